@@ -1,0 +1,3 @@
+//! The null server.
+
+fn main() {}

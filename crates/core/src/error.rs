@@ -1,0 +1,199 @@
+//! What a database or the way to it answered instead of a result.
+
+use std::fmt;
+
+/// Why a transaction failed, in the classes that a report counts apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ErrorClass {
+    /// SQLSTATE 40001 that is not a deadlock: the transaction must be run again.
+    Serialization,
+    /// The server chose this transaction as a deadlock victim.
+    Deadlock,
+    /// A lock was not granted in time (MySQL 1205, PostgreSQL 55P03, SQLite BUSY).
+    LockTimeout,
+    /// The connection is gone; whether an unanswered commit happened is unknown.
+    ConnectionLost,
+    /// SQLSTATE class 23: duplicate key, foreign key, check, not null.
+    Constraint,
+    /// Everything else.
+    Other,
+}
+
+impl ErrorClass {
+    /// All classes, in the order in which reports list them.
+    pub const ALL: [ErrorClass; 6] = [
+        ErrorClass::Serialization,
+        ErrorClass::Deadlock,
+        ErrorClass::LockTimeout,
+        ErrorClass::ConnectionLost,
+        ErrorClass::Constraint,
+        ErrorClass::Other,
+    ];
+
+    /// The name used in files and reports, such as `lock_timeout`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorClass::Serialization => "serialization",
+            ErrorClass::Deadlock => "deadlock",
+            ErrorClass::LockTimeout => "lock_timeout",
+            ErrorClass::ConnectionLost => "connection_lost",
+            ErrorClass::Constraint => "constraint",
+            ErrorClass::Other => "other",
+        }
+    }
+}
+
+/// Which part refused: decides the remedy and the drop-in front ends' wording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The server could not be reached: refused, no route, no such host or socket.
+    Unreachable,
+    /// The server was reached and refused the log-in (password, database, TLS, too many connections).
+    Rejected,
+    /// The server answered a statement with an error.
+    Server,
+    /// The connection broke.
+    Lost,
+    /// The peer sent what the protocol does not allow, or a limit of dyno was passed.
+    Protocol,
+}
+
+/// An error of a session: small, boxed, allocated only when something went wrong.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DbError(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
+    class: ErrorClass,
+    cause: Cause,
+    errno: u32,
+    sqlstate: [u8; 5],
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+}
+
+impl DbError {
+    /// An error that a server sent. `errno` is MySQL's or SQLite's number, 0 where there is none;
+    /// `sqlstate` is `*b"00000"` where there is none.
+    pub fn server(
+        class: ErrorClass,
+        errno: u32,
+        sqlstate: [u8; 5],
+        message: impl Into<String>,
+    ) -> Self {
+        Self::new(Cause::Server, class, errno, sqlstate, message)
+    }
+
+    /// The connection broke after it had been established.
+    pub fn lost(message: impl Into<String>) -> Self {
+        Self::new(Cause::Lost, ErrorClass::ConnectionLost, 0, *b"08006", message)
+    }
+
+    /// The server could not be reached.
+    pub fn unreachable(message: impl Into<String>) -> Self {
+        Self::new(Cause::Unreachable, ErrorClass::ConnectionLost, 0, *b"08001", message)
+    }
+
+    /// The server refused the log-in.
+    pub fn rejected(errno: u32, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
+        Self::new(Cause::Rejected, ErrorClass::Other, errno, sqlstate, message)
+    }
+
+    /// The peer broke the protocol, or a limit of dyno was passed.
+    pub fn protocol(message: impl Into<String>) -> Self {
+        Self::new(Cause::Protocol, ErrorClass::ConnectionLost, 0, *b"08P01", message)
+    }
+
+    fn new(
+        cause: Cause,
+        class: ErrorClass,
+        errno: u32,
+        sqlstate: [u8; 5],
+        message: impl Into<String>,
+    ) -> Self {
+        DbError(Box::new(Inner {
+            class,
+            cause,
+            errno,
+            sqlstate,
+            message: message.into(),
+            detail: None,
+            hint: None,
+        }))
+    }
+
+    /// Adds the server's detail line.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.0.detail = Some(detail.into());
+        self
+    }
+
+    /// Adds a remedy, shown after `hint:`.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// The class under which the error is counted.
+    pub fn class(&self) -> ErrorClass {
+        self.0.class
+    }
+
+    /// Which part refused.
+    pub fn cause(&self) -> Cause {
+        self.0.cause
+    }
+
+    /// MySQL's or SQLite's error number, 0 where there is none.
+    pub fn errno(&self) -> u32 {
+        self.0.errno
+    }
+
+    /// The five letters of the SQLSTATE.
+    pub fn sqlstate(&self) -> &str {
+        std::str::from_utf8(&self.0.sqlstate).unwrap_or("?????")
+    }
+
+    /// The server's or system's own words, without any password.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The server's detail line, if it sent one.
+    pub fn detail(&self) -> Option<&str> {
+        self.0.detail.as_deref()
+    }
+
+    /// A remedy, if one is known.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// True when the session can't be used any more and must be connected again.
+    pub fn is_fatal(&self) -> bool {
+        self.0.class == ErrorClass::ConnectionLost
+    }
+}
+
+impl fmt::Debug for DbError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DbError({:?}, {:?}, {self})", self.0.cause, self.0.class)
+    }
+}
+
+impl fmt::Display for DbError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        match (self.0.errno, self.sqlstate()) {
+            (0, "00000") => Ok(()),
+            (0, state) => write!(f, " (SQLSTATE {state})"),
+            (errno, "00000") => write!(f, " (error {errno})"),
+            (errno, state) => write!(f, " (error {errno}, SQLSTATE {state})"),
+        }
+    }
+}
+
+impl std::error::Error for DbError {}

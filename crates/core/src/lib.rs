@@ -1,0 +1,37 @@
+//! The words every other crate of dyno shares. No I/O, no dependencies.
+//!
+//! - [`Driver`] and [`Session`]: how a protocol is spoken, and one open connection.
+//! - [`Workload`]: what is executed; its unit is the transaction.
+//! - [`Outcome`], [`ErrorClass`], [`DbError`]: how an attempt ended.
+//! - [`Tally`]: what an attempt did, statement by statement.
+//! - [`Rng`]: one random stream per worker and purpose.
+
+mod error;
+mod outcome;
+mod rng;
+mod session;
+mod target;
+mod value;
+mod workload;
+
+pub use error::{Cause, DbError, ErrorClass};
+pub use outcome::{Outcome, StatementKind, Tally};
+pub use rng::Rng;
+pub use session::{
+    BulkMethod, BulkReport, Discard, Driver, Executed, Row, RowSource, RowWriter, Rows, Session,
+    Statement, Table,
+};
+pub use target::{Dialect, Product};
+pub use value::{Param, ParamType};
+pub use workload::{TransactionId, TransactionKind, WorkerId, Workload};
+
+/// A point in time or a length of time in nanoseconds, on the monotonic clock of the machine
+/// (or on the virtual clock of a simulated loop).
+pub type Nanos = u64;
+
+/// Nanoseconds in one second.
+pub const SECOND: Nanos = 1_000_000_000;
+/// Nanoseconds in one millisecond.
+pub const MILLISECOND: Nanos = 1_000_000;
+/// Nanoseconds in one microsecond.
+pub const MICROSECOND: Nanos = 1_000;

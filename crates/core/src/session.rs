@@ -1,0 +1,232 @@
+//! How a protocol is spoken, and one open connection.
+
+use crate::{DbError, Dialect, Param, ParamType, Product, StatementKind};
+
+/// Opens sessions to a target. Shared by all loops.
+pub trait Driver: Sync {
+    /// The sessions this driver opens.
+    type Session: Session;
+
+    /// Opens a session. `number` counts the connections of this run from 0 and picks the host
+    /// where a list of hosts was given (hosts rotate).
+    ///
+    /// # Errors
+    /// Unreachable or rejected; the message names host and port, never a password.
+    fn connect(&self, number: u32) -> impl Future<Output = Result<Self::Session, DbError>>;
+
+    /// The SQL dialect spoken.
+    fn dialect(&self) -> Dialect;
+
+    /// True when a session blocks its thread (embedded databases): such sessions get a loop each.
+    fn blocks(&self) -> bool {
+        false
+    }
+}
+
+/// A prepared statement of one session: an index into that session's own table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statement(pub u32);
+
+/// What one executed statement did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// True when the answer was a result set, even an empty one.
+    pub has_rows: bool,
+    /// Rows received.
+    pub rows: u64,
+    /// Rows changed, as the server says.
+    pub affected: u64,
+}
+
+impl Executed {
+    /// Counted as sysbench counts it.
+    #[inline]
+    pub fn kind(self) -> StatementKind {
+        if self.has_rows {
+            StatementKind::Read
+        } else if self.affected > 0 {
+            StatementKind::Write
+        } else {
+            StatementKind::Other
+        }
+    }
+}
+
+/// One row of an answer, still in the session's receive buffer.
+pub trait Row {
+    /// Number of columns.
+    fn columns(&self) -> usize;
+    /// True for SQL NULL.
+    fn is_null(&self, column: usize) -> bool;
+    /// The value as an integer; `None` for NULL or what is no integer.
+    fn int(&self, column: usize) -> Option<i64>;
+    /// The value as a number; `None` for NULL or what is no number.
+    fn double(&self, column: usize) -> Option<f64>;
+    /// The bytes of a text value as received; `None` for NULL and for binary numbers.
+    fn bytes(&self, column: usize) -> Option<&[u8]>;
+    /// The value as the server would print it. Allocates: for set-up and checks.
+    fn string(&self, column: usize) -> Option<String>;
+}
+
+/// Receives the rows of an answer.
+pub trait Rows {
+    /// False when rows need only be counted: drivers then skip their decoding.
+    const WANTED: bool = true;
+    /// Called for each row in order.
+    fn row<R: Row>(&mut self, row: &R);
+}
+
+/// Counts rows and drops them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Discard;
+
+impl Rows for Discard {
+    const WANTED: bool = false;
+    #[inline]
+    fn row<R: Row>(&mut self, _row: &R) {}
+}
+
+/// Keeps whole answers as text. For set-up, checks and statistics, not for the hot path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// Rows of columns; `None` is NULL.
+    pub rows: Vec<Vec<Option<String>>>,
+}
+
+impl Rows for Table {
+    fn row<R: Row>(&mut self, row: &R) {
+        self.rows.push((0..row.columns()).map(|column| row.string(column)).collect());
+    }
+}
+
+impl Table {
+    /// The value in the first row and column, if there is one and it isn't NULL.
+    pub fn single(&self) -> Option<&str> {
+        self.rows.first()?.first()?.as_deref()
+    }
+}
+
+/// Writes the columns of one row in the order of the column list.
+pub trait RowWriter {
+    /// An integer.
+    fn int(&mut self, value: i64);
+    /// A double-precision number.
+    fn double(&mut self, value: f64);
+    /// Text; escaped as the format needs.
+    fn text(&mut self, value: &[u8]);
+    /// SQL NULL.
+    fn null(&mut self);
+}
+
+/// Generates rows for a bulk load.
+pub trait RowSource {
+    /// Writes the next row and returns true, or writes nothing and returns false at the end.
+    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool;
+
+    /// Goes back to the first row: asked for when a server forbids one way of loading before it
+    /// has taken a row, and the next way is tried.
+    fn restart(&mut self);
+}
+
+/// How rows got into a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BulkMethod {
+    /// PostgreSQL `COPY ... FROM STDIN`.
+    Copy,
+    /// MySQL `LOAD DATA LOCAL INFILE`, streamed.
+    LoadData,
+    /// `INSERT` with many rows per statement.
+    MultiRowInsert,
+    /// A prepared `INSERT` per row inside one transaction.
+    PreparedInsert,
+}
+
+impl BulkMethod {
+    /// The name shown to users.
+    pub fn name(self) -> &'static str {
+        match self {
+            BulkMethod::Copy => "COPY",
+            BulkMethod::LoadData => "LOAD DATA LOCAL INFILE",
+            BulkMethod::MultiRowInsert => "multi-row INSERT",
+            BulkMethod::PreparedInsert => "prepared INSERT",
+        }
+    }
+}
+
+/// What a bulk load did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BulkReport {
+    /// Rows that the server says it stored.
+    pub rows: u64,
+    /// How they got there.
+    pub method: BulkMethod,
+    /// Why a faster method was not used, in words for the user.
+    pub fallback_reason: Option<String>,
+}
+
+/// One open connection. Used by one worker at a time.
+///
+/// `prepare`, `execute`, `query` and the pipeline calls are the hot path: they reuse the
+/// session's buffers and allocate nothing once those have grown to their working size.
+pub trait Session {
+    /// The SQL dialect spoken.
+    fn dialect(&self) -> Dialect;
+
+    /// Product and version of the server behind this session.
+    fn product(&self) -> &Product;
+
+    /// Prepares a statement with the dialect's own placeholders. A statement that the server can't
+    /// prepare (MySQL error 1295) is kept as text and sent as such on execution.
+    fn prepare(
+        &mut self,
+        sql: &str,
+        params: &[ParamType],
+    ) -> impl Future<Output = Result<Statement, DbError>>;
+
+    /// Executes a prepared statement. Errors leave the session usable unless
+    /// [`DbError::is_fatal`].
+    fn execute<R: Rows>(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> impl Future<Output = Result<Executed, DbError>>;
+
+    /// Sends text as one command. With several statements inside, the counts are summed and rows
+    /// of all result sets are delivered.
+    fn query<R: Rows>(
+        &mut self,
+        sql: &str,
+        rows: &mut R,
+    ) -> impl Future<Output = Result<Executed, DbError>>;
+
+    /// Adds an execution to the next flight without sending it.
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError>;
+
+    /// Sends all queued executions in one flight and awaits all answers, appended to `results` in
+    /// order. On PostgreSQL the flight ends with one Sync, so after an error the rest of the
+    /// flight reports the same SQLSTATE class as aborted; on MySQL each command stands alone.
+    ///
+    /// # Errors
+    /// Only when the connection is lost; errors of statements are in `results`.
+    fn flush<R: Rows>(
+        &mut self,
+        rows: &mut R,
+        results: &mut Vec<Result<Executed, DbError>>,
+    ) -> impl Future<Output = Result<(), DbError>>;
+
+    /// Brings the session out of a failed or open transaction. Called by the engine after a failed
+    /// attempt, outside the hot path.
+    fn rollback(&mut self) -> impl Future<Output = Result<(), DbError>>;
+
+    /// Streams rows into a table; all or nothing. `table` and `columns` are trusted SQL.
+    fn bulk_load<R: RowSource>(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        rows: &mut R,
+    ) -> impl Future<Output = Result<BulkReport, DbError>>;
+
+    /// Takes leave politely; errors do not matter any more.
+    fn close(self) -> impl Future<Output = ()>;
+}

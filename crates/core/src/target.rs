@@ -1,0 +1,44 @@
+//! What is known of a target before a connection is made.
+
+/// The SQL dialect a target understands. Small differences inside a dialect (MariaDB against
+/// MySQL) are told apart by [`Product`] once a session exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// MySQL protocol: MySQL, MariaDB, PolarDB, TiDB ...
+    Mysql,
+    /// PostgreSQL protocol.
+    Postgres,
+    /// Embedded SQLite.
+    Sqlite,
+}
+
+impl Dialect {
+    /// The name used in files, URLs and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Mysql => "mysql",
+            Dialect::Postgres => "postgres",
+            Dialect::Sqlite => "sqlite",
+        }
+    }
+
+    /// Writes the placeholder of parameter `number` (from 1): `?`, or `$number` on PostgreSQL.
+    pub fn push_placeholder(self, sql: &mut String, number: usize) {
+        match self {
+            Dialect::Postgres => {
+                sql.push('$');
+                sql.push_str(&number.to_string());
+            }
+            Dialect::Mysql | Dialect::Sqlite => sql.push('?'),
+        }
+    }
+}
+
+/// Product and version as the server itself states them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Product {
+    /// Such as `MariaDB`, `MySQL`, `PostgreSQL`, `SQLite`.
+    pub name: String,
+    /// Such as `10.11.19-MariaDB-0+deb12u1`.
+    pub version: String,
+}

@@ -1,0 +1,1 @@
+//! MySQL, PostgreSQL, SQLite and simulated sessions.

@@ -1,0 +1,1 @@
+//! Drives a workload over sessions: arrival, retries, windows, accounting.

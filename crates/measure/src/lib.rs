@@ -1,0 +1,1 @@
+//! Recorders, histograms, intervals, samplers and statistics.

@@ -1,0 +1,367 @@
+//! The loop: ready tasks, due times, epoll.
+
+use crate::clock::{Clock, monotonic_now};
+use crate::source::ready_or_pending;
+use dyno_core::Nanos;
+use rustix::event::{Timespec, epoll};
+use rustix::fd::OwnedFd;
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::future::Future;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+/// Events taken from the kernel at once.
+const BATCH: usize = 128;
+
+/// What a waiting future can reach: the state of the loop that runs on this thread.
+pub(crate) struct State {
+    clock: Clock,
+    virtual_now: Nanos,
+    epoll: Option<OwnedFd>,
+    current: u32,
+    ready: Vec<u32>,
+    is_ready: Vec<bool>,
+    timers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    sources: Vec<Registered>,
+    free_sources: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Registered {
+    waiter: u32,
+    flags: epoll::EventFlags,
+    generation: u32,
+}
+
+thread_local! {
+    static STATE: RefCell<Option<State>> = const { RefCell::new(None) };
+}
+
+#[inline]
+pub(crate) fn with_state<R>(f: impl FnOnce(&mut State) -> R) -> R {
+    STATE.with_borrow_mut(|state| {
+        f(state.as_mut().expect("a dyno future must be polled by a Loop of its own thread"))
+    })
+}
+
+#[inline]
+pub(crate) fn current_time() -> Nanos {
+    STATE.with_borrow(|state| match state {
+        Some(State { clock: Clock::Virtual, virtual_now, .. }) => *virtual_now,
+        _ => monotonic_now(),
+    })
+}
+
+impl State {
+    fn new(clock: Clock, tasks: usize) -> io::Result<Self> {
+        let epoll = match clock {
+            Clock::Monotonic => Some(create_epoll()?),
+            Clock::Virtual => None,
+        };
+        Ok(State {
+            clock,
+            virtual_now: 0,
+            epoll,
+            current: 0,
+            ready: Vec::with_capacity(tasks),
+            is_ready: vec![false; tasks],
+            timers: BinaryHeap::with_capacity(tasks * 2 + 16),
+            sources: Vec::with_capacity(tasks),
+            free_sources: Vec::with_capacity(tasks),
+        })
+    }
+
+    #[inline]
+    fn wake(&mut self, task: u32) {
+        let flag = &mut self.is_ready[task as usize];
+        if !*flag {
+            *flag = true;
+            self.ready.push(task);
+        }
+    }
+
+    pub(crate) fn wake_current(&mut self) {
+        self.wake(self.current);
+    }
+
+    pub(crate) fn arm(&mut self, due: Nanos) {
+        self.timers.push(Reverse((due, self.current)));
+    }
+
+    pub(crate) fn register(&mut self, fd: BorrowedFd<'_>) -> io::Result<u32> {
+        let epoll = self.epoll.as_ref().ok_or_else(|| {
+            io::Error::other("a loop with a virtual clock has no file descriptors")
+        })?;
+        let key = self.free_sources.pop().unwrap_or_else(|| {
+            self.sources.push(Registered {
+                waiter: 0,
+                flags: epoll::EventFlags::empty(),
+                generation: 0,
+            });
+            (self.sources.len() - 1) as u32
+        });
+        let entry = &mut self.sources[key as usize];
+        entry.waiter = self.current;
+        entry.flags = epoll::EventFlags::OUT;
+        let interest = epoll::EventFlags::IN
+            | epoll::EventFlags::OUT
+            | epoll::EventFlags::RDHUP
+            | epoll::EventFlags::ET;
+        let data = epoll::EventData::new_u64(u64::from(entry.generation) << 32 | u64::from(key));
+        let added = epoll::add(epoll, fd, data, interest);
+        if let Err(error) = added {
+            self.free_sources.push(key);
+            return Err(error.into());
+        }
+        Ok(key)
+    }
+
+    pub(crate) fn deregister(&mut self, key: u32, fd: BorrowedFd<'_>) {
+        if let Some(epoll) = &self.epoll {
+            // The descriptor is about to be closed, which removes it anyway.
+            let _ = epoll::delete(epoll, fd);
+        }
+        // Events of the old owner may still be in the batch: a new generation tells them apart.
+        let entry = &mut self.sources[key as usize];
+        entry.generation = entry.generation.wrapping_add(1);
+        self.free_sources.push(key);
+    }
+
+    #[inline]
+    pub(crate) fn poll_flag(&mut self, key: u32, wanted: epoll::EventFlags) -> Poll<()> {
+        let current = self.current;
+        let entry = &mut self.sources[key as usize];
+        entry.waiter = current;
+        ready_or_pending(entry.flags.intersects(wanted))
+    }
+
+    #[inline]
+    pub(crate) fn clear_flag(&mut self, key: u32, flag: epoll::EventFlags) {
+        self.sources[key as usize].flags.remove(flag);
+    }
+
+    /// Moves what has become due to the ready tasks.
+    fn fire_timers(&mut self, now: Nanos) {
+        while let Some(&Reverse((due, task))) = self.timers.peek() {
+            if due > now {
+                break;
+            }
+            self.timers.pop();
+            self.wake(task);
+        }
+    }
+
+    fn next_due(&self, limit: Nanos) -> Nanos {
+        self.timers.peek().map_or(limit, |&Reverse((due, _))| due.min(limit))
+    }
+
+    fn take_events(&mut self, events: &[epoll::Event]) {
+        for event in events {
+            let data = event.data.u64();
+            let (key, generation) = (data as u32, (data >> 32) as u32);
+            let entry = &mut self.sources[key as usize];
+            if entry.generation != generation {
+                continue;
+            }
+            let mut flags = event.flags;
+            let broken = epoll::EventFlags::HUP | epoll::EventFlags::ERR | epoll::EventFlags::RDHUP;
+            if flags.intersects(broken) {
+                flags |= epoll::EventFlags::IN | epoll::EventFlags::OUT;
+            }
+            entry.flags |= flags;
+            let waiter = entry.waiter;
+            self.wake(waiter);
+        }
+    }
+}
+
+/// What the owner of a loop decides after each round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Go on; look again at this time at the latest.
+    RunUntil(Nanos),
+    /// Return to the owner now; the tasks stay.
+    Pause,
+}
+
+/// What the owner of a loop is told after each round.
+#[derive(Clone, Copy, Debug)]
+pub struct Tick {
+    /// Time on the loop's clock.
+    pub now: Nanos,
+    /// Tasks that are not done.
+    pub live: usize,
+}
+
+/// An event loop and the tasks on it.
+///
+/// One loop at a time can exist on a thread.
+pub struct Loop<F: Future> {
+    tasks: Vec<Task<F>>,
+    live: usize,
+    polling: Vec<u32>,
+}
+
+enum Task<F: Future> {
+    Running(Pin<Box<F>>),
+    Done(F::Output),
+    Gone,
+}
+
+impl<F: Future> Loop<F> {
+    /// Makes the loop of this thread. All tasks are polled in the first round.
+    ///
+    /// # Errors
+    /// When the kernel grants no epoll descriptor.
+    ///
+    /// # Panics
+    /// When this thread already has a loop.
+    pub fn new(clock: Clock, tasks: impl IntoIterator<Item = F>) -> io::Result<Self> {
+        let tasks: Vec<_> =
+            tasks.into_iter().map(|future| Task::Running(Box::pin(future))).collect();
+        let mut state = State::new(clock, tasks.len())?;
+        for task in 0..tasks.len() {
+            state.wake(task as u32);
+        }
+        STATE.with_borrow_mut(|slot| {
+            assert!(slot.is_none(), "this thread already has a Loop");
+            *slot = Some(state);
+        });
+        let live = tasks.len();
+        Ok(Loop { polling: Vec::with_capacity(live), tasks, live })
+    }
+
+    /// Makes every task run in the next round.
+    pub fn wake_all(&mut self) {
+        with_state(|state| {
+            for task in 0..self.tasks.len() {
+                state.wake(task as u32);
+            }
+        });
+    }
+
+    /// Runs rounds of ready tasks until `owner` says [`Next::Pause`] or no task is left.
+    pub fn run(&mut self, mut owner: impl FnMut(Tick) -> Next) {
+        let mut buffer = [MaybeUninit::<epoll::Event>::uninit(); BATCH];
+        while self.live > 0 {
+            self.poll_ready();
+            let now = current_time();
+            let limit = match owner(Tick { now, live: self.live }) {
+                Next::Pause => return,
+                Next::RunUntil(limit) => limit,
+            };
+            if self.live > 0 {
+                wait(now, limit, &mut buffer);
+            }
+        }
+    }
+
+    /// Runs until all tasks are done and returns what they returned, in their order.
+    pub fn finish(mut self) -> Vec<F::Output> {
+        self.run(|_| Next::RunUntil(Nanos::MAX));
+        self.take_outputs().into_iter().flatten().collect()
+    }
+
+    /// The outputs of the tasks that are done, in order; `None` for the others, which are dropped.
+    pub fn take_outputs(&mut self) -> Vec<Option<F::Output>> {
+        self.tasks
+            .iter_mut()
+            .map(|task| match std::mem::replace(task, Task::Gone) {
+                Task::Done(output) => Some(output),
+                Task::Running(_) | Task::Gone => None,
+            })
+            .collect()
+    }
+
+    fn poll_ready(&mut self) {
+        let mut context = Context::from_waker(Waker::noop());
+        with_state(|state| std::mem::swap(&mut state.ready, &mut self.polling));
+        for index in 0..self.polling.len() {
+            let number = self.polling[index];
+            with_state(|state| {
+                state.current = number;
+                state.is_ready[number as usize] = false;
+            });
+            let task = &mut self.tasks[number as usize];
+            if let Task::Running(future) = task
+                && let Poll::Ready(output) = future.as_mut().poll(&mut context)
+            {
+                *task = Task::Done(output);
+                self.live -= 1;
+            }
+        }
+        self.polling.clear();
+    }
+}
+
+impl<F: Future> Drop for Loop<F> {
+    fn drop(&mut self) {
+        // Tasks own sources, which deregister themselves from the state: they go first.
+        self.tasks.clear();
+        STATE.with_borrow_mut(|slot| *slot = None);
+    }
+}
+
+/// Sleeps until an event, a due time or `limit`, and marks the tasks concerned ready.
+fn wait(now: Nanos, limit: Nanos, buffer: &mut [MaybeUninit<epoll::Event>; BATCH]) {
+    with_state(|state| {
+        state.fire_timers(now);
+        let due = if state.ready.is_empty() { state.next_due(limit) } else { now };
+        let Some(epoll) = &state.epoll else {
+            assert!(due < Nanos::MAX, "every task of a virtual loop waits for ever");
+            state.virtual_now = due.max(now);
+            state.fire_timers(due);
+            return;
+        };
+        let timeout = (due < Nanos::MAX).then(|| timespec(due.saturating_sub(now)));
+        match epoll::wait(epoll, &mut buffer[..], timeout.as_ref()) {
+            Ok((events, _)) => {
+                state.take_events(events);
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            // Nothing else can fail: `State::new` has tried the very same call.
+            Err(error) => panic!("epoll_pwait2: {error}"),
+        }
+        if !state.timers.is_empty() {
+            state.fire_timers(monotonic_now());
+        }
+    });
+}
+
+fn create_epoll() -> io::Result<OwnedFd> {
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    let mut buffer = [MaybeUninit::<epoll::Event>::uninit(); 1];
+    epoll::wait(&epoll, &mut buffer[..], Some(&timespec(0))).map_err(|error| match error {
+        rustix::io::Errno::NOSYS => {
+            io::Error::other("this kernel has no epoll_pwait2; dyno needs Linux 5.11 or newer")
+        }
+        other => other.into(),
+    })?;
+    Ok(epoll)
+}
+
+fn timespec(span: Nanos) -> Timespec {
+    Timespec { tv_sec: (span / 1_000_000_000) as i64, tv_nsec: (span % 1_000_000_000) as i64 }
+}
+
+/// Runs one future to its end on a loop of its own.
+///
+/// # Errors
+/// When the kernel grants no epoll descriptor.
+pub fn block_on<F: Future>(future: F) -> io::Result<F::Output> {
+    let mut outputs = Loop::new(Clock::Monotonic, [future])?.finish();
+    Ok(outputs.remove(0))
+}
+
+/// Runs futures concurrently on one loop and returns their outputs in order.
+///
+/// # Errors
+/// When the kernel grants no epoll descriptor.
+pub fn run_all<F: Future>(futures: impl IntoIterator<Item = F>) -> io::Result<Vec<F::Output>> {
+    Ok(Loop::new(Clock::Monotonic, futures)?.finish())
+}

@@ -1,0 +1,84 @@
+//! File descriptors that a task waits for.
+
+use crate::event_loop::with_state;
+use rustix::event::epoll;
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::task::Poll;
+
+/// A non-blocking file descriptor registered with the loop of this thread, edge-triggered.
+///
+/// The owner tries the system call first or waits, as suits it; after a call that would have
+/// blocked, or that took less than was asked for, it says so with [`Source::not_readable`] or
+/// [`Source::not_writable`], and the next wait lasts until the kernel reports a new edge.
+#[derive(Debug)]
+pub struct Source<T: AsFd> {
+    io: T,
+    key: u32,
+}
+
+impl<T: AsFd> Source<T> {
+    /// Registers `io`, which must be in non-blocking mode. Must be called within a loop with a
+    /// real clock, and the source must stay on that loop.
+    ///
+    /// # Errors
+    /// What `epoll_ctl` says.
+    pub fn new(io: T) -> io::Result<Self> {
+        let key = with_state(|state| state.register(io.as_fd()))?;
+        Ok(Source { io, key })
+    }
+
+    /// The registered object.
+    #[inline]
+    pub fn io(&self) -> &T {
+        &self.io
+    }
+
+    /// Waits until the kernel has reported the descriptor readable (or closed, or failed).
+    #[inline]
+    pub async fn readable(&self) {
+        poll_fn(|_| with_state(|state| state.poll_flag(self.key, epoll::EventFlags::IN))).await;
+    }
+
+    /// Waits until the kernel has reported the descriptor writable (or closed, or failed).
+    #[inline]
+    pub async fn writable(&self) {
+        poll_fn(|_| with_state(|state| state.poll_flag(self.key, epoll::EventFlags::OUT))).await;
+    }
+
+    /// Waits until the descriptor is readable or writable.
+    pub async fn either(&self) {
+        let both = epoll::EventFlags::IN | epoll::EventFlags::OUT;
+        poll_fn(|_| with_state(|state| state.poll_flag(self.key, both))).await;
+    }
+
+    /// The receive queue is known to be empty.
+    #[inline]
+    pub fn not_readable(&self) {
+        with_state(|state| state.clear_flag(self.key, epoll::EventFlags::IN));
+    }
+
+    /// The send queue is known to be full.
+    #[inline]
+    pub fn not_writable(&self) {
+        with_state(|state| state.clear_flag(self.key, epoll::EventFlags::OUT));
+    }
+
+    /// The descriptor, for system calls.
+    #[inline]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.io.as_fd()
+    }
+}
+
+impl<T: AsFd> Drop for Source<T> {
+    fn drop(&mut self) {
+        with_state(|state| state.deregister(self.key, self.io.as_fd()));
+    }
+}
+
+/// Turns readiness into the answer of a poll.
+pub(crate) fn ready_or_pending(ready: bool) -> Poll<()> {
+    if ready { Poll::Ready(()) } else { Poll::Pending }
+}

@@ -1,0 +1,61 @@
+//! Due times.
+
+use crate::event_loop::with_state;
+use dyno_core::Nanos;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+/// The time on the clock of this thread's loop (CLOCK_MONOTONIC outside a loop).
+#[inline]
+pub fn now() -> Nanos {
+    crate::event_loop::current_time()
+}
+
+/// Waits until `due`. Returns at once when that has passed.
+pub async fn sleep_until(due: Nanos) {
+    let mut armed = false;
+    poll_fn(|_| {
+        if now() >= due {
+            return Poll::Ready(());
+        }
+        if !armed {
+            armed = true;
+            with_state(|state| state.arm(due));
+        }
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Lets all other ready tasks of the loop run once.
+pub async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|_| {
+        if yielded {
+            return Poll::Ready(());
+        }
+        yielded = true;
+        with_state(|state| state.wake_current());
+        Poll::Pending
+    })
+    .await;
+}
+
+/// The time given to [`timeout`] ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elapsed;
+
+/// Drops `future` if it isn't done at `due`. For set-up, not for the hot path: the due time stays
+/// in the loop's heap until it has passed.
+pub async fn timeout<F: Future>(due: Nanos, future: F) -> Result<F::Output, Elapsed> {
+    let mut future = pin!(future);
+    let mut deadline = pin!(sleep_until(due));
+    poll_fn(|context| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(Ok(output));
+        }
+        deadline.as_mut().poll(context).map(|()| Err(Elapsed))
+    })
+    .await
+}

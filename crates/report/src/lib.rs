@@ -1,0 +1,1 @@
+//! Run folders to tables, charts and papers. Pure functions.

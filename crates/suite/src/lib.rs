@@ -1,0 +1,1 @@
+//! Suites: TOML to a validated plan.

@@ -1,0 +1,1 @@
+//! Sans-I/O codecs of the MySQL and PostgreSQL protocols.

@@ -1,0 +1,1 @@
+//! The support of the black-box tests: servers on free ports in temporary folders.
