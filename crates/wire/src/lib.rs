@@ -1,1 +1,4 @@
 //! Sans-I/O codecs of the MySQL and PostgreSQL protocols.
+
+pub mod decimal;
+pub mod text_rows;
