@@ -1,1 +1,23 @@
-//! Recorders, histograms, intervals, samplers and statistics.
+//! Recorders, histograms, intervals, host and server samplers, and what they add up to.
+//!
+//! A [`Recorder`] lives on each loop and knows nothing of others. It hands a [`Frame`] per interval
+//! to the [`Collector`], which merges the frames of all loops into [`Interval`]s and totals.
+
+mod collector;
+mod frame;
+mod histogram;
+mod host;
+mod recorder;
+mod server;
+mod summary;
+
+pub use collector::{Collector, Interval};
+pub use frame::{Counts, ErrorCount, ErrorTable, Frame, KindFrame};
+pub use histogram::Latencies;
+pub use host::{HostSample, HostSampler, thread_cpu};
+pub use recorder::{Phase, Recorder, Times, Window};
+pub use server::{ServerFacts, read_facts};
+pub use summary::{
+    ErrorSummary, GeneratorSummary, KindSummary, LatencySummary, SCHEMA_VERSION, SeriesRow,
+    StatementCounts, TrialStatus, TrialSummary,
+};

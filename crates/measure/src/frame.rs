@@ -1,0 +1,217 @@
+//! What one loop measured in one interval, and sums of such.
+
+use crate::Latencies;
+use dyno_core::{DbError, ErrorClass, Tally};
+use serde::{Deserialize, Serialize};
+
+/// Transactions by how they ended.
+///
+/// Identity, asserted at the end of every trial:
+/// `started = committed + rolled_back + failed + skipped + in_flight`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Transactions begun in the measured window, and those in flight when it opened.
+    pub started: u64,
+    /// Acknowledged by the server within the window.
+    pub committed: u64,
+    /// Rolled back as the profile asks.
+    pub rolled_back: u64,
+    /// Given up with an error.
+    pub failed: u64,
+    /// Not executed, as the profile allows.
+    pub skipped: u64,
+    /// Attempts beyond the first one of a transaction.
+    pub retries: u64,
+    /// Sessions connected again after a loss.
+    pub reconnects: u64,
+}
+
+impl Counts {
+    /// Transactions that ended, in whatever way.
+    pub fn ended(&self) -> u64 {
+        self.committed + self.rolled_back + self.failed + self.skipped
+    }
+
+    /// Transactions begun and not ended.
+    pub fn in_flight(&self) -> u64 {
+        self.started.saturating_sub(self.ended())
+    }
+
+    /// Adds other counts.
+    pub fn add(&mut self, more: &Counts) {
+        self.started += more.started;
+        self.committed += more.committed;
+        self.rolled_back += more.rolled_back;
+        self.failed += more.failed;
+        self.skipped += more.skipped;
+        self.retries += more.retries;
+        self.reconnects += more.reconnects;
+    }
+}
+
+/// How often one kind of error was met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorCount {
+    /// The class it counts under.
+    pub class: ErrorClass,
+    /// MySQL's or SQLite's number, 0 where there is none.
+    pub errno: u32,
+    /// SQLSTATE.
+    pub sqlstate: String,
+    /// The first message of this kind.
+    pub message: String,
+    /// How many attempts, connects included, met it.
+    pub count: u64,
+}
+
+/// Errors by class, errno and SQLSTATE, in the order of their first appearance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErrorTable(pub Vec<ErrorCount>);
+
+impl ErrorTable {
+    /// Counts one error.
+    pub fn count(&mut self, error: &DbError) {
+        self.add_one(ErrorCount {
+            class: error.class(),
+            errno: error.errno(),
+            sqlstate: error.sqlstate().to_owned(),
+            message: error.message().to_owned(),
+            count: 1,
+        });
+    }
+
+    fn add_one(&mut self, more: ErrorCount) {
+        let same = |known: &&mut ErrorCount| {
+            (known.class, known.errno) == (more.class, more.errno)
+                && known.sqlstate == more.sqlstate
+        };
+        match self.0.iter_mut().find(same) {
+            Some(known) => known.count += more.count,
+            None => self.0.push(more),
+        }
+    }
+
+    /// Adds another table.
+    pub fn add(&mut self, more: &ErrorTable) {
+        for error in &more.0 {
+            self.add_one(error.clone());
+        }
+    }
+
+    /// Errors of all kinds.
+    pub fn total(&self) -> u64 {
+        self.0.iter().map(|error| error.count).sum()
+    }
+}
+
+/// What one kind of transaction did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KindFrame {
+    /// Transactions by how they ended.
+    pub counts: Counts,
+    /// Statements of attempts that ended as the workload wants (committed, or rolled back by profile).
+    pub work: Tally,
+    /// Statements of attempts that failed: done by the server, worth nothing.
+    pub wasted: Tally,
+    /// Latency of transactions that did not fail: from the due time where there is a schedule, else from the begin.
+    pub latency: Latencies,
+}
+
+impl KindFrame {
+    /// Adds another frame of the same kind.
+    pub fn add(&mut self, more: &KindFrame) {
+        self.counts.add(&more.counts);
+        self.work.add(&more.work);
+        self.wasted.add(&more.wasted);
+        self.latency.add(&more.latency);
+    }
+
+    fn clear(&mut self) {
+        self.counts = Counts::default();
+        self.work = Tally::default();
+        self.wasted = Tally::default();
+        self.latency.clear();
+    }
+}
+
+/// What was measured in one interval (by one loop) or in one trial (all loops).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// One entry per transaction kind of the workload.
+    pub kinds: Vec<KindFrame>,
+    /// Time from begin to end; only where a schedule makes it differ from the latency.
+    pub service: Option<Latencies>,
+    /// Time from due to begin; only where there is a schedule.
+    pub lateness: Option<Latencies>,
+    /// Errors of all attempts and connects.
+    pub errors: ErrorTable,
+    /// CPU time of the loops' threads, nanoseconds.
+    pub cpu_ns: u64,
+}
+
+impl Frame {
+    /// An empty frame for `kinds` kinds of transactions.
+    pub fn new(kinds: usize, scheduled: bool) -> Self {
+        Frame {
+            kinds: vec![KindFrame::default(); kinds],
+            service: scheduled.then(Latencies::new),
+            lateness: scheduled.then(Latencies::new),
+            errors: ErrorTable::default(),
+            cpu_ns: 0,
+        }
+    }
+
+    /// Adds a frame of the same workload.
+    pub fn add(&mut self, more: &Frame) {
+        for (kind, other) in self.kinds.iter_mut().zip(&more.kinds) {
+            kind.add(other);
+        }
+        for (sum, other) in
+            [(&mut self.service, &more.service), (&mut self.lateness, &more.lateness)]
+        {
+            if let (Some(sum), Some(other)) = (sum, other) {
+                sum.add(other);
+            }
+        }
+        self.errors.add(&more.errors);
+        self.cpu_ns += more.cpu_ns;
+    }
+
+    /// Forgets everything, keeps the memory.
+    pub fn clear(&mut self) {
+        self.kinds.iter_mut().for_each(KindFrame::clear);
+        for latencies in [&mut self.service, &mut self.lateness].into_iter().flatten() {
+            latencies.clear();
+        }
+        self.errors.0.clear();
+        self.cpu_ns = 0;
+    }
+
+    /// Counts over all kinds.
+    pub fn counts(&self) -> Counts {
+        let mut sum = Counts::default();
+        self.kinds.iter().for_each(|kind| sum.add(&kind.counts));
+        sum
+    }
+
+    /// Useful statements over all kinds.
+    pub fn work(&self) -> Tally {
+        let mut sum = Tally::default();
+        self.kinds.iter().for_each(|kind| sum.add(&kind.work));
+        sum
+    }
+
+    /// Statements of failed attempts over all kinds.
+    pub fn wasted(&self) -> Tally {
+        let mut sum = Tally::default();
+        self.kinds.iter().for_each(|kind| sum.add(&kind.wasted));
+        sum
+    }
+
+    /// Latency over all kinds.
+    pub fn latency(&self) -> Latencies {
+        let mut sum = Latencies::new();
+        self.kinds.iter().for_each(|kind| sum.add(&kind.latency));
+        sum
+    }
+}

@@ -1,0 +1,134 @@
+//! Settings and counters as a server states them, before and after a trial.
+
+use dyno_core::{DbError, Dialect, Session, Table};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What one node said of itself at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerFacts {
+    /// Such as `MariaDB`.
+    pub product: String,
+    /// Such as `10.11.19-MariaDB`.
+    pub version: String,
+    /// All settings (`SHOW GLOBAL VARIABLES`, `pg_settings`, pragmas), secrets left out.
+    pub settings: BTreeMap<String, String>,
+    /// All counters (`SHOW GLOBAL STATUS`, `pg_stat_database` ...). Numbers as text, as sent.
+    pub counters: BTreeMap<String, String>,
+    /// What could not be read, and why.
+    pub not_readable: Vec<String>,
+}
+
+impl ServerFacts {
+    /// By how much a numeric counter grew from `before` to `self`.
+    pub fn growth(&self, before: &ServerFacts, counter: &str) -> Option<f64> {
+        let number = |facts: &ServerFacts| facts.counters.get(counter)?.parse::<f64>().ok();
+        Some(number(self)? - number(before)?)
+    }
+}
+
+/// Counters of PostgreSQL's statistics views, one `name, value` row each.
+const POSTGRES_COUNTERS: &str = "\
+SELECT 'database.' || key, value FROM pg_stat_database d, jsonb_each_text(to_jsonb(d)) \
+WHERE d.datname = current_database() AND key NOT IN ('datid', 'datname') \
+UNION ALL SELECT 'bgwriter.' || key, value FROM pg_stat_bgwriter b, jsonb_each_text(to_jsonb(b)) \
+UNION ALL SELECT 'replica.' || coalesce(application_name, '?'), sync_state FROM pg_stat_replication";
+
+const SQLITE_PRAGMAS: [&str; 12] = [
+    "journal_mode",
+    "synchronous",
+    "page_size",
+    "page_count",
+    "freelist_count",
+    "cache_size",
+    "mmap_size",
+    "temp_store",
+    "locking_mode",
+    "auto_vacuum",
+    "wal_autocheckpoint",
+    "busy_timeout",
+];
+
+/// Reads settings and counters. What the account may not see is listed, not fatal.
+///
+/// # Errors
+/// Only when the connection is lost.
+pub async fn read_facts<S: Session>(session: &mut S) -> Result<ServerFacts, DbError> {
+    let product = session.product().clone();
+    let mut facts =
+        ServerFacts { product: product.name, version: product.version, ..ServerFacts::default() };
+    match session.dialect() {
+        Dialect::Mysql => {
+            facts.settings =
+                pairs(session, "SHOW GLOBAL VARIABLES", &mut facts.not_readable).await?;
+            facts.counters = pairs(session, "SHOW GLOBAL STATUS", &mut facts.not_readable).await?;
+        }
+        Dialect::Postgres => {
+            let settings = "SELECT name, setting || coalesce(unit, '') FROM pg_settings";
+            facts.settings = pairs(session, settings, &mut facts.not_readable).await?;
+            facts.counters = pairs(session, POSTGRES_COUNTERS, &mut facts.not_readable).await?;
+        }
+        Dialect::Sqlite => {
+            for pragma in SQLITE_PRAGMAS {
+                let mut table = Table::default();
+                session.query(&format!("PRAGMA {pragma}"), &mut table).await?;
+                if let Some(value) = table.single() {
+                    facts.settings.insert(pragma.to_owned(), value.to_owned());
+                }
+            }
+        }
+    }
+    facts.settings.retain(|name, _| !is_secret(name));
+    Ok(facts)
+}
+
+/// Settings that may hold a password or a key.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["password", "passphrase", "primary_conninfo", "secret"].iter().any(|word| name.contains(word))
+        && !name.contains("password_encryption")
+}
+
+async fn pairs<S: Session>(
+    session: &mut S,
+    sql: &str,
+    not_readable: &mut Vec<String>,
+) -> Result<BTreeMap<String, String>, DbError> {
+    let mut table = Table::default();
+    match session.query(sql, &mut table).await {
+        Ok(_) => {}
+        Err(error) if error.is_fatal() => return Err(error),
+        Err(error) => not_readable.push(format!("{sql}: {error}")),
+    }
+    let pair = |row: Vec<Option<String>>| {
+        let mut columns = row.into_iter();
+        let name = columns.next()??;
+        Some((name, columns.next().flatten().unwrap_or_default()))
+    };
+    Ok(table.rows.into_iter().filter_map(pair).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_needs_numbers_on_both_sides() {
+        let facts = |value: &str| ServerFacts {
+            counters: BTreeMap::from([("Com_select".to_owned(), value.to_owned())]),
+            ..ServerFacts::default()
+        };
+        assert_eq!(facts("15").growth(&facts("5"), "Com_select"), Some(10.0));
+        assert_eq!(facts("15").growth(&facts("ON"), "Com_select"), None);
+        assert_eq!(facts("15").growth(&facts("5"), "Com_insert"), None);
+    }
+
+    #[test]
+    fn secrets_are_left_out() {
+        assert!(is_secret("ssl_passphrase_command"));
+        assert!(is_secret("primary_conninfo"));
+        assert!(is_secret("report_password"));
+        assert!(!is_secret("password_encryption"));
+        assert!(!is_secret("innodb_buffer_pool_size"));
+    }
+}
