@@ -1,1 +1,15 @@
-//! MySQL, PostgreSQL, SQLite and simulated sessions.
+//! How targets are reached and spoken to: MySQL, PostgreSQL, embedded SQLite, and a simulated
+//! driver for the engine's own tests.
+//!
+//! - [`target`]: URLs, passwords.
+//! - [`net`]: addresses, sockets, TLS, receive buffers.
+//! - [`mysql`], [`postgres`], [`sqlite`], [`sim`]: one driver each.
+
+pub mod mysql;
+pub mod net;
+pub mod postgres;
+pub mod sim;
+pub mod sqlite;
+pub mod target;
+
+pub use target::{Secret, Target};

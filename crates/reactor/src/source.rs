@@ -38,7 +38,13 @@ impl<T: AsFd> Source<T> {
     /// Waits until the kernel has reported the descriptor readable (or closed, or failed).
     #[inline]
     pub async fn readable(&self) {
-        poll_fn(|_| with_state(|state| state.poll_flag(self.key, epoll::EventFlags::IN))).await;
+        // The edge of a closing peer comes once, perhaps together with its last bytes: it must
+        // outlive `not_readable`, or the wait for the end of the stream would never end.
+        let wanted = epoll::EventFlags::IN
+            | epoll::EventFlags::RDHUP
+            | epoll::EventFlags::HUP
+            | epoll::EventFlags::ERR;
+        poll_fn(|_| with_state(|state| state.poll_flag(self.key, wanted))).await;
     }
 
     /// Waits until the kernel has reported the descriptor writable (or closed, or failed).

@@ -1,0 +1,111 @@
+//! Where servers listen, and name resolution before the first connection.
+
+use dyno_core::DbError;
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A host name or IP address (IPv6 without brackets), and a port.
+    Tcp {
+        /// Host name or IP address.
+        host: String,
+        /// TCP port, 1 to 65535.
+        port: u16,
+    },
+    /// The path of a unix socket.
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// The name that the server's certificate must carry: the host, or `localhost` behind a unix
+    /// socket.
+    pub fn tls_name(&self) -> &str {
+        match self {
+            Address::Tcp { host, .. } => host,
+            Address::Unix(_) => "localhost",
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Address::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Address::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// The addresses of a target's URL, in its order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosts(pub Vec<Address>);
+
+impl Hosts {
+    /// Looks all host names up. Blocks, so drivers call it once, when they are made.
+    ///
+    /// # Errors
+    /// Unreachable, when the list is empty or a name has no address.
+    pub fn resolve(&self) -> Result<ResolvedHosts, DbError> {
+        if self.0.is_empty() {
+            return Err(DbError::unreachable("The target has no host."));
+        }
+        let hosts = self.0.iter().cloned().map(Resolved::new).collect::<Result<_, _>>()?;
+        Ok(ResolvedHosts(hosts))
+    }
+}
+
+/// Addresses with their names looked up; never empty.
+#[derive(Clone, Debug)]
+pub struct ResolvedHosts(Vec<Resolved>);
+
+impl ResolvedHosts {
+    /// The host of connection `number`: hosts rotate, so connections spread evenly.
+    pub fn pick(&self, number: u32) -> &Resolved {
+        &self.0[number as usize % self.0.len()]
+    }
+}
+
+/// One address and what its name stands for.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    address: Address,
+    sockets: Vec<SocketAddr>,
+}
+
+impl Resolved {
+    fn new(address: Address) -> Result<Self, DbError> {
+        let sockets = match &address {
+            Address::Unix(_) => Vec::new(),
+            Address::Tcp { host, port } => look_up(host, *port)?,
+        };
+        Ok(Resolved { address, sockets })
+    }
+
+    /// The address as written in the URL.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The IP addresses to try in order; none for a unix socket.
+    pub(super) fn sockets(&self) -> &[SocketAddr] {
+        &self.sockets
+    }
+}
+
+fn look_up(host: &str, port: u16) -> Result<Vec<SocketAddr>, DbError> {
+    let failed = |why: String| {
+        DbError::unreachable(format!("The host name {host} could not be looked up: {why}."))
+            .with_hint("check the spelling of the host in the target's URL")
+    };
+    let mut found: Vec<SocketAddr> = Vec::new();
+    for socket in (host, port).to_socket_addrs().map_err(|error| failed(error.to_string()))? {
+        if !found.contains(&socket) {
+            found.push(socket);
+        }
+    }
+    if found.is_empty() { Err(failed("it has no address".to_owned())) } else { Ok(found) }
+}

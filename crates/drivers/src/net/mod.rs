@@ -1,0 +1,36 @@
+//! Addresses, sockets, TLS and receive buffers: everything below the protocols.
+//!
+//! A driver resolves its hosts and builds its [`TlsConfig`] once, when it is made; connecting then
+//! does nothing that would block the loop:
+//!
+//! ```no_run
+//! # use dyno_drivers::net::{Hosts, Inbox, TlsConfig, TlsOptions, Transport, before};
+//! # async fn connect(hosts: Hosts, number: u32) -> Result<(), dyno_core::DbError> {
+//! let hosts = hosts.resolve()?; // once per driver
+//! let tls = TlsConfig::new(&TlsOptions::default())?; // once per driver
+//!
+//! let host = hosts.pick(number);
+//! let due = dyno_reactor::now() + 10 * dyno_core::SECOND;
+//! let mut transport = Transport::connect(host, due).await?;
+//! let mut inbox = Inbox::new(64 << 20);
+//! before(due, host.address(), async {
+//!     transport.start_tls(&tls, host.address().tls_name()).await?;
+//!     transport.send(b"hello").await?;
+//!     transport.recv(&mut inbox).await
+//! })
+//! .await
+//! # }
+//! ```
+
+mod address;
+mod inbox;
+mod tls;
+mod transport;
+
+#[cfg(test)]
+mod tests;
+
+pub use address::{Address, Hosts, Resolved, ResolvedHosts};
+pub use inbox::Inbox;
+pub use tls::{TlsConfig, TlsMode, TlsOptions};
+pub use transport::{Transport, before};

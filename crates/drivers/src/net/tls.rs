@@ -1,0 +1,299 @@
+//! What of TLS is asked for, and how far a server's certificate is trusted.
+
+use dyno_core::DbError;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How much TLS a target asks for; the words of libpq's `sslmode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TlsMode {
+    /// Never.
+    Disable,
+    /// Only when the server refuses a connection without it (PostgreSQL only).
+    Allow,
+    /// When the server offers it; its certificate is not checked. What both servers' own clients
+    /// do when nothing is said.
+    #[default]
+    Prefer,
+    /// Always; the certificate is not checked unless a CA is given, which makes it `VerifyCa` as
+    /// in libpq.
+    Require,
+    /// Always, with a certificate that a trusted CA has signed.
+    VerifyCa,
+    /// Always, with a certificate that a trusted CA has signed for this very host name.
+    VerifyFull,
+}
+
+impl TlsMode {
+    /// All modes and their names in URLs.
+    pub const NAMES: [(&'static str, TlsMode); 6] = [
+        ("disable", TlsMode::Disable),
+        ("allow", TlsMode::Allow),
+        ("prefer", TlsMode::Prefer),
+        ("require", TlsMode::Require),
+        ("verify-ca", TlsMode::VerifyCa),
+        ("verify-full", TlsMode::VerifyFull),
+    ];
+
+    /// The name in URLs.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
+
+    /// True when a connection without TLS must be refused.
+    pub fn is_mandatory(self) -> bool {
+        self >= TlsMode::Require
+    }
+}
+
+/// What a target's URL says about TLS.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// How much is asked for.
+    pub mode: TlsMode,
+    /// PEM file of trusted CAs, instead of the system's.
+    pub ca: Option<PathBuf>,
+    /// PEM file of the client's certificate chain; needs `key`.
+    pub cert: Option<PathBuf>,
+    /// PEM file of the client's private key; needs `cert`.
+    pub key: Option<PathBuf>,
+}
+
+/// TLS settings ready for use: files read, CAs loaded. Made once per driver.
+#[derive(Clone, Debug)]
+pub struct TlsConfig {
+    mode: TlsMode,
+    client: Option<Arc<ClientConfig>>,
+}
+
+impl TlsConfig {
+    /// Reads the files. The system's CAs are loaded only where a certificate will be checked
+    /// against them.
+    ///
+    /// # Errors
+    /// Rejected, when a file can't be read or holds nothing of use.
+    pub fn new(options: &TlsOptions) -> Result<Self, DbError> {
+        let mode = match options.mode {
+            TlsMode::Require if options.ca.is_some() => TlsMode::VerifyCa,
+            mode => mode,
+        };
+        let client = match mode {
+            TlsMode::Disable => None,
+            _ => Some(Arc::new(client_config(mode, options)?)),
+        };
+        Ok(TlsConfig { mode, client })
+    }
+
+    /// How much TLS is asked for. The driver decides from this whether to ask the server for it
+    /// and what to do when the server has none.
+    pub fn mode(&self) -> TlsMode {
+        self.mode
+    }
+
+    pub(super) fn client(&self) -> Option<Arc<ClientConfig>> {
+        self.client.clone()
+    }
+}
+
+fn client_config(mode: TlsMode, options: &TlsOptions) -> Result<ClientConfig, DbError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let unusable = |error: Error| refused(format!("The TLS settings can't be used: {error}."));
+    let verifier: Arc<dyn ServerCertVerifier> = match mode {
+        TlsMode::VerifyCa | TlsMode::VerifyFull => {
+            let roots = Arc::new(load_roots(options.ca.as_deref())?);
+            let strict = WebPkiServerVerifier::builder_with_provider(roots, provider.clone())
+                .build()
+                .map_err(|error| refused(format!("The CA certificates can't be used: {error}.")))?;
+            match mode {
+                TlsMode::VerifyFull => strict,
+                _ => Arc::new(ChainOnly(strict)),
+            }
+        }
+        _ => Arc::new(Unverified(provider.clone())),
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(unusable)?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    match (&options.cert, &options.key) {
+        (None, None) => Ok(builder.with_no_client_auth()),
+        (Some(cert), Some(key)) => {
+            let chain = read_certificates(cert)?;
+            let private = PrivateKeyDer::from_pem_file(key).map_err(|error| {
+                refused(format!("The private key {} can't be read: {error}.", key.display()))
+                    .with_hint("key= must name a PEM file with an unencrypted private key")
+            })?;
+            builder.with_client_auth_cert(chain, private).map_err(unusable)
+        }
+        (Some(_), None) => Err(lone("cert=", "key=")),
+        (None, Some(_)) => Err(lone("key=", "cert=")),
+    }
+}
+
+fn lone(given: &str, missing: &str) -> DbError {
+    refused(format!("The target has {given} but not {missing}."))
+        .with_hint("a client certificate and its private key are given together")
+}
+
+fn load_roots(ca: Option<&Path>) -> Result<RootCertStore, DbError> {
+    let mut roots = RootCertStore::empty();
+    match ca {
+        Some(path) => {
+            for certificate in read_certificates(path)? {
+                roots.add(certificate).map_err(|error| {
+                    refused(format!("A CA certificate in {} is bad: {error}.", path.display()))
+                })?;
+            }
+        }
+        None => {
+            let found = rustls_native_certs::load_native_certs();
+            // Systems carry the odd certificate that no library accepts; the others still count.
+            roots.add_parsable_certificates(found.certs);
+        }
+    }
+    if roots.is_empty() {
+        return Err(refused("This system has no CA certificates.")
+            .with_hint("install them (package ca-certificates) or give ca=/path/to/ca.pem"));
+    }
+    Ok(roots)
+}
+
+fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, DbError> {
+    let unreadable = |error: rustls::pki_types::pem::Error| {
+        refused(format!("The certificate file {} can't be read: {error}.", path.display()))
+            .with_hint("give the path of a PEM file that this user may read")
+    };
+    let all = CertificateDer::pem_file_iter(path).map_err(unreadable)?;
+    let all: Vec<_> = all.collect::<Result<_, _>>().map_err(unreadable)?;
+    if all.is_empty() {
+        return Err(refused(format!("The file {} holds no certificate.", path.display()))
+            .with_hint("a PEM certificate begins with -----BEGIN CERTIFICATE-----"));
+    }
+    Ok(all)
+}
+
+/// Turns what rustls found wrong into a sentence with a remedy.
+pub(super) fn explain(error: &Error, host: &str) -> DbError {
+    let sentence = format!("TLS with {host} failed: {error}.");
+    let hint = match error {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "give the CA that signed the server's certificate with ca=/path/to/ca.pem"
+        }
+        Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => {
+            "connect by a name that is in the server's certificate, or use tls=verify-ca, which does not check the name"
+        }
+        Error::InvalidCertificate(
+            CertificateError::Expired | CertificateError::ExpiredContext { .. },
+        ) => "renew the server's certificate, and check the clocks of both machines",
+        Error::InvalidCertificate(_) => {
+            "tls=require encrypts without checking the server's certificate"
+        }
+        Error::AlertReceived(_) => {
+            "the server may demand a client certificate: give cert= and key="
+        }
+        _ => "the server must speak TLS 1.2 or 1.3; tls=disable connects without TLS",
+    };
+    refused(sentence).with_hint(hint)
+}
+
+fn refused(message: impl Into<String>) -> DbError {
+    DbError::rejected(0, *b"08001", message)
+}
+
+/// Takes any certificate: TLS against listening only.
+#[derive(Debug)]
+struct Unverified(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unverified {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    // With the certificate itself unchecked, its signature proves nothing; checking it would only
+    // refuse servers with old-fashioned (version 1) certificates.
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Checks who signed the certificate but not for which host.
+#[derive(Debug)]
+struct ChainOnly(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for ChainOnly {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+        {
+            // The name is looked at last, so the chain is sound when only the name is wrong.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}

@@ -1,0 +1,371 @@
+//! A byte stream to a server: TCP or unix socket, plain or under TLS.
+
+use super::address::{Address, Resolved};
+use super::inbox::Inbox;
+use super::tls::{TlsConfig, explain};
+use dyno_core::{DbError, MILLISECOND, Nanos, SECOND};
+use dyno_reactor::{Source, now, sleep_until, timeout};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
+    send, socket_with, sockopt,
+};
+use rustls::ClientConnection;
+use rustls::pki_types::ServerName;
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+
+/// An open connection, registered with the loop on which it was made.
+#[derive(Debug)]
+pub struct Transport {
+    socket: Source<OwnedFd>,
+    layer: Layer,
+    is_local: bool,
+}
+
+/// What lies on top of the socket.
+#[derive(Debug)]
+enum Layer {
+    Plain,
+    // Boxed: a plain connection must not carry the kilobyte of TLS state.
+    Tls(Box<ClientConnection>),
+}
+
+impl Transport {
+    /// Connects, trying all addresses of the host in order, until `due` on the loop's clock.
+    ///
+    /// # Errors
+    /// Unreachable, with the address and the reason of the last attempt.
+    pub async fn connect(host: &Resolved, due: Nanos) -> Result<Self, DbError> {
+        let address = host.address();
+        before(due, address, async {
+            let Address::Unix(path) = address else {
+                return connect_tcp(host, due).await;
+            };
+            let target = SocketAddrUnix::new(path).map_err(|errno| unreachable(address, errno))?;
+            let socket = loop {
+                let socket = open(AddressFamily::UNIX).map_err(|e| unreachable(address, e))?;
+                match connect(&socket, &target) {
+                    Ok(()) => break socket,
+                    // A unix socket whose backlog is full can't be waited for, only asked again.
+                    Err(Errno::AGAIN) => sleep_until(now() + MILLISECOND).await,
+                    Err(errno) => return Err(unreachable(address, errno)),
+                }
+            };
+            Ok(Transport { socket: register(socket)?, layer: Layer::Plain, is_local: true })
+        })
+        .await
+    }
+
+    /// Makes the TLS handshake on the connected socket. `host` is the name that the server's
+    /// certificate must carry; see [`Address::tls_name`]. The inbox must be empty: bytes received
+    /// before are not part of the TLS stream.
+    ///
+    /// # Errors
+    /// Rejected, when the server's certificate is not trusted or the two sides do not agree.
+    pub async fn start_tls(&mut self, config: &TlsConfig, host: &str) -> Result<(), DbError> {
+        let Some(client) = config.client() else {
+            return Err(DbError::protocol("TLS is disabled for this target."));
+        };
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+            DbError::rejected(0, *b"08001", format!("TLS can't be used with the host name {host}."))
+        })?;
+        let mut tls = ClientConnection::new(client, name).map_err(|error| explain(&error, host))?;
+        while tls.is_handshaking() {
+            flush_tls(&self.socket, &mut tls).await?;
+            if tls.is_handshaking() {
+                read_tls(&self.socket, &mut tls, host).await?;
+            }
+        }
+        flush_tls(&self.socket, &mut tls).await?;
+        self.layer = Layer::Tls(Box::new(tls));
+        Ok(())
+    }
+
+    /// Sends all of `bytes`.
+    ///
+    /// # Errors
+    /// Lost.
+    #[inline]
+    pub async fn send(&mut self, bytes: &[u8]) -> Result<(), DbError> {
+        match &mut self.layer {
+            Layer::Plain => send_all(&self.socket, bytes).await,
+            Layer::Tls(tls) => {
+                let mut rest = bytes;
+                while !rest.is_empty() {
+                    // Takes up to its own limit at a time, so memory stays bounded.
+                    let taken = tls.writer().write(rest).map_err(|error| broken(&error))?;
+                    rest = &rest[taken..];
+                    flush_tls(&self.socket, tls).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for bytes and makes one receive into the free space of `inbox`. At least one byte has
+    /// arrived on success.
+    ///
+    /// # Errors
+    /// Lost, also when the server has closed the connection; protocol, when the inbox is at its
+    /// limit.
+    #[inline]
+    pub async fn recv(&mut self, inbox: &mut Inbox) -> Result<(), DbError> {
+        match &mut self.layer {
+            Layer::Plain => recv_plain(&self.socket, inbox).await,
+            Layer::Tls(tls) => recv_tls(&self.socket, tls, inbox).await,
+        }
+    }
+
+    /// True when the connection is encrypted.
+    pub fn is_tls(&self) -> bool {
+        matches!(self.layer, Layer::Tls(_))
+    }
+
+    /// True behind a unix socket.
+    pub fn is_local(&self) -> bool {
+        self.is_local
+    }
+
+    /// The server's certificate in DER: for SCRAM's channel binding.
+    pub fn peer_certificate(&self) -> Option<&[u8]> {
+        match &self.layer {
+            Layer::Plain => None,
+            Layer::Tls(tls) => tls.peer_certificates()?.first().map(AsRef::as_ref),
+        }
+    }
+
+    /// Protocol version and cipher suite, such as `TLSv1_3 TLS13_AES_256_GCM_SHA384`.
+    pub fn tls_description(&self) -> Option<String> {
+        let Layer::Tls(tls) = &self.layer else { return None };
+        let (version, suite) = (tls.protocol_version()?, tls.negotiated_cipher_suite()?);
+        Some(format!("{version:?} {:?}", suite.suite()))
+    }
+}
+
+/// Lets `future` run until `due` on the loop's clock; for connecting and logging in.
+///
+/// # Errors
+/// Those of `future`; unreachable when time is up.
+pub async fn before<T>(
+    due: Nanos,
+    address: &Address,
+    future: impl Future<Output = Result<T, DbError>>,
+) -> Result<T, DbError> {
+    let began = now();
+    timeout(due, future).await.unwrap_or_else(|_| {
+        let waited_s = due.saturating_sub(began) as f64 / SECOND as f64;
+        Err(DbError::unreachable(format!(
+            "The server at {address} did not answer within {waited_s:.1} seconds."
+        ))
+        .with_hint("check host, port and firewall, or raise connect_timeout_s in the URL"))
+    })
+}
+
+async fn connect_tcp(host: &Resolved, due: Nanos) -> Result<Transport, DbError> {
+    let mut last = DbError::unreachable(format!("The host {} has no address.", host.address()));
+    for (index, target) in host.sockets().iter().enumerate() {
+        // A silent address must leave time for those after it.
+        let left = (host.sockets().len() - index) as u64;
+        let share = now() + due.saturating_sub(now()) / left;
+        match before(share, host.address(), connect_one(target, host.address())).await {
+            Ok(transport) => return Ok(transport),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+async fn connect_one(target: &SocketAddr, address: &Address) -> Result<Transport, DbError> {
+    let failed = |errno| unreachable(address, errno);
+    let family = if target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = open(family).map_err(failed)?;
+    sockopt::set_tcp_nodelay(&socket, true).map_err(failed)?;
+    sockopt::set_socket_keepalive(&socket, true).map_err(failed)?;
+    let in_progress = match connect(&socket, target) {
+        Ok(()) => false,
+        Err(Errno::INPROGRESS) => true,
+        Err(errno) => return Err(failed(errno)),
+    };
+    let socket = register(socket)?;
+    if in_progress {
+        // Fresh sources count as writable; this one becomes so when it is connected.
+        socket.not_writable();
+        socket.writable().await;
+        sockopt::socket_error(socket.fd()).and_then(|status| status).map_err(failed)?;
+    }
+    Ok(Transport { socket, layer: Layer::Plain, is_local: false })
+}
+
+fn open(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    socket_with(family, SocketType::STREAM, flags, None)
+}
+
+fn register(socket: OwnedFd) -> Result<Source<OwnedFd>, DbError> {
+    Source::new(socket).map_err(|error| {
+        DbError::unreachable(format!("The event loop can't watch another connection: {error}."))
+    })
+}
+
+#[inline]
+async fn send_all(socket: &Source<OwnedFd>, mut bytes: &[u8]) -> Result<(), DbError> {
+    while !bytes.is_empty() {
+        match send(socket.fd(), bytes, SendFlags::NOSIGNAL) {
+            Ok(sent) => bytes = &bytes[sent..],
+            Err(Errno::AGAIN) => {
+                socket.not_writable();
+                socket.writable().await;
+            }
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(broken(&errno.into())),
+        }
+    }
+    Ok(())
+}
+
+#[inline]
+async fn recv_plain(socket: &Source<OwnedFd>, inbox: &mut Inbox) -> Result<(), DbError> {
+    loop {
+        socket.readable().await;
+        let space = inbox.space()?;
+        let asked = space.len();
+        match recv(socket.fd(), space, RecvFlags::empty()) {
+            Ok((_, 0)) => return Err(closed()),
+            Ok((_, count)) => {
+                if count < asked {
+                    socket.not_readable();
+                }
+                inbox.received(count);
+                return Ok(());
+            }
+            Err(Errno::AGAIN) => socket.not_readable(),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(broken(&errno.into())),
+        }
+    }
+}
+
+async fn recv_tls(
+    socket: &Source<OwnedFd>,
+    tls: &mut ClientConnection,
+    inbox: &mut Inbox,
+) -> Result<(), DbError> {
+    loop {
+        match tls.reader().read(inbox.space()?) {
+            Ok(0) => return Err(closed()),
+            Ok(count) => {
+                inbox.received(count);
+                return Ok(());
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(broken(&error)),
+        }
+        read_tls(socket, tls, "the server").await?;
+        // Key updates ask for an answer.
+        flush_tls(socket, tls).await?;
+    }
+}
+
+/// Waits for encrypted bytes and decrypts them.
+async fn read_tls(
+    socket: &Source<OwnedFd>,
+    tls: &mut ClientConnection,
+    host: &str,
+) -> Result<(), DbError> {
+    socket.readable().await;
+    match tls.read_tls(&mut Descriptor(socket)) {
+        Ok(0) => return Err(closed()),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+        Err(error) => return Err(broken(&error)),
+    }
+    if let Err(error) = tls.process_new_packets() {
+        // Tells the server why, if it still listens; the error to report is ours.
+        let _ = tls.write_tls(&mut Descriptor(socket));
+        return Err(explain(&error, host));
+    }
+    Ok(())
+}
+
+async fn flush_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection) -> Result<(), DbError> {
+    while tls.wants_write() {
+        match tls.write_tls(&mut Descriptor(socket)) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => socket.writable().await,
+            Err(error) => return Err(broken(&error)),
+        }
+    }
+    Ok(())
+}
+
+/// The socket as rustls wants it; notes for the loop when a queue is empty or full.
+struct Descriptor<'a>(&'a Source<OwnedFd>);
+
+impl Read for Descriptor<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let asked = bytes.len();
+        let result =
+            rustix::io::retry_on_intr(|| recv(self.0.fd(), &mut *bytes, RecvFlags::empty()));
+        match result {
+            Ok((_, count)) => {
+                if count > 0 && count < asked {
+                    self.0.not_readable();
+                }
+                Ok(count)
+            }
+            Err(errno) => {
+                if errno == Errno::AGAIN {
+                    self.0.not_readable();
+                }
+                Err(errno.into())
+            }
+        }
+    }
+}
+
+impl Write for Descriptor<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = rustix::io::retry_on_intr(|| send(self.0.fd(), bytes, SendFlags::NOSIGNAL));
+        if result == Err(Errno::AGAIN) {
+            self.0.not_writable();
+        }
+        Ok(result?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cold]
+fn closed() -> DbError {
+    DbError::lost("The server closed the connection.")
+}
+
+#[cold]
+fn broken(error: &io::Error) -> DbError {
+    DbError::lost(format!("The connection broke: {error}."))
+}
+
+#[cold]
+fn unreachable(address: &Address, errno: Errno) -> DbError {
+    let error = DbError::unreachable(format!(
+        "The server at {address} can't be reached: {}.",
+        io::Error::from(errno)
+    ));
+    match errno {
+        Errno::CONNREFUSED => error.with_hint("is the server running, and is this its address?"),
+        Errno::NOENT => error.with_hint("no such socket: is the server running on this machine?"),
+        Errno::ACCESS => error.with_hint("this user may not open the socket"),
+        Errno::MFILE | Errno::NFILE => {
+            error.with_hint("too many open files: raise the limit with `ulimit -n`")
+        }
+        Errno::ADDRNOTAVAIL => error.with_hint(
+            "no free local port: widen net.ipv4.ip_local_port_range or use fewer connections",
+        ),
+        Errno::NAMETOOLONG => error.with_hint("a unix socket's path has at most 107 bytes"),
+        _ => error,
+    }
+}

@@ -1,0 +1,1 @@
+//! Sessions that speak the PostgreSQL protocol.

@@ -1,0 +1,1 @@
+//! Simulated sessions on a virtual clock.

@@ -1,0 +1,154 @@
+//! Targets as users write them: URLs.
+
+mod password;
+mod url;
+
+#[cfg(test)]
+mod tests;
+
+pub use password::{Found, find_password};
+
+use crate::net::{Address, Hosts, TlsOptions};
+use dyno_core::Dialect;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// Text that must not reach a log, a file or a result. Debug shows `***`; there is no Display.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Guards a text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Secret(text.into())
+    }
+
+    /// The text itself, for authentication only.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Everything a URL says about how to reach a database.
+///
+/// Forms (all parts but the scheme may be left out; text is percent-decoded):
+/// ```text
+/// mysql://user:password@host:port,[::1]:3307/database?tls=require&ca=/x.pem&cert=..&key=..
+///     &socket=/path&connect_timeout_s=5&set.NAME=VALUE          (mariadb:// is the same)
+/// postgres://user:password@host:port/database?sslmode=require&sslrootcert=/x.pem&sslcert=..&sslkey=..
+///     &host=/socket/folder&options=..&connect_timeout_s=5       (postgresql:// is the same)
+/// sqlite:path?busy_timeout_ms=5000&synchronous=normal&journal=wal
+/// ```
+/// Without a host, `localhost` over TCP is meant; without a port, 3306 or 5432. Display prints the
+/// URL with `***` for the password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Which driver.
+    pub dialect: Dialect,
+    /// Where the servers listen; connections rotate over them. Empty for SQLite.
+    pub hosts: Hosts,
+    /// Who logs in; without it drivers take the operating system's user name, as the servers' own
+    /// clients do.
+    pub user: Option<String>,
+    /// The password in the URL, or one that the caller has found elsewhere and put here.
+    pub password: Option<Secret>,
+    /// Database name; for SQLite the path of the file.
+    pub database: Option<String>,
+    /// TLS settings.
+    pub tls: TlsOptions,
+    /// The other keys of the query, checked against the table of known keys:
+    /// `connect_timeout_s`, `options`, `busy_timeout_ms` ..., and `set.NAME` for session variables.
+    pub options: BTreeMap<String, String>,
+}
+
+impl Target {
+    /// Seconds allowed for connecting and logging in; 10 unless the URL says otherwise.
+    pub fn connect_timeout_s(&self) -> u64 {
+        self.number("connect_timeout_s").unwrap_or(10)
+    }
+
+    /// A numeric option, if it was given.
+    pub fn number(&self, option: &str) -> Option<u64> {
+        self.options.get(option)?.parse().ok()
+    }
+
+    /// The session variables to set after connecting, in the order of their names: the `set.NAME`
+    /// keys of the query as (NAME, value).
+    pub fn session_variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.options
+            .iter()
+            .filter_map(|(key, value)| Some((key.strip_prefix("set.")?, value.as_str())))
+    }
+
+    /// The user who logs in: that of the URL, else the operating system's name of this user.
+    ///
+    /// # Errors
+    /// When neither is known.
+    pub fn user_or_default(&self) -> Result<String, TargetError> {
+        let named = self.user.clone().or_else(|| std::env::var("USER").ok());
+        named.filter(|name| !name.is_empty()).ok_or_else(|| {
+            TargetError::new(format!("The target {self} names no user, and USER is not set."))
+                .with_hint("write the user into the URL: scheme://user@host/database")
+        })
+    }
+}
+
+impl FromStr for Target {
+    type Err = TargetError;
+
+    fn from_str(text: &str) -> Result<Self, TargetError> {
+        url::parse(text)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&url::print(self, url::Password::Hidden))
+    }
+}
+
+/// A URL, a password file or an option that can't be used. Carries no password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetError {
+    /// A full sentence with the place.
+    pub message: String,
+    /// A remedy, shown after `hint:`.
+    pub hint: Option<String>,
+}
+
+impl TargetError {
+    fn new(message: impl Into<String>) -> Self {
+        TargetError { message: message.into(), hint: None }
+    }
+
+    fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for TargetError {}
+
+/// The port where servers of this kind listen unless told otherwise.
+fn default_port(dialect: Dialect) -> u16 {
+    if dialect == Dialect::Postgres { 5432 } else { 3306 }
+}
+
+/// The socket that libpq means by a folder and a port.
+fn postgres_socket(folder: &str, port: u16) -> Address {
+    let folder = folder.trim_end_matches('/');
+    Address::Unix(format!("{folder}/.s.PGSQL.{port}").into())
+}
