@@ -1,1 +1,18 @@
 //! Drives a workload over sessions: arrival, retries, windows, accounting.
+//!
+//! [`drive`] is one trial. Each loop is a thread with its own event loop, recorder and schedule;
+//! loops share nothing but a few counters. The way of one transaction, in [`worker`]: wait until it
+//! is due, make attempts until one succeeds or the policy gives up, tell the recorder.
+
+mod arrival;
+mod control;
+mod drive;
+mod policy;
+mod trial;
+mod worker;
+
+pub use arrival::Schedule;
+pub use control::Control;
+pub use drive::{DriveError, Observer, drive, drive_simulated};
+pub use policy::{Action, ErrorPolicy, ErrorSet};
+pub use trial::{Ended, TrialResult, TrialSpec, WorkerStats};

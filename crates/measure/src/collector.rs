@@ -21,17 +21,10 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Where interval `index` of `phase` lies in `window`; `closed` is the actual end of the trial,
-    /// if it has come.
-    pub fn span(window: &Window, phase: Phase, index: u32, closed: Option<u64>) -> (f64, f64) {
-        let (from, limit) = match phase {
-            Phase::WarmUp => (window.released, window.opens),
-            Phase::Measured => (window.opens, window.closes),
-        };
-        let limit = closed.map_or(limit, |closed| limit.min(closed));
-        let begins = from + u64::from(index) * window.interval;
-        let ends = begins.saturating_add(window.interval).min(limit).max(begins);
-        ((begins as f64 - window.opens as f64) / 1e9, (ends - begins) as f64 / 1e9)
+    /// The interval that `frame` covers in a trial whose window is `window`.
+    pub fn new(window: &Window, phase: Phase, index: u32, frame: Frame, host: HostSample) -> Self {
+        let begins_s = (frame.began as f64 - window.opens as f64) / 1e9;
+        Interval { phase, index, begins_s, length_s: frame.length_s(), frame, host }
     }
 }
 
@@ -135,14 +128,20 @@ mod tests {
                 (Phase::Measured, 2)
             ]
         );
-        for (phase, index, frame) in frames.take() {
+        let frames = frames.take();
+        let last = &frames[4].2;
+        let interval =
+            Interval::new(&WINDOW, Phase::Measured, 2, last.clone(), HostSample::default());
+        assert_eq!((interval.begins_s, interval.length_s), (2.0, 1.0));
+        for (phase, index, frame) in frames {
             collector.take(phase, index, frame);
         }
         let total = collector.total();
         let expected =
             Counts { started: 4, committed: 2, failed: 1, retries: 1, ..Counts::default() };
         assert_eq!(total.counts(), expected);
-        assert_eq!(total.counts().in_flight(), 1);
+        assert_eq!(recorder.in_flight_at_close(), 1);
+        assert_eq!(total.counts().started, total.counts().ended() + 1);
         assert_eq!((total.work().reads, total.wasted().writes), (2, 2));
         assert_eq!(total.errors.total(), 2);
     }
@@ -159,13 +158,5 @@ mod tests {
         assert!(collector.next_complete().is_none());
         collector.loop_done();
         assert!(collector.next_complete().is_some());
-    }
-
-    #[test]
-    fn spans_are_relative_to_the_opening() {
-        assert_eq!(Interval::span(&WINDOW, Phase::WarmUp, 1, None), (-1.0, 1.0));
-        assert_eq!(Interval::span(&WINDOW, Phase::Measured, 2, None), (2.0, 1.0));
-        let closed = Some(4 * SECOND + SECOND / 2);
-        assert_eq!(Interval::span(&WINDOW, Phase::Measured, 2, closed), (2.0, 0.5));
     }
 }

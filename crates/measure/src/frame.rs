@@ -1,7 +1,7 @@
 //! What one loop measured in one interval, and sums of such.
 
 use crate::Latencies;
-use dyno_core::{DbError, ErrorClass, Tally};
+use dyno_core::{DbError, ErrorClass, Nanos, Tally};
 use serde::{Deserialize, Serialize};
 
 /// Transactions by how they ended.
@@ -137,6 +137,10 @@ impl KindFrame {
 /// What was measured in one interval (by one loop) or in one trial (all loops).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
+    /// When it began, on the loops' clock; `Nanos::MAX` while empty.
+    pub began: Nanos,
+    /// When it ended; 0 while empty.
+    pub ended: Nanos,
     /// One entry per transaction kind of the workload.
     pub kinds: Vec<KindFrame>,
     /// Time from begin to end; only where a schedule makes it differ from the latency.
@@ -153,6 +157,8 @@ impl Frame {
     /// An empty frame for `kinds` kinds of transactions.
     pub fn new(kinds: usize, scheduled: bool) -> Self {
         Frame {
+            began: Nanos::MAX,
+            ended: 0,
             kinds: vec![KindFrame::default(); kinds],
             service: scheduled.then(Latencies::new),
             lateness: scheduled.then(Latencies::new),
@@ -161,8 +167,15 @@ impl Frame {
         }
     }
 
+    /// Length in seconds; 0 while empty.
+    pub fn length_s(&self) -> f64 {
+        self.ended.saturating_sub(self.began) as f64 / 1e9
+    }
+
     /// Adds a frame of the same workload.
     pub fn add(&mut self, more: &Frame) {
+        self.began = self.began.min(more.began);
+        self.ended = self.ended.max(more.ended);
         for (kind, other) in self.kinds.iter_mut().zip(&more.kinds) {
             kind.add(other);
         }
@@ -179,6 +192,8 @@ impl Frame {
 
     /// Forgets everything, keeps the memory.
     pub fn clear(&mut self) {
+        self.began = Nanos::MAX;
+        self.ended = 0;
         self.kinds.iter_mut().for_each(KindFrame::clear);
         for latencies in [&mut self.service, &mut self.lateness].into_iter().flatten() {
             latencies.clear();

@@ -45,7 +45,9 @@ pub struct Recorder<S: FnMut(Phase, u32, &Frame)> {
     phase: Phase,
     index: u32,
     boundary: Nanos,
+    began: Nanos,
     in_flight: Vec<u64>,
+    in_flight_at_close: u64,
     cpu_before: Nanos,
     scheduled: bool,
     finished: bool,
@@ -63,7 +65,9 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
             phase: Phase::WarmUp,
             index: 0,
             boundary: 0,
+            began: 0,
             in_flight: vec![0; kinds],
+            in_flight_at_close: 0,
             cpu_before: 0,
             scheduled,
             finished: true,
@@ -75,6 +79,7 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
     pub fn release(&mut self, window: Window) {
         self.window = window;
         self.finished = false;
+        self.began = window.released;
         self.cpu_before = thread_cpu();
         if window.opens > window.released {
             self.phase = Phase::WarmUp;
@@ -112,11 +117,15 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         let cpu = thread_cpu();
         self.frame.cpu_ns = cpu.saturating_sub(self.cpu_before);
         self.cpu_before = cpu;
+        self.frame.began = self.began;
+        self.frame.ended = self.boundary;
+        self.began = self.boundary;
         (self.sink)(self.phase, self.index, &self.frame);
         self.frame.clear();
         self.index += 1;
         if self.boundary >= self.window.closes {
             self.finished = true;
+            self.in_flight_at_close = self.in_flight.iter().sum();
         } else if self.phase == Phase::WarmUp && self.boundary >= self.window.opens {
             self.open();
         } else {
@@ -135,7 +144,6 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
             self.window.closes = now;
             self.boundary = now;
             self.hand_over();
-            self.finished = true;
         }
     }
 
@@ -147,6 +155,11 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
     /// True when the window has been closed.
     pub fn is_finished(&self) -> bool {
         self.finished
+    }
+
+    /// Transactions that had begun and not ended when the window closed.
+    pub fn in_flight_at_close(&self) -> u64 {
+        self.in_flight_at_close
     }
 
     /// A transaction begins at `now`.

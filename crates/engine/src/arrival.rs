@@ -1,0 +1,83 @@
+//! When the next transaction is due.
+
+use dyno_core::{Nanos, Rng, SECOND};
+
+/// The arrivals of one loop: a Poisson process whose arrivals are handed to whichever worker of the
+/// loop asks first. A worker that is free takes the next arrival and waits for it; when all
+/// are busy, arrivals wait in time order and keep their due time.
+#[derive(Debug)]
+pub struct Schedule {
+    rng: Rng,
+    mean_gap: f64,
+    next: f64,
+    /// Arrivals before this are warm-up.
+    opens: Nanos,
+    offered: u64,
+}
+
+impl Schedule {
+    /// Arrivals at `rate_per_s` (this loop's share), the first one a gap after `released`.
+    pub fn new(rng: Rng, rate_per_s: f64, released: Nanos, opens: Nanos) -> Self {
+        let mut schedule = Schedule {
+            rng,
+            mean_gap: SECOND as f64 / rate_per_s,
+            next: released as f64,
+            opens,
+            offered: 0,
+        };
+        schedule.advance();
+        schedule
+    }
+
+    fn advance(&mut self) {
+        self.next += self.rng.exponential(self.mean_gap);
+    }
+
+    /// Takes the next arrival: its due time.
+    #[inline]
+    pub fn take(&mut self) -> Nanos {
+        let due = self.next as Nanos;
+        if due >= self.opens {
+            self.offered += 1;
+        }
+        self.advance();
+        due
+    }
+
+    /// Arrivals that fell into the window that closes at `closes`, taken or not.
+    /// `waiting` are arrivals already taken with a due time at or after `closes`.
+    pub fn offered(mut self, closes: Nanos, waiting: u64) -> u64 {
+        while (self.next as Nanos) < closes {
+            self.take();
+        }
+        self.offered.saturating_sub(waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_come_at_the_rate_and_in_order() {
+        let mut schedule = Schedule::new(Rng::new(1, "arrival", 0), 1_000.0, SECOND, SECOND);
+        let due: Vec<_> = (0..10_000).map(|_| schedule.take()).collect();
+        assert!(due.is_sorted());
+        let seconds = (due[9_999] - SECOND) as f64 / SECOND as f64;
+        // 10,000 exponential gaps: 10 s with a standard deviation of 0.1 s.
+        assert!((9.6..10.4).contains(&seconds), "{seconds}");
+    }
+
+    #[test]
+    fn offered_counts_the_window_only() {
+        let schedule = Schedule::new(Rng::new(1, "arrival", 0), 1_000.0, 0, 2 * SECOND);
+        let offered = schedule.offered(12 * SECOND, 0);
+        assert!((9_600..10_400).contains(&offered), "{offered}");
+        let mut taken = Schedule::new(Rng::new(1, "arrival", 0), 1_000.0, 0, 2 * SECOND);
+        let mut waiting = 0;
+        while waiting == 0 {
+            waiting = u64::from(taken.take() >= 12 * SECOND);
+        }
+        assert_eq!(taken.offered(12 * SECOND, waiting), offered);
+    }
+}

@@ -1,0 +1,403 @@
+//! One trial over all loops.
+
+use crate::arrival::Schedule;
+use crate::control::Control;
+use crate::trial::{Ended, TrialResult, TrialSpec, WorkerStats};
+use crate::worker::{Local, Shared, worker};
+use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Rng, Workload};
+use dyno_measure::{Collector, Frame, HostSample, HostSampler, Interval, Phase, Recorder, Window};
+use dyno_reactor::{Clock, Loop, Next, monotonic_now};
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How often a loop looks for a request to stop.
+const LOOK: Nanos = 100 * MILLISECOND;
+
+/// Is told what happens while a trial runs, on the caller's thread.
+pub trait Observer {
+    /// `connected` of `of` workers are connected and prepared.
+    fn connected(&mut self, _connected: u32, _of: u32) {}
+    /// All workers start now.
+    fn released(&mut self, _window: &Window) {}
+    /// An interval is complete over all loops.
+    fn interval(&mut self, _interval: &Interval) {}
+}
+
+/// Observes nothing.
+impl Observer for () {}
+
+/// A trial that could not begin.
+#[derive(Debug)]
+pub enum DriveError {
+    /// A worker could not connect or prepare.
+    Connect(DbError),
+    /// Stopped before all workers were connected.
+    Interrupted,
+    /// The operating system refused threads or descriptors.
+    System(io::Error),
+}
+
+impl fmt::Display for DriveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DriveError::Connect(error) => write!(f, "{error}"),
+            DriveError::Interrupted => f.write_str("stopped before all workers were connected"),
+            DriveError::System(error) => {
+                write!(f, "the system refused what a trial needs: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for DriveError {}
+
+enum Message {
+    Frame(Phase, u32, Frame),
+    Released(Window),
+    Done,
+}
+
+/// What one loop leaves.
+struct LoopEnd {
+    first: u32,
+    stats: Vec<WorkerStats>,
+    closes: Nanos,
+    offered: Option<u64>,
+    in_flight: u64,
+    unfinished: u32,
+    cpu: Nanos,
+}
+
+/// Runs a trial. Returns when all workers have left.
+///
+/// # Errors
+/// When a worker can't connect or prepare, or the system refuses threads: nothing was measured
+/// then. Errors during the trial are in [`TrialResult::ended`].
+pub fn drive<W: Workload, D: Driver>(
+    workload: &W,
+    driver: &D,
+    spec: &TrialSpec,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<TrialResult, DriveError> {
+    let shared = Shared::new(workload, driver, spec);
+    let ranges = split(spec, driver.blocks());
+    let loops = ranges.len();
+    let gate = Gate::new(loops, monotonic_now());
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (number, range) in ranges.into_iter().enumerate() {
+            let (shared, gate, sender) = (&shared, &gate, sender.clone());
+            let thread = std::thread::Builder::new()
+                .name(format!("loop-{number}"))
+                .spawn_scoped(scope, move || run_loop(shared, gate, control, range, &sender));
+            match thread {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    control.stop();
+                    gate.expect_only(threads.len());
+                    return Err(DriveError::System(error));
+                }
+            }
+        }
+        drop(sender);
+        let collected = collect(&receiver, &shared, loops, observer);
+        let ends = threads.into_iter().map(|thread| thread.join().unwrap_or_else(repanic));
+        let ends = ends.collect::<io::Result<Vec<_>>>().map_err(DriveError::System)?;
+        finish(&shared, control, gate.window.get().copied().flatten(), gate.begin, collected, ends)
+    })
+}
+
+fn repanic<T>(panic: Box<dyn std::any::Any + Send>) -> T {
+    std::panic::resume_unwind(panic)
+}
+
+/// Runs a trial on one loop with a virtual clock: for tests with a simulated driver.
+///
+/// # Errors
+/// As [`drive`].
+pub fn drive_simulated<W: Workload, D: Driver>(
+    workload: &W,
+    driver: &D,
+    spec: &TrialSpec,
+    observer: &mut dyn Observer,
+) -> Result<TrialResult, DriveError> {
+    let shared = Shared::new(workload, driver, spec);
+    let control = Control::new();
+    let gate = Gate::new(1, 0);
+    let (sender, receiver) = channel();
+    let end = run_on(Clock::Virtual, &shared, &gate, &control, 0..spec.workers, &sender)
+        .map_err(DriveError::System)?;
+    drop(sender);
+    let collected = collect(&receiver, &shared, 1, observer);
+    finish(&shared, &control, gate.window.get().copied().flatten(), 0, collected, vec![end])
+}
+
+/// Where loops meet between connecting and running.
+struct Gate {
+    /// Loops that have arrived, and loops that will.
+    meeting: Mutex<(usize, usize)>,
+    complete: Condvar,
+    /// Set once, by the loop that comes first after the meeting; `None` when the trial can't begin.
+    window: OnceLock<Option<Window>>,
+    begin: Nanos,
+}
+
+impl Gate {
+    fn new(loops: usize, begin: Nanos) -> Self {
+        Gate {
+            meeting: Mutex::new((0, loops)),
+            complete: Condvar::new(),
+            window: OnceLock::new(),
+            begin,
+        }
+    }
+
+    /// Says that only `loops` loops will come.
+    fn expect_only(&self, loops: usize) {
+        self.meeting.lock().unwrap_or_else(PoisonError::into_inner).1 = loops;
+        self.complete.notify_all();
+    }
+
+    fn arrive(&self) {
+        let mut meeting = self.meeting.lock().unwrap_or_else(PoisonError::into_inner);
+        meeting.0 += 1;
+        self.complete.notify_all();
+        drop(
+            self.complete
+                .wait_while(meeting, |(arrived, expected)| *arrived < *expected)
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+    }
+
+    /// Waits for all loops, then agrees on the window.
+    fn pass(&self, now: Nanos, spec: &TrialSpec, may_begin: impl Fn() -> bool) -> Option<Window> {
+        self.arrive();
+        *self.window.get_or_init(|| {
+            may_begin().then(|| {
+                let opens = now + spec.warmup;
+                let closes =
+                    spec.duration.map_or(Nanos::MAX, |duration| opens.saturating_add(duration));
+                Window { released: now, opens, closes, interval: spec.interval }
+            })
+        })
+    }
+}
+
+fn split(spec: &TrialSpec, blocks: bool) -> Vec<Range<u32>> {
+    let workers = spec.workers.max(1);
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let loops = if blocks { workers } else { spec.loops.unwrap_or(cores).clamp(1, workers) };
+    (0..loops).map(|n| workers * n / loops..workers * (n + 1) / loops).collect()
+}
+
+fn run_loop<W: Workload, D: Driver>(
+    shared: &Shared<'_, W, D>,
+    gate: &Gate,
+    control: &Control,
+    range: Range<u32>,
+    sender: &Sender<Message>,
+) -> io::Result<LoopEnd> {
+    let end = run_on(Clock::Monotonic, shared, gate, control, range, sender);
+    if end.is_err() {
+        control.stop();
+        gate.arrive();
+    }
+    end
+}
+
+fn run_on<W: Workload, D: Driver>(
+    clock: Clock,
+    shared: &Shared<'_, W, D>,
+    gate: &Gate,
+    control: &Control,
+    range: Range<u32>,
+    sender: &Sender<Message>,
+) -> io::Result<LoopEnd> {
+    let spec = shared.spec;
+    let (first, count) = (range.start, range.end - range.start);
+    let cpu = std::cell::Cell::new(0);
+    let sink = |phase, index, frame: &Frame| {
+        if phase == Phase::Measured {
+            cpu.set(cpu.get() + frame.cpu_ns);
+        }
+        // The receiver outlives all loops.
+        let _ = sender.send(Message::Frame(phase, index, frame.clone()));
+    };
+    let recorder =
+        Recorder::new(shared.workload.transactions().len(), spec.rate_per_s.is_some(), sink);
+    let local = Local::new(recorder, first, count);
+    let mut tasks = Loop::new(clock, range.map(|id| worker(shared, &local, id)))?;
+    let stopped = || control.is_stopped() || shared.stop.load(Ordering::Relaxed);
+    let mut now = 0;
+    tasks.run(|tick| {
+        now = tick.now;
+        let settled = local.ready.get() as usize == tick.live;
+        if settled || stopped() { Next::Pause } else { Next::RunUntil(tick.now + LOOK) }
+    });
+    let window = gate.pass(now, spec, || !stopped());
+    if let Some(window) = window {
+        if first == 0 {
+            let _ = sender.send(Message::Released(window));
+        }
+        if let Some(rate) = spec.rate_per_s {
+            let share = rate * f64::from(count) / f64::from(spec.workers.max(1));
+            let rng = Rng::new(spec.seed, "arrival", u64::from(first));
+            let schedule = Schedule::new(rng, share, window.released, window.opens);
+            local.schedule.replace(Some(schedule));
+        }
+        local.release(window);
+        measure(&mut tasks, &local, spec, &stopped);
+    }
+    let unfinished = match window {
+        Some(_) => tasks.take_outputs().iter().filter(|output| output.is_none()).count() as u32,
+        None => 0,
+    };
+    drop(tasks);
+    let closes = local.closes();
+    let _ = sender.send(Message::Done);
+    let schedule = local.schedule.take();
+    Ok(LoopEnd {
+        first,
+        stats: local.stats.take(),
+        closes,
+        offered: schedule.map(|schedule| schedule.offered(closes, local.untaken.get())),
+        in_flight: local.recorder.borrow().in_flight_at_close(),
+        unfinished,
+        cpu: cpu.get(),
+    })
+}
+
+/// Runs the released workers to their end.
+fn measure<F: Future, S: FnMut(Phase, u32, &Frame)>(
+    tasks: &mut Loop<F>,
+    local: &Local<S>,
+    spec: &TrialSpec,
+    stopped: &impl Fn() -> bool,
+) {
+    let mut last = 0;
+    loop {
+        tasks.wake_all();
+        let mut live = 0;
+        let mut stop_now = false;
+        tasks.run(|tick| {
+            (last, live) = (tick.now, tick.live);
+            let mut recorder = local.recorder.borrow_mut();
+            recorder.advance(tick.now);
+            stop_now = tick.now < local.closes() && stopped();
+            let cut = local.closes().saturating_add(spec.drain);
+            if stop_now || tick.now >= cut {
+                return Next::Pause;
+            }
+            Next::RunUntil((tick.now + LOOK).min(recorder.boundary()).min(cut))
+        });
+        if live > 0 && stop_now {
+            local.close(last);
+            local.recorder.borrow_mut().close(last);
+            continue;
+        }
+        // Nobody is left, or the drain is over.
+        let at = last.min(local.closes());
+        local.recorder.borrow_mut().close(at);
+        local.close(at);
+        return;
+    }
+}
+
+struct Collected {
+    total: Frame,
+    host: HostSample,
+}
+
+/// Merges what the loops send until all are done.
+fn collect<W: Workload, D: Driver>(
+    receiver: &Receiver<Message>,
+    shared: &Shared<'_, W, D>,
+    loops: usize,
+    observer: &mut dyn Observer,
+) -> Collected {
+    let workers = shared.spec.workers;
+    let kinds = shared.workload.transactions().len();
+    let mut collector = Collector::new(loops, kinds, shared.spec.rate_per_s.is_some());
+    let mut window = None;
+    let mut sampler = HostSampler::new(monotonic_now());
+    let mut window_sampler = HostSampler::new(monotonic_now());
+    let mut host = HostSample::default();
+    loop {
+        match receiver.recv_timeout(Duration::from_millis(100)) {
+            Ok(Message::Frame(phase, index, frame)) => collector.take(phase, index, frame),
+            Ok(Message::Released(released)) => {
+                observer.connected(workers, workers);
+                observer.released(&released);
+                window = Some(released);
+                window_sampler = HostSampler::new(monotonic_now());
+            }
+            Ok(Message::Done) => {
+                collector.loop_done();
+                // Taken while the load still runs: what comes after is not the window's.
+                host = window_sampler.sample(monotonic_now());
+            }
+            Err(RecvTimeoutError::Timeout) if window.is_none() => {
+                observer.connected(shared.connected.load(Ordering::Relaxed), workers);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        let Some(window) = &window else { continue };
+        while let Some((phase, index, frame)) = collector.next_complete() {
+            if phase == Phase::WarmUp {
+                window_sampler = HostSampler::new(monotonic_now());
+            }
+            let host = sampler.sample(monotonic_now());
+            observer.interval(&Interval::new(window, phase, index, frame, host));
+        }
+    }
+    Collected { total: collector.total().clone(), host }
+}
+
+fn finish<W: Workload, D: Driver>(
+    shared: &Shared<'_, W, D>,
+    control: &Control,
+    window: Option<Window>,
+    begin: Nanos,
+    collected: Collected,
+    mut ends: Vec<LoopEnd>,
+) -> Result<TrialResult, DriveError> {
+    let error = shared.take_error();
+    let Some(mut window) = window else {
+        return Err(error.map_or(DriveError::Interrupted, DriveError::Connect));
+    };
+    window.closes = ends.iter().map(|end| end.closes).max().unwrap_or(window.opens);
+    ends.sort_by_key(|end| end.first);
+    let counts = collected.total.counts();
+    let in_flight = ends.iter().map(|end| end.in_flight).sum();
+    assert_eq!(
+        counts.started,
+        counts.ended() + in_flight,
+        "the accounting identity of a trial must hold: {counts:?}"
+    );
+    let ended = match error {
+        Some(error) => Ended::Aborted(error),
+        None if control.is_stopped() => Ended::Interrupted,
+        None if shared.events_done() => Ended::Events,
+        None => Ended::Time,
+    };
+    Ok(TrialResult {
+        total: collected.total,
+        window,
+        connect: window.released.saturating_sub(begin),
+        ended,
+        offered: ends.iter().map(|end| end.offered).sum(),
+        in_flight,
+        unfinished: ends.iter().map(|end| end.unfinished).sum(),
+        loops_cpu: ends.iter().map(|end| end.cpu).collect(),
+        workers: ends.into_iter().flat_map(|end| end.stats).collect(),
+        host: collected.host,
+    })
+}

@@ -1,0 +1,133 @@
+//! What follows an error.
+
+use dyno_core::{DbError, ErrorClass, MILLISECOND, Nanos};
+
+/// A set of errors, by class or by number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErrorSet {
+    /// Every error is in the set.
+    pub all: bool,
+    /// Whole classes.
+    pub classes: Vec<ErrorClass>,
+    /// MySQL or SQLite numbers.
+    pub errnos: Vec<u32>,
+    /// SQLSTATEs, five letters.
+    pub sqlstates: Vec<String>,
+}
+
+impl ErrorSet {
+    /// True when the set has this error.
+    pub fn contains(&self, error: &DbError) -> bool {
+        self.all
+            || self.classes.contains(&error.class())
+            || self.errnos.contains(&error.errno())
+            || self.sqlstates.iter().any(|state| state == error.sqlstate())
+    }
+}
+
+/// What the engine does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Roll back and make another attempt at the transaction.
+    Retry,
+    /// Count the transaction as failed and go on with the next one.
+    Fail,
+    /// End the trial.
+    Abort,
+}
+
+/// What follows an error of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorPolicy {
+    /// Errors after which the transaction is tried again.
+    pub retry: ErrorSet,
+    /// Attempts beyond the first one; `None` is no limit.
+    pub max_retries: Option<u32>,
+    /// Errors that are counted and survived without a retry.
+    pub tolerate: ErrorSet,
+    /// Connect again after a lost connection; else that ends the trial.
+    pub reconnect: bool,
+    /// Pause of a worker after a failed transaction, so that a broken server isn't flooded.
+    pub pause: Nanos,
+}
+
+impl ErrorPolicy {
+    /// dyno's own verbs: conflicts are tried again up to ten times, lost connections are replaced,
+    /// constraint violations are counted; anything else ends the trial, because it means that
+    /// what runs isn't the workload.
+    pub fn resilient() -> Self {
+        ErrorPolicy {
+            retry: ErrorSet {
+                classes: vec![
+                    ErrorClass::Serialization,
+                    ErrorClass::Deadlock,
+                    ErrorClass::LockTimeout,
+                ],
+                ..ErrorSet::default()
+            },
+            max_retries: Some(10),
+            tolerate: ErrorSet {
+                classes: vec![
+                    ErrorClass::Serialization,
+                    ErrorClass::Deadlock,
+                    ErrorClass::LockTimeout,
+                    ErrorClass::Constraint,
+                ],
+                ..ErrorSet::default()
+            },
+            reconnect: true,
+            pause: 10 * MILLISECOND,
+        }
+    }
+
+    /// Decides after attempt number `attempt` (from 0) met `error`.
+    pub fn action(&self, error: &DbError, attempt: u32) -> Action {
+        if error.is_fatal() && !self.reconnect {
+            return Action::Abort;
+        }
+        let may_retry = self.max_retries.is_none_or(|limit| attempt < limit);
+        if self.retry.contains(error) && may_retry {
+            return Action::Retry;
+        }
+        let survives = error.is_fatal()
+            || self.tolerate.contains(error)
+            || (self.retry.contains(error) && self.max_retries.is_some());
+        if survives { Action::Fail } else { Action::Abort }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(class: ErrorClass, errno: u32) -> DbError {
+        DbError::server(class, errno, *b"HY000", "words")
+    }
+
+    #[test]
+    fn the_resilient_policy_retries_conflicts_and_stops_at_surprises() {
+        let policy = ErrorPolicy::resilient();
+        let deadlock = error(ErrorClass::Deadlock, 1213);
+        assert_eq!(policy.action(&deadlock, 0), Action::Retry);
+        assert_eq!(policy.action(&deadlock, 10), Action::Fail);
+        assert_eq!(policy.action(&error(ErrorClass::Constraint, 1062), 0), Action::Fail);
+        assert_eq!(policy.action(&DbError::lost("gone"), 0), Action::Fail);
+        assert_eq!(policy.action(&error(ErrorClass::Other, 1146), 0), Action::Abort);
+    }
+
+    #[test]
+    fn a_lost_connection_ends_the_trial_without_reconnect() {
+        let policy = ErrorPolicy { reconnect: false, ..ErrorPolicy::resilient() };
+        assert_eq!(policy.action(&DbError::lost("gone"), 0), Action::Abort);
+    }
+
+    #[test]
+    fn sets_match_numbers_states_and_everything() {
+        let set = ErrorSet { errnos: vec![1205], ..ErrorSet::default() };
+        assert!(set.contains(&error(ErrorClass::Other, 1205)));
+        assert!(!set.contains(&error(ErrorClass::Other, 1206)));
+        let set = ErrorSet { sqlstates: vec!["HY000".into()], ..ErrorSet::default() };
+        assert!(set.contains(&error(ErrorClass::Other, 0)));
+        assert!(ErrorSet { all: true, ..ErrorSet::default() }.contains(&DbError::lost("x")));
+    }
+}

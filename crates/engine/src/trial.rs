@@ -1,0 +1,114 @@
+//! What a trial is asked to do and what it gives back.
+
+use crate::ErrorPolicy;
+use dyno_core::{DbError, Nanos, SECOND};
+use dyno_measure::{Frame, HostSample, Window};
+
+/// One trial: how many workers do what for how long.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialSpec {
+    /// Workers, at least 1.
+    pub workers: u32,
+    /// Loops (threads); `None` takes one per core. Never more than one per worker; sessions that
+    /// block get a loop each.
+    pub loops: Option<u32>,
+    /// Runs before the measured window opens.
+    pub warmup: Nanos,
+    /// Length of the window; `None` when only `events` ends the trial.
+    pub duration: Option<Nanos>,
+    /// Transactions to execute in all; `None` is no limit.
+    pub events: Option<u64>,
+    /// Poisson arrivals per second over all workers; `None` is a closed loop.
+    pub rate_per_s: Option<f64>,
+    /// Length of an interval.
+    pub interval: Nanos,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// What follows an error.
+    pub errors: ErrorPolicy,
+    /// How long transactions in flight may take to end after the window has closed, before their
+    /// connections are cut.
+    pub drain: Nanos,
+    /// Time limit for connecting and preparing all workers.
+    pub connect_limit: Nanos,
+}
+
+impl TrialSpec {
+    /// A closed loop of `workers` workers for ten seconds, with dyno's own error policy.
+    pub fn closed(workers: u32) -> Self {
+        TrialSpec {
+            workers,
+            loops: None,
+            warmup: 0,
+            duration: Some(10 * SECOND),
+            events: None,
+            rate_per_s: None,
+            interval: SECOND,
+            seed: 1,
+            errors: ErrorPolicy::resilient(),
+            drain: 60 * SECOND,
+            connect_limit: 60 * SECOND,
+        }
+    }
+}
+
+/// Why a trial came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The window closed as planned.
+    Time,
+    /// The count of transactions was reached.
+    Events,
+    /// [`crate::Control::stop`].
+    Interrupted,
+    /// An error that the policy doesn't survive.
+    Aborted(DbError),
+}
+
+/// What one worker did in the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerStats {
+    /// Transactions that ended without an error.
+    pub transactions: u64,
+    /// Time inside transactions.
+    pub busy: Nanos,
+}
+
+/// What a trial gives back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialResult {
+    /// Everything measured in the window.
+    pub total: Frame,
+    /// The window as it was; `closes` is its actual end.
+    pub window: Window,
+    /// From the first connect until all workers were ready.
+    pub connect: Nanos,
+    /// Why it ended.
+    pub ended: Ended,
+    /// Per worker, in their order.
+    pub workers: Vec<WorkerStats>,
+    /// Arrivals that fell into the window; `None` in a closed loop.
+    pub offered: Option<u64>,
+    /// Transactions begun and not ended when the window closed.
+    pub in_flight: u64,
+    /// Transactions whose connections were cut after the drain.
+    pub unfinished: u32,
+    /// CPU time of each loop's thread in the window.
+    pub loops_cpu: Vec<Nanos>,
+    /// The generator's machine over the window.
+    pub host: HostSample,
+}
+
+impl TrialResult {
+    /// Length of the measured window.
+    pub fn length(&self) -> Nanos {
+        self.window.closes.saturating_sub(self.window.opens)
+    }
+
+    /// `Some(share)` when the offered rate was missed by over 1 %: the share that was done.
+    pub fn missed_rate(&self) -> Option<f64> {
+        let offered = self.offered.filter(|&offered| offered > 0)?;
+        let share = self.total.counts().ended() as f64 / offered as f64;
+        (share < 0.99).then_some(share)
+    }
+}
