@@ -1,1 +1,34 @@
-//! The support of the black-box tests: servers on free ports in temporary folders.
+//! What black-box tests share: the binary under test and real servers on free ports, in temporary
+//! folders, as an unprivileged user, stopped and removed when the test ends.
+
+mod binary;
+mod mariadb;
+mod postgres;
+mod scratch;
+mod server;
+
+pub use binary::{Ran, dyno, dyno_command, peer};
+pub use mariadb::MariaDb;
+pub use postgres::Postgres;
+pub use scratch::Scratch;
+pub use server::{Server, free_port};
+
+/// Says that a test needs what this machine doesn't have. The caller returns after it.
+#[expect(clippy::print_stderr, reason = "a test that was left out must say so")]
+pub fn skipped(test: &str, why: &str) {
+    eprintln!("skipped: {test}: {why}");
+}
+
+/// The server, or `return` from the test with a line that says why it was left out.
+#[macro_export]
+macro_rules! server_or_skip {
+    ($server:ty, $test:expr) => {
+        match <$server>::start() {
+            Ok(server) => server,
+            Err(why) => {
+                $crate::skipped($test, &why);
+                return;
+            }
+        }
+    };
+}

@@ -57,7 +57,7 @@ impl fmt::Display for DriveError {
 impl std::error::Error for DriveError {}
 
 enum Message {
-    Frame(Phase, u32, Frame),
+    Frame(Phase, u32, Box<Frame>),
     Released(Window),
     Done,
 }
@@ -228,7 +228,7 @@ fn run_on<W: Workload, D: Driver>(
             cpu.set(cpu.get() + frame.cpu_ns);
         }
         // The receiver outlives all loops.
-        let _ = sender.send(Message::Frame(phase, index, frame.clone()));
+        let _ = sender.send(Message::Frame(phase, index, Box::new(frame.clone())));
     };
     let recorder =
         Recorder::new(shared.workload.transactions().len(), spec.rate_per_s.is_some(), sink);
@@ -331,7 +331,7 @@ fn collect<W: Workload, D: Driver>(
     let mut host = HostSample::default();
     loop {
         match receiver.recv_timeout(Duration::from_millis(100)) {
-            Ok(Message::Frame(phase, index, frame)) => collector.take(phase, index, frame),
+            Ok(Message::Frame(phase, index, frame)) => collector.take(phase, index, *frame),
             Ok(Message::Released(released)) => {
                 observer.connected(workers, workers);
                 observer.released(&released);

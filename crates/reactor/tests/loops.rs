@@ -1,0 +1,146 @@
+//! Loops with real descriptors and with a virtual clock.
+
+use dyno_core::SECOND;
+use dyno_reactor::{
+    Clock, Elapsed, Loop, Next, Source, block_on, now, run_all, sleep_until, timeout, yield_now,
+};
+use std::cell::RefCell;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+fn pair() -> (UnixStream, UnixStream) {
+    let (left, right) = UnixStream::pair().unwrap();
+    left.set_nonblocking(true).unwrap();
+    right.set_nonblocking(true).unwrap();
+    (left, right)
+}
+
+async fn receive(source: &Source<UnixStream>, wanted: usize) -> Vec<u8> {
+    let mut all = Vec::new();
+    while all.len() < wanted {
+        source.readable().await;
+        let mut buffer = [0; 4];
+        match source.io().read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => {
+                all.extend_from_slice(&buffer[..count]);
+                if count < buffer.len() {
+                    source.not_readable();
+                }
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+                source.not_readable();
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn tasks_talk_over_descriptors() {
+    let (left, right) = pair();
+    let streams = RefCell::new(vec![Some(left), Some(right)]);
+    let talk = |number: usize| {
+        let stream = streams.borrow_mut()[number].take().unwrap();
+        async move {
+            let source = Source::new(stream).unwrap();
+            let mut sum = 0;
+            for round in 0..1_000_u32 {
+                if number == 0 {
+                    source.io().write_all(&round.to_le_bytes()).unwrap();
+                }
+                let answer = receive(&source, 4).await;
+                if number == 1 {
+                    source.io().write_all(&answer).unwrap();
+                }
+                sum += u64::from(u32::from_le_bytes(answer.try_into().unwrap()));
+            }
+            sum
+        }
+    };
+    assert_eq!(run_all((0..2).map(talk)).unwrap(), [499_500, 499_500]);
+}
+
+#[test]
+fn data_that_came_before_the_wait_is_not_missed() {
+    let (left, mut right) = pair();
+    right.write_all(b"early").unwrap();
+    let got = block_on(async {
+        let source = Source::new(left).unwrap();
+        yield_now().await;
+        receive(&source, 5).await
+    });
+    assert_eq!(got.unwrap(), b"early");
+}
+
+#[test]
+fn a_closed_peer_wakes_its_reader() {
+    let (left, right) = pair();
+    drop(right);
+    let got = block_on(async { receive(&Source::new(left).unwrap(), 1).await });
+    assert_eq!(got.unwrap(), b"");
+}
+
+#[test]
+fn descriptors_that_come_and_go_do_not_wake_others() {
+    let got = block_on(async {
+        for _ in 0..100 {
+            let (left, mut right) = pair();
+            let source = Source::new(left).unwrap();
+            right.write_all(b"x").unwrap();
+            assert_eq!(receive(&source, 1).await, b"x");
+        }
+        let (left, _right) = pair();
+        let source = Source::new(left).unwrap();
+        timeout(now() + 1_000_000, receive(&source, 1)).await
+    });
+    assert_eq!(got.unwrap(), Err(Elapsed));
+}
+
+#[test]
+fn a_virtual_clock_jumps_from_due_time_to_due_time() {
+    let order = RefCell::new(Vec::new());
+    let tasks = (0..3_u64).map(|number| {
+        let order = &order;
+        async move {
+            for round in 1..=3_u64 {
+                sleep_until(round * 10 * SECOND + number).await;
+                order.borrow_mut().push((now(), number));
+            }
+        }
+    });
+    Loop::new(Clock::Virtual, tasks).unwrap().finish();
+    let order = order.into_inner();
+    assert_eq!(order.len(), 9);
+    assert!(order.is_sorted());
+    assert_eq!(order[8], (30 * SECOND + 2, 2));
+}
+
+#[test]
+fn a_timeout_drops_what_takes_too_long_and_passes_what_does_not() {
+    let tasks = [20_u64, 5].map(|wait| async move {
+        timeout(10 * SECOND, async {
+            sleep_until(wait * SECOND).await;
+            wait
+        })
+        .await
+    });
+    assert_eq!(Loop::new(Clock::Virtual, tasks).unwrap().finish(), [Err(Elapsed), Ok(5)]);
+}
+
+#[test]
+fn an_owner_can_pause_and_drop_what_is_not_done() {
+    let tasks = [1_u64, 100].map(|wait| async move { sleep_until(wait * SECOND).await });
+    let mut tasks = Loop::new(Clock::Virtual, tasks).unwrap();
+    tasks.run(
+        |tick| {
+            if tick.now >= 50 * SECOND { Next::Pause } else { Next::RunUntil(50 * SECOND) }
+        },
+    );
+    let done: Vec<bool> = tasks.take_outputs().iter().map(Option::is_some).collect();
+    assert_eq!(done, [true, false]);
+    drop(tasks);
+    // The thread is free for another loop.
+    assert_eq!(block_on(async { 7 }).unwrap(), 7);
+}

@@ -1,0 +1,83 @@
+//! The binary under test, and other programs that tests run.
+
+use crate::server::find_program;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// How a program ended and what it said.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// Exit code; -1 when it was ended by a signal.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// Path of the dyno binary, built once per test process with the profile of the tests.
+///
+/// # Panics
+/// When it can't be built.
+fn path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let test = std::env::current_exe().expect("a test knows its own path");
+        // target/<profile>/deps/<test>
+        let folder = test.ancestors().nth(2).expect("tests lie in target/<profile>/deps");
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--package", "dyno"]);
+        if folder.ends_with("release") {
+            build.arg("--release");
+        }
+        let status = build.current_dir(env!("CARGO_MANIFEST_DIR")).status();
+        assert!(status.is_ok_and(|status| status.success()), "the dyno binary can't be built");
+        folder.join("dyno")
+    })
+}
+
+/// A command for the dyno binary, in folder `folder`, with no password or configuration of the
+/// person who runs the tests in its environment.
+pub fn dyno_command(folder: &Path) -> Command {
+    let mut command = Command::new(path());
+    command
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .env("HOME", folder)
+        .env_remove("MYSQL_PWD")
+        .env_remove("PGPASSWORD")
+        .env("NO_COLOR", "1");
+    command
+}
+
+/// Runs dyno to its end.
+///
+/// # Panics
+/// When it can't be run.
+pub fn dyno(folder: &Path, arguments: &[&str]) -> Ran {
+    let output = dyno_command(folder).args(arguments).output().expect("dyno can be run");
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Path of another program, such as the original tool, if it is installed.
+pub fn peer(name: &str) -> Option<String> {
+    find_program(&[name])
+}
+
+/// What a command prints, or its complaint.
+pub(crate) fn output_of(command: &mut Command) -> Result<String, String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("{:?} can't be run: {error}", command.get_program()))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}

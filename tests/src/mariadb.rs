@@ -1,0 +1,107 @@
+//! A MariaDB of one's own.
+
+use crate::server::{Server, find_program, free_port, hand_over, set_up, unprivileged};
+use crate::{Scratch, binary};
+use std::path::PathBuf;
+
+/// A running MariaDB with user `root` (no password) and an empty database `sbtest`.
+#[derive(Debug)]
+pub struct MariaDb {
+    /// The process; [`MariaDb::kill`] and [`MariaDb::restart`] drive it.
+    pub server: Server,
+    /// TCP port on 127.0.0.1.
+    pub port: u16,
+    /// Path of the unix socket.
+    pub socket: PathBuf,
+}
+
+impl MariaDb {
+    /// Starts a server with the defaults of a test: small; commits survive the death of the server, not of the machine.
+    ///
+    /// # Errors
+    /// In words, when MariaDB isn't installed or doesn't start.
+    pub fn start() -> Result<Self, String> {
+        Self::start_with(&["--innodb-flush-log-at-trx-commit=2", "--max-connections=1200"])
+    }
+
+    /// Starts a server with further options.
+    ///
+    /// # Errors
+    /// As [`MariaDb::start`].
+    pub fn start_with(options: &[&str]) -> Result<Self, String> {
+        let daemon = find_program(&["mariadbd"]).ok_or("mariadbd is not installed")?;
+        let installer = find_program(&["mariadb-install-db", "/usr/bin/mariadb-install-db"])
+            .ok_or("mariadb-install-db is not installed")?;
+        let scratch = Scratch::new();
+        hand_over(scratch.path())?;
+        let data = scratch.file("data");
+        let (port, socket) = (free_port(), scratch.file("s"));
+        set_up(
+            unprivileged(&installer)
+                .arg("--no-defaults")
+                .arg("--auth-root-authentication-method=normal")
+                .arg("--skip-test-db")
+                .arg(format!("--datadir={}", data.display())),
+        )?;
+        let mut arguments = vec![
+            "--no-defaults".to_owned(),
+            format!("--datadir={}", data.display()),
+            format!("--socket={}", socket.display()),
+            format!("--port={port}"),
+            format!("--pid-file={}", scratch.file("pid").display()),
+            "--bind-address=127.0.0.1".to_owned(),
+            "--skip-name-resolve".to_owned(),
+            "--innodb-log-file-size=48M".to_owned(),
+            "--innodb-buffer-pool-size=128M".to_owned(),
+        ];
+        arguments.extend(options.iter().map(|&option| option.to_owned()));
+        let mut mariadb =
+            MariaDb { server: Server::new(scratch, &daemon, arguments), port, socket };
+        mariadb.restart()?;
+        mariadb.sql("CREATE DATABASE sbtest")?;
+        Ok(mariadb)
+    }
+
+    /// Starts the process on its data again.
+    ///
+    /// # Errors
+    /// In words, with the server's log.
+    pub fn restart(&mut self) -> Result<(), String> {
+        let socket = self.socket.clone();
+        self.server.launch(|| client(&socket, "SELECT 1").is_ok())
+    }
+
+    /// kill -9.
+    pub fn kill(&mut self) {
+        self.server.kill();
+    }
+
+    /// Runs statements as root with the server's own client; returns what it prints, tabs between
+    /// columns.
+    ///
+    /// # Errors
+    /// The client's message.
+    pub fn sql(&self, sql: &str) -> Result<String, String> {
+        client(&self.socket, sql)
+    }
+
+    /// A URL of dyno for the TCP port and database `sbtest`.
+    pub fn url(&self) -> String {
+        format!("mysql://root@127.0.0.1:{}/sbtest", self.port)
+    }
+
+    /// A URL of dyno for the unix socket and database `sbtest`.
+    pub fn socket_url(&self) -> String {
+        format!("mysql://root@localhost/sbtest?socket={}", self.socket.display())
+    }
+}
+
+fn client(socket: &std::path::Path, sql: &str) -> Result<String, String> {
+    let program = find_program(&["mariadb"]).ok_or("the program mariadb is not installed")?;
+    binary::output_of(
+        std::process::Command::new(program)
+            .args(["--no-defaults", "--user=root", "--batch", "--skip-column-names"])
+            .arg(format!("--socket={}", socket.display()))
+            .args(["--execute", sql]),
+    )
+}

@@ -1,0 +1,146 @@
+//! A PostgreSQL of one's own.
+
+use crate::server::{Server, find_program, free_port, hand_over, set_up, unprivileged};
+use crate::{Scratch, binary};
+use std::path::PathBuf;
+
+const FOLDERS: [&str; 5] = [
+    "/usr/lib/postgresql/15/bin",
+    "/usr/lib/postgresql/18/bin",
+    "/usr/lib/postgresql/17/bin",
+    "/usr/lib/postgresql/16/bin",
+    "/usr/lib/postgresql/14/bin",
+];
+
+/// A running PostgreSQL with user `postgres` (trusted) and an empty database `sbtest`.
+#[derive(Debug)]
+pub struct Postgres {
+    /// The process; [`Postgres::kill`] and [`Postgres::restart`] drive it.
+    pub server: Server,
+    /// TCP port on 127.0.0.1.
+    pub port: u16,
+    /// Folder of the unix socket.
+    pub socket_folder: PathBuf,
+    psql: String,
+}
+
+impl Postgres {
+    /// Starts a server with the defaults of a test: small, durable settings off.
+    ///
+    /// # Errors
+    /// In words, when PostgreSQL isn't installed or doesn't start.
+    pub fn start() -> Result<Self, String> {
+        Self::start_with(&["-c", "fsync=off", "-c", "max_connections=300"])
+    }
+
+    /// Starts a server with further arguments of `postgres`.
+    ///
+    /// # Errors
+    /// As [`Postgres::start`].
+    pub fn start_with(options: &[&str]) -> Result<Self, String> {
+        let program = |name: &str| {
+            let paths: Vec<String> =
+                FOLDERS.iter().map(|folder| format!("{folder}/{name}")).collect();
+            let mut candidates: Vec<&str> = paths.iter().map(String::as_str).collect();
+            candidates.push(name);
+            find_program(&candidates).ok_or(format!("PostgreSQL's {name} is not installed"))
+        };
+        let (daemon, initdb, psql) = (program("postgres")?, program("initdb")?, program("psql")?);
+        let scratch = Scratch::new();
+        hand_over(scratch.path())?;
+        let data = scratch.file("data");
+        set_up(unprivileged(&initdb).arg("-D").arg(&data).args([
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+            "--no-instructions",
+        ]))?;
+        let port = free_port();
+        let socket_folder = scratch.path().to_owned();
+        let mut arguments: Vec<String> = vec![
+            "-D".to_owned(),
+            data.display().to_string(),
+            "-p".to_owned(),
+            port.to_string(),
+            "-k".to_owned(),
+            socket_folder.display().to_string(),
+            "-c".to_owned(),
+            "listen_addresses=127.0.0.1".to_owned(),
+        ];
+        arguments.extend(options.iter().map(|&option| option.to_owned()));
+        let server = Server::new(scratch, &daemon, arguments);
+        let mut postgres = Postgres { server, port, socket_folder, psql };
+        postgres.restart()?;
+        postgres.sql("CREATE DATABASE sbtest")?;
+        Ok(postgres)
+    }
+
+    /// Starts the process on its data again.
+    ///
+    /// # Errors
+    /// In words, with the server's log.
+    pub fn restart(&mut self) -> Result<(), String> {
+        let ask = (self.psql.clone(), self.port);
+        self.server.launch(|| client(&ask.0, ask.1, "postgres", "SELECT 1").is_ok())
+    }
+
+    /// kill -9 of the postmaster; its children notice and leave.
+    pub fn kill(&mut self) {
+        self.server.kill();
+    }
+
+    /// Runs statements as `postgres` in database `postgres`; returns what psql prints, tabs
+    /// between columns.
+    ///
+    /// # Errors
+    /// psql's message.
+    pub fn sql(&self, sql: &str) -> Result<String, String> {
+        client(&self.psql, self.port, "postgres", sql)
+    }
+
+    /// The same in database `sbtest`.
+    ///
+    /// # Errors
+    /// psql's message.
+    pub fn sbtest(&self, sql: &str) -> Result<String, String> {
+        client(&self.psql, self.port, "sbtest", sql)
+    }
+
+    /// A URL of dyno for the TCP port and database `sbtest`.
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/sbtest", self.port)
+    }
+
+    /// A URL of dyno for the unix socket and database `sbtest`.
+    pub fn socket_url(&self) -> String {
+        let (port, folder) = (self.port, self.socket_folder.display());
+        format!("postgres://postgres@:{port}/sbtest?host={folder}")
+    }
+}
+
+fn client(psql: &str, port: u16, database: &str, sql: &str) -> Result<String, String> {
+    binary::output_of(std::process::Command::new(psql).args([
+        "-h",
+        "127.0.0.1",
+        "-p",
+        &port.to_string(),
+        "-U",
+        "postgres",
+        "-d",
+        database,
+        "-X",
+        "-A",
+        "-t",
+        "-F",
+        "\t",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-c",
+        sql,
+    ]))
+}

@@ -1,0 +1,46 @@
+//! Temporary folders.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+static COUNTER: AtomicU32 = AtomicU32::new(0);
+
+/// A folder of its own, removed at the end of its life.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes the folder below the system's place for temporary files. The path is short, because
+    /// the path of a unix socket has at most 107 bytes.
+    ///
+    /// # Panics
+    /// When the folder can't be made: no test can run then.
+    pub fn new() -> Self {
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("dyno-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary folder is needed");
+        Scratch(path)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The path of a file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,151 @@
+//! What MariaDB and PostgreSQL have in common as children of a test.
+
+use crate::Scratch;
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// User and group that own a server's files and run it when the tests run as root: `nobody`.
+const UNPRIVILEGED: u32 = 65_534;
+
+/// A port of the loopback address that was free a moment ago.
+///
+/// # Panics
+/// When the machine has no free port.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port is needed");
+    listener.local_addr().expect("a bound socket has an address").port()
+}
+
+/// A server process and its folder.
+#[derive(Debug)]
+pub struct Server {
+    child: Option<Child>,
+    scratch: Scratch,
+    program: String,
+    arguments: Vec<String>,
+}
+
+impl Server {
+    /// A server that isn't running yet.
+    pub(crate) fn new(scratch: Scratch, program: &str, arguments: Vec<String>) -> Self {
+        Server { child: None, scratch, program: program.to_owned(), arguments }
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.scratch.file("server.log")).unwrap_or_default()
+    }
+
+    /// Starts the process and waits until `ready` says yes.
+    ///
+    /// # Errors
+    /// When it can't be started, ends by itself or isn't ready within a minute.
+    pub fn launch(&mut self, ready: impl Fn() -> bool) -> Result<(), String> {
+        let log = |error: std::io::Error| format!("can't write the server's log: {error}");
+        let path = self.scratch.file("server.log");
+        let file = File::options().create(true).append(true).open(path).map_err(log)?;
+        let child = unprivileged(&self.program)
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().map_err(log)?)
+            .stderr(file)
+            .spawn()
+            .map_err(|error| format!("{} doesn't start: {error}", self.program))?;
+        let child = self.child.insert(child);
+        let begin = Instant::now();
+        while !ready() {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Err(format!("{} ended with {status}: {}", self.program, self.log()));
+            }
+            if begin.elapsed() > Duration::from_secs(60) {
+                return Err(format!("{} isn't ready after a minute: {}", self.program, self.log()));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// kill -9. Returns when the process is gone.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// The number of the process while it runs.
+    pub fn process(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A command that runs without root's rights.
+pub(crate) fn unprivileged(program: &str) -> Command {
+    if !is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command
+        .arg(format!("--reuid={UNPRIVILEGED}"))
+        .arg(format!("--regid={UNPRIVILEGED}"))
+        .arg("--clear-groups")
+        .arg(program);
+    command
+}
+
+/// Gives a folder to the unprivileged user.
+pub(crate) fn hand_over(folder: &Path) -> Result<(), String> {
+    if !is_root() {
+        return Ok(());
+    }
+    std::os::unix::fs::chown(folder, Some(UNPRIVILEGED), Some(UNPRIVILEGED))
+        .map_err(|error| format!("can't hand over {}: {error}", folder.display()))
+}
+
+/// Runs a set-up command to its end.
+pub(crate) fn set_up(command: &mut Command) -> Result<(), String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("{:?} can't be run: {error}", command.get_program()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!(
+        "{command:?} ended with {}: {}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    ))
+}
+
+/// The first of these programs that exists; a plain name is looked up in PATH and /usr/sbin.
+pub(crate) fn find_program(candidates: &[&str]) -> Option<String> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let folders: Vec<&str> = path.split(':').chain(["/usr/sbin", "/usr/local/sbin"]).collect();
+    candidates.iter().find_map(|candidate| {
+        if candidate.contains('/') {
+            return Path::new(candidate).is_file().then(|| (*candidate).to_owned());
+        }
+        let found = folders.iter().map(|folder| Path::new(folder).join(candidate));
+        found.into_iter().find(|path| path.is_file()).map(|path| path.display().to_string())
+    })
+}
