@@ -259,8 +259,9 @@ impl TrialSummary {
     }
 }
 
-/// One line of `trials/<n>.csv`: an interval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One line of `trials/<n>.csv`: an interval. Columns that an older file lacks read as 0.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SeriesRow {
     /// Seconds from the opening of the window to the interval's begin; negative in warm-up.
     pub begins_s: f64,
@@ -268,12 +269,16 @@ pub struct SeriesRow {
     pub length_s: f64,
     /// `warm_up` or `measured`.
     pub phase: String,
+    /// Transactions begun; in the first measured interval also those in flight when it opened.
+    pub started: u64,
     /// Transactions committed.
     pub committed: u64,
     /// Transactions rolled back as asked.
     pub rolled_back: u64,
     /// Transactions failed.
     pub failed: u64,
+    /// Transactions not executed, as the profile allows.
+    pub skipped: u64,
     /// Attempts repeated.
     pub retries: u64,
     /// Sessions replaced.
@@ -286,6 +291,8 @@ pub struct SeriesRow {
     pub writes: u64,
     /// Other statements.
     pub others: u64,
+    /// Statements of attempts that failed.
+    pub wasted: u64,
     /// Committed transactions per second.
     pub tps: f64,
     /// Statements per second.
@@ -322,15 +329,18 @@ impl From<&Interval> for SeriesRow {
                 Phase::WarmUp => "warm_up".to_owned(),
                 Phase::Measured => "measured".to_owned(),
             },
+            started: counts.started,
             committed: counts.committed,
             rolled_back: counts.rolled_back,
             failed: counts.failed,
+            skipped: counts.skipped,
             retries: counts.retries,
             reconnects: counts.reconnects,
             errors: interval.frame.errors.total(),
             reads: work.reads,
             writes: work.writes,
             others: work.others,
+            wasted: interval.frame.wasted().statements(),
             tps: per_s(counts.committed),
             qps: per_s(work.statements()),
             mean_us: latency.mean_us,

@@ -1,1 +1,37 @@
-//! The run folder: write while running, read, merge.
+//! The run folder: written while a suite runs, readable while it grows and after a kill -9.
+//!
+//! ```text
+//! dyno-runs/2026-11-21T211030Z-quickstart/
+//!   run.json                  plan, environment, versions, seed, targets, status
+//!   trials/3.json             summary of trial 3, once it has ended
+//!   trials/3.partial.json     what trial 3 is, while it runs
+//!   trials/3.csv              a line per interval
+//!   trials/3.hlog             latency histograms: a line per interval and kind of transaction
+//!   events.jsonl              errors, reconnects, notes; one JSON object per line
+//!   server/3-before.json      settings and counters per node
+//!   server/3-after.json
+//! ```
+//!
+//! Whole files are replaced atomically; growing files get whole lines, and a reader ignores a last
+//! line that has no end. [`Run`] and [`TrialWriter`] write; [`read`] and [`list`] read.
+
+mod environment;
+mod error;
+mod event;
+mod files;
+mod header;
+mod histograms;
+mod read;
+mod recover;
+mod run;
+mod series;
+mod trial;
+
+pub use environment::Environment;
+pub use error::StoreError;
+pub use event::{Event, EventKind};
+pub use header::{ExperimentFacts, RunHeader, RunStatus, TargetFacts};
+pub use read::{NodeFacts, RunData, RunEntry, TrialData, list, read};
+pub use run::Run;
+pub use series::{SERIES_COLUMNS, read_series};
+pub use trial::{Moment, TrialIdentity, TrialWriter};

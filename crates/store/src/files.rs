@@ -1,0 +1,151 @@
+//! Files that are whole at any moment, and files that grow by whole lines.
+
+use crate::StoreError;
+use serde::Serialize;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Replaces `path` so that a reader, even after a crash, finds the old or the new text, never a
+/// mixture.
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".tmp");
+    let temporary = PathBuf::from(temporary);
+    let written = File::create(&temporary).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    });
+    if let Err(error) = written {
+        // Nothing can be done when even this fails; the error that matters is the first one.
+        let _ = fs::remove_file(&temporary);
+        return Err(StoreError::io("write", path, &error));
+    }
+    // The rename is durable only when the folder is; some file systems refuse that, harmlessly.
+    if let Some(folder) = path.parent().and_then(|folder| File::open(folder).ok()) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+/// Replaces `path` by `value` as JSON.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(|error| {
+        StoreError::new(format!("{} can't be stored: {error}.", path.display()))
+    })?;
+    text.push(b'\n');
+    write_atomically(path, &text)
+}
+
+/// A file that grows by whole lines. After a failed write the file is cut back to its last whole
+/// line, so that later lines are not glued to a torn one.
+#[derive(Debug)]
+pub(crate) struct LineFile {
+    path: PathBuf,
+    file: File,
+    length: u64,
+}
+
+impl LineFile {
+    /// Opens `path` for appending; a torn last line of an earlier process is cut off.
+    pub(crate) fn open(path: PathBuf) -> Result<Self, StoreError> {
+        let open = || {
+            let file = OpenOptions::new().create(true).append(true).open(&path)?;
+            let found = file.metadata()?.len();
+            Ok((file, found))
+        };
+        let (file, found) = open().map_err(|error| StoreError::io("write", &path, &error))?;
+        let mut lines = LineFile { path, file, length: found };
+        if found > 0 {
+            let text = fs::read(&lines.path)
+                .map_err(|error| StoreError::io("read", &lines.path, &error))?;
+            lines.length = whole_lines(&text).len() as u64;
+            if lines.length < found {
+                lines.cut();
+            }
+        }
+        Ok(lines)
+    }
+
+    /// Appends text that ends with a line end.
+    pub(crate) fn append(&mut self, text: &[u8]) -> Result<(), StoreError> {
+        match self.file.write_all(text) {
+            Ok(()) => {
+                self.length += text.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                self.cut();
+                Err(StoreError::io("write", &self.path, &error))
+            }
+        }
+    }
+
+    fn cut(&self) {
+        // A device can't be cut; then there is nothing to keep whole either.
+        let _ = self.file.set_len(self.length);
+    }
+
+    /// False when another process has claimed the file.
+    pub(crate) fn claim(&self) -> bool {
+        // File systems without locks (some network mounts) must not keep anyone from measuring.
+        !matches!(self.file.try_lock(), Err(fs::TryLockError::WouldBlock))
+    }
+}
+
+/// The part of `text` that consists of whole lines.
+pub(crate) fn whole_lines(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    &text[..end]
+}
+
+/// The whole lines of a file, invalid UTF-8 replaced; `None` when there is no such file.
+pub(crate) fn read_whole_lines(path: &Path) -> Result<Option<String>, StoreError> {
+    match fs::read(path) {
+        Ok(text) => Ok(Some(String::from_utf8_lossy(whole_lines(&text)).into_owned())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("read", path, &error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_line_is_cut_off_before_the_next_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lines");
+        fs::write(&path, "one\ntwo\nthr").expect("written");
+        let mut lines = LineFile::open(path.clone()).expect("opened");
+        lines.append(b"three\n").expect("appended");
+        assert_eq!(fs::read_to_string(&path).expect("read"), "one\ntwo\nthree\n");
+    }
+
+    #[test]
+    #[expect(clippy::print_stderr, reason = "a skipped test says why")]
+    fn a_full_disk_is_one_error_with_path_and_remedy() {
+        let full = Path::new("/dev/full");
+        if !full.exists() {
+            eprintln!("skipped: there is no /dev/full here");
+            return;
+        }
+        let mut lines = LineFile::open(full.to_path_buf()).expect("opened");
+        let error = lines.append(b"line\n").expect_err("the disk is full");
+        assert!(error.to_string().starts_with("dyno can't write /dev/full:"), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("space")), "{error:?}");
+    }
+
+    #[test]
+    fn a_failed_replacement_keeps_the_old_text() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.json");
+        write_atomically(&path, b"old").expect("written");
+        // A folder where the temporary file should be makes the write fail, even for root.
+        fs::create_dir(folder.path().join("run.json.tmp")).expect("created");
+        let error = write_atomically(&path, b"new").expect_err("can't be written");
+        assert!(error.to_string().contains("run.json"), "{error}");
+        assert_eq!(fs::read(&path).expect("read"), b"old");
+    }
+}

@@ -1,0 +1,116 @@
+//! `run.json`.
+
+use crate::Environment;
+use dyno_measure::SCHEMA_VERSION;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// How a run stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Begun and not ended; when nobody writes to the folder any more, it was killed.
+    #[default]
+    Running,
+    /// All steps of the plan were executed.
+    Complete,
+    /// Stopped by the user; the same command goes on with it.
+    Interrupted,
+    /// Ended by an error; the text says which.
+    Failed(String),
+}
+
+/// A target as it was found when the run began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TargetFacts {
+    /// Its name in the suite.
+    pub name: String,
+    /// URLs of its nodes, without passwords.
+    pub urls: Vec<String>,
+    /// Such as `MariaDB`.
+    pub product: String,
+    /// As the server states it.
+    pub version: String,
+    /// Node class, where the suite names one.
+    pub class: String,
+    /// True when a node is on the load generator's own machine.
+    pub same_host: bool,
+}
+
+/// An experiment of the plan, as a reader needs it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExperimentFacts {
+    /// Its name in the suite.
+    pub name: String,
+    /// Its heading.
+    pub title: String,
+    /// Workload and test, such as `sysbench oltp_read_only`.
+    pub test: String,
+    /// Options of the workload, all that were given.
+    pub options: BTreeMap<String, String>,
+    /// Seconds of warm-up planned before each window.
+    pub warmup_s: f64,
+    /// Seconds planned for each window; `None` when a count of transactions ends a trial.
+    pub window_s: Option<f64>,
+    /// Names of the published tables to show beside it.
+    pub published: Vec<String>,
+}
+
+/// `run.json`: everything that is known before the first trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunHeader {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Name of the suite.
+    pub suite: String,
+    /// Title of the paper.
+    pub title: String,
+    /// The suite's plan, without passwords.
+    pub plan: serde_json::Value,
+    /// The load generator's machine and binary.
+    pub environment: Environment,
+    /// The command as it was given, passwords removed by the caller.
+    pub command_line: Vec<String>,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// The targets.
+    pub targets: Vec<TargetFacts>,
+    /// The experiments in the order of the plan.
+    pub experiments: Vec<ExperimentFacts>,
+    /// RFC 3339, UTC.
+    pub started_at: String,
+    /// RFC 3339, UTC: each time the run was taken up again.
+    pub resumed_at: Vec<String>,
+    /// RFC 3339, UTC.
+    pub finished_at: Option<String>,
+    /// How it stands.
+    pub status: RunStatus,
+}
+
+impl RunHeader {
+    /// A header for a run that begins now on this machine.
+    pub fn new(suite: &str, command_line: Vec<String>, seed: u64) -> Self {
+        RunHeader {
+            schema_version: SCHEMA_VERSION,
+            suite: suite.to_owned(),
+            title: suite.to_owned(),
+            environment: Environment::of_this_machine(),
+            command_line,
+            seed,
+            started_at: now_utc(),
+            ..RunHeader::default()
+        }
+    }
+}
+
+/// Now as RFC 3339 in UTC, whole seconds.
+pub(crate) fn now_utc() -> String {
+    let now = OffsetDateTime::now_utc();
+    let now = now.replace_nanosecond(0).unwrap_or(now);
+    now.format(&Rfc3339).unwrap_or_default()
+}

@@ -1,0 +1,160 @@
+//! `trials/<n>.hlog`: HdrHistogram interval logs, readable by every HdrHistogram tool.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use dyno_measure::{Interval, Latencies};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
+};
+use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Tag of the time from begin to end, where there is a schedule.
+const SERVICE: &str = "service";
+/// Tag of the time from due to begin, where there is a schedule.
+const LATENESS: &str = "lateness";
+
+/// The tag of each kind of transaction: its name, made fit for the format and unique.
+pub(crate) fn tags(kinds: &[String]) -> Vec<String> {
+    let mut taken = vec![SERVICE.to_owned(), LATENESS.to_owned()];
+    for kind in kinds {
+        let mut tag: String =
+            kind.chars().map(|c| if c == ',' || c.is_whitespace() { '_' } else { c }).collect();
+        while tag.is_empty() || taken.contains(&tag) {
+            tag.push('_');
+        }
+        taken.push(tag);
+    }
+    taken.split_off(2)
+}
+
+pub(crate) fn header_text(trial: u32) -> String {
+    format!(
+        "#Latencies of trial {trial} in nanoseconds: a line per interval of the measured window and kind of transaction (tag).\n\
+         #Tags `{SERVICE}` (begin to end) and `{LATENESS}` (due to begin) exist where transactions follow a schedule.\n\
+         #Time stamps are seconds since the measured window opened.\n\
+         #\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
+    )
+}
+
+/// The lines of one measured interval.
+pub(crate) fn lines(
+    interval: &Interval,
+    tags: &[String],
+    serializer: &mut V2DeflateSerializer,
+) -> Result<Vec<u8>, String> {
+    let frame = &interval.frame;
+    let kinds = tags.iter().map(String::as_str).zip(frame.kinds.iter().map(|kind| &kind.latency));
+    let service = frame.service.iter().map(|service| (SERVICE, service));
+    let lateness = frame.lateness.iter().map(|lateness| (LATENESS, lateness));
+    let begins = Duration::from_secs_f64(interval.begins_s.max(0.0));
+    let length = Duration::from_secs_f64(interval.length_s.max(0.0));
+    let mut text = Vec::new();
+    let mut log = IntervalLogWriterBuilder::new()
+        .begin_log_with(&mut text, serializer)
+        .map_err(|error| error.to_string())?;
+    for (tag, latencies) in kinds.chain(service).chain(lateness) {
+        log.write_histogram(latencies.histogram(), begins, length, Tag::new(tag))
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(text)
+}
+
+/// Merged histograms by tag, of the intervals that began before `until_s`. The second list
+/// describes lines that were left out because they are damaged.
+pub(crate) fn merge(text: &str, until_s: f64) -> (BTreeMap<String, Latencies>, Vec<String>) {
+    let mut merged: BTreeMap<String, Latencies> = BTreeMap::new();
+    let mut warnings = Vec::new();
+    let mut deserializer = Deserializer::new();
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        if line.starts_with('#') || line.trim().is_empty() {
+            continue;
+        }
+        let Some((tag, begins_s, latencies)) = entry(line, &mut deserializer) else {
+            warnings.push(format!("Line {} is damaged and was left out.", index + 1));
+            continue;
+        };
+        if begins_s < until_s {
+            merged.entry(tag).or_default().add(&latencies);
+        }
+    }
+    (merged, warnings)
+}
+
+fn entry(line: &str, deserializer: &mut Deserializer) -> Option<(String, f64, Latencies)> {
+    let LogEntry::Interval(entry) = IntervalLogIterator::new(line.as_bytes()).next()?.ok()? else {
+        return None;
+    };
+    let bytes = STANDARD.decode(entry.encoded_histogram()).ok()?;
+    let read: Histogram<u64> = deserializer.deserialize(&mut bytes.as_slice()).ok()?;
+    // The bounds of a histogram from a file may differ; they must fit to be added.
+    let mut latencies = Latencies::new();
+    let mut histogram = latencies.histogram().clone();
+    histogram.add(&read).ok()?;
+    latencies = Latencies::from_histogram(histogram);
+    let tag = entry.tag().map_or(String::new(), |tag| tag.as_str().to_owned());
+    Some((tag, entry.start_timestamp().as_secs_f64(), latencies))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_measure::{Frame, HostSample, Phase};
+
+    fn interval(index: u32, latencies_ns: &[u64]) -> Interval {
+        let mut frame = Frame::new(2, true);
+        for &latency in latencies_ns {
+            frame.kinds[1].latency.record(latency);
+            frame.service.as_mut().expect("scheduled").record(latency / 2);
+        }
+        Interval {
+            phase: Phase::Measured,
+            index,
+            begins_s: f64::from(index),
+            length_s: 1.0,
+            frame,
+            host: HostSample::default(),
+        }
+    }
+
+    #[test]
+    fn logs_round_trip_and_merge() {
+        let tags = tags(&["new order".to_owned(), "service".to_owned()]);
+        assert_eq!(tags, ["new_order", "service_"]);
+        let mut serializer = V2DeflateSerializer::new();
+        let mut text = header_text(1);
+        for (index, latencies) in [&[1_000_000, 2_000_000][..], &[5_000_000_000]].iter().enumerate()
+        {
+            let lines =
+                lines(&interval(index as u32, latencies), &tags, &mut serializer).expect("lines");
+            text += std::str::from_utf8(&lines).expect("UTF-8");
+        }
+        let (all, warnings) = merge(&text, f64::INFINITY);
+        assert!(warnings.is_empty(), "{warnings:?}");
+        assert_eq!(
+            all.keys().collect::<Vec<_>>(),
+            ["lateness", "new_order", "service", "service_"]
+        );
+        assert_eq!(
+            (all["service_"].count(), all["service"].count(), all["new_order"].count()),
+            (3, 3, 0)
+        );
+        let near = |value: u64, wanted: u64| value.abs_diff(wanted) * 1000 <= wanted;
+        assert!(near(all["service_"].max(), 5_000_000_000), "{}", all["service_"].max());
+        let (first, _) = merge(&text, 0.5);
+        assert_eq!(first["service_"].count(), 2);
+    }
+
+    #[test]
+    fn damaged_lines_are_left_out() {
+        let mut serializer = V2DeflateSerializer::new();
+        let good = lines(&interval(0, &[7_000]), &tags(&["a".into(), "b".into()]), &mut serializer)
+            .expect("lines");
+        let text =
+            String::from_utf8(good).expect("UTF-8") + "Tag=b,1.0,1.0,7.0,HISTFAAA\nnonsense\n";
+        let (merged, warnings) = merge(&text, f64::INFINITY);
+        assert_eq!((merged["b"].count(), warnings.len()), (1, 2));
+    }
+}

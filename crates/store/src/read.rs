@@ -1,0 +1,258 @@
+//! Reading run folders, also while they grow.
+
+use crate::files::read_whole_lines;
+use crate::trial::{Moment, Partial};
+use crate::{Event, RunHeader, RunStatus, StoreError, event, histograms, read_series, recover};
+use dyno_measure::{Latencies, SCHEMA_VERSION, SeriesRow, ServerFacts, TrialStatus, TrialSummary};
+use serde::de::DeserializeOwned;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What the nodes of a target said of themselves, by the node's name.
+pub type NodeFacts = BTreeMap<String, ServerFacts>;
+
+/// A run as it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunData {
+    /// Its folder.
+    pub path: PathBuf,
+    /// `run.json`.
+    pub header: RunHeader,
+    /// Trials by number, those that were cut off included.
+    pub trials: Vec<TrialData>,
+    /// All events in the order in which they were written.
+    pub events: Vec<Event>,
+    /// True when a dyno is writing to it right now.
+    pub is_growing: bool,
+    /// What is damaged or missing, in sentences.
+    pub warnings: Vec<String>,
+}
+
+/// A trial as it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialData {
+    /// Its summary; of a trial without one, what its series and histograms add up to.
+    pub summary: TrialSummary,
+    /// True when there was no summary: the trial still runs, or was cut off.
+    pub is_partial: bool,
+    /// A row per interval, warm-up included.
+    pub series: Vec<SeriesRow>,
+    /// Settings and counters before the trial; empty when they were not read.
+    pub before: NodeFacts,
+    /// Settings and counters after the trial; empty when they were not read.
+    pub after: NodeFacts,
+    histograms: PathBuf,
+}
+
+impl TrialData {
+    /// A trial put together by hand, without histograms.
+    pub fn new(summary: TrialSummary, series: Vec<SeriesRow>) -> Self {
+        TrialData {
+            summary,
+            is_partial: false,
+            series,
+            before: NodeFacts::new(),
+            after: NodeFacts::new(),
+            histograms: PathBuf::new(),
+        }
+    }
+
+    /// The latencies of the whole window in nanoseconds, by kind of transaction; with a schedule
+    /// also `service` (begin to end) and `lateness` (due to begin). Read when asked for: logs of
+    /// long trials are large.
+    ///
+    /// # Errors
+    /// When the file can't be read.
+    pub fn histograms(&self) -> Result<BTreeMap<String, Latencies>, StoreError> {
+        let text = read_whole_lines(&self.histograms)?.unwrap_or_default();
+        Ok(histograms::merge(&text, f64::INFINITY).0)
+    }
+}
+
+/// A line of `dyno ls`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunEntry {
+    /// The run's folder.
+    pub path: PathBuf,
+    /// `run.json`, or why it can't be read.
+    pub header: Result<RunHeader, StoreError>,
+    /// Trials with a summary.
+    pub trials_ended: usize,
+    /// True when a dyno is writing to it right now.
+    pub is_growing: bool,
+}
+
+impl RunEntry {
+    /// How the run stands: one that says `running` but has no writer was killed.
+    pub fn status(&self) -> Option<RunStatus> {
+        let status = self.header.as_ref().ok()?.status.clone();
+        let was_killed = status == RunStatus::Running && !self.is_growing;
+        Some(if was_killed { RunStatus::Interrupted } else { status })
+    }
+}
+
+/// Reads a run.
+///
+/// # Errors
+/// When the folder is no run, or was written by a newer dyno. Anything less is in
+/// [`RunData::warnings`].
+pub fn read(path: &Path) -> Result<RunData, StoreError> {
+    let header = header(path)?;
+    let is_growing = is_growing(path);
+    let text = read_whole_lines(&path.join("events.jsonl"))?.unwrap_or_default();
+    let (events, mut warnings) = event::parse(&text);
+    let mut trials = Vec::new();
+    for number in trial_numbers(path)? {
+        match trial(path, number, &events, &mut warnings)? {
+            Some(trial) => trials.push(trial),
+            None => {
+                warnings.push(format!("Trial {number} says nothing of itself and was left out."))
+            }
+        }
+    }
+    Ok(RunData { path: path.to_owned(), header, trials, events, is_growing, warnings })
+}
+
+/// The runs in `dir`, oldest first; a missing folder holds none.
+///
+/// # Errors
+/// When the folder exists and can't be read.
+pub fn list(dir: &Path) -> Result<Vec<RunEntry>, StoreError> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::io("read", dir, &error)),
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.join("run.json").is_file())
+        .collect();
+    paths.sort();
+    let entry = |path: PathBuf| RunEntry {
+        header: header(&path),
+        trials_ended: trial_files(&path, "json").map_or(0, |numbers| numbers.len()),
+        is_growing: is_growing(&path),
+        path,
+    };
+    Ok(paths.into_iter().map(entry).collect())
+}
+
+pub(crate) fn header(path: &Path) -> Result<RunHeader, StoreError> {
+    match versioned(&path.join("run.json"))? {
+        Some(header) => header,
+        None => {
+            let message = format!("{} is not a run: it has no run.json.", path.display());
+            Err(StoreError::new(message).hint_is("`dyno ls` lists the runs."))
+        }
+    }
+}
+
+/// Reads JSON with a schema version; `None` when there is no such file. The inner error is
+/// damage, which costs only this file.
+fn versioned<T: DeserializeOwned>(
+    file: &Path,
+) -> Result<Option<Result<T, StoreError>>, StoreError> {
+    let text = match fs::read(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(StoreError::io("read", file, &error)),
+    };
+    let damaged = |error: serde_json::Error| {
+        StoreError::new(format!("{} is damaged: {error}.", file.display()))
+    };
+    let value: serde_json::Value = match serde_json::from_slice(&text) {
+        Ok(value) => value,
+        Err(error) => return Ok(Some(Err(damaged(error)))),
+    };
+    let version = value.get("schema_version").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    if version > u64::from(SCHEMA_VERSION) {
+        let message = format!(
+            "{} was written by a newer dyno: its schema version is {version}, and this dyno reads versions up to {SCHEMA_VERSION}.",
+            file.display()
+        );
+        let hint = "Read it with the dyno that wrote it, or a newer one.";
+        return Err(StoreError::new(message).hint_is(hint));
+    }
+    Ok(Some(serde_json::from_value(value).map_err(damaged)))
+}
+
+/// Numbers of all trials, complete or not, in order.
+pub(crate) fn trial_numbers(path: &Path) -> Result<BTreeSet<u32>, StoreError> {
+    let mut numbers = trial_files(path, "json")?;
+    numbers.extend(trial_files(path, "partial.json")?);
+    Ok(numbers)
+}
+
+fn trial_files(path: &Path, extension: &str) -> Result<BTreeSet<u32>, StoreError> {
+    let folder = path.join("trials");
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        // A kill right after the folder was made.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        Err(error) => return Err(StoreError::io("read", &folder, &error)),
+    };
+    let number = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        name.strip_suffix(extension)?.strip_suffix('.')?.parse().ok()
+    };
+    Ok(entries.filter_map(|entry| number(entry.ok()?)).collect())
+}
+
+fn trial(
+    path: &Path,
+    number: u32,
+    events: &[Event],
+    warnings: &mut Vec<String>,
+) -> Result<Option<TrialData>, StoreError> {
+    let file = |extension: &str| path.join("trials").join(format!("{number}.{extension}"));
+    let text = read_whole_lines(&file("csv"))?.unwrap_or_default();
+    let (series, damaged) = read_series(&text);
+    warnings.extend(damaged.into_iter().map(|line| format!("trials/{number}.csv: {line}")));
+    let mut note_damage = |damage: StoreError| warnings.push(damage.to_string());
+    let stored = versioned::<TrialSummary>(&file("json"))?
+        .and_then(|stored| stored.map_err(&mut note_damage).ok());
+    let is_partial = stored.is_none();
+    let summary = match stored {
+        Some(summary) => summary,
+        None => {
+            let partial = versioned::<Partial>(&file("partial.json"))?
+                .and_then(|partial| partial.map_err(&mut note_damage).ok());
+            let Some(partial) = partial else { return Ok(None) };
+            let text = read_whole_lines(&file("hlog"))?.unwrap_or_default();
+            let events = events.iter().filter(|event| event.trial == Some(number));
+            recover::interrupted(partial, &series, &text, events)
+        }
+    };
+    let mut facts = |moment: Moment| {
+        let file = path.join("server").join(moment.file(number));
+        let text = fs::read(&file).ok()?;
+        serde_json::from_slice(&text)
+            .inspect_err(|error| warnings.push(format!("{} is damaged: {error}.", file.display())))
+            .ok()
+    };
+    let before = facts(Moment::Before).unwrap_or_default();
+    let after = facts(Moment::After).unwrap_or_default();
+    Ok(Some(TrialData { summary, is_partial, series, before, after, histograms: file("hlog") }))
+}
+
+fn is_growing(path: &Path) -> bool {
+    let lock = File::open(path.join("events.jsonl")).map(|file| file.try_lock_shared());
+    matches!(lock, Ok(Err(TryLockError::WouldBlock)))
+}
+
+impl RunData {
+    /// How the run stands: one that says `running` but has no writer was killed.
+    pub fn status(&self) -> RunStatus {
+        match &self.header.status {
+            RunStatus::Running if !self.is_growing => RunStatus::Interrupted,
+            status => status.clone(),
+        }
+    }
+
+    /// Trials that were executed as planned.
+    pub fn complete_trials(&self) -> impl Iterator<Item = &TrialData> {
+        self.trials.iter().filter(|trial| trial.summary.status == TrialStatus::Complete)
+    }
+}

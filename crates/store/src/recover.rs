@@ -1,0 +1,175 @@
+//! The summary of a trial that was cut off, from its series, histograms and events.
+
+use crate::event::{Event, EventKind};
+use crate::histograms;
+use crate::trial::Partial;
+use dyno_measure::{
+    Counts, ErrorSummary, GeneratorSummary, HostSample, KindSummary, Latencies, LatencySummary,
+    SCHEMA_VERSION, SeriesRow, StatementCounts, TrialStatus, TrialSummary,
+};
+use std::collections::BTreeMap;
+
+pub(crate) fn interrupted<'a>(
+    partial: Partial,
+    series: &[SeriesRow],
+    histogram_log: &str,
+    events: impl Iterator<Item = &'a Event>,
+) -> TrialSummary {
+    let rows: Vec<&SeriesRow> = series.iter().filter(|row| row.phase == "measured").collect();
+    let window_s: f64 = rows.iter().map(|row| row.length_s).sum();
+    // Histograms and events of an interval are written before its row: what has no row is left
+    // out, so that everything is about the same window.
+    let until_s = rows.last().map_or(0.0, |row| row.begins_s + row.length_s / 2.0);
+    let (by_tag, damaged) = histograms::merge(histogram_log, until_s);
+    let tags = histograms::tags(&partial.identity.kinds);
+    let counts = counts(&rows);
+    let statements = StatementCounts {
+        reads: rows.iter().map(|row| row.reads).sum(),
+        writes: rows.iter().map(|row| row.writes).sum(),
+        others: rows.iter().map(|row| row.others).sum(),
+        ..StatementCounts::default()
+    };
+    let wasted_statements: u64 = rows.iter().map(|row| row.wasted).sum();
+    let per_s = |count: u64| if window_s > 0.0 { count as f64 / window_s } else { 0.0 };
+    let mut latency = Latencies::new();
+    tags.iter().filter_map(|tag| by_tag.get(tag)).for_each(|kind| latency.add(kind));
+    let identity = partial.identity;
+    let mut notes = vec![
+        "The trial was cut off; its figures were added up from the series and histograms written until then. Rows read and written are not known."
+            .to_owned(),
+    ];
+    let kinds = kinds(&identity.kinds, &tags, &by_tag, &counts, &statements, &mut notes);
+    let ended_well = counts.committed + counts.rolled_back;
+    if latency.count() != ended_well || !damaged.is_empty() {
+        notes.push(format!(
+            "The histograms hold {} transactions, the series {ended_well}; percentiles rest on the former.",
+            latency.count()
+        ));
+    }
+    let summary_of = |tag: &str| by_tag.get(tag).map(LatencySummary::from);
+    TrialSummary {
+        schema_version: SCHEMA_VERSION,
+        trial: partial.trial,
+        step: identity.step,
+        experiment: identity.experiment,
+        target: identity.target,
+        test: identity.test,
+        workers: identity.workers,
+        repeat: identity.repeat,
+        rate_per_s: identity.rate_per_s,
+        status: TrialStatus::Interrupted,
+        started_at: identity.began_at,
+        connect_s: 0.0,
+        warmup_s: identity.warmup_s,
+        window_s,
+        seed: identity.seed,
+        counts,
+        in_flight: counts.in_flight(),
+        tps: per_s(counts.committed),
+        qps: per_s(statements.total()),
+        offered: None,
+        statements,
+        // Of wasted statements the series tells only the number.
+        wasted: StatementCounts { others: wasted_statements, ..StatementCounts::default() },
+        latency: (&latency).into(),
+        service: summary_of("service"),
+        lateness: summary_of("lateness"),
+        kinds,
+        errors: errors(
+            events.filter(|event| event.at_s.is_some_and(|at_s| (0.0..until_s).contains(&at_s))),
+        ),
+        generator: generator(&rows, identity.loops, statements.total() + wasted_statements),
+        notes,
+    }
+}
+
+fn counts(rows: &[&SeriesRow]) -> Counts {
+    let mut sum = Counts::default();
+    for row in rows {
+        sum.add(&Counts {
+            started: row.started,
+            committed: row.committed,
+            rolled_back: row.rolled_back,
+            failed: row.failed,
+            skipped: row.skipped,
+            retries: row.retries,
+            reconnects: row.reconnects,
+        });
+    }
+    sum
+}
+
+fn kinds(
+    names: &[String],
+    tags: &[String],
+    by_tag: &BTreeMap<String, Latencies>,
+    all: &Counts,
+    statements: &StatementCounts,
+    notes: &mut Vec<String>,
+) -> Vec<KindSummary> {
+    let is_only_one = names.len() == 1;
+    if !is_only_one {
+        notes.push(
+            "Per kind of transaction only those that did not fail are known; they are counted as committed, also where they were rolled back as the profile asks."
+                .to_owned(),
+        );
+    }
+    let kind = |(name, tag): (&String, &String)| {
+        let latency = by_tag.get(tag).map(LatencySummary::from).unwrap_or_default();
+        let known =
+            Counts { started: latency.count, committed: latency.count, ..Counts::default() };
+        KindSummary {
+            name: name.clone(),
+            counts: if is_only_one { *all } else { known },
+            statements: if is_only_one { *statements } else { StatementCounts::default() },
+            latency,
+        }
+    };
+    names.iter().zip(tags).map(kind).collect()
+}
+
+fn errors<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<ErrorSummary> {
+    let mut errors: Vec<ErrorSummary> = Vec::new();
+    for event in events.filter(|event| event.kind == EventKind::Error) {
+        let same = |known: &&mut ErrorSummary| {
+            known.class == event.class
+                && known.errno == event.errno
+                && known.sqlstate == event.sqlstate
+        };
+        match errors.iter_mut().find(same) {
+            Some(known) => known.count += event.count,
+            None => errors.push(ErrorSummary {
+                class: event.class.clone(),
+                errno: event.errno,
+                sqlstate: event.sqlstate.clone(),
+                message: event.text.clone(),
+                count: event.count,
+            }),
+        }
+    }
+    errors
+}
+
+fn generator(rows: &[&SeriesRow], loops: u32, statements: u64) -> GeneratorSummary {
+    let window_s: f64 = rows.iter().map(|row| row.length_s).sum();
+    let average = |value: fn(&SeriesRow) -> f64| {
+        let sum: f64 = rows.iter().map(|row| value(row) * row.length_s).sum();
+        if window_s > 0.0 { sum / window_s } else { 0.0 }
+    };
+    let loops_cpu_s: f64 = rows.iter().map(|row| row.loops_cpu_s).sum();
+    GeneratorSummary {
+        loops,
+        loops_cpu_s,
+        cpu_us_per_statement: if statements == 0 {
+            0.0
+        } else {
+            loops_cpu_s * 1e6 / statements as f64
+        },
+        host: HostSample {
+            cpu_share: average(|row| row.host_cpu_share),
+            steal_share: average(|row| row.host_steal_share),
+            ..HostSample::default()
+        },
+        ..GeneratorSummary::default()
+    }
+}

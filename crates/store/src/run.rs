@@ -1,0 +1,186 @@
+//! Writing a run.
+
+use crate::event::Event;
+use crate::files::{LineFile, write_json};
+use crate::header::now_utc;
+use crate::read::{self, trial_numbers};
+use crate::trial::{TrialIdentity, TrialWriter};
+use crate::{RunHeader, RunStatus, StoreError};
+use dyno_measure::{SCHEMA_VERSION, TrialStatus, TrialSummary};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A run folder that this process writes; no other process can write to it meanwhile.
+#[derive(Debug)]
+pub struct Run {
+    path: PathBuf,
+    header: RunHeader,
+    events: LineFile,
+    complete: BTreeSet<String>,
+    last_trial: u32,
+}
+
+impl Run {
+    /// Makes a new folder `<utc>-<suite>` inside `dir` (which is made too, where it is missing).
+    ///
+    /// # Errors
+    /// When the folder can't be made or written.
+    pub fn create(dir: &Path, header: RunHeader) -> Result<Run, StoreError> {
+        fs::create_dir_all(dir).map_err(|error| StoreError::io("make the folder", dir, &error))?;
+        let path = new_folder(dir, &header)?;
+        for part in ["trials", "server"] {
+            let part = path.join(part);
+            fs::create_dir(&part)
+                .map_err(|error| StoreError::io("make the folder", &part, &error))?;
+        }
+        let events = claimed_events(&path)?;
+        let header = RunHeader { schema_version: SCHEMA_VERSION, ..header };
+        let run = Run { path, header, events, complete: BTreeSet::new(), last_trial: 0 };
+        run.save()?;
+        Ok(run)
+    }
+
+    /// Opens an existing run to go on with it. A trial that was cut off is stored as interrupted.
+    ///
+    /// # Errors
+    /// When the folder is no run, was written by a newer dyno, is being written by another
+    /// process, or can't be written.
+    pub fn open(path: &Path) -> Result<Run, StoreError> {
+        // First: refuses what is no run before anything is written to it.
+        read::header(path)?;
+        let events = claimed_events(path)?;
+        let data = read::read(path)?;
+        let last_trial = trial_numbers(path)?.last().copied().unwrap_or(0);
+        let mut run = Run {
+            path: path.to_owned(),
+            header: data.header,
+            events,
+            complete: BTreeSet::new(),
+            last_trial,
+        };
+        for trial in data.trials {
+            if trial.is_partial {
+                run.store_summary(&trial.summary)?;
+            }
+            run.note_complete(&trial.summary);
+        }
+        run.header.schema_version = SCHEMA_VERSION;
+        run.header.status = RunStatus::Running;
+        run.header.finished_at = None;
+        run.header.resumed_at.push(now_utc());
+        run.save()?;
+        Ok(run)
+    }
+
+    /// The run's folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What `run.json` says.
+    pub fn header(&self) -> &RunHeader {
+        &self.header
+    }
+
+    /// Changes `run.json`.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn update(&mut self, change: impl FnOnce(&mut RunHeader)) -> Result<(), StoreError> {
+        change(&mut self.header);
+        self.save()
+    }
+
+    /// Whether a trial of that step has been completed, in this process or before.
+    pub fn is_complete(&self, step: &str) -> bool {
+        self.complete.contains(step)
+    }
+
+    /// Begins the next trial.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn begin_trial(
+        &mut self,
+        mut identity: TrialIdentity,
+    ) -> Result<TrialWriter<'_>, StoreError> {
+        self.last_trial += 1;
+        if identity.began_at.is_empty() {
+            identity.began_at = now_utc();
+        }
+        let number = self.last_trial;
+        TrialWriter::begin(self, number, identity)
+    }
+
+    /// Stores an event; the time is filled in where it is empty.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn event(&mut self, mut event: Event) -> Result<(), StoreError> {
+        if event.at.is_empty() {
+            event.at = now_utc();
+        }
+        self.events.append(&event.line())
+    }
+
+    /// Ends the run.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn finish(mut self, status: RunStatus) -> Result<PathBuf, StoreError> {
+        self.header.status = status;
+        self.header.finished_at = Some(now_utc());
+        self.save()?;
+        Ok(self.path)
+    }
+
+    fn save(&self) -> Result<(), StoreError> {
+        write_json(&self.path.join("run.json"), &self.header)
+    }
+
+    pub(crate) fn store_summary(&mut self, summary: &TrialSummary) -> Result<(), StoreError> {
+        let trials = self.path.join("trials");
+        write_json(&trials.join(format!("{}.json", summary.trial)), summary)?;
+        // The summary takes precedence, so a leftover does no harm.
+        let _ = fs::remove_file(trials.join(format!("{}.partial.json", summary.trial)));
+        self.note_complete(summary);
+        Ok(())
+    }
+
+    fn note_complete(&mut self, summary: &TrialSummary) {
+        if summary.status == TrialStatus::Complete {
+            self.complete.insert(summary.step.clone());
+        }
+    }
+}
+
+fn claimed_events(path: &Path) -> Result<LineFile, StoreError> {
+    let events = LineFile::open(path.join("events.jsonl"))?;
+    if events.claim() {
+        return Ok(events);
+    }
+    Err(StoreError::new(format!("Another dyno is writing to {}.", path.display()))
+        .hint_is("Wait until it has ended, or stop it; then give this command again."))
+}
+
+fn new_folder(dir: &Path, header: &RunHeader) -> Result<PathBuf, StoreError> {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let suite: String = header.suite.chars().map(plain).collect();
+    let utc = header.started_at.replace(':', "");
+    let name = format!("{utc}-{suite}");
+    // Two runs may begin in the same second.
+    for number in 1..1000 {
+        let path = match number {
+            1 => dir.join(&name),
+            _ => dir.join(format!("{name}-{number}")),
+        };
+        match fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(StoreError::io("make the folder", &path, &error)),
+        }
+    }
+    Err(StoreError::new(format!("{} holds a thousand runs of this second.", dir.display())))
+}

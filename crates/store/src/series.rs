@@ -1,0 +1,121 @@
+//! `trials/<n>.csv`: a line per interval.
+
+use dyno_measure::SeriesRow;
+use serde_json::{Map, Value};
+
+/// The columns in their order; a reader goes by the header line, not by this order.
+pub const SERIES_COLUMNS: [&str; 25] = [
+    "begins_s",
+    "length_s",
+    "phase",
+    "started",
+    "committed",
+    "rolled_back",
+    "failed",
+    "skipped",
+    "retries",
+    "reconnects",
+    "errors",
+    "reads",
+    "writes",
+    "others",
+    "wasted",
+    "tps",
+    "qps",
+    "mean_us",
+    "p50_us",
+    "p95_us",
+    "p99_us",
+    "max_us",
+    "loops_cpu_s",
+    "host_cpu_share",
+    "host_steal_share",
+];
+
+pub(crate) fn header_line() -> String {
+    SERIES_COLUMNS.join(",") + "\n"
+}
+
+pub(crate) fn line(row: &SeriesRow) -> String {
+    let value = serde_json::to_value(row).unwrap_or_default();
+    let cell = |column: &&str| match value.get(column) {
+        Some(Value::String(text)) => text.clone(),
+        None | Some(Value::Null) => String::new(),
+        Some(number) => number.to_string(),
+    };
+    SERIES_COLUMNS.iter().map(cell).collect::<Vec<_>>().join(",") + "\n"
+}
+
+/// Reads the whole lines of a series; unknown columns are passed over, missing ones are 0.
+/// The second list describes lines that were left out because they are damaged.
+pub fn read_series(text: &str) -> (Vec<SeriesRow>, Vec<String>) {
+    let mut lines = text.lines();
+    let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let mut rows = Vec::new();
+    let mut warnings = Vec::new();
+    for (index, line) in lines.enumerate() {
+        match row(&columns, line) {
+            Some(row) => rows.push(row),
+            None => warnings.push(format!("Line {} is damaged and was left out.", index + 2)),
+        }
+    }
+    (rows, warnings)
+}
+
+fn row(columns: &[&str], line: &str) -> Option<SeriesRow> {
+    let cells: Vec<&str> = line.split(',').collect();
+    if cells.len() != columns.len() {
+        return None;
+    }
+    let mut object = Map::new();
+    for (column, cell) in columns.iter().zip(cells).filter(|(_, cell)| !cell.is_empty()) {
+        let value = match *column {
+            "phase" => Value::String(cell.to_owned()),
+            column if SERIES_COLUMNS.contains(&column) => serde_json::from_str(cell).ok()?,
+            _ => continue,
+        };
+        object.insert((*column).to_owned(), value);
+    }
+    serde_json::from_value(Value::Object(object)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_field_has_its_column() {
+        let value = serde_json::to_value(SeriesRow::default()).expect("JSON");
+        let mut fields: Vec<&str> =
+            value.as_object().expect("object").keys().map(String::as_str).collect();
+        let mut columns = SERIES_COLUMNS.to_vec();
+        fields.sort_unstable();
+        columns.sort_unstable();
+        assert_eq!(fields, columns);
+    }
+
+    #[test]
+    fn columns_of_other_versions_are_no_obstacle() {
+        let (rows, warnings) =
+            read_series("committed,moon,phase\n7,full,measured\nx,full,measured\n");
+        assert_eq!((rows[0].committed, rows[0].phase.as_str()), (7, "measured"));
+        assert_eq!((rows.len(), warnings.len()), (1, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn series_round_trip(begins_s in -1e4..1e6_f64, committed: u64, tps in 0.0..1e9_f64, max_us in 0.0..1e12_f64) {
+            let row = SeriesRow { begins_s, length_s: 1.0, phase: "measured".to_owned(), committed, tps, max_us, ..SeriesRow::default() };
+            let (rows, warnings) = read_series(&(header_line() + &line(&row)));
+            prop_assert!(warnings.is_empty());
+            prop_assert_eq!(rows, vec![row]);
+        }
+
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "([0-9a-z,.\"-]|\n)*") {
+            let (rows, warnings) = read_series(&text);
+            prop_assert_eq!(rows.len() + warnings.len(), text.lines().count().saturating_sub(1));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Writing one trial while it runs.
+
+use crate::event::{Event, EventKind};
+use crate::files::{LineFile, write_json};
+use crate::histograms;
+use crate::read::NodeFacts;
+use crate::run::Run;
+use crate::{StoreError, series};
+use dyno_measure::{Interval, Phase, SCHEMA_VERSION, SeriesRow, TrialSummary};
+use hdrhistogram::serialization::V2DeflateSerializer;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What a trial is, known before it runs: enough to summarise it after a kill -9.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TrialIdentity {
+    /// The plan's stable name of the point and repeat, for resuming.
+    pub step: String,
+    /// Experiment it belongs to.
+    pub experiment: String,
+    /// Target it runs on.
+    pub target: String,
+    /// Workload and test, such as `oltp_read_only`.
+    pub test: String,
+    /// Workers.
+    pub workers: u32,
+    /// Repeat of the same point, from 1.
+    pub repeat: u32,
+    /// Offered transactions per second; `None` in a closed loop.
+    pub rate_per_s: Option<f64>,
+    /// Seconds of warm-up before the window.
+    pub warmup_s: f64,
+    /// Seed of the random streams.
+    pub seed: u64,
+    /// Loops (threads) that drive the load.
+    pub loops: u32,
+    /// Names of the kinds of transactions, in the order of the frames.
+    pub kinds: Vec<String>,
+    /// RFC 3339, UTC: when it began; filled by the store when empty.
+    pub began_at: String,
+}
+
+/// `trials/<n>.partial.json`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Partial {
+    pub(crate) schema_version: u32,
+    pub(crate) trial: u32,
+    #[serde(flatten)]
+    pub(crate) identity: TrialIdentity,
+}
+
+/// When server facts were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Before the trial's workers began.
+    Before,
+    /// After they had ended.
+    After,
+}
+
+impl Moment {
+    pub(crate) fn file(self, trial: u32) -> String {
+        match self {
+            Moment::Before => format!("{trial}-before.json"),
+            Moment::After => format!("{trial}-after.json"),
+        }
+    }
+}
+
+/// Writes a trial. When it is dropped without [`TrialWriter::finish`], the trial counts as
+/// interrupted and is summarised from what was written.
+pub struct TrialWriter<'run> {
+    run: &'run mut Run,
+    number: u32,
+    tags: Vec<String>,
+    series: LineFile,
+    histograms: LineFile,
+    serializer: V2DeflateSerializer,
+}
+
+impl<'run> TrialWriter<'run> {
+    pub(crate) fn begin(
+        run: &'run mut Run,
+        number: u32,
+        identity: TrialIdentity,
+    ) -> Result<Self, StoreError> {
+        let mut series = LineFile::open(file(run, number, "csv"))?;
+        series.append(series::header_line().as_bytes())?;
+        let mut histograms = LineFile::open(file(run, number, "hlog"))?;
+        histograms.append(histograms::header_text(number).as_bytes())?;
+        let tags = histograms::tags(&identity.kinds);
+        let partial = Partial { schema_version: SCHEMA_VERSION, trial: number, identity };
+        write_json(&file(run, number, "partial.json"), &partial)?;
+        Ok(TrialWriter {
+            run,
+            number,
+            tags,
+            series,
+            histograms,
+            serializer: V2DeflateSerializer::new(),
+        })
+    }
+
+    /// Number of the trial within the run, from 1.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Stores one interval: histograms, then errors and reconnects as events, then the line of
+    /// the series, which vouches for the rest.
+    ///
+    /// # Errors
+    /// When the folder can't be written; lines written before stay whole.
+    pub fn interval(&mut self, interval: &Interval) -> Result<(), StoreError> {
+        let row = SeriesRow::from(interval);
+        if interval.phase == Phase::Measured {
+            let lines =
+                histograms::lines(interval, &self.tags, &mut self.serializer).map_err(|error| {
+                    StoreError::new(format!(
+                        "A histogram of trial {} can't be stored: {error}.",
+                        self.number
+                    ))
+                })?;
+            self.histograms.append(&lines)?;
+        }
+        for error in &interval.frame.errors.0 {
+            self.event(Event {
+                at_s: Some(interval.begins_s),
+                class: error.class.name().to_owned(),
+                errno: error.errno,
+                sqlstate: error.sqlstate.clone(),
+                count: error.count,
+                ..Event::new(EventKind::Error, error.message.clone())
+            })?;
+        }
+        if row.reconnects > 0 {
+            self.event(Event {
+                at_s: Some(interval.begins_s),
+                count: row.reconnects,
+                ..Event::new(EventKind::Reconnect, "Lost sessions were connected again.")
+            })?;
+        }
+        self.series.append(series::line(&row).as_bytes())
+    }
+
+    /// Stores an event of this trial. Errors and reconnects that are counted in the intervals
+    /// are stored by [`TrialWriter::interval`] already.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn event(&mut self, event: Event) -> Result<(), StoreError> {
+        self.run.event(Event { trial: Some(self.number), ..event })
+    }
+
+    /// Stores what the target's nodes (by name) say of themselves.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn server(&mut self, moment: Moment, nodes: &NodeFacts) -> Result<(), StoreError> {
+        write_json(&self.run.path().join("server").join(moment.file(self.number)), nodes)
+    }
+
+    /// Stores the summary and ends the trial. Number and schema version are filled in.
+    ///
+    /// # Errors
+    /// When the folder can't be written; the trial then counts as interrupted.
+    pub fn finish(self, summary: TrialSummary) -> Result<(), StoreError> {
+        let summary =
+            TrialSummary { schema_version: SCHEMA_VERSION, trial: self.number, ..summary };
+        self.run.store_summary(&summary)
+    }
+}
+
+fn file(run: &Run, number: u32, extension: &str) -> PathBuf {
+    run.path().join("trials").join(format!("{number}.{extension}"))
+}

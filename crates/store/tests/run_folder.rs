@@ -1,0 +1,317 @@
+//! A run folder is whole at any moment: round trips, kills, resumes, other versions, full disks.
+
+use dyno_core::{DbError, ErrorClass, Tally};
+use dyno_measure::{
+    Frame, GeneratorSummary, HostSample, Interval, Phase, SCHEMA_VERSION, ServerFacts, TrialStatus,
+    TrialSummary,
+};
+use dyno_store::{
+    Event, EventKind, Moment, NodeFacts, Run, RunHeader, RunStatus, TrialIdentity, list, read,
+};
+use std::fs;
+use std::path::Path;
+
+fn header() -> RunHeader {
+    let command = vec!["dyno".to_owned(), "run".to_owned(), "quickstart".to_owned()];
+    RunHeader::new("quickstart", command, 42)
+}
+
+fn identity(step: &str) -> TrialIdentity {
+    TrialIdentity {
+        step: step.to_owned(),
+        experiment: "reads".to_owned(),
+        target: "main".to_owned(),
+        test: "oltp_read_only".to_owned(),
+        workers: 8,
+        repeat: 1,
+        seed: 42,
+        loops: 2,
+        kinds: vec!["oltp_read_only".to_owned()],
+        ..TrialIdentity::default()
+    }
+}
+
+fn interval(phase: Phase, index: u32, begins_s: f64, committed: u64) -> Interval {
+    let mut frame = Frame::new(1, false);
+    let kind = &mut frame.kinds[0];
+    kind.counts.started = committed + 2;
+    kind.counts.committed = committed;
+    kind.counts.failed = 1;
+    kind.counts.reconnects = u64::from(index == 1);
+    kind.work = Tally { reads: 14 * committed, ..Tally::default() };
+    kind.wasted = Tally { writes: 1, ..Tally::default() };
+    for number in 0..committed {
+        kind.latency.record(1_000_000 + number * 1_000);
+    }
+    frame.errors.count(&DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found"));
+    frame.cpu_ns = 5_000_000;
+    let host = HostSample { cpu_share: 0.5, ..HostSample::default() };
+    Interval { phase, index, begins_s, length_s: 1.0, frame, host }
+}
+
+fn summary(trial: u32, step: &str, intervals: &[Interval]) -> TrialSummary {
+    let mut total = Frame::new(1, false);
+    intervals.iter().for_each(|interval| total.add(&interval.frame));
+    let mut summary = TrialSummary {
+        schema_version: SCHEMA_VERSION,
+        trial,
+        step: step.to_owned(),
+        experiment: "reads".to_owned(),
+        target: "main".to_owned(),
+        test: "oltp_read_only".to_owned(),
+        workers: 8,
+        repeat: 1,
+        rate_per_s: None,
+        status: TrialStatus::Complete,
+        started_at: "2026-11-21T21:10:30Z".to_owned(),
+        connect_s: 0.1,
+        warmup_s: 1.0,
+        window_s: 0.0,
+        seed: 42,
+        counts: Default::default(),
+        in_flight: 0,
+        tps: 0.0,
+        qps: 0.0,
+        offered: None,
+        statements: Default::default(),
+        wasted: Default::default(),
+        latency: Default::default(),
+        service: None,
+        lateness: None,
+        kinds: Vec::new(),
+        errors: Vec::new(),
+        generator: GeneratorSummary { loops: 2, ..GeneratorSummary::default() },
+        notes: Vec::new(),
+    };
+    let names = ["oltp_read_only".to_owned()];
+    summary.set_totals(&total, &names, intervals.len() as u64 * 1_000_000_000);
+    summary
+}
+
+fn measured() -> Vec<Interval> {
+    vec![
+        interval(Phase::Measured, 0, 0.0, 100),
+        interval(Phase::Measured, 1, 1.0, 50),
+        interval(Phase::Measured, 2, 2.0, 75),
+    ]
+}
+
+/// A run with one trial that wrote a warm-up interval and three measured ones.
+fn run_with_trial(dir: &Path, ends: bool) -> std::path::PathBuf {
+    let mut run = Run::create(dir, header()).expect("created");
+    let path = run.path().to_owned();
+    let mut trial = run.begin_trial(identity("reads/main/8/1")).expect("begun");
+    assert_eq!(trial.number(), 1);
+    trial.interval(&interval(Phase::WarmUp, 0, -1.0, 10)).expect("stored");
+    measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
+    if ends {
+        trial.finish(summary(7, "reads/main/8/1", &measured())).expect("stored");
+    }
+    path
+}
+
+#[test]
+fn a_complete_run_round_trips() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = Run::create(dir.path(), header()).expect("created");
+    let mut trial = run.begin_trial(identity("a")).expect("begun");
+    let facts = ServerFacts { product: "MariaDB".to_owned(), ..ServerFacts::default() };
+    let nodes = NodeFacts::from([("primary".to_owned(), facts)]);
+    trial.server(Moment::Before, &nodes).expect("stored");
+    measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
+    trial.event(Event::new(EventKind::Note, "line\nend \u{1F600}")).expect("stored");
+    trial.finish(summary(9, "a", &measured())).expect("stored");
+    assert!(run.is_complete("a") && !run.is_complete("b"));
+    run.update(|header| header.title = "Title".to_owned()).expect("stored");
+    assert!(list(dir.path()).expect("listed")[0].is_growing);
+    let path = run.finish(RunStatus::Complete).expect("stored");
+
+    let data = read(&path).expect("read");
+    assert_eq!(data.warnings, Vec::<String>::new());
+    assert_eq!((data.status(), data.header.title.as_str()), (RunStatus::Complete, "Title"));
+    assert_eq!((data.header.seed, data.header.schema_version), (42, SCHEMA_VERSION));
+    let trial = &data.trials[0];
+    assert_eq!(trial.summary, summary(1, "a", &measured()));
+    assert!(!trial.is_partial);
+    assert_eq!((trial.series.len(), trial.series[1].committed), (3, 50));
+    assert_eq!((trial.before.clone(), trial.after.len()), (nodes, 0));
+    let histograms = trial.histograms().expect("read");
+    assert_eq!(histograms["oltp_read_only"].count(), 225);
+    let note = data.events.iter().find(|event| event.kind == EventKind::Note).expect("the note");
+    assert_eq!((note.text.as_str(), note.trial), ("line\nend \u{1F600}", Some(1)));
+
+    let entries = list(dir.path()).expect("listed");
+    assert_eq!((entries.len(), entries[0].trials_ended, entries[0].is_growing), (1, 1, false));
+    assert_eq!(entries[0].status(), Some(RunStatus::Complete));
+}
+
+#[test]
+fn a_killed_trial_is_summarised_from_what_it_wrote() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = run_with_trial(dir.path(), false);
+    let data = read(&path).expect("read");
+    assert_eq!(data.status(), RunStatus::Interrupted);
+    let trial = &data.trials[0];
+    let found = &trial.summary;
+    let whole = summary(1, "reads/main/8/1", &measured());
+    assert!(trial.is_partial);
+    assert_eq!(found.status, TrialStatus::Interrupted);
+    assert_eq!((found.counts, found.in_flight), (whole.counts, whole.in_flight));
+    assert_eq!(found.counts.started, found.counts.ended() + found.in_flight);
+    assert_eq!((found.tps, found.qps, found.window_s), (whole.tps, whole.qps, 3.0));
+    assert_eq!((&found.errors, found.wasted.total()), (&whole.errors, whole.wasted.total()));
+    assert_eq!(found.latency.count, whole.latency.count);
+    assert!((found.latency.p99_us / whole.latency.p99_us - 1.0).abs() < 0.002);
+    assert!(
+        (found.generator.cpu_us_per_statement / whole.generator.cpu_us_per_statement - 1.0).abs()
+            < 1e-9
+    );
+    assert!((found.generator.host.cpu_share - 0.5).abs() < 1e-9);
+}
+
+#[test]
+fn a_kill_at_any_byte_of_the_last_lines_costs_at_most_one_interval() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = run_with_trial(dir.path(), false);
+    for (name, committed_after) in
+        [("trials/1.csv", 150), ("trials/1.hlog", 225), ("events.jsonl", 225)]
+    {
+        let file = path.join(name);
+        let whole = fs::read(&file).expect("read");
+        let last_line =
+            whole[..whole.len() - 1].iter().rposition(|&byte| byte == b'\n').expect("lines") + 1;
+        for length in last_line..=whole.len() {
+            fs::write(&file, &whole[..length]).expect("written");
+            let data = read(&path).expect("readable");
+            assert_eq!(data.warnings, Vec::<String>::new(), "{name} cut at {length}");
+            let found = &data.trials[0].summary;
+            let wanted = if length == whole.len() { 225 } else { committed_after };
+            assert_eq!(found.counts.committed, wanted, "{name} cut at {length}");
+            assert_eq!(found.counts.started, found.counts.ended() + found.in_flight);
+            if name == "trials/1.csv" {
+                assert_eq!(
+                    found.latency.count, wanted,
+                    "histograms and series cover the same window"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_goes_on_after_a_kill() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = run_with_trial(dir.path(), true);
+    {
+        let mut run = Run::open(&path).expect("opened");
+        assert!(run.is_complete("reads/main/8/1"));
+        let mut cut_off = run.begin_trial(identity("reads/main/8/2")).expect("begun");
+        cut_off.interval(&measured()[0]).expect("stored");
+    }
+    let torn = fs::read_to_string(path.join("events.jsonl")).expect("read") + "{\"kind\":\"no";
+    fs::write(path.join("events.jsonl"), torn).expect("written");
+    let mut run = Run::open(&path).expect("opened");
+    assert!(!run.is_complete("reads/main/8/2"));
+    run.event(Event::new(EventKind::Note, "resumed")).expect("stored");
+    let again = run.begin_trial(identity("reads/main/8/2")).expect("begun");
+    assert_eq!(again.number(), 3);
+    again.finish(summary(3, "reads/main/8/2", &measured())).expect("stored");
+    run.finish(RunStatus::Complete).expect("stored");
+
+    let data = read(&path).expect("read");
+    assert_eq!(data.warnings, Vec::<String>::new());
+    let status: Vec<_> =
+        data.trials.iter().map(|trial| (trial.is_partial, &trial.summary.status)).collect();
+    assert_eq!(
+        status,
+        [
+            (false, &TrialStatus::Complete),
+            (false, &TrialStatus::Interrupted),
+            (false, &TrialStatus::Complete)
+        ]
+    );
+    assert_eq!(data.header.resumed_at.len(), 2);
+    assert_eq!(data.events.last().map(|event| event.text.as_str()), Some("resumed"));
+}
+
+#[test]
+fn only_one_process_writes() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let run = Run::create(dir.path(), header()).expect("created");
+    let error = Run::open(run.path()).expect_err("claimed");
+    assert!(error.to_string().starts_with("Another dyno is writing to "), "{error}");
+    assert!(read(run.path()).expect("readable").is_growing);
+}
+
+#[test]
+fn newer_schemas_are_refused_and_older_ones_read() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = run_with_trial(dir.path(), true);
+    for name in ["trials/1.json", "run.json"] {
+        let file = path.join(name);
+        let text = fs::read_to_string(&file).expect("read");
+        let newer = text.replace("\"schema_version\": 1", "\"schema_version\": 99");
+        assert_ne!(newer, text);
+        fs::write(&file, newer).expect("written");
+        let error = read(&path).expect_err("newer");
+        assert!(error.to_string().contains("schema version is 99"), "{error}");
+        fs::write(&file, text.replace("\"schema_version\": 1", "\"schema_version\": 0"))
+            .expect("written");
+        assert_eq!(read(&path).expect("older").trials.len(), 1);
+    }
+}
+
+#[test]
+fn damage_is_told_and_costs_only_what_is_damaged() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = run_with_trial(dir.path(), true);
+    fs::write(path.join("trials/1.json"), "{").expect("written");
+    fs::write(path.join("events.jsonl"), "nonsense\n{\"kind\":\"note\",\"text\":\"kept\"}\n")
+        .expect("written");
+    let data = read(&path).expect("read");
+    assert_eq!((data.trials.len(), data.events.len()), (0, 1));
+    assert_eq!(data.warnings.len(), 3, "{:?}", data.warnings);
+}
+
+#[test]
+fn what_is_no_run_is_said() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let error = read(dir.path()).expect_err("empty");
+    assert!(error.to_string().ends_with("is not a run: it has no run.json."), "{error}");
+    assert!(Run::open(dir.path()).is_err());
+    assert_eq!(fs::read_dir(dir.path()).expect("listed").count(), 0, "nothing was written to it");
+    assert!(list(&dir.path().join("nowhere")).expect("listed").is_empty());
+}
+
+#[test]
+fn a_place_that_can_not_be_written_is_one_error() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("file");
+    fs::write(&file, "").expect("written");
+    let error = Run::create(&file.join("runs"), header()).expect_err("a file is in the way");
+    assert!(error.to_string().contains("file/runs"), "{error}");
+    assert!(error.hint().is_some(), "{error:?}");
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
+fn a_disk_that_fills_up_keeps_what_was_written() {
+    if !Path::new("/dev/full").exists() {
+        eprintln!("skipped: there is no /dev/full here");
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = Run::create(dir.path(), header()).expect("created");
+    let path = run.path().to_owned();
+    let mut trial = run.begin_trial(identity("a")).expect("begun");
+    trial.interval(&measured()[0]).expect("stored");
+    drop(trial);
+    // The next trial's series lies on a full disk.
+    std::os::unix::fs::symlink("/dev/full", path.join("trials/2.csv")).expect("linked");
+    let error = run.begin_trial(identity("b")).err().expect("full");
+    assert!(error.to_string().contains("trials/2.csv"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("space")), "{error:?}");
+    drop(run);
+    let data = read(&path).expect("read");
+    assert_eq!(data.trials[0].summary.counts.committed, 100);
+}
