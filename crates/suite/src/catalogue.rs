@@ -93,7 +93,9 @@ pub(crate) fn instead_of_option(name: &str) -> Option<&'static str> {
             "A run folder holds every interval and histogram; leave the option out."
         }
         _ if KEPT.contains(&name) => return None,
-        _ if name.starts_with("mysql_") || name.starts_with("pgsql_") && name != "pgsql_variant" => {
+        _ if name.starts_with("mysql_")
+            || name.starts_with("pgsql_") && name != "pgsql_variant" =>
+        {
             "How a server is reached belongs into the `url` of its `[target.NAME]`."
         }
         _ => return None,

@@ -240,8 +240,13 @@ struct Sidecar {
 #[derive(Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case", deny_unknown_fields)]
 enum SidecarColumn {
-    Label { meaning: String },
-    Condition { meaning: String, unit: Option<String> },
+    Label {
+        meaning: String,
+    },
+    Condition {
+        meaning: String,
+        unit: Option<String>,
+    },
     Metric {
         metric: String,
         meaning: String,

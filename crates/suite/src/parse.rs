@@ -6,7 +6,7 @@ use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS};
 use crate::figures::{self, Value as FigureValue};
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, found, short};
-use crate::secret::SecretUrl;
+use crate::secret::{SecretUrl, password_variable};
 use crate::source::{Source, Span};
 use crate::suite::{Experiment, Link, Node, OptionEntry, Role, Suite, Target, Written};
 
@@ -14,14 +14,17 @@ pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<S
     let header = match file.take("suite") {
         Some((span, value)) => Reader::of_value(sheet, "[suite]", span, value).map(read_header),
         None => {
-            file.missing("suite", "Begin the file with `[suite]` and `name = \"...\"`.");
+            file.missing("[suite]", "Begin the file with `[suite]` and `name = \"...\"`.");
             None
         }
     };
     let targets = match file.take("target") {
         Some((span, value)) => read_targets(sheet, span, value),
         None => {
-            file.missing("target", "Add `[target.main]` with `url = \"mysql://user@host/db\"`.");
+            file.missing(
+                "[target.NAME]",
+                "Add `[target.main]` with `url = \"mysql://user@host/db\"`.",
+            );
             Vec::new()
         }
     };
@@ -33,9 +36,12 @@ pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<S
                 experiments.push(experiment);
             }
         }
-        None => file.missing("experiment", "Add at least one `[[experiment]]`."),
+        None => file.missing(
+            "[[experiment]]",
+            "Add at least one, with `name`, `workload`, `test` and `threads`.",
+        ),
     }
-    file.finish(&[("targets", "target"), ("experiments", "experiment")], |_| None);
+    file.finish(&[("targets", "target"), ("experiments", "experiment")], |_, known| known);
     let header = header??;
     Some(Suite { targets, experiments, ..header })
 }
@@ -47,7 +53,7 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
     let paper = table.text("paper").map(|text| text.value);
     let source = table.text("source").map(|text| text.value);
     let seed = table.whole("seed", 0..=(1 << 53)).unwrap_or(1);
-    table.finish(&[], |_| None);
+    table.finish(&[], |_, known| known);
     let name = name?.value;
     Some(Suite {
         title: title.unwrap_or_else(|| name.clone()),
@@ -75,7 +81,8 @@ fn check_name(table: &Reader<'_, '_>, name: &Written<String>) -> bool {
         && name.value.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
     if !good {
         let message = format!("`{}` can't be a name.", short(&name.value));
-        let hint = "Names have up to 64 letters, digits, `.`, `_` and `-`, a letter or digit first.";
+        let hint =
+            "Names have up to 64 letters, digits, `.`, `_` and `-`, a letter or digit first.";
         table.note(&name.span, Problem::new(message).hint(hint));
     }
     good
@@ -123,11 +130,10 @@ fn read_target(
         (Some((span, value)), None) => (read_nodes(sheet, &table, value), span),
         (None, url) => (vec![Node { role: Role::Primary, url }], table.span.clone()),
     };
-    table.finish(TARGET_SYNONYMS, |key| {
-        key.contains("password").then(|| {
-            "Give the password in the URL or in the environment, not in a file of its own key."
-                .to_string()
-        })
+    let variable = password_variable(&name.value);
+    table.finish(TARGET_SYNONYMS, |key, known| match key.contains("pass") || key.contains("pwd") {
+        true => format!("Put the password into the environment variable {variable}."),
+        false => known,
     });
     Some(Target { name, title, product, class, vcpu, memory_gib, durability, nodes, nodes_span })
 }
@@ -160,16 +166,12 @@ fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> V
                 }
             }
         }
-        table.finish(&[], |_| None);
+        table.finish(&[], |_, known| known);
     }
     nodes
 }
 
-fn read_experiments(
-    sheet: &Sheet<'_>,
-    file: &Reader<'_, '_>,
-    value: Value<'_>,
-) -> Vec<Experiment> {
+fn read_experiments(sheet: &Sheet<'_>, file: &Reader<'_, '_>, value: Value<'_>) -> Vec<Experiment> {
     let DeValue::Array(items) = value.get_ref() else {
         let message =
             format!("`experiment` must be a list of tables, but is {}.", found(value.get_ref()));
@@ -178,7 +180,10 @@ fn read_experiments(
         return Vec::new();
     };
     if items.is_empty() {
-        file.missing("experiment", "Add at least one `[[experiment]]`.");
+        file.missing(
+            "[[experiment]]",
+            "Add at least one, with `name`, `workload`, `test` and `threads`.",
+        );
     }
     items
         .iter()
@@ -197,7 +202,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
     let test = read_test(&mut table, workload.as_deref());
     let targets = table.texts("targets");
     let options = match table.take("options") {
-        Some((span, value)) => Reader::of_value(sheet, "options", span, value).map(read_options),
+        Some((span, value)) => Reader::of_value(sheet, "`options`", span, value).map(read_options),
         None => Some(Vec::new()),
     };
     table.require("threads", "Add `threads = [1, 2, 4]`, for example.");
@@ -214,8 +219,8 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         Some((_, value)) => read_links(sheet, &table, value),
         None => Vec::new(),
     };
-    table.finish(EXPERIMENT_SYNONYMS, |_| {
-        Some("An option of the test belongs into `options = { NAME = VALUE }`.".to_string())
+    table.finish(EXPERIMENT_SYNONYMS, |_, known| {
+        format!("{known} An option of the test belongs into `options = {{ NAME = VALUE }}`.")
     });
     let name = name?;
     Some(Experiment {
@@ -331,7 +336,7 @@ fn read_links<'t>(sheet: &'t Sheet<'_>, table: &Reader<'_, 't>, value: Value<'t>
             check_link(sheet, &link).then_some(link)
         }
         DeValue::Table(_) => {
-            let link = Reader::of_value(sheet, "published", value.span(), value)?;
+            let link = Reader::of_value(sheet, "`published`", value.span(), value)?;
             read_link(sheet, link)
         }
         _ => table.wrong("published", "the name of a figure or a table", value),
@@ -346,10 +351,10 @@ fn read_link(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Link> {
     let figure = table.required_text("figure", "Add `figure = \"NAME\"`.");
     let matching = table.texts("match").unwrap_or_default();
     let filter = match table.take("where") {
-        Some((span, value)) => Reader::of_value(sheet, "where", span, value).map(read_filter),
+        Some((span, value)) => Reader::of_value(sheet, "`where`", span, value).map(read_filter),
         None => Some(Vec::new()),
     };
-    table.finish(&[("name", "figure"), ("filter", "where")], |_| None);
+    table.finish(&[("name", "figure"), ("filter", "where")], |_, known| known);
     let link = Link { figure: figure?, filter: filter?, matching };
     check_link(sheet, &link).then_some(link)
 }

@@ -8,7 +8,7 @@ use crate::catalogue;
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::published::{self, PublishedSeries};
 use crate::resume;
-use crate::secret::SecretUrl;
+use crate::secret::{SecretUrl, password_variable};
 use crate::shrink;
 use crate::source::{Source, Span};
 use crate::steps::{self, Step};
@@ -37,7 +37,9 @@ impl Overrides {
     /// There is no `=`, or nothing before or after it.
     pub fn add_target(&mut self, text: &str) -> Result<(), Problem> {
         match text.split_once('=') {
-            Some((name, url)) if !name.contains([':', '/']) && !name.is_empty() && !url.is_empty() => {
+            Some((name, url))
+                if !name.contains([':', '/']) && !name.is_empty() && !url.is_empty() =>
+            {
                 self.targets.push((name.to_string(), SecretUrl::new(url)));
                 Ok(())
             }
@@ -140,8 +142,7 @@ impl PlannedTarget {
     /// The environment variable that may hold the password: `DYNO_PASSWORD_` and the name in
     /// upper case, with `_` for everything that is no letter or digit.
     pub fn password_variable(&self) -> String {
-        let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-        format!("DYNO_PASSWORD_{}", self.name.chars().map(upper).collect::<String>())
+        password_variable(&self.name)
     }
 }
 
@@ -345,11 +346,10 @@ impl Plan {
 }
 
 fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteError> {
-    if let Some(shrink) = overrides.shrink {
-        if !(shrink > 0.0 && shrink <= 1.0) {
-            let message = format!("`--shrink {shrink}` is not a share of the whole.");
-            return Err(Problem::new(message).hint("Give a number above 0, at most 1.").into());
-        }
+    let shrink = overrides.shrink.unwrap_or(1.0);
+    if !(shrink > 0.0 && shrink <= 1.0) {
+        let message = format!("`--shrink {shrink}` is not a share of the whole.");
+        return Err(Problem::new(message).hint("Give a number above 0, at most 1.").into());
     }
     if overrides.max_threads == Some(0) {
         let hint = "Give at least 1.";
@@ -447,11 +447,8 @@ fn plan_experiment(
         Some(list) => list.iter().any(|target| target.value == name),
         None => true,
     };
-    let names: Vec<String> = targets
-        .iter()
-        .map(|target| target.name.clone())
-        .filter(|name| named(name))
-        .collect();
+    let names: Vec<String> =
+        targets.iter().map(|target| target.name.clone()).filter(|name| named(name)).collect();
     let measured: Vec<&Target> = names.iter().filter_map(|name| suite.target(name)).collect();
     let mut options: Vec<PlannedOption> = experiment
         .options

@@ -74,7 +74,7 @@ impl<'s, 't> Reader<'s, 't> {
             DeValue::Table(table) => Some(Reader::new(sheet, name, span, table)),
             other => {
                 let found = found(other);
-                let message = format!("`{name}` must be a table, but is {found}.");
+                let message = format!("{name} must be a table, but is {found}.");
                 sheet.note(&value.span(), Problem::new(message));
                 None
             }
@@ -127,12 +127,12 @@ impl<'s, 't> Reader<'s, 't> {
         entries
     }
 
-    /// Notes every key that nobody asked for. `synonyms` are words of other tools; `otherwise` is
-    /// the remedy when no known key is near.
+    /// Notes every key that nobody asked for. `synonyms` are words of other tools; `otherwise` makes
+    /// the hint when no known key is near, from the key and the list of known ones.
     pub(crate) fn finish(
         self,
         synonyms: &[(&str, &str)],
-        otherwise: impl Fn(&str) -> Option<String>,
+        otherwise: impl Fn(&str, String) -> String,
     ) {
         for (key, (span, _)) in &self.entries {
             let plain = key.replace('-', "_");
@@ -140,8 +140,7 @@ impl<'s, 't> Reader<'s, 't> {
             let near = synonym.or_else(|| nearest(key, self.asked.iter().copied()));
             let hint = match near {
                 Some(name) => format!("Did you mean `{name}`?"),
-                None => otherwise(&plain)
-                    .unwrap_or_else(|| format!("Known keys: {}.", self.asked.join(", "))),
+                None => otherwise(&plain, format!("Known keys: {}.", self.asked.join(", "))),
             };
             let message = format!("{} has an unknown key `{}`.", self.name, short(key));
             self.sheet.note(span, Problem::new(message).hint(hint));

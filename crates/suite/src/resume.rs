@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedExperiment};
 use crate::steps::{Action, Step};
 
 /// FNV-1a over bytes, finished by a mix: the low bits of FNV alone are weak. Stable for ever, as
@@ -26,8 +26,30 @@ struct Essence<'a> {
     suite: &'a str,
     seed: u64,
     targets: Vec<(&'a str, &'a str)>,
-    experiments: Vec<(&'a str, &'a str, &'a str, BTreeMap<&'a str, &'a str>, &'a [f64])>,
-    steps: &'a [Step],
+    experiments: Vec<Load<'a>>,
+    /// Without the guesses of their length, which may get better.
+    steps: Vec<(&'a str, &'a Action)>,
+}
+
+/// What an experiment executes, beside what its steps say. The order of options does not matter.
+#[derive(Serialize)]
+struct Load<'a> {
+    name: &'a str,
+    workload: &'a str,
+    test: &'a str,
+    options: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Load<'a> {
+    fn of(experiment: &'a PlannedExperiment) -> Self {
+        let options = experiment.options.iter();
+        Load {
+            name: &experiment.name,
+            workload: &experiment.workload,
+            test: &experiment.test,
+            options: options.map(|option| (&*option.name, &*option.value)).collect(),
+        }
+    }
 }
 
 pub(crate) fn hash(plan: &Plan) -> String {
@@ -36,20 +58,8 @@ pub(crate) fn hash(plan: &Plan) -> String {
         suite: &plan.suite.name,
         seed: plan.seed,
         targets: plan.targets.iter().map(|target| (&*target.name, &*target.url)).collect(),
-        experiments: plan
-            .experiments
-            .iter()
-            .map(|experiment| {
-                let options = experiment
-                    .options
-                    .iter()
-                    .map(|option| (&*option.name, &*option.value))
-                    .collect();
-                let e = experiment;
-                (&*e.name, &*e.workload, &*e.test, options, &*e.percentiles)
-            })
-            .collect(),
-        steps: &plan.steps,
+        experiments: plan.experiments.iter().map(Load::of).collect(),
+        steps: plan.steps.iter().map(|step| (&*step.id, &step.action)).collect(),
     };
     // The essence has only text keys, so it can always be written as JSON.
     let json = serde_json::to_vec(&essence).unwrap_or_default();
@@ -98,9 +108,8 @@ fn mark_left(life: &[Numbered<'_>], done: &BTreeSet<String>, left: &mut [bool]) 
         life.iter().any(|(_, step)| step.action == *action && done.contains(&step.id))
     };
     let missing = |step: &Step| !done.contains(&step.id);
-    let trials_left = life
-        .iter()
-        .any(|(_, step)| matches!(step.action, Action::Trial(_)) && missing(step));
+    let trials_left =
+        life.iter().any(|(_, step)| matches!(step.action, Action::Trial(_)) && missing(step));
     let load = trials_left && (!is_done(&Action::Prepare) || is_done(&Action::Cleanup));
     for (index, step) in life {
         left[*index] = match step.action {

@@ -58,6 +58,12 @@ pub(crate) fn without_password(url: &str) -> String {
     if kept.is_empty() { base.to_string() } else { format!("{base}?{}", kept.join("&")) }
 }
 
+/// The environment variable for the password of a target.
+pub(crate) fn password_variable(target: &str) -> String {
+    let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    format!("DYNO_PASSWORD_{}", target.chars().map(upper).collect::<String>())
+}
+
 /// Where the password of `scheme://user:password@host` stands. A password may contain `/`, `@`
 /// and `:` unescaped, so it ends at the last `@` of all.
 fn userinfo_password(url: &str) -> Option<std::ops::Range<usize>> {

@@ -17,8 +17,8 @@ impl Source {
     /// Line, column and text of where `span` begins. Any span is accepted: what lies outside of
     /// the text is moved to its end.
     pub(crate) fn place(&self, span: &Span) -> Place {
-        let start = self.text.floor_char_boundary(span.start.min(self.text.len()));
-        let end = self.text.floor_char_boundary(span.end.clamp(start, self.text.len()));
+        let start = self.boundary(span.start);
+        let end = self.boundary(span.end.max(start));
         let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
         let line_end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
         let line = self.text[line_start..line_end].trim_end_matches('\r');
@@ -31,6 +31,14 @@ impl Source {
             text: mask_line(line),
             length: marked.chars().count().max(1),
         }
+    }
+}
+
+impl Source {
+    /// The last beginning of a character, or the end of the text, not after `at`.
+    fn boundary(&self, at: usize) -> usize {
+        let at = at.min(self.text.len());
+        (0..=at).rev().find(|&at| self.text.is_char_boundary(at)).unwrap_or(0)
     }
 }
 
