@@ -20,7 +20,7 @@ fn its_examples_are_valid() {
     let suite = Suite::parse("README.md", blocks[0]).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(plan.steps.len(), 3 * 6 + 2);
-    for (line, rows) in blocks[1].lines().zip([12, 4]) {
+    for (line, rows) in blocks[1].lines().zip([12, 6]) {
         let text = format!("{HEAD}{EXPERIMENT}{line}\n");
         let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
