@@ -10,8 +10,13 @@ pub(crate) struct WorkloadNames {
 /// A test of a workload, and the options that say how much data it has.
 pub(crate) struct TestNames {
     pub(crate) name: &'static str,
-    /// Rows per table; spellings of the option, the proper one first. Empty: the size is not
-    /// known before the run.
+    /// `None`: the size is not known before the run.
+    pub(crate) size: Option<SizeOptions>,
+}
+
+/// The options, with underscores, that say how much data there is.
+pub(crate) struct SizeOptions {
+    /// Rows of each table.
     pub(crate) rows: Scale,
     /// Number of tables.
     pub(crate) tables: Scale,
@@ -19,44 +24,48 @@ pub(crate) struct TestNames {
 
 /// An option that scales data.
 pub(crate) struct Scale {
-    pub(crate) options: &'static [&'static str],
+    pub(crate) option: &'static str,
     /// The value when the option is not given.
     pub(crate) default: u64,
 }
 
-const fn oltp(name: &'static str) -> TestNames {
-    TestNames {
-        name,
-        rows: Scale { options: &["table_size"], default: 10_000 },
-        tables: Scale { options: &["tables"], default: 1 },
-    }
+/// A test of sysbench 1.0.
+const fn v1(name: &'static str) -> TestNames {
+    let rows = Scale { option: "table_size", default: 10_000 };
+    let tables = Scale { option: "tables", default: 1 };
+    TestNames { name, size: Some(SizeOptions { rows, tables }) }
 }
 
-/// All workloads. Defaults: sysbench 1.0.20 and, for `oltp`, sysbench 0.5.
+/// A test of sysbench 0.5.
+const fn v05(name: &'static str) -> TestNames {
+    let rows = Scale { option: "oltp_table_size", default: 10_000 };
+    let tables = Scale { option: "oltp_tables_count", default: 1 };
+    TestNames { name, size: Some(SizeOptions { rows, tables }) }
+}
+
+/// All workloads. Defaults: sysbench 1.0.20 and 0.5. Where both have a test of a name, it is the
+/// one of 1.0.
 pub(crate) const WORKLOADS: &[WorkloadNames] = &[WorkloadNames {
     name: "sysbench",
     tests: &[
-        oltp("oltp_point_select"),
-        oltp("oltp_read_only"),
-        oltp("oltp_write_only"),
-        oltp("oltp_read_write"),
-        oltp("oltp_update_index"),
-        oltp("oltp_update_non_index"),
-        oltp("oltp_insert"),
-        oltp("oltp_delete"),
-        oltp("select_random_points"),
-        oltp("select_random_ranges"),
-        TestNames {
-            name: "bulk_insert",
-            rows: Scale { options: &[], default: 0 },
-            tables: Scale { options: &[], default: 1 },
-        },
-        TestNames {
-            name: "oltp",
-            // `--oltp-tablesize` and `--oltp-table-count` are spellings seen in published papers.
-            rows: Scale { options: &["oltp_table_size", "oltp_tablesize"], default: 10_000 },
-            tables: Scale { options: &["oltp_tables_count", "oltp_table_count"], default: 1 },
-        },
+        v1("oltp_point_select"),
+        v1("oltp_read_only"),
+        v1("oltp_write_only"),
+        v1("oltp_read_write"),
+        v1("oltp_update_index"),
+        v1("oltp_update_non_index"),
+        v1("oltp_insert"),
+        v1("oltp_delete"),
+        v1("select_random_points"),
+        v1("select_random_ranges"),
+        TestNames { name: "bulk_insert", size: None },
+        v05("oltp"),
+        v05("oltp_simple"),
+        v05("select"),
+        v05("insert"),
+        v05("delete"),
+        v05("update_index"),
+        v05("update_non_index"),
     ],
 }];
 

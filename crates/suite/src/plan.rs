@@ -130,13 +130,15 @@ pub struct PlannedTarget {
 
 impl PlannedTarget {
     /// The URL to connect to, password included if it has one, with `{run}` replaced by the run
-    /// folder. A plan that was read back from a run has no passwords.
+    /// folder, percent-encoded. A plan that was read back from a run has no passwords.
     pub fn url_in(&self, run: &Path) -> SecretUrl {
         let url = match self.secret.expose() {
             "" => &self.url,
             secret => secret,
         };
-        SecretUrl::new(url.replace("{run}", &run.to_string_lossy()))
+        // What has a meaning in a URL must not end the path.
+        let path = run.to_string_lossy().replace('%', "%25").replace('?', "%3F");
+        SecretUrl::new(url.replace("{run}", &path.replace('#', "%23")))
     }
 
     /// The environment variable that may hold the password: `DYNO_PASSWORD_` and the name in

@@ -25,37 +25,36 @@ pub(crate) fn events(events: u64, shrink: f64) -> u64 {
 /// Values that are no numbers are left to the workload, which refuses them.
 pub(crate) fn data_size(test: &TestNames, options: &[PlannedOption]) -> Option<DataSize> {
     let value = |scale: &Scale| {
-        let given = options.iter().find(|option| scale.options.contains(&option.name.as_str()));
-        given.map_or(Some(scale.default), |option| option.value.parse().ok())
+        let given = options.iter().find(|option| option.name == scale.option);
+        given.map_or(Some(scale.default), |option| whole(&option.value))
     };
-    if test.rows.options.is_empty() {
-        return None;
-    }
-    Some(DataSize { tables: value(&test.tables)?, rows_per_table: value(&test.rows)? })
+    let size = test.size.as_ref()?;
+    Some(DataSize { tables: value(&size.tables)?, rows_per_table: value(&size.rows)? })
+}
+
+/// sysbench takes `1e6` for a whole number, too.
+fn whole(value: &str) -> Option<u64> {
+    let number: f64 = value.parse().ok()?;
+    (number.fract() == 0.0 && (0.0..=1e15).contains(&number)).then_some(number as u64)
 }
 
 /// Shrinks the data to the share `shrink` of all rows: first the rows of each table, down to
 /// 1,000, then the number of tables, down to one. Rewrites the options that say so.
 pub(crate) fn data(test: &TestNames, options: &mut Vec<PlannedOption>, shrink: f64) {
-    let Some(size) = data_size(test, options) else { return };
+    let Some((names, size)) = test.size.as_ref().zip(data_size(test, options)) else { return };
     let wanted = size.tables as f64 * size.rows_per_table as f64 * shrink;
     let floor = ROWS_MIN.min(size.rows_per_table);
     let rows_per_table = ((size.rows_per_table as f64 * shrink).round() as u64).max(floor);
     let tables = (wanted / rows_per_table as f64).round() as u64;
-    set(options, &test.rows, rows_per_table);
-    set(options, &test.tables, tables.clamp(1, size.tables.max(1)));
+    set(options, &names.rows, rows_per_table);
+    set(options, &names.tables, tables.clamp(1, size.tables.max(1)));
 }
 
 fn set(options: &mut Vec<PlannedOption>, scale: &Scale, value: u64) {
-    let named = |option: &&mut PlannedOption| scale.options.contains(&option.name.as_str());
-    match options.iter_mut().find(named) {
+    match options.iter_mut().find(|option| option.name == scale.option) {
         Some(option) => option.value = value.to_string(),
         None if value == scale.default => {}
-        None => {
-            if let Some(name) = scale.options.first() {
-                options.push(PlannedOption::new(*name, value.to_string()));
-            }
-        }
+        None => options.push(PlannedOption::new(scale.option, value.to_string())),
     }
 }
 
@@ -66,10 +65,10 @@ mod tests {
 
     fn shrunk(test: &str, tables: u64, rows: u64, shrink: f64) -> (u64, u64) {
         let test = catalogue::test("sysbench", test).expect("a test of the catalogue");
-        let name = |scale: &Scale| *scale.options.first().expect("an option");
+        let names = test.size.as_ref().expect("a test with a size");
         let mut options = vec![
-            PlannedOption::new(name(&test.tables), tables.to_string()),
-            PlannedOption::new(name(&test.rows), rows.to_string()),
+            PlannedOption::new(names.tables.option, tables.to_string()),
+            PlannedOption::new(names.rows.option, rows.to_string()),
         ];
         data(test, &mut options, shrink);
         let size = data_size(test, &options).expect("a size");
@@ -104,5 +103,11 @@ mod tests {
         let mut options = Vec::new();
         data(test, &mut options, 0.2);
         assert_eq!(options, [PlannedOption::new("table_size", "2000".to_string())]);
+        let mut options = vec![PlannedOption::new("table_size", "1e6".to_string())];
+        data(test, &mut options, 0.5);
+        assert_eq!(options, [PlannedOption::new("table_size", "500000".to_string())]);
+        let mut options = vec![PlannedOption::new("table_size", "many".to_string())];
+        data(test, &mut options, 0.5);
+        assert_eq!(options, [PlannedOption::new("table_size", "many".to_string())]);
     }
 }

@@ -92,6 +92,8 @@ fn quickstart_needs_nothing_and_is_short() {
     let target = plan.target("sqlite").expect("the target");
     assert_eq!(target.url, "sqlite:{run}/quickstart.db");
     assert_eq!(target.url_in(Path::new("runs/1")).expose(), "sqlite:runs/1/quickstart.db");
+    let odd = target.url_in(Path::new("/a?b/50%"));
+    assert_eq!(odd.expose(), "sqlite:/a%3Fb/50%25/quickstart.db");
 }
 
 #[test]
