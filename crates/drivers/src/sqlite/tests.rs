@@ -75,7 +75,8 @@ fn settings_are_as_documented_and_as_asked_for() {
 
 #[test]
 fn values_go_in_and_come_back() {
-    struct Kinds(Vec<(Option<i64>, Option<f64>, Option<Vec<u8>>, bool)>);
+    type Readings = (Option<i64>, Option<f64>, Option<Vec<u8>>, bool);
+    struct Kinds(Vec<Readings>);
     impl Rows for Kinds {
         fn row<R: Row>(&mut self, row: &R) {
             for column in 0..row.columns() {
