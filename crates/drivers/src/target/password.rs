@@ -34,33 +34,27 @@ pub(super) fn find_with(
     name: Option<&str>,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Found, TargetError> {
-    let home = variable("HOME").map(PathBuf::from);
+    let at_home = |file: &str| Some(PathBuf::from(variable("HOME")?).join(file));
     let mut found = Found::default();
-    match target.dialect {
-        Dialect::Sqlite => return Ok(found),
-        // Read even when the password is known: the file may name the user.
-        Dialect::Mysql => {
-            if let Some(path) = home.map(|home| home.join(".my.cnf")) {
-                found = read_my_cnf(&path)?;
-                if target.user.is_some() {
-                    found.user = None;
-                }
-            }
-        }
-        Dialect::Postgres => {}
+    if target.dialect == Dialect::Sqlite {
+        return Ok(found);
+    }
+    // Read even when the password is known: the file may name the user.
+    if target.dialect == Dialect::Mysql
+        && let Some(path) = at_home(".my.cnf")
+    {
+        found = read_my_cnf(&path)?;
+        found.user = found.user.filter(|_| target.user.is_none());
     }
     let from_variable =
         || variable(&password_variable(name?)).filter(|value| !value.is_empty()).map(Secret::new);
     if let Some(password) = target.password.clone().or_else(from_variable) {
         return Ok(Found { password: Some(password), warning: None, ..found });
     }
-    if target.dialect == Dialect::Postgres {
-        let path = variable("PGPASSFILE")
-            .map(PathBuf::from)
-            .or_else(|| Some(PathBuf::from(variable("HOME")?).join(".pgpass")));
-        if let Some(path) = path {
-            found = read_pgpass(&path, target, variable("USER"))?;
-        }
+    if target.dialect == Dialect::Postgres
+        && let Some(path) = variable("PGPASSFILE").map(PathBuf::from).or_else(|| at_home(".pgpass"))
+    {
+        found = read_pgpass(&path, target, variable("USER"))?;
     }
     Ok(found)
 }
