@@ -11,22 +11,22 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use tempfile::TempDir;
 
 /// A CA, and a server certificate for `localhost` that it signed.
 struct Papers {
-    folder: PathBuf,
+    folder: TempDir,
     ca: CertifiedIssuer<'static, KeyPair>,
     server: ServerConfig,
 }
 
 impl Papers {
-    fn new(name: &str, ask_client: bool) -> Self {
-        let folder = std::env::temp_dir().join(format!("dyno-tls-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+    fn new(ask_client: bool) -> Self {
+        let folder = TempDir::new().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        std::fs::write(folder.join("ca.pem"), ca.pem()).unwrap();
+        std::fs::write(folder.path().join("ca.pem"), ca.pem()).unwrap();
 
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
@@ -52,15 +52,15 @@ impl Papers {
     }
 
     fn file(&self, name: &str) -> Option<PathBuf> {
-        Some(self.folder.join(name))
+        Some(self.folder.path().join(name))
     }
 
     fn write_client(&self) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec!["client".to_owned()]).unwrap();
         let cert = params.signed_by(&key, &self.ca).unwrap();
-        std::fs::write(self.folder.join("client.pem"), cert.pem()).unwrap();
-        std::fs::write(self.folder.join("client.key"), key.serialize_pem()).unwrap();
+        std::fs::write(self.folder.path().join("client.pem"), cert.pem()).unwrap();
+        std::fs::write(self.folder.path().join("client.key"), key.serialize_pem()).unwrap();
     }
 
     /// Serves one connection: echoes `ping` and then 200,000 bytes, and leaves.
@@ -123,26 +123,20 @@ async fn converse(
     Ok(())
 }
 
-impl Drop for Papers {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
 fn options(mode: TlsMode, ca: Option<PathBuf>) -> TlsOptions {
     TlsOptions { mode, ca, cert: None, key: None }
 }
 
 #[test]
 fn unverified_modes_take_any_certificate() {
-    let papers = Papers::new("any", false);
+    let papers = Papers::new(false);
     papers.talk(&options(TlsMode::Prefer, None), "elsewhere").unwrap();
     papers.talk(&options(TlsMode::Require, None), "127.0.0.1").unwrap();
 }
 
 #[test]
 fn the_chain_is_verified_and_in_full_mode_the_name_too() {
-    let papers = Papers::new("chain", false);
+    let papers = Papers::new(false);
     let ca = papers.file("ca.pem");
     papers.talk(&options(TlsMode::VerifyFull, ca.clone()), "localhost").unwrap();
     papers.talk(&options(TlsMode::VerifyCa, ca.clone()), "elsewhere").unwrap();
@@ -151,7 +145,7 @@ fn the_chain_is_verified_and_in_full_mode_the_name_too() {
     assert_eq!(error.cause(), Cause::Rejected);
     assert!(error.hint().unwrap().contains("verify-ca"), "{error}");
 
-    let stranger = Papers::new("stranger", false);
+    let stranger = Papers::new(false);
     // A CA makes `require` verify, as in libpq.
     for mode in [TlsMode::VerifyCa, TlsMode::VerifyFull, TlsMode::Require] {
         let error = papers.talk(&options(mode, stranger.file("ca.pem")), "localhost").unwrap_err();
@@ -162,7 +156,7 @@ fn the_chain_is_verified_and_in_full_mode_the_name_too() {
 
 #[test]
 fn client_certificates_are_shown_when_asked_for() {
-    let papers = Papers::new("client", true);
+    let papers = Papers::new(true);
     papers.write_client();
     let with = TlsOptions {
         mode: TlsMode::Require,
@@ -177,11 +171,11 @@ fn client_certificates_are_shown_when_asked_for() {
 
 #[test]
 fn unusable_files_are_named() {
-    let papers = Papers::new("files", false);
+    let papers = Papers::new(false);
     let refused = |options: TlsOptions| TlsConfig::new(&options).unwrap_err().message().to_owned();
     let missing = refused(options(TlsMode::VerifyCa, Some("/no/such.pem".into())));
     assert!(missing.contains("/no/such.pem"), "{missing}");
-    let empty = papers.folder.join("empty.pem");
+    let empty = papers.folder.path().join("empty.pem");
     std::fs::write(&empty, "nothing here").unwrap();
     let empty_message = refused(options(TlsMode::VerifyCa, Some(empty.clone())));
     assert!(empty_message.contains("holds no certificate"), "{empty_message}");

@@ -5,32 +5,25 @@ use dyno_core::{
 };
 use dyno_reactor::block_on;
 use std::path::Path;
+use tempfile::TempDir;
 
 /// A database in a folder that goes away with the test.
-struct Scratch(PathBuf);
+struct Scratch(TempDir);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("dyno-sqlite-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Scratch(path)
+    fn new() -> Self {
+        Scratch(TempDir::new().unwrap())
     }
 
     fn driver(&self, query: &str) -> SqliteDriver {
-        let url = format!("sqlite:{}/test.db{query}", self.0.display());
+        let url = format!("sqlite:{}/test.db{query}", self.0.path().display());
         SqliteDriver::new(&url.parse().unwrap()).unwrap()
     }
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Runs a test's steps with one fresh session.
-fn with_session(name: &str, steps: impl AsyncFnOnce(&mut SqliteSession)) {
-    let scratch = Scratch::new(name);
+fn with_session(steps: impl AsyncFnOnce(&mut SqliteSession)) {
+    let scratch = Scratch::new();
     let driver = scratch.driver("");
     block_on(async {
         let mut session = driver.connect(0).await.unwrap();
@@ -56,7 +49,7 @@ fn counts(done: dyno_core::Executed) -> (bool, u64, u64) {
 
 #[test]
 fn settings_are_as_documented_and_as_asked_for() {
-    let scratch = Scratch::new("settings");
+    let scratch = Scratch::new();
     let read = |driver: SqliteDriver| {
         block_on(async {
             let mut session = driver.connect(0).await.unwrap();
@@ -89,7 +82,7 @@ fn values_go_in_and_come_back() {
             }
         }
     }
-    with_session("values", async |session| {
+    with_session(async |session| {
         assert_eq!(session.product().name, "SQLite");
         assert!(session.product().version.starts_with("3."));
         query(session, "CREATE TABLE t (i INTEGER, d REAL, s TEXT, n TEXT)").await;
@@ -122,7 +115,7 @@ fn values_go_in_and_come_back() {
 
 #[test]
 fn changes_are_counted_for_the_statement_that_made_them() {
-    with_session("changes", async |session| {
+    with_session(async |session| {
         let sql = "CREATE TABLE t (k INTEGER PRIMARY KEY, v INT); \
                    INSERT INTO t VALUES (1, 1), (2, 2), (3, 3); SELECT k FROM t; SELECT 1";
         let done = session.query(sql, &mut Discard).await.unwrap();
@@ -145,7 +138,7 @@ fn changes_are_counted_for_the_statement_that_made_them() {
 
 #[test]
 fn a_flight_runs_in_order_and_each_command_stands_alone() {
-    with_session("flight", async |session| {
+    with_session(async |session| {
         query(session, "CREATE TABLE t (k INTEGER PRIMARY KEY, s TEXT)").await;
         let insert = "INSERT INTO t VALUES (?, ?)";
         let insert = session.prepare(insert, &[ParamType::Int, ParamType::Text]).await.unwrap();
@@ -171,7 +164,7 @@ fn a_flight_runs_in_order_and_each_command_stands_alone() {
 
 #[test]
 fn locks_run_into_the_time_limit_and_a_rollback_helps() {
-    let scratch = Scratch::new("locks");
+    let scratch = Scratch::new();
     let driver = scratch.driver("?busy_timeout_ms=5");
     block_on(async {
         let mut one = driver.connect(0).await.unwrap();
@@ -199,7 +192,7 @@ fn locks_run_into_the_time_limit_and_a_rollback_helps() {
 
 #[test]
 fn mistakes_are_errors_and_leave_the_session_usable() {
-    with_session("mistakes", async |session| {
+    with_session(async |session| {
         let error = session.prepare("SELEC 1", &[]).await.unwrap_err();
         assert_eq!((error.cause(), error.class()), (Cause::Server, ErrorClass::Other));
         assert!(error.message().contains("SELEC"), "{error}");
@@ -217,15 +210,15 @@ fn mistakes_are_errors_and_leave_the_session_usable() {
 
 #[test]
 fn files_that_can_not_be_used_are_explained() {
-    let scratch = Scratch::new("unusable");
+    let scratch = Scratch::new();
     let refused = |path: &Path| {
         let url = format!("sqlite:{}", path.display());
         SqliteDriver::new(&url.parse().unwrap()).unwrap_err()
     };
-    let error = refused(&scratch.0.join("no/such/folder.db"));
+    let error = refused(&scratch.0.path().join("no/such/folder.db"));
     assert_eq!(error.cause(), Cause::Unreachable);
     assert!(error.message().contains("no/such/folder.db"), "{error}");
-    let text = scratch.0.join("text.db");
+    let text = scratch.0.path().join("text.db");
     std::fs::write(&text, "no database at all, but long enough for a header ".repeat(50)).unwrap();
     let error = refused(&text);
     assert_eq!(error.cause(), Cause::Rejected);
@@ -259,7 +252,7 @@ impl RowSource for Numbers {
 
 #[test]
 fn a_bulk_load_is_all_or_nothing_inside_and_outside_of_a_transaction() {
-    with_session("bulk", async |session| {
+    with_session(async |session| {
         query(session, "CREATE TABLE t (k INTEGER PRIMARY KEY, s TEXT, d REAL, n INT)").await;
         let columns = ["k", "s", "d", "n"];
         let mut rows = Numbers { next: 0, end: 3, bad: -1 };

@@ -4,7 +4,8 @@ use super::*;
 use crate::net::TlsMode;
 use proptest::prelude::*;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use tempfile::TempDir;
 
 fn parse(text: &str) -> Target {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -137,24 +138,22 @@ fn the_user_is_asked_for_when_nobody_knows_it() {
     assert_eq!(parse("mysql://me@h").user_or_default().unwrap(), "me");
 }
 
-/// A folder that goes away with the test.
-struct Home(PathBuf);
+/// A home folder that goes away with the test.
+struct Home(TempDir);
 
 impl Home {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("dyno-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Home(path)
+    fn new() -> Self {
+        Home(TempDir::new().unwrap())
     }
 
     fn write(&self, file: &str, mode: u32, text: &str) {
-        let path = self.0.join(file);
+        let path = self.0.path().join(file);
         std::fs::write(&path, text).unwrap();
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
 
     fn find(&self, url: &str, name: Option<&str>) -> Found {
-        let home: &Path = &self.0;
+        let home = self.0.path();
         let variable = |variable: &str| match variable {
             "HOME" => Some(home.display().to_string()),
             "DYNO_PASSWORD_MY_DB_1" => Some("from the environment".to_owned()),
@@ -169,15 +168,9 @@ impl Home {
     }
 }
 
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn the_url_comes_before_the_environment_and_that_before_files() {
-    let home = Home::new("order");
+    let home = Home::new();
     home.write(".pgpass", 0o600, "*:*:*:*:from the file\n");
     let found = |url, name| home.find(url, name).password.unwrap().reveal().to_owned();
     assert_eq!(found("postgres://u:url@h/db", Some("my-db.1")), "url");
@@ -190,7 +183,7 @@ fn the_url_comes_before_the_environment_and_that_before_files() {
 
 #[test]
 fn pgpass_lines_match_as_in_libpq() {
-    let home = Home::new("pgpass");
+    let home = Home::new();
     let lines = "# a comment\n\
                  h:5432:db:u:first\n\
                  h:*:*:u:se\\:co\\\\nd\n\
@@ -217,7 +210,7 @@ fn pgpass_lines_match_as_in_libpq() {
 
 #[test]
 fn my_cnf_is_read_as_mysql_does() {
-    let home = Home::new("mycnf");
+    let home = Home::new();
     home.write(
         ".my.cnf",
         0o600,
