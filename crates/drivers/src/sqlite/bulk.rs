@@ -2,14 +2,19 @@
 
 use super::row::Bound;
 use super::translate;
+use crate::queue::Params;
 use dyno_core::{BulkMethod, BulkReport, DbError, Param, RowSource, RowWriter};
 use rusqlite::{Connection, Statement};
 
-/// Opens and ends the unit that makes a load all or nothing: a transaction, or a savepoint inside
-/// the transaction that is open already.
+/// The savepoint that makes a load all or nothing, also inside an open transaction.
 const UNIT: &str = "dyno_load";
 
-/// Streams rows through one prepared INSERT.
+/// Rows per INSERT. 50 take a quarter less CPU per row than single ones; 10 and 200 save less.
+const BATCH_ROWS: usize = 50;
+/// SQLite's limit on the parameters of one statement.
+const PARAMS_MAX: usize = 32_766;
+
+/// Streams rows through prepared INSERTs of many rows.
 pub(super) fn load<R: RowSource>(
     connection: &Connection,
     table: &str,
@@ -21,7 +26,7 @@ pub(super) fn load<R: RowSource>(
     match insert_all(connection, table, columns, rows) {
         Ok(rows) => {
             command(&format!("RELEASE {UNIT}"))?;
-            let method = BulkMethod::PreparedInsert;
+            let method = BulkMethod::MultiRowInsert;
             Ok(BulkReport { rows, method, fallback_reason: None })
         }
         Err(error) => {
@@ -38,61 +43,70 @@ fn insert_all<R: RowSource>(
     columns: &[&str],
     rows: &mut R,
 ) -> rusqlite::Result<u64> {
-    let places = vec!["?"; columns.len()].join(", ");
-    let sql = format!("INSERT INTO {table} ({}) VALUES ({places})", columns.join(", "));
-    let mut statement = connection.prepare(&sql)?;
+    let width = columns.len();
+    let insert = |rows: usize| {
+        let row = format!("({})", vec!["?"; width].join(", "));
+        let rows = vec![row; rows].join(", ");
+        connection.prepare(&format!("INSERT INTO {table} ({}) VALUES {rows}", columns.join(", ")))
+    };
+    let batch_rows = (PARAMS_MAX / width.max(1)).clamp(1, BATCH_ROWS);
+    let mut many = insert(batch_rows)?;
+    let mut batch = Batch::default();
     let mut count = 0;
-    loop {
-        let mut writer = Binder { statement: &mut statement, column: 0, failed: None };
-        if !rows.next_row(&mut writer) {
-            return Ok(count);
+    while rows.next_row(&mut batch) {
+        batch.rows += 1;
+        if batch.params.len() != batch.rows * width {
+            let found = batch.params.len() - (batch.rows - 1) * width;
+            return Err(rusqlite::Error::InvalidParameterCount(found, width));
         }
-        let (bound, failed) = (writer.column, writer.failed);
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        if bound != columns.len() {
-            return Err(rusqlite::Error::InvalidParameterCount(bound, columns.len()));
-        }
-        count += statement.raw_execute()? as u64;
-    }
-}
-
-/// Binds the columns of a row as they are written.
-struct Binder<'a, 'connection> {
-    statement: &'a mut Statement<'connection>,
-    column: usize,
-    failed: Option<rusqlite::Error>,
-}
-
-impl Binder<'_, '_> {
-    #[inline]
-    fn bind(&mut self, param: Param<'_>) {
-        self.column += 1;
-        if let Err(error) = self.statement.raw_bind_parameter(self.column, Bound(param)) {
-            self.failed.get_or_insert(error);
+        if batch.rows == batch_rows {
+            count += execute(&mut many, batch.params.range(0..batch.params.len()))?;
+            batch.params.clear();
+            batch.rows = 0;
         }
     }
+    let mut single = insert(1)?;
+    for row in 0..batch.rows {
+        count += execute(&mut single, batch.params.range(row * width..(row + 1) * width))?;
+    }
+    Ok(count)
 }
 
-impl RowWriter for Binder<'_, '_> {
+fn execute<'a>(
+    insert: &mut Statement<'_>,
+    params: impl Iterator<Item = Param<'a>>,
+) -> rusqlite::Result<u64> {
+    for (index, param) in params.enumerate() {
+        insert.raw_bind_parameter(index + 1, Bound(param))?;
+    }
+    Ok(insert.raw_execute()? as u64)
+}
+
+/// Rows that wait for their INSERT: how many, and their columns one after another.
+#[derive(Default)]
+struct Batch {
+    rows: usize,
+    params: Params,
+}
+
+impl RowWriter for Batch {
     #[inline]
     fn int(&mut self, value: i64) {
-        self.bind(Param::Int(value));
+        self.params.push(Param::Int(value));
     }
 
     #[inline]
     fn double(&mut self, value: f64) {
-        self.bind(Param::Double(value));
+        self.params.push(Param::Double(value));
     }
 
     #[inline]
     fn text(&mut self, value: &[u8]) {
-        self.bind(Param::Text(value));
+        self.params.push(Param::Text(value));
     }
 
     #[inline]
     fn null(&mut self) {
-        self.bind(Param::Null);
+        self.params.push(Param::Null);
     }
 }

@@ -257,7 +257,7 @@ fn a_bulk_load_is_all_or_nothing_inside_and_outside_of_a_transaction() {
         let columns = ["k", "s", "d", "n"];
         let mut rows = Numbers { next: 0, end: 3, bad: -1 };
         let report = session.bulk_load("t", &columns, &mut rows).await.unwrap();
-        assert_eq!((report.rows, report.method), (3, BulkMethod::PreparedInsert));
+        assert_eq!((report.rows, report.method), (3, BulkMethod::MultiRowInsert));
         let last = query(session, "SELECT * FROM t WHERE k = 2").await;
         let words: Vec<_> = last.rows[0].iter().map(Option::as_deref).collect();
         assert_eq!(words, [Some("2"), Some("row 2"), Some("1.0"), None]);
@@ -279,5 +279,24 @@ fn a_bulk_load_is_all_or_nothing_inside_and_outside_of_a_transaction() {
         let error = session.bulk_load("t", &["k"], &mut rows).await.unwrap_err();
         assert!(!error.message().is_empty());
         assert_eq!(single(session, "SELECT count(*) FROM t").await, "2");
+    });
+}
+
+#[test]
+fn batches_and_what_is_left_over_all_arrive() {
+    with_session(async |session| {
+        query(session, "CREATE TABLE t (k INTEGER PRIMARY KEY, s TEXT, d REAL, n INT)").await;
+        // Rows are inserted 50 at a time.
+        for (first, end) in [(0, 50), (50, 51), (51, 200), (200, 349)] {
+            let mut rows = Numbers { next: first, end, bad: -1 };
+            let report = session.bulk_load("t", &["k", "s", "d", "n"], &mut rows).await.unwrap();
+            assert_eq!(report.rows, (end - first) as u64);
+        }
+        let sums = "SELECT count(*) || ' ' || sum(k) || ' ' || sum(s = 'row ' || k) || ' ' \
+                    || sum(d = k / 2.0) || ' ' || sum(n IS NULL) FROM t";
+        assert_eq!(single(session, sums).await, "349 60726 349 349 349");
+        let mut rows = Numbers { next: 400, end: 480, bad: 460 };
+        assert!(session.bulk_load("t", &["k", "s", "d", "n"], &mut rows).await.is_err());
+        assert_eq!(single(session, "SELECT count(*) FROM t").await, "349");
     });
 }
