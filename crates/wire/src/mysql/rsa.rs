@@ -122,3 +122,52 @@ impl<'a> Der<'a> {
         (found == tag).then_some(content)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEM: &str = "-----BEGIN PUBLIC KEY-----
+MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDZAIT+cludnQhb+NS1lDAFrvNq
+195V9NhDvyJsuBUNEsmDNj+k2r6Ac+Sjs61mGdcN5xR6NoCZ8Iq3fGmkTc6U0Ds8
+mHp2FC61BNjfv2nlsg82KF7CjZ3Vxk3kpgAiqDrJ+YF8kJCTjyc9FvBPZwZcwa8c
+cHmnveVQRORgmYgnUwIDAQAB
+-----END PUBLIC KEY-----
+";
+
+    /// Made by this code and decrypted with `openssl pkeyutl -decrypt -pkeyopt
+    /// rsa_padding_mode:oaep`, which gave the message back.
+    const CIPHER: &str = "73a8a842d88b73ff373aa49ac6002b2e547c9928483e7353fa320d44c6e5d6b056e99b2116ddac8f\
+        d9f900f3b7bc6318f7ef2b985eb00ab16548817363c2f72658adf93fa4e85a335173ae0445767611\
+        983a84158a12513d923726f2d1aabea51c1a71463a0dd1a60a902e7f990bc734be98eb72eebf76c5\
+        7783b0df9f45dfa5";
+
+    #[test]
+    fn ciphertext_is_one_that_openssl_decrypts() {
+        let key = PublicKey::from_pem(PEM.as_bytes()).unwrap();
+        let seed = *b"abcdefghijklmnopqrst";
+        let cipher = key.encrypt_password(b"secret", &[0; 20], seed).unwrap();
+        let hex: String = cipher.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, CIPHER);
+    }
+
+    #[test]
+    fn long_passwords_and_bad_keys_are_errors() {
+        let key = PublicKey::from_pem(PEM.as_bytes()).unwrap();
+        // 128 bytes less two hashes, two bytes of padding and the NUL.
+        assert!(key.encrypt_password(&[b'x'; 85], &[0; 20], [0; 20]).is_ok());
+        assert!(key.encrypt_password(&[b'x'; 86], &[0; 20], [0; 20]).is_err());
+        assert!(key.encrypt_password(b"secret", &[], [0; 20]).is_ok());
+        for end in 0..PEM.len() - 2 {
+            assert!(PublicKey::from_pem(&PEM.as_bytes()[..end]).is_err());
+        }
+        for (index, byte) in PEM.bytes().enumerate().skip(27).take(220) {
+            let mut broken = PEM.as_bytes().to_vec();
+            broken[index] = if byte == b'A' { b'/' } else { b'A' };
+            // Some of these are other keys, most are none; none panics.
+            if let Ok(key) = PublicKey::from_pem(&broken) {
+                let _ = key.encrypt(b"secret", [0; 20]);
+            }
+        }
+    }
+}
