@@ -49,7 +49,11 @@ impl ServerError {
     /// As the error of a statement.
     pub fn into_db_error(self) -> DbError {
         let class = self.class();
-        DbError::server(class, u32::from(self.errno), self.sqlstate, self.message)
+        let error = DbError::server(class, u32::from(self.errno), self.sqlstate, self.message);
+        match self.errno {
+            1153 => error.with_hint("raise max_allowed_packet on the server"),
+            _ => error,
+        }
     }
 }
 
