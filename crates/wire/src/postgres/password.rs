@@ -1,4 +1,4 @@
-//! Small helpers of authentication.
+//! The md5 password of PostgreSQL 7.2 to 18.
 
 use md5::{Digest, Md5};
 use std::fmt::Write;
@@ -17,50 +17,9 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// Base64 with padding (RFC 4648, section 4).
-pub(super) fn base64(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0_u32, |word, &byte| word << 8 | u32::from(byte))
-            << (8 * (3 - chunk.len()));
-        for position in 0..4 {
-            if position <= chunk.len() {
-                let letter = ALPHABET[(word >> (18 - 6 * position)) as usize & 63];
-                text.push(char::from(letter));
-            } else {
-                text.push('=');
-            }
-        }
-    }
-    text
-}
-
-/// Reads base64 with padding; `None` for anything else.
-pub(super) fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(4) {
-        return None;
-    }
-    let digits = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    for chunk in digits.chunks(4) {
-        let mut word = 0_u32;
-        for letter in chunk {
-            let digit = ALPHABET.iter().position(|known| known == letter)?;
-            word = word << 6 | digit as u32;
-        }
-        let whole = chunk.len() * 6 / 8;
-        word <<= 6 * (4 - chunk.len());
-        bytes.extend_from_slice(&word.to_be_bytes()[1..=whole]);
-    }
-    Some(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn md5_answers_as_libpq_does() {
@@ -69,30 +28,5 @@ mod tests {
             md5_password("bob", "secret", [1, 2, 3, 4]),
             "md5f21dfe33ff3a9e03dbc3e008251fe5cc"
         );
-    }
-
-    #[test]
-    fn base64_of_rfc_4648() {
-        for (plain, text) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
-        {
-            assert_eq!(base64(plain.as_bytes()), text);
-            assert_eq!(from_base64(text.as_bytes()).as_deref(), Some(plain.as_bytes()));
-        }
-        for wrong in ["Z", "Zg=", "Z===", "Zm9*", "=Zm9", "===="] {
-            assert_eq!(from_base64(wrong.as_bytes()), None, "{wrong}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn base64_reads_back(bytes in prop::collection::vec(any::<u8>(), 0..50)) {
-            prop_assert_eq!(from_base64(base64(&bytes).as_bytes()), Some(bytes));
-        }
-
-        #[test]
-        fn arbitrary_base64_never_panics(text in prop::collection::vec(any::<u8>(), 0..50)) {
-            let _ = from_base64(&text);
-        }
     }
 }

@@ -3,7 +3,8 @@
 //! A password is used as its UTF-8 bytes: SASLprep (RFC 4013), which changes only some non-ASCII
 //! passwords, is not applied.
 
-use super::password::{base64, from_base64};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -50,7 +51,7 @@ impl ClientFirst {
     /// `random` must be fresh for each exchange. PostgreSQL takes the user from the startup
     /// message and ignores `user`, so that it may be empty.
     pub fn new(user: &str, random: &[u8; 18]) -> Self {
-        Self::with_nonce(user, base64(random))
+        Self::with_nonce(user, BASE64.encode(random))
     }
 
     fn with_nonce(user: &str, nonce: String) -> Self {
@@ -81,14 +82,14 @@ impl ClientFirst {
         if !nonce.starts_with(&self.nonce) || nonce.len() == self.nonce.len() {
             return error("the server's SCRAM nonce does not continue the client's");
         }
-        let Some(salt) = from_base64(salt.as_bytes()).filter(|salt| !salt.is_empty()) else {
+        let Some(salt) = BASE64.decode(salt).ok().filter(|salt| !salt.is_empty()) else {
             return error("the server's SCRAM salt is not base64");
         };
         let iterations = match iterations.parse() {
             Ok(count @ 1..=ITERATION_LIMIT) => count,
             _ => return error("the server asks for an absurd number of SCRAM iterations"),
         };
-        let without_proof = format!("c={},r={nonce}", base64(GS2_HEADER.as_bytes()));
+        let without_proof = format!("c={},r={nonce}", BASE64.encode(GS2_HEADER));
         let signed = format!("{},{text},{without_proof}", self.bare);
 
         let salted = salted_password(password.as_bytes(), &salt, iterations);
@@ -102,7 +103,7 @@ impl ClientFirst {
             .collect();
         let server_signature = hmac(&hmac(&salted, b"Server Key"), signed.as_bytes());
         Ok(ClientFinal {
-            message: format!("{without_proof},p={}", base64(&proof)),
+            message: format!("{without_proof},p={}", BASE64.encode(proof)),
             server_signature,
         })
     }
@@ -131,7 +132,7 @@ impl ClientFinal {
             return Err(ScramError(format!("the server ended SCRAM with the error {reason}")));
         }
         let first = message.split(|&byte| byte == b',').next().unwrap_or_default();
-        let signature = first.strip_prefix(b"v=").and_then(from_base64);
+        let signature = first.strip_prefix(b"v=").and_then(|text| BASE64.decode(text).ok());
         match signature {
             Some(signature) if signature == self.server_signature => Ok(()),
             Some(_) => error("the server does not know the password: its SCRAM signature is wrong"),
