@@ -70,6 +70,7 @@ fn login_hint(sqlstate: &[u8; 5]) -> Option<&'static str> {
             "the server's pg_hba.conf must let this user in from this host, and the role must exist",
         ),
         b"3D000" => Some("create the database with `createdb`, or correct its name in the URL"),
+        b"42704" | b"22023" => Some("check options= and set.NAME= in the URL"),
         b"53300" => Some("use fewer workers, or raise max_connections on the server"),
         b"57P03" => Some("the server is starting, stopping or recovering: try again shortly"),
         _ => None,

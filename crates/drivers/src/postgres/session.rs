@@ -20,6 +20,8 @@ use dyno_wire::postgres::types::{Column, Format};
 pub struct PostgresSession {
     link: Link,
     statements: Vec<Prepared>,
+    /// Statement names given so far.
+    names: u32,
     /// Encoded executions that wait for `flush`, and their statements.
     flight: Vec<u8>,
     queued: Vec<u32>,
@@ -33,6 +35,7 @@ impl PostgresSession {
         let mut session = PostgresSession {
             link,
             statements: Vec::new(),
+            names: 0,
             flight: Vec::new(),
             queued: Vec::new(),
             product: Product { name: "PostgreSQL".to_owned(), version: String::new() },
@@ -104,9 +107,10 @@ impl Session for PostgresSession {
 
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
         self.link.begin()?;
-        let number = self.statements.len() as u32;
-        // Failed ones count neither here nor on the server, so a name can be used again.
-        let name = format!("d{}", number + 1);
+        // A name is never used again: the server keeps what it could parse, even if it is of no
+        // use here.
+        self.names += 1;
+        let name = format!("d{}", self.names);
         let out = &mut self.link.out;
         frontend::parse(out, &name, sql, params).map_err(unsendable)?;
         frontend::describe_statement(out, &name).map_err(unsendable)?;
@@ -137,7 +141,7 @@ impl Session for PostgresSession {
         );
         let execution = execution.map_err(unsendable)?;
         self.statements.push(Prepared { execution, columns });
-        Ok(Statement(number))
+        Ok(Statement(self.statements.len() as u32 - 1))
     }
 
     #[inline]
