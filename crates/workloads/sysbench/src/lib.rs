@@ -1,1 +1,30 @@
-//! The sysbench OLTP family, native.
+//! The sysbench OLTP family, native: the tests of sysbench 1.0.20 and the `oltp.lua` family of 0.5,
+//! on the MySQL protocol, PostgreSQL and SQLite.
+//!
+//! - [`Options`]: what a test can be told; [`Options::from_pairs`] reads a command line, [`OPTIONS`]
+//!   describes every option for help.
+//! - [`Sysbench`]: the test as a [`dyno_core::Workload`].
+//!
+//! The folder's README names the source, the version and every deviation.
+
+mod bulk_insert;
+mod distribution;
+mod legacy;
+mod oltp;
+mod options;
+mod parse;
+mod points;
+mod rows;
+mod schema;
+mod statements;
+mod suggest;
+mod table;
+mod unique;
+mod workload;
+
+pub use distribution::{Distribution, Era, RandomOptions, Sampler};
+pub use options::{EngineTransactions, LegacyTest, Options, Test};
+pub use parse::OptionError;
+pub use suggest::nearest;
+pub use table::{OPTIONS, OptionGroup, OptionKind, OptionSpec, options_of};
+pub use workload::{Sysbench, Worker};
