@@ -194,8 +194,7 @@ struct Zipf {
 
 impl Zipf {
     fn new(values: u64, exponent: f64) -> Self {
-        let zipf =
-            Zipf { values: values as f64, exponent, first: 0.0, last: 0.0, shortcut: 0.0 };
+        let zipf = Zipf { values: values as f64, exponent, first: 0.0, last: 0.0, shortcut: 0.0 };
         Zipf {
             first: zipf.integral(1.5) - 1.0,
             last: zipf.integral(values as f64 + 0.5),
@@ -307,8 +306,7 @@ mod tests {
     #[test]
     fn zipfian_follows_its_law() {
         for exponent in [0.0, 0.5, 0.8, 1.0, 1.5] {
-            let random =
-                RandomOptions { zipfian_exponent: exponent, ..of(Distribution::Zipfian) };
+            let random = RandomOptions { zipfian_exponent: exponent, ..of(Distribution::Zipfian) };
             let values = draws(random, Era::V1, 1, 1_000);
             let weight = |k: i64| (k as f64).powf(-exponent);
             let total: f64 = (1..=1_000).map(weight).sum();

@@ -45,10 +45,8 @@ mod tests {
         assert_eq!(lock_tables(&options, Dialect::Postgres), None);
         options.engine_transactions = EngineTransactions::Yes;
         assert_eq!(lock_tables(&options, Dialect::Mysql), None);
-        let options = Options {
-            mysql_storage_engine: "myisam".to_owned(),
-            ..Options::new(Test::ReadWrite)
-        };
+        let options =
+            Options { mysql_storage_engine: "myisam".to_owned(), ..Options::new(Test::ReadWrite) };
         assert_eq!(lock_tables(&options, Dialect::Mysql), None);
     }
 }

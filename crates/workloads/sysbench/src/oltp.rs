@@ -58,9 +58,7 @@ impl Shape {
             Test::ReadOnly => explicit.with_reads(options),
             Test::WriteOnly => explicit.with_writes(options),
             Test::ReadWrite => explicit.with_reads(options).with_writes(options),
-            Test::UpdateIndex => {
-                Shape { index_updates: options.index_updates, ..Shape::default() }
-            }
+            Test::UpdateIndex => Shape { index_updates: options.index_updates, ..Shape::default() },
             Test::UpdateNonIndex => {
                 Shape { non_index_updates: options.non_index_updates, ..Shape::default() }
             }
@@ -221,11 +219,8 @@ impl Oltp {
             (true, Dialect::Mysql) => IdSource::Zero,
             (true, _) => IdSource::Absent,
         };
-        let range_span = if options.test.is_legacy() {
-            0
-        } else {
-            i64::from(options.range_size) - 1
-        };
+        let range_span =
+            if options.test.is_legacy() { 0 } else { i64::from(options.range_size) - 1 };
         let unique = UniqueIds::starting_at(options.unique_start);
         Oltp { shape, templates, tables: options.tables, range_span, ids, unique }
     }

@@ -83,8 +83,7 @@ pub(crate) fn indexes(options: &Options, dialect: Dialect, table: &str) -> Vec<I
     let number = table.strip_prefix("sbtest").unwrap_or(table);
     let index = |prefix: &str, column: &str| {
         // 0.5's only table has no number: its index is called after the column.
-        let name =
-            if number.is_empty() { prefix.to_owned() } else { format!("{prefix}_{number}") };
+        let name = if number.is_empty() { prefix.to_owned() } else { format!("{prefix}_{number}") };
         let sql = format!("CREATE INDEX {name} ON {table}({column})");
         Index { name, sql }
     };

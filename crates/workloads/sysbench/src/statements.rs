@@ -210,10 +210,7 @@ mod tests {
     #[test]
     fn placeholders_are_the_dialects_own() {
         let template = "UPDATE sbtest# SET c=? WHERE id=?";
-        assert_eq!(
-            placeholders(template, 2, Dialect::Mysql),
-            "UPDATE sbtest2 SET c=? WHERE id=?"
-        );
+        assert_eq!(placeholders(template, 2, Dialect::Mysql), "UPDATE sbtest2 SET c=? WHERE id=?");
         assert_eq!(
             placeholders(template, 2, Dialect::Postgres),
             "UPDATE sbtest2 SET c=$1 WHERE id=$2"

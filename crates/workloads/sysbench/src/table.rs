@@ -1,9 +1,7 @@
 //! Every option of every test: one table for parsing and for help.
 
 use crate::options::{LegacyTest, Options, Test};
-use crate::parse::{
-    distribution, engine_transactions, exact_switch, number, switch, whole, word,
-};
+use crate::parse::{distribution, engine_transactions, exact_switch, number, switch, whole, word};
 
 /// What kind of value an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

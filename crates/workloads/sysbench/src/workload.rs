@@ -19,7 +19,7 @@ pub struct Sysbench {
 
 #[derive(Debug)]
 enum Script {
-    Oltp(Oltp),
+    Oltp(Box<Oltp>),
     RandomKeys(RandomKeys),
     BulkInsert,
 }
@@ -43,7 +43,7 @@ impl Sysbench {
         } else if options.test.is_select_random() {
             Script::RandomKeys(RandomKeys::new(&options))
         } else {
-            Script::Oltp(Oltp::new(&options, dialect))
+            Script::Oltp(Box::new(Oltp::new(&options, dialect)))
         };
         let kinds = [TransactionKind { name: options.test.name().to_owned(), weight: 1 }];
         Sysbench { options, kinds, script }
