@@ -328,7 +328,7 @@ impl Database {
 
     fn insert(&mut self, table: &str, id: i64) -> Result<(), DbError> {
         let Some(table) = self.tables.get_mut(table).filter(|_| id != 0) else { return Ok(()) };
-        match table.rows.insert(id, Vec::new()) {
+        match table.rows.insert(id, vec![id.to_string()]) {
             None => Ok(()),
             Some(_) => {
                 let text = format!("Duplicate entry '{id}' for key 'PRIMARY'");
