@@ -2,4 +2,5 @@
 
 pub mod decimal;
 pub mod mysql;
+pub mod postgres;
 pub mod text_rows;
