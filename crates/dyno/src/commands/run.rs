@@ -8,7 +8,7 @@ use crate::runner::{self, facts};
 use crate::{Done, output, signals};
 use dyno_engine::Control;
 use dyno_store::{Run, RunHeader, RunStatus};
-use dyno_suite::{Overrides, Plan, Suite};
+use dyno_suite::{Overrides, Plan, SecretUrl, Suite};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -116,7 +116,13 @@ fn unfinished(plan: &Plan, dir: &Path) -> Result<Option<PathBuf>, Failure> {
 
 /// The command as it was given, passwords in URLs masked.
 fn command_line() -> Vec<String> {
-    std::env::args().map(|argument| dyno_suite::mask_line(&argument)).collect()
+    let redacted = |argument: String| match argument.split_once('=') {
+        Some((name, url)) if url.contains("://") => {
+            format!("{name}={}", SecretUrl::new(url).redacted())
+        }
+        _ => argument,
+    };
+    std::env::args().map(redacted).collect()
 }
 
 /// Writes the paper and prints the tables.
