@@ -30,7 +30,7 @@ pub(crate) async fn open<S: Session>(
     let table = id + u32::from(!options.test.is_legacy());
     // A second run goes on behind the rows of the first; the original fails on duplicate keys.
     let next = highest_id(session, table).await? + 1;
-    let mut packet = String::with_capacity(PACKET_BYTES);
+    let mut packet = String::with_capacity(PACKET_BYTES + ROW_BYTES);
     packet.push_str("INSERT INTO sbtest");
     push_int(&mut packet, i64::from(table));
     packet.push_str(" VALUES");
@@ -62,18 +62,13 @@ pub(crate) async fn run<S: Session>(
     session: &mut S,
     tally: &mut Tally,
 ) -> Result<Outcome, DbError> {
-    if worker.packet.len() + ROW_BYTES > PACKET_BYTES {
+    let length = worker.packet.len();
+    worker.push_row();
+    if worker.packet.len() > PACKET_BYTES {
+        worker.packet.truncate(length);
         send(worker, session, tally).await?;
+        worker.push_row();
     }
-    let packet = &mut worker.packet;
-    if packet.len() > worker.head {
-        packet.push(',');
-    }
-    packet.push('(');
-    push_int(packet, worker.next);
-    packet.push(',');
-    push_int(packet, worker.next);
-    packet.push(')');
     worker.next += 1;
     Ok(Outcome::Committed)
 }
@@ -114,6 +109,15 @@ async fn send<S: Session>(
 impl BulkWorker {
     fn has_rows(&self) -> bool {
         self.packet.len() > self.head
+    }
+
+    fn push_row(&mut self) {
+        let packet = &mut self.packet;
+        packet.push_str(if packet.len() > self.head { ",(" } else { "(" });
+        push_int(packet, self.next);
+        packet.push(',');
+        push_int(packet, self.next);
+        packet.push(')');
     }
 
     fn start_packet(&mut self) {
