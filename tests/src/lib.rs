@@ -2,12 +2,14 @@
 //! folders, as an unprivileged user, stopped and removed when the test ends.
 
 mod binary;
+mod counting;
 mod mariadb;
 mod postgres;
 mod scratch;
 mod server;
 
 pub use binary::{Ran, dyno, dyno_command, peer};
+pub use counting::{Counting, allocations};
 pub use mariadb::MariaDb;
 pub use postgres::Postgres;
 pub use scratch::Scratch;

@@ -123,6 +123,14 @@ impl DbError {
         }))
     }
 
+    /// Counts the error under another class: a log-in that is refused because the server is just
+    /// starting is a lost connection, a parameter of the wrong type is none.
+    #[must_use]
+    pub fn with_class(mut self, class: ErrorClass) -> Self {
+        self.0.class = class;
+        self
+    }
+
     /// Adds the server's detail line.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {

@@ -4,9 +4,11 @@
 //! - [`Workload`]: what is executed; its unit is the transaction.
 //! - [`Outcome`], [`ErrorClass`], [`DbError`]: how an attempt ended.
 //! - [`Tally`]: what an attempt did, statement by statement.
+//! - [`LoadObserver`]: what a loader tells while it works.
 //! - [`Rng`]: one random stream per worker and purpose.
 
 mod error;
+mod load;
 mod outcome;
 mod rng;
 mod session;
@@ -15,6 +17,7 @@ mod value;
 mod workload;
 
 pub use error::{Cause, DbError, ErrorClass};
+pub use load::{LoadObserver, Unobserved};
 pub use outcome::{Outcome, StatementKind, Tally};
 pub use rng::Rng;
 pub use session::{

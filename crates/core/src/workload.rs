@@ -59,4 +59,19 @@ pub trait Workload: Sync {
         attempt: u32,
         tally: &mut Tally,
     ) -> impl Future<Output = Result<Outcome, DbError>>;
+
+    /// Sends what the worker has held back, such as the last packet of a bulk insert. Called once
+    /// per worker, after its last transaction, while its session is usable; what it does is
+    /// counted in `tally`.
+    ///
+    /// # Errors
+    /// When what was held back could not be stored.
+    fn finish<S: Session>(
+        &self,
+        _worker: &mut Self::Worker,
+        _session: &mut S,
+        _tally: &mut Tally,
+    ) -> impl Future<Output = Result<(), DbError>> {
+        async { Ok(()) }
+    }
 }

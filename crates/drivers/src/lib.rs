@@ -8,6 +8,7 @@
 pub mod mysql;
 pub mod net;
 pub mod postgres;
+mod queue;
 pub mod sim;
 pub mod sqlite;
 pub mod target;

@@ -1,6 +1,8 @@
 //! Targets as users write them: URLs.
 
 mod password;
+mod print;
+mod text;
 mod url;
 
 #[cfg(test)]
@@ -110,7 +112,7 @@ impl FromStr for Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&url::print(self, url::Password::Hidden))
+        f.write_str(&print::print(self, "***"))
     }
 }
 

@@ -1,3 +1,83 @@
-//! The dyno binary.
+//! The dyno binary: verbs, drop-in front ends, progress and the words of errors. Only this crate
+//! prints.
 
-fn main() {}
+mod commands;
+mod databases;
+mod failure;
+mod output;
+mod progress;
+mod runner;
+mod signals;
+mod sysbench;
+mod table;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Puts a database on the dynamometer: prepares the data, drives the load, checks that the numbers
+/// are right and prints the paper.
+#[derive(Debug, Parser)]
+#[command(name = "dyno", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  dyno quickstart                                    measure embedded SQLite, no server needed
+  dyno run polardb-mysql-oltp --target polardb=mysql://root@10.0.0.5/sbtest --shrink 0.01
+  dyno sysbench --mysql-user=root --tables=4 oltp_read_write prepare
+  dyno paper last                                    print the last run's paper again
+
+Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage.")]
+struct CommandLine {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Go the whole way on embedded SQLite: load, run, print tables, write the paper.
+    Quickstart(commands::quickstart::Arguments),
+    /// Run a suite: a TOML file, or the name of a bundled one. Goes on with an interrupted run.
+    Run(commands::run::Arguments),
+    /// Print the paper of one or several runs.
+    Paper(commands::paper::Arguments),
+    /// List the runs.
+    Ls(commands::ls::Arguments),
+    /// Show the results of one run on the terminal.
+    Show(commands::show::Arguments),
+    /// Understand the command line of sysbench 1.0.20 (and 0.5) and run its OLTP tests.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Sysbench {
+        /// Everything sysbench would get.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let called = arguments.first().and_then(|name| Path::new(name).file_name());
+    if called.is_some_and(|name| name == "sysbench") {
+        return sysbench::main(arguments.into_iter().skip(1).collect());
+    }
+    let command_line = CommandLine::parse_from(arguments);
+    let result = match command_line.verb {
+        Verb::Quickstart(arguments) => commands::quickstart::run(&arguments),
+        Verb::Run(arguments) => commands::run::run(&arguments),
+        Verb::Paper(arguments) => commands::paper::run(&arguments),
+        Verb::Ls(arguments) => commands::ls::run(&arguments),
+        Verb::Show(arguments) => commands::show::run(&arguments),
+        Verb::Sysbench { arguments } => return sysbench::main(arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::error(&failure);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// What a verb returns.
+type Done = Result<(), Failure>;

@@ -196,9 +196,7 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>
     let mix = Mix::new(shared.workload, Rng::new(shared.spec.seed, "mix", u64::from(id)));
     let mut worker = Worker { shared, local, id, session: Some(session), state, mix };
     worker.drive().await;
-    if let Some(session) = worker.session {
-        session.close().await;
-    }
+    worker.finish().await;
 }
 
 async fn open<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>(
@@ -263,6 +261,19 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
             if blocks && stride % BLOCKING_STRIDE == 0 {
                 yield_now().await;
             }
+        }
+    }
+
+    /// Lets the workload send what it has held back, then takes leave.
+    async fn finish(mut self) {
+        let Some(mut session) = self.session.take() else { return };
+        let mut tally = Tally::default();
+        let finished =
+            self.shared.workload.finish(&mut self.state, &mut session, &mut tally).await;
+        self.local.recorder.borrow_mut().finish(&tally, now());
+        match finished {
+            Ok(()) => session.close().await,
+            Err(error) => self.shared.abort(error),
         }
     }
 

@@ -235,6 +235,14 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         }
     }
 
+    /// A worker sent what it had held back; the transactions concerned are counted already.
+    pub fn finish(&mut self, work: &Tally, now: Nanos) {
+        self.advance(now);
+        if !self.finished {
+            self.frame.kinds[0].work.add(work);
+        }
+    }
+
     /// A connect failed at `now`; not a transaction.
     pub fn connect_failed(&mut self, error: &DbError, now: Nanos) {
         self.advance(now);

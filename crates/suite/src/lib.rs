@@ -1,1 +1,36 @@
-//! Suites: TOML to a validated plan.
+//! Suites: TOML to a validated plan, and the published figures that a suite stands beside.
+//!
+//! - [`Suite`]: a suite file as it is written, with the place of everything that can be wrong.
+//! - [`Plan`]: what will be executed, expanded into [`Step`]s in order, with stable ids. It is
+//!   stored with the run, without passwords, so that an interrupted run can be resumed.
+//! - [`figures`]: published figures as typed rows.
+//!
+//! The format is described in `suites/README.md`. Nothing here connects to a database or knows
+//! the options of a workload: those are passed on as text, and [`Plan::option_error`] gives a
+//! complaint about one of them its place in the file.
+
+mod bundled;
+mod catalogue;
+pub mod figures;
+mod parse;
+mod plan;
+mod problem;
+mod published;
+mod reader;
+mod resume;
+mod secret;
+mod shrink;
+mod source;
+mod steps;
+mod suite;
+
+pub use bundled::{BundledSuite, bundled};
+pub use plan::{
+    DataSize, Overrides, PLAN_FORMAT, Plan, PlannedExperiment, PlannedOption, PlannedTarget,
+    SuiteFacts,
+};
+pub use problem::{Place, Problem, SuiteError};
+pub use published::{PublishedRow, PublishedSeries};
+pub use secret::SecretUrl;
+pub use steps::{Action, Step, Trial};
+pub use suite::{Experiment, Link, Node, OptionEntry, OptionPart, Role, Suite, Target, Written};

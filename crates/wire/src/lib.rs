@@ -1,4 +1,6 @@
 //! Sans-I/O codecs of the MySQL and PostgreSQL protocols.
 
 pub mod decimal;
+pub mod mysql;
+pub mod postgres;
 pub mod text_rows;

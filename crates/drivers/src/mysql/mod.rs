@@ -1,1 +1,183 @@
-//! Sessions that speak the MySQL protocol.
+//! Sessions that speak the MySQL protocol: MySQL, MariaDB and whatever else does.
+//!
+//! ```no_run
+//! # use dyno_core::{Discard, Driver, Param, ParamType, Session};
+//! # use dyno_drivers::{Target, mysql::MysqlDriver};
+//! let target: Target = "mysql://me@localhost:3306/test".parse().unwrap();
+//! let driver = MysqlDriver::new(&target).unwrap();
+//! dyno_reactor::block_on(async {
+//!     let mut session = driver.connect(0).await?;
+//!     let select = session.prepare("SELECT c FROM sbtest1 WHERE id=?", &[ParamType::Int]).await?;
+//!     session.execute(select, &[Param::Int(7)], &mut Discard).await
+//! });
+//! ```
+
+mod bulk;
+mod channel;
+mod login;
+mod session;
+
+pub use session::MysqlSession;
+
+use crate::Target;
+use crate::net::{ResolvedHosts, TlsConfig, Transport, before};
+use crate::target::{Secret, TargetError};
+use channel::Channel;
+use dyno_core::{DbError, Dialect, Discard, Driver, Product, SECOND, Session};
+use dyno_reactor::now;
+use dyno_wire::mysql::Capabilities;
+use dyno_wire::mysql::insert::push_literal;
+use login::{Account, Login};
+
+/// Opens MySQL sessions to one target.
+#[derive(Debug)]
+pub struct MysqlDriver {
+    hosts: ResolvedHosts,
+    tls: TlsConfig,
+    user: String,
+    password: Secret,
+    database: String,
+    variables: Vec<(String, String)>,
+    connect_timeout_s: u64,
+}
+
+impl MysqlDriver {
+    /// Looks the hosts up, reads certificate files and checks the session variables; connects
+    /// to nothing yet.
+    ///
+    /// # Errors
+    /// Unreachable, when a host name is unknown; rejected, when a setting can't be used.
+    pub fn new(target: &Target) -> Result<Self, DbError> {
+        let mut driver = MysqlDriver {
+            hosts: target.hosts.resolve()?,
+            tls: TlsConfig::new(&target.tls)?,
+            user: target.user_or_default().map_err(unusable)?,
+            password: target.password.clone().unwrap_or_else(|| Secret::new("")),
+            database: target.database.clone().unwrap_or_default(),
+            variables: Vec::new(),
+            connect_timeout_s: target.connect_timeout_s(),
+        };
+        for (name, value) in target.session_variables() {
+            driver.set_variable(name, value)?;
+        }
+        Ok(driver)
+    }
+
+    /// Has every session set this variable after its log-in. Numbers and `DEFAULT` are sent as
+    /// they are, everything else as text.
+    ///
+    /// # Errors
+    /// Rejected, when the name has other characters than letters, digits, `_`, `.`, `@` and `$`.
+    pub fn set_variable(&mut self, name: &str, value: &str) -> Result<(), DbError> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '@' | '$');
+        if name.is_empty() || !name.chars().all(fits) {
+            let message = format!("`{name}` is not the name of a session variable.");
+            return Err(DbError::rejected(0, *b"42000", message)
+                .with_hint("write set.NAME=VALUE, such as set.sort_buffer_size=1048576"));
+        }
+        self.variables.push((name.to_owned(), value.to_owned()));
+        Ok(())
+    }
+
+    /// Stops the statement that a session is executing, through a connection of its own to the
+    /// same host: `number` is the one that the session was connected with, `connection_id` is
+    /// [`MysqlSession::connection_id`].
+    ///
+    /// # Errors
+    /// Those of connecting, and the server's when it knows no such connection.
+    pub async fn kill_query(&self, number: u32, connection_id: u32) -> Result<(), DbError> {
+        let mut session = self.connect(number).await?;
+        session.query(&format!("KILL QUERY {connection_id}"), &mut Discard).await?;
+        session.close().await;
+        Ok(())
+    }
+
+    /// The statement that sets the session variables; none without variables.
+    fn set_statement(&self) -> Option<String> {
+        let mut sql = Vec::new();
+        for (name, value) in &self.variables {
+            sql.extend_from_slice(if sql.is_empty() { b"SET " } else { b", " });
+            sql.extend_from_slice(name.as_bytes());
+            sql.push(b'=');
+            if value.parse::<f64>().is_ok_and(f64::is_finite)
+                || value.eq_ignore_ascii_case("default")
+            {
+                sql.extend_from_slice(value.as_bytes());
+            } else {
+                push_literal(&mut sql, value.as_bytes(), true);
+            }
+        }
+        (!sql.is_empty()).then(|| String::from_utf8_lossy(&sql).into_owned())
+    }
+}
+
+impl Driver for MysqlDriver {
+    type Session = MysqlSession;
+
+    async fn connect(&self, number: u32) -> Result<MysqlSession, DbError> {
+        let host = self.hosts.pick(number);
+        let due = now() + self.connect_timeout_s * SECOND;
+        let transport = Transport::connect(host, due).await?;
+        before(due, host.address(), async {
+            let account = Account {
+                address: host.address(),
+                user: &self.user,
+                password: self.password.reveal().as_bytes(),
+                database: &self.database,
+            };
+            let (transport, greeting, capabilities) =
+                Login::new(transport, &account).run(&self.tls).await?;
+            let product =
+                Product { name: greeting.product_name().to_owned(), version: greeting.version };
+            let channel = Channel::new(transport, capabilities);
+            let files = capabilities.has(Capabilities::LOCAL_FILES);
+            let mut session = MysqlSession::new(channel, product, greeting.connection_id, files);
+            if let Some(sql) = self.set_statement() {
+                session.query(&sql, &mut Discard).await.map_err(|error| variables(&error))?;
+            }
+            Ok(session)
+        })
+        .await
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Mysql
+    }
+}
+
+fn unusable(error: TargetError) -> DbError {
+    let rejected = DbError::rejected(0, *b"08001", error.message);
+    match error.hint {
+        Some(hint) => rejected.with_hint(hint),
+        None => rejected,
+    }
+}
+
+fn variables(error: &DbError) -> DbError {
+    let mut sqlstate = *b"HY000";
+    sqlstate.copy_from_slice(error.sqlstate().as_bytes());
+    let message = format!("The session variables can't be set: {}", error.message());
+    DbError::rejected(error.errno(), sqlstate, message)
+        .with_hint("check the set.NAME=VALUE keys in the target's URL")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn driver(url: &str) -> Result<MysqlDriver, DbError> {
+        MysqlDriver::new(&url.parse().unwrap())
+    }
+
+    #[test]
+    fn variables_become_one_statement() {
+        let mut it = driver("mysql://me@127.0.0.1/db?set.autocommit=1").unwrap();
+        it.set_variable("sql_mode", "ANSI,it's").unwrap();
+        it.set_variable("big_tables", "Default").unwrap();
+        let sql = "SET autocommit=1, sql_mode='ANSI,it''s', big_tables=Default";
+        assert_eq!(it.set_statement().unwrap(), sql);
+        assert_eq!(driver("mysql://me@127.0.0.1/db").unwrap().set_statement(), None);
+        let error = it.set_variable("a=1; DROP TABLE t", "1").unwrap_err();
+        assert_eq!(error.cause(), dyno_core::Cause::Rejected);
+    }
+}

@@ -121,3 +121,81 @@ impl Inbox {
         .with_hint("check that the URL's scheme and port belong to the same kind of server")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn receive(inbox: &mut Inbox, bytes: &[u8]) -> Result<(), DbError> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let space = inbox.space()?;
+            let count = rest.len().min(space.len());
+            space[..count].copy_from_slice(&rest[..count]);
+            inbox.received(count);
+            rest = &rest[count..];
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_claimed_length_is_checked_but_not_allocated() {
+        let mut inbox = Inbox::new(1 << 30);
+        receive(&mut inbox, b"head").unwrap();
+        for _ in 0..100 {
+            inbox.reserve(1 << 30).unwrap();
+            receive(&mut inbox, b".").unwrap();
+        }
+        assert_eq!(inbox.bytes.len(), FIRST_BYTES);
+        let error = inbox.reserve((1 << 30) + 1).unwrap_err();
+        assert!(error.message().contains("1073741825 bytes"), "{error}");
+        assert!(inbox.reserve(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn a_message_up_to_the_limit_fits_and_one_byte_more_does_not() {
+        let mut inbox = Inbox::new(10_000);
+        receive(&mut inbox, &[1; 9_000]).unwrap();
+        inbox.consume(2_000);
+        receive(&mut inbox, &[2; 3_000]).unwrap();
+        assert_eq!(inbox.filled().len(), 10_000);
+        assert!(inbox.space().is_err());
+        inbox.consume(10_000);
+        assert_eq!(inbox.space().unwrap().len(), 10_000);
+    }
+
+    #[test]
+    fn streaming_grows_the_buffer_only_so_far() {
+        let mut inbox = Inbox::new(1 << 30);
+        for _ in 0..100 {
+            let count = inbox.space().unwrap().len();
+            inbox.received(count);
+            inbox.consume(count);
+        }
+        assert_eq!(inbox.bytes.len(), STREAMING_BYTES);
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_come_out_in_the_order_they_went_in(
+            steps in prop::collection::vec((0_usize..9_000, 0_usize..9_000, 0_usize..20_000), 1..30)
+        ) {
+            let mut inbox = Inbox::new(1 << 20);
+            let (mut written, mut read) = (0_u64, 0_u64);
+            for (receives, consumes, reserves) in steps {
+                let bytes: Vec<u8> = (0..receives).map(|i| (written + i as u64) as u8).collect();
+                written += receives as u64;
+                receive(&mut inbox, &bytes).unwrap();
+                inbox.reserve(reserves).unwrap();
+                prop_assert_eq!(inbox.filled().len() as u64, written - read);
+                for (index, byte) in inbox.filled().iter().enumerate() {
+                    prop_assert_eq!(*byte, (read + index as u64) as u8);
+                }
+                let count = consumes.min(inbox.filled().len());
+                inbox.consume(count);
+                read += count as u64;
+            }
+        }
+    }
+}

@@ -29,6 +29,8 @@ mod transport;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tls_tests;
 
 pub use address::{Address, Hosts, Resolved, ResolvedHosts};
 pub use inbox::Inbox;

@@ -59,10 +59,11 @@ fn bytes_go_out_and_come_back_over_tcp() {
 
 #[test]
 fn bytes_go_out_and_come_back_over_a_unix_socket() {
-    let path = std::env::temp_dir().join(format!("dyno-net-{}.sock", std::process::id()));
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("server.sock");
     let listener = UnixListener::bind(&path).unwrap();
     let server = std::thread::spawn(move || echo(listener.accept().unwrap().0));
-    let hosts = Hosts(vec![Address::Unix(path.clone())]).resolve().unwrap();
+    let hosts = Hosts(vec![Address::Unix(path)]).resolve().unwrap();
     block_on(async {
         let mut transport = connected(hosts.pick(3)).await;
         assert!(transport.is_local());
@@ -70,7 +71,6 @@ fn bytes_go_out_and_come_back_over_a_unix_socket() {
     })
     .unwrap();
     server.join().unwrap();
-    std::fs::remove_file(path).unwrap();
 }
 
 #[test]

@@ -75,7 +75,8 @@ impl Transport {
         while tls.is_handshaking() {
             flush_tls(&self.socket, &mut tls).await?;
             if tls.is_handshaking() {
-                read_tls(&self.socket, &mut tls, host).await?;
+                self.socket.readable().await;
+                take_tls(&self.socket, &mut tls, host)?;
             }
         }
         flush_tls(&self.socket, &mut tls).await?;
@@ -115,6 +116,58 @@ impl Transport {
         match &mut self.layer {
             Layer::Plain => recv_plain(&self.socket, inbox).await,
             Layer::Tls(tls) => recv_tls(&self.socket, tls, inbox).await,
+        }
+    }
+
+    /// Receives what has arrived, without waiting. False when that is nothing.
+    ///
+    /// # Errors
+    /// As [`Transport::recv`].
+    pub fn try_recv(&mut self, inbox: &mut Inbox) -> Result<bool, DbError> {
+        match &mut self.layer {
+            Layer::Plain => try_recv_plain(&self.socket, inbox),
+            Layer::Tls(tls) => loop {
+                if try_recv_tls(tls, inbox)? {
+                    return Ok(true);
+                }
+                if !take_tls(&self.socket, tls, "the server")? {
+                    return Ok(false);
+                }
+            },
+        }
+    }
+
+    /// Sends all of `bytes`, and whenever the send queue is full receives into `inbox` what has
+    /// arrived: a server that does not read on before its own answers are read would otherwise
+    /// stop both sides for ever.
+    ///
+    /// # Errors
+    /// As [`Transport::send`] and [`Transport::recv`].
+    pub async fn send_receiving(&mut self, bytes: &[u8], inbox: &mut Inbox) -> Result<(), DbError> {
+        let mut rest = bytes;
+        loop {
+            if self.try_send(&mut rest)? {
+                return Ok(());
+            }
+            self.socket.either().await;
+            self.try_recv(inbox)?;
+        }
+    }
+
+    /// Sends from the front of `rest` until all is sent (true) or the send queue is full.
+    fn try_send(&mut self, rest: &mut &[u8]) -> Result<bool, DbError> {
+        match &mut self.layer {
+            Layer::Plain => try_send_plain(&self.socket, rest),
+            Layer::Tls(tls) => loop {
+                if !try_flush_tls(&self.socket, tls)? {
+                    return Ok(false);
+                }
+                if rest.is_empty() {
+                    return Ok(true);
+                }
+                let taken = tls.writer().write(rest).map_err(|error| broken(&error))?;
+                *rest = &rest[taken..];
+            },
         }
     }
 
@@ -211,24 +264,43 @@ fn register(socket: OwnedFd) -> Result<Source<OwnedFd>, DbError> {
 
 #[inline]
 async fn send_all(socket: &Source<OwnedFd>, mut bytes: &[u8]) -> Result<(), DbError> {
+    while !try_send_plain(socket, &mut bytes)? {
+        socket.writable().await;
+    }
+    Ok(())
+}
+
+/// Sends from the front of `bytes` until all is sent (true) or the send queue is full.
+#[inline]
+fn try_send_plain(socket: &Source<OwnedFd>, bytes: &mut &[u8]) -> Result<bool, DbError> {
     while !bytes.is_empty() {
         match send(socket.fd(), bytes, SendFlags::NOSIGNAL) {
-            Ok(sent) => bytes = &bytes[sent..],
+            Ok(sent) => *bytes = &bytes[sent..],
             Err(Errno::AGAIN) => {
                 socket.not_writable();
-                socket.writable().await;
+                return Ok(false);
             }
             Err(Errno::INTR) => {}
             Err(errno) => return Err(broken(&errno.into())),
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 #[inline]
 async fn recv_plain(socket: &Source<OwnedFd>, inbox: &mut Inbox) -> Result<(), DbError> {
     loop {
         socket.readable().await;
+        if try_recv_plain(socket, inbox)? {
+            return Ok(());
+        }
+    }
+}
+
+/// False when nothing has arrived.
+#[inline]
+fn try_recv_plain(socket: &Source<OwnedFd>, inbox: &mut Inbox) -> Result<bool, DbError> {
+    loop {
         let space = inbox.space()?;
         let asked = space.len();
         match recv(socket.fd(), space, RecvFlags::empty()) {
@@ -238,9 +310,12 @@ async fn recv_plain(socket: &Source<OwnedFd>, inbox: &mut Inbox) -> Result<(), D
                     socket.not_readable();
                 }
                 inbox.received(count);
-                return Ok(());
+                return Ok(true);
             }
-            Err(Errno::AGAIN) => socket.not_readable(),
+            Err(Errno::AGAIN) => {
+                socket.not_readable();
+                return Ok(false);
+            }
             Err(Errno::INTR) => {}
             Err(errno) => return Err(broken(&errno.into())),
         }
@@ -252,33 +327,38 @@ async fn recv_tls(
     tls: &mut ClientConnection,
     inbox: &mut Inbox,
 ) -> Result<(), DbError> {
-    loop {
-        match tls.reader().read(inbox.space()?) {
-            Ok(0) => return Err(closed()),
-            Ok(count) => {
-                inbox.received(count);
-                return Ok(());
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(broken(&error)),
-        }
-        read_tls(socket, tls, "the server").await?;
+    while !try_recv_tls(tls, inbox)? {
         // Key updates ask for an answer.
         flush_tls(socket, tls).await?;
+        socket.readable().await;
+        take_tls(socket, tls, "the server")?;
+    }
+    Ok(())
+}
+
+/// Takes what is already decrypted. False when that is nothing.
+fn try_recv_tls(tls: &mut ClientConnection, inbox: &mut Inbox) -> Result<bool, DbError> {
+    match tls.reader().read(inbox.space()?) {
+        Ok(0) => Err(closed()),
+        Ok(count) => {
+            inbox.received(count);
+            Ok(true)
+        }
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+        Err(error) => Err(broken(&error)),
     }
 }
 
-/// Waits for encrypted bytes and decrypts them.
-async fn read_tls(
+/// Receives encrypted bytes and decrypts them. False when none have arrived.
+fn take_tls(
     socket: &Source<OwnedFd>,
     tls: &mut ClientConnection,
     host: &str,
-) -> Result<(), DbError> {
-    socket.readable().await;
+) -> Result<bool, DbError> {
     match tls.read_tls(&mut Descriptor(socket)) {
         Ok(0) => return Err(closed()),
         Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
         Err(error) => return Err(broken(&error)),
     }
     if let Err(error) = tls.process_new_packets() {
@@ -286,18 +366,26 @@ async fn read_tls(
         let _ = tls.write_tls(&mut Descriptor(socket));
         return Err(explain(&error, host));
     }
-    Ok(())
+    Ok(true)
 }
 
 async fn flush_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection) -> Result<(), DbError> {
+    while !try_flush_tls(socket, tls)? {
+        socket.writable().await;
+    }
+    Ok(())
+}
+
+/// Sends what is encrypted until all is sent (true) or the send queue is full.
+fn try_flush_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection) -> Result<bool, DbError> {
     while tls.wants_write() {
         match tls.write_tls(&mut Descriptor(socket)) {
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => socket.writable().await,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) => return Err(broken(&error)),
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// The socket as rustls wants it; notes for the loop when a queue is empty or full.

@@ -1,1 +1,116 @@
-//! Sessions that speak the PostgreSQL protocol.
+//! Sessions that speak the PostgreSQL protocol: PostgreSQL and everything that talks like it.
+//!
+//! - `connect`: TLS as `sslmode` wants it, authentication, startup.
+//! - `link`: one connection; sends flights and collects their answers. The hot path is here.
+//! - `session`: statements, pipelines, transactions on top of a link.
+//! - `copy`: bulk load. `cancel`: cancel requests. `error`: what the server reports.
+//!
+//! Text parameters are declared `varchar`; where a column is `char(n)` and an index must be used,
+//! write the cast into the statement (`c = $1::bpchar`).
+
+mod cancel;
+mod connect;
+mod copy;
+mod error;
+mod link;
+mod session;
+
+pub use cancel::CancelToken;
+pub use error::Notice;
+pub use session::PostgresSession;
+
+use crate::net::{ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before};
+use crate::target::{Secret, Target};
+use dyno_core::{DbError, Dialect, Driver, Nanos, SECOND};
+use dyno_reactor::now;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Opens sessions to one target. Names are looked up and certificates read once, when it is made.
+#[derive(Clone, Debug)]
+pub struct PostgresDriver {
+    settings: Arc<Settings>,
+    describe_each: bool,
+}
+
+/// What all sessions of a driver have in common.
+#[derive(Debug)]
+struct Settings {
+    hosts: ResolvedHosts,
+    tls: TlsConfig,
+    user: String,
+    password: Option<Secret>,
+    /// Names and values of the startup message, `user` and `database` among them.
+    startup: Vec<(String, String)>,
+    connect_timeout: Nanos,
+}
+
+impl PostgresDriver {
+    /// A driver for the target. Looks up host names, which blocks.
+    ///
+    /// # Errors
+    /// When a host name has no address, a certificate file can't be used, or no user is known.
+    pub fn new(target: &Target) -> Result<Self, DbError> {
+        let user = target.user_or_default().map_err(|error| {
+            let hint = error.hint.unwrap_or_default();
+            DbError::rejected(0, *b"28000", error.message).with_hint(hint)
+        })?;
+        let database = target.database.as_deref().unwrap_or(&user);
+        let mut startup = vec![
+            ("user", user.as_str()),
+            ("database", database),
+            ("application_name", "dyno"),
+            ("client_encoding", "UTF8"),
+        ];
+        startup.extend(target.options.get("options").map(|options| ("options", options.as_str())));
+        startup.extend(target.session_variables());
+        let startup = startup.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+        let settings = Settings {
+            hosts: target.hosts.resolve()?,
+            tls: TlsConfig::new(&with_root_certificate(&target.tls))?,
+            password: target.password.clone(),
+            startup,
+            connect_timeout: target.connect_timeout_s().saturating_mul(SECOND),
+            user,
+        };
+        Ok(PostgresDriver { settings: Arc::new(settings), describe_each: false })
+    }
+
+    /// Asks for a description of the answer with every execution of a prepared statement, as
+    /// libpq, and with it pgbench, does. Costs server and client time; for fair comparisons.
+    #[must_use]
+    pub fn with_describe_each(mut self, describe_each: bool) -> Self {
+        self.describe_each = describe_each;
+        self
+    }
+}
+
+impl Driver for PostgresDriver {
+    type Session = PostgresSession;
+
+    async fn connect(&self, number: u32) -> Result<PostgresSession, DbError> {
+        let host = self.settings.hosts.pick(number);
+        let due = now().saturating_add(self.settings.connect_timeout);
+        let opened = connect::open(&self.settings, host, due);
+        let (link, key) = before(due, host.address(), opened).await?;
+        let cancel = CancelToken::new(self.settings.clone(), number, key);
+        Ok(PostgresSession::new(link, cancel, self.describe_each))
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+}
+
+/// libpq trusts `~/.postgresql/root.crt` when the URL names no certificate.
+fn with_root_certificate(options: &TlsOptions) -> TlsOptions {
+    let mut options = options.clone();
+    if options.ca.is_none()
+        && options.mode >= TlsMode::Require
+        && let Some(home) = std::env::var_os("HOME")
+    {
+        options.ca =
+            Some(Path::new(&home).join(".postgresql/root.crt")).filter(|path| path.is_file());
+    }
+    options
+}

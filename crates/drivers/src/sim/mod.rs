@@ -1,1 +1,275 @@
-//! Simulated sessions on a virtual clock.
+//! A simulated database for the engine's own tests: answers take the time a script says and fail
+//! when it says so, on whatever clock the loop has. With a virtual clock and one loop, the same
+//! script and seed give the same run, to the nanosecond.
+//!
+//! ```
+//! use dyno_core::{Discard, Driver, ErrorClass, MILLISECOND, Session};
+//! use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
+//! use dyno_reactor::{Clock, Loop, now};
+//!
+//! let driver = SimDriver::new(Script {
+//!     service: Service::Constant(2 * MILLISECOND),
+//!     faults: vec![Fault::ErrorAt { statement: 1, class: ErrorClass::Deadlock }],
+//!     ..Script::default()
+//! });
+//! let task = async {
+//!     let mut session = driver.connect(0).await.unwrap();
+//!     assert!(session.query("SELECT 1", &mut Discard).await.unwrap().has_rows);
+//!     let error = session.query("SELECT 1", &mut Discard).await.unwrap_err();
+//!     assert_eq!(error.class(), ErrorClass::Deadlock);
+//!     now()
+//! };
+//! assert_eq!(Loop::new(Clock::Virtual, [task]).unwrap().finish(), [4 * MILLISECOND]);
+//! ```
+
+mod session;
+
+#[cfg(test)]
+mod tests;
+
+pub use session::SimSession;
+
+use dyno_core::{DbError, Dialect, Driver, ErrorClass, MILLISECOND, Nanos, Rng};
+use dyno_reactor::{now, sleep_until};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How long a statement takes when nothing is in the way.
+#[derive(Clone, Copy, Debug)]
+pub enum Service {
+    /// Always the same.
+    Constant(Nanos),
+    /// Between the two, both included, evenly.
+    Uniform(Nanos, Nanos),
+    /// Exponentially distributed with this mean.
+    Exponential(Nanos),
+    /// What the function says of the SQL text, with the session's own random stream.
+    Function(fn(&str, &mut Rng) -> Nanos),
+}
+
+impl Service {
+    fn draw(self, sql: &str, rng: &mut Rng) -> Nanos {
+        match self {
+            Service::Constant(time) => time,
+            Service::Uniform(low, high) => rng.uniform(low, high),
+            Service::Exponential(mean) => rng.exponential(mean as f64) as Nanos,
+            Service::Function(function) => function(sql, rng),
+        }
+    }
+}
+
+/// Something that goes wrong. Statements are counted from 0 over all sessions of the driver;
+/// times are those of the loop's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The statement of this number ends with an error of this class.
+    ErrorAt {
+        /// Number of the statement.
+        statement: u64,
+        /// Class of the error; `ConnectionLost` ends the session.
+        class: ErrorClass,
+    },
+    /// Each statement whose number plus 1 is a multiple of `period` ends with such an error.
+    ErrorEvery {
+        /// At least 1.
+        period: u64,
+        /// Class of the error; `ConnectionLost` ends the session.
+        class: ErrorClass,
+    },
+    /// Sessions that are open at this time are lost: a statement in flight fails then, an idle
+    /// session notices with its next statement.
+    LostAt {
+        /// The time.
+        at: Nanos,
+        /// Only the session with this connection number; all when `None`.
+        session: Option<u32>,
+    },
+    /// Connects that are tried in this span, its end not included, are refused.
+    RefuseConnects {
+        /// Begin of the span.
+        from: Nanos,
+        /// End of the span.
+        until: Nanos,
+    },
+    /// The server stands still: what is in service at `from` or comes later goes on at `until`.
+    Stall {
+        /// Begin of the span.
+        from: Nanos,
+        /// End of the span.
+        until: Nanos,
+    },
+}
+
+/// What a simulated database does.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// Time that each statement takes.
+    pub service: Service,
+    /// Time that a connect takes.
+    pub connect_time: Nanos,
+    /// What goes wrong.
+    pub faults: Vec<Fault>,
+    /// Seed of the service times.
+    pub seed: u64,
+    /// Rows that each SELECT answers with: one column, holding 1, 2, 3 ...
+    pub rows: u64,
+    /// The dialect that the driver claims to speak.
+    pub dialect: Dialect,
+    /// Whether [`SimDriver::log`] keeps the statements.
+    pub keep_log: bool,
+}
+
+impl Default for Script {
+    /// Statements of 1 ms, connects of no time, one row per SELECT, no faults, no log.
+    fn default() -> Self {
+        Script {
+            service: Service::Constant(MILLISECOND),
+            connect_time: 0,
+            faults: Vec::new(),
+            seed: 0,
+            rows: 1,
+            dialect: Dialect::Mysql,
+            keep_log: false,
+        }
+    }
+}
+
+impl Script {
+    /// The spans in which the server stands still, in order.
+    fn stalls(&self) -> Vec<(Nanos, Nanos)> {
+        let spans = self.faults.iter().filter_map(|fault| match *fault {
+            Fault::Stall { from, until } if until > from => Some((from, until)),
+            _ => None,
+        });
+        let mut stalls: Vec<_> = spans.collect();
+        stalls.sort_unstable();
+        stalls
+    }
+
+    /// The error that a script plans for the statement of this number.
+    fn planned(&self, number: u64) -> Option<ErrorClass> {
+        self.faults.iter().find_map(|fault| match *fault {
+            Fault::ErrorAt { statement, class } if statement == number => Some(class),
+            Fault::ErrorEvery { period, class } if (number + 1).is_multiple_of(period.max(1)) => {
+                Some(class)
+            }
+            _ => None,
+        })
+    }
+
+    /// When a session that was opened at `opened` is lost.
+    fn lost_at(&self, session: u32, opened: Nanos) -> Option<Nanos> {
+        let times = self.faults.iter().filter_map(|fault| match *fault {
+            Fault::LostAt { at, session: only } if only.is_none_or(|only| only == session) => {
+                Some(at)
+            }
+            _ => None,
+        });
+        times.filter(|&at| at > opened).min()
+    }
+
+    fn refuses_connect(&self, at: Nanos) -> bool {
+        self.faults.iter().any(|fault| match *fault {
+            Fault::RefuseConnects { from, until } => (from..until).contains(&at),
+            _ => false,
+        })
+    }
+}
+
+/// One statement as the simulated server saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logged {
+    /// Number of the connection.
+    pub session: u32,
+    /// When it arrived.
+    pub began: Nanos,
+    /// When it was answered.
+    pub ended: Nanos,
+    /// Its text.
+    pub sql: String,
+    /// Its parameters, as text.
+    pub params: Vec<String>,
+    /// The class of the error it ended with.
+    pub error: Option<ErrorClass>,
+}
+
+/// Opens simulated sessions.
+#[derive(Debug)]
+pub struct SimDriver(Arc<Shared>);
+
+/// What all sessions of a driver share.
+#[derive(Debug)]
+struct Shared {
+    script: Script,
+    stalls: Vec<(Nanos, Nanos)>,
+    statements: AtomicU64,
+    connects: AtomicU64,
+    log: Mutex<Vec<Logged>>,
+}
+
+impl Shared {
+    /// When work of `time` that starts at `began` is done: stalls stop it and add their length.
+    fn end_of(&self, began: Nanos, time: Nanos) -> Nanos {
+        // Where what is left of the work goes on.
+        let (mut at, mut left) = (began, time);
+        for &(from, until) in &self.stalls {
+            if until <= at {
+                continue;
+            }
+            let worked = from.saturating_sub(at);
+            if worked > 0 && left <= worked {
+                break;
+            }
+            left -= worked;
+            at = until;
+        }
+        at + left
+    }
+}
+
+impl SimDriver {
+    /// A driver that follows `script`.
+    pub fn new(script: Script) -> Self {
+        SimDriver(Arc::new(Shared {
+            stalls: script.stalls(),
+            script,
+            statements: AtomicU64::new(0),
+            connects: AtomicU64::new(0),
+            log: Mutex::default(),
+        }))
+    }
+
+    /// Statements received so far, by all sessions.
+    pub fn statements(&self) -> u64 {
+        self.0.statements.load(Ordering::Relaxed)
+    }
+
+    /// Connects tried so far, refused ones too.
+    pub fn connects(&self) -> u64 {
+        self.0.connects.load(Ordering::Relaxed)
+    }
+
+    /// The statements so far in the order of their answers; empty unless the script keeps a log.
+    pub fn log(&self) -> Vec<Logged> {
+        self.0.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Driver for SimDriver {
+    type Session = SimSession;
+
+    async fn connect(&self, number: u32) -> Result<SimSession, DbError> {
+        self.0.connects.fetch_add(1, Ordering::Relaxed);
+        let began = now();
+        let script = &self.0.script;
+        sleep_until(self.0.end_of(began, script.connect_time)).await;
+        if script.refuses_connect(began) {
+            return Err(DbError::unreachable("The simulated server refuses connections."));
+        }
+        Ok(SimSession::new(Arc::clone(&self.0), number))
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.0.script.dialect
+    }
+}

@@ -1,1 +1,107 @@
 //! Embedded SQLite.
+//!
+//! The file is put into WAL mode with `synchronous=NORMAL` unless the URL says otherwise: commits
+//! are then atomic and survive a crash of the program, but the last ones may be lost when the
+//! machine loses power. `synchronous=full` makes each commit durable. Foreign keys are enforced,
+//! as in the other dialects. A session that meets a lock waits 5 seconds for it unless
+//! `busy_timeout_ms` says otherwise, and blocks its thread meanwhile.
+//!
+//! SQLite has one writer at a time. A transaction that reads first and writes later can find that
+//! another one has written in between; it then fails at once with error 517, however long the time
+//! limit is. Workloads whose transactions write should therefore open them with
+//! `BEGIN IMMEDIATE` on this dialect; a plain `BEGIN` stays one.
+
+mod bulk;
+mod error;
+mod row;
+mod session;
+
+#[cfg(test)]
+mod tests;
+
+pub use session::SqliteSession;
+
+use crate::target::Target;
+use dyno_core::{DbError, Dialect, Driver};
+use error::{opening, translate};
+use rusqlite::{Connection, OpenFlags};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Time to wait for a lock unless the URL says otherwise.
+const BUSY_TIMEOUT_MS: u64 = 5_000;
+
+/// Opens sessions to one SQLite file.
+#[derive(Clone, Debug)]
+pub struct SqliteDriver {
+    path: PathBuf,
+    busy_timeout_ms: u64,
+    synchronous: String,
+    journal: String,
+}
+
+impl SqliteDriver {
+    /// Checks that the file can be opened, creates it where it is missing, and sets its journal
+    /// mode while nobody else uses it.
+    ///
+    /// # Errors
+    /// Unreachable, when the file can't be opened; rejected, when it is no database or refuses the
+    /// journal mode.
+    pub fn new(target: &Target) -> Result<Self, DbError> {
+        let option = |name: &str, default: &str| {
+            target.options.get(name).map_or(default, String::as_str).to_owned()
+        };
+        let driver = SqliteDriver {
+            path: target.database.clone().unwrap_or_default().into(),
+            busy_timeout_ms: target.number("busy_timeout_ms").unwrap_or(BUSY_TIMEOUT_MS),
+            synchronous: option("synchronous", "normal"),
+            journal: option("journal", "wal"),
+        };
+        driver.open()?;
+        Ok(driver)
+    }
+
+    fn open(&self) -> Result<Connection, DbError> {
+        let at = |error| opening(&self.path, &error);
+        // No URI flag: the path is taken literally. No mutex: a session lives on one thread.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags).map_err(at)?;
+        connection.busy_timeout(Duration::from_millis(self.busy_timeout_ms)).map_err(at)?;
+        let journal: String = connection
+            .pragma_update_and_check(None, "journal_mode", &self.journal, |row| row.get(0))
+            .map_err(at)?;
+        if journal != self.journal {
+            return Err(DbError::rejected(
+                0,
+                *b"00000",
+                format!(
+                    "The SQLite file {} keeps journal mode {journal} instead of {}.",
+                    self.path.display(),
+                    self.journal
+                ),
+            )
+            .with_hint("close other programs that use the file; network file systems refuse WAL"));
+        }
+        connection.pragma_update(None, "synchronous", &self.synchronous).map_err(at)?;
+        connection.pragma_update(None, "foreign_keys", true).map_err(at)?;
+        Ok(connection)
+    }
+}
+
+impl Driver for SqliteDriver {
+    type Session = SqliteSession;
+
+    async fn connect(&self, _number: u32) -> Result<SqliteSession, DbError> {
+        Ok(SqliteSession::new(self.open()?))
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn blocks(&self) -> bool {
+        true
+    }
+}

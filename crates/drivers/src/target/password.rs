@@ -1,24 +1,227 @@
 //! Passwords that are not in the URL.
 
 use super::{Secret, Target, TargetError};
+use crate::net::Address;
+use dyno_core::Dialect;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 /// What was found for a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// The password, if any source has one.
     pub password: Option<Secret>,
-    /// A user name from `~/.my.cnf`, when the URL names none.
+    /// The user name from `~/.my.cnf`, when the URL names none.
     pub user: Option<String>,
     /// A sentence for the user: why a file was passed over.
     pub warning: Option<String>,
 }
 
-/// Looks for the password of a target: in its URL, in `DYNO_PASSWORD_NAME`, in `~/.pgpass`
-/// (PostgreSQL) or `~/.my.cnf` (MySQL).
+/// Looks for the password of a target: in its URL, then in the environment variable
+/// `DYNO_PASSWORD_NAME` (`name` in capitals, `_` for all but letters and digits), then in
+/// `~/.pgpass` or the file `PGPASSFILE` names (PostgreSQL), or in `~/.my.cnf` (MySQL).
 ///
 /// # Errors
-/// When a file exists and can't be read.
+/// When a password file exists and can't be read.
 pub fn find_password(target: &Target, name: Option<&str>) -> Result<Found, TargetError> {
-    let _ = name;
-    Ok(Found { password: target.password.clone(), ..Found::default() })
+    find_with(target, name, &|variable| std::env::var(variable).ok())
+}
+
+pub(super) fn find_with(
+    target: &Target,
+    name: Option<&str>,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Found, TargetError> {
+    let at_home = |file: &str| Some(PathBuf::from(variable("HOME")?).join(file));
+    let mut found = Found::default();
+    if target.dialect == Dialect::Sqlite {
+        return Ok(found);
+    }
+    // Read even when the password is known: the file may name the user.
+    if target.dialect == Dialect::Mysql
+        && let Some(path) = at_home(".my.cnf")
+    {
+        found = read_my_cnf(&path)?;
+        found.user = found.user.filter(|_| target.user.is_none());
+    }
+    let from_variable =
+        || variable(&password_variable(name?)).filter(|value| !value.is_empty()).map(Secret::new);
+    if let Some(password) = target.password.clone().or_else(from_variable) {
+        return Ok(Found { password: Some(password), warning: None, ..found });
+    }
+    if target.dialect == Dialect::Postgres
+        && let Some(path) = variable("PGPASSFILE").map(PathBuf::from).or_else(|| at_home(".pgpass"))
+    {
+        found = read_pgpass(&path, target, variable("USER"))?;
+    }
+    Ok(found)
+}
+
+/// The environment variable that holds the password of the target called `name`.
+fn password_variable(name: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    format!("DYNO_PASSWORD_{}", name.chars().map(letter).collect::<String>())
+}
+
+/// The text of a password file, or why it must be passed over. Neither when it does not exist.
+fn read_private(
+    path: &Path,
+    forbidden: u32,
+) -> Result<Result<String, Option<String>>, TargetError> {
+    let failed = |error: io::Error| {
+        TargetError::new(format!("The password file {} can't be read: {error}.", path.display()))
+    };
+    let meta = match fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err(None)),
+        Err(error) => return Err(failed(error)),
+    };
+    if !meta.is_file() {
+        return Ok(Err(Some(format!("{} was ignored: it is no plain file.", path.display()))));
+    }
+    if meta.permissions().mode() & forbidden != 0 {
+        return Ok(Err(Some(format!(
+            "{} was ignored because others may use it; run `chmod 600 {0}`.",
+            path.display()
+        ))));
+    }
+    let mut text = String::new();
+    File::open(path).and_then(|mut file| file.read_to_string(&mut text)).map_err(failed)?;
+    Ok(Ok(text))
+}
+
+/// libpq's rules: the file is ignored when group or others may do anything with it; the first
+/// line that fits wins.
+fn read_pgpass(
+    path: &Path,
+    target: &Target,
+    system_user: Option<String>,
+) -> Result<Found, TargetError> {
+    let text = match read_private(path, 0o077)? {
+        Ok(text) => text,
+        Err(warning) => return Ok(Found { warning, ..Found::default() }),
+    };
+    let user = target.user.clone().or(system_user).unwrap_or_default();
+    let database = target.database.as_ref().unwrap_or(&user);
+    let password = target.hosts.0.iter().find_map(|address| {
+        let (host, port) = libpq_words(address);
+        let wanted = [host.as_str(), port.as_str(), database.as_str(), user.as_str()];
+        text.lines().find_map(|line| password_of_line(line, &wanted))
+    });
+    Ok(Found { password: password.map(Secret::new), ..Found::default() })
+}
+
+/// Host and port as a line of `.pgpass` must name them.
+fn libpq_words(address: &Address) -> (String, String) {
+    match address {
+        Address::Tcp { host, port } => (host.clone(), port.to_string()),
+        Address::Unix(path) => {
+            let path = path.display().to_string();
+            let (folder, port) = path.rsplit_once("/.s.PGSQL.").unwrap_or((&path, "5432"));
+            let is_default = matches!(folder, "/var/run/postgresql" | "/run/postgresql" | "/tmp");
+            (if is_default { "localhost" } else { folder }.to_owned(), port.to_owned())
+        }
+    }
+}
+
+/// The password of `host:port:database:user:password` when the line fits. `*` fits everything;
+/// `\` takes the next character literally.
+fn password_of_line(line: &str, wanted: &[&str; 4]) -> Option<String> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let mut rest = line;
+    for want in wanted {
+        let (field, is_star, after) = field(rest)?;
+        if !is_star && field != *want {
+            return None;
+        }
+        rest = after;
+    }
+    let mut password = String::new();
+    let mut letters = rest.chars();
+    while let Some(letter) = letters.next() {
+        password.push(if letter == '\\' { letters.next().unwrap_or('\\') } else { letter });
+    }
+    Some(password)
+}
+
+/// The text up to the next bare colon, whether it is a bare `*`, and what follows the colon.
+fn field(text: &str) -> Option<(String, bool, &str)> {
+    let mut value = String::new();
+    let mut letters = text.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            ':' => return Some((value, &text[..at] == "*", &text[at + 1..])),
+            '\\' => value.push(letters.next()?.1),
+            _ => value.push(letter),
+        }
+    }
+    None
+}
+
+/// `user` and `password` of the group `[client]`. As in MySQL's own clients, a file that everybody
+/// may write is ignored, and of repeated lines the last counts.
+fn read_my_cnf(path: &Path) -> Result<Found, TargetError> {
+    let text = match read_private(path, 0o002)? {
+        Ok(text) => text,
+        Err(warning) => return Ok(Found { warning, ..Found::default() }),
+    };
+    let mut found = Found::default();
+    let mut in_client = false;
+    for line in text.lines().map(str::trim) {
+        if let Some(group) = line.strip_prefix('[') {
+            in_client = group.split(']').next() == Some("client");
+        } else if in_client && let Some((key, value)) = line.split_once('=') {
+            match key.trim() {
+                "user" => found.user = Some(my_cnf_value(value)),
+                "password" => found.password = Some(Secret::new(my_cnf_value(value))),
+                _ => {}
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A value of an option file: quotes and a comment at the end removed, escapes resolved.
+fn my_cnf_value(text: &str) -> String {
+    let mut quote = None;
+    let mut escaped = false;
+    let end = text.find(|c: char| {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quote.is_some() => escaped = true,
+            '\'' | '"' if quote.is_none() => quote = Some(c),
+            _ if quote == Some(c) => quote = None,
+            '#' => return quote.is_none(),
+            _ => {}
+        }
+        false
+    });
+    let text = text[..end.unwrap_or(text.len())].trim();
+    let inner = ['\'', '"']
+        .iter()
+        .find_map(|&quote| text.strip_prefix(quote)?.strip_suffix(quote))
+        .unwrap_or(text);
+    let mut value = String::new();
+    let mut letters = inner.chars();
+    while let Some(letter) = letters.next() {
+        if letter != '\\' {
+            value.push(letter);
+            continue;
+        }
+        match letters.next() {
+            Some('n') => value.push('\n'),
+            Some('t') => value.push('\t'),
+            Some('r') => value.push('\r'),
+            Some('b') => value.push('\u{8}'),
+            Some('s') => value.push(' '),
+            Some(other @ ('\\' | '"' | '\'')) => value.push(other),
+            Some(other) => value.extend(['\\', other]),
+            None => value.push('\\'),
+        }
+    }
+    value
 }

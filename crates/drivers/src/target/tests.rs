@@ -1,1 +1,302 @@
+use super::password::find_with;
+use super::text::{percent_decode, push_encoded, redact};
+use super::*;
+use crate::net::TlsMode;
+use proptest::prelude::*;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use tempfile::TempDir;
 
+fn parse(text: &str) -> Target {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn refuse(text: &str) -> TargetError {
+    text.parse::<Target>().expect_err(text)
+}
+
+fn hosts(text: &str) -> Vec<String> {
+    parse(text).hosts.0.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_full_mysql_url_is_understood() {
+    let target = parse(
+        "mysql://sb%40x:p%3Aw@db1:3307,[::1],db3:3309/sbtest?tls=require&ca=/x.pem&cert=/c&key=/k\
+         &connect_timeout_s=5&set.sql_mode=ANSI%2CTRADITIONAL&set.autocommit=1",
+    );
+    assert_eq!(target.dialect, Dialect::Mysql);
+    assert_eq!(target.user.as_deref(), Some("sb@x"));
+    assert_eq!(target.password.as_ref().unwrap().reveal(), "p:w");
+    assert_eq!(target.database.as_deref(), Some("sbtest"));
+    let addresses: Vec<String> = target.hosts.0.iter().map(ToString::to_string).collect();
+    assert_eq!(addresses, ["db1:3307", "[::1]:3306", "db3:3309"]);
+    assert_eq!(target.tls.mode, TlsMode::Require);
+    assert_eq!(target.tls.ca, Some(PathBuf::from("/x.pem")));
+    assert_eq!(target.connect_timeout_s(), 5);
+    let variables: Vec<_> = target.session_variables().collect();
+    assert_eq!(variables, [("autocommit", "1"), ("sql_mode", "ANSI,TRADITIONAL")]);
+    assert_eq!(
+        target.to_string(),
+        "mysql://sb%40x:***@db1:3307,[::1]:3306,db3:3309/sbtest?tls=require&ca=/x.pem&cert=/c\
+         &key=/k&connect_timeout_s=5&set.autocommit=1&set.sql_mode=ANSI,TRADITIONAL"
+    );
+    assert!(!format!("{target:?}").contains("p:w"));
+}
+
+#[test]
+fn postgres_urls_take_libpq_words() {
+    let target = parse(
+        "postgresql://u@/db?host=/run/pg&port=5433&sslmode=verify-full&sslrootcert=/ca\
+         &options=-c%20geqo%3Doff&connect_timeout=3",
+    );
+    assert_eq!(target.dialect, Dialect::Postgres);
+    assert_eq!(target.hosts.0, [Address::Unix("/run/pg/.s.PGSQL.5433".into())]);
+    assert_eq!(target.tls.mode, TlsMode::VerifyFull);
+    assert_eq!(target.options["options"], "-c geqo=off");
+    assert_eq!(target.connect_timeout_s(), 3);
+    assert_eq!(hosts("postgres://"), ["localhost:5432"]);
+    assert_eq!(hosts("postgres://%2Ftmp:6000/x"), ["/tmp/.s.PGSQL.6000"]);
+    assert_eq!(hosts("postgres:///x?host=a,b&port=7"), ["a:7", "b:7"]);
+    assert_eq!(hosts("postgres:///x?port=7&host=a,b"), ["a:7", "b:7"]);
+}
+
+#[test]
+fn sockets_and_defaults() {
+    assert_eq!(hosts("mysql://root@localhost/db?socket=/tmp/my.sock"), ["/tmp/my.sock"]);
+    assert_eq!(hosts("mariadb://root@"), ["localhost:3306"]);
+    assert_eq!(hosts("mysql://root@%2Ftmp%2Fa,b/"), ["/tmp/a", "b:3306"]);
+    let target = parse("mysql://h");
+    assert_eq!((target.user, target.password, target.database), (None, None, None));
+    assert_eq!(target.tls.mode, TlsMode::Prefer);
+    let bare = parse("mysql://u:p@w@h/db");
+    assert_eq!(bare.password.unwrap().reveal(), "p@w");
+}
+
+#[test]
+fn sqlite_urls() {
+    let target = parse("sqlite:/tmp/a%3Fb.db?busy_timeout_ms=10&synchronous=FULL&journal=wal");
+    assert_eq!(target.database.as_deref(), Some("/tmp/a?b.db"));
+    assert_eq!(target.number("busy_timeout_ms"), Some(10));
+    assert_eq!(target.options["synchronous"], "full");
+    assert_eq!(
+        target.to_string(),
+        "sqlite:/tmp/a%3Fb.db?busy_timeout_ms=10&journal=wal&synchronous=full"
+    );
+    assert_eq!(parse("sqlite:///abs/x.db").database.as_deref(), Some("/abs/x.db"));
+    assert_eq!(parse("sqlite:x.db").database.as_deref(), Some("x.db"));
+    assert!(refuse("sqlite::memory:").hint.unwrap().contains("/dev/shm"));
+    assert!(refuse("sqlite:").message.contains("names no file"));
+}
+
+#[test]
+fn mistakes_are_named_with_a_remedy_and_without_the_password() {
+    let cases = [
+        ("mysql://u:secret@h/db?tsl=require", "unknown key `tsl`", "did you mean `tls`?"),
+        ("mysql://u:secret@h/db?conect_timeout_s=1", "unknown key", "`connect_timeout_s`"),
+        ("mysql://u:secret@h/db?frobnicate=1", "unknown key", "known keys are user, password"),
+        ("postgres://u:secret@h/db?tls=maybe", "tls=maybe, which is no TLS mode", "verify-full"),
+        ("mysql://u:secret@h/db?tls=allow", "only PostgreSQL", "tls=prefer"),
+        ("mysql://u:secret@h:0/db", "no number from 1 to 65535", "brackets"),
+        ("mysql://u:secret/db", "no number from 1 to 65535", "password is followed by @"),
+        ("mysql://u:sec%ret@h/db", "bad percent-encoding in its password", "%25"),
+        ("oracle://u:secret@h/db", "unknown scheme", "mysql://user@host"),
+        ("u:secret@h", "unknown scheme", "mysql://user@host"),
+        ("nonsense", "has no scheme", "mysql://user@host"),
+        ("mysql:u:secret@h/db", "lacks the //", "mysql://user@host"),
+        ("mysql://u:secret@h/db?cert=/c", "lacks key=", "together"),
+        ("mysql://u:secret@far/db?socket=/x", "both a socket and a host", "localhost"),
+        ("mysql://u:pa?secret@h/db", "no number from 1 to 65535", "password is followed by @"),
+        ("mysql://u:12?secret@h/db", "unknown key", "%3F"),
+        ("postgres://h/db?password=secret&x=1", "unknown key", "known keys"),
+    ];
+    for (url, message, hint) in cases {
+        let error = refuse(url);
+        let found = error.hint.as_deref().unwrap_or_default();
+        assert!(error.message.contains(message), "{url}: {}", error.message);
+        assert!(found.contains(hint), "{url}: {found}");
+        assert!(!error.message.contains("sec"), "{url}: {}", error.message);
+        assert!(!found.contains("sec"), "{url}: {found}");
+    }
+    for url in [
+        "mysql://[::1/db",
+        "mysql://[::1]x/db",
+        "mysql://h/db?connect_timeout_s=0",
+        "mysql://h/db?connect_timeout_s=soon",
+        "mysql://h/db?socket=rel",
+        "sqlite:x?journal=paper",
+        "mysql://h/db?set.=1",
+        "mysql://h/db?set.a;drop=1",
+        "sqlite:x?set.a=1",
+    ] {
+        refuse(url);
+    }
+}
+
+#[test]
+fn the_user_is_asked_for_when_nobody_knows_it() {
+    assert_eq!(parse("mysql://me@h").user_or_default().unwrap(), "me");
+}
+
+/// A home folder that goes away with the test.
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Self {
+        Home(TempDir::new().unwrap())
+    }
+
+    fn write(&self, file: &str, mode: u32, text: &str) {
+        let path = self.0.path().join(file);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn find(&self, url: &str, name: Option<&str>) -> Found {
+        let home = self.0.path();
+        let variable = |variable: &str| match variable {
+            "HOME" => Some(home.display().to_string()),
+            "DYNO_PASSWORD_MY_DB_1" => Some("from the environment".to_owned()),
+            "USER" => Some("me".to_owned()),
+            _ => None,
+        };
+        find_with(&parse(url), name, &variable).unwrap()
+    }
+
+    fn password(&self, url: &str) -> Option<String> {
+        self.find(url, None).password.map(|secret| secret.reveal().to_owned())
+    }
+}
+
+#[test]
+fn the_url_comes_before_the_environment_and_that_before_files() {
+    let home = Home::new();
+    home.write(".pgpass", 0o600, "*:*:*:*:from the file\n");
+    let found = |url, name| home.find(url, name).password.unwrap().reveal().to_owned();
+    assert_eq!(found("postgres://u:url@h/db", Some("my-db.1")), "url");
+    assert_eq!(found("postgres://u@h/db", Some("my-db.1")), "from the environment");
+    assert_eq!(found("postgres://u@h/db", Some("other")), "from the file");
+    assert_eq!(found("mysql://u@h/db", Some("my-db.1")), "from the environment");
+    assert_eq!(home.find("mysql://u@h/db", None), Found::default());
+    assert_eq!(home.find("sqlite:x", None), Found::default());
+}
+
+#[test]
+fn pgpass_lines_match_as_in_libpq() {
+    let home = Home::new();
+    let lines = "# a comment\n\
+                 h:5432:db:u:first\n\
+                 h:*:*:u:se\\:co\\\\nd\n\
+                 a\\:b:5432:*:u:colon\n\
+                 localhost:5432:me:me:socket\n\
+                 /my/run:5433:*:u:folder\n\
+                 \\*:5432:*:u:star\n\
+                 short:line\n";
+    home.write(".pgpass", 0o600, lines);
+    let password = |url: &str| home.password(url);
+    assert_eq!(password("postgres://u@h/db").as_deref(), Some("first"));
+    assert_eq!(password("postgres://u@h/other").as_deref(), Some("se:co\\nd"));
+    assert_eq!(password("postgres://u@[a:b]/db").as_deref(), Some("colon"));
+    assert_eq!(password("postgres://?host=/var/run/postgresql").as_deref(), Some("socket"));
+    assert_eq!(password("postgres://u@/x?host=/my/run&port=5433").as_deref(), Some("folder"));
+    assert_eq!(password("postgres://v@h/db"), None);
+    assert_eq!(password("postgres://u@x,h/db").as_deref(), Some("first"));
+
+    home.write(".pgpass", 0o640, lines);
+    let found = home.find("postgres://u@h/db", None);
+    assert_eq!(found.password, None);
+    assert!(found.warning.unwrap().contains("chmod 600"));
+}
+
+#[test]
+fn my_cnf_is_read_as_mysql_does() {
+    let home = Home::new();
+    home.write(
+        ".my.cnf",
+        0o600,
+        "[mysqld]\npassword=wrong\n[client]\n; note\nuser = app # who\n\
+         password=old\npassword = \"a#b\\\"c\\\\d\" # why\n[mysqldump]\npassword=wrong\n",
+    );
+    let found = home.find("mysql://h/db", None);
+    assert_eq!(found.password.unwrap().reveal(), "a#b\"c\\d");
+    assert_eq!(found.user.as_deref(), Some("app"));
+    assert_eq!(home.find("mysql://u@h/db", None).user, None);
+    let known = home.find("mysql://:pw@h/db", None);
+    assert_eq!((known.password.unwrap().reveal(), known.user.as_deref()), ("pw", Some("app")));
+
+    home.write(".my.cnf", 0o666, "[client]\npassword=x\n");
+    let found = home.find("mysql://h/db", None);
+    assert!(found.password.is_none() && found.warning.is_some());
+}
+
+fn any_address(dialect: Dialect) -> impl Strategy<Value = Address> {
+    let tcp = ("[a-z][a-z0-9.-]{0,9}|::1|fe80::2", 1_u16..)
+        .prop_map(|(host, port)| Address::Tcp { host, port });
+    let socket = ("/[a-z ,%@]{1,9}", 1_u16..).prop_map(move |(path, port)| match dialect {
+        Dialect::Postgres => postgres_socket(&path, port),
+        _ => Address::Unix(path.into()),
+    });
+    prop_oneof![4 => tcp, 1 => socket]
+}
+
+prop_compose! {
+    fn any_target()(dialect in prop_oneof![Just(Dialect::Mysql), Just(Dialect::Postgres)])(
+        dialect in Just(dialect),
+        hosts in prop::collection::vec(any_address(dialect), 1..4),
+        user in prop::option::of("\\PC{1,8}"),
+        password in prop::option::of("\\PC{0,8}"),
+        database in prop::option::of("\\PC{1,8}"),
+        mode in prop::sample::select(vec![TlsMode::Disable, TlsMode::Prefer, TlsMode::VerifyFull]),
+        ca in prop::option::of("/\\PC{1,8}"),
+        variables in prop::collection::btree_map("set\\.[a-z_]{1,8}", "\\PC{0,8}", 0..3),
+        timeout in prop::option::of(1_u64..=3600),
+    ) -> Target {
+        let mut options = variables;
+        options.extend(timeout.map(|s| ("connect_timeout_s".to_owned(), s.to_string())));
+        let tls = TlsOptions { mode, ca: ca.map(PathBuf::from), cert: None, key: None };
+        let password = password.map(Secret::new);
+        Target { dialect, hosts: Hosts(hosts), user, password, database, tls, options }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_reads_back(target in any_target()) {
+        let mut password = String::new();
+        if let Some(secret) = &target.password {
+            push_encoded(&mut password, secret.reveal(), b"");
+        }
+        let url = print::print(&target, &password);
+        prop_assert_eq!(url.parse::<Target>().unwrap(), target, "{}", url);
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_panic(
+        text in "(mysql|postgres|sqlite|x)?:?/?/?[a-z%@:?&=/,\\[\\].0-9é]{0,40}|\\PC{0,40}"
+    ) {
+        let _ = text.parse::<Target>().map(|target| target.to_string());
+    }
+
+    #[test]
+    fn a_password_before_an_at_never_shows(
+        start in "(mysql|postgres|x)://[a-z]{0,5}:[a-z?&=/:@]{0,6}",
+        between in "[?&=/:@]?(tls=|port=|set\\.)?",
+        end in "@[a-z%:?&=/,\\[\\].0-9]{0,30}",
+    ) {
+        let url = format!("{start}{between}QWERTZ{end}");
+        prop_assert!(!redact(&url).contains("QWERTZ"));
+        let shown = match url.parse::<Target>() {
+            Ok(target) => format!("{target} {target:?}"),
+            Err(error) => format!("{error:?}"),
+        };
+        prop_assert!(!shown.contains("QWERTZ"), "{}", shown);
+    }
+
+    #[test]
+    fn percent_encoding_is_undone(text in "\\PC{0,30}") {
+        let mut encoded = String::new();
+        push_encoded(&mut encoded, &text, b"/");
+        prop_assert!(encoded.is_ascii());
+        prop_assert_eq!(percent_decode(&encoded), Some(text));
+    }
+}

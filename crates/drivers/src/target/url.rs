@@ -1,12 +1,13 @@
-//! Reading and printing target URLs.
+//! Reading target URLs.
 
+use super::text::{distance, percent_decode, redact};
 use super::{Secret, Target, TargetError, default_port, postgres_socket};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_core::Dialect;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// What the value of a query key may be.
+#[derive(Clone, Copy)]
 enum Value {
     Text,
     Number { min: u64, max: u64 },
@@ -14,6 +15,7 @@ enum Value {
 }
 
 /// Where a query key ends up.
+#[derive(Clone, Copy)]
 enum Place {
     User,
     Password,
@@ -25,85 +27,53 @@ enum Place {
     Ca,
     Cert,
     Key,
-    /// Into [`Target::options`] under this name.
-    Option(&'static str, Value),
+    /// Into [`Target::options`] under the first of the key's names.
+    Option(Value),
 }
 
-const TIMEOUT: Place = Place::Option("connect_timeout_s", Value::Number { min: 1, max: 3600 });
-
-/// The keys that may stand in a query, by dialect. Later names are other clients' words.
-fn place_of(dialect: Dialect, key: &str) -> Option<Place> {
-    if dialect == Dialect::Sqlite {
-        return Some(match key {
-            "busy_timeout_ms" => {
-                Place::Option("busy_timeout_ms", Value::Number { min: 0, max: 3_600_000 })
-            }
-            "synchronous" => {
-                Place::Option("synchronous", Value::OneOf(&["off", "normal", "full", "extra"]))
-            }
-            "journal" => Place::Option(
-                "journal",
-                Value::OneOf(&["wal", "delete", "truncate", "persist", "memory", "off"]),
-            ),
-            _ => return None,
-        });
-    }
-    let place = match key {
-        "user" => Place::User,
-        "password" => Place::Password,
-        "tls" | "sslmode" | "ssl-mode" => Place::Tls,
-        "ca" | "sslrootcert" | "ssl-ca" => Place::Ca,
-        "cert" | "sslcert" | "ssl-cert" => Place::Cert,
-        "key" | "sslkey" | "ssl-key" => Place::Key,
-        "connect_timeout_s" | "connect_timeout" => TIMEOUT,
-        "socket" if dialect == Dialect::Mysql => Place::Socket,
-        "host" if dialect == Dialect::Postgres => Place::Host,
-        "port" if dialect == Dialect::Postgres => Place::Port,
-        "dbname" if dialect == Dialect::Postgres => Place::Database,
-        "options" if dialect == Dialect::Postgres => Place::Option("options", Value::Text),
-        "application_name" if dialect == Dialect::Postgres => {
-            Place::Option("application_name", Value::Text)
-        }
-        _ => return None,
-    };
-    Some(place)
+/// A key of the query: its name, what other clients call it, and who knows it.
+struct Key {
+    names: &'static [&'static str],
+    dialects: &'static [Dialect],
+    place: Place,
 }
 
-/// The keys to suggest, in dyno's own words.
-fn known_keys(dialect: Dialect) -> &'static [&'static str] {
-    match dialect {
-        Dialect::Mysql => &[
-            "user",
-            "password",
-            "tls",
-            "ca",
-            "cert",
-            "key",
-            "socket",
-            "connect_timeout_s",
-            "set.NAME",
-        ],
-        Dialect::Postgres => &[
-            "user",
-            "password",
-            "tls",
-            "sslmode",
-            "ca",
-            "sslrootcert",
-            "cert",
-            "sslcert",
-            "key",
-            "sslkey",
-            "host",
-            "port",
-            "dbname",
-            "options",
-            "application_name",
-            "connect_timeout_s",
-            "set.NAME",
-        ],
-        Dialect::Sqlite => &["busy_timeout_ms", "synchronous", "journal"],
-    }
+const MYSQL: &[Dialect] = &[Dialect::Mysql];
+const POSTGRES: &[Dialect] = &[Dialect::Postgres];
+const NETWORK: &[Dialect] = &[Dialect::Mysql, Dialect::Postgres];
+const SQLITE: &[Dialect] = &[Dialect::Sqlite];
+
+/// Every key but `set.NAME`. A driver that learns an option adds a line.
+#[rustfmt::skip]
+const KEYS: &[Key] = &[
+    key(&["user"], NETWORK, Place::User),
+    key(&["password"], NETWORK, Place::Password),
+    key(&["dbname"], POSTGRES, Place::Database),
+    key(&["host"], POSTGRES, Place::Host),
+    key(&["port"], POSTGRES, Place::Port),
+    key(&["socket"], MYSQL, Place::Socket),
+    key(&["tls", "sslmode", "ssl-mode"], NETWORK, Place::Tls),
+    key(&["ca", "sslrootcert", "ssl-ca"], NETWORK, Place::Ca),
+    key(&["cert", "sslcert", "ssl-cert"], NETWORK, Place::Cert),
+    key(&["key", "sslkey", "ssl-key"], NETWORK, Place::Key),
+    key(&["connect_timeout_s", "connect_timeout"], NETWORK, number(1, 3600)),
+    key(&["options"], POSTGRES, Place::Option(Value::Text)),
+    key(&["application_name"], POSTGRES, Place::Option(Value::Text)),
+    key(&["busy_timeout_ms"], SQLITE, number(0, 3_600_000)),
+    key(&["synchronous"], SQLITE, Place::Option(Value::OneOf(&["off", "normal", "full", "extra"]))),
+    key(&["journal"], SQLITE, Place::Option(Value::OneOf(&["wal", "delete", "truncate", "persist"]))),
+];
+
+const fn key(names: &'static [&'static str], dialects: &'static [Dialect], place: Place) -> Key {
+    Key { names, dialects, place }
+}
+
+const fn number(min: u64, max: u64) -> Place {
+    Place::Option(Value::Number { min, max })
+}
+
+fn known_keys(dialect: Dialect) -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(move |key| key.dialects.contains(&dialect))
 }
 
 const FORMS: &str = "a target is written as mysql://user@host:port/database, \
@@ -116,6 +86,9 @@ struct Reader {
     user: Option<String>,
     password: Option<Secret>,
     database: Option<String>,
+    /// True when the query has a bare @: it may be the end of a password with a bare ?, so nothing
+    /// of it may be quoted.
+    may_be_password: bool,
     /// Host and port as written; the port of the dialect is filled in at the end.
     hosts: Vec<(String, Option<u16>)>,
     socket: Option<String>,
@@ -123,6 +96,7 @@ struct Reader {
     options: BTreeMap<String, String>,
 }
 
+/// Reads a URL; see [`Target`] for its forms.
 pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
     let redacted = redact(text);
     let Some((scheme, rest)) = text.split_once(':') else {
@@ -139,20 +113,21 @@ pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
             return Err(TargetError::new(message).with_hint(FORMS));
         }
     };
+    let (place, query) = match rest.split_once('?') {
+        Some((place, query)) => (place, Some(query)),
+        None => (rest, None),
+    };
     let mut reader = Reader {
         redacted,
         dialect,
         user: None,
         password: None,
         database: None,
+        may_be_password: query.is_some_and(|query| query.contains('@')),
         hosts: Vec::new(),
         socket: None,
         tls: TlsOptions::default(),
         options: BTreeMap::new(),
-    };
-    let (place, query) = match rest.split_once('?') {
-        Some((place, query)) => (place, Some(query)),
-        None => (rest, None),
     };
     if dialect == Dialect::Sqlite {
         reader.read_path(place)?;
@@ -171,6 +146,11 @@ pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
 impl Reader {
     fn wrong(&self, what: impl AsRef<str>) -> TargetError {
         TargetError::new(format!("The target {} {}.", self.redacted, what.as_ref()))
+    }
+
+    /// A piece of the query for an error message.
+    fn quote<'a>(&self, text: &'a str) -> &'a str {
+        if self.may_be_password { "..." } else { text }
     }
 
     fn decode(&self, text: &str, part: &str) -> Result<String, TargetError> {
@@ -266,15 +246,17 @@ impl Reader {
             && let Some(name) = key.strip_prefix("set.")
         {
             if !is_variable(name) {
-                return Err(self.wrong(format!("sets {key}, which is no name of a variable")));
+                return Err(self
+                    .wrong(format!("sets {}, which is no name of a variable", self.quote(&key))));
             }
             self.options.insert(key, value);
             return Ok(());
         }
-        let Some(place) = place_of(self.dialect, &key) else {
+        let known = known_keys(self.dialect).find(|known| known.names.contains(&key.as_str()));
+        let Some(known) = known else {
             return Err(self.unknown_key(&key));
         };
-        match place {
+        match known.place {
             Place::User => self.user = Some(value).filter(|user| !user.is_empty()),
             Place::Password => self.password = Some(Secret::new(value)),
             Place::Database => self.database = Some(value).filter(|name| !name.is_empty()),
@@ -294,9 +276,9 @@ impl Reader {
             Place::Ca => self.tls.ca = Some(value.into()),
             Place::Cert => self.tls.cert = Some(value.into()),
             Place::Key => self.tls.key = Some(value.into()),
-            Place::Option(name, allowed) => {
-                let value = self.check(&key, value, &allowed)?;
-                self.options.insert(name.to_owned(), value);
+            Place::Option(allowed) => {
+                let value = self.check(&key, value, allowed)?;
+                self.options.insert(known.names[0].to_owned(), value);
             }
         }
         Ok(())
@@ -319,18 +301,19 @@ impl Reader {
                 .with_hint("write tls=prefer")),
             Some(mode) => Ok(mode),
             None => Err(self
-                .wrong(format!("has {key}={value}, which is no TLS mode"))
+                .wrong(format!("has {key}={}, which is no TLS mode", self.quote(value)))
                 .with_hint("modes are disable, prefer, require, verify-ca and verify-full")),
         }
     }
 
-    fn check(&self, key: &str, value: String, allowed: &Value) -> Result<String, TargetError> {
+    fn check(&self, key: &str, value: String, allowed: Value) -> Result<String, TargetError> {
         match allowed {
             Value::Text => Ok(value),
             Value::Number { min, max } => match value.parse::<u64>() {
-                Ok(number) if (*min..=*max).contains(&number) => Ok(number.to_string()),
+                Ok(number) if (min..=max).contains(&number) => Ok(number.to_string()),
                 _ => Err(self.wrong(format!(
-                    "has {key}={value}, but a whole number from {min} to {max} is needed"
+                    "has {key}={}, but a whole number from {min} to {max} is needed",
+                    self.quote(&value)
                 ))),
             },
             Value::OneOf(words) => {
@@ -345,10 +328,18 @@ impl Reader {
     }
 
     fn unknown_key(&self, key: &str) -> TargetError {
-        let known = known_keys(self.dialect);
+        let mut known: Vec<&str> =
+            known_keys(self.dialect).flat_map(|key| key.names.iter().copied()).collect();
+        if self.dialect != Dialect::Sqlite {
+            known.push("set.NAME");
+        }
+        if self.may_be_password {
+            return self
+                .wrong("has an unknown key in its query")
+                .with_hint("a ? in a password is written %3F, and an @ in the query %40");
+        }
         let error = self.wrong(format!("has the unknown key `{key}` in its query"));
-        let nearest = known.iter().min_by_key(|name| distance(name, key));
-        match nearest {
+        match known.iter().min_by_key(|name| distance(name, key)) {
             Some(name) if distance(name, key) <= 1 + key.len() / 3 => {
                 error.with_hint(format!("did you mean `{name}`?"))
             }
@@ -419,197 +410,4 @@ fn is_variable(name: &str) -> bool {
     // The name goes into a SET statement as it is.
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
     !name.is_empty() && name.chars().all(is_part)
-}
-
-/// Whether [`print`] shows the password.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Password {
-    Hidden,
-    /// For the round trip of the tests.
-    #[cfg(test)]
-    Shown,
-}
-
-pub(super) fn print(target: &Target, show: Password) -> String {
-    let mut query: Vec<(&str, String)> = Vec::new();
-    let mut url = format!("{}:", target.dialect.name());
-    if target.dialect == Dialect::Sqlite {
-        push_encoded(&mut url, target.database.as_deref().unwrap_or_default(), b"/:");
-    } else {
-        url.push_str("//");
-        push_login(&mut url, target, show);
-        push_hosts(&mut url, &mut query, target);
-        if let Some(database) = &target.database {
-            url.push('/');
-            push_encoded(&mut url, database, b"");
-        }
-    }
-    if target.tls.mode != TlsMode::default() {
-        query.push(("tls", target.tls.mode.name().to_owned()));
-    }
-    let files = [("ca", &target.tls.ca), ("cert", &target.tls.cert), ("key", &target.tls.key)];
-    for (key, file) in files {
-        query.extend(file.as_ref().map(|path| (key, path.display().to_string())));
-    }
-    query.extend(target.options.iter().map(|(key, value)| (key.as_str(), value.clone())));
-    for (index, (key, value)) in query.iter().enumerate() {
-        url.push(if index == 0 { '?' } else { '&' });
-        push_encoded(&mut url, key, b"");
-        url.push('=');
-        push_encoded(&mut url, value, b"/:,");
-    }
-    url
-}
-
-fn push_login(url: &mut String, target: &Target, show: Password) {
-    if let Some(user) = &target.user {
-        push_encoded(url, user, b"");
-    }
-    if let Some(password) = &target.password {
-        url.push(':');
-        match show {
-            Password::Hidden => url.push_str("***"),
-            #[cfg(test)]
-            Password::Shown => push_encoded(url, password.reveal(), b""),
-        }
-        // Only the tests look into it.
-        let _ = password;
-    }
-    if target.user.is_some() || target.password.is_some() {
-        url.push('@');
-    }
-}
-
-fn push_hosts(url: &mut String, query: &mut Vec<(&str, String)>, target: &Target) {
-    if let ([Address::Unix(path)], Dialect::Mysql) = (target.hosts.0.as_slice(), target.dialect) {
-        url.push_str("localhost");
-        query.push(("socket", path.display().to_string()));
-        return;
-    }
-    for (index, address) in target.hosts.0.iter().enumerate() {
-        if index > 0 {
-            url.push(',');
-        }
-        match address {
-            Address::Tcp { host, port } if host.contains(':') => {
-                url.push('[');
-                push_encoded(url, host, b":");
-                let _ = write!(url, "]:{port}");
-            }
-            Address::Tcp { host, port } => {
-                push_encoded(url, host, b"");
-                let _ = write!(url, ":{port}");
-            }
-            Address::Unix(path) => {
-                let path = path.display().to_string();
-                match path.rsplit_once("/.s.PGSQL.") {
-                    Some((folder, port)) if target.dialect == Dialect::Postgres => {
-                        push_encoded(url, folder, b"");
-                        let _ = write!(url, ":{port}");
-                    }
-                    _ => push_encoded(url, &path, b""),
-                }
-            }
-        }
-    }
-}
-
-/// The URL without its password, however broken it is: hides everything between the first colon
-/// after the slashes and the last @, what stands for a port but is no number, and `password=`.
-fn redact(text: &str) -> String {
-    let (head, rest) = match text.find("://") {
-        Some(at) => text.split_at(at + 3),
-        None => ("", text),
-    };
-    let mut url = head.to_owned();
-    let rest = match (rest.find(':'), rest.rfind('@')) {
-        (Some(colon), Some(at)) if colon < at => {
-            url.push_str(&rest[..=colon]);
-            url.push_str("***");
-            &rest[at..]
-        }
-        _ => rest,
-    };
-    let (place, query) = match rest.split_once('?') {
-        Some((place, query)) => (place, Some(query)),
-        None => (rest, None),
-    };
-    url.push_str(&redact_ports(place, !head.is_empty()));
-    for (index, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
-        url.push(if index == 0 { '?' } else { '&' });
-        match pair.split_once('=') {
-            Some((key, _)) if key.to_ascii_lowercase().contains("pass") || key.contains('%') => {
-                let _ = write!(url, "{key}=***");
-            }
-            _ => url.push_str(pair),
-        }
-    }
-    url
-}
-
-fn redact_ports(place: &str, has_hosts: bool) -> String {
-    let end = place.find('/').unwrap_or(place.len());
-    let (hosts, database) = place.split_at(end);
-    // Brackets hold IPv6 addresses, whose colons do not begin a port.
-    match hosts.rfind(':') {
-        Some(colon) if has_hosts && !hosts.contains('[') => {
-            let is_port = |part: &str| {
-                part.split_once(':').is_none_or(|(_, port)| {
-                    port.bytes().all(|byte| byte.is_ascii_digit()) && port.len() <= 5
-                })
-            };
-            if hosts.split(',').all(is_port) {
-                return place.to_owned();
-            }
-            let first = hosts.find(':').unwrap_or(colon);
-            format!("{}:***", &hosts[..first])
-        }
-        _ => format!("{hosts}{database}"),
-    }
-}
-
-fn percent_decode(text: &str) -> Option<String> {
-    if !text.contains('%') {
-        return Some(text.to_owned());
-    }
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at] == b'%' {
-            let digit = |index: usize| char::from(*bytes.get(index)?).to_digit(16);
-            decoded.push((digit(at + 1)? * 16 + digit(at + 2)?) as u8);
-            at += 3;
-        } else {
-            decoded.push(bytes[at]);
-            at += 1;
-        }
-    }
-    String::from_utf8(decoded).ok()
-}
-
-fn push_encoded(url: &mut String, text: &str, also_plain: &[u8]) {
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || also_plain.contains(&byte) {
-            url.push(char::from(byte));
-        } else {
-            let _ = write!(url, "%{byte:02X}");
-        }
-    }
-}
-
-/// Levenshtein distance: how many letters must be changed to make one word of the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, &to) in b.iter().enumerate() {
-            let changed = corner + usize::from(from != to);
-            corner = row[j + 1];
-            row[j + 1] = changed.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -1,1 +1,38 @@
-//! The sysbench OLTP family, native.
+//! The sysbench OLTP family, native: the tests of sysbench 1.0.20 and the `oltp.lua` family of 0.5,
+//! on the MySQL protocol, PostgreSQL and SQLite.
+//!
+//! - [`Options`]: what a test can be told; [`Options::from_pairs`] reads a command line, [`OPTIONS`]
+//!   describes every option for help.
+//! - [`prepare`], [`prewarm`], [`cleanup`]: the data; [`check`] looks at it before a run.
+//! - [`Sysbench`]: the test as a [`dyno_core::Workload`].
+//!
+//! The folder's README names the source, the version and every deviation.
+
+mod bulk_insert;
+mod catalog;
+pub mod check;
+mod distribution;
+mod legacy;
+mod load;
+mod maintenance;
+mod oltp;
+mod options;
+mod parse;
+mod points;
+mod rows;
+mod schema;
+mod sessions;
+mod statements;
+mod suggest;
+mod table;
+mod unique;
+mod workload;
+
+pub use distribution::{Distribution, Era, RandomOptions, Sampler};
+pub use load::{CHUNK_ROWS, LoadError, LoadReport, prepare};
+pub use maintenance::{cleanup, prewarm};
+pub use options::{EngineTransactions, LegacyTest, Options, Test};
+pub use parse::OptionError;
+pub use suggest::nearest;
+pub use table::{OPTIONS, OptionGroup, OptionKind, OptionSpec, options_of};
+pub use workload::{Sysbench, Worker};

@@ -1,0 +1,243 @@
+//! One client: receives, lets its protocol answer, sends.
+
+use crate::counters::Notes;
+use crate::protocol::{Lent, Next, Violation};
+use crate::{mysql, postgres};
+use rustix::event::epoll::EventFlags;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+
+/// Bytes read and thrown away after a violation, so that the client can read why; then the
+/// connection is cut.
+const DISCARD_MAX: usize = 1024 * 1024;
+/// A buffer for torn messages that grew beyond this is given back.
+const HELD_MAX: usize = 64 * 1024;
+
+pub(crate) enum Protocol {
+    Mysql(mysql::Connection),
+    Postgres(postgres::Connection),
+}
+
+/// What the loop has to do with a connection after it was served.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Open,
+    /// The socket takes no more: wait until it does.
+    Blocked,
+    /// It takes bytes again: wait for input only.
+    Unblocked,
+    Closed,
+}
+
+/// Buffers of a loop. Connections borrow them, so an idle connection owns nearly nothing and a busy
+/// loop stays in the cache.
+pub(crate) struct Buffers {
+    pub(crate) input: Vec<u8>,
+    pub(crate) output: Vec<u8>,
+}
+
+pub(crate) struct Connection {
+    pub(crate) socket: OwnedFd,
+    pub(crate) protocol: Protocol,
+    /// Received bytes that are not answered yet.
+    held: Vec<u8>,
+    /// Answers the socket did not take yet.
+    unsent: Vec<u8>,
+    closing: bool,
+    /// Set by a violation: bytes that may still be thrown away.
+    discard: Option<usize>,
+}
+
+impl Connection {
+    pub(crate) fn new(socket: OwnedFd, protocol: Protocol) -> Self {
+        Connection {
+            socket,
+            protocol,
+            held: Vec::new(),
+            unsent: Vec::new(),
+            closing: false,
+            discard: None,
+        }
+    }
+
+    /// MySQL's server speaks first.
+    pub(crate) fn greet(&mut self, lent: &mut Lent<'_>, buffers: &mut Buffers) -> Fate {
+        lent.cells.connections.add(1);
+        buffers.output.clear();
+        if let Protocol::Mysql(mysql) = &mut self.protocol {
+            mysql.greet(lent, &mut buffers.output);
+        }
+        match self.send(&buffers.output) {
+            Ok(()) => self.fate(),
+            Err(_) => Fate::Closed,
+        }
+    }
+
+    /// Answers whatever there is to answer after an event.
+    pub(crate) fn serve(
+        &mut self,
+        flags: EventFlags,
+        lent: &mut Lent<'_>,
+        notes: &Notes,
+        buffers: &mut Buffers,
+    ) -> Fate {
+        let was_blocked = !self.unsent.is_empty();
+        match self.try_serve(flags, lent, notes, buffers) {
+            Err(_) => Fate::Closed,
+            Ok(false) => Fate::Closed,
+            Ok(true) => match self.fate() {
+                Fate::Open if was_blocked => Fate::Unblocked,
+                fate => fate,
+            },
+        }
+    }
+
+    fn fate(&self) -> Fate {
+        if !self.unsent.is_empty() {
+            Fate::Blocked
+        } else if self.closing {
+            Fate::Closed
+        } else {
+            Fate::Open
+        }
+    }
+
+    /// False at the end of the connection.
+    fn try_serve(
+        &mut self,
+        flags: EventFlags,
+        lent: &mut Lent<'_>,
+        notes: &Notes,
+        buffers: &mut Buffers,
+    ) -> Result<bool, Errno> {
+        if !self.unsent.is_empty() {
+            let unsent = std::mem::take(&mut self.unsent);
+            self.send(&unsent)?;
+            if self.unsent.is_empty() && !self.held.is_empty() {
+                self.answer(&[], lent, notes, &mut buffers.output)?;
+            }
+        }
+        // Input may have come while the socket was blocked; edges are told only once.
+        let hung_up = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+        while self.unsent.is_empty() && !self.closing {
+            let room = buffers.input.len();
+            let received = match recv(&self.socket, &mut buffers.input[..], RecvFlags::empty()) {
+                Ok((0, _)) => return Ok(false),
+                Ok((received, _)) => received,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error),
+            };
+            let Buffers { input, output } = buffers;
+            if !self.discarded(received) {
+                self.answer(&input[..received], lent, notes, output)?;
+            }
+            if received < room && !hung_up {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    /// After a violation input is thrown away. Too much of it ends the connection.
+    fn discarded(&mut self, received: usize) -> bool {
+        let Some(left) = self.discard else { return false };
+        match left.checked_sub(received) {
+            Some(left) => self.discard = Some(left),
+            None => self.closing = true,
+        }
+        true
+    }
+
+    /// Answers all complete messages and sends the answers, together if they are small.
+    fn answer(
+        &mut self,
+        received: &[u8],
+        lent: &mut Lent<'_>,
+        notes: &Notes,
+        output: &mut Vec<u8>,
+    ) -> Result<(), Errno> {
+        let mut held = std::mem::take(&mut self.held);
+        let was_held = !held.is_empty();
+        if was_held {
+            held.extend_from_slice(received);
+        }
+        let mut rest = if was_held { &held[..] } else { received };
+        loop {
+            output.clear();
+            let mut consumed = 0;
+            let answered = match &mut self.protocol {
+                Protocol::Mysql(mysql) => mysql.feed(lent, rest, &mut consumed, output),
+                Protocol::Postgres(postgres) => postgres.feed(lent, rest, &mut consumed, output),
+            };
+            rest = &rest[consumed..];
+            let next = match answered {
+                Ok(next) => next,
+                Err(violation) => return self.refuse(&violation, lent, notes, output),
+            };
+            self.closing |= next == Next::Close;
+            if !output.is_empty() {
+                self.send(output)?;
+            }
+            if next != Next::Send || !self.unsent.is_empty() {
+                break;
+            }
+        }
+        if was_held {
+            let answered = held.len() - rest.len();
+            held.drain(..answered);
+            if held.capacity() <= HELD_MAX || !held.is_empty() {
+                self.held = held;
+            }
+        } else if !rest.is_empty() {
+            self.held.extend_from_slice(rest);
+        }
+        Ok(())
+    }
+
+    fn refuse(
+        &mut self,
+        violation: &Violation,
+        lent: &mut Lent<'_>,
+        notes: &Notes,
+        output: &mut Vec<u8>,
+    ) -> Result<(), Errno> {
+        lent.cells.violations.add(1);
+        let name = match &mut self.protocol {
+            Protocol::Mysql(mysql) => {
+                mysql.refuse(violation, output);
+                "mysql"
+            }
+            Protocol::Postgres(_) => {
+                postgres::refuse(violation, output);
+                "postgres"
+            }
+        };
+        notes.add(format!("{name}: {}", violation.0));
+        self.send(output)?;
+        self.discard = Some(DISCARD_MAX);
+        if self.unsent.is_empty() {
+            shutdown(&self.socket, Shutdown::Write)?;
+        } else {
+            self.closing = true;
+        }
+        Ok(())
+    }
+
+    /// Sends; what the socket does not take is kept.
+    fn send(&mut self, mut bytes: &[u8]) -> Result<(), Errno> {
+        while !bytes.is_empty() {
+            match send(&self.socket, bytes, SendFlags::NOSIGNAL) {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    self.unsent.extend_from_slice(bytes);
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! What the server counts. Each loop has cells of its own, so counting takes no lock and no locked
+//! instruction; reading sums the loops.
+
+use crate::sql::Kind;
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A number that one loop writes and everybody may read.
+#[derive(Debug, Default)]
+pub(crate) struct Cell(AtomicU64);
+
+impl Cell {
+    #[inline]
+    pub(crate) fn add(&self, count: u64) {
+        self.0.store(self.0.load(Relaxed) + count, Relaxed);
+    }
+}
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counts of one protocol since the server started.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct ProtocolCounters { $($(#[$doc])* pub $name: u64,)* }
+
+        #[derive(Debug, Default)]
+        pub(crate) struct Cells { $(pub(crate) $name: Cell,)* }
+
+        impl Cells {
+            pub(crate) fn add_to(&self, sum: &mut ProtocolCounters) {
+                $(sum.$name += self.$name.0.load(Relaxed);)*
+            }
+        }
+
+        impl ProtocolCounters {
+            /// All counters with their names, in a fixed order.
+            pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+                [$((stringify!($name), self.$name),)*].into_iter()
+            }
+        }
+    };
+}
+
+counters! {
+    /// Accepted connections.
+    connections,
+    /// Clients that came through authentication.
+    logins,
+    /// Clients with a wrong password.
+    logins_refused,
+    /// Requests against the protocol; each closed its connection.
+    violations,
+    /// COM_QUERY packets or Query messages.
+    query,
+    /// COM_STMT_PREPARE packets or Parse messages.
+    prepare,
+    /// COM_STMT_EXECUTE packets or Execute messages.
+    execute,
+    /// Bind messages.
+    bind,
+    /// Describe messages.
+    describe,
+    /// Sync messages.
+    sync,
+    /// Flush messages.
+    flush,
+    /// COM_STMT_CLOSE packets or Close messages.
+    close,
+    /// COM_STMT_RESET and COM_RESET_CONNECTION packets.
+    reset,
+    /// COM_PING packets.
+    ping,
+    /// COM_INIT_DB packets.
+    init_db,
+    /// COM_SET_OPTION packets.
+    set_option,
+    /// COM_QUIT packets or Terminate messages.
+    quit,
+    /// CancelRequest packets.
+    cancel,
+    /// Executed statements that are empty.
+    empty,
+    /// Executed SELECT statements.
+    select,
+    /// Executed INSERT and REPLACE statements.
+    insert,
+    /// Executed UPDATE statements.
+    update,
+    /// Executed DELETE statements.
+    delete,
+    /// Executed BEGIN and START TRANSACTION statements.
+    begin,
+    /// Executed COMMIT and END statements.
+    commit,
+    /// Executed ROLLBACK statements.
+    rollback,
+    /// Executed SET statements.
+    set,
+    /// Executed SHOW statements.
+    show,
+    /// Executed USE statements.
+    use_database,
+    /// Executed LOAD DATA and COPY statements.
+    load,
+    /// Executed CREATE, DROP, ALTER and TRUNCATE statements.
+    ddl,
+    /// Other executed statements.
+    other,
+    /// Rows sent in results.
+    rows_sent,
+    /// Rows of INSERT statements.
+    rows_inserted,
+    /// Rows received by LOAD DATA and COPY.
+    rows_loaded,
+}
+
+impl Cells {
+    #[inline]
+    pub(crate) fn statement(&self, kind: Kind) {
+        let cell = match kind {
+            Kind::Empty => &self.empty,
+            Kind::Select => &self.select,
+            Kind::Insert => &self.insert,
+            Kind::Update => &self.update,
+            Kind::Delete => &self.delete,
+            Kind::Begin => &self.begin,
+            Kind::Commit => &self.commit,
+            Kind::Rollback => &self.rollback,
+            Kind::Set => &self.set,
+            Kind::Show => &self.show,
+            Kind::Use => &self.use_database,
+            Kind::Load => &self.load,
+            Kind::Ddl => &self.ddl,
+            Kind::Other => &self.other,
+        };
+        cell.add(1);
+    }
+}
+
+impl ProtocolCounters {
+    /// Executed statements of all kinds: what a client counts as its queries.
+    pub fn statements(&self) -> u64 {
+        self.empty
+            + self.select
+            + self.insert
+            + self.update
+            + self.delete
+            + self.begin
+            + self.commit
+            + self.rollback
+            + self.set
+            + self.show
+            + self.use_database
+            + self.load
+            + self.ddl
+            + self.other
+    }
+}
+
+/// What the server counted. Displays as one JSON object; counters that are 0 are left out, except
+/// `violations`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Counts of the MySQL protocol.
+    pub mysql: ProtocolCounters,
+    /// Counts of the PostgreSQL protocol.
+    pub postgres: ProtocolCounters,
+}
+
+impl Counters {
+    /// Requests against either protocol.
+    pub fn violations(&self) -> u64 {
+        self.mysql.violations + self.postgres.violations
+    }
+}
+
+impl fmt::Display for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{\"violations\":{}", self.violations())?;
+        for (protocol, counters) in [("mysql", &self.mysql), ("postgres", &self.postgres)] {
+            write!(f, ",\"{protocol}\":{{\"statements\":{}", counters.statements())?;
+            for (name, count) in counters.each().filter(|(_, count)| *count > 0) {
+                write!(f, ",\"{name}\":{count}")?;
+            }
+            f.write_str("}")?;
+        }
+        f.write_str("}")
+    }
+}
+
+/// Violations whose text is kept; later ones are only counted.
+const NOTES_MAX: usize = 20;
+
+/// The first violations in words.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(Mutex<Vec<String>>);
+
+impl Notes {
+    pub(crate) fn add(&self, note: String) {
+        let mut notes = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if notes.len() < NOTES_MAX {
+            notes.push(note);
+        }
+    }
+
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+}

@@ -1,0 +1,298 @@
+//! Writes the packets of answers. Within a result all rows are equal, so the first one is encoded
+//! and the others are copies with another packet number.
+
+use super::capability::{CACHE_METADATA, DEPRECATE_EOF};
+use crate::sql::{Column, Plan, Rows, Statement, Value};
+use std::io::Write as _;
+
+const CATALOG: &[u8] = b"def";
+const DATABASE: &[u8] = b"sbtest";
+const UTF8MB4: u16 = 45;
+const BINARY: u16 = 63;
+/// 2024-01-01 00:00:00.
+const TIMESTAMP: &[u8] = b"2024-01-01 00:00:00";
+const TIMESTAMP_BINARY: &[u8] = &[4, 0xe8, 0x07, 1, 1];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Text,
+    Binary,
+}
+
+/// A writer of the packets of one answer.
+pub(super) struct Answer<'a> {
+    pub(super) out: &'a mut Vec<u8>,
+    /// Number of the next packet.
+    pub(super) sequence: &'a mut u8,
+    pub(super) capabilities: u64,
+    pub(super) status: u16,
+}
+
+impl Answer<'_> {
+    fn begin(&mut self) -> usize {
+        let start = self.out.len();
+        self.out.extend_from_slice(&[0, 0, 0, *self.sequence]);
+        *self.sequence = self.sequence.wrapping_add(1);
+        start
+    }
+
+    /// Fills in the length of the packet that began at `start`.
+    fn finish(&mut self, start: usize) {
+        let [a, b, c, ..] = ((self.out.len() - start - 4) as u32).to_le_bytes();
+        self.out[start..start + 3].copy_from_slice(&[a, b, c]);
+    }
+
+    fn packet(&mut self, payload: &[u8]) {
+        let start = self.begin();
+        self.out.extend_from_slice(payload);
+        self.finish(start);
+    }
+
+    pub(super) fn raw(mut self, payload: &[u8]) {
+        self.packet(payload);
+    }
+
+    pub(super) fn ok(mut self, affected: u64) {
+        let start = self.begin();
+        self.out.push(0);
+        lenenc(self.out, affected);
+        self.out.push(0);
+        self.out.extend_from_slice(&self.status.to_le_bytes());
+        self.out.extend_from_slice(&[0, 0]);
+        self.finish(start);
+    }
+
+    pub(super) fn error(mut self, code: u16, state: &[u8; 5], message: &str) {
+        let start = self.begin();
+        self.out.push(0xff);
+        self.out.extend_from_slice(&code.to_le_bytes());
+        self.out.push(b'#');
+        self.out.extend_from_slice(state);
+        self.out.extend_from_slice(message.as_bytes());
+        self.finish(start);
+    }
+
+    /// The end of rows: an OK packet that begins with 0xfe, or an EOF packet.
+    pub(super) fn end(mut self) {
+        self.end_of_rows();
+    }
+
+    fn end_of_rows(&mut self) {
+        let [low, high] = self.status.to_le_bytes();
+        if self.capabilities & DEPRECATE_EOF != 0 {
+            self.packet(&[0xfe, 0, 0, low, high, 0, 0]);
+        } else {
+            self.packet(&[0xfe, 0, 0, low, high]);
+        }
+    }
+
+    /// EOF between columns and rows, for clients that still want it.
+    fn end_of_columns(&mut self) {
+        if self.capabilities & DEPRECATE_EOF == 0 {
+            self.end_of_rows();
+        }
+    }
+
+    /// Asks the client for a file.
+    pub(super) fn infile(mut self, name: &[u8]) {
+        let start = self.begin();
+        self.out.push(0xfb);
+        self.out.extend_from_slice(name);
+        self.finish(start);
+    }
+
+    /// The answer to COM_STMT_PREPARE.
+    pub(super) fn prepared(mut self, id: u32, statement: &Statement) {
+        let plan = &statement.plan;
+        let (columns, params) = (plan.columns.len() as u16, plan.params.len() as u16);
+        let start = self.begin();
+        self.out.push(0);
+        self.out.extend_from_slice(&id.to_le_bytes());
+        self.out.extend_from_slice(&columns.to_le_bytes());
+        self.out.extend_from_slice(&params.to_le_bytes());
+        self.out.extend_from_slice(&[0, 0, 0]);
+        self.finish(start);
+        for _ in 0..params {
+            self.definition(b"?", b"", Value::Text(b""));
+        }
+        if params > 0 {
+            self.end_of_columns();
+        }
+        for column in &plan.columns {
+            self.column(&statement.sql, plan, column);
+        }
+        if columns > 0 {
+            self.end_of_columns();
+        }
+    }
+
+    /// A result set. Without `with_columns` the definitions are left out if the client caches them.
+    pub(super) fn result(
+        mut self,
+        sql: &[u8],
+        plan: &Plan,
+        rows: u64,
+        encoding: Encoding,
+        with_columns: bool,
+    ) {
+        let caches = self.capabilities & CACHE_METADATA != 0;
+        let with_columns = with_columns || !caches;
+        let start = self.begin();
+        lenenc(self.out, plan.columns.len() as u64);
+        if caches {
+            self.out.push(u8::from(with_columns));
+        }
+        self.finish(start);
+        if with_columns {
+            for column in &plan.columns {
+                self.column(sql, plan, column);
+            }
+        }
+        self.end_of_columns();
+        match plan.rows {
+            Rows::Variables(pattern) => {
+                for (name, value) in plan.variables(sql, pattern) {
+                    let cells = [name.as_bytes(), value.as_bytes()];
+                    self.row(encoding, cells.iter().map(|cell| Cell::Bytes(cell)));
+                }
+            }
+            _ if rows > 0 => {
+                let first = self.out.len();
+                let cells = plan.columns.iter().map(|column| Cell::of(column.value, sql));
+                self.row(encoding, cells);
+                let end = self.out.len();
+                for _ in 1..rows {
+                    let copy = self.out.len();
+                    self.out.extend_from_within(first..end);
+                    self.out[copy + 3] = *self.sequence;
+                    *self.sequence = self.sequence.wrapping_add(1);
+                }
+            }
+            _ => {}
+        }
+        self.end_of_rows();
+    }
+
+    fn column(&mut self, sql: &[u8], plan: &Plan, column: &Column) {
+        self.definition(column.name.of(sql), plan.table.of(sql), column.value);
+    }
+
+    fn definition(&mut self, name: &[u8], table: &[u8], value: Value) {
+        let (kind, collation, length, flags): (u8, u16, u32, u16) = match value {
+            Value::Null => (6, BINARY, 0, 0x80),
+            Value::Bool(_) => (1, BINARY, 1, 0x80),
+            Value::Int(_) => (3, BINARY, 11, 0x81),
+            Value::Big(_) => (8, BINARY, 21, 0x81),
+            Value::Sum(_) => (246, BINARY, 33, 0x80),
+            Value::Char(text) => (254, UTF8MB4, 4 * (text.len() as u32 + 1), 1),
+            Value::Text(_) | Value::Literal(_) => (253, UTF8MB4, 1020, 0),
+            Value::Timestamp => (7, BINARY, 19, 0x80),
+        };
+        let start = self.begin();
+        for text in [CATALOG, DATABASE, table, table, name, name] {
+            bytes(self.out, text);
+        }
+        self.out.push(0x0c);
+        self.out.extend_from_slice(&collation.to_le_bytes());
+        self.out.extend_from_slice(&length.to_le_bytes());
+        self.out.push(kind);
+        self.out.extend_from_slice(&flags.to_le_bytes());
+        self.out.extend_from_slice(&[0, 0, 0]);
+        self.finish(start);
+    }
+
+    fn row<'v>(&mut self, encoding: Encoding, cells: impl ExactSizeIterator<Item = Cell<'v>>) {
+        let start = self.begin();
+        let bitmap = self.out.len() + 1;
+        if encoding == Encoding::Binary {
+            let length = (cells.len() + 2).div_ceil(8);
+            self.out.resize(bitmap + length, 0);
+        }
+        for (index, cell) in cells.enumerate() {
+            match encoding {
+                Encoding::Text => cell.write_text(self.out),
+                Encoding::Binary if matches!(cell, Cell::Null) => {
+                    self.out[bitmap + (index + 2) / 8] |= 1 << ((index + 2) % 8);
+                }
+                Encoding::Binary => cell.write_binary(self.out),
+            }
+        }
+        self.finish(start);
+    }
+}
+
+/// One value on its way into a row.
+enum Cell<'a> {
+    Null,
+    Tiny(u8),
+    Long(i32),
+    LongLong(i64),
+    Decimal(i64),
+    Bytes(&'a [u8]),
+    Timestamp,
+}
+
+impl<'a> Cell<'a> {
+    fn of(value: Value, sql: &'a [u8]) -> Self {
+        match value {
+            Value::Null => Cell::Null,
+            Value::Bool(value) => Cell::Tiny(value.into()),
+            Value::Int(value) => Cell::Long(value),
+            Value::Big(value) => Cell::LongLong(value),
+            Value::Sum(value) => Cell::Decimal(value),
+            Value::Char(text) | Value::Text(text) => Cell::Bytes(text),
+            Value::Literal(span) => Cell::Bytes(span.of(sql)),
+            Value::Timestamp => Cell::Timestamp,
+        }
+    }
+
+    fn write_text(&self, out: &mut Vec<u8>) {
+        match *self {
+            Cell::Null => out.push(0xfb),
+            Cell::Tiny(value) => decimal(out, value.into()),
+            Cell::Long(value) => decimal(out, value.into()),
+            Cell::LongLong(value) | Cell::Decimal(value) => decimal(out, value),
+            Cell::Bytes(text) => bytes(out, text),
+            Cell::Timestamp => bytes(out, TIMESTAMP),
+        }
+    }
+
+    fn write_binary(&self, out: &mut Vec<u8>) {
+        match *self {
+            Cell::Null => {}
+            Cell::Tiny(value) => out.push(value),
+            Cell::Long(value) => out.extend_from_slice(&value.to_le_bytes()),
+            Cell::LongLong(value) => out.extend_from_slice(&value.to_le_bytes()),
+            Cell::Decimal(value) => decimal(out, value),
+            Cell::Bytes(text) => bytes(out, text),
+            Cell::Timestamp => out.extend_from_slice(TIMESTAMP_BINARY),
+        }
+    }
+}
+
+/// A number as length-encoded text.
+fn decimal(out: &mut Vec<u8>, value: i64) {
+    let start = out.len();
+    out.push(0);
+    // Writing to a Vec cannot fail.
+    let _ = write!(out, "{value}");
+    out[start] = (out.len() - start - 1) as u8;
+}
+
+fn lenenc(out: &mut Vec<u8>, value: u64) {
+    let [a, b, c, ..] = value.to_le_bytes();
+    match value {
+        0..=250 => out.push(a),
+        251..=0xffff => out.extend_from_slice(&[0xfc, a, b]),
+        0x1_0000..=0xff_ffff => out.extend_from_slice(&[0xfd, a, b, c]),
+        _ => {
+            out.push(0xfe);
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+    }
+}
+
+fn bytes(out: &mut Vec<u8>, text: &[u8]) {
+    lenenc(out, text.len() as u64);
+    out.extend_from_slice(text);
+}

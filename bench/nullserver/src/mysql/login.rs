@@ -1,0 +1,147 @@
+//! Greeting and authentication.
+
+use super::capability::{self, NEVER};
+use super::execute::length;
+use super::{AUTOCOMMIT, Connection, Phase};
+use crate::protocol::{Fields, Lent, Next, Violation};
+use crate::sql::MYSQL_VERSION;
+use sha1::{Digest as _, Sha1};
+
+const NATIVE: &[u8] = b"mysql_native_password";
+
+impl Connection {
+    /// The handshake packet, version 10.
+    pub(crate) fn greet(&mut self, _lent: &mut Lent<'_>, out: &mut Vec<u8>) {
+        let announced = capability::ANNOUNCED.to_le_bytes();
+        let mut payload = vec![10];
+        payload.extend_from_slice(MYSQL_VERSION.as_bytes());
+        payload.push(0);
+        payload.extend_from_slice(&self.id.to_le_bytes());
+        payload.extend_from_slice(&self.salt[..8]);
+        payload.push(0);
+        payload.extend_from_slice(&announced[..2]);
+        payload.push(45);
+        payload.extend_from_slice(&AUTOCOMMIT.to_le_bytes());
+        payload.extend_from_slice(&announced[2..4]);
+        payload.push(self.salt.len() as u8 + 1);
+        payload.extend_from_slice(&[0; 6]);
+        // The bits above 32 are read only if LONG_PASSWORD is not announced: it marks MySQL.
+        payload.extend_from_slice(&announced[4..]);
+        payload.extend_from_slice(&self.salt[8..]);
+        payload.push(0);
+        payload.extend_from_slice(NATIVE);
+        payload.push(0);
+        self.sequence = 0;
+        self.answer(out, 0).raw(&payload);
+    }
+
+    pub(super) fn login(
+        &mut self,
+        lent: &mut Lent<'_>,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Next, Violation> {
+        let proof = match self.phase {
+            Phase::Login => match self.handshake_response(payload)? {
+                Some(proof) => proof,
+                None => {
+                    let mut switch = vec![0xfe];
+                    switch.extend_from_slice(NATIVE);
+                    switch.push(0);
+                    switch.extend_from_slice(&self.salt);
+                    switch.push(0);
+                    self.answer(out, 0).raw(&switch);
+                    self.phase = Phase::AuthSwitch;
+                    return Ok(Next::NeedsInput);
+                }
+            },
+            _ => payload,
+        };
+        if !matches!(proof.len(), 0 | 20) {
+            return Err(Violation(format!(
+                "the answer to mysql_native_password has {} bytes instead of 20 or none",
+                proof.len()
+            )));
+        }
+        if let Some(password) = &lent.shared.password
+            && !proves(proof, password, &self.salt)
+        {
+            lent.cells.logins_refused.add(1);
+            let using = if proof.is_empty() { "NO" } else { "YES" };
+            let user = String::from_utf8_lossy(&self.user);
+            let message =
+                format!("Access denied for user '{user}'@'localhost' (using password: {using})");
+            self.answer(out, 0).error(1045, b"28000", &message);
+            return Ok(Next::Close);
+        }
+        lent.cells.logins.add(1);
+        self.phase = Phase::Command;
+        self.answer(out, 0).ok(0);
+        Ok(Next::NeedsInput)
+    }
+
+    /// Reads the response; `None` if it answers for another authentication plugin.
+    fn handshake_response<'a>(&mut self, payload: &'a [u8]) -> Result<Option<&'a [u8]>, Violation> {
+        let mut fields = Fields::new(payload);
+        let low = u64::from(u32::from_le_bytes(fields.array()?));
+        let _max_packet = fields.array::<4>()?;
+        let _collation = fields.u8()?;
+        let filler = fields.array::<19>()?;
+        let high = u64::from(u32::from_le_bytes(fields.array()?));
+        let is_mysql = low & capability::LONG_PASSWORD != 0;
+        if filler != [0; 19] || is_mysql && high != 0 {
+            return Err("the filler of the handshake response is not zero".into());
+        }
+        let asked = low | high << 32;
+        let needed = capability::PROTOCOL_41 | capability::SECURE_CONNECTION;
+        if asked & needed != needed {
+            return Err("the client speaks no protocol 4.1 with secure authentication".into());
+        }
+        if asked & NEVER != 0 || high << 32 & !capability::ANNOUNCED != 0 {
+            return Err("the client asks for capabilities that were not announced".into());
+        }
+        self.capabilities = asked & capability::ANNOUNCED;
+        self.user = fields.until_zero()?.to_vec();
+        let proof_length = match asked & capability::PLUGIN_AUTH_LENENC {
+            0 => fields.u8()?.into(),
+            _ => length(&mut fields)?,
+        };
+        let proof = fields.bytes(proof_length)?;
+        if asked & capability::CONNECT_WITH_DB != 0 {
+            fields.until_zero()?;
+        }
+        let mut plugin = NATIVE;
+        if asked & capability::PLUGIN_AUTH != 0 {
+            plugin = fields.until_zero()?;
+        }
+        if asked & capability::CONNECT_ATTRS != 0 {
+            attributes(&mut fields)?;
+        }
+        fields.finish("the handshake response")?;
+        Ok((plugin == NATIVE).then_some(proof))
+    }
+}
+
+/// Connection attributes: pairs of length-encoded texts that fill their announced length.
+fn attributes(fields: &mut Fields<'_>) -> Result<(), Violation> {
+    let total = length(fields)?;
+    let mut pairs = Fields::new(fields.bytes(total)?);
+    while !pairs.rest.is_empty() {
+        for _ in 0..2 {
+            let length = length(&mut pairs)?;
+            pairs.bytes(length)?;
+        }
+    }
+    Ok(())
+}
+
+/// mysql_native_password: SHA1(password) XOR SHA1(salt + SHA1(SHA1(password))).
+fn proves(proof: &[u8], password: &str, salt: &[u8; 20]) -> bool {
+    if password.is_empty() || proof.is_empty() {
+        return password.is_empty() && proof.is_empty();
+    }
+    let once = Sha1::digest(password);
+    let twice = Sha1::digest(once);
+    let mask = Sha1::new().chain_update(salt).chain_update(twice).finalize();
+    proof.iter().zip(mask).map(|(byte, mask)| byte ^ mask).eq(once)
+}

@@ -1,0 +1,430 @@
+//! The MySQL protocol, MariaDB's dialect of it.
+//! Source: mariadb.com/kb/en/clientserver-protocol and dev.mysql.com/doc/dev/mysql-server.
+
+mod answer;
+mod execute;
+mod login;
+
+use crate::bulk::BulkRows;
+use crate::protocol::{LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, Violation};
+use crate::sql::{Dialect, Kind, Plan, Statement, parse};
+use answer::{Answer, Encoding};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Prepared statements one connection may hold.
+const STATEMENTS_MAX: usize = 65_536;
+
+/// Capability bits, see the protocol's documentation.
+mod capability {
+    pub(super) const LONG_PASSWORD: u64 = 1;
+    pub(super) const FOUND_ROWS: u64 = 1 << 1;
+    pub(super) const LONG_FLAG: u64 = 1 << 2;
+    pub(super) const CONNECT_WITH_DB: u64 = 1 << 3;
+    pub(super) const COMPRESS: u64 = 1 << 5;
+    pub(super) const LOCAL_FILES: u64 = 1 << 7;
+    pub(super) const PROTOCOL_41: u64 = 1 << 9;
+    pub(super) const SSL: u64 = 1 << 11;
+    pub(super) const TRANSACTIONS: u64 = 1 << 13;
+    pub(super) const SECURE_CONNECTION: u64 = 1 << 15;
+    pub(super) const MULTI_STATEMENTS: u64 = 1 << 16;
+    pub(super) const MULTI_RESULTS: u64 = 1 << 17;
+    pub(super) const PS_MULTI_RESULTS: u64 = 1 << 18;
+    pub(super) const PLUGIN_AUTH: u64 = 1 << 19;
+    pub(super) const CONNECT_ATTRS: u64 = 1 << 20;
+    pub(super) const PLUGIN_AUTH_LENENC: u64 = 1 << 21;
+    pub(super) const DEPRECATE_EOF: u64 = 1 << 24;
+    pub(super) const ZSTD: u64 = 1 << 26;
+    pub(super) const QUERY_ATTRIBUTES: u64 = 1 << 27;
+    /// MariaDB's own bits live above 32. This one: a result may leave out columns already known.
+    pub(super) const CACHE_METADATA: u64 = 1 << 36;
+
+    pub(super) const ANNOUNCED: u64 = FOUND_ROWS
+        | LONG_FLAG
+        | CONNECT_WITH_DB
+        | LOCAL_FILES
+        | PROTOCOL_41
+        | TRANSACTIONS
+        | SECURE_CONNECTION
+        | MULTI_STATEMENTS
+        | MULTI_RESULTS
+        | PS_MULTI_RESULTS
+        | PLUGIN_AUTH
+        | CONNECT_ATTRS
+        | PLUGIN_AUTH_LENENC
+        | DEPRECATE_EOF
+        | CACHE_METADATA;
+    /// Bits that change what goes over the wire: a client may set them only if they were announced.
+    pub(super) const NEVER: u64 = COMPRESS | SSL | ZSTD | QUERY_ATTRIBUTES;
+}
+
+/// Status bits of OK and EOF packets.
+const IN_TRANSACTION: u16 = 1;
+const AUTOCOMMIT: u16 = 2;
+const MORE_RESULTS: u16 = 8;
+
+/// A prepared statement of one connection.
+struct Prepared {
+    statement: Rc<Statement>,
+    /// Parameter types of the last execution that sent them.
+    types: Vec<u8>,
+    /// The client has seen the columns in an execution.
+    columns_known: bool,
+}
+
+enum Phase {
+    /// The greeting is out.
+    Login,
+    /// The client was asked for another authentication answer.
+    AuthSwitch,
+    Command,
+    /// The client sends a file.
+    Infile(BulkRows),
+}
+
+pub(crate) struct Connection {
+    phase: Phase,
+    id: u32,
+    salt: [u8; 20],
+    user: Vec<u8>,
+    capabilities: u64,
+    in_transaction: bool,
+    statements: HashMap<u32, Prepared>,
+    last_statement: u32,
+    /// Sequence number of the next packet of the answer, and of the next packet expected.
+    sequence: u8,
+}
+
+impl Connection {
+    pub(crate) fn new(state: &mut LoopState) -> Self {
+        Connection {
+            phase: Phase::Login,
+            id: state.connection_id(),
+            salt: state.salt(),
+            user: Vec::new(),
+            capabilities: 0,
+            in_transaction: false,
+            statements: HashMap::new(),
+            last_statement: 0,
+            sequence: 1,
+        }
+    }
+
+    /// Answers complete packets; `consumed` tells how much of the input they were.
+    pub(crate) fn feed(
+        &mut self,
+        lent: &mut Lent<'_>,
+        input: &[u8],
+        consumed: &mut usize,
+        out: &mut Vec<u8>,
+    ) -> Result<Next, Violation> {
+        let is_known = matches!(self.phase, Phase::Command | Phase::Infile(_));
+        let limit = if is_known { MESSAGE_MAX - 2 } else { LOGIN_MAX };
+        while out.len() < OUTPUT_MAX {
+            let Some(([a, b, c, sequence], rest)) = input[*consumed..].split_first_chunk() else {
+                return Ok(Next::NeedsInput);
+            };
+            let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+            if length > limit {
+                return Err(Violation(format!(
+                    "a packet of {length} bytes; at most {limit} are taken"
+                )));
+            }
+            let Some(payload) = rest.get(..length) else { return Ok(Next::NeedsInput) };
+            *consumed += 4 + length;
+            if self.packet(lent, *sequence, payload, out)? == Next::Close {
+                return Ok(Next::Close);
+            }
+        }
+        Ok(Next::Send)
+    }
+
+    fn packet(
+        &mut self,
+        lent: &mut Lent<'_>,
+        sequence: u8,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Next, Violation> {
+        let expected = if matches!(self.phase, Phase::Command) { 0 } else { self.sequence };
+        self.sequence = sequence.wrapping_add(1);
+        if sequence != expected {
+            return Err(Violation(format!("a packet is number {sequence} instead of {expected}")));
+        }
+        match &mut self.phase {
+            Phase::Command => self.command(lent, payload, out),
+            Phase::Infile(bulk) if !payload.is_empty() => {
+                bulk.feed(payload)?;
+                Ok(Next::NeedsInput)
+            }
+            Phase::Infile(bulk) => {
+                bulk.finish()?;
+                let rows = bulk.rows;
+                lent.cells.rows_loaded.add(rows);
+                self.phase = Phase::Command;
+                self.answer(out, 0).ok(rows);
+                Ok(Next::NeedsInput)
+            }
+            Phase::Login | Phase::AuthSwitch => self.login(lent, payload, out),
+        }
+    }
+
+    fn status(&self) -> u16 {
+        if self.in_transaction { AUTOCOMMIT | IN_TRANSACTION } else { AUTOCOMMIT }
+    }
+
+    /// A writer that goes on with the packet numbers.
+    fn answer<'a>(&'a mut self, out: &'a mut Vec<u8>, more: u16) -> Answer<'a> {
+        let status = self.status() | more;
+        Answer { out, sequence: &mut self.sequence, capabilities: self.capabilities, status }
+    }
+
+    pub(crate) fn refuse(&mut self, violation: &Violation, out: &mut Vec<u8>) {
+        // 1835 is ER_MALFORMED_PACKET.
+        let message = format!("protocol violation: {}", violation.0);
+        self.answer(out, 0).error(1835, b"08S01", &message);
+    }
+
+    fn command(
+        &mut self,
+        lent: &mut Lent<'_>,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Next, Violation> {
+        let Some((&command, body)) = payload.split_first() else {
+            return Err("a command packet is empty".into());
+        };
+        let cells = lent.cells;
+        match command {
+            0x17 => {
+                cells.execute.add(1);
+                self.execute(lent, body, out)?;
+            }
+            0x03 => {
+                cells.query.add(1);
+                self.query(lent, body, out)?;
+            }
+            0x16 => {
+                cells.prepare.add(1);
+                self.prepare(lent, body, out)?;
+            }
+            0x19 => {
+                cells.close.add(1);
+                let id = statement_id(body, "COM_STMT_CLOSE")?;
+                if self.statements.remove(&id).is_none() {
+                    return Err(Violation(format!(
+                        "COM_STMT_CLOSE names the unknown statement {id}"
+                    )));
+                }
+            }
+            0x1a => {
+                cells.reset.add(1);
+                let id = statement_id(body, "COM_STMT_RESET")?;
+                if !self.statements.contains_key(&id) {
+                    return Err(Violation(format!(
+                        "COM_STMT_RESET names the unknown statement {id}"
+                    )));
+                }
+                self.answer(out, 0).ok(0);
+            }
+            0x01 => {
+                expect_empty(body, "COM_QUIT")?;
+                cells.quit.add(1);
+                return Ok(Next::Close);
+            }
+            0x02 => {
+                cells.init_db.add(1);
+                self.answer(out, 0).ok(0);
+            }
+            0x0e => {
+                expect_empty(body, "COM_PING")?;
+                cells.ping.add(1);
+                self.answer(out, 0).ok(0);
+            }
+            0x1b => {
+                cells.set_option.add(1);
+                self.set_option(body)?;
+                self.answer(out, 0).end();
+            }
+            0x1f => {
+                expect_empty(body, "COM_RESET_CONNECTION")?;
+                cells.reset.add(1);
+                self.statements.clear();
+                self.in_transaction = false;
+                self.answer(out, 0).ok(0);
+            }
+            _ => return Err(Violation(format!("command 0x{command:02x} is not answered"))),
+        }
+        Ok(Next::NeedsInput)
+    }
+
+    fn set_option(&mut self, body: &[u8]) -> Result<(), Violation> {
+        match body {
+            [0, 0] => self.capabilities |= capability::MULTI_STATEMENTS,
+            [1, 0] => self.capabilities &= !capability::MULTI_STATEMENTS,
+            _ => return Err("COM_SET_OPTION sets an option that does not exist".into()),
+        }
+        Ok(())
+    }
+
+    /// All statements of a text; each gets a result.
+    fn query(
+        &mut self,
+        lent: &mut Lent<'_>,
+        sql: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Violation> {
+        let mut plan = std::mem::replace(&mut lent.shared.plan, Plan::new());
+        let result = self.statements_of(lent, sql, &mut plan, out);
+        lent.shared.plan = plan;
+        result
+    }
+
+    fn statements_of(
+        &mut self,
+        lent: &mut Lent<'_>,
+        sql: &[u8],
+        plan: &mut Plan,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Violation> {
+        parse(sql, 0, Dialect::Mysql, plan)?;
+        loop {
+            if !plan.params.is_empty() {
+                return Err("a text query has a parameter mark".into());
+            }
+            let rest = sql.get(plan.end..).unwrap_or_default();
+            let more = rest.iter().any(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b';'));
+            if more && self.capabilities & capability::MULTI_STATEMENTS == 0 {
+                return Err("several statements stand in one text, which was not negotiated".into());
+            }
+            let more_flag = if more { MORE_RESULTS } else { 0 };
+            self.statement(lent, sql, plan, more_flag, out)?;
+            if !more {
+                return Ok(());
+            }
+            if matches!(self.phase, Phase::Infile(_)) {
+                return Err("LOAD DATA is not the last statement of its text".into());
+            }
+            let start = plan.end;
+            parse(sql, start, Dialect::Mysql, plan)?;
+        }
+    }
+
+    /// Answers one statement of a text query.
+    fn statement(
+        &mut self,
+        lent: &mut Lent<'_>,
+        sql: &[u8],
+        plan: &Plan,
+        more: u16,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Violation> {
+        lent.cells.statement(plan.kind);
+        self.follow(plan.kind);
+        if plan.kind == Kind::Empty {
+            self.answer(out, more).error(1065, b"42000", "Query was empty");
+        } else if let Some(load) = &plan.load {
+            if self.capabilities & capability::LOCAL_FILES == 0 {
+                let message = "The client did not allow LOAD DATA LOCAL INFILE";
+                self.answer(out, more).error(4166, b"HY000", message);
+                return Ok(());
+            }
+            self.answer(out, 0).infile(load.file.of(sql));
+            self.phase = Phase::Infile(BulkRows::new(load));
+        } else if plan.columns.is_empty() {
+            if plan.kind == Kind::Insert {
+                lent.cells.rows_inserted.add(plan.affected);
+            }
+            self.answer(out, more).ok(plan.affected);
+        } else {
+            let rows = plan.row_count(sql, |_| None);
+            lent.cells.rows_sent.add(rows);
+            self.answer(out, more).result(sql, plan, rows, Encoding::Text, true);
+        }
+        Ok(())
+    }
+
+    /// Transaction state after a statement.
+    fn follow(&mut self, kind: Kind) {
+        match kind {
+            Kind::Begin => self.in_transaction = true,
+            Kind::Commit | Kind::Rollback | Kind::Ddl => self.in_transaction = false,
+            _ => {}
+        }
+    }
+
+    fn prepare(
+        &mut self,
+        lent: &mut Lent<'_>,
+        sql: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Violation> {
+        let statement = lent.shared.mysql_plans.prepare(sql, Dialect::Mysql)?;
+        if statement.plan.kind == Kind::Empty {
+            self.answer(out, 0).error(1065, b"42000", "Query was empty");
+            return Ok(());
+        }
+        if statement.plan.load.is_some() {
+            let message = "LOAD DATA cannot be prepared";
+            self.answer(out, 0).error(1295, b"HY000", message);
+            return Ok(());
+        }
+        if self.statements.len() >= STATEMENTS_MAX {
+            let message = "Can't create more than max_prepared_stmt_count statements";
+            self.answer(out, 0).error(1461, b"42000", message);
+            return Ok(());
+        }
+        self.last_statement += 1;
+        let id = self.last_statement;
+        self.answer(out, 0).prepared(id, &statement);
+        let prepared = Prepared { statement, types: Vec::new(), columns_known: false };
+        self.statements.insert(id, prepared);
+        Ok(())
+    }
+
+    fn execute(
+        &mut self,
+        lent: &mut Lent<'_>,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Violation> {
+        let Some((id, body)) = body.split_first_chunk() else {
+            return Err("COM_STMT_EXECUTE ends inside the statement id".into());
+        };
+        let id = u32::from_le_bytes(*id);
+        let Some(prepared) = self.statements.get_mut(&id) else {
+            return Err(Violation(format!("COM_STMT_EXECUTE names the unknown statement {id}")));
+        };
+        let statement = Rc::clone(&prepared.statement);
+        let Statement { sql, plan } = &*statement;
+        let rows = execute::check(body, sql, plan, &mut prepared.types)?;
+        let with_columns = !prepared.columns_known;
+        prepared.columns_known = true;
+        lent.cells.statement(plan.kind);
+        self.follow(plan.kind);
+        if plan.columns.is_empty() {
+            if plan.kind == Kind::Insert {
+                lent.cells.rows_inserted.add(plan.affected);
+            }
+            self.answer(out, 0).ok(plan.affected);
+        } else {
+            lent.cells.rows_sent.add(rows);
+            self.answer(out, 0).result(sql, plan, rows, Encoding::Binary, with_columns);
+        }
+        Ok(())
+    }
+}
+
+fn expect_empty(body: &[u8], command: &str) -> Result<(), Violation> {
+    match body {
+        [] => Ok(()),
+        _ => Err(Violation(format!("{command} has {} trailing bytes", body.len()))),
+    }
+}
+
+fn statement_id(body: &[u8], command: &str) -> Result<u32, Violation> {
+    match body.try_into() {
+        Ok(id) => Ok(u32::from_le_bytes(id)),
+        Err(_) => Err(Violation(format!("{command} has {} bytes instead of 4", body.len()))),
+    }
+}

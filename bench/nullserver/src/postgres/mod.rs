@@ -1,0 +1,341 @@
+//! The PostgreSQL protocol, version 3.0.
+//! Source: postgresql.org/docs/15/protocol.html.
+
+mod answer;
+mod extended;
+mod login;
+
+use crate::bulk::BulkRows;
+use crate::protocol::{LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, Next, OUTPUT_MAX, Violation};
+use crate::sql::{Dialect, Kind, Plan, parse};
+use extended::Extended;
+
+enum Phase {
+    /// Before the startup packet, which has no type byte.
+    Startup,
+    /// The client was asked for its password.
+    Password,
+    Ready,
+    CopyIn(CopyIn),
+}
+
+/// A running COPY FROM STDIN.
+struct CopyIn {
+    bulk: BulkRows,
+    /// Started by Execute: Sync and Flush are ignored until it ends, and a Sync must follow.
+    is_extended: bool,
+}
+
+pub(crate) struct Connection {
+    phase: Phase,
+    id: u32,
+    salt: [u8; 4],
+    user: Vec<u8>,
+    in_transaction: bool,
+    extended: Extended,
+}
+
+impl Connection {
+    pub(crate) fn new(state: &mut LoopState) -> Self {
+        Connection {
+            phase: Phase::Startup,
+            id: state.connection_id(),
+            salt: state.salt(),
+            user: Vec::new(),
+            in_transaction: false,
+            extended: Extended::default(),
+        }
+    }
+
+    /// Answers complete messages; `consumed` tells how much of the input they were.
+    pub(crate) fn feed(
+        &mut self,
+        lent: &mut Lent<'_>,
+        input: &[u8],
+        consumed: &mut usize,
+        out: &mut Vec<u8>,
+    ) -> Result<Next, Violation> {
+        while out.len() < OUTPUT_MAX {
+            let rest = &input[*consumed..];
+            let next = if matches!(self.phase, Phase::Startup) {
+                let Some(body) = body_of(rest, 0, LOGIN_MAX)? else { return Ok(Next::NeedsInput) };
+                *consumed += 4 + body.len();
+                self.startup(lent, body, out)?
+            } else {
+                let known = !matches!(self.phase, Phase::Password);
+                let limit = if known { MESSAGE_MAX } else { LOGIN_MAX };
+                let Some(body) = body_of(rest, 1, limit)? else { return Ok(Next::NeedsInput) };
+                *consumed += 5 + body.len();
+                self.message(lent, rest[0], body, out)?
+            };
+            if next == Next::Close {
+                return Ok(Next::Close);
+            }
+        }
+        Ok(Next::Send)
+    }
+
+    fn message(
+        &mut self,
+        lent: &mut Lent<'_>,
+        kind: u8,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Next, Violation> {
+        match &mut self.phase {
+            Phase::Ready => self.request(lent, kind, body, out),
+            Phase::CopyIn(copy) if kind == b'd' => {
+                copy.bulk.feed(body)?;
+                Ok(Next::NeedsInput)
+            }
+            Phase::CopyIn(_) => self.copy_control(lent, kind, body, out),
+            Phase::Password | Phase::Startup => self.password(lent, kind, body, out),
+        }
+    }
+
+    fn request(
+        &mut self,
+        lent: &mut Lent<'_>,
+        kind: u8,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Next, Violation> {
+        let cells = lent.cells;
+        match kind {
+            b'B' => {
+                cells.bind.add(1);
+                self.extended.bind(body)?;
+                answer::empty(out, b'2');
+            }
+            b'D' => {
+                cells.describe.add(1);
+                self.extended.describe(body, out)?;
+            }
+            b'E' => {
+                cells.execute.add(1);
+                self.execute(lent, body, out)?;
+            }
+            b'S' => {
+                expect_empty(body, "Sync")?;
+                cells.sync.add(1);
+                self.extended.synced(self.in_transaction);
+                answer::ready(out, self.in_transaction);
+            }
+            b'Q' => {
+                cells.query.add(1);
+                self.query(lent, body, out)?;
+            }
+            b'P' => {
+                cells.prepare.add(1);
+                self.extended.parse(&mut lent.shared.postgres_plans, body)?;
+                answer::empty(out, b'1');
+            }
+            b'C' => {
+                cells.close.add(1);
+                self.extended.close(body)?;
+                answer::empty(out, b'3');
+            }
+            b'H' => {
+                expect_empty(body, "Flush")?;
+                cells.flush.add(1);
+            }
+            b'X' => {
+                expect_empty(body, "Terminate")?;
+                cells.quit.add(1);
+                return Ok(Next::Close);
+            }
+            _ => return Err(unexpected(kind)),
+        }
+        Ok(Next::NeedsInput)
+    }
+
+    /// All statements of a text; each gets an answer, and one ReadyForQuery ends them.
+    fn query(
+        &mut self,
+        lent: &mut Lent<'_>,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Violation> {
+        self.extended.expect_no_batch()?;
+        let Some((0, sql)) = body.split_last() else {
+            return Err("a Query message has no closing zero byte".into());
+        };
+        if sql.contains(&0) {
+            return Err("a Query message has trailing bytes".into());
+        }
+        self.extended.forget_unnamed();
+        let mut plan = std::mem::replace(&mut lent.shared.plan, Plan::new());
+        let result = self.statements_of(lent, sql, &mut plan, out);
+        lent.shared.plan = plan;
+        result
+    }
+
+    fn statements_of(
+        &mut self,
+        lent: &mut Lent<'_>,
+        sql: &[u8],
+        plan: &mut Plan,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Violation> {
+        let (mut start, mut count) = (0, 0u32);
+        loop {
+            parse(sql, start, Dialect::Postgres, plan)?;
+            if !plan.params.is_empty() {
+                return Err("a Query message has a parameter".into());
+            }
+            if plan.kind == Kind::Empty {
+                break;
+            }
+            count += 1;
+            start = plan.end;
+            lent.cells.statement(plan.kind);
+            self.follow(plan.kind);
+            if let Some(load) = &plan.load {
+                answer::copy_in(out, load);
+                let copy = CopyIn { bulk: BulkRows::new(load), is_extended: false };
+                self.phase = Phase::CopyIn(copy);
+                let mut rest = Plan::new();
+                parse(sql, start, Dialect::Postgres, &mut rest)?;
+                if rest.kind != Kind::Empty {
+                    return Err("COPY is not the last statement of its text".into());
+                }
+                return Ok(());
+            }
+            let mut rows = plan.affected;
+            if !plan.columns.is_empty() {
+                rows = plan.row_count(sql, |_| None);
+                answer::row_description(out, sql, &plan.columns, 0);
+                answer::rows(out, sql, &plan.columns, 0, rows);
+                lent.cells.rows_sent.add(rows);
+            }
+            count_inserted(lent, plan);
+            answer::complete(out, sql, plan, rows);
+        }
+        if count == 0 {
+            lent.cells.statement(Kind::Empty);
+            answer::empty(out, b'I');
+        }
+        answer::ready(out, self.in_transaction);
+        Ok(())
+    }
+
+    fn execute(
+        &mut self,
+        lent: &mut Lent<'_>,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Violation> {
+        let (portal, rows_max) = self.extended.portal_to_execute(body)?;
+        let statement = std::rc::Rc::clone(&portal.statement);
+        let (sql, plan) = (&statement.sql[..], &statement.plan);
+        if !portal.started {
+            portal.started = true;
+            lent.cells.statement(plan.kind);
+            count_inserted(lent, plan);
+            if let Some(load) = &plan.load {
+                answer::copy_in(out, load);
+                let copy = CopyIn { bulk: BulkRows::new(load), is_extended: true };
+                self.phase = Phase::CopyIn(copy);
+                return Ok(());
+            }
+        }
+        if plan.kind == Kind::Empty {
+            answer::empty(out, b'I');
+        } else if plan.columns.is_empty() {
+            answer::complete(out, sql, plan, plan.affected);
+        } else {
+            let rows =
+                if rows_max == 0 { portal.rows_left } else { portal.rows_left.min(rows_max) };
+            portal.rows_left -= rows;
+            lent.cells.rows_sent.add(rows);
+            answer::rows(out, sql, &plan.columns, portal.formats, rows);
+            if portal.rows_left > 0 {
+                answer::empty(out, b's');
+            } else {
+                answer::complete(out, sql, plan, rows);
+            }
+        }
+        self.follow(plan.kind);
+        Ok(())
+    }
+
+    /// Transaction state after a statement.
+    fn follow(&mut self, kind: Kind) {
+        match kind {
+            Kind::Begin => self.in_transaction = true,
+            Kind::Commit | Kind::Rollback => self.in_transaction = false,
+            _ => {}
+        }
+    }
+
+    /// Anything but data while a COPY runs.
+    fn copy_control(
+        &mut self,
+        lent: &mut Lent<'_>,
+        kind: u8,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Next, Violation> {
+        let Phase::CopyIn(copy) = &mut self.phase else { return Err(unexpected(kind)) };
+        let is_extended = copy.is_extended;
+        match kind {
+            b'S' | b'H' if is_extended => {
+                return expect_empty(body, "Sync").map(|()| Next::NeedsInput);
+            }
+            b'c' => {
+                expect_empty(body, "CopyDone")?;
+                copy.bulk.finish()?;
+                lent.cells.rows_loaded.add(copy.bulk.rows);
+                answer::copied(out, copy.bulk.rows);
+            }
+            b'f' => {
+                let Some((0, reason)) = body.split_last() else {
+                    return Err("CopyFail has no closing zero byte".into());
+                };
+                let reason = String::from_utf8_lossy(reason);
+                let message = format!("COPY from stdin failed: {reason}");
+                answer::error(out, "ERROR", b"57014", &message);
+                self.extended.fail(is_extended);
+            }
+            _ => return Err(unexpected(kind)),
+        }
+        self.phase = Phase::Ready;
+        if !is_extended {
+            answer::ready(out, self.in_transaction);
+        }
+        Ok(Next::NeedsInput)
+    }
+}
+
+fn count_inserted(lent: &Lent<'_>, plan: &Plan) {
+    if plan.kind == Kind::Insert {
+        lent.cells.rows_inserted.add(plan.affected);
+    }
+}
+
+/// The body of the message at the start of `input`; its length stands at `at` and counts itself.
+fn body_of(input: &[u8], at: usize, limit: usize) -> Result<Option<&[u8]>, Violation> {
+    let Some((length, rest)) = input.get(at..).and_then(|rest| rest.split_first_chunk()) else {
+        return Ok(None);
+    };
+    let length = i32::from_be_bytes(*length);
+    match usize::try_from(length) {
+        Ok(length) if (4..=limit).contains(&length) => Ok(rest.get(..length - 4)),
+        _ => Err(Violation(format!("a message of length {length}; 4 to {limit} are taken"))),
+    }
+}
+
+fn expect_empty(body: &[u8], message: &str) -> Result<(), Violation> {
+    match body {
+        [] => Ok(()),
+        _ => Err(Violation(format!("{message} has {} trailing bytes", body.len()))),
+    }
+}
+
+fn unexpected(kind: u8) -> Violation {
+    Violation(format!("a message of type '{}' is not expected here", kind.escape_ascii()))
+}
+
+pub(crate) fn refuse(violation: &Violation, out: &mut Vec<u8>) {
+    answer::error(out, "FATAL", b"08P01", &format!("protocol violation: {}", violation.0));
+}

@@ -1,0 +1,156 @@
+//! What the loop and the two protocols say to each other.
+
+use crate::PostgresAuth;
+use crate::counters::Cells;
+use crate::sql::{Plan, PlanCache};
+use std::hash::{BuildHasher, RandomState};
+
+/// Largest message of either protocol that is taken as a whole.
+pub(crate) const MESSAGE_MAX: usize = 16 * 1024 * 1024;
+/// Largest message before the client is known.
+pub(crate) const LOGIN_MAX: usize = 10_000;
+/// Answers collected before they are sent, in bytes; one answer may exceed it.
+pub(crate) const OUTPUT_MAX: usize = 256 * 1024;
+
+/// A request against the protocol, in words.
+pub(crate) struct Violation(pub(crate) String);
+
+impl From<&str> for Violation {
+    fn from(text: &str) -> Self {
+        Violation(text.to_owned())
+    }
+}
+
+impl From<String> for Violation {
+    fn from(text: String) -> Self {
+        Violation(text)
+    }
+}
+
+/// Why a connection stopped reading requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The rest of the input is no complete message.
+    NeedsInput,
+    /// Enough was answered for one send; call again after it.
+    Send,
+    /// The client said good-bye, or was refused; close after sending.
+    Close,
+}
+
+/// What the loop lends a connection while it answers.
+pub(crate) struct Lent<'a> {
+    pub(crate) cells: &'a Cells,
+    pub(crate) shared: &'a mut LoopState,
+}
+
+/// What all connections of one loop share.
+pub(crate) struct LoopState {
+    pub(crate) password: Option<String>,
+    pub(crate) postgres_auth: PostgresAuth,
+    pub(crate) mysql_plans: PlanCache,
+    pub(crate) postgres_plans: PlanCache,
+    /// The plan of the text being answered; reused, so that text queries allocate nothing.
+    pub(crate) plan: Plan,
+    hasher: RandomState,
+    salts: u64,
+    connection_ids: u32,
+}
+
+impl LoopState {
+    /// `index` is the loop's number; connection ids of different loops differ.
+    pub(crate) fn new(password: Option<String>, postgres_auth: PostgresAuth, index: usize) -> Self {
+        LoopState {
+            password,
+            postgres_auth,
+            mysql_plans: PlanCache::default(),
+            postgres_plans: PlanCache::default(),
+            plan: Plan::new(),
+            hasher: RandomState::new(),
+            salts: 0,
+            connection_ids: (index as u32) << 24,
+        }
+    }
+
+    pub(crate) fn connection_id(&mut self) -> u32 {
+        self.connection_ids = self.connection_ids.wrapping_add(1);
+        self.connection_ids
+    }
+
+    /// Bytes for a scramble, none of them 0. Not for secrets: this server has none.
+    pub(crate) fn salt<const N: usize>(&mut self) -> [u8; N] {
+        let mut salt = [0; N];
+        for chunk in salt.chunks_mut(8) {
+            self.salts += 1;
+            let random = self.hasher.hash_one(self.salts).to_ne_bytes();
+            for (byte, random) in chunk.iter_mut().zip(random) {
+                *byte = 33 + random % 94;
+            }
+        }
+        salt
+    }
+}
+
+/// Reads a message field by field. Every reader fails at the end of the message.
+pub(crate) struct Fields<'a> {
+    pub(crate) rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn new(message: &'a [u8]) -> Self {
+        Fields { rest: message }
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&mut self, length: usize) -> Result<&'a [u8], Violation> {
+        match self.rest.split_at_checked(length) {
+            Some((taken, rest)) => {
+                self.rest = rest;
+                Ok(taken)
+            }
+            None => Err(Violation(format!(
+                "a field of {length} bytes stands where only {} are left",
+                self.rest.len()
+            ))),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Violation> {
+        match self.rest.split_first_chunk() {
+            Some((taken, rest)) => {
+                self.rest = rest;
+                Ok(*taken)
+            }
+            None => Err(Violation(format!(
+                "a field of {N} bytes stands where only {} are left",
+                self.rest.len()
+            ))),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn u8(&mut self) -> Result<u8, Violation> {
+        self.array().map(|[byte]| byte)
+    }
+
+    /// Bytes up to a zero byte, which is consumed too.
+    #[inline]
+    pub(crate) fn until_zero(&mut self) -> Result<&'a [u8], Violation> {
+        let Some(length) = self.rest.iter().position(|&byte| byte == 0) else {
+            return Err("a text has no closing zero byte".into());
+        };
+        let text = &self.rest[..length];
+        self.rest = &self.rest[length + 1..];
+        Ok(text)
+    }
+
+    /// Fails if something is left.
+    #[inline]
+    pub(crate) fn finish(&self, message: &str) -> Result<(), Violation> {
+        if self.rest.is_empty() {
+            return Ok(());
+        }
+        Err(Violation(format!("{message} has {} trailing bytes", self.rest.len())))
+    }
+}

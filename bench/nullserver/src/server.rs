@@ -1,0 +1,469 @@
+//! Listeners, loops and the handle that stops them.
+
+use crate::connection::{Buffers, Connection, Fate, Protocol};
+use crate::counters::{Cells, Counters, Notes};
+use crate::protocol::{Lent, LoopState};
+use crate::{mysql, postgres};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with, listen, sockopt};
+use rustix::process::{Resource, getrlimit, setrlimit};
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// Events taken from the kernel at once.
+const BATCH: usize = 256;
+/// Bytes asked for by one receive.
+const INPUT_BYTES: usize = 256 * 1024;
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+/// PostgreSQL's port when no TCP port names its socket file.
+const POSTGRES_PORT: u16 = 5432;
+
+/// How a PostgreSQL client has to prove its password.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PostgresAuth {
+    /// The salted MD5 digest.
+    #[default]
+    Md5,
+    /// The password itself.
+    Cleartext,
+}
+
+/// Where to listen. TCP binds 127.0.0.1 only.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// TCP port of the MySQL protocol; 0 takes a free one, `None` does not listen.
+    pub mysql_port: Option<u16>,
+    /// Unix socket of the MySQL protocol.
+    pub mysql_socket: Option<PathBuf>,
+    /// TCP port of the PostgreSQL protocol; 0 takes a free one, `None` does not listen.
+    pub postgres_port: Option<u16>,
+    /// Folder of PostgreSQL's socket `.s.PGSQL.PORT`; the port is the TCP port, or 5432.
+    pub postgres_socket_dir: Option<PathBuf>,
+    /// Loops, each with a thread of its own; 0 counts as 1. Connections are dealt round robin.
+    pub threads: usize,
+    /// The password every user must have; `None` takes any user with any password.
+    pub password: Option<String>,
+    /// How PostgreSQL clients prove the password.
+    pub postgres_auth: PostgresAuth,
+}
+
+/// What a stopped server has to tell.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// Everything counted.
+    pub counters: Counters,
+    /// The first violations in words; the counters have their number.
+    pub violations: Vec<String>,
+}
+
+/// The counters of one loop, on cache lines of their own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct LoopCells {
+    mysql: Cells,
+    postgres: Cells,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Speaks {
+    Mysql,
+    Postgres,
+}
+
+struct Listener {
+    socket: OwnedFd,
+    speaks: Speaks,
+    is_tcp: bool,
+}
+
+/// Accepted sockets on their way to another loop.
+struct Inbox {
+    wake: OwnedFd,
+    sockets: Mutex<Vec<(OwnedFd, Speaks)>>,
+}
+
+impl Inbox {
+    fn new() -> io::Result<Self> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Inbox { wake, sockets: Mutex::new(Vec::new()) })
+    }
+
+    fn wake(&self) {
+        // A full event counter has woken the loop already.
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    fn sockets(&self) -> std::sync::MutexGuard<'_, Vec<(OwnedFd, Speaks)>> {
+        self.sockets.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// What the loops and the handle share.
+struct Shared {
+    cells: Vec<LoopCells>,
+    inboxes: Vec<Inbox>,
+    notes: Notes,
+    stop: AtomicBool,
+}
+
+/// A running server. Dropping it stops the server too.
+pub struct Handle {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+    mysql_port: Option<u16>,
+    postgres_port: Option<u16>,
+    mysql_socket: Option<PathBuf>,
+    postgres_socket_dir: Option<PathBuf>,
+    files: Vec<PathBuf>,
+}
+
+/// Binds and starts the loops.
+///
+/// # Errors
+/// An address that cannot be bound, or a resource the system refuses.
+pub fn start(config: Config) -> io::Result<Handle> {
+    raise_file_limit();
+    let mut listeners = Vec::new();
+    let mut files = Vec::new();
+    let mysql_port = match config.mysql_port {
+        Some(port) => Some(listen_tcp(port, Speaks::Mysql, &mut listeners)?),
+        None => None,
+    };
+    let postgres_port = match config.postgres_port {
+        Some(port) => Some(listen_tcp(port, Speaks::Postgres, &mut listeners)?),
+        None => None,
+    };
+    if let Some(path) = &config.mysql_socket {
+        listen_unix(path, Speaks::Mysql, &mut listeners)?;
+        files.push(path.clone());
+    }
+    if let Some(folder) = &config.postgres_socket_dir {
+        let path = folder.join(format!(".s.PGSQL.{}", postgres_port.unwrap_or(POSTGRES_PORT)));
+        listen_unix(&path, Speaks::Postgres, &mut listeners)?;
+        files.push(path);
+    }
+    let count = config.threads.max(1);
+    let shared = Arc::new(Shared {
+        cells: (0..count).map(|_| LoopCells::default()).collect(),
+        inboxes: (0..count).map(|_| Inbox::new()).collect::<io::Result<_>>()?,
+        notes: Notes::default(),
+        stop: AtomicBool::new(false),
+    });
+    let mut handle = Handle {
+        shared,
+        threads: Vec::with_capacity(count),
+        mysql_port,
+        postgres_port,
+        mysql_socket: config.mysql_socket.clone(),
+        postgres_socket_dir: config.postgres_socket_dir.clone(),
+        files,
+    };
+    for index in 0..count {
+        // The first loop accepts for all.
+        let own = if index == 0 { std::mem::take(&mut listeners) } else { Vec::new() };
+        let (shared, config) = (Arc::clone(&handle.shared), config.clone());
+        let run = move || Loop::new(index, shared, own, &config)?.run();
+        let name = format!("null-{index}");
+        handle.threads.push(std::thread::Builder::new().name(name).spawn(run)?);
+    }
+    Ok(handle)
+}
+
+impl Handle {
+    /// The bound TCP port of the MySQL protocol.
+    pub fn mysql_port(&self) -> Option<u16> {
+        self.mysql_port
+    }
+
+    /// The bound TCP port of the PostgreSQL protocol.
+    pub fn postgres_port(&self) -> Option<u16> {
+        self.postgres_port
+    }
+
+    /// The Unix socket of the MySQL protocol.
+    pub fn mysql_socket(&self) -> Option<&Path> {
+        self.mysql_socket.as_deref()
+    }
+
+    /// The folder of PostgreSQL's Unix socket.
+    pub fn postgres_socket_dir(&self) -> Option<&Path> {
+        self.postgres_socket_dir.as_deref()
+    }
+
+    /// What was counted so far. Requests a client has an answer to are in it.
+    pub fn counters(&self) -> Counters {
+        let mut counters = Counters::default();
+        for cells in &self.shared.cells {
+            cells.mysql.add_to(&mut counters.mysql);
+            cells.postgres.add_to(&mut counters.postgres);
+        }
+        counters
+    }
+
+    /// The first violations in words.
+    pub fn violations(&self) -> Vec<String> {
+        self.shared.notes.all()
+    }
+
+    /// Cuts all connections, stops the loops and reports.
+    ///
+    /// # Errors
+    /// A loop that had died of an error of the system.
+    pub fn stop(mut self) -> io::Result<Report> {
+        self.halt()?;
+        Ok(Report { counters: self.counters(), violations: self.violations() })
+    }
+
+    fn halt(&mut self) -> io::Result<()> {
+        self.shared.stop.store(true, Ordering::Release);
+        for inbox in &self.shared.inboxes {
+            inbox.wake();
+        }
+        for file in self.files.drain(..) {
+            // Somebody else may have removed it.
+            let _ = std::fs::remove_file(file);
+        }
+        for thread in self.threads.drain(..) {
+            match thread.join() {
+                Ok(result) => result?,
+                Err(_) => return Err(io::Error::other("a loop of the null server panicked")),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Whoever wants the error calls stop().
+        let _ = self.halt();
+    }
+}
+
+/// Thousands of connections need more files than the usual soft limit of 1,024.
+fn raise_file_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Without permission the old limit stays; accepting then waits for closed connections.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+fn at<T>(result: io::Result<T>, place: &str) -> io::Result<T> {
+    result
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {place}: {error}")))
+}
+
+fn listen_tcp(port: u16, speaks: Speaks, listeners: &mut Vec<Listener>) -> io::Result<u16> {
+    let listener =
+        at(TcpListener::bind((Ipv4Addr::LOCALHOST, port)), &format!("127.0.0.1:{port}"))?;
+    let bound = listener.local_addr()?.port();
+    listener.set_nonblocking(true)?;
+    listen(&listener, BACKLOG)?;
+    listeners.push(Listener { socket: listener.into(), speaks, is_tcp: true });
+    Ok(bound)
+}
+
+fn listen_unix(path: &Path, speaks: Speaks, listeners: &mut Vec<Listener>) -> io::Result<()> {
+    let mut bound = UnixListener::bind(path);
+    let in_use = bound.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse);
+    if in_use
+        && UnixStream::connect(path)
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    {
+        // A dead server left its socket file.
+        std::fs::remove_file(path)?;
+        bound = UnixListener::bind(path);
+    }
+    let listener = at(bound, &path.display().to_string())?;
+    listener.set_nonblocking(true)?;
+    listen(&listener, BACKLOG)?;
+    listeners.push(Listener { socket: listener.into(), speaks, is_tcp: false });
+    Ok(())
+}
+
+const WAKE: u64 = u64::MAX;
+const LISTENERS: u64 = 1 << 32;
+
+struct Loop {
+    index: usize,
+    epoll: OwnedFd,
+    shared: Arc<Shared>,
+    listeners: Vec<Listener>,
+    /// Accepting failed for want of files: try again when a connection closes.
+    starved: bool,
+    dealt: usize,
+    connections: Vec<Option<Box<Connection>>>,
+    free: Vec<usize>,
+    state: LoopState,
+    buffers: Buffers,
+}
+
+impl Loop {
+    fn new(
+        index: usize,
+        shared: Arc<Shared>,
+        listeners: Vec<Listener>,
+        config: &Config,
+    ) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &shared.inboxes[index].wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        for (number, listener) in listeners.iter().enumerate() {
+            let data = EventData::new_u64(LISTENERS + number as u64);
+            epoll::add(&epoll, &listener.socket, data, EventFlags::IN | EventFlags::ET)?;
+        }
+        Ok(Loop {
+            index,
+            epoll,
+            shared,
+            listeners,
+            starved: false,
+            dealt: 0,
+            connections: Vec::new(),
+            free: Vec::new(),
+            state: LoopState::new(config.password.clone(), config.postgres_auth, index),
+            buffers: Buffers { input: vec![0; INPUT_BYTES], output: Vec::new() },
+        })
+    }
+
+    fn run(mut self) -> io::Result<()> {
+        let mut events = Vec::with_capacity(BATCH);
+        loop {
+            events.clear();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for event in &events {
+                let (flags, key) = (event.flags, event.data.u64());
+                if key < LISTENERS {
+                    self.serve(key as usize, flags);
+                } else if key == WAKE {
+                    if self.shared.stop.load(Ordering::Acquire) {
+                        return Ok(());
+                    }
+                    self.adopt_all();
+                } else {
+                    self.accept_from((key - LISTENERS) as usize);
+                }
+            }
+        }
+    }
+
+    fn serve(&mut self, key: usize, flags: EventFlags) {
+        let Some(Some(connection)) = self.connections.get_mut(key) else { return };
+        let cells = &self.shared.cells[self.index];
+        let cells = match connection.protocol {
+            Protocol::Mysql(_) => &cells.mysql,
+            Protocol::Postgres(_) => &cells.postgres,
+        };
+        let mut lent = Lent { cells, shared: &mut self.state };
+        let fate = connection.serve(flags, &mut lent, &self.shared.notes, &mut self.buffers);
+        self.obey(key, fate);
+    }
+
+    fn obey(&mut self, key: usize, fate: Fate) {
+        let Some(Some(connection)) = self.connections.get(key) else { return };
+        let wanted = match fate {
+            Fate::Open => return,
+            Fate::Blocked => interest() | EventFlags::OUT,
+            Fate::Unblocked => interest(),
+            Fate::Closed => return self.close(key),
+        };
+        let data = EventData::new_u64(key as u64);
+        if epoll::modify(&self.epoll, connection.socket.as_fd(), data, wanted).is_err() {
+            self.close(key);
+        }
+    }
+
+    fn close(&mut self, key: usize) {
+        self.connections[key] = None;
+        self.free.push(key);
+        if std::mem::take(&mut self.starved) {
+            for number in 0..self.listeners.len() {
+                self.accept_from(number);
+            }
+        }
+    }
+
+    fn accept_from(&mut self, number: usize) {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        loop {
+            let listener = &self.listeners[number];
+            let speaks = listener.speaks;
+            let socket = match accept_with(&listener.socket, flags) {
+                Ok(socket) => socket,
+                Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                Err(Errno::AGAIN) => return,
+                Err(_) => {
+                    self.starved = true;
+                    return;
+                }
+            };
+            if listener.is_tcp && sockopt::set_tcp_nodelay(&socket, true).is_err() {
+                continue;
+            }
+            let target = self.dealt % self.shared.inboxes.len();
+            self.dealt += 1;
+            if target == self.index {
+                self.adopt(socket, speaks);
+            } else {
+                let inbox = &self.shared.inboxes[target];
+                inbox.sockets().push((socket, speaks));
+                inbox.wake();
+            }
+        }
+    }
+
+    fn adopt_all(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let inbox = &shared.inboxes[self.index];
+        let mut counter = [0; 8];
+        // Only resets the counter; a spurious wake-up has none.
+        let _ = rustix::io::read(&inbox.wake, &mut counter);
+        let sockets = std::mem::take(&mut *inbox.sockets());
+        for (socket, speaks) in sockets {
+            self.adopt(socket, speaks);
+        }
+    }
+
+    fn adopt(&mut self, socket: OwnedFd, speaks: Speaks) {
+        let cells = &self.shared.cells[self.index];
+        let (cells, protocol) = match speaks {
+            Speaks::Mysql => {
+                (&cells.mysql, Protocol::Mysql(mysql::Connection::new(&mut self.state)))
+            }
+            Speaks::Postgres => {
+                (&cells.postgres, Protocol::Postgres(postgres::Connection::new(&mut self.state)))
+            }
+        };
+        let key = self.free.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.connections.len() - 1
+        });
+        let connection = Box::new(Connection::new(socket, protocol));
+        let connection = self.connections[key].insert(connection);
+        let data = EventData::new_u64(key as u64);
+        if epoll::add(&self.epoll, connection.socket.as_fd(), data, interest()).is_err() {
+            return self.close(key);
+        }
+        let mut lent = Lent { cells, shared: &mut self.state };
+        let fate = connection.greet(&mut lent, &mut self.buffers);
+        self.obey(key, fate);
+    }
+}
+
+/// Without OUT: a Unix socket would report it for every answer the client takes.
+fn interest() -> EventFlags {
+    EventFlags::IN | EventFlags::RDHUP | EventFlags::ET
+}

@@ -1,0 +1,217 @@
+//! `LOAD DATA LOCAL INFILE` and `COPY ... FROM STDIN`: how the rows that follow are written.
+
+use super::lexer::{Fault, Span, Token};
+use super::names::{lowered, table_columns};
+use super::parser::{Parser, integer};
+use super::plan::{Format, Kind, Load};
+
+/// What an option word of COPY or LOAD DATA says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Local,
+    Infile,
+    Table,
+    Lines,
+    Fields,
+    Terminated,
+    Enclosed,
+    Escaped,
+    Ignore,
+    Set,
+    From,
+    Stdin,
+    Csv,
+    Binary,
+    Delimiter,
+    Header,
+    Other,
+}
+
+fn option(word: &[u8]) -> Word {
+    lowered(word, |lower| match lower {
+        b"local" => Word::Local,
+        b"infile" => Word::Infile,
+        b"table" => Word::Table,
+        b"lines" => Word::Lines,
+        b"fields" | b"columns" => Word::Fields,
+        b"terminated" => Word::Terminated,
+        b"enclosed" => Word::Enclosed,
+        b"escaped" => Word::Escaped,
+        b"ignore" => Word::Ignore,
+        b"set" => Word::Set,
+        b"from" => Word::From,
+        b"stdin" => Word::Stdin,
+        b"csv" => Word::Csv,
+        b"binary" => Word::Binary,
+        b"delimiter" => Word::Delimiter,
+        b"header" => Word::Header,
+        _ => Word::Other,
+    })
+}
+
+/// The bytes of a text format while its options are read.
+struct Marks {
+    field: u8,
+    line: u8,
+    escape: u8,
+    quote: u8,
+}
+
+impl Parser<'_, '_> {
+    /// `LOAD DATA LOCAL INFILE 'f' ... INTO TABLE t [FIELDS ...] [LINES ...] [(columns)]`.
+    pub(super) fn load_data(&mut self) -> Result<(), Fault> {
+        self.plan.kind = Kind::Load;
+        let mut marks = Marks { field: b'\t', line: b'\n', escape: b'\\', quote: 0 };
+        let mut load = Load { format: Format::Binary, columns: 0, file: Span::default(), skip: 0 };
+        let (mut local, mut lines) = (false, false);
+        let mut token = self.next()?;
+        loop {
+            match token {
+                Token::End | Token::Symbol(b';') => break,
+                Token::Symbol(b'(') if load.columns == 0 => load.columns = self.name_list()?,
+                Token::Word => match option(self.lexer.text()) {
+                    Word::Local => local = true,
+                    Word::Infile => load.file = self.expect_text()?,
+                    Word::Table => self.plan.table = self.expect_name()?,
+                    Word::Fields => lines = false,
+                    Word::Lines => lines = true,
+                    Word::Terminated if lines => marks.line = self.by_mark()?,
+                    Word::Terminated => marks.field = self.by_mark()?,
+                    Word::Enclosed => marks.quote = self.by_mark()?,
+                    Word::Escaped => marks.escape = self.by_mark()?,
+                    Word::Ignore => {
+                        token = self.next()?;
+                        if token != Token::Number {
+                            continue;
+                        }
+                        load.skip = integer(self.lexer.text()).unwrap_or(0).unsigned_abs();
+                    }
+                    Word::Set => {
+                        token = self.next()?;
+                        self.scan(token)?;
+                        break;
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+            token = self.next()?;
+        }
+        if !local || load.file.is_empty() || self.plan.table.is_empty() {
+            return Err("LOAD DATA needs LOCAL INFILE 'file' INTO TABLE name");
+        }
+        let Marks { field, line, escape, quote } = marks;
+        load.format = Format::Text { field, line, escape, quote };
+        self.set_load(load);
+        Ok(())
+    }
+
+    /// `COPY t [(columns)] FROM STDIN [[WITH] (options)]`.
+    pub(super) fn copy(&mut self) -> Result<(), Fault> {
+        self.plan.kind = Kind::Load;
+        self.plan.table = self.expect_name()?;
+        let mut columns = 0;
+        let mut token = self.next()?;
+        while token == Token::Symbol(b'.') {
+            self.plan.table = self.expect_name()?;
+            token = self.next()?;
+        }
+        if token == Token::Symbol(b'(') {
+            columns = self.name_list()?;
+            token = self.next()?;
+        }
+        let from = token == Token::Word && option(self.lexer.text()) == Word::From;
+        let source = self.next()?;
+        if !from || source != Token::Word || option(self.lexer.text()) != Word::Stdin {
+            return Err("only COPY ... FROM STDIN is answered");
+        }
+        let mut load = Load { format: Format::Binary, columns, file: Span::default(), skip: 0 };
+        load.format = self.copy_options(&mut load.skip)?;
+        self.set_load(load);
+        Ok(())
+    }
+
+    fn copy_options(&mut self, skip: &mut u64) -> Result<Format, Fault> {
+        let (mut csv, mut binary, mut field) = (false, false, None);
+        loop {
+            match self.next()? {
+                Token::End | Token::Symbol(b';') => break,
+                Token::Word => match option(self.lexer.text()) {
+                    Word::Csv => csv = true,
+                    Word::Binary => binary = true,
+                    Word::Header => *skip = 1,
+                    Word::Delimiter => {
+                        let text = self.expect_text()?;
+                        field = Some(one_byte(text.of(self.sql))?);
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        Ok(match (binary, csv) {
+            (true, _) => Format::Binary,
+            (_, true) => {
+                Format::Text { field: field.unwrap_or(b','), line: b'\n', escape: 0, quote: b'"' }
+            }
+            _ => {
+                let field = field.unwrap_or(b'\t');
+                Format::Text { field, line: b'\n', escape: b'\\', quote: 0 }
+            }
+        })
+    }
+
+    fn set_load(&mut self, mut load: Load) {
+        if load.columns == 0 {
+            let known = table_columns(self.plan.table.of(self.sql));
+            load.columns = known.map_or(0, |columns| columns.len() as u32);
+        }
+        self.plan.load = Some(load);
+    }
+
+    fn expect_text(&mut self) -> Result<Span, Fault> {
+        match self.next()? {
+            Token::Text => Ok(self.lexer.span),
+            _ => Err("a quoted text is missing"),
+        }
+    }
+
+    fn expect_name(&mut self) -> Result<Span, Fault> {
+        match self.next()? {
+            Token::Word => Ok(self.lexer.span),
+            _ => Err("a table name is missing"),
+        }
+    }
+
+    /// Names between parentheses, the first of which was read.
+    fn name_list(&mut self) -> Result<u32, Fault> {
+        let mut count = 0;
+        loop {
+            match self.next()? {
+                Token::Word => count += 1,
+                Token::Symbol(b',') => {}
+                Token::Symbol(b')') => return Ok(count),
+                _ => return Err("a column list holds something that is no name"),
+            }
+        }
+    }
+
+    /// `BY 'x'`.
+    fn by_mark(&mut self) -> Result<u8, Fault> {
+        self.next()?;
+        let text = self.expect_text()?;
+        one_byte(text.of(self.sql))
+    }
+}
+
+/// A delimiter as written in a literal; 0 if it is empty.
+fn one_byte(literal: &[u8]) -> Result<u8, Fault> {
+    match literal {
+        [] => Ok(0),
+        [byte] | [b'\\', byte @ (b'\\' | b'\'' | b'"')] => Ok(*byte),
+        [b'\\', b't'] => Ok(b'\t'),
+        [b'\\', b'n'] => Ok(b'\n'),
+        [b'\\', b'r'] => Ok(b'\r'),
+        _ => Err("a delimiter has more than one byte"),
+    }
+}

@@ -1,0 +1,206 @@
+//! What a statement asks for, as far as an answer needs it.
+
+use super::lexer::{Dialect, Span};
+use super::names;
+
+/// Most rows a range answers, so that one hostile statement cannot ask for a gigabyte.
+pub(crate) const ROWS_MAX: u64 = 1_000;
+/// Most columns of a result; result formats of PostgreSQL are kept in one word.
+pub(crate) const COLUMNS_MAX: usize = 64;
+
+/// Commands, for the counters and for the transaction state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Only blanks and comments.
+    #[default]
+    Empty,
+    Select,
+    Insert,
+    Update,
+    Delete,
+    Begin,
+    Commit,
+    Rollback,
+    Set,
+    Show,
+    Use,
+    Load,
+    Ddl,
+    Other,
+}
+
+/// One value of a row. The same value stands in every row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    /// 32 bits on the wire.
+    Int(i32),
+    /// 64 bits on the wire.
+    Big(i64),
+    /// MySQL sums into DECIMAL, PostgreSQL into bigint.
+    Sum(i64),
+    /// CHAR(n).
+    Char(&'static [u8]),
+    /// VARCHAR or text.
+    Text(&'static [u8]),
+    /// A string literal of the statement.
+    Literal(Span),
+    /// 2024-01-01 00:00:00.
+    Timestamp,
+}
+
+/// The name of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Name {
+    Given(Span),
+    Known(&'static [u8]),
+}
+
+impl Name {
+    pub(crate) fn of(self, sql: &[u8]) -> &[u8] {
+        match self {
+            Name::Given(span) => span.of(sql),
+            Name::Known(name) => name,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) name: Name,
+    pub(crate) value: Value,
+}
+
+/// A bound of BETWEEN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operand {
+    Literal(i64),
+    Param(u16),
+    /// An expression: the range counts as one row.
+    Unknown,
+}
+
+/// How many rows the result has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    Count(u64),
+    Between(Operand, Operand),
+    /// The variables whose names match the LIKE pattern; all if it is empty.
+    Variables(Span),
+}
+
+/// How bulk rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Bytes between fields, after rows, before an escaped byte and around a field (0: none).
+    Text { field: u8, line: u8, escape: u8, quote: u8 },
+    /// PostgreSQL's binary COPY.
+    Binary,
+}
+
+/// A bulk load: LOAD DATA LOCAL INFILE or COPY FROM STDIN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) format: Format,
+    /// Fields per row; 0 if the first row decides.
+    pub(crate) columns: u32,
+    /// The file LOAD DATA names.
+    pub(crate) file: Span,
+    /// Lines before the first row.
+    pub(crate) skip: u64,
+}
+
+/// A parsed statement. Spans refer to its text.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) kind: Kind,
+    /// Empty: the answer is no result set.
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Rows,
+    pub(crate) affected: u64,
+    /// What each parameter stands beside: a column's value, if it is a known column.
+    pub(crate) params: Vec<Option<Value>>,
+    pub(crate) table: Span,
+    pub(crate) load: Option<Load>,
+    /// The words of PostgreSQL's command tag; the second one may be empty.
+    pub(crate) tag: [Span; 2],
+    /// Where the next statement of the text begins.
+    pub(crate) end: usize,
+    /// The column list of an INSERT; kept to reuse its memory.
+    pub(crate) insert_columns: Vec<Span>,
+}
+
+impl Plan {
+    pub(crate) fn new() -> Self {
+        Plan {
+            kind: Kind::Empty,
+            columns: Vec::new(),
+            rows: Rows::Count(1),
+            affected: 0,
+            params: Vec::new(),
+            table: Span::default(),
+            load: None,
+            tag: [Span::default(); 2],
+            end: 0,
+            insert_columns: Vec::new(),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.kind = Kind::Empty;
+        self.columns.clear();
+        self.rows = Rows::Count(1);
+        self.affected = 0;
+        self.params.clear();
+        self.table = Span::default();
+        self.load = None;
+        self.tag = [Span::default(); 2];
+        self.end = 0;
+        self.insert_columns.clear();
+    }
+
+    /// Number of rows; `bound` gives a parameter's integer.
+    pub(crate) fn row_count(&self, sql: &[u8], bound: impl Fn(u16) -> Option<i64>) -> u64 {
+        let operand = |operand| match operand {
+            Operand::Literal(value) => Some(value),
+            Operand::Param(index) => bound(index),
+            Operand::Unknown => None,
+        };
+        match self.rows {
+            Rows::Count(count) => count.min(ROWS_MAX),
+            Rows::Between(low, high) => match (operand(low), operand(high)) {
+                (Some(low), Some(high)) if low > high => 0,
+                (Some(low), Some(high)) => low.abs_diff(high).saturating_add(1).min(ROWS_MAX),
+                _ => 1,
+            },
+            Rows::Variables(pattern) => self.variables(sql, pattern).count() as u64,
+        }
+    }
+
+    /// The rows of SHOW VARIABLES.
+    pub(crate) fn variables<'a>(
+        &self,
+        sql: &'a [u8],
+        pattern: Span,
+    ) -> impl Iterator<Item = &'static (&'static str, &'static str)> + use<'a> {
+        let pattern = pattern.of(sql);
+        let all = names::variables(Dialect::Mysql).iter();
+        all.filter(move |(name, _)| pattern.is_empty() || like(pattern, name.as_bytes()))
+    }
+}
+
+/// LIKE with `%` and `_`; letters match whatever their case.
+fn like(pattern: &[u8], text: &[u8]) -> bool {
+    match (pattern, text) {
+        ([], _) => text.is_empty(),
+        ([b'%'], _) => true,
+        ([b'%', rest @ ..], _) => (0..=text.len()).any(|at| like(rest, &text[at..])),
+        ([b'\\', literal, rest @ ..], [byte, text @ ..]) if literal == byte => like(rest, text),
+        ([b'_', rest @ ..], [_, text @ ..]) => like(rest, text),
+        ([letter, rest @ ..], [byte, text @ ..]) => {
+            letter.eq_ignore_ascii_case(byte) && like(rest, text)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,186 @@
+//! The server as a whole: passwords, many connections, slow readers, random bytes.
+
+mod common;
+
+use common::{EXECUTE, Mysql, Postgres, SYNC, bind, execute_bigints, parse, server};
+use dyno_nullserver::{Config, PostgresAuth};
+use std::io::{Read, Write};
+
+fn with_password(postgres_auth: PostgresAuth) -> Config {
+    Config { password: Some("right".into()), postgres_auth, ..Config::default() }
+}
+
+#[test]
+fn a_wrong_password_is_refused_and_no_violation() {
+    let handle = server(with_password(PostgresAuth::Cleartext));
+    for proof in [b"".as_slice(), &[7; 20]] {
+        let mut client = Mysql::greeted(&handle);
+        client.send(1, &Mysql::response(0x0008_8200, 0, proof));
+        let error = client.refusal();
+        assert!(error.contains("Access denied for user 'tester'"), "{error}");
+    }
+    for (password, answer) in [("wrong\0", b'E'), ("right\0", b'R')] {
+        let mut client = Postgres::connected(&handle);
+        client.startup();
+        assert_eq!(client.message(), (b'R', vec![0, 0, 0, 3]));
+        client.send(b'p', password.as_bytes());
+        assert_eq!(client.message().0, answer);
+    }
+    let counters = handle.stop().expect("stop").counters;
+    assert_eq!((counters.mysql.logins_refused, counters.postgres.logins_refused), (2, 1));
+    assert_eq!((counters.postgres.logins, counters.violations()), (1, 0));
+}
+
+#[test]
+fn two_thousand_connections_are_served_by_two_loops() {
+    let handle = server(Config { threads: 2, ..Config::default() });
+    let mut clients: Vec<Mysql> = (0..2_000).map(|_| Mysql::login(&handle, 0, 0)).collect();
+    for client in &mut clients {
+        client.command(0x0e, b"");
+    }
+    for client in &mut clients {
+        assert_eq!(client.packet()[0], 0);
+    }
+    drop(clients);
+    let mysql = handle.stop().expect("stop").counters.mysql;
+    assert_eq!((mysql.connections, mysql.logins, mysql.ping), (2_000, 2_000, 2_000));
+    assert_eq!(mysql.violations, 0);
+}
+
+#[test]
+fn a_client_that_does_not_read_gets_everything_later() {
+    let handle = server(Config::default());
+    let mut client = Postgres::login(&handle);
+    let range = parse("s", "SELECT c FROM sbtest1 WHERE id BETWEEN $1 AND $2");
+    let one = [&bind("s", &["1", "1000"], 0)[..], &EXECUTE].concat();
+    // 200 times 1,000 rows of 130 bytes are more than any socket buffer takes.
+    client.raw(&[range, one.repeat(200), SYNC.to_vec()].concat());
+    let kinds = client.until_ready();
+    assert_eq!(kinds.matches('D').count(), 200_000);
+    assert_eq!(kinds.matches('C').count(), 200);
+    assert_eq!(handle.stop().expect("stop").counters.postgres.rows_sent, 200_000);
+}
+
+#[test]
+fn requests_may_come_byte_by_byte() {
+    let handle = server(Config::default());
+    let mut client = Postgres::login(&handle);
+    let batch = [parse("", "SELECT k FROM sbtest1 WHERE id=$1"), bind("", &["7"], 0)];
+    for byte in [batch.concat(), EXECUTE.to_vec(), SYNC.to_vec()].concat() {
+        client.raw(&[byte]);
+    }
+    assert_eq!(client.until_ready(), "12DCZ");
+    let mut client = Mysql::login(&handle, 0, 0);
+    for byte in [9, 0, 0, 0, 0x03].into_iter().chain(*b"SELECT 7") {
+        client.stream.write_all(&[byte]).expect("send");
+    }
+    assert_eq!(client.packet(), [1]);
+    assert_eq!(handle.counters().violations(), 0);
+}
+
+/// xorshift64*, seeded: a failure repeats.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound
+    }
+
+    /// Changes, removes, inserts or truncates a few bytes.
+    fn damage(&mut self, bytes: &mut Vec<u8>) {
+        for _ in 0..=self.below(3) {
+            let at = self.below(bytes.len().max(1));
+            match self.below(4) {
+                0 => bytes.truncate(at),
+                1 => bytes.insert(at.min(bytes.len()), self.below(256) as u8),
+                _ if bytes.is_empty() => {}
+                2 => drop(bytes.remove(at)),
+                _ => bytes[at] = self.below(256) as u8,
+            }
+        }
+    }
+}
+
+fn mysql_requests() -> Vec<u8> {
+    let prepare =
+        [&[0x16], b"UPDATE sbtest1 SET k=? WHERE id BETWEEN ? AND -?".as_slice()].concat();
+    let execute = [&[0x17], execute_bigints(1, &[1, 2, 3]).as_slice()].concat();
+    let query =
+        [&[0x03], b"SELECT 'a\\'', `b`, c FROM t WHERE k IN (1, (2), 3)".as_slice()].concat();
+    let load = [&[0x03], b"LOAD DATA LOCAL INFILE 'x' INTO TABLE t (a, b)".as_slice()].concat();
+    let packets =
+        [(0, prepare), (0, execute), (0, query), (0, load), (2, b"1\t2\n".to_vec()), (3, vec![])];
+    let mut bytes = Vec::new();
+    for (sequence, payload) in packets {
+        bytes.extend_from_slice(&(payload.len() as u32).to_le_bytes()[..3]);
+        bytes.push(sequence);
+        bytes.extend_from_slice(&payload);
+    }
+    bytes
+}
+
+fn postgres_requests() -> Vec<u8> {
+    [
+        parse("s", "SELECT E'a\\'', $$x$$, c FROM t WHERE id BETWEEN $1 AND $2"),
+        bind("s", &["1", "5"], 1),
+        EXECUTE.to_vec(),
+        parse("", "COPY t (a, b) FROM STDIN (FORMAT binary)"),
+        bind("", &[], 0),
+        EXECUTE.to_vec(),
+        common::message(
+            b'd',
+            b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\x02\0\0\0\x01a\xff\xff\xff\xff\xff\xff",
+        ),
+        common::message(b'c', b""),
+        SYNC.to_vec(),
+        common::message(b'Q', b"INSERT INTO t (a) VALUES (1), (2) RETURNING a\0"),
+    ]
+    .concat()
+}
+
+#[test]
+fn damaged_requests_never_stop_the_server() {
+    let handle = server(Config::default());
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut discard = Vec::new();
+    for _ in 0..1_500 {
+        let mut mysql = Mysql::login(&handle, common::LOCAL_FILES, 0);
+        let mut bytes = mysql_requests();
+        random.damage(&mut bytes);
+        let mut postgres = Postgres::login(&handle);
+        let mut more = postgres_requests();
+        random.damage(&mut more);
+        for (stream, bytes) in [(&mut mysql.stream, bytes), (&mut postgres.stream, more)] {
+            // The server may have hung up already.
+            let _ = stream.write_all(&bytes);
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            discard.clear();
+            let _ = stream.read_to_end(&mut discard);
+        }
+    }
+    let undamaged = Postgres::login(&handle);
+    drop(undamaged);
+    let counters = handle.stop().expect("no loop panicked").counters;
+    assert!(counters.mysql.violations > 100 && counters.postgres.violations > 100, "{counters}");
+    assert_eq!(counters.mysql.logins, 1_500);
+}
+
+#[test]
+fn undamaged_requests_are_no_violations() {
+    let handle = server(Config::default());
+    let mut mysql = Mysql::login(&handle, common::LOCAL_FILES, 0);
+    mysql.stream.write_all(&mysql_requests()).expect("send");
+    let mut postgres = Postgres::login(&handle);
+    postgres.raw(&postgres_requests());
+    for stream in [&mut mysql.stream, &mut postgres.stream] {
+        stream.shutdown(std::net::Shutdown::Write).expect("shutdown");
+        stream.read_to_end(&mut Vec::new()).expect("answers");
+    }
+    let report = handle.stop().expect("stop");
+    assert_eq!(report.violations, Vec::<String>::new());
+    assert_eq!(report.counters.mysql.rows_loaded, 1);
+    assert_eq!(report.counters.postgres.rows_loaded, 1);
+}

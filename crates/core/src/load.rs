@@ -1,0 +1,30 @@
+//! What a loader tells while it works.
+
+/// Follows the preparation of a data set: progress bars, drop-in messages, log lines. Called from
+/// all loading threads, a few times per second at most. Every method does nothing unless it is
+/// written.
+pub trait LoadObserver: Sync {
+    /// The load will insert this many rows in all; called once, before the first row. Rows that an
+    /// interrupted load has left behind are not among them.
+    fn rows_planned(&self, _rows: u64) {}
+    /// A table is about to be created.
+    fn creating_table(&self, _table: &str) {}
+    /// The first of `rows` rows is about to be inserted into `table`.
+    fn inserting(&self, _rows: u64, _table: &str) {}
+    /// This many more rows are stored and committed.
+    fn rows_done(&self, _rows: u64) {}
+    /// A secondary index of `table` is about to be created.
+    fn creating_index(&self, _table: &str) {}
+    /// A table is about to be read into the server's memory.
+    fn prewarming_table(&self, _table: &str) {}
+    /// A table is about to be dropped.
+    fn dropping_table(&self, _table: &str) {}
+    /// Something the user should know, in one sentence.
+    fn note(&self, _text: &str) {}
+}
+
+/// Watches nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl LoadObserver for Unobserved {}

@@ -1,0 +1,193 @@
+//! Bulk loads: `LOAD DATA LOCAL INFILE` whose file is generated while it is sent, or `INSERT` with
+//! many rows where the server forbids that.
+
+use super::channel::Reply;
+use super::session::MysqlSession;
+use dyno_core::{BulkMethod, BulkReport, DbError, Discard, Executed, RowSource, Session, Table};
+use dyno_wire::mysql::Encoding;
+use dyno_wire::mysql::answer::STATUS_NO_BACKSLASH_ESCAPES;
+use dyno_wire::mysql::command::{COM_QUERY, push_command};
+use dyno_wire::mysql::error::classify;
+use dyno_wire::mysql::insert::InsertRows;
+use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
+use dyno_wire::text_rows::TextRows;
+
+/// The name of the file that is none.
+const FILE: &str = "dyno";
+/// Size of the packets of a load: large enough that system calls don't count, small enough to
+/// stay in the processor's cache.
+const CHUNK_BYTES: usize = 128 << 10;
+/// Size of an INSERT statement, if the server takes statements that long.
+const INSERT_BYTES: usize = 512 << 10;
+
+/// Loads rows inside a transaction of its own.
+pub(super) async fn load<R: RowSource>(
+    session: &mut MysqlSession,
+    table: &str,
+    columns: &[&str],
+    rows: &mut R,
+) -> Result<BulkReport, DbError> {
+    session.query("START TRANSACTION", &mut Discard).await?;
+    let loaded = match load_by_any_way(session, table, columns, rows).await {
+        Ok(report) => session.query("COMMIT", &mut Discard).await.map(|_| report),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = &loaded
+        && !error.is_fatal()
+    {
+        session.rollback().await?;
+    }
+    loaded
+}
+
+async fn load_by_any_way<R: RowSource>(
+    session: &mut MysqlSession,
+    table: &str,
+    columns: &[&str],
+    rows: &mut R,
+) -> Result<BulkReport, DbError> {
+    let reason = if session.local_files {
+        match load_data(session, table, columns, rows).await {
+            Ok(rows) => {
+                return Ok(BulkReport {
+                    rows,
+                    method: BulkMethod::LoadData,
+                    fallback_reason: None,
+                });
+            }
+            Err(error) if is_forbidden(&error) => error.to_string(),
+            Err(error) => return Err(error),
+        }
+    } else {
+        "the server does not offer LOAD DATA LOCAL".to_owned()
+    };
+    rows.restart();
+    let stored = insert(session, table, columns, rows).await?;
+    let reason = format!("{reason}; SET GLOBAL local_infile=1 on the server allows it");
+    Ok(BulkReport {
+        rows: stored,
+        method: BulkMethod::MultiRowInsert,
+        fallback_reason: Some(reason),
+    })
+}
+
+/// Refusals that come before the first row: ER_NOT_ALLOWED_COMMAND (MySQL 5.7, MariaDB up to
+/// 10.4), ER_NOT_SUPPORTED_YET (proxies), ER_CLIENT_LOCAL_FILES_DISABLED (MySQL 8),
+/// ER_LOAD_INFILE_CAPABILITY_DISABLED (MariaDB 10.5 and later).
+fn is_forbidden(error: &DbError) -> bool {
+    matches!(error.errno(), 1148 | 1235 | 3948 | 4166)
+}
+
+fn column_list(columns: &[&str]) -> String {
+    if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) }
+}
+
+async fn load_data<R: RowSource>(
+    session: &mut MysqlSession,
+    table: &str,
+    columns: &[&str],
+    rows: &mut R,
+) -> Result<u64, DbError> {
+    // Tab and newline stand for themselves, so that no SQL mode changes their meaning.
+    let escape = if backslash_escapes(session) { r"\\" } else { r"\" };
+    let list = column_list(columns);
+    let sql = format!(
+        "LOAD DATA LOCAL INFILE '{FILE}' INTO TABLE {table} CHARACTER SET utf8mb4 FIELDS \
+         TERMINATED BY '\t' ESCAPED BY '{escape}' LINES TERMINATED BY '\n'{list}"
+    );
+    let channel = &mut session.channel;
+    channel.begin()?;
+    let sequence = push_command(&mut channel.out, COM_QUERY, sql.as_bytes());
+    channel.idle = false;
+    channel.transport.send(&channel.out).await?;
+    channel.answer.begin(Encoding::Text, sequence);
+    match channel.reply(&mut session.columns, &mut Discard).await? {
+        Reply::FileRequest(name) if name == FILE.as_bytes() => {}
+        Reply::FileRequest(name) => {
+            return Err(channel.refuse_file(&name, &mut session.columns, &mut Discard).await);
+        }
+        Reply::Done(_) => {
+            return Err(DbError::protocol("The server did not ask for the rows of LOAD DATA."));
+        }
+    }
+    let mut more = true;
+    while more {
+        channel.out.clear();
+        let start = begin_packet(&mut channel.out);
+        more = TextRows::new(&mut channel.out).fill(rows, CHUNK_BYTES);
+        // An empty packet would end the file; it comes last.
+        if channel.out.len() > HEADER_BYTES {
+            let sequence = channel.answer.next_sequence();
+            let next = finish_packet(&mut channel.out, start, sequence);
+            channel.answer.continue_at(next);
+            channel.transport.send(&channel.out).await?;
+        }
+    }
+    channel.push_empty_packet();
+    channel.transport.send(&channel.out).await?;
+    let done = channel.receive(&mut session.columns, &mut Discard).await?;
+    check_warnings(session, table).await?;
+    Ok(done.affected)
+}
+
+async fn insert<R: RowSource>(
+    session: &mut MysqlSession,
+    table: &str,
+    columns: &[&str],
+    rows: &mut R,
+) -> Result<u64, DbError> {
+    let mut limit = Table::default();
+    session.query("SELECT @@max_allowed_packet", &mut limit).await?;
+    let allowed = limit.single().and_then(|text| text.parse::<usize>().ok()).unwrap_or(1 << 20);
+    // The last row may pass the limit by its own length.
+    let limit_bytes = (allowed / 2).clamp(1024, INSERT_BYTES);
+    let head = format!("INSERT INTO {table}{} VALUES ", column_list(columns));
+    let escapes = backslash_escapes(session);
+    let (mut stored, mut more) = (0, true);
+    while more {
+        session.channel.begin()?;
+        let out = &mut session.channel.out;
+        let start = begin_packet(out);
+        out.push(COM_QUERY);
+        out.extend_from_slice(head.as_bytes());
+        let count;
+        (count, more) = InsertRows::new(out, escapes).fill(rows, limit_bytes);
+        if count == 0 {
+            break;
+        }
+        let sequence = finish_packet(out, start, 0);
+        let (channel, columns) = (&mut session.channel, &mut session.columns);
+        let done: Executed =
+            channel.exchange(Encoding::Text, sequence, columns, &mut Discard).await?;
+        check_warnings(session, table).await?;
+        stored += done.affected;
+    }
+    Ok(stored)
+}
+
+fn backslash_escapes(session: &MysqlSession) -> bool {
+    session.channel.answer.status() & STATUS_NO_BACKSLASH_ESCAPES == 0
+}
+
+/// LOAD DATA LOCAL makes warnings of duplicates, of text cut short and of bad numbers: a table
+/// with such rows is not the table that was asked for.
+async fn check_warnings(session: &mut MysqlSession, table: &str) -> Result<(), DbError> {
+    let count = session.warnings();
+    if count == 0 {
+        return Ok(());
+    }
+    let mut warnings = Table::default();
+    session.query("SHOW WARNINGS LIMIT 1", &mut warnings).await?;
+    let mut first = warnings.rows.into_iter().flatten().flatten();
+    let level = first.next().unwrap_or_else(|| "Warning".to_owned());
+    let code: u16 = first.next().and_then(|code| code.parse().ok()).unwrap_or(0);
+    let message = first.next().unwrap_or_else(|| "unknown".to_owned());
+    // Warnings have no SQLSTATE; duplicates and missing parents are what class 23 is for.
+    let state = if matches!(code, 1062 | 1452 | 1048 | 1586) { *b"23000" } else { *b"HY000" };
+    Err(DbError::server(
+        classify(code, &state),
+        u32::from(code),
+        state,
+        format!("The load into {table} gave {count} warnings and was undone. {level}: {message}."),
+    ))
+}

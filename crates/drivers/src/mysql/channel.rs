@@ -1,0 +1,176 @@
+//! One command out, one answer in: what all calls of a session share.
+
+use crate::net::{Inbox, Transport};
+use dyno_core::{DbError, Executed, Rows};
+use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
+use dyno_wire::mysql::row::Column;
+use dyno_wire::mysql::{Answer, Capabilities, Encoding, Malformed, Step};
+
+/// The longest packet, with its header; an inbox doubles up to this and not beyond.
+const INBOX_BYTES: usize = 32 << 20;
+/// A larger buffer is given back before the next command.
+const KEEP_BYTES: usize = 1 << 20;
+
+/// Transport and buffers of a session.
+#[derive(Debug)]
+pub(super) struct Channel {
+    pub(super) transport: Transport,
+    pub(super) inbox: Inbox,
+    pub(super) out: Vec<u8>,
+    pub(super) answer: Answer,
+    pub(super) deprecate_eof: bool,
+    /// False from the sending of a command until its answer is complete. Stays false when the
+    /// call was abandoned or the connection is lost: nothing can be made of what comes next.
+    pub(super) idle: bool,
+}
+
+/// How far an answer has come.
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// It is complete.
+    Done(Executed),
+    /// The server asks for this file before it goes on.
+    FileRequest(Vec<u8>),
+}
+
+impl Channel {
+    pub(super) fn new(transport: Transport, capabilities: Capabilities) -> Self {
+        let deprecate_eof = capabilities.has(Capabilities::DEPRECATE_EOF);
+        Channel {
+            transport,
+            inbox: Inbox::new(INBOX_BYTES),
+            out: Vec::with_capacity(512),
+            answer: Answer::new(deprecate_eof, capabilities.has(Capabilities::CACHE_METADATA)),
+            deprecate_eof,
+            idle: true,
+        }
+    }
+
+    /// Makes ready for a new command.
+    ///
+    /// # Errors
+    /// Lost, when the answer to an earlier one was never received whole.
+    #[inline]
+    pub(super) fn begin(&mut self) -> Result<(), DbError> {
+        self.check_idle()?;
+        self.out.clear();
+        if self.out.capacity() > KEEP_BYTES {
+            self.out = Vec::with_capacity(512);
+        }
+        Ok(())
+    }
+
+    /// Checks that the server owes no answer.
+    ///
+    /// # Errors
+    /// Lost, when the answer to an earlier command was never received whole.
+    #[inline]
+    pub(super) fn check_idle(&self) -> Result<(), DbError> {
+        if self.idle { Ok(()) } else { Err(abandoned()) }
+    }
+
+    /// Sends what is in `out` and awaits the answer, which starts with packet `sequence`.
+    #[inline]
+    pub(super) async fn exchange<R: Rows>(
+        &mut self,
+        encoding: Encoding,
+        sequence: u8,
+        columns: &mut Vec<Column>,
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        self.idle = false;
+        self.transport.send(&self.out).await?;
+        self.answer.begin(encoding, sequence);
+        self.receive(columns, rows).await
+    }
+
+    /// Awaits the rest of an answer in which no file may be asked for.
+    #[inline]
+    pub(super) async fn receive<R: Rows>(
+        &mut self,
+        columns: &mut Vec<Column>,
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        match self.reply(columns, rows).await? {
+            Reply::Done(executed) => Ok(executed),
+            Reply::FileRequest(name) => Err(self.refuse_file(&name, columns, rows).await),
+        }
+    }
+
+    /// Awaits the end of an answer, or a request for a file.
+    #[inline]
+    pub(super) async fn reply<R: Rows>(
+        &mut self,
+        columns: &mut Vec<Column>,
+        rows: &mut R,
+    ) -> Result<Reply, DbError> {
+        loop {
+            if self.inbox.filled().is_empty() {
+                self.transport.recv(&mut self.inbox).await?;
+            }
+            let scanned = self.answer.scan(self.inbox.filled(), columns, rows);
+            let (taken, step) = scanned.map_err(malformed)?;
+            self.inbox.consume(taken);
+            match step {
+                Step::Done(executed) => {
+                    self.idle = true;
+                    return Ok(Reply::Done(executed));
+                }
+                Step::More if self.inbox.filled().is_empty() => {}
+                Step::More => self.transport.recv(&mut self.inbox).await?,
+                Step::Failed(error) => {
+                    let error = error.into_db_error();
+                    self.idle = !error.is_fatal();
+                    return Err(error);
+                }
+                Step::FileRequest(name) => return Ok(Reply::FileRequest(name)),
+            }
+        }
+    }
+
+    /// Answers a request for a file that nobody offered with no file. dyno opens no file for any
+    /// server, but one that tries must not go unnoticed.
+    #[cold]
+    pub(super) async fn refuse_file<R: Rows>(
+        &mut self,
+        name: &[u8],
+        columns: &mut Vec<Column>,
+        rows: &mut R,
+    ) -> DbError {
+        self.push_empty_packet();
+        if let Err(error) = self.transport.send(&self.out).await {
+            return error;
+        }
+        // Whatever it says to that: the session is in step again, and gets no second try.
+        if let Ok(Reply::FileRequest(_)) = self.reply(columns, rows).await {
+            self.idle = false;
+        }
+        let name = String::from_utf8_lossy(name);
+        DbError::protocol(format!(
+            "The server asked for the local file `{name}`, which was refused: no load had been started."
+        ))
+        .with_hint("LOAD DATA LOCAL in a statement of one's own is not supported; if there is none, do not trust this server")
+    }
+
+    /// Puts into `out` the empty packet that ends a file.
+    pub(super) fn push_empty_packet(&mut self) {
+        self.out.clear();
+        let start = begin_packet(&mut self.out);
+        debug_assert_eq!(self.out.len(), HEADER_BYTES);
+        let next = finish_packet(&mut self.out, start, self.answer.next_sequence());
+        self.answer.continue_at(next);
+    }
+}
+
+#[cold]
+fn abandoned() -> DbError {
+    DbError::lost("An earlier answer on this connection was not received to its end.")
+}
+
+#[cold]
+pub(super) fn malformed(error: Malformed) -> DbError {
+    let text = error.to_string();
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase()).unwrap_or_default();
+    DbError::protocol(format!("{first}{}.", letters.as_str()))
+}

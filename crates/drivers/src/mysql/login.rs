@@ -1,0 +1,287 @@
+//! From the greeting of a server to the end of the log-in.
+
+use super::channel::malformed;
+use crate::net::{Address, Inbox, TlsConfig, TlsMode, Transport};
+use dyno_core::{Cause, DbError};
+use dyno_wire::mysql::auth::{FAST_PATH_DONE, FULL_PATH, MORE_DATA, Plugin, SWITCH, clear_text};
+use dyno_wire::mysql::handshake::{Capabilities, Greeting, Login as LoginPacket};
+use dyno_wire::mysql::packet::{Framed, Framing, begin_packet, finish_packet};
+use dyno_wire::mysql::reader::Reader;
+use dyno_wire::mysql::rsa::PublicKey;
+use dyno_wire::mysql::{Malformed, ServerError};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+/// No packet of a log-in is longer; a peer that is no MySQL server must not fill memory.
+const INBOX_BYTES: usize = 64 << 10;
+/// More rounds than any method needs.
+const MAX_ROUNDS: usize = 16;
+
+/// Who logs in where.
+pub(super) struct Account<'a> {
+    pub(super) address: &'a Address,
+    pub(super) user: &'a str,
+    pub(super) password: &'a [u8],
+    pub(super) database: &'a str,
+}
+
+/// A log-in on its way.
+pub(super) struct Login<'a> {
+    transport: Transport,
+    inbox: Inbox,
+    framing: Framing,
+    out: Vec<u8>,
+    account: &'a Account<'a>,
+    plugin: Option<Plugin>,
+    scramble: Vec<u8>,
+}
+
+impl<'a> Login<'a> {
+    pub(super) fn new(transport: Transport, account: &'a Account<'a>) -> Self {
+        Login {
+            transport,
+            inbox: Inbox::new(INBOX_BYTES),
+            framing: Framing::default(),
+            out: Vec::new(),
+            account,
+            plugin: None,
+            scramble: Vec::new(),
+        }
+    }
+
+    /// Logs in. Returns the connection, ready for commands.
+    ///
+    /// # Errors
+    /// Rejected with the server's error and a remedy; unreachable, when it hangs up.
+    pub(super) async fn run(
+        mut self,
+        tls: &TlsConfig,
+    ) -> Result<(Transport, Greeting, Capabilities), DbError> {
+        match self.log_in(tls).await {
+            Ok((greeting, capabilities)) => Ok((self.transport, greeting, capabilities)),
+            Err(error) => Err(self.explain(error)),
+        }
+    }
+
+    async fn log_in(&mut self, tls: &TlsConfig) -> Result<(Greeting, Capabilities), DbError> {
+        let packet = self.read().await?;
+        let greeting = Greeting::parse(&packet).map_err(malformed)?;
+        let mut capabilities = Capabilities::negotiate(greeting.capabilities).map_err(malformed)?;
+        if self.account.database.is_empty() {
+            capabilities = capabilities.without(Capabilities::CONNECT_WITH_DB);
+        }
+        if self.wants_tls(tls.mode(), greeting.capabilities)? {
+            capabilities = capabilities.with(Capabilities::SSL);
+            let request = self.login_packet(capabilities, "", &[]);
+            let mut out = Vec::new();
+            let next = request.push_tls_request(&mut out, self.framing.next_sequence());
+            self.transport.send(&out).await?;
+            self.framing.expect(next);
+            if !self.inbox.filled().is_empty() {
+                return Err(malformed(Malformed("it sent more before the TLS handshake")));
+            }
+            self.transport.start_tls(tls, self.account.address.tls_name()).await?;
+        }
+        self.scramble = greeting.scramble.clone();
+        // An unknown first method is no obstacle: the account's own may be another one.
+        let plugin = Plugin::from_name(&greeting.plugin).unwrap_or(Plugin::Native);
+        self.plugin = Some(plugin);
+        let response = self.response(plugin);
+        let mut out = Vec::new();
+        let next = self
+            .login_packet(capabilities, plugin.name(), &response)
+            .push(&mut out, self.framing.next_sequence());
+        self.framing.expect(next);
+        self.transport.send(&out).await?;
+        self.authenticate().await?;
+        if !self.inbox.filled().is_empty() {
+            return Err(malformed(Malformed("it sent more after the log-in")));
+        }
+        Ok((greeting, capabilities))
+    }
+
+    fn login_packet<'b>(
+        &'b self,
+        capabilities: Capabilities,
+        plugin: &'b str,
+        response: &'b [u8],
+    ) -> LoginPacket<'b> {
+        LoginPacket {
+            capabilities,
+            user: self.account.user,
+            database: self.account.database,
+            plugin,
+            response,
+            attributes: &[
+                ("program_name", "dyno"),
+                ("_client_name", "dyno"),
+                ("_client_version", env!("CARGO_PKG_VERSION")),
+            ],
+        }
+    }
+
+    /// Whether to encrypt. Like the server's own clients, not on a unix socket unless it must be.
+    fn wants_tls(&self, mode: TlsMode, server: Capabilities) -> Result<bool, DbError> {
+        let offered = server.has(Capabilities::SSL);
+        match mode {
+            TlsMode::Disable | TlsMode::Allow => Ok(false),
+            TlsMode::Prefer => Ok(offered && !self.transport.is_local()),
+            TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull if offered => Ok(true),
+            _ => Err(DbError::rejected(
+                2026,
+                *b"HY000",
+                format!("The server at {} does not offer TLS.", self.account.address),
+            )
+            .with_hint("use tls=prefer or tls=disable, or give the server a certificate")),
+        }
+    }
+
+    /// True where nobody can listen.
+    fn is_private(&self) -> bool {
+        self.transport.is_tls() || self.transport.is_local()
+    }
+
+    fn response(&self, plugin: Plugin) -> Vec<u8> {
+        plugin.response(self.account.password, &self.scramble, self.is_private())
+    }
+
+    /// Answers what the server asks for until it is content.
+    async fn authenticate(&mut self) -> Result<(), DbError> {
+        for _ in 0..MAX_ROUNDS {
+            let packet = self.read().await?;
+            match packet.split_first() {
+                Some((0, _)) => return Ok(()),
+                Some((&SWITCH, request)) => self.switch(request).await?,
+                Some((&MORE_DATA, data)) => self.go_on(data).await?,
+                _ => return Err(malformed(Malformed("an unknown packet during the log-in"))),
+            }
+        }
+        Err(malformed(Malformed("the log-in does not come to an end")))
+    }
+
+    /// The account uses another method than the greeting named.
+    async fn switch(&mut self, request: &[u8]) -> Result<(), DbError> {
+        let mut reader = Reader::new(request);
+        let name = match reader.until_nul() {
+            Ok(name) => String::from_utf8_lossy(name).into_owned(),
+            Err(_) => "mysql_old_password".to_owned(),
+        };
+        let Some(plugin) = Plugin::from_name(&name) else {
+            let message = format!(
+                "The account {} logs in with the method `{name}`, which dyno does not speak.",
+                self.account.user
+            );
+            return Err(DbError::rejected(2059, *b"HY000", message).with_hint(
+                "use an account with caching_sha2_password, sha256_password, mysql_native_password or ed25519",
+            ));
+        };
+        let data = reader.rest();
+        self.scramble = match (plugin, data) {
+            // The scramble of the other methods has a NUL behind it.
+            (Plugin::Ed25519, data) => data.to_vec(),
+            (_, data) => data.strip_suffix(&[0]).unwrap_or(data).to_vec(),
+        };
+        self.plugin = Some(plugin);
+        let response = self.response(plugin);
+        self.send(&response).await
+    }
+
+    /// The second half of the SHA-256 methods.
+    async fn go_on(&mut self, data: &[u8]) -> Result<(), DbError> {
+        let plugin = self.plugin;
+        match (plugin, data) {
+            (Some(Plugin::CachingSha2), [FAST_PATH_DONE]) => Ok(()),
+            (Some(Plugin::CachingSha2), [FULL_PATH]) if self.is_private() => {
+                self.send(&clear_text(self.account.password)).await
+            }
+            (Some(method @ Plugin::CachingSha2), [FULL_PATH]) => {
+                self.send(&[method.key_request()]).await
+            }
+            (Some(Plugin::CachingSha2 | Plugin::Sha256), pem) if !self.is_private() => {
+                let key = PublicKey::from_pem(pem).map_err(malformed)?;
+                let encrypted = key
+                    .encrypt_password(self.account.password, &self.scramble, random()?)
+                    .map_err(malformed)?;
+                self.send(&encrypted).await
+            }
+            _ => Err(malformed(Malformed("unexpected data during the log-in"))),
+        }
+    }
+
+    async fn send(&mut self, payload: &[u8]) -> Result<(), DbError> {
+        self.out.clear();
+        let start = begin_packet(&mut self.out);
+        self.out.extend_from_slice(payload);
+        let next = finish_packet(&mut self.out, start, self.framing.next_sequence());
+        self.framing.expect(next);
+        self.transport.send(&self.out).await
+    }
+
+    /// The next packet that is no error.
+    async fn read(&mut self) -> Result<Vec<u8>, DbError> {
+        loop {
+            let (found, taken) = match self.framing.take(self.inbox.filled()).map_err(malformed)? {
+                Framed::Partial(taken) => (None, taken),
+                Framed::Payload(payload, taken) => (Some(payload.to_vec()), taken),
+            };
+            self.inbox.consume(taken);
+            match found {
+                None => self.transport.recv(&mut self.inbox).await?,
+                Some(packet) if packet.first() == Some(&0xff) => {
+                    return Err(self.rejected(ServerError::parse(&packet).map_err(malformed)?));
+                }
+                Some(packet) => return Ok(packet),
+            }
+        }
+    }
+
+    /// The server's refusal, with a remedy where a mistake has a likely cause.
+    fn rejected(&self, error: ServerError) -> DbError {
+        if error.errno == 1053 {
+            // It is going away: the same as not being there.
+            return DbError::unreachable(format!(
+                "The server at {} is shutting down.",
+                self.account.address
+            ));
+        }
+        let hint = match error.errno {
+            1040 | 1203 | 1226 => "raise max_connections on the server, or use fewer workers",
+            1044 => "GRANT the user access to the database, or name another one in the URL",
+            1045 | 1698 if self.account.password.is_empty() => {
+                "no password was given: put one into the URL, DYNO_PASSWORD_NAME or ~/.my.cnf"
+            }
+            1045 | 1698 => "check user and password, and from which hosts the user may log in",
+            1049 => "create the database first: CREATE DATABASE with that name",
+            1129 => "the server blocks this host after errors: FLUSH HOSTS on the server",
+            1130 => "the user may not log in from this host: CREATE USER 'name'@'host'",
+            1251 | 1275 => "give the account a password of the current format",
+            3159 => "the server takes encrypted connections only: add tls=require to the URL",
+            _ => return DbError::rejected(u32::from(error.errno), error.sqlstate, error.message),
+        };
+        DbError::rejected(u32::from(error.errno), error.sqlstate, error.message).with_hint(hint)
+    }
+
+    /// What broke before the log-in was done, seen from one who wants to connect.
+    fn explain(&self, error: DbError) -> DbError {
+        let address = self.account.address;
+        match error.cause() {
+            Cause::Lost => DbError::unreachable(format!(
+                "The server at {address} hung up during the log-in: {}",
+                error.message()
+            ))
+            .with_hint("the server's error log says why"),
+            Cause::Protocol => DbError::unreachable(format!("At {address}: {}", error.message()))
+                .with_hint("is this the address of a MySQL or MariaDB server?"),
+            _ => error,
+        }
+    }
+}
+
+/// Random bytes for the padding of RSA.
+fn random<const N: usize>() -> Result<[u8; N], DbError> {
+    let mut bytes = [0; N];
+    // Requests this short are answered whole.
+    getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|error| {
+        DbError::unreachable(format!("The kernel gives no random bytes: {error}."))
+    })?;
+    Ok(bytes)
+}

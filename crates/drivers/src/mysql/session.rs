@@ -1,0 +1,302 @@
+//! One open connection.
+
+use super::bulk;
+use super::channel::{Channel, malformed};
+use dyno_core::{
+    BulkReport, DbError, Dialect, Discard, ErrorClass, Executed, Param, ParamType, Product,
+    RowSource, Rows, Session, Statement,
+};
+use dyno_wire::mysql::command::{COM_QUERY, COM_QUIT, COM_STMT_PREPARE, push_command};
+use dyno_wire::mysql::row::Column;
+use dyno_wire::mysql::statement::{PrepareStep, WrongParamCount};
+use dyno_wire::mysql::{Encoding, PrepareAnswer, Prepared};
+
+/// ER_UNSUPPORTED_PS: the statement exists only as text.
+const CANNOT_BE_PREPARED: u32 = 1295;
+
+/// Commands sent before any of their answers is read. A server that is not read stops reading:
+/// both queues of the sockets together hold at least this much, so sending never waits for it.
+const WINDOW_BYTES: usize = 64 << 10;
+
+/// An open MySQL connection.
+#[derive(Debug)]
+pub struct MysqlSession {
+    pub(super) channel: Channel,
+    statements: Vec<Slot>,
+    /// Columns of answers to text.
+    pub(super) columns: Vec<Column>,
+    flight: Vec<Queued>,
+    product: Product,
+    connection_id: u32,
+    /// Both sides can do LOAD DATA LOCAL.
+    pub(super) local_files: bool,
+}
+
+/// A statement as [`Statement`] names it.
+#[derive(Debug)]
+enum Slot {
+    Prepared(Prepared),
+    /// Can't be prepared; sent as text.
+    Text(Box<[u8]>),
+}
+
+/// A command in `out` that waits to be sent.
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    statement: u32,
+    /// Sequence number of the answer's first packet.
+    sequence: u8,
+    /// Where the command ends in `out`.
+    end: usize,
+}
+
+impl MysqlSession {
+    pub(super) fn new(
+        channel: Channel,
+        product: Product,
+        connection_id: u32,
+        local_files: bool,
+    ) -> Self {
+        MysqlSession {
+            channel,
+            statements: Vec::new(),
+            columns: Vec::new(),
+            flight: Vec::new(),
+            product,
+            connection_id,
+            local_files,
+        }
+    }
+
+    /// The server's number of this connection, which `KILL` takes.
+    pub fn connection_id(&self) -> u32 {
+        self.connection_id
+    }
+
+    /// Warnings of the last answer.
+    pub fn warnings(&self) -> u32 {
+        self.channel.answer.warnings()
+    }
+
+    /// Protocol version and cipher suite; `None` when the connection is not encrypted.
+    pub fn tls_description(&self) -> Option<String> {
+        self.channel.transport.tls_description()
+    }
+
+    /// Makes ready for a command that is sent at once.
+    #[inline]
+    fn begin(&mut self) -> Result<(), DbError> {
+        if self.channel.idle && !self.flight.is_empty() {
+            return Err(misuse("queued executions must be flushed before the next command"));
+        }
+        self.channel.begin()
+    }
+
+    async fn query_bytes<R: Rows>(
+        &mut self,
+        sql: &[u8],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        self.begin()?;
+        let sequence = push_command(&mut self.channel.out, COM_QUERY, sql);
+        self.channel.exchange(Encoding::Text, sequence, &mut self.columns, rows).await
+    }
+
+    /// Sends a PREPARE; returns the statement's number, its placeholders and its columns.
+    async fn send_prepare(&mut self, sql: &str) -> Result<(u32, u16, Vec<Column>), DbError> {
+        self.begin()?;
+        let channel = &mut self.channel;
+        let sequence = push_command(&mut channel.out, COM_STMT_PREPARE, sql.as_bytes());
+        let mut answer = PrepareAnswer::new(channel.deprecate_eof, sequence);
+        channel.idle = false;
+        channel.transport.send(&channel.out).await?;
+        loop {
+            channel.transport.recv(&mut channel.inbox).await?;
+            let (taken, step) = answer.scan(channel.inbox.filled()).map_err(malformed)?;
+            channel.inbox.consume(taken);
+            match step {
+                PrepareStep::More => {}
+                PrepareStep::Done { id, params, columns } => {
+                    channel.idle = true;
+                    return Ok((id, params, columns));
+                }
+                PrepareStep::Failed(error) => {
+                    let error = error.into_db_error();
+                    channel.idle = !error.is_fatal();
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, slot: Slot) -> Statement {
+        self.statements.push(slot);
+        Statement(self.statements.len() as u32 - 1)
+    }
+}
+
+impl Session for MysqlSession {
+    fn dialect(&self) -> Dialect {
+        Dialect::Mysql
+    }
+
+    fn product(&self) -> &Product {
+        &self.product
+    }
+
+    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
+        match self.send_prepare(sql).await {
+            Ok((_, count, _)) if usize::from(count) != params.len() => {
+                let count = WrongParamCount { expected: count.into(), given: params.len() };
+                Err(wrong_count(count).with_detail(sql))
+            }
+            Ok((id, _, columns)) => {
+                Ok(self.add(Slot::Prepared(Prepared::new(id, params, columns))))
+            }
+            Err(error) if error.errno() == CANNOT_BE_PREPARED && params.is_empty() => {
+                Ok(self.add(Slot::Text(sql.as_bytes().into())))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    #[inline]
+    async fn execute<R: Rows>(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        self.begin()?;
+        let slot = self.statements.get_mut(statement.0 as usize).ok_or_else(unknown)?;
+        let out = &mut self.channel.out;
+        match slot {
+            Slot::Prepared(prepared) => {
+                let sequence = prepared.encode(params, out).map_err(wrong_count)?;
+                let columns = &mut prepared.columns;
+                let answer = self.channel.exchange(Encoding::Binary, sequence, columns, rows).await;
+                if answer.is_err() {
+                    prepared.forget_types();
+                }
+                answer
+            }
+            Slot::Text(sql) => {
+                no_params(params)?;
+                let sequence = push_command(out, COM_QUERY, sql);
+                self.channel.exchange(Encoding::Text, sequence, &mut self.columns, rows).await
+            }
+        }
+    }
+
+    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> Result<Executed, DbError> {
+        self.query_bytes(sql.as_bytes(), rows).await
+    }
+
+    #[inline]
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
+        if self.flight.is_empty() {
+            self.channel.begin()?;
+        }
+        self.channel.check_idle()?;
+        let slot = self.statements.get_mut(statement.0 as usize).ok_or_else(unknown)?;
+        let out = &mut self.channel.out;
+        let sequence = match slot {
+            Slot::Prepared(prepared) => prepared.encode(params, out).map_err(wrong_count)?,
+            Slot::Text(sql) => {
+                no_params(params)?;
+                push_command(out, COM_QUERY, sql)
+            }
+        };
+        self.flight.push(Queued { statement: statement.0, sequence, end: out.len() });
+        Ok(())
+    }
+
+    async fn flush<R: Rows>(
+        &mut self,
+        rows: &mut R,
+        results: &mut Vec<Result<Executed, DbError>>,
+    ) -> Result<(), DbError> {
+        self.channel.check_idle()?;
+        let mut sent = 0;
+        let MysqlSession { channel, statements, columns, flight, .. } = self;
+        for number in 0..flight.len() {
+            let queued = flight[number];
+            channel.idle = false;
+            if queued.end > sent {
+                let fits = |later: &&Queued| later.end <= sent + WINDOW_BYTES;
+                let end = flight[number..].iter().take_while(fits).last().unwrap_or(&queued).end;
+                channel.transport.send(&channel.out[sent..end]).await?;
+                sent = end;
+            }
+            let answer = match &mut statements[queued.statement as usize] {
+                Slot::Prepared(prepared) => {
+                    channel.answer.begin(Encoding::Binary, queued.sequence);
+                    let answer = channel.receive(&mut prepared.columns, rows).await;
+                    if answer.is_err() {
+                        prepared.forget_types();
+                    }
+                    answer
+                }
+                Slot::Text(_) => {
+                    channel.answer.begin(Encoding::Text, queued.sequence);
+                    channel.receive(columns, rows).await
+                }
+            };
+            match answer {
+                Err(error) if error.is_fatal() => {
+                    flight.clear();
+                    return Err(error);
+                }
+                answer => results.push(answer),
+            }
+        }
+        flight.clear();
+        Ok(())
+    }
+
+    async fn rollback(&mut self) -> Result<(), DbError> {
+        self.flight.clear();
+        self.query_bytes(b"ROLLBACK", &mut Discard).await.map(|_| ())
+    }
+
+    async fn bulk_load<R: RowSource>(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        rows: &mut R,
+    ) -> Result<BulkReport, DbError> {
+        bulk::load(self, table, columns, rows).await
+    }
+
+    async fn close(mut self) {
+        if self.channel.begin().is_ok() {
+            push_command(&mut self.channel.out, COM_QUIT, b"");
+            let _ = self.channel.transport.send(&self.channel.out).await;
+        }
+    }
+}
+
+#[cold]
+fn misuse(what: &str) -> DbError {
+    DbError::server(ErrorClass::Other, 0, *b"HY010", format!("Wrong use of a session: {what}."))
+}
+
+#[cold]
+fn unknown() -> DbError {
+    misuse("the statement was not prepared on this session")
+}
+
+#[cold]
+fn wrong_count(count: WrongParamCount) -> DbError {
+    misuse(&format!(
+        "the statement has {} placeholders, but {} parameters were given",
+        count.expected, count.given
+    ))
+}
+
+fn no_params(params: &[Param<'_>]) -> Result<(), DbError> {
+    if params.is_empty() {
+        return Ok(());
+    }
+    Err(wrong_count(WrongParamCount { expected: 0, given: params.len() }))
+}

@@ -1,0 +1,56 @@
+//! Cancel requests, each on a connection of its own.
+
+use super::{Settings, connect};
+use crate::net::before;
+use dyno_core::{DbError, ErrorClass};
+use dyno_reactor::now;
+use dyno_wire::postgres::backend::BackendKey;
+use dyno_wire::postgres::frontend;
+use std::fmt;
+use std::sync::Arc;
+
+/// Cancels what one session is executing. Stays valid while the session lives.
+#[derive(Clone)]
+pub struct CancelToken {
+    settings: Arc<Settings>,
+    number: u32,
+    key: Option<Arc<BackendKey>>,
+}
+
+impl CancelToken {
+    pub(super) fn new(settings: Arc<Settings>, number: u32, key: Option<BackendKey>) -> Self {
+        CancelToken { settings, number, key: key.map(Arc::new) }
+    }
+
+    /// Asks the server to cancel, and waits until it has taken note. Whether the statement was
+    /// still running shows in its own answer: SQLSTATE 57014 if so.
+    ///
+    /// # Errors
+    /// Unreachable or rejected, or when the server gave the session no cancel key.
+    pub async fn cancel(&self) -> Result<(), DbError> {
+        let Some(key) = &self.key else {
+            return Err(DbError::protocol(
+                "The server gave this session no key to cancel it with.",
+            )
+            .with_class(ErrorClass::Other));
+        };
+        let host = self.settings.hosts.pick(self.number);
+        let due = now().saturating_add(self.settings.connect_timeout);
+        before(due, host.address(), async {
+            let mut link = connect::dial(&self.settings, host, due).await?;
+            frontend::cancel_request(&mut link.out, key.process, &key.secret);
+            link.transport.send(&link.out).await?;
+            // The server closes the connection when it has sent the signal, and says nothing.
+            while link.transport.recv(&mut link.inbox).await.is_ok() {}
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl fmt::Debug for CancelToken {
+    /// The key lets anyone cancel: it stays out of logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CancelToken")
+    }
+}

@@ -1,0 +1,307 @@
+//! The way to an open session: TLS as `sslmode` wants it, authentication, startup.
+
+use super::Settings;
+use super::error::{broken, login_error, unsendable};
+use super::link::Link;
+use crate::net::{Address, Resolved, TlsMode, Transport};
+use crate::target::Secret;
+use dyno_core::{Cause, DbError, Nanos};
+use dyno_wire::postgres::backend::{self, Authentication, BackendKey};
+use dyno_wire::postgres::frame::tag;
+use dyno_wire::postgres::scram::{self, ClientFinal, ClientFirst, ScramError};
+use dyno_wire::postgres::{WireError, frontend, md5_password};
+
+/// Whether one attempt to connect uses TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encryption {
+    Never,
+    IfOffered,
+    Always,
+}
+
+/// The attempts that an `sslmode` stands for, as libpq makes them. Unix sockets are never
+/// encrypted.
+fn attempts(mode: TlsMode, address: &Address) -> (Encryption, Option<Encryption>) {
+    match mode {
+        _ if matches!(address, Address::Unix(_)) => (Encryption::Never, None),
+        TlsMode::Disable => (Encryption::Never, None),
+        TlsMode::Allow => (Encryption::Never, Some(Encryption::Always)),
+        TlsMode::Prefer => (Encryption::IfOffered, Some(Encryption::Never)),
+        TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => (Encryption::Always, None),
+    }
+}
+
+/// Why an attempt failed, and whether the other way (with TLS, without) may fare better.
+struct Failure {
+    error: DbError,
+    other_way: bool,
+}
+
+/// Opens a session; the key cancels what it executes.
+pub(super) async fn open(
+    settings: &Settings,
+    host: &Resolved,
+    due: Nanos,
+) -> Result<(Link, Option<BackendKey>), DbError> {
+    let (first, second) = attempts(settings.tls.mode(), host.address());
+    let failure = match attempt(settings, host, due, first).await {
+        Ok(opened) => return Ok(opened),
+        Err(failure) => failure,
+    };
+    let Some(second) = second.filter(|_| failure.other_way) else {
+        return Err(failure.error);
+    };
+    match attempt(settings, host, due, second).await {
+        Ok(opened) => Ok(opened),
+        // What was said over TLS counts, unless the server has none to offer.
+        Err(other) if second == Encryption::Always && other.other_way => Err(other.error),
+        Err(_) => Err(failure.error),
+    }
+}
+
+/// Connects without logging in, encrypted where the target asks for it: for cancel requests.
+pub(super) async fn dial(
+    settings: &Settings,
+    host: &Resolved,
+    due: Nanos,
+) -> Result<Link, DbError> {
+    let (first, _) = attempts(settings.tls.mode(), host.address());
+    let mut link = Link::new(Transport::connect(host, due).await?);
+    if first != Encryption::Never {
+        start_tls(&mut link, settings, host.address(), first).await?;
+    }
+    Ok(link)
+}
+
+async fn attempt(
+    settings: &Settings,
+    host: &Resolved,
+    due: Nanos,
+    encryption: Encryption,
+) -> Result<(Link, Option<BackendKey>), Failure> {
+    let address = host.address();
+    let transport = Transport::connect(host, due).await;
+    let mut link = Link::new(transport.map_err(|error| Failure { error, other_way: false })?);
+    if encryption != Encryption::Never {
+        let started = start_tls(&mut link, settings, address, encryption).await;
+        started
+            .map_err(|error| Failure { error, other_way: encryption == Encryption::IfOffered })?;
+    }
+    match login(&mut link, settings, address).await {
+        Ok(key) => Ok((link, key)),
+        Err(error) => {
+            // After "prefer" has fallen back to no TLS there is no other way left.
+            let fell_back = encryption == Encryption::IfOffered && !link.transport.is_tls();
+            let other_way = error.cause() == Cause::Rejected && !fell_back;
+            Err(Failure { error, other_way })
+        }
+    }
+}
+
+async fn start_tls(
+    link: &mut Link,
+    settings: &Settings,
+    address: &Address,
+    encryption: Encryption,
+) -> Result<(), DbError> {
+    link.out.clear();
+    frontend::ssl_request(&mut link.out);
+    link.transport.send(&link.out).await?;
+    link.transport.recv(&mut link.inbox).await.map_err(|error| closed(error, address))?;
+    link.out.clear();
+    match link.inbox.filled() {
+        b"S" => {
+            link.inbox.consume(1);
+            link.transport.start_tls(&settings.tls, address.tls_name()).await
+        }
+        b"N" => {
+            link.inbox.consume(1);
+            match encryption {
+                Encryption::Always => Err(no_tls(address)),
+                Encryption::IfOffered | Encryption::Never => Ok(()),
+            }
+        }
+        // Bytes sent along with the S could be the work of someone on the way.
+        [b'S' | b'N', ..] => Err(broken(WireError("it sent more than one letter before TLS"))),
+        [b'E', ..] => {
+            let (_, body) = link.message().await.map_err(|error| closed(error, address))?;
+            let report = backend::report(&body).map_err(broken)?;
+            Err(login_error(&report, &address.to_string()))
+        }
+        _ => Err(broken(WireError("it did not understand the request for TLS"))),
+    }
+}
+
+fn no_tls(address: &Address) -> DbError {
+    let message = format!("The server at {address} does not offer TLS, which sslmode demands.");
+    DbError::rejected(0, *b"08001", message)
+        .with_hint("set `ssl = on` on the server, or connect with sslmode=prefer or disable")
+}
+
+/// Sends the startup message and answers the server's questions until it is ready.
+async fn login(
+    link: &mut Link,
+    settings: &Settings,
+    address: &Address,
+) -> Result<Option<BackendKey>, DbError> {
+    let place = address.to_string();
+    let parameters: Vec<_> =
+        settings.startup.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    link.out.clear();
+    frontend::startup(&mut link.out, &parameters).map_err(unsendable)?;
+    link.transport.send(&link.out).await.map_err(|error| closed(error, address))?;
+
+    let mut login = Login { settings, place: &place, step: Step::Asked };
+    let mut key = None;
+    loop {
+        let (tag, body) = link.message().await.map_err(|error| closed(error, address))?;
+        match tag {
+            tag::AUTHENTICATION => {
+                link.out.clear();
+                let request = backend::authentication(&body).map_err(broken)?;
+                login.answer(request, &mut link.out)?;
+                if !link.out.is_empty() {
+                    let sent = link.transport.send(&link.out).await;
+                    sent.map_err(|error| closed(error, address))?;
+                }
+            }
+            tag::ERROR => {
+                let report = backend::report(&body).map_err(broken)?;
+                return Err(login_error(&report, &place));
+            }
+            tag::NEGOTIATE => drop(backend::negotiate(&body).map_err(broken)?),
+            tag::BACKEND_KEY => key = Some(backend::backend_key(&body).map_err(broken)?),
+            tag::READY if matches!(login.step, Step::Accepted) => {
+                link.state.status = backend::ready(&body).map_err(broken)?;
+                return Ok(key);
+            }
+            _ => link.state.aside(tag, &body).map_err(broken)?,
+        }
+    }
+}
+
+/// A connection that ends before the session is open: nothing is lost yet.
+fn closed(error: DbError, address: &Address) -> DbError {
+    if error.cause() != Cause::Lost {
+        return error;
+    }
+    DbError::unreachable(format!(
+        "The server at {address} ended the connection before the log-in was complete."
+    ))
+    .with_detail(error.message())
+    .with_hint("is it a PostgreSQL server, and is it up? Its log may say more")
+}
+
+/// The client's side of authentication.
+struct Login<'a> {
+    settings: &'a Settings,
+    place: &'a str,
+    step: Step,
+}
+
+enum Step {
+    /// Nothing has been answered yet, or all that was asked for.
+    Asked,
+    ScramFirst(ClientFirst),
+    ScramFinal(ClientFinal),
+    /// The server let the user in.
+    Accepted,
+}
+
+impl Login<'_> {
+    /// Appends the answer to a request, if it needs one.
+    fn answer(&mut self, request: Authentication<'_>, out: &mut Vec<u8>) -> Result<(), DbError> {
+        let step = std::mem::replace(&mut self.step, Step::Asked);
+        match (request, step) {
+            (Authentication::Ok, Step::Asked) => self.step = Step::Accepted,
+            (Authentication::Cleartext, Step::Asked) => {
+                frontend::password(out, self.password()?).map_err(unsendable)?;
+            }
+            (Authentication::Md5(salt), Step::Asked) => {
+                let hashed = md5_password(&self.settings.user, self.password()?, salt);
+                frontend::password(out, &hashed).map_err(unsendable)?;
+            }
+            (Authentication::Sasl(offered), Step::Asked) if offered.contains(scram::MECHANISM) => {
+                self.password()?;
+                let first = ClientFirst::new("", &random()?);
+                frontend::sasl_initial(out, scram::MECHANISM, first.message().as_bytes())
+                    .map_err(unsendable)?;
+                self.step = Step::ScramFirst(first);
+            }
+            (Authentication::SaslContinue(message), Step::ScramFirst(first)) => {
+                let last = first.server_first(message, self.password()?);
+                let last = last.map_err(|error| self.scram(&error))?;
+                frontend::sasl_response(out, last.message().as_bytes()).map_err(unsendable)?;
+                self.step = Step::ScramFinal(last);
+            }
+            (Authentication::SaslFinal(message), Step::ScramFinal(last)) => {
+                last.server_final(message).map_err(|error| self.scram(&error))?;
+            }
+            (Authentication::Sasl(_) | Authentication::Unsupported(_), Step::Asked) => {
+                return Err(self.unsupported());
+            }
+            // Also a server that lets the user in before SCRAM has shown that it knows the password.
+            _ => return Err(broken(WireError("authentication took an impossible turn"))),
+        }
+        Ok(())
+    }
+
+    fn password(&self) -> Result<&str, DbError> {
+        self.settings.password.as_ref().map(Secret::reveal).ok_or_else(|| {
+            let user = &self.settings.user;
+            let message = format!(
+                "The server at {} asks for a password for the user {user}, and none is given.",
+                self.place
+            );
+            DbError::rejected(0, *b"28P01", message)
+                .with_hint("give it in the URL, in DYNO_PASSWORD_NAME or in ~/.pgpass")
+        })
+    }
+
+    fn scram(&self, error: &ScramError) -> DbError {
+        let message = format!("The log-in at {} failed: {error}.", self.place);
+        DbError::rejected(0, *b"28000", message)
+            .with_hint("is this really your server? Check the address, and use sslmode=verify-full")
+    }
+
+    fn unsupported(&self) -> DbError {
+        let message = format!(
+            "The server at {} asks for an authentication method that dyno does not speak.",
+            self.place
+        );
+        DbError::rejected(0, *b"28000", message)
+            .with_hint("let this user in with scram-sha-256, md5 or password in pg_hba.conf")
+    }
+}
+
+/// Fresh randomness for one exchange.
+fn random() -> Result<[u8; 18], DbError> {
+    let mut bytes = [0; 18];
+    let source = rustls::crypto::ring::default_provider().secure_random;
+    source.fill(&mut bytes).map_err(|_| {
+        DbError::rejected(0, *b"28000", "This system gives no random numbers for the log-in.")
+    })?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sslmode_means_what_libpq_means() {
+        let tcp = Address::Tcp { host: "h".to_owned(), port: 1 };
+        let unix = Address::Unix("/s".into());
+        for (mode, expected) in [
+            (TlsMode::Disable, (Encryption::Never, None)),
+            (TlsMode::Allow, (Encryption::Never, Some(Encryption::Always))),
+            (TlsMode::Prefer, (Encryption::IfOffered, Some(Encryption::Never))),
+            (TlsMode::Require, (Encryption::Always, None)),
+            (TlsMode::VerifyCa, (Encryption::Always, None)),
+            (TlsMode::VerifyFull, (Encryption::Always, None)),
+        ] {
+            assert_eq!(attempts(mode, &tcp), expected, "{mode:?}");
+            assert_eq!(attempts(mode, &unix), (Encryption::Never, None), "{mode:?}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Bulk load: `COPY ... FROM STDIN` in text format.
+
+use super::error::unsendable;
+use super::link::{Expect, Link, Progress, Stop};
+use dyno_core::{DbError, Discard, ErrorClass, RowSource};
+use dyno_wire::postgres::frontend;
+use dyno_wire::text_rows::TextRows;
+
+/// Rows are sent in pieces of about this size: large enough that system calls do not count, small
+/// enough to stay in the cache.
+const PIECE_BYTES: usize = 128 * 1024;
+
+/// Streams all rows into a table; returns how many the server says it stored.
+pub(super) async fn copy_in<R: RowSource>(
+    link: &mut Link,
+    table: &str,
+    columns: &[&str],
+    rows: &mut R,
+) -> Result<u64, DbError> {
+    link.begin()?;
+    let columns =
+        if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
+    let sql = format!("COPY {table}{columns} FROM STDIN");
+    frontend::query(&mut link.out, &sql).map_err(unsendable)?;
+    link.state.begin_flight();
+    let sent = link.transport.send(&link.out).await;
+
+    let mut progress = Progress::default();
+    let mut stored = 0;
+    let mut done = |outcome: Result<dyno_core::Executed, DbError>| {
+        stored += outcome.map_or(0, |executed| executed.affected);
+    };
+    let mut stop = link.collect(&mut progress, Expect::Announced, &mut Discard, &mut done).await?;
+    sent?;
+    if stop == Stop::CopyIn {
+        stop = match stream(link, rows, &mut progress, &mut done).await? {
+            Some(stop) => stop,
+            None => link.collect(&mut progress, Expect::Announced, &mut Discard, &mut done).await?,
+        };
+    }
+    match (progress.error, stop) {
+        (Some(error), _) => Err(error),
+        (None, Stop::Ready) => Ok(stored),
+        (None, Stop::CopyIn) => {
+            Err(DbError::protocol("The server asked for the rows of a COPY a second time."))
+        }
+    }
+}
+
+/// Sends the rows and the end of the copy. Stops early, with what the server has answered, when
+/// the server has given up.
+async fn stream<R: RowSource>(
+    link: &mut Link,
+    rows: &mut R,
+    progress: &mut Progress,
+    done: &mut impl FnMut(Result<dyno_core::Executed, DbError>),
+) -> Result<Option<Stop>, DbError> {
+    let mut more = true;
+    while more {
+        link.out.clear();
+        let start = frontend::begin_copy_data(&mut link.out);
+        more = TextRows::new(&mut link.out).fill(rows, PIECE_BYTES);
+        // A single row of more than 1 GiB is the only way to fail here.
+        frontend::end_copy_data(&mut link.out, start)
+            .map_err(|error| unsendable(error).with_class(ErrorClass::ConnectionLost))?;
+        if !more {
+            frontend::copy_done(&mut link.out);
+        }
+        let sent = link.transport.send_receiving(&link.out, &mut link.inbox).await;
+        // Nothing is awaited here: what the server has said until now is enough.
+        let received = link.transport.try_recv(&mut link.inbox);
+        let stop = link.take(progress, Expect::Announced, &mut Discard, done)?;
+        if stop.is_some() {
+            return Ok(stop);
+        }
+        if let Err(lost) = sent.and(received) {
+            return Err(progress.error.take().filter(DbError::is_fatal).unwrap_or(lost));
+        }
+    }
+    Ok(None)
+}

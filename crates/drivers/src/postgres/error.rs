@@ -1,0 +1,135 @@
+//! What the server reports, in dyno's words.
+
+use dyno_core::{DbError, ErrorClass};
+use dyno_wire::postgres::WireError;
+use dyno_wire::postgres::backend::Report;
+
+/// A notice or warning that the server sent along with an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Such as `NOTICE` or `WARNING`.
+    pub severity: String,
+    /// The five letters of the SQLSTATE.
+    pub sqlstate: String,
+    /// The server's words.
+    pub message: String,
+}
+
+impl Notice {
+    pub(super) fn new(report: &Report<'_>) -> Self {
+        Notice {
+            severity: text(report.severity),
+            sqlstate: text(&report.sqlstate),
+            message: text(report.message),
+        }
+    }
+}
+
+/// The class under which a report is counted.
+fn class(report: &Report<'_>) -> ErrorClass {
+    match &report.sqlstate {
+        _ if report.is_fatal() => ErrorClass::ConnectionLost,
+        b"40P01" => ErrorClass::Deadlock,
+        b"40001" => ErrorClass::Serialization,
+        b"55P03" => ErrorClass::LockTimeout,
+        [b'2', b'3', ..] => ErrorClass::Constraint,
+        [b'0', b'8', ..] | [b'5', b'7', b'P', b'0', _] => ErrorClass::ConnectionLost,
+        _ => ErrorClass::Other,
+    }
+}
+
+/// The answer to a statement.
+#[cold]
+pub(super) fn server_error(report: &Report<'_>) -> DbError {
+    let error = DbError::server(class(report), 0, report.sqlstate, text(report.message));
+    with_fields(error, report)
+}
+
+/// The answer to a log-in. `place` is host and port.
+pub(super) fn login_error(report: &Report<'_>, place: &str) -> DbError {
+    let message = text(report.message);
+    let message = format!("The server at {place} refused the log-in: {message}.");
+    let error = with_fields(DbError::rejected(0, report.sqlstate, message), report);
+    let error = match &report.sqlstate {
+        // The server is starting, stopping or recovering: worth another try later.
+        [b'5', b'7', b'P', b'0', _] | [b'0', b'8', ..] => {
+            error.with_class(ErrorClass::ConnectionLost)
+        }
+        _ => error,
+    };
+    match (login_hint(&report.sqlstate), error.hint()) {
+        (Some(hint), None) => error.with_hint(hint),
+        _ => error,
+    }
+}
+
+fn login_hint(sqlstate: &[u8; 5]) -> Option<&'static str> {
+    match sqlstate {
+        b"28P01" => Some("check the user's name and password; the server may have another one"),
+        b"28000" => Some(
+            "the server's pg_hba.conf must let this user in from this host, and the role must exist",
+        ),
+        b"3D000" => Some("create the database with `createdb`, or correct its name in the URL"),
+        b"42704" | b"22023" => Some("check options= and set.NAME= in the URL"),
+        b"53300" => Some("use fewer workers, or raise max_connections on the server"),
+        b"57P03" => Some("the server is starting, stopping or recovering: try again shortly"),
+        _ => None,
+    }
+}
+
+fn with_fields(mut error: DbError, report: &Report<'_>) -> DbError {
+    let position = report.position.map(|position| format!("At character {position}."));
+    let detail = [report.detail.map(text), position].into_iter().flatten().collect::<Vec<_>>();
+    if !detail.is_empty() {
+        error = error.with_detail(detail.join(" "));
+    }
+    match report.hint {
+        Some(hint) => error.with_hint(text(hint)),
+        None => error,
+    }
+}
+
+/// The server sent what the protocol does not allow.
+#[cold]
+pub(super) fn broken(error: WireError) -> DbError {
+    DbError::protocol(format!("The server broke the PostgreSQL protocol: {error}."))
+        .with_hint("check that the URL's scheme and port belong to the same kind of server")
+}
+
+/// The caller asked for what can't be sent; the session goes on.
+#[cold]
+pub(super) fn unsendable(error: WireError) -> DbError {
+    DbError::protocol(format!("The statement can't be sent: {error}."))
+        .with_class(ErrorClass::Other)
+}
+
+/// Servers speak another encoding than UTF-8 until the session is open.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_follow_sqlstate_and_severity() {
+        let class_of = |severity: &str, sqlstate: &[u8; 5]| {
+            let severity = severity.as_bytes();
+            server_error(&Report { severity, sqlstate: *sqlstate, ..Report::default() }).class()
+        };
+        for (sqlstate, class) in [
+            (b"40P01", ErrorClass::Deadlock),
+            (b"40001", ErrorClass::Serialization),
+            (b"55P03", ErrorClass::LockTimeout),
+            (b"23505", ErrorClass::Constraint),
+            (b"57P01", ErrorClass::ConnectionLost),
+            (b"08006", ErrorClass::ConnectionLost),
+            (b"57014", ErrorClass::Other),
+            (b"42601", ErrorClass::Other),
+        ] {
+            assert_eq!(class_of("ERROR", sqlstate), class, "{}", sqlstate.escape_ascii());
+        }
+        assert_eq!(class_of("FATAL", b"25P03"), ErrorClass::ConnectionLost);
+    }
+}

@@ -1,0 +1,438 @@
+//! One connection: sends flights and collects their answers.
+
+use super::error::{Notice, broken, server_error};
+use crate::net::{Inbox, Transport};
+use dyno_core::{DbError, Executed, Rows};
+use dyno_wire::postgres::WireError;
+use dyno_wire::postgres::backend::{self, Report, TransactionStatus};
+use dyno_wire::postgres::frame::{self, BODY_LIMIT_BYTES, HEADER_BYTES, Header, tag};
+use dyno_wire::postgres::frontend::{self, Execution};
+use dyno_wire::postgres::row::{Cell, data_row};
+use dyno_wire::postgres::types::Column;
+
+/// Notices kept until someone takes them; later ones are dropped.
+const NOTICE_LIMIT: usize = 100;
+
+/// A prepared statement of this session.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) execution: Execution,
+    /// The columns of its answer, in the formats asked for; `None` when it has no result set.
+    pub(super) columns: Option<Vec<Column>>,
+}
+
+/// Which answers are to come.
+#[derive(Clone, Copy)]
+pub(super) enum Expect<'a> {
+    /// That to text, or to Parse and Describe: columns are announced.
+    Announced,
+    /// Those of these prepared statements, in this order.
+    Executions { statements: &'a [Prepared], order: &'a [u32] },
+}
+
+/// Why collecting stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The server has answered everything and waits.
+    Ready,
+    /// The server wants rows of a COPY.
+    CopyIn,
+}
+
+/// How far the answers to one flight have come.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// Executions answered.
+    answered: usize,
+    current: Executed,
+    /// The first error of the flight.
+    pub(super) error: Option<DbError>,
+    /// Bytes of a row that nobody wants and that have not arrived yet.
+    skip: usize,
+    /// Parameters that the server found in a described statement.
+    pub(super) param_count: u16,
+}
+
+/// A connection after its startup.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) transport: Transport,
+    pub(super) inbox: Inbox,
+    /// What is sent next.
+    pub(super) out: Vec<u8>,
+    pub(super) state: State,
+}
+
+/// What the server has said about itself and its answers.
+#[derive(Debug)]
+pub(super) struct State {
+    /// False from the begin of a flight until the server is ready again.
+    usable: bool,
+    pub(super) status: TransactionStatus,
+    /// The columns announced last.
+    pub(super) columns: Vec<Column>,
+    /// False when the statement in question has no result set.
+    pub(super) has_columns: bool,
+    cells: Vec<Cell>,
+    pub(super) notices: Vec<Notice>,
+    pub(super) parameters: Vec<(String, String)>,
+}
+
+impl Link {
+    pub(super) fn new(transport: Transport) -> Self {
+        Link {
+            transport,
+            inbox: Inbox::new(BODY_LIMIT_BYTES + HEADER_BYTES),
+            out: Vec::with_capacity(512),
+            state: State {
+                usable: true,
+                status: TransactionStatus::Idle,
+                columns: Vec::new(),
+                has_columns: false,
+                cells: Vec::new(),
+                notices: Vec::new(),
+                parameters: Vec::new(),
+            },
+        }
+    }
+
+    /// Empties `out` for the next flight.
+    ///
+    /// # Errors
+    /// Lost, when an earlier flight did not come to its end (also because its future was dropped).
+    #[inline]
+    pub(super) fn begin(&mut self) -> Result<(), DbError> {
+        if !self.state.usable {
+            return Err(unusable());
+        }
+        self.out.clear();
+        Ok(())
+    }
+
+    /// Sends `out` and collects the answers until the server is ready. `done` is called once for
+    /// each execution, or for each command of a text.
+    ///
+    /// # Errors
+    /// Only such as end the session. What the server says against a statement is given to `done`.
+    #[inline]
+    pub(super) async fn exchange<R: Rows>(
+        &mut self,
+        expect: Expect<'_>,
+        rows: &mut R,
+        done: impl FnMut(Result<Executed, DbError>),
+    ) -> Result<Progress, DbError> {
+        self.state.begin_flight();
+        let sent = self.transport.send(&self.out).await;
+        self.collect_all(sent, expect, rows, done).await
+    }
+
+    /// As [`Link::exchange`], for flights of any length: receives while it sends.
+    pub(super) async fn exchange_long<R: Rows>(
+        &mut self,
+        expect: Expect<'_>,
+        rows: &mut R,
+        done: impl FnMut(Result<Executed, DbError>),
+    ) -> Result<Progress, DbError> {
+        self.state.begin_flight();
+        let sent = self.transport.send_receiving(&self.out, &mut self.inbox).await;
+        self.collect_all(sent, expect, rows, done).await
+    }
+
+    #[inline]
+    async fn collect_all<R: Rows>(
+        &mut self,
+        sent: Result<(), DbError>,
+        expect: Expect<'_>,
+        rows: &mut R,
+        mut done: impl FnMut(Result<Executed, DbError>),
+    ) -> Result<Progress, DbError> {
+        let mut progress = Progress::default();
+        // A server that ends the session says why before it closes: its answer is read even when
+        // the flight could not be sent.
+        while self.collect(&mut progress, expect, rows, &mut done).await? == Stop::CopyIn {
+            self.refuse_copy(expect).await?;
+        }
+        sent?;
+        Ok(progress)
+    }
+
+    /// Receives and takes answers until the server is ready or wants rows.
+    #[inline]
+    pub(super) async fn collect<R: Rows>(
+        &mut self,
+        progress: &mut Progress,
+        expect: Expect<'_>,
+        rows: &mut R,
+        done: &mut impl FnMut(Result<Executed, DbError>),
+    ) -> Result<Stop, DbError> {
+        loop {
+            if let Some(stop) = self.take(progress, expect, rows, done)? {
+                return Ok(stop);
+            }
+            if let Err(lost) = self.transport.recv(&mut self.inbox).await {
+                // The server's reason says more than the broken connection.
+                return Err(progress.error.take().filter(DbError::is_fatal).unwrap_or(lost));
+            }
+        }
+    }
+
+    /// Takes the messages that have arrived.
+    #[inline]
+    pub(super) fn take<R: Rows>(
+        &mut self,
+        progress: &mut Progress,
+        expect: Expect<'_>,
+        rows: &mut R,
+        done: &mut impl FnMut(Result<Executed, DbError>),
+    ) -> Result<Option<Stop>, DbError> {
+        let bytes = self.inbox.filled();
+        let mut at = progress.skip.min(bytes.len());
+        progress.skip -= at;
+        let mut stop = None;
+        let mut needed = 0;
+        while stop.is_none() {
+            let Some(header) = frame::header(&bytes[at..]).map_err(broken)? else { break };
+            let Header { tag, body_len } = header;
+            let body_at = at + HEADER_BYTES;
+            if tag == tag::DATA_ROW && !R::WANTED {
+                progress.current.rows += 1;
+                let end = (body_at + body_len).min(bytes.len());
+                progress.skip = body_at + body_len - end;
+                at = end;
+                continue;
+            }
+            let Some(body) = bytes.get(body_at..body_at + body_len) else {
+                needed = HEADER_BYTES + body_len;
+                break;
+            };
+            at = body_at + body_len;
+            stop = self.state.message(tag, body, progress, expect, rows, done).map_err(broken)?;
+        }
+        self.inbox.consume(at);
+        if needed > 0 {
+            self.inbox.reserve(needed)?;
+        }
+        Ok(stop)
+    }
+
+    /// Waits for a whole message and takes it out of the inbox: for the log-in.
+    pub(super) async fn message(&mut self) -> Result<(u8, Vec<u8>), DbError> {
+        loop {
+            let received = self.inbox.filled();
+            if let Some(frame) = frame::next_frame(received).map_err(broken)? {
+                let (len, message) = (frame.wire_len(), (frame.tag, frame.body.to_vec()));
+                self.inbox.consume(len);
+                return Ok(message);
+            }
+            self.transport.recv(&mut self.inbox).await?;
+        }
+    }
+
+    /// COPY FROM STDIN inside ordinary statements has nothing to give.
+    async fn refuse_copy(&mut self, expect: Expect<'_>) -> Result<(), DbError> {
+        self.out.clear();
+        frontend::copy_fail(&mut self.out, "only a bulk load can copy rows").map_err(broken)?;
+        if let Expect::Executions { .. } = expect {
+            // The Sync of the flight was swallowed by the copy.
+            frontend::sync(&mut self.out);
+        }
+        self.transport.send(&self.out).await
+    }
+}
+
+impl State {
+    /// The session is unusable until the server is ready again.
+    #[inline]
+    pub(super) fn begin_flight(&mut self) {
+        self.usable = false;
+        self.has_columns = false;
+    }
+
+    #[inline]
+    fn message<R: Rows>(
+        &mut self,
+        tag: u8,
+        body: &[u8],
+        progress: &mut Progress,
+        expect: Expect<'_>,
+        rows: &mut R,
+        done: &mut impl FnMut(Result<Executed, DbError>),
+    ) -> Result<Option<Stop>, WireError> {
+        match tag {
+            tag::BIND_COMPLETE | tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE => {}
+            tag::DATA_ROW => {
+                let announced = self.has_columns.then_some(&self.columns[..]);
+                let columns = columns_of(announced, progress, expect)
+                    .ok_or(WireError("a row came from a statement without a result set"))?;
+                progress.current.rows += 1;
+                rows.row(&data_row(body, columns, &mut self.cells)?);
+            }
+            tag::COMMAND_COMPLETE | tag::EMPTY_QUERY => {
+                self.complete(tag, body, progress, expect, done)?;
+            }
+            tag::READY => {
+                self.status = backend::ready(body)?;
+                self.usable = true;
+                progress.finish(expect, done)?;
+                return Ok(Some(Stop::Ready));
+            }
+            tag::ROW_DESCRIPTION | tag::NO_DATA | tag::PARAMETER_DESCRIPTION => {
+                self.describe(tag, body, progress, expect)?;
+            }
+            tag::ERROR => progress.fail(server_error(&backend::report(body)?)),
+            tag::COPY_IN => return Ok(Some(Stop::CopyIn)),
+            // Rows of COPY TO STDOUT are not for us; its end is CommandComplete as ever.
+            tag::COPY_OUT | tag::COPY_DATA | tag::COPY_DONE => {}
+            _ => self.aside(tag, body)?,
+        }
+        Ok(None)
+    }
+
+    /// Messages that may come at any time.
+    #[cold]
+    pub(super) fn aside(&mut self, tag: u8, body: &[u8]) -> Result<(), WireError> {
+        match tag {
+            tag::NOTICE if self.notices.len() < NOTICE_LIMIT => {
+                let report: Report<'_> = backend::report(body)?;
+                self.notices.push(Notice::new(&report));
+            }
+            tag::PARAMETER_STATUS => {
+                let (name, value) = backend::parameter_status(body)?;
+                let value = String::from_utf8_lossy(value).into_owned();
+                match self.parameters.iter_mut().find(|(known, _)| known.as_bytes() == name) {
+                    Some((_, old)) => *old = value,
+                    None => {
+                        self.parameters.push((String::from_utf8_lossy(name).into_owned(), value));
+                    }
+                }
+            }
+            tag::NOTICE | tag::NOTIFICATION => {}
+            _ => return Err(WireError("a message came that has no place here")),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn complete(
+        &mut self,
+        tag: u8,
+        body: &[u8],
+        progress: &mut Progress,
+        expect: Expect<'_>,
+        done: &mut impl FnMut(Result<Executed, DbError>),
+    ) -> Result<(), WireError> {
+        let announced = self.has_columns.then_some(&self.columns[..]);
+        let has_rows = columns_of(announced, progress, expect).is_some();
+        let affected = match tag {
+            tag::COMMAND_COMPLETE => backend::rows_changed(body, has_rows)?,
+            _ => 0,
+        };
+        let executed = Executed { has_rows, rows: progress.current.rows, affected };
+        match expect {
+            Expect::Announced => {
+                self.has_columns = false;
+                progress.current = Executed::default();
+                done(Ok(executed));
+            }
+            Expect::Executions { order, .. } => {
+                progress.answered += 1;
+                match progress.answered.cmp(&order.len()) {
+                    std::cmp::Ordering::Less => {
+                        progress.current = Executed::default();
+                        done(Ok(executed));
+                    }
+                    // The last one may yet fail: Sync commits, and deferred constraints speak then.
+                    std::cmp::Ordering::Equal => progress.current = executed,
+                    std::cmp::Ordering::Greater => {
+                        return Err(WireError("an answer came to a statement that was not sent"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn describe(
+        &mut self,
+        tag: u8,
+        body: &[u8],
+        progress: &mut Progress,
+        expect: Expect<'_>,
+    ) -> Result<(), WireError> {
+        match (tag, expect) {
+            (tag::PARAMETER_DESCRIPTION, _) => {
+                progress.param_count = backend::parameter_description(body)?;
+            }
+            // What was decided when the statement was prepared stands: the server refuses to
+            // execute a statement whose columns have changed.
+            (_, Expect::Executions { .. }) => {}
+            (tag::ROW_DESCRIPTION, Expect::Announced) => {
+                backend::row_description(body, &mut self.columns)?;
+                self.has_columns = true;
+            }
+            (_, Expect::Announced) => self.has_columns = false,
+        }
+        Ok(())
+    }
+}
+
+/// Columns of the statement whose answer is being received; `None` when it has no result set.
+#[inline]
+fn columns_of<'a>(
+    announced: Option<&'a [Column]>,
+    progress: &Progress,
+    expect: Expect<'a>,
+) -> Option<&'a [Column]> {
+    match expect {
+        Expect::Announced => announced,
+        Expect::Executions { statements, order } => {
+            let index = *order.get(progress.answered)?;
+            statements.get(index as usize)?.columns.as_deref()
+        }
+    }
+}
+
+impl Progress {
+    fn fail(&mut self, error: DbError) {
+        self.error.get_or_insert(error);
+    }
+
+    /// Reports the outcome of the executions that have not been reported yet.
+    #[inline]
+    fn finish(
+        &mut self,
+        expect: Expect<'_>,
+        done: &mut impl FnMut(Result<Executed, DbError>),
+    ) -> Result<(), WireError> {
+        let Expect::Executions { order, .. } = expect else {
+            return Ok(());
+        };
+        match &self.error {
+            None if self.answered == order.len() => done(Ok(self.current)),
+            None => return Err(WireError("a statement was not answered")),
+            Some(error) => {
+                let failed = self.answered.min(order.len().saturating_sub(1));
+                done(Err(error.clone()));
+                for _ in failed + 1..order.len() {
+                    done(Err(not_executed(error)));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A statement behind one that failed in the same flight.
+fn not_executed(error: &DbError) -> DbError {
+    let sqlstate = error.sqlstate().as_bytes().try_into().unwrap_or(*b"00000");
+    let message = "The statement was not executed: an earlier one of the same flight failed.";
+    DbError::server(error.class(), 0, sqlstate, message).with_detail(error.message())
+}
+
+#[cold]
+fn unusable() -> DbError {
+    DbError::lost(
+        "The session can't be used any more: an earlier exchange with the server did not come to its end.",
+    )
+}

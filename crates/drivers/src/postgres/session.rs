@@ -1,0 +1,231 @@
+//! Statements, pipelines and transactions on top of a link.
+
+use super::cancel::CancelToken;
+use super::copy::copy_in;
+use super::error::{Notice, unsendable};
+use super::link::{Expect, Link, Prepared};
+use dyno_core::{
+    BulkMethod, BulkReport, DbError, Dialect, Discard, ErrorClass, Executed, Param, ParamType,
+    Product, RowSource, Rows, Session, Statement,
+};
+use dyno_wire::postgres::backend::TransactionStatus;
+use dyno_wire::postgres::frontend::{self, Execution};
+use dyno_wire::postgres::types::{Column, Format};
+
+/// One open connection to a server that speaks the PostgreSQL protocol.
+///
+/// Statements of one flight ([`Session::flush`]) share one implicit transaction unless they open
+/// their own: when one fails, those before it are undone although they were reported as executed.
+#[derive(Debug)]
+pub struct PostgresSession {
+    link: Link,
+    statements: Vec<Prepared>,
+    /// Statement names given so far.
+    names: u32,
+    /// Encoded executions that wait for `flush`, and their statements.
+    flight: Vec<u8>,
+    queued: Vec<u32>,
+    product: Product,
+    cancel: CancelToken,
+    describe_each: bool,
+}
+
+impl PostgresSession {
+    pub(super) fn new(link: Link, cancel: CancelToken, describe_each: bool) -> Self {
+        let mut session = PostgresSession {
+            link,
+            statements: Vec::new(),
+            names: 0,
+            flight: Vec::new(),
+            queued: Vec::new(),
+            product: Product { name: "PostgreSQL".to_owned(), version: String::new() },
+            cancel,
+            describe_each,
+        };
+        session.product.version =
+            session.parameter("server_version").unwrap_or("unknown").to_owned();
+        session
+    }
+
+    /// What can cancel the statement that this session is executing, from another task or loop.
+    pub fn cancel_token(&self) -> CancelToken {
+        self.cancel.clone()
+    }
+
+    /// The value of a parameter that the server reports, such as `server_version` or
+    /// `in_hot_standby`, as of the last answer.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let parameters = &self.link.state.parameters;
+        parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Notices and warnings since the last call, at most the first hundred.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.link.state.notices)
+    }
+
+    /// Where the session stands with respect to transactions, as of the last answer.
+    pub fn transaction_status(&self) -> TransactionStatus {
+        self.link.state.status
+    }
+
+    /// True when the connection is encrypted.
+    pub fn is_tls(&self) -> bool {
+        self.link.transport.is_tls()
+    }
+
+    async fn send_flight<R: Rows>(
+        &mut self,
+        rows: &mut R,
+        results: &mut Vec<Result<Executed, DbError>>,
+    ) -> Result<(), DbError> {
+        self.link.begin()?;
+        let PostgresSession { link, statements, queued, flight, .. } = self;
+        // The buffers change places, so that nothing is copied.
+        std::mem::swap(&mut link.out, flight);
+        frontend::sync(&mut link.out);
+        let expect = Expect::Executions { statements, order: queued };
+        link.exchange_long(expect, rows, |outcome| results.push(outcome)).await.map(drop)
+    }
+
+    fn known(&self, statement: Statement) -> Result<&Prepared, DbError> {
+        self.statements.get(statement.0 as usize).ok_or_else(|| {
+            DbError::protocol("The statement was not prepared by this session.")
+                .with_class(ErrorClass::Other)
+        })
+    }
+}
+
+impl Session for PostgresSession {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    fn product(&self) -> &Product {
+        &self.product
+    }
+
+    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
+        self.link.begin()?;
+        // A name is never used again: the server keeps what it could parse, even if it is of no
+        // use here.
+        self.names += 1;
+        let name = format!("d{}", self.names);
+        let out = &mut self.link.out;
+        frontend::parse(out, &name, sql, params).map_err(unsendable)?;
+        frontend::describe_statement(out, &name).map_err(unsendable)?;
+        frontend::sync(out);
+        let progress = self.link.exchange(Expect::Announced, &mut Discard, |_| {}).await?;
+        if let Some(error) = progress.error {
+            return Err(error);
+        }
+        if usize::from(progress.param_count) != params.len() {
+            let message = format!(
+                "The statement has {} parameters, but {} were declared: {sql}",
+                progress.param_count,
+                params.len()
+            );
+            return Err(DbError::protocol(message).with_class(ErrorClass::Other));
+        }
+        let state = &mut self.link.state;
+        let columns = std::mem::take(&mut state.has_columns).then(|| {
+            let wanted =
+                |column: &Column| Column { format: Format::for_result(column.type_oid), ..*column };
+            state.columns.iter().map(wanted).collect::<Vec<_>>()
+        });
+        let execution = Execution::new(
+            &name,
+            params,
+            columns.as_deref().unwrap_or_default(),
+            self.describe_each,
+        );
+        let execution = execution.map_err(unsendable)?;
+        self.statements.push(Prepared { execution, columns });
+        Ok(Statement(self.statements.len() as u32 - 1))
+    }
+
+    #[inline]
+    async fn execute<R: Rows>(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        self.link.begin()?;
+        self.known(statement)?;
+        let PostgresSession { link, statements, .. } = self;
+        let execution = &statements[statement.0 as usize].execution;
+        execution.encode(&mut link.out, params).map_err(unsendable)?;
+        frontend::sync(&mut link.out);
+        let expect = Expect::Executions { statements, order: &[statement.0] };
+        let mut result = Ok(Executed::default());
+        link.exchange(expect, rows, |outcome| result = outcome).await?;
+        result
+    }
+
+    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> Result<Executed, DbError> {
+        self.link.begin()?;
+        frontend::query(&mut self.link.out, sql).map_err(unsendable)?;
+        let mut sum = Executed::default();
+        let add = |outcome: Result<Executed, DbError>| {
+            if let Ok(executed) = outcome {
+                sum.has_rows |= executed.has_rows;
+                sum.rows += executed.rows;
+                sum.affected += executed.affected;
+            }
+        };
+        let progress = self.link.exchange(Expect::Announced, rows, add).await?;
+        progress.error.map_or(Ok(sum), Err)
+    }
+
+    #[inline]
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
+        self.known(statement)?;
+        let execution = &self.statements[statement.0 as usize].execution;
+        execution.encode(&mut self.flight, params).map_err(unsendable)?;
+        self.queued.push(statement.0);
+        Ok(())
+    }
+
+    async fn flush<R: Rows>(
+        &mut self,
+        rows: &mut R,
+        results: &mut Vec<Result<Executed, DbError>>,
+    ) -> Result<(), DbError> {
+        if self.queued.is_empty() {
+            return Ok(());
+        }
+        let flushed = self.send_flight(rows, results).await;
+        self.queued.clear();
+        self.flight.clear();
+        flushed
+    }
+
+    async fn rollback(&mut self) -> Result<(), DbError> {
+        self.queued.clear();
+        self.flight.clear();
+        self.link.begin()?;
+        if self.link.state.status == TransactionStatus::Idle {
+            return Ok(());
+        }
+        self.query("ROLLBACK", &mut Discard).await.map(drop)
+    }
+
+    async fn bulk_load<R: RowSource>(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        rows: &mut R,
+    ) -> Result<BulkReport, DbError> {
+        let rows = copy_in(&mut self.link, table, columns, rows).await?;
+        Ok(BulkReport { rows, method: BulkMethod::Copy, fallback_reason: None })
+    }
+
+    async fn close(mut self) {
+        if self.link.begin().is_ok() {
+            frontend::terminate(&mut self.link.out);
+            // The server notices the closed connection in any case.
+            let _ = self.link.transport.send(&self.link.out).await;
+        }
+    }
+}

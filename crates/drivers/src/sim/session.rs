@@ -1,0 +1,309 @@
+//! One simulated connection.
+
+use super::{Logged, Shared};
+use crate::queue::Queue;
+use dyno_core::{
+    BulkMethod, BulkReport, DbError, Dialect, ErrorClass, Executed, Nanos, Param, ParamType,
+    Product, Rng, Row, RowSource, RowWriter, Rows, Session, Statement,
+};
+use dyno_reactor::{now, sleep_until};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+/// One simulated connection.
+#[derive(Debug)]
+pub struct SimSession {
+    shared: Arc<Shared>,
+    number: u32,
+    rng: Rng,
+    product: Product,
+    statements: Vec<Rc<Prepared>>,
+    queue: Queue,
+    lost_at: Option<Nanos>,
+    is_lost: bool,
+    is_in_transaction: bool,
+}
+
+#[derive(Debug)]
+struct Prepared {
+    sql: String,
+    params: usize,
+}
+
+/// What a statement does, judged by its first word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Read,
+    Write,
+    Begin,
+    End,
+    Other,
+}
+
+impl Verb {
+    fn of(sql: &str) -> Self {
+        let word = sql.split(|c: char| !c.is_ascii_alphabetic()).find(|word| !word.is_empty());
+        let is = |words: &[&str]| {
+            words.iter().any(|known| word.is_some_and(|word| word.eq_ignore_ascii_case(known)))
+        };
+        if is(&["select", "show", "with", "values", "explain"]) {
+            Verb::Read
+        } else if is(&["insert", "update", "delete", "replace"]) {
+            Verb::Write
+        } else if is(&["begin", "start"]) {
+            Verb::Begin
+        } else if is(&["commit", "rollback", "end"]) {
+            Verb::End
+        } else {
+            Verb::Other
+        }
+    }
+}
+
+/// A row of one column.
+struct Number(i64);
+
+impl Row for Number {
+    fn columns(&self) -> usize {
+        1
+    }
+
+    fn is_null(&self, _column: usize) -> bool {
+        false
+    }
+
+    fn int(&self, _column: usize) -> Option<i64> {
+        Some(self.0)
+    }
+
+    fn double(&self, _column: usize) -> Option<f64> {
+        Some(self.0 as f64)
+    }
+
+    fn bytes(&self, _column: usize) -> Option<&[u8]> {
+        None
+    }
+
+    fn string(&self, _column: usize) -> Option<String> {
+        Some(self.0.to_string())
+    }
+}
+
+/// Takes the rows of a bulk load and keeps none.
+struct Sink;
+
+impl RowWriter for Sink {
+    fn int(&mut self, _value: i64) {}
+    fn double(&mut self, _value: f64) {}
+    fn text(&mut self, _value: &[u8]) {}
+    fn null(&mut self) {}
+}
+
+impl SimSession {
+    pub(super) fn new(shared: Arc<Shared>, number: u32) -> Self {
+        let script = &shared.script;
+        SimSession {
+            rng: Rng::new(script.seed, "sim service", u64::from(number)),
+            product: Product { name: "Simulated".to_owned(), version: "1".to_owned() },
+            statements: Vec::new(),
+            queue: Queue::default(),
+            lost_at: script.lost_at(number, now()),
+            is_lost: false,
+            is_in_transaction: false,
+            number,
+            shared,
+        }
+    }
+
+    /// Serves one statement: takes its time, meets its fate, is written down.
+    async fn serve<'a, R: Rows>(
+        &mut self,
+        sql: &str,
+        params: impl Iterator<Item = Param<'a>>,
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        if self.is_lost {
+            return Err(lost());
+        }
+        let shared = Arc::clone(&self.shared);
+        let began = now();
+        let number = shared.statements.fetch_add(1, Ordering::Relaxed);
+        let time = shared.script.service.draw(sql, &mut self.rng);
+        let ended = shared.end_of(began, time);
+        let result = match self.lost_at {
+            Some(at) if at <= ended => {
+                sleep_until(at.max(began)).await;
+                Err(ErrorClass::ConnectionLost)
+            }
+            _ => {
+                sleep_until(ended).await;
+                shared.script.planned(number).map_or(Ok(()), Err)
+            }
+        };
+        if shared.script.keep_log {
+            let logged = Logged {
+                session: self.number,
+                began,
+                ended: now(),
+                sql: sql.to_owned(),
+                params: params.map(|param| print(&param)).collect(),
+                error: result.err(),
+            };
+            shared.log.lock().unwrap_or_else(PoisonError::into_inner).push(logged);
+        }
+        match result {
+            Ok(()) => Ok(self.answer(Verb::of(sql), rows)),
+            Err(ErrorClass::ConnectionLost) => {
+                self.is_lost = true;
+                Err(lost())
+            }
+            Err(class) => Err(failure(class)),
+        }
+    }
+
+    fn answer<R: Rows>(&mut self, verb: Verb, rows: &mut R) -> Executed {
+        match verb {
+            Verb::Begin => self.is_in_transaction = true,
+            Verb::End => self.is_in_transaction = false,
+            Verb::Read | Verb::Write | Verb::Other => {}
+        }
+        let mut done = Executed::default();
+        match verb {
+            Verb::Read => {
+                done.has_rows = true;
+                done.rows = self.shared.script.rows;
+                if R::WANTED {
+                    (1..=done.rows).for_each(|row| rows.row(&Number(row as i64)));
+                }
+            }
+            Verb::Write => done.affected = 1,
+            Verb::Begin | Verb::End | Verb::Other => {}
+        }
+        done
+    }
+
+    fn prepared(&self, statement: Statement, params: usize) -> Result<Rc<Prepared>, DbError> {
+        match self.statements.get(statement.0 as usize) {
+            Some(prepared) if prepared.params == params => Ok(Rc::clone(prepared)),
+            Some(prepared) => Err(misuse(format!(
+                "The statement takes {} parameters and was given {params}.",
+                prepared.params
+            ))),
+            None => Err(misuse(format!("This session has no statement {}.", statement.0))),
+        }
+    }
+}
+
+fn print(param: &Param<'_>) -> String {
+    match param {
+        Param::Null => "NULL".to_owned(),
+        Param::Int(value) => value.to_string(),
+        Param::Double(value) => value.to_string(),
+        Param::Text(text) => String::from_utf8_lossy(text).into_owned(),
+    }
+}
+
+fn lost() -> DbError {
+    DbError::lost("The simulated connection was lost.")
+}
+
+fn misuse(message: String) -> DbError {
+    DbError::server(ErrorClass::Other, 0, *b"00000", message)
+}
+
+fn failure(class: ErrorClass) -> DbError {
+    // The numbers and states that a MySQL server would send.
+    let (errno, sqlstate) = match class {
+        ErrorClass::Deadlock => (1213, *b"40001"),
+        ErrorClass::LockTimeout => (1205, *b"HY000"),
+        ErrorClass::Serialization => (0, *b"40001"),
+        ErrorClass::Constraint => (1062, *b"23000"),
+        ErrorClass::ConnectionLost | ErrorClass::Other => (1105, *b"HY000"),
+    };
+    let message = format!("The script asks for an error of class {}.", class.name());
+    DbError::server(class, errno, sqlstate, message)
+}
+
+impl Session for SimSession {
+    fn dialect(&self) -> Dialect {
+        self.shared.script.dialect
+    }
+
+    fn product(&self) -> &Product {
+        &self.product
+    }
+
+    /// Takes no time and is not counted: only executions are.
+    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
+        if self.is_lost {
+            return Err(lost());
+        }
+        self.statements.push(Rc::new(Prepared { sql: sql.to_owned(), params: params.len() }));
+        Ok(Statement((self.statements.len() - 1) as u32))
+    }
+
+    async fn execute<R: Rows>(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        let prepared = self.prepared(statement, params.len())?;
+        self.serve(&prepared.sql, params.iter().copied(), rows).await
+    }
+
+    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> Result<Executed, DbError> {
+        self.serve(sql, std::iter::empty(), rows).await
+    }
+
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
+        self.prepared(statement, params.len())?;
+        self.queue.push(statement, params);
+        Ok(())
+    }
+
+    async fn flush<R: Rows>(
+        &mut self,
+        rows: &mut R,
+        results: &mut Vec<Result<Executed, DbError>>,
+    ) -> Result<(), DbError> {
+        let queue = std::mem::take(&mut self.queue);
+        for (statement, params) in queue.iter() {
+            let prepared = self.prepared(statement, params.len())?;
+            match self.serve(&prepared.sql, params, rows).await {
+                Err(error) if error.is_fatal() => return Err(error),
+                result => results.push(result),
+            }
+        }
+        self.queue = queue;
+        self.queue.clear();
+        Ok(())
+    }
+
+    async fn rollback(&mut self) -> Result<(), DbError> {
+        self.queue.clear();
+        if !self.is_in_transaction {
+            return Ok(());
+        }
+        self.serve("ROLLBACK", std::iter::empty(), &mut dyno_core::Discard).await.map(|_| ())
+    }
+
+    async fn bulk_load<R: RowSource>(
+        &mut self,
+        table: &str,
+        _columns: &[&str],
+        rows: &mut R,
+    ) -> Result<BulkReport, DbError> {
+        let mut count = 0;
+        while rows.next_row(&mut Sink) {
+            count += 1;
+        }
+        let sql = format!("INSERT INTO {table}");
+        self.serve(&sql, std::iter::empty(), &mut dyno_core::Discard).await?;
+        let method = BulkMethod::MultiRowInsert;
+        Ok(BulkReport { rows: count, method, fallback_reason: None })
+    }
+
+    async fn close(self) {}
+}

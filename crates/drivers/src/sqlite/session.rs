@@ -1,0 +1,199 @@
+//! One connection to a SQLite file and its prepared statements.
+
+use super::row::{Bound, SqliteRow};
+use super::{bulk, translate};
+use crate::queue::Queue;
+use dyno_core::{
+    BulkReport, DbError, Dialect, ErrorClass, Executed, Param, ParamType, Product, RowSource, Rows,
+    Session, Statement,
+};
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::{Batch, Connection};
+
+type Statements<'connection> = Vec<Prepared<'connection>>;
+
+self_cell::self_cell!(
+    /// A connection and the statements that borrow it. rusqlite's own statement cache would do
+    /// without this, but allocates on every use.
+    struct Handle {
+        owner: Connection,
+        #[covariant]
+        dependent: Statements,
+    }
+);
+
+/// A prepared statement, and its counts, which cost a call each to ask for.
+struct Prepared<'connection> {
+    statement: rusqlite::Statement<'connection>,
+    columns: usize,
+    parameters: usize,
+}
+
+/// One open connection to a SQLite file.
+pub struct SqliteSession {
+    handle: Handle,
+    product: Product,
+    queue: Queue,
+}
+
+impl std::fmt::Debug for SqliteSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteSession").field("product", &self.product).finish_non_exhaustive()
+    }
+}
+
+impl SqliteSession {
+    pub(super) fn new(connection: Connection) -> Self {
+        SqliteSession {
+            handle: Handle::new(connection, |_| Vec::new()),
+            product: Product { name: "SQLite".to_owned(), version: rusqlite::version().to_owned() },
+            queue: Queue::default(),
+        }
+    }
+}
+
+fn run<'a, R: Rows>(
+    handle: &mut Handle,
+    statement: Statement,
+    params: impl ExactSizeIterator<Item = Param<'a>>,
+    rows: &mut R,
+) -> Result<Executed, DbError> {
+    handle.with_dependent_mut(|connection, statements| {
+        let Some(prepared) = statements.get_mut(statement.0 as usize) else {
+            return Err(misuse(format!("This session has no statement {}.", statement.0)));
+        };
+        if params.len() != prepared.parameters {
+            return Err(misuse(format!(
+                "The statement takes {} parameters and was given {}.",
+                prepared.parameters,
+                params.len()
+            )));
+        }
+        for (index, param) in params.enumerate() {
+            prepared
+                .statement
+                .raw_bind_parameter(index + 1, Bound(param))
+                .map_err(|error| translate(&error))?;
+        }
+        step(connection, &mut prepared.statement, prepared.columns, rows)
+            .map_err(|error| translate(&error))
+    })
+}
+
+/// Runs a statement whose parameters are bound.
+fn step<R: Rows>(
+    connection: &Connection,
+    statement: &mut rusqlite::Statement<'_>,
+    columns: usize,
+    rows: &mut R,
+) -> rusqlite::Result<Executed> {
+    let mut done = Executed { has_rows: columns > 0, rows: 0, affected: 0 };
+    let changes_before = connection.total_changes();
+    let mut answer = statement.raw_query();
+    while let Some(row) = answer.next()? {
+        done.rows += 1;
+        if R::WANTED {
+            rows.row(&SqliteRow::new(row, columns));
+        }
+    }
+    // `changes` alone would be an earlier statement's after one that changes nothing.
+    if connection.total_changes() != changes_before {
+        done.affected = connection.changes();
+    }
+    Ok(done)
+}
+
+#[cold]
+fn misuse(message: String) -> DbError {
+    DbError::server(ErrorClass::Other, 0, *b"00000", message)
+}
+
+impl Session for SqliteSession {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn product(&self) -> &Product {
+        &self.product
+    }
+
+    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
+        self.handle.with_dependent_mut(|connection, statements| {
+            let statement = connection.prepare(sql).map_err(|error| translate(&error))?;
+            let (columns, parameters) = (statement.column_count(), statement.parameter_count());
+            if parameters != params.len() {
+                return Err(misuse(format!(
+                    "The statement has {parameters} placeholders for {} parameters: {sql}",
+                    params.len()
+                )));
+            }
+            statements.push(Prepared { statement, columns, parameters });
+            Ok(Statement((statements.len() - 1) as u32))
+        })
+    }
+
+    async fn execute<R: Rows>(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        run(&mut self.handle, statement, params.iter().copied(), rows)
+    }
+
+    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> Result<Executed, DbError> {
+        let connection = self.handle.borrow_owner();
+        let mut total = Executed::default();
+        let mut batch = Batch::new(connection, sql);
+        let mut run = || -> rusqlite::Result<()> {
+            while let Some(mut statement) = batch.next()? {
+                let columns = statement.column_count();
+                let done = step(connection, &mut statement, columns, rows)?;
+                total.has_rows |= done.has_rows;
+                total.rows += done.rows;
+                total.affected += done.affected;
+            }
+            Ok(())
+        };
+        run().map_err(|error| translate(&error))?;
+        Ok(total)
+    }
+
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
+        self.queue.push(statement, params);
+        Ok(())
+    }
+
+    async fn flush<R: Rows>(
+        &mut self,
+        rows: &mut R,
+        results: &mut Vec<Result<Executed, DbError>>,
+    ) -> Result<(), DbError> {
+        for (statement, params) in self.queue.iter() {
+            results.push(run(&mut self.handle, statement, params, rows));
+        }
+        self.queue.clear();
+        Ok(())
+    }
+
+    async fn rollback(&mut self) -> Result<(), DbError> {
+        self.queue.clear();
+        let connection = self.handle.borrow_owner();
+        // SQLite itself has rolled back after some errors; a second time would be one more.
+        if connection.is_autocommit() {
+            return Ok(());
+        }
+        connection.execute_batch("ROLLBACK").map_err(|error| translate(&error))
+    }
+
+    async fn bulk_load<R: RowSource>(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        rows: &mut R,
+    ) -> Result<BulkReport, DbError> {
+        bulk::load(self.handle.borrow_owner(), table, columns, rows)
+    }
+
+    async fn close(self) {}
+}

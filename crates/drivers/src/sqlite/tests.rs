@@ -1,0 +1,302 @@
+use super::*;
+use dyno_core::{
+    BulkMethod, Cause, Discard, ErrorClass, Param, ParamType, Row, RowSource, RowWriter, Rows,
+    Session, Table,
+};
+use dyno_reactor::block_on;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// A database in a folder that goes away with the test.
+struct Scratch(TempDir);
+
+impl Scratch {
+    fn new() -> Self {
+        Scratch(TempDir::new().unwrap())
+    }
+
+    fn driver(&self, query: &str) -> SqliteDriver {
+        let url = format!("sqlite:{}/test.db{query}", self.0.path().display());
+        SqliteDriver::new(&url.parse().unwrap()).unwrap()
+    }
+}
+
+/// Runs a test's steps with one fresh session.
+fn with_session(steps: impl AsyncFnOnce(&mut SqliteSession)) {
+    let scratch = Scratch::new();
+    let driver = scratch.driver("");
+    block_on(async {
+        let mut session = driver.connect(0).await.unwrap();
+        steps(&mut session).await;
+        session.close().await;
+    })
+    .unwrap();
+}
+
+async fn query(session: &mut SqliteSession, sql: &str) -> Table {
+    let mut table = Table::default();
+    session.query(sql, &mut table).await.unwrap();
+    table
+}
+
+async fn single(session: &mut SqliteSession, sql: &str) -> String {
+    query(session, sql).await.single().unwrap_or("NULL").to_owned()
+}
+
+fn counts(done: dyno_core::Executed) -> (bool, u64, u64) {
+    (done.has_rows, done.rows, done.affected)
+}
+
+#[test]
+fn settings_are_as_documented_and_as_asked_for() {
+    let scratch = Scratch::new();
+    let read = |driver: SqliteDriver| {
+        block_on(async {
+            let mut session = driver.connect(0).await.unwrap();
+            let mut values = Vec::new();
+            for name in ["journal_mode", "synchronous", "foreign_keys", "busy_timeout"] {
+                values.push(single(&mut session, &format!("PRAGMA {name}")).await);
+            }
+            values
+        })
+        .unwrap()
+    };
+    assert_eq!(read(scratch.driver("")), ["wal", "1", "1", "5000"]);
+    let asked = scratch.driver("?journal=delete&synchronous=full&busy_timeout_ms=7");
+    assert_eq!(read(asked), ["delete", "2", "1", "7"]);
+}
+
+#[test]
+fn values_go_in_and_come_back() {
+    type Readings = (Option<i64>, Option<f64>, Option<Vec<u8>>, bool);
+    struct Kinds(Vec<Readings>);
+    impl Rows for Kinds {
+        fn row<R: Row>(&mut self, row: &R) {
+            for column in 0..row.columns() {
+                self.0.push((
+                    row.int(column),
+                    row.double(column),
+                    row.bytes(column).map(<[u8]>::to_vec),
+                    row.is_null(column),
+                ));
+            }
+        }
+    }
+    with_session(async |session| {
+        assert_eq!(session.product().name, "SQLite");
+        assert!(session.product().version.starts_with("3."));
+        query(session, "CREATE TABLE t (i INTEGER, d REAL, s TEXT, n TEXT)").await;
+        let types = [ParamType::Int, ParamType::Double, ParamType::Text, ParamType::Text];
+        let insert = session.prepare("INSERT INTO t VALUES (?, ?, ?, ?)", &types).await.unwrap();
+        let params = [Param::Int(i64::MIN), Param::Double(0.5), Param::Text(b"17"), Param::Null];
+        let done = session.execute(insert, &params, &mut Discard).await.unwrap();
+        assert_eq!(counts(done), (false, 0, 1));
+
+        let select = session.prepare("SELECT * FROM t WHERE s = ?", &[ParamType::Text]).await;
+        let mut kinds = Kinds(Vec::new());
+        let params = [Param::Text(b"17")];
+        let done = session.execute(select.unwrap(), &params, &mut kinds).await.unwrap();
+        assert_eq!(counts(done), (true, 1, 0));
+        assert_eq!(
+            kinds.0,
+            [
+                (Some(i64::MIN), Some(i64::MIN as f64), None, false),
+                (None, Some(0.5), None, false),
+                (Some(17), Some(17.0), Some(b"17".to_vec()), false),
+                (None, None, None, true),
+            ]
+        );
+        let row = &query(session, "SELECT i, d, s, n, 2.0 FROM t").await.rows[0];
+        let words: Vec<_> = row.iter().map(Option::as_deref).collect();
+        let expected = [Some("-9223372036854775808"), Some("0.5"), Some("17"), None, Some("2.0")];
+        assert_eq!(words, expected);
+    });
+}
+
+#[test]
+fn changes_are_counted_for_the_statement_that_made_them() {
+    with_session(async |session| {
+        let sql = "CREATE TABLE t (k INTEGER PRIMARY KEY, v INT); \
+                   INSERT INTO t VALUES (1, 1), (2, 2), (3, 3); SELECT k FROM t; SELECT 1";
+        let done = session.query(sql, &mut Discard).await.unwrap();
+        assert_eq!(counts(done), (true, 4, 3));
+        for (sql, expected) in [
+            ("UPDATE t SET v = 9 WHERE k < 3", (false, 0, 2)),
+            ("BEGIN", (false, 0, 0)),
+            ("UPDATE t SET v = 9 WHERE k = 77", (false, 0, 0)),
+            ("SELECT k FROM t WHERE k = 77", (true, 0, 0)),
+            ("DELETE FROM t WHERE k = 1 RETURNING k", (true, 1, 1)),
+            ("COMMIT", (false, 0, 0)),
+            ("CREATE INDEX i ON t (v)", (false, 0, 0)),
+        ] {
+            let statement = session.prepare(sql, &[]).await.unwrap();
+            let done = session.execute(statement, &[], &mut Discard).await.unwrap();
+            assert_eq!(counts(done), expected, "{sql}");
+        }
+    });
+}
+
+#[test]
+fn a_flight_runs_in_order_and_each_command_stands_alone() {
+    with_session(async |session| {
+        query(session, "CREATE TABLE t (k INTEGER PRIMARY KEY, s TEXT)").await;
+        let insert = "INSERT INTO t VALUES (?, ?)";
+        let insert = session.prepare(insert, &[ParamType::Int, ParamType::Text]).await.unwrap();
+        let select = session.prepare("SELECT s FROM t ORDER BY k", &[]).await.unwrap();
+        for (key, text) in [(1, "one"), (1, "again"), (2, "two")] {
+            session.queue(insert, &[Param::Int(key), Param::Text(text.as_bytes())]).unwrap();
+        }
+        session.queue(select, &[]).unwrap();
+        let (mut table, mut results) = (Table::default(), Vec::new());
+        session.flush(&mut table, &mut results).await.unwrap();
+        let words: Vec<_> = table.rows.iter().map(|row| row[0].as_deref().unwrap()).collect();
+        assert_eq!(words, ["one", "two"]);
+        assert_eq!(results.len(), 4);
+        let error = results[1].as_ref().unwrap_err();
+        assert_eq!((error.class(), error.errno()), (ErrorClass::Constraint, 1555));
+        assert_eq!(error.sqlstate(), "23000");
+        assert_eq!(counts(*results[3].as_ref().unwrap()), (true, 2, 0));
+        results.clear();
+        session.flush(&mut table, &mut results).await.unwrap();
+        assert!(results.is_empty());
+    });
+}
+
+#[test]
+fn locks_run_into_the_time_limit_and_a_rollback_helps() {
+    let scratch = Scratch::new();
+    let driver = scratch.driver("?busy_timeout_ms=5");
+    block_on(async {
+        let mut one = driver.connect(0).await.unwrap();
+        let mut two = driver.connect(1).await.unwrap();
+        query(&mut one, "CREATE TABLE t (k INT)").await;
+        query(&mut one, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1)").await;
+        let error = two.query("BEGIN IMMEDIATE", &mut Discard).await.unwrap_err();
+        assert_eq!((error.class(), error.errno()), (ErrorClass::LockTimeout, 5));
+        assert!(!error.is_fatal() && error.hint().unwrap().contains("busy_timeout_ms"));
+        two.rollback().await.unwrap();
+
+        // A snapshot that is out of date can't become a writer.
+        query(&mut two, "BEGIN; SELECT * FROM t").await;
+        query(&mut one, "COMMIT").await;
+        let error = two.query("INSERT INTO t VALUES (2)", &mut Discard).await.unwrap_err();
+        assert_eq!((error.class(), error.errno()), (ErrorClass::LockTimeout, 517));
+        assert!(error.hint().unwrap().contains("BEGIN IMMEDIATE"));
+        two.rollback().await.unwrap();
+        query(&mut two, "BEGIN; INSERT INTO t VALUES (2)").await;
+        two.rollback().await.unwrap();
+        assert_eq!(single(&mut two, "SELECT count(*) FROM t").await, "1");
+    })
+    .unwrap();
+}
+
+#[test]
+fn mistakes_are_errors_and_leave_the_session_usable() {
+    with_session(async |session| {
+        let error = session.prepare("SELEC 1", &[]).await.unwrap_err();
+        assert_eq!((error.cause(), error.class()), (Cause::Server, ErrorClass::Other));
+        assert!(error.message().contains("SELEC"), "{error}");
+        let error = session.prepare("SELECT ?", &[]).await.unwrap_err();
+        assert!(error.message().contains("1 placeholders for 0 parameters"), "{error}");
+        let select = session.prepare("SELECT ?", &[ParamType::Int]).await.unwrap();
+        let error = session.execute(select, &[], &mut Discard).await.unwrap_err();
+        assert!(error.message().contains("takes 1 parameters"), "{error}");
+        let stray = dyno_core::Statement(9);
+        assert!(session.execute(stray, &[], &mut Discard).await.is_err());
+        let done = session.execute(select, &[Param::Int(1)], &mut Discard).await.unwrap();
+        assert_eq!(counts(done), (true, 1, 0));
+    });
+}
+
+#[test]
+fn files_that_can_not_be_used_are_explained() {
+    let scratch = Scratch::new();
+    let refused = |path: &Path| {
+        let url = format!("sqlite:{}", path.display());
+        SqliteDriver::new(&url.parse().unwrap()).unwrap_err()
+    };
+    let error = refused(&scratch.0.path().join("no/such/folder.db"));
+    assert_eq!(error.cause(), Cause::Unreachable);
+    assert!(error.message().contains("no/such/folder.db"), "{error}");
+    let text = scratch.0.path().join("text.db");
+    std::fs::write(&text, "no database at all, but long enough for a header ".repeat(50)).unwrap();
+    let error = refused(&text);
+    assert_eq!(error.cause(), Cause::Rejected);
+    assert!(error.message().contains("is no SQLite database"), "{error}");
+}
+
+/// Rows (n, text, half, NULL); an error in the data at row `bad`.
+struct Numbers {
+    next: i64,
+    end: i64,
+    bad: i64,
+}
+
+impl RowSource for Numbers {
+    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+        if self.next == self.end {
+            return false;
+        }
+        out.int(if self.next == self.bad { 0 } else { self.next });
+        out.text(format!("row {}", self.next).as_bytes());
+        out.double(self.next as f64 / 2.0);
+        out.null();
+        self.next += 1;
+        true
+    }
+
+    fn restart(&mut self) {
+        self.next = 0;
+    }
+}
+
+#[test]
+fn a_bulk_load_is_all_or_nothing_inside_and_outside_of_a_transaction() {
+    with_session(async |session| {
+        query(session, "CREATE TABLE t (k INTEGER PRIMARY KEY, s TEXT, d REAL, n INT)").await;
+        let columns = ["k", "s", "d", "n"];
+        let mut rows = Numbers { next: 0, end: 3, bad: -1 };
+        let report = session.bulk_load("t", &columns, &mut rows).await.unwrap();
+        assert_eq!((report.rows, report.method), (3, BulkMethod::MultiRowInsert));
+        let last = query(session, "SELECT * FROM t WHERE k = 2").await;
+        let words: Vec<_> = last.rows[0].iter().map(Option::as_deref).collect();
+        assert_eq!(words, [Some("2"), Some("row 2"), Some("1.0"), None]);
+
+        let mut rows = Numbers { next: 10, end: 20, bad: 15 };
+        let error = session.bulk_load("t", &columns, &mut rows).await.unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Constraint);
+        assert_eq!(single(session, "SELECT count(*) FROM t").await, "3");
+
+        query(session, "BEGIN; DELETE FROM t WHERE k > 0").await;
+        let mut rows = Numbers { next: 30, end: 40, bad: 35 };
+        assert!(session.bulk_load("t", &columns, &mut rows).await.is_err());
+        let mut rows = Numbers { next: 30, end: 31, bad: -1 };
+        session.bulk_load("t", &columns, &mut rows).await.unwrap();
+        query(session, "COMMIT").await;
+        assert_eq!(single(session, "SELECT group_concat(k) FROM t").await, "0,30");
+
+        let mut rows = Numbers { next: 50, end: 51, bad: -1 };
+        let error = session.bulk_load("t", &["k"], &mut rows).await.unwrap_err();
+        assert!(!error.message().is_empty());
+        assert_eq!(single(session, "SELECT count(*) FROM t").await, "2");
+    });
+}
+
+#[test]
+fn batches_and_what_is_left_over_all_arrive() {
+    with_session(async |session| {
+        query(session, "CREATE TABLE t (k INTEGER PRIMARY KEY, s TEXT, d REAL, n INT)").await;
+        // Rows are inserted 50 at a time.
+        for (first, end) in [(0, 50), (50, 51), (51, 200), (200, 349)] {
+            let mut rows = Numbers { next: first, end, bad: -1 };
+            let report = session.bulk_load("t", &["k", "s", "d", "n"], &mut rows).await.unwrap();
+            assert_eq!(report.rows, (end - first) as u64);
+        }
+        let sums = "SELECT count(*) || ' ' || sum(k) || ' ' || sum(s = 'row ' || k) || ' ' \
+                    || sum(d = k / 2.0) || ' ' || sum(n IS NULL) FROM t";
+        assert_eq!(single(session, sums).await, "349 60726 349 349 349");
+        let mut rows = Numbers { next: 400, end: 480, bad: 460 };
+        assert!(session.bulk_load("t", &["k", "s", "d", "n"], &mut rows).await.is_err());
+        assert_eq!(single(session, "SELECT count(*) FROM t").await, "349");
+    });
+}

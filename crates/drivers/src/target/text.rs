@@ -1,0 +1,105 @@
+//! Text work on URLs: percent-encoding, hiding passwords, nearest words.
+
+use std::fmt::Write as _;
+
+/// The URL without its password, however broken it is: hides everything between the first colon
+/// after the slashes and the last @, what stands for a port but is no number, and `password=`.
+pub(super) fn redact(text: &str) -> String {
+    let (head, rest) = match text.find("://") {
+        Some(at) => text.split_at(at + 3),
+        None => ("", text),
+    };
+    let mut url = head.to_owned();
+    let rest = match (rest.find(':'), rest.rfind('@')) {
+        (Some(colon), Some(at)) if colon < at => {
+            url.push_str(&rest[..=colon]);
+            url.push_str("***");
+            &rest[at..]
+        }
+        _ => rest,
+    };
+    let (place, query) = match rest.split_once('?') {
+        Some((place, query)) => (place, Some(query)),
+        None => (rest, None),
+    };
+    url.push_str(&redact_ports(place, !head.is_empty()));
+    for (index, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
+        url.push(if index == 0 { '?' } else { '&' });
+        match pair.split_once('=') {
+            Some((key, _)) if key.to_ascii_lowercase().contains("pass") || key.contains('%') => {
+                let _ = write!(url, "{key}=***");
+            }
+            _ => url.push_str(pair),
+        }
+    }
+    url
+}
+
+fn redact_ports(place: &str, has_hosts: bool) -> String {
+    let end = place.find('/').unwrap_or(place.len());
+    let (hosts, database) = place.split_at(end);
+    // Brackets hold IPv6 addresses, whose colons do not begin a port.
+    match hosts.rfind(':') {
+        Some(colon) if has_hosts && !hosts.contains('[') => {
+            let is_port = |part: &str| {
+                part.split_once(':').is_none_or(|(_, port)| {
+                    port.bytes().all(|byte| byte.is_ascii_digit()) && port.len() <= 5
+                })
+            };
+            if hosts.split(',').all(is_port) {
+                return place.to_owned();
+            }
+            let first = hosts.find(':').unwrap_or(colon);
+            format!("{}:***", &hosts[..first])
+        }
+        _ => format!("{hosts}{database}"),
+    }
+}
+
+/// Undoes percent-encoding; `None` when it is malformed or not UTF-8.
+pub(super) fn percent_decode(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return Some(text.to_owned());
+    }
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == b'%' {
+            let digit = |index: usize| char::from(*bytes.get(index)?).to_digit(16);
+            decoded.push((digit(at + 1)? * 16 + digit(at + 2)?) as u8);
+            at += 3;
+        } else {
+            decoded.push(bytes[at]);
+            at += 1;
+        }
+    }
+    String::from_utf8(decoded).ok()
+}
+
+/// Appends `text` percent-encoded but for letters, digits, `-._~` and `also_plain`.
+pub(super) fn push_encoded(url: &mut String, text: &str, also_plain: &[u8]) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || also_plain.contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            let _ = write!(url, "%{byte:02X}");
+        }
+    }
+}
+
+/// Levenshtein distance: how many letters must be changed to make one word of the other.
+pub(super) fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, &to) in b.iter().enumerate() {
+            let changed = corner + usize::from(from != to);
+            corner = row[j + 1];
+            row[j + 1] = changed.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,114 @@
+//! What the tests of MySQL sessions share.
+
+use dyno_core::{DbError, Driver};
+use dyno_drivers::mysql::{MysqlDriver, MysqlSession};
+use dyno_tests::Scratch;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::process::{Command, Stdio};
+
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
+    dyno_reactor::block_on(future).unwrap()
+}
+
+pub(crate) fn driver(url: &str) -> MysqlDriver {
+    MysqlDriver::new(&url.parse().unwrap()).unwrap()
+}
+
+pub(crate) async fn connect(url: &str) -> Result<MysqlSession, DbError> {
+    MysqlDriver::new(&url.parse().unwrap())?.connect(0).await
+}
+
+/// Counts the allocations of each thread.
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations of this thread so far.
+pub(crate) fn allocations() -> u64 {
+    COUNT.get()
+}
+
+#[expect(
+    unsafe_code,
+    reason = "the trait of allocators is unsafe; this one hands on to the system's"
+)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.set(COUNT.get() + 1);
+        // SAFETY: the caller's promises are the system allocator's conditions.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        COUNT.set(COUNT.get() + 1);
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+/// Two CAs of one's own, and a server certificate for localhost and 127.0.0.1 of the first.
+pub(crate) struct Certificates(Scratch);
+
+impl Certificates {
+    /// Makes them with the program openssl.
+    pub(crate) fn make() -> Result<Self, String> {
+        let scratch = Scratch::new();
+        let folder = scratch.path().to_owned();
+        let openssl = |arguments: &str| {
+            let output = Command::new("openssl")
+                .args(arguments.split(' '))
+                .current_dir(&folder)
+                .stdin(Stdio::null())
+                .output()
+                .map_err(|error| format!("openssl can't be run: {error}"))?;
+            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            if output.status.success() { Ok(()) } else { Err(words) }
+        };
+        for ca in ["ca", "other"] {
+            openssl(&format!(
+                "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -keyout \
+                 {ca}.key -out {ca}.pem -subj /CN=test-{ca} -addext keyUsage=critical,keyCertSign"
+            ))?;
+        }
+        openssl(
+            "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout server.key \
+             -out server.csr -subj /CN=localhost",
+        )?;
+        let names = "subjectAltName=DNS:localhost,IP:127.0.0.1\n";
+        std::fs::write(folder.join("names"), names).map_err(|error| error.to_string())?;
+        openssl(
+            "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
+             -extfile names -out server.pem",
+        )?;
+        // The server runs as another user and must read its key.
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(folder.join("server.key"), PermissionsExt::from_mode(0o644))
+            .map_err(|error| error.to_string())?;
+        Ok(Certificates(scratch))
+    }
+
+    pub(crate) fn ca(&self) -> String {
+        self.0.file("ca.pem").display().to_string()
+    }
+
+    pub(crate) fn other_ca(&self) -> String {
+        self.0.file("other.pem").display().to_string()
+    }
+
+    pub(crate) fn server_options(&self) -> Vec<String> {
+        [("ssl-ca", "ca.pem"), ("ssl-cert", "server.pem"), ("ssl-key", "server.key")]
+            .map(|(option, file)| format!("--{option}={}", self.0.file(file).display()))
+            .to_vec()
+    }
+}

@@ -1,0 +1,67 @@
+//! In the steady state a PostgreSQL session allocates nothing.
+
+use dyno_core::{Discard, Driver, Param, ParamType, Row, Rows, Session};
+use dyno_drivers::Target;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_reactor::block_on;
+use dyno_tests::{Counting, Postgres, allocations, server_or_skip};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Reads every column without keeping it.
+#[derive(Default)]
+struct Sum(i64);
+
+impl Rows for Sum {
+    fn row<R: Row>(&mut self, row: &R) {
+        self.0 += row.int(0).unwrap_or(0) + row.bytes(1).map_or(0, <[u8]>::len) as i64;
+    }
+}
+
+#[test]
+fn no_allocation_in_the_steady_state() {
+    let server = server_or_skip!(Postgres, "no_allocation_in_the_steady_state");
+    let target: Target = server.socket_url().parse().unwrap();
+    block_on(async {
+        let mut session = PostgresDriver::new(&target).unwrap().connect(0).await.unwrap();
+        let setup =
+            "CREATE TABLE t AS SELECT g id, repeat('c', 119) c FROM generate_series(1, 500) g";
+        session.query(setup, &mut Discard).await.unwrap();
+        let types = [ParamType::Int, ParamType::Int];
+        let range = "SELECT id, c FROM t WHERE id BETWEEN $1 AND $2";
+        let select = session.prepare(range, &types).await.unwrap();
+        let types = [ParamType::Text, ParamType::Int];
+        let update = session.prepare("UPDATE t SET c = $1 WHERE id = $2", &types).await.unwrap();
+        let mut results = Vec::with_capacity(10);
+        let mut sum = Sum::default();
+        let mut counted = 0;
+        // The first rounds let the buffers grow to their working size.
+        for round in 0..15 {
+            let before = allocations();
+            for id in 1..10 {
+                let params = [Param::Int(id), Param::Int(id + 99)];
+                session.execute(select, &params, &mut sum).await.unwrap();
+                session.execute(select, &params, &mut Discard).await.unwrap();
+                let params = [Param::Text(&[b'd'; 119]), Param::Int(id)];
+                session.execute(update, &params, &mut Discard).await.unwrap();
+                session.query("SELECT id, c FROM t WHERE id < 50", &mut sum).await.unwrap();
+                session.query("BEGIN", &mut Discard).await.unwrap();
+                session.rollback().await.unwrap();
+                for _ in 0..5 {
+                    session.queue(select, &[Param::Int(id), Param::Null]).unwrap();
+                    session.queue(update, &params).unwrap();
+                }
+                session.flush(&mut sum, &mut results).await.unwrap();
+                assert!(results.drain(..).all(|result| result.is_ok()));
+            }
+            if round >= 5 {
+                counted += allocations() - before;
+            }
+        }
+        assert!(sum.0 > 0);
+        assert!(allocations() > 0, "the counting allocator is installed");
+        assert_eq!(counted, 0);
+    })
+    .unwrap();
+}

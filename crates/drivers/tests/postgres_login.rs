@@ -1,0 +1,292 @@
+//! The way into a real PostgreSQL: passwords, TLS, hosts, and what is said when it is barred.
+
+use dyno_core::{Cause, DbError, Driver, Session, Table};
+use dyno_drivers::Target;
+use dyno_drivers::postgres::{PostgresDriver, PostgresSession};
+use dyno_reactor::{block_on, run_all};
+use dyno_tests::{Postgres, Scratch, free_port, skipped};
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::process::Command;
+
+const HBA: &str = "
+local     all all                          trust
+host      all postgres       127.0.0.1/32  trust
+host      all scram          127.0.0.1/32  scram-sha-256
+host      all hashed         127.0.0.1/32  md5
+host      all plain          127.0.0.1/32  password
+hostssl   all only_tls       127.0.0.1/32  trust
+hostnossl all without_tls    127.0.0.1/32  trust
+host      all lonely         127.0.0.1/32  trust
+";
+
+const ROLES: &str = "
+SET password_encryption = 'scram-sha-256';
+CREATE ROLE scram LOGIN PASSWORD 'sécret & 100%';
+CREATE ROLE plain LOGIN PASSWORD 'plain';
+SET password_encryption = 'md5';
+CREATE ROLE hashed LOGIN PASSWORD 'hash''ed';
+CREATE ROLE only_tls LOGIN; CREATE ROLE without_tls LOGIN; CREATE ROLE outsider LOGIN;
+CREATE ROLE lonely LOGIN CONNECTION LIMIT 1;
+";
+
+/// Runs openssl; false when it is missing or fails.
+fn openssl(folder: &Path, arguments: &str) -> bool {
+    let done =
+        Command::new("openssl").current_dir(folder).args(arguments.split_whitespace()).output();
+    done.is_ok_and(|output| output.status.success())
+}
+
+/// A CA and a certificate for `localhost`, which the server's user can read.
+fn certificates(folder: &Path) -> bool {
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+    std::fs::write(folder.join("names"), "subjectAltName=DNS:localhost").unwrap();
+    let made = [
+        format!("req -x509 {key} -keyout ca.key -out ca.pem -subj /CN=test-ca -days 2"),
+        format!("req -x509 {key} -keyout other.key -out other.pem -subj /CN=other-ca -days 2"),
+        format!("req {key} -keyout server.key -out server.csr -subj /CN=localhost"),
+        "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out server.pem \
+         -days 2 -extfile names"
+            .to_owned(),
+    ]
+    .iter()
+    .all(|arguments| openssl(folder, arguments));
+    if !made {
+        return false;
+    }
+    let key = folder.join("server.key");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    // As root the server runs as nobody, who must own the key.
+    let _ = chown(&key, Some(65_534), Some(65_534));
+    true
+}
+
+fn start(files: &Path, tls: bool) -> Result<Postgres, String> {
+    std::fs::write(files.join("hba"), HBA).unwrap();
+    let setting = |name: &str, file: &str| format!("{name}={}", files.join(file).display());
+    let settings = [
+        "fsync=off".to_owned(),
+        format!("ssl={}", if tls { "on" } else { "off" }),
+        setting("ssl_cert_file", "server.pem"),
+        setting("ssl_key_file", "server.key"),
+        setting("hba_file", "hba"),
+    ];
+    let options: Vec<&str> = settings.iter().flat_map(|text| ["-c", text.as_str()]).collect();
+    let server = Postgres::start_with(&options)?;
+    server.sql(ROLES)?;
+    Ok(server)
+}
+
+fn connect(url: &str) -> Result<PostgresSession, DbError> {
+    block_on(async { PostgresDriver::new(&url.parse::<Target>().unwrap())?.connect(0).await })
+        .unwrap()
+}
+
+/// Logs in and says who and how; the session must stay on its loop.
+fn login(url: &str) -> Result<(String, bool), DbError> {
+    block_on(async {
+        let driver = PostgresDriver::new(&url.parse::<Target>().unwrap())?;
+        let mut session = driver.connect(0).await?;
+        let mut answer = Table::default();
+        let sql = "SELECT current_user || ' ' || ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        session.query(sql, &mut answer).await?;
+        let (who, is_tls) = (answer.single().unwrap().to_owned(), session.is_tls());
+        session.close().await;
+        Ok((who, is_tls))
+    })
+    .unwrap()
+}
+
+fn rejected(url: &str, sqlstate: &str, words: &str) {
+    let error = login(url).expect_err(url);
+    assert_eq!((error.cause(), error.sqlstate()), (Cause::Rejected, sqlstate), "{url}: {error}");
+    assert!(error.message().contains(words), "{url}: {error}");
+    assert!(error.hint().is_some(), "{url}: {error} has no hint");
+    assert!(!format!("{error:?}").contains("s3cr3t"), "{error:?}");
+}
+
+#[test]
+fn log_in() {
+    let files = Scratch::new();
+    if !certificates(files.path()) {
+        return skipped("log_in", "openssl can't make certificates");
+    }
+    let server = match start(files.path(), true) {
+        Ok(server) => server,
+        Err(why) => return skipped("log_in", &why),
+    };
+    passwords(&server);
+    sslmodes(&server, files.path());
+    refusals(&server);
+    hosts_rotate(&server);
+}
+
+fn passwords(server: &Postgres) {
+    for tls in ["disable", "require"] {
+        for (user, password) in
+            [("scram", "s%C3%A9cret%20%26%20100%25"), ("hashed", "hash%27ed"), ("plain", "plain")]
+        {
+            let place = format!("127.0.0.1:{}/sbtest?sslmode={tls}", server.port);
+            let (who, is_tls) = login(&format!("postgres://{user}:{password}@{place}")).unwrap();
+            assert_eq!((who, is_tls), (format!("{user} {}", tls == "require"), tls == "require"));
+            let wrong = format!("postgres://{user}:s3cr3t@{place}");
+            rejected(&wrong, "28P01", "password authentication failed");
+            rejected(&format!("postgres://{user}@{place}"), "28P01", "none is given");
+        }
+    }
+}
+
+fn sslmodes(server: &Postgres, files: &Path) {
+    let url = |user: &str, host: &str, mode: &str, ca: &str| {
+        let ca = match ca {
+            "" => String::new(),
+            ca => format!("&sslrootcert={}", files.join(ca).display()),
+        };
+        format!("postgres://{user}@{host}:{}/sbtest?sslmode={mode}{ca}", server.port)
+    };
+    for (user, mode, encrypted) in [
+        ("postgres", "disable", false),
+        ("postgres", "allow", false),
+        ("postgres", "prefer", true),
+        ("postgres", "require", true),
+        ("only_tls", "allow", true),
+        ("only_tls", "prefer", true),
+        ("without_tls", "allow", false),
+        ("without_tls", "prefer", false),
+    ] {
+        let (who, is_tls) = login(&url(user, "127.0.0.1", mode, "")).unwrap();
+        assert_eq!((who, is_tls), (format!("{user} {encrypted}"), encrypted), "{user} {mode}");
+    }
+    rejected(&url("only_tls", "127.0.0.1", "disable", ""), "28000", "no encryption");
+    rejected(&url("without_tls", "127.0.0.1", "require", ""), "28000", "pg_hba.conf");
+
+    assert!(login(&url("postgres", "localhost", "verify-full", "ca.pem")).unwrap().1);
+    assert!(login(&url("postgres", "127.0.0.1", "verify-ca", "ca.pem")).unwrap().1);
+    assert!(login(&url("postgres", "127.0.0.1", "require", "ca.pem")).unwrap().1);
+    rejected(&url("postgres", "127.0.0.1", "verify-full", "ca.pem"), "08001", "certificate");
+    for mode in ["require", "verify-ca", "verify-full"] {
+        rejected(&url("postgres", "localhost", mode, "other.pem"), "08001", "certificate");
+    }
+    let missing = login(&url("postgres", "localhost", "verify-ca", "missing.pem")).unwrap_err();
+    assert!(missing.message().contains("missing.pem"), "{missing}");
+
+    // libpq never encrypts a unix socket, whatever is asked for.
+    let (who, is_tls) = login(&format!("{}&sslmode=require", server.socket_url())).unwrap();
+    assert_eq!((who.as_str(), is_tls), ("postgres false", false));
+}
+
+fn refusals(server: &Postgres) {
+    let place = format!("127.0.0.1:{}", server.port);
+    rejected(
+        &format!("postgres://postgres@{place}/nowhere"),
+        "3D000",
+        "\"nowhere\" does not exist",
+    );
+    rejected(&format!("postgres://outsider@{place}/sbtest"), "28000", "pg_hba.conf");
+    rejected(
+        &format!("postgres://nobody@{place}/sbtest?host={}", server.socket_folder.display()),
+        "28000",
+        "does not exist",
+    );
+    let options = "options=-c%20no_such_setting%3D1";
+    rejected(&format!("postgres://postgres@{place}/sbtest?{options}"), "42704", "no_such_setting");
+
+    let url = format!("postgres://lonely@{place}/sbtest");
+    block_on(async {
+        let driver = PostgresDriver::new(&url.parse::<Target>().unwrap()).unwrap();
+        let _first = driver.connect(0).await.unwrap();
+        let full = driver.connect(1).await.unwrap_err();
+        assert_eq!((full.cause(), full.sqlstate()), (Cause::Rejected, "53300"), "{full}");
+        assert!(full.hint().unwrap().contains("max_connections"));
+    })
+    .unwrap();
+
+    let (free, folder) = (free_port(), server.socket_folder.display());
+    for url in [
+        format!("postgres://postgres@127.0.0.1:{free}/sbtest"),
+        format!("postgres://postgres@:{free}/sbtest?host={folder}"),
+    ] {
+        let error = login(&url).unwrap_err();
+        assert_eq!(error.cause(), Cause::Unreachable, "{error}");
+        assert!(error.hint().is_some() && error.message().contains(&free.to_string()), "{error}");
+    }
+}
+
+fn hosts_rotate(server: &Postgres) {
+    let (port, folder) = (server.port, server.socket_folder.display());
+    let url = format!(
+        "postgres://postgres@127.0.0.1:{port},localhost:{port}/sbtest?options=-c%20work_mem%3D7MB\
+         &set.statement_timeout=1234&sslmode=disable"
+    );
+    let driver = PostgresDriver::new(&url.parse::<Target>().unwrap()).unwrap();
+    let tasks = (0..4).map(|number| {
+        let driver = &driver;
+        async move {
+            let mut session = driver.connect(number).await.unwrap();
+            let mut answer = Table::default();
+            let sql = "SELECT current_setting('work_mem') || current_setting('statement_timeout')";
+            session.query(sql, &mut answer).await.unwrap();
+            answer.single().unwrap().to_owned()
+        }
+    });
+    assert_eq!(run_all(tasks).unwrap(), ["7MB1234ms"; 4]);
+    // Every second connection meets the dead host.
+    let url = format!("postgres://postgres@127.0.0.1:{port},127.0.0.1:{}/sbtest", free_port());
+    let driver = PostgresDriver::new(&url.parse::<Target>().unwrap()).unwrap();
+    let tasks = (0..4).map(|number| {
+        let driver = &driver;
+        async move { driver.connect(number).await.is_ok() }
+    });
+    assert_eq!(run_all(tasks).unwrap(), [true, false, true, false], "{folder}");
+}
+
+#[test]
+fn a_server_without_tls() {
+    let files = Scratch::new();
+    let server = match start(files.path(), false) {
+        Ok(server) => server,
+        Err(why) => return skipped("a_server_without_tls", &why),
+    };
+    let url =
+        |mode: &str| format!("postgres://postgres@127.0.0.1:{}/sbtest?sslmode={mode}", server.port);
+    for mode in ["disable", "allow", "prefer"] {
+        assert!(!login(&url(mode)).unwrap().1);
+    }
+    for mode in ["require", "verify-ca", "verify-full"] {
+        rejected(&url(mode), "08001", "does not offer TLS");
+    }
+}
+
+/// What answers is no PostgreSQL: it says something else, or hangs up, or says nothing.
+#[test]
+fn other_servers() {
+    let answers: [(&[u8], &str); 5] = [
+        (b"", "before the log-in was complete"),
+        (b"J\0\0\0\x0a5.7.1\0rest", "broke the PostgreSQL protocol"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "broke the PostgreSQL protocol"),
+        (b"R\0\0\0\x08\0\0\0\x0cR\0\0\0\x08\0\0\0\0", "impossible turn"),
+        (b"Z\0\0\0\x05I", "no place here"),
+    ];
+    for (answer, words) in answers {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            use std::io::{Read, Write};
+            let (mut peer, _) = listener.accept().unwrap();
+            let _ = peer.read(&mut [0; 1000]);
+            let _ = peer.write_all(answer);
+        });
+        let url =
+            format!("postgres://a:s3cr3t@127.0.0.1:{port}/b?sslmode=disable&connect_timeout_s=5");
+        let error = connect(&url).err().unwrap();
+        assert!(error.message().contains(words), "{error}");
+        assert!(error.hint().is_some() && error.is_fatal(), "{error}");
+        server.join().unwrap();
+    }
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let error =
+        connect(&format!("postgres://a@127.0.0.1:{port}/b?connect_timeout_s=1")).err().unwrap();
+    assert!(error.message().contains("did not answer"), "{error}");
+}

@@ -1,0 +1,45 @@
+//! One file per verb.
+
+pub(crate) mod ls;
+pub(crate) mod paper;
+pub(crate) mod quickstart;
+pub(crate) mod run;
+pub(crate) mod show;
+
+use crate::failure::Failure;
+use dyno_store::RunEntry;
+use std::path::{Path, PathBuf};
+
+/// Where runs are kept unless told otherwise.
+pub(crate) const RUNS: &str = "dyno-runs";
+
+/// Finds a run by its path, by its name inside `runs`, by the beginning of that, or as `last`.
+///
+/// # Errors
+/// When there is none, or more than one begins like that.
+pub(crate) fn find_run(runs: &Path, name: &str) -> Result<PathBuf, Failure> {
+    let path = Path::new(name);
+    if path.join("run.json").is_file() {
+        return Ok(path.to_owned());
+    }
+    if runs.join(name).join("run.json").is_file() {
+        return Ok(runs.join(name));
+    }
+    let entries = dyno_store::list(runs)?;
+    let folder = |entry: &RunEntry| {
+        entry.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    let mut found: Vec<&RunEntry> = match name {
+        "last" => entries.iter().max_by_key(|entry| folder(entry)).into_iter().collect(),
+        _ => entries.iter().filter(|entry| folder(entry).starts_with(name)).collect(),
+    };
+    match (found.pop(), found.len()) {
+        (Some(entry), 0) => Ok(entry.path.clone()),
+        (Some(_), _) => Err(Failure::usage(format!("Several runs begin with `{name}`."))
+            .with_hint("Give more of the name; `dyno ls` lists them all.")),
+        (None, _) => {
+            Err(Failure::usage(format!("There is no run `{name}` in {}.", runs.display()))
+                .with_hint("`dyno ls` lists the runs; `--dir` names another folder of runs."))
+        }
+    }
+}

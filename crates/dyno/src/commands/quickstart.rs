@@ -1,0 +1,22 @@
+//! `dyno quickstart`.
+
+use super::RUNS;
+use crate::Done;
+use dyno_suite::Overrides;
+use std::path::PathBuf;
+
+/// What `dyno quickstart` takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Folder in which runs are kept.
+    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
+    dir: PathBuf,
+    /// Scale data and durations down to this share, above 0 and at most 1.
+    #[arg(long, value_name = "F")]
+    shrink: Option<f64>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Done {
+    let overrides = Overrides { shrink: arguments.shrink, ..Overrides::default() };
+    super::run::run_suite("quickstart", &overrides, &arguments.dir, true)
+}

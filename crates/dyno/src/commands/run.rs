@@ -1,0 +1,135 @@
+//! `dyno run`.
+
+use super::RUNS;
+use super::paper::write_paper;
+use crate::failure::Failure;
+use crate::progress::human_time;
+use crate::runner::{self, facts};
+use crate::{Done, output, signals};
+use dyno_engine::Control;
+use dyno_store::{Run, RunHeader, RunStatus};
+use dyno_suite::{Overrides, Plan, SecretUrl, Suite};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What `dyno run` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dyno run quickstart
+  dyno run rds-mysql-5.6 --target 'rds.mysql.s3.large=mysql://root@127.0.0.1/sbtest' --shrink 0.001
+  dyno run my-suite.toml --seed 7
+
+Passwords are taken from the URL, from DYNO_PASSWORD_NAME (NAME: the target's name in capitals), from
+~/.pgpass or ~/.my.cnf, or asked for. A run that was interrupted goes on when the same command is
+given again; --new begins another one.")]
+pub(crate) struct Arguments {
+    /// A suite file, or the name of a bundled suite.
+    suite: String,
+    /// Set or replace the URL of a target of the suite.
+    #[arg(long = "target", value_name = "NAME=URL")]
+    targets: Vec<String>,
+    /// Scale data and durations down to this share, above 0 and at most 1.
+    #[arg(long, value_name = "F")]
+    shrink: Option<f64>,
+    /// Cap every number of threads.
+    #[arg(long, value_name = "N")]
+    max_threads: Option<u32>,
+    /// Replace the suite's seed.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Folder in which runs are kept.
+    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
+    dir: PathBuf,
+    /// Begin a new run even if there is an interrupted one to go on with.
+    #[arg(long)]
+    new: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Done {
+    let mut overrides = Overrides {
+        shrink: arguments.shrink,
+        max_threads: arguments.max_threads,
+        seed: arguments.seed,
+        ..Overrides::default()
+    };
+    for target in &arguments.targets {
+        overrides.add_target(target).map_err(|problem| Failure::usage(problem.to_string()))?;
+    }
+    run_suite(&arguments.suite, &overrides, &arguments.dir, arguments.new)
+}
+
+/// Runs a suite to its end and prints the results.
+pub(crate) fn run_suite(suite: &str, overrides: &Overrides, dir: &Path, new: bool) -> Done {
+    let suite = Suite::open(suite)?;
+    let plan = Plan::build(&suite, overrides)?;
+    for experiment in &plan.experiments {
+        runner::workload_options(&plan, experiment)?;
+    }
+    for note in &plan.notes {
+        output::talk(&format!("note: {note}"));
+    }
+    let run = open_run(&plan, dir, new)?;
+    let control = Arc::new(Control::new());
+    signals::stop_on_interrupt(Arc::clone(&control))
+        .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
+    let outcome = runner::execute(&plan, run, &control)?;
+    report(&outcome.path)?;
+    match outcome.status {
+        RunStatus::Complete => Ok(()),
+        RunStatus::Failed(why) => Err(Failure::new(why)),
+        RunStatus::Interrupted | RunStatus::Running => {
+            Err(Failure::new("The run was interrupted; what was measured is in its folder.")
+                .with_hint("The same command goes on with it."))
+        }
+    }
+}
+
+/// The interrupted run of the same plan, or a new one.
+fn open_run(plan: &Plan, dir: &Path, new: bool) -> Result<Run, Failure> {
+    if !new && let Some(path) = unfinished(plan, dir)? {
+        output::talk(&format!("Going on with {}.", path.display()));
+        return Ok(Run::open(&path)?);
+    }
+    output::talk(&format!(
+        "{}: {} steps, about {}.",
+        plan.suite.title,
+        plan.steps.len(),
+        human_time(plan.estimated_s)
+    ));
+    let mut header = RunHeader::new(&plan.suite.name, command_line(), plan.seed);
+    header.title.clone_from(&plan.suite.title);
+    header.plan = serde_json::to_value(plan)
+        .map_err(|error| Failure::new(format!("The plan can't be stored: {error}.")))?;
+    header.experiments = facts::experiments(plan);
+    Ok(Run::create(dir, header)?)
+}
+
+fn unfinished(plan: &Plan, dir: &Path) -> Result<Option<PathBuf>, Failure> {
+    let entries = dyno_store::list(dir)?;
+    let open = entries.iter().rev().find(|entry| {
+        let same = entry.header.as_ref().is_ok_and(|header| header.plan["hash"] == *plan.hash);
+        same && entry.status() == Some(RunStatus::Interrupted)
+    });
+    Ok(open.map(|entry| entry.path.clone()))
+}
+
+/// The command as it was given, passwords in URLs masked.
+fn command_line() -> Vec<String> {
+    let redacted = |argument: String| match argument.split_once('=') {
+        Some((name, url)) if url.contains("://") => {
+            format!("{name}={}", SecretUrl::new(url).redacted())
+        }
+        _ => argument,
+    };
+    std::env::args().map(redacted).collect()
+}
+
+/// Writes the paper and prints the tables.
+fn report(path: &Path) -> Done {
+    let data = dyno_store::read(path)?;
+    output::data(&super::show::tables(&data));
+    let paper = write_paper(&[data], path, &["html", "md", "csv", "json"])?;
+    output::talk(&format!("The paper: {}", paper.display()));
+    Ok(())
+}

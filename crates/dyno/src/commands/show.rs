@@ -1,0 +1,122 @@
+//! `dyno show`.
+
+use super::{RUNS, find_run};
+use crate::table::{grouped, layout, number};
+use crate::{Done, output};
+use dyno_measure::{TrialStatus, TrialSummary};
+use dyno_store::RunData;
+use std::path::PathBuf;
+
+/// What `dyno show` takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A run: its folder, its name, the beginning of its name, or `last`.
+    #[arg(default_value = "last")]
+    run: String,
+    /// Folder in which runs are kept.
+    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
+    dir: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Done {
+    let data = dyno_store::read(&find_run(&arguments.dir, &arguments.run)?)?;
+    for warning in &data.warnings {
+        output::talk(&format!("warning: {warning}"));
+    }
+    output::data(&tables(&data));
+    Ok(())
+}
+
+/// Points, errors and accounting of a run as text.
+pub(crate) fn tables(data: &RunData) -> String {
+    let mut text = format!("{}\n", data.header.title);
+    for target in &data.header.targets {
+        text.push_str(&format!("{}: {} {}\n", target.name, target.product, target.version));
+    }
+    let rows: Vec<Vec<String>> = data.trials.iter().map(|trial| row(&trial.summary)).collect();
+    let header = [
+        "trial", "experiment", "target", "workers", "tx/s", "stmt/s", "mean ms", "p50", "p95",
+        "p99", "max", "errors", "CPU us/stmt", "status",
+    ];
+    text.push('\n');
+    text.push_str(&layout(&header, &rows, 3));
+    text.push('\n');
+    for trial in &data.trials {
+        text.push_str(&accounting(&trial.summary));
+        text.push('\n');
+    }
+    text.push_str(&errors(data));
+    text
+}
+
+fn row(trial: &TrialSummary) -> Vec<String> {
+    let ms = |us: f64| number(us / 1e3);
+    let errors: u64 = trial.errors.iter().map(|error| error.count).sum();
+    vec![
+        trial.trial.to_string(),
+        trial.experiment.clone(),
+        trial.target.clone(),
+        trial.workers.to_string(),
+        number(trial.tps),
+        number(trial.qps),
+        ms(trial.latency.mean_us),
+        ms(trial.latency.p50_us),
+        ms(trial.latency.p95_us),
+        ms(trial.latency.p99_us),
+        ms(trial.latency.max_us),
+        grouped(&errors.to_string()),
+        number(trial.generator.cpu_us_per_statement),
+        match &trial.status {
+            TrialStatus::Complete => "complete".to_owned(),
+            TrialStatus::Interrupted => "interrupted".to_owned(),
+            TrialStatus::Failed(_) => "failed".to_owned(),
+        },
+    ]
+}
+
+/// The accounting identity of a trial in words.
+fn accounting(trial: &TrialSummary) -> String {
+    let counts = &trial.counts;
+    let n = |number: u64| grouped(&number.to_string());
+    let why = match &trial.status {
+        TrialStatus::Failed(why) => format!(" Failed: {why}"),
+        TrialStatus::Complete | TrialStatus::Interrupted => String::new(),
+    };
+    format!(
+        "trial {}: {} started = {} committed + {} rolled back + {} failed + {} skipped + {} in \
+         flight; {} retries, {} reconnects.{why}",
+        trial.trial,
+        n(counts.started),
+        n(counts.committed),
+        n(counts.rolled_back),
+        n(counts.failed),
+        n(counts.skipped),
+        n(trial.in_flight),
+        n(counts.retries),
+        n(counts.reconnects),
+    )
+}
+
+fn errors(data: &RunData) -> String {
+    let rows: Vec<Vec<String>> = data
+        .trials
+        .iter()
+        .flat_map(|trial| {
+            trial.summary.errors.iter().map(|error| {
+                vec![
+                    trial.summary.trial.to_string(),
+                    error.class.clone(),
+                    error.errno.to_string(),
+                    error.sqlstate.clone(),
+                    error.message.clone(),
+                    grouped(&error.count.to_string()),
+                ]
+            })
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let header = ["trial", "class", "errno", "SQLSTATE", "first message", "count"];
+    format!("\n{}", layout(&header, &rows, 5))
+}

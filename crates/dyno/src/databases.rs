@@ -1,0 +1,153 @@
+//! From a URL to a driver.
+
+use crate::failure::Failure;
+use crate::output;
+use dyno_core::{Cause, DbError, Driver, Session};
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::net::Address;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_drivers::target::{Secret, Target, find_password};
+use dyno_measure::{ServerFacts, read_facts};
+use dyno_reactor::block_on;
+use std::io::{self, IsTerminal, Write};
+
+/// One of the drivers: types are told apart here, once per trial, never per query.
+pub(crate) enum Database {
+    /// MySQL protocol.
+    Mysql(MysqlDriver),
+    /// PostgreSQL protocol.
+    Postgres(PostgresDriver),
+    /// Embedded SQLite.
+    Sqlite(SqliteDriver),
+}
+
+/// Evaluates an expression with the driver inside a [`Database`].
+macro_rules! with_driver {
+    ($database:expr, $driver:ident => $body:expr) => {
+        match $database {
+            $crate::databases::Database::Mysql($driver) => $body,
+            $crate::databases::Database::Postgres($driver) => $body,
+            $crate::databases::Database::Sqlite($driver) => $body,
+        }
+    };
+}
+pub(crate) use with_driver;
+
+impl Database {
+    /// The driver for a target.
+    ///
+    /// # Errors
+    /// A host name that can't be resolved, a certificate that can't be read.
+    pub(crate) fn new(target: &Target) -> Result<Self, DbError> {
+        Ok(match target.dialect {
+            dyno_core::Dialect::Mysql => Database::Mysql(MysqlDriver::new(target)?),
+            dyno_core::Dialect::Postgres => Database::Postgres(PostgresDriver::new(target)?),
+            dyno_core::Dialect::Sqlite => Database::Sqlite(SqliteDriver::new(target)?),
+        })
+    }
+
+    /// What the server says of itself.
+    ///
+    /// # Errors
+    /// When it can't be reached or refuses the log-in.
+    pub(crate) fn facts(&self) -> Result<ServerFacts, DbError> {
+        with_driver!(self, driver => run(facts_of(driver)))
+    }
+}
+
+async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbError> {
+    let mut session = driver.connect(0).await?;
+    let facts = read_facts(&mut session).await;
+    session.close().await;
+    facts
+}
+
+/// Runs a short task on a loop of its own.
+pub(crate) fn run<T>(task: impl Future<Output = Result<T, DbError>>) -> Result<T, DbError> {
+    block_on(task).unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())))
+}
+
+/// A target that has been reached once.
+pub(crate) struct Reached {
+    /// How to speak to it.
+    pub(crate) database: Database,
+    /// What it said of itself.
+    pub(crate) facts: ServerFacts,
+    /// True when it runs on this machine.
+    pub(crate) same_host: bool,
+}
+
+/// Finds the password of target `name`, connects once and asks the server who it is. When
+/// the server refuses and somebody sits at the terminal, asks for the password.
+///
+/// # Errors
+/// In words, with the remedy.
+pub(crate) fn reach(name: &str, url: &str) -> Result<Reached, Failure> {
+    let mut target: Target = url.parse().map_err(url_failure)?;
+    let found = find_password(&target, Some(name)).map_err(|error| Failure::from(&error))?;
+    if let Some(found) = found {
+        target.password = Some(found.password);
+        if let Some(user) = found.user {
+            target.user.get_or_insert(user);
+        }
+    }
+    let same_host = target.hosts.iter().all(is_local);
+    let first = open(&target);
+    let (database, facts) = match first {
+        Err(error) if may_ask(&error, &target) => {
+            target.password = Some(ask(&target)?);
+            open(&target)
+        }
+        other => other,
+    }
+    .map_err(|error| Failure::from(&error))?;
+    Ok(Reached { database, facts, same_host })
+}
+
+fn url_failure(error: impl std::fmt::Display) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+fn open(target: &Target) -> Result<(Database, ServerFacts), DbError> {
+    let database = Database::new(target)?;
+    let facts = database.facts()?;
+    Ok((database, facts))
+}
+
+fn is_local(address: &Address) -> bool {
+    match address {
+        Address::Unix(_) => true,
+        Address::Tcp { host, .. } => {
+            host == "localhost"
+                || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
+    }
+}
+
+/// Access denied without a password, at a terminal.
+fn may_ask(error: &DbError, target: &Target) -> bool {
+    let denied = error.errno() == 1045 || error.sqlstate().starts_with("28");
+    error.cause() == Cause::Rejected
+        && denied
+        && target.password.is_none()
+        && io::stdin().is_terminal()
+}
+
+fn ask(target: &Target) -> Result<Secret, Failure> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    let failed = |error: io::Error| Failure::new(format!("The password can't be read: {error}."));
+    let stdin = io::stdin();
+    let before = tcgetattr(&stdin).map_err(|error| failed(error.into()))?;
+    let mut silent = before.clone();
+    silent.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&stdin, OptionalActions::Flush, &silent).map_err(|error| failed(error.into()))?;
+    let _ = write!(io::stderr(), "Password for {target}: ");
+    let mut line = String::new();
+    let read = stdin.read_line(&mut line);
+    // Whatever happened, the terminal must echo again.
+    let _ = tcsetattr(&stdin, OptionalActions::Flush, &before);
+    output::talk("");
+    read.map_err(failed)?;
+    Ok(Secret::new(line.trim_end_matches(['\r', '\n'])))
+}

@@ -1,0 +1,78 @@
+//! The one error that ends a verb.
+
+use dyno_core::DbError;
+use dyno_engine::DriveError;
+use dyno_store::StoreError;
+use dyno_suite::SuiteError;
+
+/// What went wrong, how to mend it, and the exit code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// Full sentences; may have several lines.
+    pub(crate) message: String,
+    /// A remedy.
+    pub(crate) hint: Option<String>,
+    /// 1 failed, 2 wrong usage.
+    pub(crate) code: u8,
+}
+
+impl Failure {
+    /// Something failed.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Failure { message: message.into(), hint: None, code: 1 }
+    }
+
+    /// The command can't be meant as it was given.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Failure { code: 2, ..Failure::new(message) }
+    }
+
+    /// Adds a remedy.
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// A sentence made of a server's or system's words, which end as they like.
+pub(crate) fn sentence(text: &str) -> String {
+    let text = text.trim_end();
+    if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+impl From<&DbError> for Failure {
+    fn from(error: &DbError) -> Self {
+        let mut message = sentence(&error.to_string());
+        if let Some(detail) = error.detail() {
+            message.push(' ');
+            message.push_str(&sentence(detail));
+        }
+        Failure { message, hint: error.hint().map(str::to_owned), code: 1 }
+    }
+}
+
+impl From<DriveError> for Failure {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Connect(error) => Failure::from(&error),
+            other => Failure::new(sentence(&other.to_string())),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let failure = Failure::new(error.to_string());
+        match error.hint() {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    }
+}
+
+impl From<SuiteError> for Failure {
+    fn from(error: SuiteError) -> Self {
+        // A suite's problems bring their places and hints along.
+        Failure::usage(error.to_string())
+    }
+}

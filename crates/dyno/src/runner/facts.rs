@@ -1,0 +1,45 @@
+//! What `run.json` says of targets and experiments.
+
+use crate::databases::Reached;
+use dyno_store::{ExperimentFacts, TargetFacts};
+use dyno_suite::Plan;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The targets as they were found.
+pub(super) fn targets(
+    plan: &Plan,
+    reached: &BTreeMap<String, Reached>,
+    run: &Path,
+) -> Vec<TargetFacts> {
+    let facts = |target: &dyno_suite::PlannedTarget| {
+        let found = reached.get(&target.name);
+        TargetFacts {
+            name: target.name.clone(),
+            urls: vec![target.url_in(run).redacted()],
+            product: found.map(|found| found.facts.product.clone()).unwrap_or_default(),
+            version: found.map(|found| found.facts.version.clone()).unwrap_or_default(),
+            class: target.class.clone().unwrap_or_default(),
+            same_host: found.is_some_and(|found| found.same_host),
+        }
+    };
+    plan.targets.iter().map(facts).collect()
+}
+
+/// The experiments as a reader needs them.
+pub(crate) fn experiments(plan: &Plan) -> Vec<ExperimentFacts> {
+    let facts = |experiment: &dyno_suite::PlannedExperiment| ExperimentFacts {
+        name: experiment.name.clone(),
+        title: experiment.title.clone(),
+        test: format!("{} {}", experiment.workload, experiment.test),
+        options: experiment
+            .options
+            .iter()
+            .map(|option| (option.name.clone(), option.value.clone()))
+            .collect(),
+        warmup_s: experiment.warmup_s,
+        window_s: experiment.duration_s,
+        published: experiment.published.iter().map(|series| series.figure.clone()).collect(),
+    };
+    plan.experiments.iter().map(facts).collect()
+}

@@ -1,0 +1,144 @@
+//! From what the engine gives back to what is stored.
+
+use dyno_engine::{Ended, TrialResult, TrialSpec, WorkerStats};
+use dyno_measure::{GeneratorSummary, LatencySummary, SCHEMA_VERSION, TrialStatus, TrialSummary};
+use dyno_reactor::monotonic_now;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// What names a trial.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TrialName {
+    /// The plan's stable name of point and repeat.
+    pub(crate) step: String,
+    /// Experiment.
+    pub(crate) experiment: String,
+    /// Target.
+    pub(crate) target: String,
+    /// Test.
+    pub(crate) test: String,
+    /// Repeat, from 1.
+    pub(crate) repeat: u32,
+    /// Names of the kinds of transactions.
+    pub(crate) kinds: Vec<String>,
+}
+
+/// The summary of a trial that has just ended.
+pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult) -> TrialSummary {
+    let mut summary = TrialSummary {
+        schema_version: SCHEMA_VERSION,
+        trial: 0,
+        step: name.step.clone(),
+        experiment: name.experiment.clone(),
+        target: name.target.clone(),
+        test: name.test.clone(),
+        workers: spec.workers,
+        repeat: name.repeat,
+        rate_per_s: spec.rate_per_s,
+        status: status(spec, result),
+        started_at: started_at(result),
+        connect_s: result.connect as f64 / 1e9,
+        warmup_s: spec.warmup as f64 / 1e9,
+        window_s: 0.0,
+        seed: spec.seed,
+        counts: Default::default(),
+        in_flight: 0,
+        tps: 0.0,
+        qps: 0.0,
+        offered: result.offered,
+        statements: Default::default(),
+        wasted: Default::default(),
+        latency: LatencySummary::default(),
+        service: None,
+        lateness: None,
+        kinds: Vec::new(),
+        errors: Vec::new(),
+        generator: generator(result),
+        notes: notes(result),
+    };
+    summary.set_totals(&result.total, &name.kinds, result.length());
+    summary
+}
+
+fn status(spec: &TrialSpec, result: &TrialResult) -> TrialStatus {
+    match &result.ended {
+        Ended::Aborted(error) => {
+            return TrialStatus::Failed(crate::failure::sentence(&error.to_string()));
+        }
+        Ended::Interrupted => return TrialStatus::Interrupted,
+        Ended::Time | Ended::Events => {}
+    }
+    if let (Some(share), Some(rate)) = (result.missed_rate(), spec.rate_per_s) {
+        return TrialStatus::Failed(format!(
+            "Only {:.1} % of the offered {rate} transactions per second were done.",
+            share * 100.0
+        ));
+    }
+    if result.total.counts().committed == 0 {
+        return TrialStatus::Failed("No transaction was committed.".to_owned());
+    }
+    TrialStatus::Complete
+}
+
+fn notes(result: &TrialResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    if result.unfinished > 0 {
+        notes.push(format!(
+            "{} transactions were still running when the time to end them was over; their \
+             connections were cut.",
+            result.unfinished
+        ));
+    }
+    let work = result.total.work();
+    if work.misses > 0 {
+        notes.push(format!(
+            "{} updates and deletes met no row: they are counted as other statements.",
+            work.misses
+        ));
+    }
+    notes
+}
+
+/// When the window opened, as UTC.
+fn started_at(result: &TrialResult) -> String {
+    let ago = monotonic_now().saturating_sub(result.window.opens);
+    let opened = OffsetDateTime::now_utc() - std::time::Duration::from_nanos(ago);
+    let opened = opened.replace_nanosecond(0).unwrap_or(opened);
+    opened.format(&Rfc3339).unwrap_or_default()
+}
+
+fn generator(result: &TrialResult) -> GeneratorSummary {
+    let window = result.length().max(1) as f64;
+    let busiest = result.loops_cpu.iter().max().copied().unwrap_or(0) as f64 / window;
+    let (transactions_mean, transactions_stddev) =
+        mean_stddev(&result.workers, |worker| worker.transactions as f64);
+    let (busy_mean, busy_stddev) = mean_stddev(&result.workers, |worker| worker.busy as f64 / 1e9);
+    GeneratorSummary {
+        loops: result.loops_cpu.len() as u32,
+        busiest_loop_share: busiest,
+        resident_mib: resident_mib(),
+        host: result.host,
+        worker_transactions_mean: transactions_mean,
+        worker_transactions_stddev: transactions_stddev,
+        worker_busy_s_mean: busy_mean,
+        worker_busy_s_stddev: busy_stddev,
+        ..GeneratorSummary::default()
+    }
+}
+
+fn mean_stddev(workers: &[WorkerStats], value: impl Fn(&WorkerStats) -> f64) -> (f64, f64) {
+    let count = workers.len().max(1) as f64;
+    let mean = workers.iter().map(&value).sum::<f64>() / count;
+    let variance = workers.iter().map(|worker| (value(worker) - mean).powi(2)).sum::<f64>() / count;
+    (mean, variance.sqrt())
+}
+
+/// Resident memory of this process; 0 where `/proc` doesn't say.
+fn resident_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok())
+        .map_or(0.0, |kib| kib / 1024.0)
+}

@@ -1,0 +1,150 @@
+//! One trial of a plan.
+
+use super::{Runner, TrialName, summarise};
+use crate::databases::{Database, with_driver};
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::TrialProgress;
+use crate::table::number;
+use dyno_core::{Driver, Nanos, Workload};
+use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
+use dyno_measure::{Interval, ServerFacts, TrialStatus};
+use dyno_store::{Moment, StoreError, TrialIdentity, TrialWriter};
+use dyno_suite::{Step, Trial};
+use dyno_sysbench::Sysbench;
+use std::collections::BTreeMap;
+
+impl Runner<'_> {
+    /// Runs one trial and stores it.
+    pub(super) fn trial(&mut self, step: &Step, trial: &Trial) -> Result<TrialStatus, Failure> {
+        let options = self.options(&step.experiment)?.clone();
+        let spec = trial_spec(trial);
+        let target = step.target.clone();
+        // Fields are borrowed one by one: the writer keeps the run folder for itself.
+        let database = &self
+            .targets
+            .get(&target)
+            .ok_or_else(|| Failure::new(format!("The plan has no target {target}.")))?
+            .database;
+        with_driver!(database, driver => dyno_sysbench::preflight(driver, &options, trial.threads))
+            .map_err(|error| super::load_failure(&error))?;
+        let workload = with_driver!(database, driver => Sysbench::new(options, driver.dialect()));
+        let kinds: Vec<String> =
+            workload.transactions().iter().map(|kind| kind.name.clone()).collect();
+        let test = workload.options().test.name().to_owned();
+        let name = TrialName {
+            step: step.id.clone(),
+            experiment: step.experiment.clone(),
+            target: target.clone(),
+            test,
+            repeat: trial.repeat,
+            kinds,
+        };
+        let mut writer = self.run.begin_trial(identity(&name, &spec))?;
+        let facts_before = node_facts(&target, database);
+        writer.server(Moment::Before, &facts_before)?;
+        let title = format!("{} on {target}, {} workers", name.experiment, spec.workers);
+        let mut observer = StoringObserver {
+            writer: &mut writer,
+            progress: TrialProgress::new(&title, trial.warmup_s + trial.duration_s.unwrap_or(0.0)),
+            warmup_s: trial.warmup_s,
+            control: self.control,
+            error: None,
+        };
+        let driven = with_driver!(database, driver =>
+            drive(&workload, driver, &spec, self.control, &mut observer));
+        let StoringObserver { progress, error, .. } = observer;
+        let result = match driven {
+            Ok(result) => result,
+            Err(DriveError::Interrupted) => return Ok(TrialStatus::Interrupted),
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(error) = error {
+            return Err(error.into());
+        }
+        writer.server(Moment::After, &node_facts(&target, database))?;
+        let summary = summarise(&name, &spec, &result);
+        progress.finish(&headline(&summary.status, &result, summary.tps, summary.qps));
+        let status = summary.status.clone();
+        writer.finish(summary)?;
+        Ok(status)
+    }
+}
+
+fn trial_spec(trial: &Trial) -> TrialSpec {
+    let nanos = |seconds: f64| (seconds * 1e9) as Nanos;
+    TrialSpec {
+        warmup: nanos(trial.warmup_s),
+        duration: trial.duration_s.map(nanos),
+        events: trial.events,
+        rate_per_s: trial.rate,
+        interval: nanos(trial.interval_s),
+        seed: trial.seed,
+        ..TrialSpec::closed(trial.threads)
+    }
+}
+
+fn identity(name: &TrialName, spec: &TrialSpec) -> TrialIdentity {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    TrialIdentity {
+        step: name.step.clone(),
+        experiment: name.experiment.clone(),
+        target: name.target.clone(),
+        test: name.test.clone(),
+        workers: spec.workers,
+        repeat: name.repeat,
+        rate_per_s: spec.rate_per_s,
+        warmup_s: spec.warmup as f64 / 1e9,
+        seed: spec.seed,
+        loops: spec.loops.unwrap_or(cores).min(spec.workers),
+        kinds: name.kinds.clone(),
+        began_at: String::new(),
+    }
+}
+
+/// What the server says now; when it can't be asked (it may have been killed), that is noted.
+fn node_facts(target: &str, database: &Database) -> BTreeMap<String, ServerFacts> {
+    let facts = database.facts().unwrap_or_else(|error| ServerFacts {
+        not_readable: vec![error.to_string()],
+        ..ServerFacts::default()
+    });
+    BTreeMap::from([(target.to_owned(), facts)])
+}
+
+fn headline(status: &TrialStatus, result: &TrialResult, tps: f64, qps: f64) -> String {
+    let p95_ms = result.total.latency().percentile(95.0) as f64 / 1e6;
+    let figures =
+        format!("{} tx/s, {} statements/s, p95 {} ms", number(tps), number(qps), number(p95_ms));
+    match status {
+        TrialStatus::Complete => figures,
+        TrialStatus::Interrupted => format!("interrupted; until then {figures}"),
+        TrialStatus::Failed(why) => format!("failed: {why} Measured: {figures}"),
+    }
+}
+
+/// Stores every interval as it comes and shows it.
+struct StoringObserver<'a, 'run> {
+    writer: &'a mut TrialWriter<'run>,
+    progress: TrialProgress,
+    warmup_s: f64,
+    control: &'a Control,
+    error: Option<StoreError>,
+}
+
+impl Observer for StoringObserver<'_, '_> {
+    fn connected(&mut self, connected: u32, of: u32) {
+        self.progress.connected(connected, of);
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        self.progress.interval(interval, self.warmup_s);
+        if self.error.is_some() {
+            return;
+        }
+        if let Err(error) = self.writer.interval(interval) {
+            output::talk("The run folder can't be written any more; the trial is being stopped.");
+            self.error = Some(error);
+            self.control.stop();
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Published figures: a CSV file, one row per published row, and a TOML file beside it that says
+//! where the figures come from and what each column means. Both live in `figures/`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::problem::Problem;
+use crate::source::Source;
+
+/// A condition's value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A number.
+    Number(f64),
+    /// Anything else.
+    Text(String),
+}
+
+impl Value {
+    fn parse(text: &str) -> Value {
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Value::Number(number),
+            _ => Value::Text(text.to_string()),
+        }
+    }
+
+    /// The number, if it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Number(number) => Some(*number),
+            Value::Text(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Number(number) => number.fmt(f),
+            Value::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+/// A published table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// The files' name without extension.
+    pub name: String,
+    /// What it shows, in one line.
+    pub title: String,
+    /// The document that published it.
+    pub source: String,
+    /// When that document appeared, as far as known: `2020-12`.
+    pub date: Option<String>,
+    /// Page, section or table of that document, as far as known.
+    pub location: Option<String>,
+    /// How the figures were measured, in sentences.
+    pub method: String,
+    /// What a reader must know before comparing with them.
+    pub note: Option<String>,
+    /// The columns of the CSV file, in its order.
+    pub columns: Vec<Column>,
+    /// Typed rows. A published row whose metrics belong to different conditions (read-only and
+    /// read-write in two columns) gives one row for each.
+    pub rows: Vec<Row>,
+}
+
+/// A column of a published table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The name in the CSV file.
+    pub name: String,
+    /// What it holds.
+    pub role: ColumnRole,
+    /// What it means, in words.
+    pub meaning: String,
+    /// Such as `transactions/s`.
+    pub unit: Option<String>,
+}
+
+/// What a column of a published table holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnRole {
+    /// The row's name; also a condition.
+    Label,
+    /// A condition of the measurement.
+    Condition,
+    /// A result.
+    Metric {
+        /// dyno's name of the metric, such as `tps`.
+        metric: String,
+        /// Conditions under which this column was measured.
+        when: BTreeMap<String, Value>,
+    },
+}
+
+/// Results that were measured under the same conditions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The row's name, such as a node class.
+    pub label: String,
+    /// Number of the published row, from 1.
+    pub number: usize,
+    /// All conditions: of the figure, of the row, of the column.
+    pub conditions: BTreeMap<String, Value>,
+    /// Results by metric.
+    pub metrics: BTreeMap<String, f64>,
+}
+
+impl Figure {
+    /// The names of all conditions by which rows can be chosen, in alphabetical order.
+    pub fn condition_names(&self) -> Vec<&str> {
+        let names: BTreeSet<&str> =
+            self.rows.iter().flat_map(|row| row.conditions.keys().map(String::as_str)).collect();
+        names.into_iter().collect()
+    }
+
+    /// Reads a figure from the texts of its two files.
+    ///
+    /// # Errors
+    /// The place and the remedy, for the first thing that is wrong.
+    pub fn parse(name: &str, csv: &str, sidecar: &str) -> Result<Figure, Problem> {
+        let source = Source { file: format!("{name}.toml"), text: sidecar.to_string() };
+        let sidecar: Sidecar = toml::from_str(sidecar).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            Problem::new(format!("The figure can't be read: {}.", error.message()))
+                .at(&source, &span)
+        })?;
+        let table = Source { file: format!("{name}.csv"), text: csv.to_string() };
+        let fail = |line: usize, text: String| Problem::new(text).at(&table, &line_span(csv, line));
+        let mut lines = csv.lines();
+        let header: Vec<&str> = lines.next().unwrap_or("").split(',').collect();
+        let mut columns = Vec::new();
+        for column in &header {
+            let Some(words) = sidecar.columns.get(*column) else {
+                return Err(fail(1, format!("The column `{column}` is not described.")));
+            };
+            columns.push(words.column(column));
+        }
+        if let Some(name) = sidecar.columns.keys().find(|name| !header.contains(&name.as_str())) {
+            return Err(fail(1, format!("There is no column `{name}`.")));
+        }
+        let labels = columns.iter().filter(|column| column.role == ColumnRole::Label).count();
+        if labels != 1 {
+            return Err(fail(1, format!("One column must be the label, not {labels}.")));
+        }
+        let mut rows = Vec::new();
+        for (number, line) in (1..).zip(lines) {
+            let cells: Vec<&str> = line.split(',').collect();
+            if cells.len() != columns.len() || line.contains('"') {
+                let message = "A row must have a plain value without quotes for every column.";
+                return Err(fail(number + 1, message.to_string()));
+            }
+            add_rows(&mut rows, number, &columns, &cells, &sidecar.conditions)
+                .map_err(|message| fail(number + 1, message))?;
+        }
+        Ok(Figure {
+            name: name.to_string(),
+            title: sidecar.title,
+            source: sidecar.source,
+            date: sidecar.date,
+            location: sidecar.location,
+            method: sidecar.method.trim().to_string(),
+            note: sidecar.note.map(|note| note.trim().to_string()),
+            columns,
+            rows,
+        })
+    }
+}
+
+fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
+    let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+    start..start + text.lines().nth(line - 1).map_or(0, str::len)
+}
+
+/// Adds one row per group of metrics that share their conditions.
+fn add_rows(
+    rows: &mut Vec<Row>,
+    number: usize,
+    columns: &[Column],
+    cells: &[&str],
+    fixed: &BTreeMap<String, Value>,
+) -> Result<(), String> {
+    let mut shared = fixed.clone();
+    let mut label = String::new();
+    for (column, cell) in columns.iter().zip(cells) {
+        match &column.role {
+            ColumnRole::Label => {
+                label = (*cell).to_string();
+                shared.insert(column.name.clone(), Value::Text(label.clone()));
+            }
+            ColumnRole::Condition => {
+                shared.insert(column.name.clone(), Value::parse(cell));
+            }
+            ColumnRole::Metric { .. } => {}
+        }
+    }
+    let first = rows.len();
+    for (column, cell) in columns.iter().zip(cells) {
+        let ColumnRole::Metric { metric, when } = &column.role else { continue };
+        let value = Value::parse(cell)
+            .number()
+            .ok_or_else(|| format!("`{cell}` in the column `{}` is not a number.", column.name))?;
+        let mut conditions = shared.clone();
+        conditions.extend(when.clone());
+        let row = match rows[first..].iter_mut().find(|row| row.conditions == conditions) {
+            Some(row) => row,
+            None => {
+                let (label, metrics) = (label.clone(), BTreeMap::new());
+                rows.push(Row { label, number, conditions, metrics });
+                rows.last_mut().ok_or("There is no row.")?
+            }
+        };
+        if row.metrics.insert(metric.clone(), value).is_some() {
+            return Err(format!("Two columns give `{metric}` under the same conditions."));
+        }
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sidecar {
+    title: String,
+    source: String,
+    date: Option<String>,
+    location: Option<String>,
+    method: String,
+    note: Option<String>,
+    #[serde(default)]
+    conditions: BTreeMap<String, Value>,
+    columns: BTreeMap<String, SidecarColumn>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case", deny_unknown_fields)]
+enum SidecarColumn {
+    Label {
+        meaning: String,
+    },
+    Condition {
+        meaning: String,
+        unit: Option<String>,
+    },
+    Metric {
+        metric: String,
+        meaning: String,
+        unit: Option<String>,
+        #[serde(default)]
+        when: BTreeMap<String, Value>,
+    },
+}
+
+impl SidecarColumn {
+    fn column(&self, name: &str) -> Column {
+        let (role, meaning, unit) = match self {
+            SidecarColumn::Label { meaning } => (ColumnRole::Label, meaning, &None),
+            SidecarColumn::Condition { meaning, unit } => (ColumnRole::Condition, meaning, unit),
+            SidecarColumn::Metric { metric, meaning, unit, when } => {
+                let role = ColumnRole::Metric { metric: metric.clone(), when: when.clone() };
+                (role, meaning, unit)
+            }
+        };
+        Column { name: name.to_string(), role, meaning: meaning.clone(), unit: unit.clone() }
+    }
+}
+
+macro_rules! texts {
+    ($($name:literal),* $(,)?) => {
+        &[$((
+            $name,
+            include_str!(concat!("../../../figures/", $name, ".csv")),
+            include_str!(concat!("../../../figures/", $name, ".toml")),
+        )),*]
+    };
+}
+
+const TEXTS: &[(&str, &str, &str)] = texts![
+    "polardb-for-oracle-pgbench",
+    "polardb-mysql-8.0-tpch-sf100",
+    "polardb-x-tpcc",
+    "rds-mysql-5.6-sysbench",
+];
+
+static ALL: LazyLock<Vec<Figure>> = LazyLock::new(|| {
+    let parse = |(name, csv, sidecar): &(&str, &str, &str)| Figure::parse(name, csv, sidecar);
+    // A bundled file that can't be read would be missing here; a test counts them.
+    TEXTS.iter().filter_map(|texts| parse(texts).ok()).collect()
+});
+
+/// All bundled figures.
+pub fn all() -> &'static [Figure] {
+    &ALL
+}
+
+/// The bundled figure of this name.
+pub fn figure(name: &str) -> Option<&'static Figure> {
+    ALL.iter().find(|figure| figure.name == name)
+}

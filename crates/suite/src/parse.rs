@@ -1,0 +1,439 @@
+//! Reads the tables of a suite file.
+
+use toml::de::DeValue;
+
+use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS};
+use crate::figures::{self, Value as FigureValue};
+use crate::problem::{Problem, hint_of_known};
+use crate::reader::{Reader, Sheet, Value, found, short};
+use crate::secret::{SecretUrl, password_variable};
+use crate::source::{Source, Span};
+use crate::suite::{Experiment, Link, Node, OptionEntry, Role, Suite, Target, Written};
+
+pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<Suite> {
+    let header = match file.take("suite") {
+        Some((span, value)) => Reader::of_value(sheet, "[suite]", span, value).map(read_header),
+        None => {
+            file.missing("[suite]", "Begin the file with `[suite]` and `name = \"...\"`.");
+            None
+        }
+    };
+    let targets = match file.take("target") {
+        Some((span, value)) => read_targets(sheet, span, value),
+        None => {
+            file.missing(
+                "[target.NAME]",
+                "Add `[target.main]` with `url = \"mysql://user@host/db\"`.",
+            );
+            Vec::new()
+        }
+    };
+    let mut experiments: Vec<Experiment> = Vec::new();
+    match file.take("experiment") {
+        Some((_, value)) => {
+            for experiment in read_experiments(sheet, &file, value) {
+                check_experiment(sheet, &experiment, &targets, &experiments);
+                experiments.push(experiment);
+            }
+        }
+        None => file.missing(
+            "[[experiment]]",
+            "Add at least one, with `name`, `workload`, `test` and `threads`.",
+        ),
+    }
+    file.finish(&[("targets", "target"), ("experiments", "experiment")], |_, known| known);
+    let header = header??;
+    Some(Suite { targets, experiments, ..header })
+}
+
+fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
+    let name = read_name(&mut table);
+    let title = table.text("title").map(|title| title.value);
+    let description = table.text("description").map(|text| text.value.trim().to_string());
+    let paper = table.text("paper").map(|text| text.value);
+    let source = table.text("source").map(|text| text.value);
+    let seed = table.whole("seed", 0..=(1 << 53)).unwrap_or(1);
+    table.finish(&[], |_, known| known);
+    let name = name?.value;
+    Some(Suite {
+        title: title.unwrap_or_else(|| name.clone()),
+        name,
+        description: description.unwrap_or_default(),
+        paper,
+        source,
+        seed,
+        targets: Vec::new(),
+        experiments: Vec::new(),
+        text: Source::default(),
+    })
+}
+
+/// A required `name`.
+fn read_name(table: &mut Reader<'_, '_>) -> Option<Written<String>> {
+    let name = table.required_text("name", "Add `name = \"...\"`.")?;
+    check_name(table, &name).then_some(name)
+}
+
+/// Names become parts of step ids, file names and command lines.
+fn check_name(table: &Reader<'_, '_>, name: &Written<String>) -> bool {
+    let good = name.value.len() <= 64
+        && name.value.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.value.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    if !good {
+        let message = format!("`{}` can't be a name.", short(&name.value));
+        let hint =
+            "Names have up to 64 letters, digits, `.`, `_` and `-`, a letter or digit first.";
+        table.note(&name.span, Problem::new(message).hint(hint));
+    }
+    good
+}
+
+fn read_targets(sheet: &Sheet<'_>, span: Span, value: Value<'_>) -> Vec<Target> {
+    let Some(table) = Reader::of_value(sheet, "[target]", span.clone(), value) else {
+        return Vec::new();
+    };
+    let entries = table.into_entries();
+    if entries.is_empty() {
+        let hint = "Write `[target.main]`, with the target's name after the dot.";
+        sheet.note(&span, Problem::new("`[target]` names no target.").hint(hint));
+    }
+    let read = |(name, span, value): (&str, Span, Value<'_>)| {
+        let title = format!("[target.{}]", short(name));
+        let table = Reader::of_value(sheet, title, span.clone(), value)?;
+        let name = Written { value: name.to_string(), span };
+        check_name(&table, &name).then_some(())?;
+        read_target(sheet, name, table)
+    };
+    entries.into_iter().filter_map(read).collect()
+}
+
+fn read_target(
+    sheet: &Sheet<'_>,
+    name: Written<String>,
+    mut table: Reader<'_, '_>,
+) -> Option<Target> {
+    let title = table.text("title").map(|text| text.value);
+    let product = table.text("product").map(|text| text.value);
+    let class = table.text("class").map(|text| text.value);
+    let vcpu = table.number("vcpu", 0.01..=100_000.0);
+    let memory_gib = table.number("memory_gib", 0.01..=1_000_000.0);
+    let durability = table.text("durability").map(|text| text.value);
+    let url = table.text("url").map(secret);
+    let nodes = table.take("nodes");
+    let (nodes, nodes_span) = match (nodes, url) {
+        (Some((span, _)), Some(_)) => {
+            let message = format!("{} has both `url` and `nodes`.", table.name);
+            let hint = "Keep `url` for a single server, or write it as `nodes = [{ role = \"primary\", url = ... }]`.";
+            table.note(&span, Problem::new(message).hint(hint));
+            (Vec::new(), span)
+        }
+        (Some((span, value)), None) => (read_nodes(sheet, &table, value), span),
+        (None, url) => (vec![Node { role: Role::Primary, url }], table.span.clone()),
+    };
+    let variable = password_variable(&name.value);
+    table.finish(TARGET_SYNONYMS, |key, known| match key.contains("pass") || key.contains("pwd") {
+        true => format!("Put the password into the environment variable {variable}."),
+        false => known,
+    });
+    Some(Target { name, title, product, class, vcpu, memory_gib, durability, nodes, nodes_span })
+}
+
+fn secret(text: Written<String>) -> Written<SecretUrl> {
+    Written { value: SecretUrl::new(text.value), span: text.span }
+}
+
+fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> Vec<Node> {
+    let DeValue::Array(items) = value.get_ref() else {
+        target.wrong::<()>("nodes", "a list of tables", value);
+        return Vec::new();
+    };
+    if items.is_empty() {
+        target.wrong::<()>("nodes", "a list of at least one table", value);
+    }
+    let mut nodes = Vec::new();
+    for item in items.iter() {
+        let name = format!("A node of {}", target.name);
+        let Some(mut table) = Reader::of_value(sheet, name, item.span(), item) else { continue };
+        let role = table.required_text("role", "Roles: primary, read_only, endpoint.");
+        let url = table.text("url").map(secret);
+        if let Some(role) = role {
+            match Role::parse(&role.value) {
+                Some(role) => nodes.push(Node { role, url }),
+                None => {
+                    let message = format!("There is no role `{}`.", short(&role.value));
+                    let hint = hint_of_known(&role.value, "Roles", &Role::NAMES);
+                    table.note(&role.span, Problem::new(message).hint(hint));
+                }
+            }
+        }
+        table.finish(&[], |_, known| known);
+    }
+    nodes
+}
+
+fn read_experiments(sheet: &Sheet<'_>, file: &Reader<'_, '_>, value: Value<'_>) -> Vec<Experiment> {
+    let DeValue::Array(items) = value.get_ref() else {
+        let message =
+            format!("`experiment` must be a list of tables, but is {}.", found(value.get_ref()));
+        let hint = "Write `[[experiment]]` with two brackets.";
+        file.note(&value.span(), Problem::new(message).hint(hint));
+        return Vec::new();
+    };
+    if items.is_empty() {
+        file.missing(
+            "[[experiment]]",
+            "Add at least one, with `name`, `workload`, `test` and `threads`.",
+        );
+    }
+    items
+        .iter()
+        .filter_map(|item| Reader::of_value(sheet, "[[experiment]]", item.span(), item))
+        .filter_map(|table| read_experiment(sheet, table))
+        .collect()
+}
+
+fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Experiment> {
+    let name = read_name(&mut table);
+    if let Some(name) = &name {
+        table.name = format!("[[experiment]] `{}`", name.value);
+    }
+    let title = table.text("title").map(|text| text.value);
+    let workload = read_workload(&mut table);
+    let test = read_test(&mut table, workload.as_deref());
+    let targets = table.texts("targets");
+    let options = match table.take("options") {
+        Some((span, value)) => Reader::of_value(sheet, "`options`", span, value).map(read_options),
+        None => Some(Vec::new()),
+    };
+    table.require("threads", "Add `threads = [1, 2, 4]`, for example.");
+    let threads = table.wholes("threads", &(1..=100_000));
+    let rates = table.numbers("rate", &(0.001..=100_000_000.0));
+    let (duration_s, events) = read_length(&mut table);
+    let warmup_s = table.number("warmup_s", 0.0..=86_400.0);
+    let repeats = table.whole("repeats", 1..=1_000);
+    let interval_s = table.number("interval_s", 0.1..=3_600.0);
+    let prepare = table.flag("prepare");
+    let cleanup = table.flag("cleanup");
+    let percentiles = table.numbers("percentiles", &(0.001..=100.0));
+    let published = match table.take("published") {
+        Some((_, value)) => read_links(sheet, &table, value),
+        None => Vec::new(),
+    };
+    table.finish(EXPERIMENT_SYNONYMS, |_, known| {
+        format!("{known} An option of the test belongs into `options = {{ NAME = VALUE }}`.")
+    });
+    let name = name?;
+    Some(Experiment {
+        title: title.unwrap_or_else(|| name.value.clone()),
+        name,
+        workload: workload?,
+        test: test?,
+        targets,
+        options: options?,
+        // The range was checked: every number fits.
+        threads: threads?.into_iter().filter_map(|n| u32::try_from(n.value).ok()).collect(),
+        rates: values(rates.unwrap_or_default()),
+        warmup_s: warmup_s.unwrap_or(0.0),
+        duration_s,
+        events,
+        repeats: repeats.and_then(|n| u32::try_from(n).ok()).unwrap_or(1),
+        interval_s: interval_s.unwrap_or(1.0),
+        prepare: prepare.unwrap_or(true),
+        cleanup: cleanup.unwrap_or(true),
+        percentiles: percentiles.map_or_else(|| vec![50.0, 95.0, 99.0], values),
+        published,
+    })
+}
+
+fn values(list: Vec<Written<f64>>) -> Vec<f64> {
+    list.into_iter().map(|item| item.value).collect()
+}
+
+fn read_workload(table: &mut Reader<'_, '_>) -> Option<String> {
+    let name = table.required_text("workload", "Add `workload = \"sysbench\"`.")?;
+    if catalogue::workload(&name.value).is_none() {
+        let known: Vec<&str> = catalogue::WORKLOADS.iter().map(|workload| workload.name).collect();
+        let message = format!("There is no workload `{}`.", short(&name.value));
+        let hint = hint_of_known(&name.value, "Workloads", &known);
+        table.note(&name.span, Problem::new(message).hint(hint));
+        return None;
+    }
+    Some(name.value)
+}
+
+fn read_test(table: &mut Reader<'_, '_>, workload: Option<&str>) -> Option<Written<String>> {
+    let name = table.required_text("test", "Add `test = \"oltp_read_write\"`, for example.")?;
+    // With an unknown workload there is nothing to compare the test with.
+    let workload = catalogue::workload(workload?)?;
+    let known: Vec<&str> = workload.tests.iter().map(|test| test.name).collect();
+    if !known.contains(&name.value.as_str()) {
+        let message =
+            format!("The workload `{}` has no test `{}`.", workload.name, short(&name.value));
+        let hint = hint_of_known(&name.value, "Tests", &known);
+        table.note(&name.span, Problem::new(message).hint(hint));
+        return None;
+    }
+    Some(name)
+}
+
+/// `duration_s` and `events`: at least one must end the window.
+fn read_length(table: &mut Reader<'_, '_>) -> (Option<f64>, Option<u64>) {
+    let timed = table.has("duration_s");
+    let counted = table.has("events");
+    let duration_s = table.number("duration_s", 0.1..=2_592_000.0);
+    let events = table.whole("events", 0..=1_000_000_000_000);
+    if !timed && (!counted || events == Some(0)) {
+        let message = format!("{} would never end: it has no `duration_s`.", table.name);
+        let hint = "Add `duration_s = 60`, or `events = 10000`, or both.";
+        table.note(&table.span.clone(), Problem::new(message).hint(hint));
+    }
+    (duration_s, events.filter(|events| *events > 0))
+}
+
+fn read_options(table: Reader<'_, '_>) -> Vec<OptionEntry> {
+    let sheet = table.sheet;
+    let mut options: Vec<OptionEntry> = Vec::new();
+    for (key, key_span, value) in table.into_entries() {
+        let name = key.replace('-', "_");
+        let note = |message: String, hint: &str| {
+            sheet.note(&key_span, Problem::new(message).hint(hint));
+        };
+        if let Some(remedy) = catalogue::instead_of_option(&name) {
+            note(format!("`{}` can't be an option in a suite.", short(key)), remedy);
+            continue;
+        }
+        if options.iter().any(|option| option.name == name) {
+            let hint = "Dashes and underscores in names of options are equal.";
+            note(format!("The option `{}` is given twice.", short(key)), hint);
+            continue;
+        }
+        let text = match value.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(digits) if digits.radix() == 10 => digits.to_string(),
+            DeValue::Float(digits) => digits.to_string(),
+            DeValue::Boolean(flag) => if *flag { "on" } else { "off" }.to_string(),
+            other => {
+                let message = format!(
+                    "The option `{}` must be a text, a decimal number, true or false, but is {}.",
+                    short(key),
+                    found(other)
+                );
+                sheet.note(&value.span(), Problem::new(message));
+                continue;
+            }
+        };
+        options.push(OptionEntry { name, value: text, key_span, value_span: value.span() });
+    }
+    options
+}
+
+/// `published` is the name of a figure, a table, or a list of both.
+fn read_links<'t>(sheet: &'t Sheet<'_>, table: &Reader<'_, 't>, value: Value<'t>) -> Vec<Link> {
+    let one = |value: Value<'t>| match value.get_ref() {
+        DeValue::String(name) => {
+            let figure = Written { value: name.to_string(), span: value.span() };
+            let link = Link { figure, filter: Vec::new(), matching: Vec::new() };
+            check_link(sheet, &link).then_some(link)
+        }
+        DeValue::Table(_) => {
+            let link = Reader::of_value(sheet, "`published`", value.span(), value)?;
+            read_link(sheet, link)
+        }
+        _ => table.wrong("published", "the name of a figure or a table", value),
+    };
+    match value.get_ref() {
+        DeValue::Array(items) => items.iter().filter_map(one).collect(),
+        _ => one(value).into_iter().collect(),
+    }
+}
+
+fn read_link(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Link> {
+    let figure = table.required_text("figure", "Add `figure = \"NAME\"`.");
+    let matching = table.texts("match").unwrap_or_default();
+    let filter = match table.take("where") {
+        Some((span, value)) => Reader::of_value(sheet, "`where`", span, value).map(read_filter),
+        None => Some(Vec::new()),
+    };
+    table.finish(&[("name", "figure"), ("filter", "where")], |_, known| known);
+    let link = Link { figure: figure?, filter: filter?, matching };
+    check_link(sheet, &link).then_some(link)
+}
+
+fn read_filter(table: Reader<'_, '_>) -> Vec<(Written<String>, FigureValue)> {
+    let sheet = table.sheet;
+    let mut filter = Vec::new();
+    for (key, span, value) in table.into_entries() {
+        let wanted = match value.get_ref() {
+            DeValue::String(text) => Some(FigureValue::Text(text.to_string())),
+            DeValue::Integer(digits) => digits.as_str().parse().ok().map(FigureValue::Number),
+            DeValue::Float(digits) => digits.as_str().parse().ok().map(FigureValue::Number),
+            _ => None,
+        };
+        match wanted {
+            Some(wanted) => filter.push((Written { value: key.to_string(), span }, wanted)),
+            None => {
+                let found = found(value.get_ref());
+                let message =
+                    format!("`{}` must be a text or a number, but is {found}.", short(key));
+                sheet.note(&value.span(), Problem::new(message));
+            }
+        }
+    }
+    filter
+}
+
+fn check_link(sheet: &Sheet<'_>, link: &Link) -> bool {
+    let written = &link.figure;
+    let Some(figure) = figures::figure(&written.value) else {
+        let known: Vec<&str> = figures::all().iter().map(|figure| figure.name.as_str()).collect();
+        let message = format!("There is no published figure `{}`.", short(&written.value));
+        let hint = hint_of_known(&written.value, "Figures", &known);
+        sheet.note(&written.span, Problem::new(message).hint(hint));
+        return false;
+    };
+    let known = figure.condition_names();
+    let mut good = true;
+    for name in link.matching.iter().chain(link.filter.iter().map(|(name, _)| name)) {
+        if !known.contains(&name.value.as_str()) {
+            let message =
+                format!("The figure `{}` has no condition `{}`.", figure.name, short(&name.value));
+            let hint = hint_of_known(&name.value, "Its conditions", &known);
+            sheet.note(&name.span, Problem::new(message).hint(hint));
+            good = false;
+        }
+    }
+    for name in &link.matching {
+        if known.contains(&name.value.as_str()) && !Target::KEYS.contains(&name.value.as_str()) {
+            let message = format!("A target has no `{}` to match rows with.", short(&name.value));
+            let hint = format!("Rows can be matched by {}.", Target::KEYS.join(", "));
+            sheet.note(&name.span, Problem::new(message).hint(hint));
+            good = false;
+        }
+    }
+    good
+}
+
+/// What an experiment refers to must exist, and its name must be new.
+fn check_experiment(
+    sheet: &Sheet<'_>,
+    experiment: &Experiment,
+    targets: &[Target],
+    earlier: &[Experiment],
+) {
+    let name = &experiment.name;
+    if let Some(first) = earlier.iter().find(|other| other.name.value == name.value) {
+        let line = sheet.source.place(&first.name.span).line;
+        let message = format!("Two experiments are called `{}`.", name.value);
+        let hint = format!("The first one is in line {line}.");
+        sheet.note(&name.span, Problem::new(message).hint(hint));
+    }
+    let known: Vec<&str> = targets.iter().map(|target| target.name.value.as_str()).collect();
+    for target in experiment.targets.iter().flatten() {
+        // Without any readable target the real problem has been said already.
+        if !known.is_empty() && !known.contains(&target.value.as_str()) {
+            let message = format!("There is no target `{}`.", short(&target.value));
+            let hint = hint_of_known(&target.value, "Targets of this file", &known);
+            sheet.note(&target.span, Problem::new(message).hint(hint));
+        }
+    }
+}

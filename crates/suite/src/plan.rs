@@ -1,0 +1,541 @@
+//! What will be executed.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue;
+use crate::problem::{Problem, SuiteError, hint_of_known};
+use crate::published::{self, PublishedSeries};
+use crate::resume;
+use crate::secret::{SecretUrl, password_variable};
+use crate::shrink;
+use crate::source::{Source, Span};
+use crate::steps::{self, Step};
+use crate::suite::{Experiment, OptionPart, Role, Suite, Target};
+
+/// Version of the stored form of a [`Plan`].
+pub const PLAN_FORMAT: u32 = 1;
+
+/// What the user said beside the suite.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overrides {
+    /// URLs by names of targets: they set or replace those of the suite.
+    pub targets: Vec<(String, SecretUrl)>,
+    /// Scales data and durations, in (0, 1]. `suites/README.md` has the rules.
+    pub shrink: Option<f64>,
+    /// Caps every number of threads.
+    pub max_threads: Option<u32>,
+    /// Replaces the suite's seed.
+    pub seed: Option<u64>,
+}
+
+impl Overrides {
+    /// Adds a target given as `NAME=URL`.
+    ///
+    /// # Errors
+    /// There is no `=`, or nothing before or after it.
+    pub fn add_target(&mut self, text: &str) -> Result<(), Problem> {
+        match text.split_once('=') {
+            Some((name, url))
+                if !name.contains([':', '/']) && !name.is_empty() && !url.is_empty() =>
+            {
+                self.targets.push((name.to_string(), SecretUrl::new(url)));
+                Ok(())
+            }
+            _ => {
+                let text = SecretUrl::new(text);
+                Err(Problem::new(format!("`--target {text}` does not name a target."))
+                    .hint("Write `--target NAME=URL`, NAME being a target of the suite."))
+            }
+        }
+    }
+}
+
+/// A validated suite, expanded into steps in the order of execution.
+///
+/// Its serialised form holds no passwords and is stored with the run. The same suite and
+/// overrides give the same plan with the same [`Plan::hash`], whatever the passwords are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`PLAN_FORMAT`].
+    pub format: u32,
+    /// 16 hexadecimal digits over all that decides what is executed: targets without passwords,
+    /// experiments, options, steps, seed. Titles and published figures do not change it.
+    pub hash: String,
+    /// Which suite.
+    pub suite: SuiteFacts,
+    /// The seed of all random streams.
+    pub seed: u64,
+    /// 1, or the share of the suite's data and durations that is executed.
+    pub shrink: f64,
+    /// The targets that are measured, in the order of the suite.
+    pub targets: Vec<PlannedTarget>,
+    /// The experiments that are executed, in the order of the suite.
+    pub experiments: Vec<PlannedExperiment>,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+    /// A guess of the whole time in seconds: windows and warm-ups as stated, loading at 100,000
+    /// rows/s, counted windows at 1,000 transactions/s.
+    pub estimated_s: f64,
+    /// What the user should know, in sentences: what was left out, capped or shrunk.
+    pub notes: Vec<String>,
+    #[serde(skip)]
+    source: Source,
+}
+
+/// What a run says about its suite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SuiteFacts {
+    /// Short name.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// Paragraphs, or empty.
+    pub description: String,
+    /// The published paper that is reproduced.
+    pub paper: Option<String>,
+    /// Where that paper is to be found.
+    pub source: Option<String>,
+    /// The file as the user named it, or `bundled:NAME.toml`.
+    pub file: String,
+}
+
+/// A target that is measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PlannedTarget {
+    /// The name in the suite.
+    pub name: String,
+    /// One line; the name if the suite has none.
+    pub title: String,
+    /// Product and version as stated.
+    pub product: Option<String>,
+    /// The vendor's name of the node class.
+    pub class: Option<String>,
+    /// Virtual CPUs of a node.
+    pub vcpu: Option<f64>,
+    /// Memory of a node in GiB.
+    pub memory_gib: Option<f64>,
+    /// How a commit is made durable, as stated.
+    pub durability: Option<String>,
+    /// The role of the node that is driven.
+    pub role: Role,
+    /// The URL without its password; `{run}` still stands for the run folder.
+    pub url: String,
+    #[serde(skip)]
+    secret: SecretUrl,
+    #[serde(skip)]
+    span: Option<Span>,
+}
+
+impl PlannedTarget {
+    /// The URL to connect to, password included if it has one, with `{run}` replaced by the run
+    /// folder, percent-encoded. A plan that was read back from a run has no passwords.
+    pub fn url_in(&self, run: &Path) -> SecretUrl {
+        let url = match self.secret.expose() {
+            "" => &self.url,
+            secret => secret,
+        };
+        // What has a meaning in a URL must not end the path.
+        let path = run.to_string_lossy().replace('%', "%25").replace('?', "%3F");
+        SecretUrl::new(url.replace("{run}", &path.replace('#', "%23")))
+    }
+
+    /// The environment variable that may hold the password: `DYNO_PASSWORD_` and the name in
+    /// upper case, with `_` for everything that is no letter or digit.
+    pub fn password_variable(&self) -> String {
+        password_variable(&self.name)
+    }
+}
+
+/// An experiment with everything a runner and a report need.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PlannedExperiment {
+    /// Unique in the plan.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// Such as `sysbench`.
+    pub workload: String,
+    /// Such as `oltp_read_only`.
+    pub test: String,
+    /// The workload's options, already shrunk, in the order of the suite.
+    pub options: Vec<PlannedOption>,
+    /// The size of the data that the options state, if the test has one.
+    pub data: Option<DataSize>,
+    /// Names of the targets that are measured.
+    pub targets: Vec<String>,
+    /// Numbers of workers, already capped.
+    pub threads: Vec<u32>,
+    /// Offered rates in transactions per second; empty means a closed loop.
+    pub rates: Vec<f64>,
+    /// Seconds before the measured window.
+    pub warmup_s: f64,
+    /// Seconds of the measured window.
+    pub duration_s: Option<f64>,
+    /// The window ends after this many transactions.
+    pub events: Option<u64>,
+    /// Trials per point.
+    pub repeats: u32,
+    /// Seconds between two lines of the interval series.
+    pub interval_s: f64,
+    /// The data are loaded before the first trial.
+    pub prepare: bool,
+    /// The data are removed after the last trial.
+    pub cleanup: bool,
+    /// Percentiles of the latency, in (0, 100].
+    pub percentiles: Vec<f64>,
+    /// Published figures to stand beside the results.
+    pub published: Vec<PublishedSeries>,
+    #[serde(skip)]
+    test_span: Option<Span>,
+}
+
+/// One option of a workload as it would stand on a command line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedOption {
+    /// The name with underscores, without leading dashes.
+    pub name: String,
+    /// The value; `on` or `off` for what is true or false.
+    pub value: String,
+    #[serde(skip)]
+    name_span: Option<Span>,
+    #[serde(skip)]
+    value_span: Option<Span>,
+}
+
+impl PlannedOption {
+    pub(crate) fn new(name: impl Into<String>, value: String) -> Self {
+        PlannedOption { name: name.into(), value, name_span: None, value_span: None }
+    }
+}
+
+/// The size of an experiment's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataSize {
+    /// Number of tables.
+    pub tables: u64,
+    /// Rows of each.
+    pub rows_per_table: u64,
+}
+
+impl Plan {
+    /// Expands a suite.
+    ///
+    /// # Errors
+    /// An override is wrong, no target has a URL, or the suite asks for what this version of dyno
+    /// can't do.
+    pub fn build(suite: &Suite, overrides: &Overrides) -> Result<Plan, SuiteError> {
+        check_overrides(suite, overrides)?;
+        let shrink = overrides.shrink.unwrap_or(1.0);
+        let mut notes = Vec::new();
+        let (targets, left_out) = plan_targets(suite, overrides)?;
+        if !left_out.is_empty() {
+            notes.push(format!(
+                "No URL is given for {}: left out. `--target NAME=URL` adds one.",
+                left_out.join(", ")
+            ));
+        }
+        let mut experiments = Vec::new();
+        for experiment in &suite.experiments {
+            let planned = plan_experiment(suite, experiment, &targets, overrides, &mut notes);
+            if planned.targets.is_empty() {
+                notes.push(format!("The experiment `{}` has no target: left out.", planned.name));
+                continue;
+            }
+            check_same_data(suite, experiment, &planned, &targets)?;
+            experiments.push(planned);
+        }
+        if shrink < 1.0 {
+            notes.push(format!(
+                "Data and durations are shrunk by {shrink}: the results can't be compared with \
+                 published figures."
+            ));
+        }
+        let seed = overrides.seed.unwrap_or(suite.seed);
+        let steps: Vec<Step> =
+            experiments.iter().flat_map(|experiment| steps::expand(experiment, seed)).collect();
+        let steps = steps::numbered(steps);
+        let mut plan = Plan {
+            format: PLAN_FORMAT,
+            hash: String::new(),
+            suite: SuiteFacts {
+                name: suite.name.clone(),
+                title: suite.title.clone(),
+                description: suite.description.clone(),
+                paper: suite.paper.clone(),
+                source: suite.source.clone(),
+                file: suite.text.file.clone(),
+            },
+            seed,
+            shrink,
+            targets,
+            experiments,
+            estimated_s: steps.iter().map(|step| step.estimated_s).sum(),
+            steps,
+            notes,
+            source: suite.text.clone(),
+        };
+        plan.hash = resume::hash(&plan);
+        Ok(plan)
+    }
+
+    /// The experiment of this name.
+    pub fn experiment(&self, name: &str) -> Option<&PlannedExperiment> {
+        self.experiments.iter().find(|experiment| experiment.name == name)
+    }
+
+    /// The target of this name.
+    pub fn target(&self, name: &str) -> Option<&PlannedTarget> {
+        self.targets.iter().find(|target| target.name == name)
+    }
+
+    /// An error about an option of an experiment, with its place in the suite file if the plan
+    /// was built from one and the option is written there.
+    pub fn option_error(
+        &self,
+        experiment: &str,
+        option: &str,
+        part: OptionPart,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) -> SuiteError {
+        let name = option.trim_start_matches('-').replace('-', "_");
+        let entry = self
+            .experiment(experiment)
+            .and_then(|experiment| experiment.options.iter().find(|entry| entry.name == name));
+        let span = entry.and_then(|entry| match part {
+            OptionPart::Name => entry.name_span.as_ref(),
+            OptionPart::Value => entry.value_span.as_ref(),
+        });
+        self.error(span, message, hint)
+    }
+
+    /// An error about an experiment as a whole; points to its `test`.
+    pub fn experiment_error(
+        &self,
+        experiment: &str,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) -> SuiteError {
+        let span = self.experiment(experiment).and_then(|found| found.test_span.as_ref());
+        self.error(span, message, hint)
+    }
+
+    /// An error about a target; points to its URL, unless that was given beside the suite.
+    pub fn target_error(
+        &self,
+        target: &str,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) -> SuiteError {
+        let span = self.target(target).and_then(|found| found.span.as_ref());
+        self.error(span, message, hint)
+    }
+
+    fn error(
+        &self,
+        span: Option<&Span>,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) -> SuiteError {
+        let problem = Problem::new(message).maybe_hint(hint);
+        match span {
+            Some(span) => problem.at(&self.source, span).into(),
+            None => problem.into(),
+        }
+    }
+}
+
+fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteError> {
+    let shrink = overrides.shrink.unwrap_or(1.0);
+    if !(shrink > 0.0 && shrink <= 1.0) {
+        let message = format!("`--shrink {shrink}` is not a share of the whole.");
+        return Err(Problem::new(message).hint("Give a number above 0, at most 1.").into());
+    }
+    if overrides.max_threads == Some(0) {
+        let hint = "Give at least 1.";
+        return Err(Problem::new("`--max-threads 0` leaves no thread.").hint(hint).into());
+    }
+    let names: Vec<&str> = suite.targets.iter().map(|target| target.name.value.as_str()).collect();
+    for (index, (name, _)) in overrides.targets.iter().enumerate() {
+        if !names.contains(&name.as_str()) {
+            let message = format!("The suite `{}` has no target `{name}`.", suite.name);
+            let hint = hint_of_known(name, "Its targets", &names);
+            return Err(Problem::new(message).hint(hint).into());
+        }
+        if overrides.targets[..index].iter().any(|(earlier, _)| earlier == name) {
+            let message = format!("`--target {name}=...` is given twice.");
+            return Err(Problem::new(message).hint("Give one URL per target.").into());
+        }
+    }
+    Ok(())
+}
+
+/// The targets that have a URL, and the names of those that have none.
+fn plan_targets(
+    suite: &Suite,
+    overrides: &Overrides,
+) -> Result<(Vec<PlannedTarget>, Vec<String>), SuiteError> {
+    let mut planned = Vec::new();
+    let mut left_out = Vec::new();
+    for target in &suite.targets {
+        let name = &target.name.value;
+        let given = overrides.targets.iter().find(|(other, _)| other == name);
+        if given.is_none() && target.nodes.len() > 1 {
+            let message = format!(
+                "`nodes` lists {} nodes of the target `{name}`, but this version of dyno drives \
+                 one node per target.",
+                target.nodes.len()
+            );
+            let hint = "Keep one node, such as the cluster's endpoint, and make the others \
+                        targets of their own.";
+            let problem = Problem::new(message).hint(hint);
+            return Err(problem.at(&suite.text, &target.nodes_span).into());
+        }
+        let node = target.nodes.first();
+        let written = node.and_then(|node| node.url.as_ref());
+        let (secret, span) = match (given, written) {
+            (Some((_, url)), _) => (url.clone(), None),
+            (None, Some(url)) => (url.value.clone(), Some(url.span.clone())),
+            (None, None) => {
+                left_out.push(name.clone());
+                continue;
+            }
+        };
+        let role = node.map_or(Role::Primary, |node| node.role);
+        planned.push(plan_target(target, role, secret, span));
+    }
+    if planned.is_empty() {
+        let message = format!("No target of the suite `{}` has a URL.", suite.name);
+        let first = left_out.first().map_or("NAME", String::as_str);
+        let hint = format!("Give one: `--target {first}=mysql://USER@HOST:3306/DATABASE`.");
+        return Err(Problem::new(message).hint(hint).into());
+    }
+    Ok((planned, left_out))
+}
+
+fn plan_target(
+    target: &Target,
+    role: Role,
+    secret: SecretUrl,
+    span: Option<Span>,
+) -> PlannedTarget {
+    let name = target.name.value.clone();
+    PlannedTarget {
+        title: target.title.clone().unwrap_or_else(|| name.clone()),
+        name,
+        product: target.product.clone(),
+        class: target.class.clone(),
+        vcpu: target.vcpu,
+        memory_gib: target.memory_gib,
+        durability: target.durability.clone(),
+        role,
+        url: secret.redacted(),
+        secret,
+        span,
+    }
+}
+
+fn plan_experiment(
+    suite: &Suite,
+    experiment: &Experiment,
+    targets: &[PlannedTarget],
+    overrides: &Overrides,
+    notes: &mut Vec<String>,
+) -> PlannedExperiment {
+    let shrink = overrides.shrink.unwrap_or(1.0);
+    let named = |name: &str| match &experiment.targets {
+        Some(list) => list.iter().any(|target| target.value == name),
+        None => true,
+    };
+    let names: Vec<String> =
+        targets.iter().map(|target| target.name.clone()).filter(|name| named(name)).collect();
+    let measured: Vec<&Target> = names.iter().filter_map(|name| suite.target(name)).collect();
+    let mut options: Vec<PlannedOption> = experiment
+        .options
+        .iter()
+        .map(|entry| PlannedOption {
+            name: entry.name.clone(),
+            value: entry.value.clone(),
+            name_span: Some(entry.key_span.clone()),
+            value_span: Some(entry.value_span.clone()),
+        })
+        .collect();
+    let test = catalogue::test(&experiment.workload, &experiment.test.value);
+    if let Some(test) = test.filter(|_| shrink < 1.0) {
+        shrink::data(test, &mut options, shrink);
+    }
+    let duration_s = experiment.duration_s.map(|duration| shrink::seconds(duration, shrink));
+    // Where both end the window, the count must not end it sooner than it did in full size.
+    let shorter = match (experiment.duration_s, duration_s) {
+        (Some(full), Some(shrunk)) => shrunk / full,
+        _ => shrink,
+    };
+    PlannedExperiment {
+        name: experiment.name.value.clone(),
+        title: experiment.title.clone(),
+        workload: experiment.workload.clone(),
+        test: experiment.test.value.clone(),
+        data: test.and_then(|test| shrink::data_size(test, &options)),
+        options,
+        targets: names,
+        threads: cap_threads(experiment, overrides.max_threads, notes),
+        rates: experiment.rates.clone(),
+        warmup_s: shrink::seconds(experiment.warmup_s, shrink),
+        duration_s,
+        events: experiment.events.map(|events| shrink::events(events, shorter)),
+        repeats: experiment.repeats,
+        interval_s: experiment.interval_s.min(duration_s.unwrap_or(f64::INFINITY)),
+        prepare: experiment.prepare,
+        cleanup: experiment.cleanup,
+        percentiles: experiment.percentiles.clone(),
+        published: experiment
+            .published
+            .iter()
+            .filter_map(|link| published::series(link, &measured))
+            .collect(),
+        test_span: Some(experiment.test.span.clone()),
+    }
+}
+
+fn cap_threads(experiment: &Experiment, cap: Option<u32>, notes: &mut Vec<String>) -> Vec<u32> {
+    let cap = cap.unwrap_or(u32::MAX);
+    let mut threads = Vec::new();
+    for &wanted in &experiment.threads {
+        let kept = wanted.min(cap);
+        if !threads.contains(&kept) {
+            threads.push(kept);
+        }
+    }
+    if threads != experiment.threads {
+        let name = &experiment.name.value;
+        notes.push(format!("The experiment `{name}` is capped at {cap} threads."));
+    }
+    threads
+}
+
+/// Two targets on one database would load the same tables twice.
+fn check_same_data(
+    suite: &Suite,
+    experiment: &Experiment,
+    planned: &PlannedExperiment,
+    targets: &[PlannedTarget],
+) -> Result<(), SuiteError> {
+    let measured: Vec<&PlannedTarget> =
+        targets.iter().filter(|target| planned.targets.contains(&target.name)).collect();
+    for (index, target) in measured.iter().enumerate() {
+        let same = |other: &&&PlannedTarget| other.url == target.url;
+        if let Some(other) = measured[..index].iter().find(same).filter(|_| planned.prepare) {
+            let message = format!(
+                "The targets `{}` and `{}` are the same database, and the experiment `{}` would \
+                 load its data there twice.",
+                other.name, target.name, planned.name
+            );
+            let hint = "Give each target a database of its own, or set `prepare = false`.";
+            let problem = Problem::new(message).hint(hint);
+            return Err(problem.at(&suite.text, &experiment.name.span).into());
+        }
+    }
+    Ok(())
+}

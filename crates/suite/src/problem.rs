@@ -1,0 +1,195 @@
+//! What is wrong with a suite, where, and what to do about it.
+
+use std::fmt;
+
+use crate::source::{Source, Span};
+
+/// A place in a suite file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file as it was named by the user, or `bundled:NAME.toml`.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// The line, with passwords masked.
+    pub text: String,
+    /// How many characters from `column` on are meant; at least 1.
+    pub length: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.line.to_string();
+        let gutter = " ".repeat(number.len());
+        // Control characters would move the cursor; a tab has no fixed width.
+        let shown: String =
+            self.text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let cells = |from: usize, count: usize| -> usize {
+            self.text.chars().skip(from).take(count).map(cells_of).sum()
+        };
+        let before = " ".repeat(cells(0, self.column - 1));
+        let marks = "^".repeat(cells(self.column - 1, self.length).max(1));
+        writeln!(f, "{gutter}--> {}:{}:{}", self.file, self.line, self.column)?;
+        writeln!(f, "{gutter} |")?;
+        writeln!(f, "{number} | {}", shown.trim_end())?;
+        write!(f, "{gutter} | {before}{marks}")
+    }
+}
+
+/// Terminal cells of a character: 2 for Chinese, Japanese and Korean ones, or the marks would
+/// stand under the wrong word.
+fn cells_of(c: char) -> usize {
+    match u32::from(c) {
+        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff => 2,
+        0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+/// One thing that is wrong. Its `Display` form has several lines: the message, the place with the
+/// line underlined, and a `hint:` line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// A full sentence.
+    pub message: String,
+    /// Where, if it is in a file.
+    pub place: Option<Place>,
+    /// A remedy, if one is known.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Problem { message: message.into(), place: None, hint: None }
+    }
+
+    pub(crate) fn at(mut self, source: &Source, span: &Span) -> Self {
+        self.place = Some(source.place(span));
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn maybe_hint(mut self, hint: Option<String>) -> Self {
+        self.hint = hint;
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(place) = &self.place {
+            write!(f, "\n{place}")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\nhint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+/// All that is wrong with a suite, in the order of the file. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuiteError {
+    /// The problems; a command-line program prints each after its own `error: `.
+    pub problems: Vec<Problem>,
+}
+
+impl From<Problem> for SuiteError {
+    fn from(problem: Problem) -> Self {
+        SuiteError { problems: vec![problem] }
+    }
+}
+
+impl fmt::Display for SuiteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n\n")?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SuiteError {}
+
+/// The known name that `written` was probably meant to be. Dashes and underscores are equal.
+pub(crate) fn nearest<'a>(
+    written: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let plain = |name: &str| name.to_lowercase().replace('-', "_");
+    let wanted = plain(written);
+    // Far longer names than any known one cost time and have no neighbour.
+    if wanted.len() > 64 {
+        return None;
+    }
+    known
+        .into_iter()
+        .map(|name| (distance(&wanted, &plain(name)), name))
+        .filter(|(edits, name)| *edits <= (wanted.len().max(name.len()) / 3).max(1))
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, name)| name)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    rows[0] = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = least;
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+/// `Did you mean ...?`, or the list of all that is known.
+pub(crate) fn hint_of_known(written: &str, what: &str, known: &[&str]) -> String {
+    match nearest(written, known.iter().copied()) {
+        Some(name) => format!("Did you mean `{name}`?"),
+        None => format!("{what}: {}.", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_name() {
+        let known = ["threads", "repeats", "duration_s", "table_size"];
+        assert_eq!(nearest("thraeds", known), Some("threads"));
+        assert_eq!(nearest("Threads", known), Some("threads"));
+        assert_eq!(nearest("duration", known), Some("duration_s"));
+        assert_eq!(nearest("table-size", known), Some("table_size"));
+        assert_eq!(nearest("colour", known), None);
+        assert_eq!(distance("ab", "ba"), 1);
+        assert_eq!(distance("", "abc"), 3);
+    }
+
+    #[test]
+    fn marks_stand_under_wide_characters() {
+        let source = Source { file: "a.toml".into(), text: "标题 = 5\nb = 1\n".into() };
+        let shown = source.place(&(9..10)).to_string();
+        assert_eq!(shown, " --> a.toml:1:6\n  |\n1 | 标题 = 5\n  |        ^");
+        assert_eq!(source.place(&(900..901)).line, 3);
+    }
+}

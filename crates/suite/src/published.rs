@@ -1,0 +1,72 @@
+//! The published figures that an experiment stands beside.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::figures::{self, Row, Value};
+use crate::suite::{Link, Target};
+
+/// A published figure, cut to the rows that an experiment refers to. Complete in itself, so that
+/// a stored run can be printed by a dyno whose bundled figures have changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PublishedSeries {
+    /// The figure's name.
+    pub figure: String,
+    /// What it shows, in one line.
+    pub title: String,
+    /// The document, with date and location as far as known.
+    pub source: String,
+    /// How the figures were measured.
+    pub method: String,
+    /// What a reader must know before comparing.
+    pub note: Option<String>,
+    /// In the order of the publication.
+    pub rows: Vec<PublishedRow>,
+}
+
+/// One published row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PublishedRow {
+    /// Such as a node class.
+    pub label: String,
+    /// Conditions by name; `threads`, if there, is the load level.
+    pub conditions: BTreeMap<String, Value>,
+    /// Results by metric: `tps` and `qps` per second, others as their figure says.
+    pub metrics: BTreeMap<String, f64>,
+    /// The planned targets that this row is the counterpart of; empty for context.
+    pub targets: Vec<String>,
+}
+
+pub(crate) fn series(link: &Link, targets: &[&Target]) -> Option<PublishedSeries> {
+    let figure = figures::figure(&link.figure.value)?;
+    let chosen = |row: &&Row| {
+        link.filter.iter().all(|(name, value)| row.conditions.get(&name.value) == Some(value))
+    };
+    let counterpart = |row: &Row, target: &Target| {
+        !link.matching.is_empty()
+            && link.matching.iter().all(|name| {
+                let value = target.value(&name.value);
+                value.is_some() && row.conditions.get(&name.value) == value.as_ref()
+            })
+    };
+    let publish = |row: &Row| PublishedRow {
+        label: row.label.clone(),
+        conditions: row.conditions.clone(),
+        metrics: row.metrics.clone(),
+        targets: targets
+            .iter()
+            .filter(|target| counterpart(row, target))
+            .map(|target| target.name.value.clone())
+            .collect(),
+    };
+    let parts = [Some(&figure.source), figure.date.as_ref(), figure.location.as_ref()];
+    Some(PublishedSeries {
+        figure: figure.name.clone(),
+        title: figure.title.clone(),
+        source: parts.into_iter().flatten().cloned().collect::<Vec<_>>().join(", "),
+        method: figure.method.clone(),
+        note: figure.note.clone(),
+        rows: figure.rows.iter().filter(chosen).map(publish).collect(),
+    })
+}

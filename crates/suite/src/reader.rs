@@ -1,0 +1,306 @@
+//! Reads a TOML table key by key, collecting what is wrong instead of stopping at the first.
+//!
+//! Each accessor registers the key it asks for, so the known keys are listed nowhere else: what
+//! remains when the reader is finished is unknown.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::problem::{Problem, nearest};
+use crate::source::{Source, Span};
+use crate::suite::Written;
+
+pub(crate) type Value<'t> = &'t Spanned<DeValue<'t>>;
+
+/// Where problems of one file are collected.
+pub(crate) struct Sheet<'s> {
+    pub(crate) source: &'s Source,
+    problems: RefCell<Vec<(usize, Problem)>>,
+}
+
+impl<'s> Sheet<'s> {
+    pub(crate) fn new(source: &'s Source) -> Self {
+        Sheet { source, problems: RefCell::default() }
+    }
+
+    /// Notes a problem at `span`.
+    pub(crate) fn note(&self, span: &Span, problem: Problem) {
+        self.problems.borrow_mut().push((span.start, problem.at(self.source, span)));
+    }
+
+    /// All problems in the order of the file.
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
+        let mut problems = self.problems.into_inner();
+        problems.sort_by_key(|(start, _)| *start);
+        problems.into_iter().map(|(_, problem)| problem).collect()
+    }
+}
+
+/// One table of the file.
+pub(crate) struct Reader<'s, 't> {
+    pub(crate) sheet: &'t Sheet<'s>,
+    /// How messages call the table, such as `[suite]`.
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    entries: BTreeMap<&'t str, (Span, Value<'t>)>,
+    asked: Vec<&'static str>,
+}
+
+impl<'s, 't> Reader<'s, 't> {
+    pub(crate) fn new(
+        sheet: &'t Sheet<'s>,
+        name: impl Into<String>,
+        span: Span,
+        table: &'t DeTable<'t>,
+    ) -> Self {
+        let entries =
+            table.iter().map(|(key, value)| (key.get_ref().as_ref(), (key.span(), value)));
+        Reader { sheet, name: name.into(), span, entries: entries.collect(), asked: Vec::new() }
+    }
+
+    /// The table in `value`, or a note that it is none.
+    pub(crate) fn of_value(
+        sheet: &'t Sheet<'s>,
+        name: impl Into<String>,
+        span: Span,
+        value: Value<'t>,
+    ) -> Option<Self> {
+        let name = name.into();
+        match value.get_ref() {
+            DeValue::Table(table) => Some(Reader::new(sheet, name, span, table)),
+            other => {
+                let found = found(other);
+                let message = format!("{name} must be a table, but is {found}.");
+                sheet.note(&value.span(), Problem::new(message));
+                None
+            }
+        }
+    }
+
+    pub(crate) fn note(&self, span: &Span, problem: Problem) {
+        self.sheet.note(span, problem);
+    }
+
+    /// Takes a key; its span and value.
+    pub(crate) fn take(&mut self, key: &'static str) -> Option<(Span, Value<'t>)> {
+        self.asked.push(key);
+        self.entries.remove(key)
+    }
+
+    /// Notes that a key is missing.
+    pub(crate) fn missing(&self, key: &str, hint: &str) {
+        let message = format!("{} has no `{key}`.", self.name);
+        self.note(&self.span, Problem::new(message).hint(hint));
+    }
+
+    /// True while the key is there and has not been taken.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    /// Notes that a key is missing, if it is.
+    pub(crate) fn require(&self, key: &str, hint: &str) {
+        if !self.has(key) {
+            self.missing(key, hint);
+        }
+    }
+
+    /// A text that must be there.
+    pub(crate) fn required_text(
+        &mut self,
+        key: &'static str,
+        hint: &str,
+    ) -> Option<Written<String>> {
+        self.require(key, hint);
+        self.text(key)
+    }
+
+    /// All entries with their spans, in the order of the file: for tables whose keys are names.
+    pub(crate) fn into_entries(self) -> Vec<(&'t str, Span, Value<'t>)> {
+        let mut entries: Vec<_> =
+            self.entries.into_iter().map(|(key, (span, value))| (key, span, value)).collect();
+        entries.sort_by_key(|(_, span, _)| span.start);
+        entries
+    }
+
+    /// Notes every key that nobody asked for. `synonyms` are words of other tools; `otherwise` makes
+    /// the hint when no known key is near, from the key and the list of known ones.
+    pub(crate) fn finish(
+        self,
+        synonyms: &[(&str, &str)],
+        otherwise: impl Fn(&str, String) -> String,
+    ) {
+        for (key, (span, _)) in &self.entries {
+            let plain = key.replace('-', "_");
+            let synonym = synonyms.iter().find(|(word, _)| *word == plain).map(|(_, name)| *name);
+            let near = synonym.or_else(|| nearest(key, self.asked.iter().copied()));
+            let hint = match near {
+                Some(name) => format!("Did you mean `{name}`?"),
+                None => otherwise(&plain, format!("Known keys: {}.", self.asked.join(", "))),
+            };
+            let message = format!("{} has an unknown key `{}`.", self.name, short(key));
+            self.sheet.note(span, Problem::new(message).hint(hint));
+        }
+    }
+
+    /// A text that is not empty.
+    pub(crate) fn text(&mut self, key: &'static str) -> Option<Written<String>> {
+        let (_, value) = self.take(key)?;
+        self.item_text(key, value)
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
+        let (_, value) = self.take(key)?;
+        match value.get_ref() {
+            DeValue::Boolean(flag) => Some(*flag),
+            _ => self.wrong(key, "true or false", value),
+        }
+    }
+
+    /// A whole number in a range.
+    pub(crate) fn whole(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
+        let (_, value) = self.take(key)?;
+        self.item_whole(key, value, &range).map(|written| written.value)
+    }
+
+    /// A number in a range.
+    pub(crate) fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
+        let (_, value) = self.take(key)?;
+        self.item_number(key, value, &range).map(|written| written.value)
+    }
+
+    /// A list of texts, or one text. Texts must differ from each other.
+    pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<Written<String>>> {
+        self.list(key, |reader, value| reader.item_text(key, value))
+    }
+
+    /// A list of whole numbers, or one. Numbers must differ from each other.
+    pub(crate) fn wholes(
+        &mut self,
+        key: &'static str,
+        range: &RangeInclusive<u64>,
+    ) -> Option<Vec<Written<u64>>> {
+        self.list(key, |reader, value| reader.item_whole(key, value, range))
+    }
+
+    /// A list of numbers, or one. Numbers must differ from each other.
+    pub(crate) fn numbers(
+        &mut self,
+        key: &'static str,
+        range: &RangeInclusive<f64>,
+    ) -> Option<Vec<Written<f64>>> {
+        self.list(key, |reader, value| reader.item_number(key, value, range))
+    }
+
+    fn list<T: PartialEq + std::fmt::Display>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&Self, Value<'t>) -> Option<Written<T>>,
+    ) -> Option<Vec<Written<T>>> {
+        let (_, value) = self.take(key)?;
+        let DeValue::Array(items) = value.get_ref() else {
+            return read(self, value).map(|item| vec![item]);
+        };
+        if items.is_empty() {
+            let message = format!("`{key}` is an empty list.");
+            self.note(&value.span(), Problem::new(message).hint("Leave the key out, or fill it."));
+        }
+        let mut list: Vec<Written<T>> = Vec::new();
+        for item in items.iter() {
+            let Some(item) = read(self, item) else { continue };
+            if list.iter().any(|other| other.value == item.value) {
+                let message = format!("`{key}` lists {} twice.", item.value);
+                self.note(&item.span, Problem::new(message).hint("`repeats` repeats trials."));
+            }
+            list.push(item);
+        }
+        Some(list)
+    }
+
+    fn item_text(&self, key: &str, value: Value<'t>) -> Option<Written<String>> {
+        match value.get_ref() {
+            DeValue::String(text) if !text.trim().is_empty() => {
+                Some(Written { value: text.to_string(), span: value.span() })
+            }
+            _ => self.wrong(key, "a text in quotes that is not empty", value),
+        }
+    }
+
+    fn item_whole(
+        &self,
+        key: &str,
+        value: Value<'t>,
+        range: &RangeInclusive<u64>,
+    ) -> Option<Written<u64>> {
+        let number = match value.get_ref() {
+            DeValue::Integer(digits) => u64::from_str_radix(digits.as_str(), digits.radix()).ok(),
+            _ => None,
+        };
+        match number.filter(|number| range.contains(number)) {
+            Some(number) => Some(Written { value: number, span: value.span() }),
+            None => {
+                let wanted = format!("a whole number from {} to {}", range.start(), range.end());
+                self.wrong(key, &wanted, value)
+            }
+        }
+    }
+
+    fn item_number(
+        &self,
+        key: &str,
+        value: Value<'t>,
+        range: &RangeInclusive<f64>,
+    ) -> Option<Written<f64>> {
+        let number = match value.get_ref() {
+            DeValue::Integer(digits) => {
+                i64::from_str_radix(digits.as_str(), digits.radix()).ok().map(|n| n as f64)
+            }
+            DeValue::Float(digits) => digits.as_str().parse().ok(),
+            _ => None,
+        };
+        match number.filter(|number: &f64| range.contains(number)) {
+            Some(number) => Some(Written { value: number, span: value.span() }),
+            None => {
+                let wanted = format!("a number from {} to {}", range.start(), range.end());
+                self.wrong(key, &wanted, value)
+            }
+        }
+    }
+
+    pub(crate) fn wrong<T>(&self, key: &str, wanted: &str, value: Value<'t>) -> Option<T> {
+        let message = format!("`{key}` must be {wanted}, but is {}.", found(value.get_ref()));
+        self.note(&value.span(), Problem::new(message));
+        None
+    }
+}
+
+/// What stands there, for messages. Texts are not repeated in full: they may be long or secret.
+pub(crate) fn found(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) if text.trim().is_empty() => "an empty text".into(),
+        DeValue::String(_) => "a text".into(),
+        DeValue::Integer(digits) => match digits.radix() {
+            10 => short(digits.as_str()),
+            radix => format!("{} (base {radix})", short(digits.as_str())),
+        },
+        DeValue::Float(digits) => short(digits.as_str()),
+        DeValue::Boolean(flag) => flag.to_string(),
+        DeValue::Datetime(_) => "a date or time".into(),
+        DeValue::Array(items) if items.is_empty() => "an empty list".into(),
+        DeValue::Array(_) => "a list".into(),
+        DeValue::Table(_) => "a table".into(),
+    }
+}
+
+/// A name as it goes into a message: not longer than a line.
+pub(crate) fn short(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_string(),
+    }
+}

@@ -1,0 +1,121 @@
+//! Going on with an interrupted run: is it the same plan, and what is left of it?
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::plan::{Plan, PlannedExperiment};
+use crate::steps::{Action, Step};
+
+/// FNV-1a over bytes, finished by a mix: the low bits of FNV alone are weak. Stable for ever, as
+/// stored plans are compared by it; not meant to withstand anybody.
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in bytes {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
+}
+
+/// What decides what is executed.
+#[derive(Serialize)]
+struct Essence<'a> {
+    format: u32,
+    suite: &'a str,
+    seed: u64,
+    targets: Vec<(&'a str, &'a str)>,
+    experiments: Vec<Load<'a>>,
+    /// Without the guesses of their length, which may get better.
+    steps: Vec<(&'a str, &'a Action)>,
+}
+
+/// What an experiment executes, beside what its steps say. The order of options does not matter.
+#[derive(Serialize)]
+struct Load<'a> {
+    name: &'a str,
+    workload: &'a str,
+    test: &'a str,
+    options: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Load<'a> {
+    fn of(experiment: &'a PlannedExperiment) -> Self {
+        let options = experiment.options.iter();
+        Load {
+            name: &experiment.name,
+            workload: &experiment.workload,
+            test: &experiment.test,
+            options: options.map(|option| (&*option.name, &*option.value)).collect(),
+        }
+    }
+}
+
+pub(crate) fn hash(plan: &Plan) -> String {
+    let essence = Essence {
+        format: plan.format,
+        suite: &plan.suite.name,
+        seed: plan.seed,
+        targets: plan.targets.iter().map(|target| (&*target.name, &*target.url)).collect(),
+        experiments: plan.experiments.iter().map(Load::of).collect(),
+        steps: plan.steps.iter().map(|step| (&*step.id, &step.action)).collect(),
+    };
+    // The essence has only text keys, so it can always be written as JSON.
+    let json = serde_json::to_vec(&essence).unwrap_or_default();
+    format!("{:016x}", fnv1a(&json))
+}
+
+impl Plan {
+    /// The steps that are left when those with ids in `done` are complete, in order.
+    ///
+    /// A trial is left until it is done. Data are loaded again only where a trial that needs them
+    /// is left and they have been removed meanwhile; they are removed where they may still exist.
+    pub fn remaining(&self, done: &BTreeSet<String>) -> Vec<&Step> {
+        let mut left = vec![false; self.steps.len()];
+        for target in &self.targets {
+            let of_target = self.steps.iter().enumerate().filter(|(_, s)| s.target == target.name);
+            for life in lives(of_target.collect()) {
+                mark_left(&life, done, &mut left);
+            }
+        }
+        let steps = self.steps.iter().zip(&left);
+        steps.filter(|(_, left)| **left).map(|(step, _)| step).collect()
+    }
+}
+
+type Numbered<'a> = (usize, &'a Step);
+
+/// Cuts the steps of one target into the lives of its data: from a prepare, or from the start, to
+/// the next cleanup or prepare. Experiments may share data, so a life may span several.
+fn lives(steps: Vec<Numbered<'_>>) -> Vec<Vec<Numbered<'_>>> {
+    let mut lives: Vec<Vec<Numbered<'_>>> = vec![Vec::new()];
+    let mut ended = false;
+    for (index, step) in steps {
+        if ended || step.action == Action::Prepare {
+            lives.push(Vec::new());
+        }
+        ended = step.action == Action::Cleanup;
+        if let Some(life) = lives.last_mut() {
+            life.push((index, step));
+        }
+    }
+    lives
+}
+
+fn mark_left(life: &[Numbered<'_>], done: &BTreeSet<String>, left: &mut [bool]) {
+    let is_done = |action: &Action| {
+        life.iter().any(|(_, step)| step.action == *action && done.contains(&step.id))
+    };
+    let missing = |step: &Step| !done.contains(&step.id);
+    let trials_left =
+        life.iter().any(|(_, step)| matches!(step.action, Action::Trial(_)) && missing(step));
+    let load = trials_left && (!is_done(&Action::Prepare) || is_done(&Action::Cleanup));
+    for (index, step) in life {
+        left[*index] = match step.action {
+            Action::Prepare => load,
+            Action::Trial(_) => missing(step),
+            Action::Cleanup => load || missing(step),
+        };
+    }
+}

@@ -1,0 +1,235 @@
+//! A suite file as it is written.
+
+use toml::de::DeTable;
+
+use crate::bundled;
+use crate::figures::Value as FigureValue;
+use crate::parse::read_file;
+use crate::problem::{Problem, SuiteError, nearest};
+use crate::reader::{Reader, Sheet};
+use crate::secret::SecretUrl;
+use crate::source::{Source, Span};
+
+/// A value and where it stands in the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written<T> {
+    /// The value.
+    pub value: T,
+    /// Bytes of the file's text.
+    pub span: Span,
+}
+
+/// A suite file as it is written: every key is known, of the right type and in its range, and
+/// every name it refers to exists. [`Plan::build`](crate::Plan::build) expands it.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    /// Short name, also of run folders.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Paragraphs for people; empty if not given.
+    pub description: String,
+    /// The published paper that is reproduced.
+    pub paper: Option<String>,
+    /// Where that paper is to be found.
+    pub source: Option<String>,
+    /// The seed of all random streams; 1 if not given.
+    pub seed: u64,
+    /// In the order of the file.
+    pub targets: Vec<Target>,
+    /// In the order of the file.
+    pub experiments: Vec<Experiment>,
+    pub(crate) text: Source,
+}
+
+/// A database system under test.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// `NAME` of `[target.NAME]`.
+    pub name: Written<String>,
+    /// One line for people.
+    pub title: Option<String>,
+    /// Product and version.
+    pub product: Option<String>,
+    /// The vendor's name of the node class.
+    pub class: Option<String>,
+    /// Virtual CPUs of a node.
+    pub vcpu: Option<f64>,
+    /// Memory of a node in GiB.
+    pub memory_gib: Option<f64>,
+    /// How a commit is made durable, as stated by who wrote the file.
+    pub durability: Option<String>,
+    /// The nodes; a target with `url` has one of role primary.
+    pub nodes: Vec<Node>,
+    pub(crate) nodes_span: Span,
+}
+
+impl Target {
+    /// The keys by which rows of published figures can be matched with targets.
+    pub const KEYS: [&str; 4] = ["class", "product", "vcpu", "memory_gib"];
+
+    /// The value of one of [`Target::KEYS`].
+    pub fn value(&self, key: &str) -> Option<FigureValue> {
+        match key {
+            "class" => self.class.clone().map(FigureValue::Text),
+            "product" => self.product.clone().map(FigureValue::Text),
+            "vcpu" => self.vcpu.map(FigureValue::Number),
+            "memory_gib" => self.memory_gib.map(FigureValue::Number),
+            _ => None,
+        }
+    }
+}
+
+/// One server of a target.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What it does.
+    pub role: Role,
+    /// How to reach it; absent if the user has to say.
+    pub url: Option<Written<SecretUrl>>,
+}
+
+/// What a node does in its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Takes reads and writes.
+    Primary,
+    /// Takes reads.
+    ReadOnly,
+    /// A proxy that spreads what it takes over the nodes.
+    Endpoint,
+}
+
+impl Role {
+    /// The roles' names in suite files.
+    pub const NAMES: [&str; 3] = ["primary", "read_only", "endpoint"];
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "primary" => Role::Primary,
+            "read_only" => Role::ReadOnly,
+            "endpoint" => Role::Endpoint,
+            _ => return None,
+        })
+    }
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Unique in the suite.
+    pub name: Written<String>,
+    /// One line for people; the name if not given.
+    pub title: String,
+    /// Such as `sysbench`.
+    pub workload: String,
+    /// Such as `oltp_read_only`.
+    pub test: Written<String>,
+    /// Names of targets; `None` means all.
+    pub targets: Option<Vec<Written<String>>>,
+    /// The workload's options in the order of the file.
+    pub options: Vec<OptionEntry>,
+    /// Numbers of workers; never empty, no doubles.
+    pub threads: Vec<u32>,
+    /// Offered rates in transactions per second; empty means a closed loop.
+    pub rates: Vec<f64>,
+    /// Seconds before the measured window.
+    pub warmup_s: f64,
+    /// Seconds of the measured window.
+    pub duration_s: Option<f64>,
+    /// The window ends after this many transactions.
+    pub events: Option<u64>,
+    /// Trials per point.
+    pub repeats: u32,
+    /// Seconds between two lines of the interval series.
+    pub interval_s: f64,
+    /// Load the data before the first trial.
+    pub prepare: bool,
+    /// Remove the data after the last trial.
+    pub cleanup: bool,
+    /// Percentiles of the latency that are reported, in (0, 100].
+    pub percentiles: Vec<f64>,
+    /// Published figures to stand beside the results.
+    pub published: Vec<Link>,
+}
+
+/// One option of a workload.
+#[derive(Clone, Debug)]
+pub struct OptionEntry {
+    /// The name with underscores.
+    pub name: String,
+    /// The value as it would stand on a command line: `true` is `on`.
+    pub value: String,
+    pub(crate) key_span: Span,
+    pub(crate) value_span: Span,
+}
+
+/// Which part of an option is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionPart {
+    /// The name: it is unknown or does not fit.
+    Name,
+    /// The value.
+    Value,
+}
+
+/// A reference to a published figure.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// The figure's name.
+    pub figure: Written<String>,
+    /// Only rows in which these columns or conditions have these values.
+    pub filter: Vec<(Written<String>, FigureValue)>,
+    /// A row is the counterpart of a target if these columns equal the target's keys.
+    pub matching: Vec<Written<String>>,
+}
+
+impl Suite {
+    /// Opens a suite: the bundled one if `name` is the name of one, otherwise the file at that
+    /// path.
+    ///
+    /// # Errors
+    /// There is no such suite, the file can't be read, or what [`Suite::parse`] says.
+    pub fn open(name: &str) -> Result<Suite, SuiteError> {
+        if let Some(suite) = bundled().iter().find(|suite| suite.name == name) {
+            return Suite::parse(&format!("bundled:{name}.toml"), suite.text);
+        }
+        match std::fs::read_to_string(name) {
+            Ok(text) => Suite::parse(name, &text),
+            Err(error) => {
+                let names: Vec<&str> = bundled().iter().map(|suite| suite.name).collect();
+                let hint = match nearest(name, names.iter().copied()) {
+                    Some(near) => format!("Did you mean the bundled suite `{near}`?"),
+                    None => format!("Bundled suites: {}.", names.join(", ")),
+                };
+                let message = format!("The suite `{name}` can't be read: {error}.");
+                Err(Problem::new(message).hint(hint).into())
+            }
+        }
+    }
+
+    /// Reads the text of a suite. `file` is what error messages call it.
+    ///
+    /// # Errors
+    /// All problems with their places, in the order of the file.
+    pub fn parse(file: &str, text: &str) -> Result<Suite, SuiteError> {
+        let source = Source { file: file.to_string(), text: text.to_string() };
+        let root = DeTable::parse(text).map_err(|error| {
+            let message = format!("This is not valid TOML: {}.", error.message());
+            Problem::new(message).at(&source, &error.span().unwrap_or(0..0))
+        })?;
+        let sheet = Sheet::new(&source);
+        let suite = read_file(&sheet, Reader::new(&sheet, "The file", 0..0, root.get_ref()));
+        let problems = sheet.into_problems();
+        match suite {
+            Some(suite) if problems.is_empty() => Ok(Suite { text: source, ..suite }),
+            _ => Err(SuiteError { problems }),
+        }
+    }
+
+    /// The target of this name.
+    pub fn target(&self, name: &str) -> Option<&Target> {
+        self.targets.iter().find(|target| target.name.value == name)
+    }
+}

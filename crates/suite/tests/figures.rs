@@ -1,0 +1,112 @@
+//! The bundled figures: every value is there, of the right kind, and adds up.
+
+use dyno_suite::figures::{self, ColumnRole, Figure, Row, Value};
+
+fn rows<'a>(figure: &'a Figure, condition: &str, value: &Value) -> Vec<&'a Row> {
+    figure.rows.iter().filter(|row| row.conditions.get(condition) == Some(value)).collect()
+}
+
+#[test]
+fn all_four_are_read_in_full() {
+    let counts: Vec<(&str, usize, usize)> = figures::all()
+        .iter()
+        .map(|figure| {
+            let published = figure.rows.iter().map(|row| row.number).max().unwrap_or(0);
+            (figure.name.as_str(), published, figure.rows.len())
+        })
+        .collect();
+    let expected = [
+        ("polardb-for-oracle-pgbench", 16, 32),
+        ("polardb-mysql-8.0-tpch-sf100", 22, 44),
+        ("polardb-x-tpcc", 3, 3),
+        ("rds-mysql-5.6-sysbench", 12, 12),
+    ];
+    assert_eq!(counts, expected);
+    for figure in figures::all() {
+        assert!(!figure.source.is_empty() && !figure.method.is_empty(), "{}", figure.name);
+        for column in figure.columns.iter().filter(|column| column.role == ColumnRole::Condition) {
+            for row in &figure.rows {
+                let number = row.conditions[&column.name].number();
+                assert!(number.is_some_and(|n| n > 0.0), "{} {}", figure.name, column.name);
+            }
+        }
+        for row in &figure.rows {
+            assert!(!row.label.is_empty() && !row.metrics.is_empty(), "{}", figure.name);
+            assert!(row.metrics.values().all(|value| *value > 0.0), "{}", figure.name);
+        }
+    }
+}
+
+#[test]
+fn rds_rows_add_up() {
+    let figure = figures::figure("rds-mysql-5.6-sysbench").expect("the figure");
+    let sum = |metric: &str| figure.rows.iter().map(|row| row.metrics[metric]).sum::<f64>();
+    assert_eq!((sum("tps"), sum("qps")), (15_659.0, 291_523.0));
+    let ratios: Vec<f64> =
+        figure.rows.iter().map(|row| row.metrics["qps"] / row.metrics["tps"]).collect();
+    // The note of the figure names this range.
+    assert!(ratios.iter().all(|ratio| (11.6..=21.3).contains(ratio)), "{ratios:?}");
+    let last = figure.rows.last().expect("a row");
+    assert_eq!((last.label.as_str(), last.metrics["tps"]), ("rds.mysql.st.d13", 4_176.0));
+    assert_eq!(last.conditions["tables"], Value::Number(64.0));
+}
+
+#[test]
+fn tpch_speedups_are_the_ratio_of_the_times() {
+    let figure = figures::figure("polardb-mysql-8.0-tpch-sf100").expect("the figure");
+    let parallel = rows(figure, "degree", &Value::Number(16.0));
+    let serial = rows(figure, "degree", &Value::Number(0.0));
+    assert_eq!((parallel.len(), serial.len()), (22, 22));
+    for (fast, slow) in parallel.iter().zip(&serial) {
+        assert_eq!(fast.label, slow.label);
+        let ratio = slow.metrics["seconds"] / fast.metrics["seconds"];
+        assert_eq!(ratio.round(), fast.metrics["speedup_as_printed"], "{}", fast.label);
+    }
+}
+
+#[test]
+fn pgbench_columns_become_scripts() {
+    let figure = figures::figure("polardb-for-oracle-pgbench").expect("the figure");
+    let read_only = rows(figure, "script", &Value::Text("read-only".into()));
+    let read_write = rows(figure, "script", &Value::Text("read-write".into()));
+    assert_eq!((read_only.len(), read_write.len()), (16, 16));
+    for (read, write) in read_only.iter().zip(&read_write) {
+        assert!(read.metrics["qps"] > write.metrics["qps"], "{}", read.label);
+        let (scale, rows) = (&read.conditions["scale"], &read.conditions["rows"]);
+        assert_eq!(rows.number(), scale.number().map(|scale| scale * 100_000.0));
+    }
+    let printed: Vec<Option<f64>> =
+        rows(figure, "class", &Value::Text("polar.o.x8.4xlarge".into()))
+            .iter()
+            .map(|row| row.conditions["memory_gib"].number())
+            .collect();
+    assert!(printed.contains(&Some(256.0)) && printed.contains(&Some(128.0)));
+}
+
+#[test]
+fn tpcc_scales_as_published() {
+    let figure = figures::figure("polardb-x-tpcc").expect("the figure");
+    let tpmc: Vec<f64> = figure.rows.iter().map(|row| row.metrics["tpmc"]).collect();
+    assert_eq!(tpmc, [65_735.14, 101_620.8, 821_547.97]);
+}
+
+#[test]
+fn broken_figures_are_refused_with_their_place() {
+    let sidecar = "title = 'T'\nsource = 'S'\nmethod = 'M'\n[columns]\n\
+                   class = { role = 'label', meaning = 'c' }\n\
+                   tps = { role = 'metric', metric = 'tps', meaning = 't' }\n";
+    let fail = |csv: &str, sidecar: &str| {
+        let problem = Figure::parse("f", csv, sidecar).expect_err("a broken figure");
+        let place = problem.place.expect("a place");
+        format!("{}:{} {}", place.file, place.line, problem.message)
+    };
+    assert!(Figure::parse("f", "class,tps\na,1\n", sidecar).is_ok());
+    let said = fail("class,tps\na,1\nb,x\n", sidecar);
+    assert_eq!(said, "f.csv:3 `x` in the column `tps` is not a number.");
+    assert_eq!(fail("class,qps\na,1\n", sidecar), "f.csv:1 The column `qps` is not described.");
+    assert_eq!(fail("class\na\n", sidecar), "f.csv:1 There is no column `tps`.");
+    let said = fail("class,tps\na,1,2\n", sidecar);
+    assert_eq!(said, "f.csv:2 A row must have a plain value without quotes for every column.");
+    let said = fail("class,tps\n", &sidecar.replace("source", "sauce"));
+    assert!(said.starts_with("f.toml:2 The figure can't be read: unknown field `sauce`"), "{said}");
+}

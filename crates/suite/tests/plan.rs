@@ -1,0 +1,277 @@
+//! Plans of bundled and small suites: expansion, shrinking, storing, resuming.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use dyno_suite::{Action, Overrides, Plan, Role, SecretUrl, Step, Suite, Trial, bundled};
+
+fn overrides(targets: &[(&str, &str)]) -> Overrides {
+    let targets = targets.iter().map(|(name, url)| ((*name).into(), SecretUrl::new(*url)));
+    Overrides { targets: targets.collect(), ..Overrides::default() }
+}
+
+/// Every target of the suite that has no URL gets one.
+fn all_targets(suite: &Suite) -> Overrides {
+    let urls = suite
+        .targets
+        .iter()
+        .filter(|target| target.nodes.iter().all(|node| node.url.is_none()))
+        .map(|target| &target.name.value)
+        .map(|name| (name.clone(), SecretUrl::new(format!("mysql://u:geheim@{name}/d"))));
+    Overrides { targets: urls.collect(), ..Overrides::default() }
+}
+
+fn trials(plan: &Plan) -> Vec<(&Step, &Trial)> {
+    plan.steps
+        .iter()
+        .filter_map(|step| match &step.action {
+            Action::Trial(trial) => Some((step, trial)),
+            Action::Prepare | Action::Cleanup => None,
+        })
+        .collect()
+}
+
+fn build(suite: &Suite, overrides: &Overrides) -> Plan {
+    Plan::build(suite, overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn every_bundled_suite_builds_at_any_size_and_survives_storing() {
+    for bundle in bundled() {
+        let suite = Suite::open(bundle.name).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(suite.name, bundle.name);
+        let mut given = all_targets(&suite);
+        for shrink in [1.0, 0.001] {
+            given.shrink = Some(shrink);
+            let plan = build(&suite, &given);
+            assert_eq!(plan.experiments.len(), suite.experiments.len());
+            assert_eq!(plan.targets.len(), suite.targets.len());
+            let ids: BTreeSet<&str> = plan.steps.iter().map(|step| step.id.as_str()).collect();
+            assert_eq!(ids.len(), plan.steps.len(), "step ids are unique");
+            for (index, (_, trial)) in trials(&plan).iter().enumerate() {
+                assert_eq!(trial.number as usize, index + 1);
+                assert!(trial.seed < 1 << 53);
+            }
+            let json = serde_json::to_string(&plan).expect("JSON");
+            assert!(!json.contains("geheim"), "a password is stored");
+            let back: Plan = serde_json::from_str(&json).expect("a plan");
+            assert!(serde_json::to_string(&back).expect("JSON") == json, "{} changes", bundle.name);
+            assert_eq!(back.remaining(&BTreeSet::new()).len(), plan.steps.len());
+        }
+    }
+}
+
+#[test]
+fn every_suite_file_is_bundled() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites");
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .expect("suites/")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .filter_map(|name| name.strip_suffix(".toml").map(str::to_string))
+        .collect();
+    files.sort();
+    let mut names: Vec<&str> = bundled().iter().map(|suite| suite.name).collect();
+    names.sort_unstable();
+    assert_eq!(files, names);
+}
+
+#[test]
+fn quickstart_needs_nothing_and_is_short() {
+    let suite = Suite::open("quickstart").expect("quickstart");
+    let plan = build(&suite, &Overrides::default());
+    assert!(plan.estimated_s <= 90.0, "{} s", plan.estimated_s);
+    let tests: Vec<&str> = plan.experiments.iter().map(|e| e.test.as_str()).collect();
+    let expected = ["oltp_point_select", "oltp_read_only", "oltp_write_only", "oltp_read_write"];
+    assert_eq!(tests, expected);
+    // All share one set of data: loaded first, dropped last.
+    let actions: Vec<&Action> = plan.steps.iter().map(|step| &step.action).collect();
+    assert_eq!(actions.iter().filter(|action| ***action == Action::Prepare).count(), 1);
+    assert_eq!(*actions[0], Action::Prepare);
+    assert_eq!(*actions[actions.len() - 1], Action::Cleanup);
+    assert_eq!(actions.len(), 14);
+    let target = plan.target("sqlite").expect("the target");
+    assert_eq!(target.url, "sqlite:{run}/quickstart.db");
+    assert_eq!(target.url_in(Path::new("runs/1")).expose(), "sqlite:runs/1/quickstart.db");
+    let odd = target.url_in(Path::new("/a?b/50%"));
+    assert_eq!(odd.expose(), "sqlite:/a%3Fb/50%25/quickstart.db");
+}
+
+#[test]
+fn rds_stands_beside_the_published_rows() {
+    let suite = Suite::open("rds-mysql-5.6").expect("the suite");
+    let given = overrides(&[("s3-large", "mysql://a/d"), ("main", "mysql://b/d")]);
+    let plan = build(&suite, &given);
+    let experiment = plan.experiment("oltp").expect("the experiment");
+    assert_eq!(experiment.test, "oltp");
+    assert_eq!(experiment.threads, [32]);
+    assert_eq!(experiment.duration_s, Some(3600.0));
+    assert_eq!(experiment.events, Some(999_999_999));
+    let size = experiment.data.expect("a size");
+    assert_eq!((size.tables, size.rows_per_table), (64, 10_000_000));
+    let series = &experiment.published[0];
+    assert_eq!(series.rows.len(), 12);
+    for row in &series.rows {
+        let counterpart = row.label == "rds.mysql.s3.large";
+        assert_eq!(row.targets, if counterpart { vec!["s3-large"] } else { vec![] });
+        assert_eq!(row.conditions["threads"].number(), Some(32.0));
+    }
+    let row = series.rows.iter().find(|row| !row.targets.is_empty()).expect("a counterpart");
+    assert_eq!((row.metrics["tps"], row.metrics["qps"]), (560.0, 10_896.0));
+    // Eleven classes have no URL: one note names them all.
+    assert_eq!(plan.notes.len(), 1);
+    assert!(plan.notes[0].contains("t1-small, s1-small"), "{}", plan.notes[0]);
+}
+
+#[test]
+fn shrinking_keeps_shape_and_says_so() {
+    let suite = Suite::open("polardb-mysql-oltp").expect("the suite");
+    let mut given = overrides(&[("polardb-8-0", "mysql://a/d")]);
+    given.shrink = Some(0.01);
+    given.max_threads = Some(50);
+    let plan = build(&suite, &given);
+    let names: Vec<&str> = plan.experiments.iter().map(|e| e.name.as_str()).collect();
+    assert_eq!(names, ["read-only", "write-only", "read-write", "read-only-scale-out"]);
+    let experiment = plan.experiment("read-only").expect("the experiment");
+    assert_eq!(experiment.threads, [16, 32, 50]);
+    assert_eq!(experiment.duration_s, Some(6.0));
+    assert_eq!(experiment.events, None);
+    let size = experiment.data.expect("a size");
+    // 6,250,000 rows / 100 = 62,500: rows go down to 1,000, then tables from 250 to 63.
+    assert_eq!((size.tables, size.rows_per_table), (63, 1_000));
+    let option = |name: &str| {
+        let found = experiment.options.iter().find(|option| option.name == name);
+        found.map(|option| option.value.as_str())
+    };
+    assert_eq!(option("tables"), Some("63"));
+    assert_eq!(option("table_size"), Some("1000"));
+    assert_eq!(option("range_selects"), Some("0"));
+    assert_eq!(option("skip_trx"), Some("1"));
+    assert!(plan.notes.iter().any(|note| note.contains("shrunk by 0.01")));
+    assert!(plan.notes.iter().any(|note| note.contains("capped at 50 threads")));
+    assert_eq!(plan.targets[0].role, Role::Endpoint);
+}
+
+const TWO: &str = "
+[suite]
+name = \"two\"
+seed = 9
+[target.a]
+url = \"mysql://u:eins@a/d\"
+[target.b]
+url = \"mysql://u@b/d\"
+[[experiment]]
+name = \"x\"
+workload = \"sysbench\"
+test = \"oltp_insert\"
+options = { auto-inc = false, tables = 2 }
+threads = [1, 8]
+rate = [100, 2.5]
+events = 10
+repeats = 3
+[[experiment]]
+name = \"y\"
+workload = \"sysbench\"
+test = \"bulk_insert\"
+threads = 1
+duration_s = 2
+";
+
+#[test]
+fn repeats_are_outermost_and_targets_are_interleaved() {
+    let plan = build(&Suite::parse("two.toml", TWO).expect("a suite"), &Overrides::default());
+    let of_x: Vec<(&Step, &Trial)> =
+        trials(&plan).into_iter().filter(|(step, _)| step.experiment == "x").collect();
+    assert_eq!(of_x.len(), 2 * 2 * 2 * 3);
+    assert_eq!(plan.steps[0].id, "x/a/prepare");
+    assert_eq!(plan.steps[1].id, "x/b/prepare");
+    let mut first = BTreeSet::new();
+    for (index, pair) in of_x.chunks(2).enumerate() {
+        let [(one, trial), (other, twin)] = pair else { panic!("a pair") };
+        assert_ne!(one.target, other.target);
+        assert_eq!((trial.threads, trial.rate), (twin.threads, twin.rate));
+        assert_eq!(trial.seed, twin.seed, "both targets get the same work");
+        assert_eq!(trial.repeat as usize, index / 4 + 1);
+        first.insert(one.target.as_str());
+    }
+    assert_eq!(first.len(), 2, "the order inside pairs is drawn");
+    let seeds: BTreeSet<u64> = of_x.iter().map(|(_, trial)| trial.seed).collect();
+    assert_eq!(seeds.len(), 12, "repeats and points differ in their seeds");
+    let ids: BTreeSet<&str> = of_x.iter().map(|(step, _)| step.id.as_str()).collect();
+    assert!(ids.contains("x/b/threads=8/rate=2.5/repeat=3"), "{ids:?}");
+    let options = &plan.experiments[0].options;
+    assert_eq!((&*options[0].name, &*options[0].value), ("auto_inc", "off"));
+    assert_eq!(plan.experiments[1].data, None);
+}
+
+#[test]
+fn the_hash_ignores_passwords_and_titles_only() {
+    let hash = |text: &str, given: &Overrides| {
+        build(&Suite::parse("two.toml", text).expect("a suite"), given).hash
+    };
+    let none = Overrides::default();
+    let base = hash(TWO, &none);
+    assert_eq!(base.len(), 16);
+    assert_eq!(base, hash(TWO, &none));
+    assert_eq!(base, hash(&TWO.replace("u:eins@", "u@"), &none));
+    assert_eq!(base, hash(&TWO.replace("seed = 9", "seed = 9\ntitle = \"Zwei\""), &none));
+    for (from, to) in [
+        ("seed = 9", "seed = 8"),
+        ("mysql://u@b/d", "mysql://u@c/d"),
+        ("tables = 2", "tables = 3"),
+        ("duration_s = 2", "duration_s = 3"),
+        ("repeats = 3", "repeats = 2"),
+        ("oltp_insert", "oltp_delete"),
+    ] {
+        assert_ne!(base, hash(&TWO.replace(from, to), &none), "{from}");
+    }
+    assert_ne!(base, hash(TWO, &Overrides { seed: Some(1), ..Overrides::default() }));
+    assert_ne!(base, hash(TWO, &Overrides { shrink: Some(0.5), ..Overrides::default() }));
+}
+
+#[test]
+fn resuming_loads_again_only_what_was_removed() {
+    let text = TWO.replace("repeats = 3", "repeats = 1").replace("rate = [100, 2.5]", "");
+    let plan = build(&Suite::parse("two.toml", &text).expect("a suite"), &Overrides::default());
+    let all: BTreeSet<String> = plan.steps.iter().map(|step| step.id.clone()).collect();
+    let left = |missing: &[&str]| -> Vec<String> {
+        let mut done = all.clone();
+        for id in missing {
+            assert!(done.remove(*id), "{id}");
+        }
+        plan.remaining(&done).into_iter().map(|step| step.id.clone()).collect()
+    };
+    assert_eq!(left(&[]), [""; 0]);
+    // Interrupted before the second trial of a: its data are there.
+    let id = "x/a/threads=8/repeat=1";
+    assert_eq!(left(&[id, "x/a/cleanup"]), [id, "x/a/cleanup"]);
+    // A trial failed, and the data were removed after it.
+    assert_eq!(left(&[id]), ["x/a/prepare", id, "x/a/cleanup"]);
+    // Only the removal was interrupted.
+    assert_eq!(left(&["x/a/cleanup"]), ["x/a/cleanup"]);
+    // Interrupted while loading.
+    let lost = ["x/a/prepare", id, "x/a/cleanup"];
+    assert_eq!(left(&lost), lost);
+}
+
+#[test]
+fn shared_data_live_through_several_experiments() {
+    let suite = Suite::open("quickstart").expect("quickstart");
+    let plan = build(&suite, &Overrides::default());
+    let mut done: BTreeSet<String> = plan.steps.iter().map(|step| step.id.clone()).collect();
+    let id = "read-only/sqlite/threads=2/repeat=1";
+    done.remove(id);
+    let left: Vec<&str> = plan.remaining(&done).iter().map(|step| step.id.as_str()).collect();
+    assert_eq!(left, ["point-select/sqlite/prepare", id, "read-write/sqlite/cleanup"]);
+}
+
+#[test]
+fn passwords_come_from_variables_named_after_targets() {
+    let suite = Suite::open("rds-mysql-5.6").expect("the suite");
+    let plan = build(&suite, &overrides(&[("c2-2xlarge", "mysql://u:geheim@h/d")]));
+    let target = plan.target("c2-2xlarge").expect("the target");
+    assert_eq!(target.password_variable(), "DYNO_PASSWORD_C2_2XLARGE");
+    assert_eq!(target.url, "mysql://u@h/d");
+    assert_eq!(target.url_in(Path::new("")).expose(), "mysql://u:geheim@h/d");
+    assert!(!format!("{plan:?}").contains("geheim"));
+    assert!(!format!("{suite:?}").contains("geheim"));
+}

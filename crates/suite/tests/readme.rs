@@ -1,0 +1,60 @@
+//! `suites/README.md` against the code.
+
+use dyno_suite::{Overrides, Plan, Suite, bundled, figures};
+
+const README: &str = include_str!("../../../suites/README.md");
+
+fn toml_blocks() -> Vec<&'static str> {
+    let parts = README.split("```toml\n").skip(1);
+    parts.map(|part| part.split("```").next().unwrap_or("")).collect()
+}
+
+const HEAD: &str = "[suite]\nname = \"a\"\n[target.main]\nurl = \"mysql://h/d\"\n";
+const EXPERIMENT: &str = "[[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\n\
+                          test = \"oltp_insert\"\nthreads = 1\nevents = 5\n";
+
+#[test]
+fn its_examples_are_valid() {
+    let blocks = toml_blocks();
+    assert_eq!(blocks.len(), 2);
+    let suite = Suite::parse("README.md", blocks[0]).unwrap_or_else(|error| panic!("{error}"));
+    let plan = Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(plan.steps.len(), 3 * 6 + 2);
+    for (line, rows) in blocks[1].lines().zip([12, 6]) {
+        let text = format!("{HEAD}{EXPERIMENT}{line}\n");
+        let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
+        let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
+        assert_eq!(plan.experiments[0].published[0].rows.len(), rows, "{line}");
+    }
+}
+
+#[test]
+fn it_names_every_key_suite_and_test() {
+    let unknown = "zzzzzzzzzzzz = 1\n";
+    let link = "published = { figure = \"polardb-x-tpcc\", zzzzzzzzzzzz = 1 }\n";
+    for text in [
+        format!("[suite]\n{unknown}"),
+        format!("[target.main]\n{unknown}"),
+        format!("{HEAD}{EXPERIMENT}{unknown}"),
+        format!("{HEAD}{EXPERIMENT}{link}"),
+    ] {
+        let said = Suite::parse("a.toml", &text).expect_err("an unknown key").to_string();
+        let keys = said.split("Known keys: ").nth(1).expect("the known keys");
+        for key in keys.split('.').next().unwrap_or("").split(", ") {
+            assert!(README.contains(&format!("| `{key}` |")), "`{key}` is not described");
+        }
+    }
+    for suite in bundled() {
+        assert!(README.contains(&format!("| `{}` |", suite.name)), "{}", suite.name);
+    }
+    let said = Suite::parse("a.toml", &EXPERIMENT.replace("oltp_insert", "zzzzzzzzzzzz"));
+    let said = said.expect_err("an unknown test").to_string();
+    let tests = said.split("Tests: ").nth(1).expect("the known tests");
+    for test in tests.split('.').next().unwrap_or("").split(", ") {
+        assert!(README.contains(&format!("`{test}`")), "`{test}` is not described");
+    }
+    let readme = include_str!("../../../figures/README.md");
+    for figure in figures::all() {
+        assert!(readme.contains(&format!("| `{}` |", figure.name)), "{}", figure.name);
+    }
+}

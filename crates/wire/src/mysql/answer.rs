@@ -1,0 +1,340 @@
+//! The scanner of answers: result sets, OK, errors, requests for a file, several in a row.
+
+use super::{
+    Malformed, ServerError,
+    error::PROGRESS_REPORT,
+    packet::{FULL_PACKET_BYTES, Framed, Framing, HEADER_BYTES, Header},
+    reader::Reader,
+    row::{BinaryRow, Column, Span, TextRow, scan_binary_row, scan_text_row},
+};
+use dyno_core::{Executed, Rows};
+
+/// Server status: a transaction is open.
+pub const STATUS_IN_TRANSACTION: u16 = 0x0001;
+/// Server status: another answer follows.
+pub const STATUS_MORE_RESULTS: u16 = 0x0008;
+/// Server status: the SQL mode NO_BACKSLASH_ESCAPES is set.
+pub const STATUS_NO_BACKSLASH_ESCAPES: u16 = 0x0200;
+
+/// How the values of rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// As text: answers to COM_QUERY.
+    Text,
+    /// In binary: answers to COM_STMT_EXECUTE.
+    Binary,
+}
+
+/// What a scan came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// More bytes are needed.
+    More,
+    /// The answer is complete.
+    Done(Executed),
+    /// The answer is an error.
+    Failed(ServerError),
+    /// The server asks for this file; the answer goes on after packets that end with an empty one,
+    /// starting with [`Answer::next_sequence`].
+    FileRequest(Vec<u8>),
+}
+
+/// The protocol counts columns in two bytes elsewhere; servers allow 4,096.
+const MAX_COLUMNS: u64 = 0xffff;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Head,
+    Columns(u64),
+    ColumnsEnd,
+    Rows,
+}
+
+/// Scans the answer to one command, piece by piece as it arrives. One of these serves a session
+/// for its whole life and allocates only while its scratch space grows.
+#[derive(Debug)]
+pub struct Answer {
+    framing: Framing,
+    state: State,
+}
+
+/// All but the framing: a payload borrows that one.
+#[derive(Debug)]
+struct State {
+    deprecate_eof: bool,
+    cache_metadata: bool,
+    encoding: Encoding,
+    phase: Phase,
+    executed: Executed,
+    warnings: u32,
+    status: u16,
+    /// Bytes of a row that nobody wants and that have not arrived yet.
+    skip_bytes: usize,
+    /// Such a row goes on in the next packet.
+    skip_continues: bool,
+    spans: Vec<Span>,
+}
+
+impl Answer {
+    /// A scanner for a session with these capabilities.
+    pub fn new(deprecate_eof: bool, cache_metadata: bool) -> Self {
+        let state = State {
+            deprecate_eof,
+            cache_metadata,
+            encoding: Encoding::Text,
+            phase: Phase::Head,
+            executed: Executed::default(),
+            warnings: 0,
+            status: 0,
+            skip_bytes: 0,
+            skip_continues: false,
+            spans: Vec::new(),
+        };
+        Answer { framing: Framing::default(), state }
+    }
+
+    /// Expects an answer whose first packet has this sequence number.
+    #[inline]
+    pub fn begin(&mut self, encoding: Encoding, sequence: u8) {
+        self.framing.expect(sequence);
+        self.state.encoding = encoding;
+        self.state.phase = Phase::Head;
+        self.state.executed = Executed::default();
+        self.state.warnings = 0;
+        self.state.skip_bytes = 0;
+        self.state.skip_continues = false;
+    }
+
+    /// The sequence number that comes next, in either direction.
+    pub fn next_sequence(&self) -> u8 {
+        self.framing.next_sequence()
+    }
+
+    /// Expects the answer to go on with this sequence number, after a file was sent.
+    pub fn continue_at(&mut self, sequence: u8) {
+        self.framing.expect(sequence);
+    }
+
+    /// Warnings of all results of the answer.
+    pub fn warnings(&self) -> u32 {
+        self.state.warnings
+    }
+
+    /// The server's status flags, as last heard.
+    pub fn status(&self) -> u16 {
+        self.state.status
+    }
+
+    /// Scans what was received; the first number is how many bytes are done with and must not be
+    /// passed again. `columns` belongs to the statement (or to the session, for text) and is
+    /// filled from the column definitions where these are sent.
+    ///
+    /// # Errors
+    /// When the server breaks the protocol.
+    #[inline]
+    pub fn scan<R: Rows>(
+        &mut self,
+        bytes: &[u8],
+        columns: &mut Vec<Column>,
+        rows: &mut R,
+    ) -> Result<(usize, Step), Malformed> {
+        let mut taken = 0;
+        loop {
+            if !R::WANTED && self.state.phase == Phase::Rows && !self.framing.is_joining() {
+                taken += self.state.skip_rows(&mut self.framing, &bytes[taken..])?;
+                if self.state.skip_bytes > 0 || self.state.skip_continues {
+                    return Ok((taken, Step::More));
+                }
+            }
+            match self.framing.take(&bytes[taken..])? {
+                Framed::Partial(more) => return Ok((taken + more, Step::More)),
+                Framed::Payload(payload, more) => {
+                    taken += more;
+                    if let Some(step) = self.state.payload(payload, columns, rows)? {
+                        return Ok((taken, step));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    /// Takes one payload; a step when the caller has to do something.
+    #[inline]
+    fn payload<R: Rows>(
+        &mut self,
+        payload: &[u8],
+        columns: &mut Vec<Column>,
+        rows: &mut R,
+    ) -> Result<Option<Step>, Malformed> {
+        let Some(&first) = payload.first() else {
+            return Err(Malformed("an answer has an empty packet"));
+        };
+        if first == 0xff {
+            return failed(payload);
+        }
+        match self.phase {
+            Phase::Head => match first {
+                0 => {
+                    self.executed.affected =
+                        self.executed.affected.saturating_add(self.read_ok(payload)?);
+                    return Ok(self.end_of_result());
+                }
+                0xfb => return Ok(Some(Step::FileRequest(payload[1..].to_vec()))),
+                _ => self.read_head::<R>(payload, columns)?,
+            },
+            Phase::Columns(left) => {
+                if self.keeps_columns::<R>() {
+                    columns.push(Column::parse(payload)?);
+                }
+                self.phase = self.after_column(left);
+            }
+            Phase::ColumnsEnd if first == 0xfe => self.phase = Phase::Rows,
+            Phase::ColumnsEnd => return Err(Malformed("column definitions lack their end")),
+            Phase::Rows if ends_rows(first, payload.len()) => {
+                self.read_end_of_rows(payload)?;
+                return Ok(self.end_of_result());
+            }
+            Phase::Rows => {
+                self.executed.rows += 1;
+                if R::WANTED {
+                    self.deliver(payload, columns, rows)?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The start of a result set: its number of columns.
+    #[inline]
+    fn read_head<R: Rows>(
+        &mut self,
+        payload: &[u8],
+        columns: &mut Vec<Column>,
+    ) -> Result<(), Malformed> {
+        let mut reader = Reader::new(payload);
+        let count = reader.lenenc()?;
+        if count > MAX_COLUMNS {
+            return Err(Malformed("a result set has more columns than the protocol allows"));
+        }
+        self.executed.has_rows = true;
+        // MariaDB says whether definitions follow, if caching them was agreed on.
+        if self.cache_metadata && reader.u8()? == 0 {
+            if R::WANTED && columns.len() as u64 != count {
+                return Err(Malformed("a result set lacks column definitions never sent before"));
+            }
+            self.phase = if self.deprecate_eof { Phase::Rows } else { Phase::ColumnsEnd };
+            return Ok(());
+        }
+        if self.keeps_columns::<R>() {
+            columns.clear();
+        }
+        self.phase = Phase::Columns(count);
+        Ok(())
+    }
+
+    /// Whether column definitions must be read: rows are decoded with them, now or, where the
+    /// server sends them only once, later.
+    #[inline]
+    fn keeps_columns<R: Rows>(&self) -> bool {
+        R::WANTED || self.cache_metadata
+    }
+
+    #[inline]
+    fn after_column(&self, left: u64) -> Phase {
+        match (left, self.deprecate_eof) {
+            (2.., _) => Phase::Columns(left - 1),
+            (_, true) => Phase::Rows,
+            (_, false) => Phase::ColumnsEnd,
+        }
+    }
+
+    /// Reads an OK packet; returns the number of rows changed.
+    #[inline]
+    fn read_ok(&mut self, payload: &[u8]) -> Result<u64, Malformed> {
+        let mut reader = Reader::new(&payload[1..]);
+        let affected = reader.lenenc()?;
+        let _last_insert_id = reader.lenenc()?;
+        self.status = reader.u16()?;
+        self.warnings = self.warnings.saturating_add(u32::from(reader.u16()?));
+        Ok(affected)
+    }
+
+    #[inline]
+    fn read_end_of_rows(&mut self, payload: &[u8]) -> Result<(), Malformed> {
+        if self.deprecate_eof {
+            return self.read_ok(payload).map(|_| ());
+        }
+        let mut reader = Reader::new(&payload[1..]);
+        self.warnings = self.warnings.saturating_add(u32::from(reader.u16()?));
+        self.status = reader.u16()?;
+        Ok(())
+    }
+
+    #[inline]
+    fn end_of_result(&mut self) -> Option<Step> {
+        if self.status & STATUS_MORE_RESULTS != 0 {
+            self.phase = Phase::Head;
+            return None;
+        }
+        Some(Step::Done(self.executed))
+    }
+
+    #[inline]
+    fn deliver<R: Rows>(
+        &mut self,
+        payload: &[u8],
+        columns: &[Column],
+        rows: &mut R,
+    ) -> Result<(), Malformed> {
+        match self.encoding {
+            Encoding::Text => {
+                scan_text_row(payload, columns.len(), &mut self.spans)?;
+                rows.row(&TextRow { payload, spans: &self.spans });
+            }
+            Encoding::Binary => {
+                scan_binary_row(payload, columns, &mut self.spans)?;
+                rows.row(&BinaryRow { payload, spans: &self.spans, columns });
+            }
+        }
+        Ok(())
+    }
+
+    /// Walks over rows that are only counted, looking at their headers and first bytes. Their
+    /// bytes need not even be there at once.
+    #[inline]
+    fn skip_rows(&mut self, framing: &mut Framing, bytes: &[u8]) -> Result<usize, Malformed> {
+        let mut at = 0;
+        loop {
+            let skipped = self.skip_bytes.min(bytes.len() - at);
+            self.skip_bytes -= skipped;
+            at += skipped;
+            let Some(header) = Header::read(&bytes[at..]) else { return Ok(at) };
+            if !self.skip_continues {
+                match bytes.get(at + HEADER_BYTES) {
+                    Some(&first) if header.length > 0 && !ends_rows(first, header.length) => {}
+                    _ => return Ok(at),
+                }
+                self.executed.rows += 1;
+            }
+            framing.advance(header.sequence)?;
+            self.skip_continues = header.length == FULL_PACKET_BYTES;
+            self.skip_bytes = header.length;
+            at += HEADER_BYTES;
+        }
+    }
+}
+
+/// Tells a row from what ends the rows: 0xff is an error, and 0xfe starts a row only when its
+/// first value is longer than a packet.
+#[inline]
+fn ends_rows(first: u8, length: usize) -> bool {
+    first >= 0xfe && (first == 0xff || length < FULL_PACKET_BYTES)
+}
+
+#[cold]
+fn failed(payload: &[u8]) -> Result<Option<Step>, Malformed> {
+    let error = ServerError::parse(payload)?;
+    Ok((error.errno != PROGRESS_REPORT).then_some(Step::Failed(error)))
+}

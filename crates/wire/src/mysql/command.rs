@@ -1,0 +1,18 @@
+//! Commands without parameters.
+
+use super::packet::{begin_packet, finish_packet};
+
+/// Appends a command with its argument. Returns the sequence number of the answer's first packet.
+pub fn push_command(out: &mut Vec<u8>, command: u8, argument: &[u8]) -> u8 {
+    let start = begin_packet(out);
+    out.push(command);
+    out.extend_from_slice(argument);
+    finish_packet(out, start, 0)
+}
+
+/// Ends the session; there is no answer.
+pub const COM_QUIT: u8 = 0x01;
+/// Executes text.
+pub const COM_QUERY: u8 = 0x03;
+/// Prepares a statement.
+pub const COM_STMT_PREPARE: u8 = 0x16;

@@ -1,0 +1,303 @@
+//! The greeting of a server and the log-in that answers it.
+
+use super::{
+    Malformed,
+    packet::{begin_packet, finish_packet},
+    reader::{Reader, push_lenenc, push_lenenc_bytes},
+};
+
+/// Capability flags: what both sides of a connection can do. The upper half are MariaDB's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities(pub u64);
+
+impl Capabilities {
+    /// Set by MySQL; MariaDB leaves it out to announce extended flags.
+    pub const LONG_PASSWORD: Self = Self(1);
+    /// The log-in may name a database.
+    pub const CONNECT_WITH_DB: Self = Self(1 << 3);
+    /// LOAD DATA LOCAL.
+    pub const LOCAL_FILES: Self = Self(1 << 7);
+    /// The protocol of 4.1 and later.
+    pub const PROTOCOL_41: Self = Self(1 << 9);
+    /// TLS.
+    pub const SSL: Self = Self(1 << 11);
+    /// Status flags in OK packets.
+    pub const TRANSACTIONS: Self = Self(1 << 13);
+    /// Scrambled passwords of 4.1 and later.
+    pub const SECURE_CONNECTION: Self = Self(1 << 15);
+    /// Several statements in one command.
+    pub const MULTI_STATEMENTS: Self = Self(1 << 16);
+    /// Several results of one command.
+    pub const MULTI_RESULTS: Self = Self(1 << 17);
+    /// Several results of one prepared statement.
+    pub const PS_MULTI_RESULTS: Self = Self(1 << 18);
+    /// Named authentication methods.
+    pub const PLUGIN_AUTH: Self = Self(1 << 19);
+    /// Attributes of the client in the log-in.
+    pub const CONNECT_ATTRS: Self = Self(1 << 20);
+    /// The log-in's authentication data may be longer than 255 bytes.
+    pub const PLUGIN_AUTH_LENENC: Self = Self(1 << 21);
+    /// Result sets end with an OK packet.
+    pub const DEPRECATE_EOF: Self = Self(1 << 24);
+    /// MariaDB: column definitions are not repeated.
+    pub const CACHE_METADATA: Self = Self(1 << 36);
+
+    /// True when all of `wanted` are there.
+    pub fn has(self, wanted: Self) -> bool {
+        self.0 & wanted.0 == wanted.0
+    }
+
+    /// All of both.
+    #[must_use]
+    pub const fn with(self, more: Self) -> Self {
+        Self(self.0 | more.0)
+    }
+
+    /// All but those.
+    #[must_use]
+    pub fn without(self, less: Self) -> Self {
+        Self(self.0 & !less.0)
+    }
+
+    /// What dyno uses of what a server offers. TLS is added by [`Self::with`] once it is agreed on.
+    ///
+    /// # Errors
+    /// When the server lacks what every server since MySQL 4.1 has.
+    pub fn negotiate(server: Self) -> Result<Self, Malformed> {
+        let needed = Self::PROTOCOL_41.with(Self::SECURE_CONNECTION);
+        if !server.has(needed) {
+            return Err(Malformed("it is older than MySQL 4.1"));
+        }
+        let wanted = needed
+            .with(Self::LONG_PASSWORD)
+            .with(Self::CONNECT_WITH_DB)
+            .with(Self::LOCAL_FILES)
+            .with(Self::TRANSACTIONS)
+            .with(Self::MULTI_STATEMENTS)
+            .with(Self::MULTI_RESULTS)
+            .with(Self::PS_MULTI_RESULTS)
+            .with(Self::PLUGIN_AUTH)
+            .with(Self::CONNECT_ATTRS)
+            .with(Self::PLUGIN_AUTH_LENENC)
+            .with(Self::DEPRECATE_EOF)
+            .with(Self::CACHE_METADATA);
+        let mut agreed = Self(wanted.0 & server.0);
+        if !agreed.has(Self::DEPRECATE_EOF) {
+            // The two came with the same servers; one combination fewer to get wrong.
+            agreed = agreed.without(Self::CACHE_METADATA);
+        }
+        Ok(agreed)
+    }
+}
+
+/// What a server says first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Greeting {
+    /// The version as the server states it, without the `5.5.5-` that MariaDB puts before it.
+    pub version: String,
+    /// The number that `KILL` takes.
+    pub connection_id: u32,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// The random bytes that passwords are scrambled with.
+    pub scramble: Vec<u8>,
+    /// The authentication method that it expects first.
+    pub plugin: String,
+}
+
+impl Greeting {
+    /// Reads the first packet of a server, version 10 of the handshake.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        if reader.u8()? != 10 {
+            return Err(Malformed("its greeting is not version 10 of the handshake"));
+        }
+        let version = String::from_utf8_lossy(reader.until_nul()?).into_owned();
+        let connection_id = reader.u32()?;
+        let mut scramble = reader.bytes(8)?.to_vec();
+        reader.u8()?;
+        let mut flags = u64::from(reader.u16()?);
+        let mut plugin = String::from("mysql_native_password");
+        if !reader.rest().is_empty() {
+            let _charset = reader.u8()?;
+            let _status = reader.u16()?;
+            flags |= u64::from(reader.u16()?) << 16;
+            let scramble_length = usize::from(reader.u8()?);
+            reader.bytes(6)?;
+            let extended = reader.u32()?;
+            if flags & Capabilities::LONG_PASSWORD.0 == 0 {
+                flags |= u64::from(extended) << 32;
+            }
+            if flags & Capabilities::SECURE_CONNECTION.0 != 0 {
+                // At least 13, the last of them NUL.
+                let more = scramble_length.saturating_sub(8).max(13).min(reader.rest().len());
+                let part = reader.bytes(more)?;
+                scramble.extend_from_slice(part.strip_suffix(&[0]).unwrap_or(part));
+            }
+            if flags & Capabilities::PLUGIN_AUTH.0 != 0 {
+                // Some old servers forget the NUL.
+                let rest = reader.rest();
+                let name = rest.split(|&byte| byte == 0).next().unwrap_or(rest);
+                plugin = String::from_utf8_lossy(name).into_owned();
+            }
+        }
+        let version = version.strip_prefix("5.5.5-").unwrap_or(&version).to_string();
+        let capabilities = Capabilities(flags);
+        Ok(Greeting { version, connection_id, capabilities, scramble, plugin })
+    }
+
+    /// `MariaDB`, or `MySQL` for everything else.
+    pub fn product_name(&self) -> &'static str {
+        if self.version.to_ascii_lowercase().contains("mariadb") { "MariaDB" } else { "MySQL" }
+    }
+}
+
+/// The client's answer to the greeting.
+#[derive(Debug)]
+pub struct Login<'a> {
+    /// What both sides can do.
+    pub capabilities: Capabilities,
+    /// Account name.
+    pub user: &'a str,
+    /// Database, or empty for none.
+    pub database: &'a str,
+    /// Authentication method that `response` follows.
+    pub plugin: &'a str,
+    /// The scrambled password.
+    pub response: &'a [u8],
+    /// Names and values that the server shows in its tables of connections.
+    pub attributes: &'a [(&'a str, &'a str)],
+}
+
+/// utf8mb4_general_ci: known to every server that speaks this protocol.
+const UTF8MB4: u8 = 45;
+
+impl Login<'_> {
+    /// Appends the packet that asks for TLS before the log-in. Returns the next sequence number.
+    pub fn push_tls_request(&self, out: &mut Vec<u8>, sequence: u8) -> u8 {
+        let start = begin_packet(out);
+        self.push_head(out);
+        finish_packet(out, start, sequence)
+    }
+
+    /// Appends the log-in. Returns the next sequence number.
+    pub fn push(&self, out: &mut Vec<u8>, sequence: u8) -> u8 {
+        let start = begin_packet(out);
+        self.push_head(out);
+        push_nul_text(out, self.user);
+        if self.capabilities.has(Capabilities::PLUGIN_AUTH_LENENC) {
+            push_lenenc_bytes(out, self.response);
+        } else {
+            // Without the capability there is no method with a longer response.
+            out.push(self.response.len() as u8);
+            out.extend_from_slice(self.response);
+        }
+        if self.capabilities.has(Capabilities::CONNECT_WITH_DB) {
+            push_nul_text(out, self.database);
+        }
+        if self.capabilities.has(Capabilities::PLUGIN_AUTH) {
+            push_nul_text(out, self.plugin);
+        }
+        if self.capabilities.has(Capabilities::CONNECT_ATTRS) {
+            let mut attributes = Vec::new();
+            for (name, value) in self.attributes {
+                push_lenenc_bytes(&mut attributes, name.as_bytes());
+                push_lenenc_bytes(&mut attributes, value.as_bytes());
+            }
+            push_lenenc(out, attributes.len() as u64);
+            out.extend_from_slice(&attributes);
+        }
+        finish_packet(out, start, sequence)
+    }
+
+    fn push_head(&self, out: &mut Vec<u8>) {
+        let flags = self.capabilities.0;
+        out.extend_from_slice(&(flags as u32).to_le_bytes());
+        // The largest packet: a gigabyte, as much as any server can be configured for.
+        out.extend_from_slice(&(1_u32 << 30).to_le_bytes());
+        out.push(UTF8MB4);
+        out.extend_from_slice(&[0; 19]);
+        out.extend_from_slice(&((flags >> 32) as u32).to_le_bytes());
+    }
+}
+
+/// A NUL inside would end the text early and let the rest be read as another field.
+fn push_nul_text(out: &mut Vec<u8>, text: &str) {
+    out.extend(text.bytes().take_while(|&byte| byte != 0));
+    out.push(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn greeting(version: &str, flags: u64) -> Vec<u8> {
+        let mut out = vec![10];
+        push_nul_text(&mut out, version);
+        out.extend_from_slice(&77_u32.to_le_bytes());
+        out.extend_from_slice(b"12345678\0");
+        out.extend_from_slice(&(flags as u16).to_le_bytes());
+        out.push(45);
+        out.extend_from_slice(&[2, 0]);
+        out.extend_from_slice(&((flags >> 16) as u16).to_le_bytes());
+        out.push(21);
+        out.extend_from_slice(&[0; 6]);
+        out.extend_from_slice(&((flags >> 32) as u32).to_le_bytes());
+        out.extend_from_slice(b"abcdefghijkl\0");
+        push_nul_text(&mut out, "caching_sha2_password");
+        out
+    }
+
+    #[test]
+    fn reads_greetings_of_both_products() {
+        let all = u64::MAX;
+        let mysql = Greeting::parse(&greeting("9.7.4", all)).unwrap();
+        assert_eq!((mysql.product_name(), mysql.connection_id), ("MySQL", 77));
+        assert_eq!(mysql.scramble, b"12345678abcdefghijkl");
+        assert_eq!(mysql.plugin, "caching_sha2_password");
+        assert!(!mysql.capabilities.has(Capabilities::CACHE_METADATA));
+        let maria = greeting("5.5.5-10.11.19-MariaDB-0+deb12u1", all - 1);
+        let maria = Greeting::parse(&maria).unwrap();
+        assert_eq!(maria.version, "10.11.19-MariaDB-0+deb12u1");
+        assert_eq!(maria.product_name(), "MariaDB");
+        let agreed = Capabilities::negotiate(maria.capabilities).unwrap();
+        assert!(agreed.has(Capabilities::CACHE_METADATA.with(Capabilities::DEPRECATE_EOF)));
+        assert!(!agreed.has(Capabilities::SSL) && !agreed.has(Capabilities::LONG_PASSWORD));
+        assert!(Capabilities::negotiate(Capabilities(0)).is_err());
+    }
+
+    #[test]
+    fn truncated_greetings_are_errors_or_old_servers_but_never_panics() {
+        let whole = greeting("9.7.4", u64::MAX);
+        for end in 0..whole.len() {
+            let _ = Greeting::parse(&whole[..end]);
+        }
+        assert!(Greeting::parse(&whole[..20]).is_err());
+        assert!(Greeting::parse(&[9, b'x', 0]).is_err());
+    }
+
+    #[test]
+    fn the_log_in_has_its_fields_in_order() {
+        let capabilities = Capabilities::negotiate(Capabilities(u64::MAX)).unwrap();
+        let login = Login {
+            capabilities,
+            user: "me\0evil",
+            database: "db",
+            plugin: "p",
+            response: b"xyz",
+            attributes: &[("program_name", "dyno")],
+        };
+        let mut out = Vec::new();
+        assert_eq!(login.push(&mut out, 1), 2);
+        assert_eq!(out[..4], [(out.len() - 4) as u8, 0, 0, 1]);
+        assert_eq!(out[4..8], (capabilities.0 as u32).to_le_bytes());
+        assert_eq!(out[32..36], ((capabilities.0 >> 32) as u32).to_le_bytes());
+        assert_eq!(&out[36..], b"me\0\x03xyzdb\0p\0\x12\x0cprogram_name\x04dyno");
+        let mut tls = Vec::new();
+        assert_eq!(login.push_tls_request(&mut tls, 1), 2);
+        assert_eq!(tls.len(), 36);
+    }
+}

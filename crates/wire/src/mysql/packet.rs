@@ -1,0 +1,239 @@
+//! Packets: a three-byte length, a sequence number and at most 16 MiB - 1 of payload; longer
+//! payloads are split and joined here.
+
+use super::Malformed;
+
+/// Length of a packet that is continued by the next one.
+pub const FULL_PACKET_BYTES: usize = 0xff_ffff;
+
+/// Length of the header before each payload.
+pub const HEADER_BYTES: usize = 4;
+
+/// The most that a joined payload may have: the protocol's own limit of `max_allowed_packet`, and
+/// some room for the last packet.
+pub const MAX_PAYLOAD_BYTES: usize = (1 << 30) + FULL_PACKET_BYTES;
+
+/// Reserves the header of a packet whose payload is appended to `out` next. Returns where the
+/// packet starts, for [`finish_packet`].
+#[inline]
+pub fn begin_packet(out: &mut Vec<u8>) -> usize {
+    let start = out.len();
+    out.extend_from_slice(&[0; HEADER_BYTES]);
+    start
+}
+
+/// Completes the packet begun at `start` with the first sequence number `sequence`, splitting it
+/// when it is too long for one. Returns the sequence number that follows.
+#[inline]
+pub fn finish_packet(out: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
+    let length = out.len() - start - HEADER_BYTES;
+    if length < FULL_PACKET_BYTES {
+        out[start..start + HEADER_BYTES].copy_from_slice(&header(length, sequence));
+        return sequence.wrapping_add(1);
+    }
+    split_packet(out, start, sequence)
+}
+
+#[inline]
+fn header(length: usize, sequence: u8) -> [u8; HEADER_BYTES] {
+    (length as u32 | u32::from(sequence) << 24).to_le_bytes()
+}
+
+#[cold]
+fn split_packet(out: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
+    let length = out.len() - start - HEADER_BYTES;
+    let parts = length / FULL_PACKET_BYTES;
+    out.resize(out.len() + parts * HEADER_BYTES, 0);
+    // From the last part to the first, so that nothing is overwritten before it has moved.
+    for part in (0..=parts).rev() {
+        let from = start + HEADER_BYTES + part * FULL_PACKET_BYTES;
+        let to = from + part * HEADER_BYTES;
+        let bytes = if part == parts { length % FULL_PACKET_BYTES } else { FULL_PACKET_BYTES };
+        out.copy_within(from..from + bytes, to);
+        let number = sequence.wrapping_add(part as u8);
+        out[to - HEADER_BYTES..to].copy_from_slice(&header(bytes, number));
+    }
+    sequence.wrapping_add(parts as u8).wrapping_add(1)
+}
+
+/// Takes payloads out of a stream of bytes, checks their sequence numbers and joins those that
+/// were split.
+#[derive(Debug, Default)]
+pub struct Framing {
+    next_sequence: u8,
+    joined: Vec<u8>,
+    joining: bool,
+}
+
+/// What was found at the start of some bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Framed<'a> {
+    /// More bytes are needed; this many are done with.
+    Partial(usize),
+    /// A whole payload, and the bytes that it took.
+    Payload(&'a [u8], usize),
+}
+
+/// The header at the start of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Length of the payload in this packet.
+    pub length: usize,
+    /// Sequence number.
+    pub sequence: u8,
+}
+
+impl Header {
+    /// Reads a header; `None` when there are fewer than four bytes.
+    #[inline]
+    pub fn read(bytes: &[u8]) -> Option<Header> {
+        let word = u32::from_le_bytes(*bytes.first_chunk::<HEADER_BYTES>()?);
+        Some(Header { length: (word & 0xff_ffff) as usize, sequence: (word >> 24) as u8 })
+    }
+}
+
+impl Framing {
+    /// Expects `sequence` next: 1 after a command of one packet.
+    #[inline]
+    pub fn expect(&mut self, sequence: u8) {
+        self.next_sequence = sequence;
+        self.joining = false;
+    }
+
+    /// The sequence number that comes next, in either direction.
+    #[inline]
+    pub fn next_sequence(&self) -> u8 {
+        self.next_sequence
+    }
+
+    /// True in the middle of a payload that spans packets.
+    #[inline]
+    pub fn is_joining(&self) -> bool {
+        self.joining
+    }
+
+    /// Checks and advances the sequence number.
+    ///
+    /// # Errors
+    /// When a packet is missing, repeated or out of order.
+    #[inline]
+    pub fn advance(&mut self, sequence: u8) -> Result<(), Malformed> {
+        if sequence != self.next_sequence {
+            return Err(Malformed("packets are out of order"));
+        }
+        self.next_sequence = sequence.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Takes the next payload from the start of `bytes`. Bytes reported as taken must not be
+    /// passed again.
+    ///
+    /// # Errors
+    /// When the sequence is broken or a joined payload passes [`MAX_PAYLOAD_BYTES`].
+    #[inline]
+    pub fn take<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Framed<'a>, Malformed> {
+        let Some(header) = Header::read(bytes) else { return Ok(Framed::Partial(0)) };
+        if header.length == FULL_PACKET_BYTES || self.joining {
+            return self.join(bytes);
+        }
+        let end = HEADER_BYTES + header.length;
+        let Some(payload) = bytes.get(HEADER_BYTES..end) else { return Ok(Framed::Partial(0)) };
+        self.advance(header.sequence)?;
+        Ok(Framed::Payload(payload, end))
+    }
+
+    #[cold]
+    fn join<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Framed<'a>, Malformed> {
+        if !self.joining {
+            self.joining = true;
+            // A buffer of a gigabyte must not stay for ever because of one answer.
+            self.joined = Vec::new();
+        }
+        let mut taken = 0;
+        while let Some(header) = Header::read(&bytes[taken..]) {
+            let end = taken + HEADER_BYTES + header.length;
+            let Some(part) = bytes.get(taken + HEADER_BYTES..end) else { break };
+            self.advance(header.sequence)?;
+            if self.joined.len() + part.len() > MAX_PAYLOAD_BYTES {
+                return Err(Malformed("a payload is larger than the protocol allows"));
+            }
+            self.joined.extend_from_slice(part);
+            taken = end;
+            if header.length < FULL_PACKET_BYTES {
+                self.joining = false;
+                return Ok(Framed::Payload(&self.joined, taken));
+            }
+        }
+        Ok(Framed::Partial(taken))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(payload: &[u8], sequence: u8) -> (Vec<u8>, u8) {
+        let mut out = b"before".to_vec();
+        let start = begin_packet(&mut out);
+        out.extend_from_slice(payload);
+        let next = finish_packet(&mut out, start, sequence);
+        assert_eq!(&out[..6], b"before");
+        (out.split_off(6), next)
+    }
+
+    fn join(stream: &[u8], sequence: u8, step: usize) -> Vec<u8> {
+        let mut framing = Framing::default();
+        framing.expect(sequence);
+        let (mut start, mut end) = (0, 0);
+        loop {
+            end = (end + step).min(stream.len());
+            match framing.take(&stream[start..end]).unwrap() {
+                Framed::Partial(taken) => start += taken,
+                Framed::Payload(payload, taken) => {
+                    assert_eq!(start + taken, stream.len());
+                    return payload.to_vec();
+                }
+            }
+            assert!(end < stream.len());
+        }
+    }
+
+    #[test]
+    fn long_payloads_are_split_and_joined_at_every_boundary() {
+        for length in [
+            0,
+            1,
+            FULL_PACKET_BYTES - 1,
+            FULL_PACKET_BYTES,
+            FULL_PACKET_BYTES + 1,
+            2 * FULL_PACKET_BYTES,
+            2 * FULL_PACKET_BYTES + 77,
+        ] {
+            let payload: Vec<u8> = (0..length).map(|n| (n % 251) as u8).collect();
+            let (stream, next) = packet(&payload, 254);
+            let parts = length / FULL_PACKET_BYTES + 1;
+            assert_eq!(stream.len(), length + parts * HEADER_BYTES);
+            assert_eq!(next, 254_u8.wrapping_add(parts as u8));
+            assert!(join(&stream, 254, 1 << 20) == payload, "{length}");
+        }
+    }
+
+    #[test]
+    fn small_packets_wait_for_their_last_byte() {
+        let (stream, _) = packet(b"hello", 1);
+        assert_eq!(join(&stream, 1, 1), b"hello");
+        for end in 0..stream.len() {
+            let mut framing = Framing::default();
+            framing.expect(1);
+            assert_eq!(framing.take(&stream[..end]), Ok(Framed::Partial(0)));
+        }
+    }
+
+    #[test]
+    fn a_wrong_sequence_number_is_an_error() {
+        let (stream, _) = packet(b"hello", 2);
+        let mut framing = Framing::default();
+        framing.expect(1);
+        assert!(framing.take(&stream).is_err());
+    }
+}

@@ -1,0 +1,206 @@
+//! Reading fields from the payload of one packet.
+
+use super::Malformed;
+
+/// A cursor over a payload. Every read checks what is left; a length that the peer claims is only
+/// ever compared with the bytes that are there.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+/// What stands where a value of a text row may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextValue<'a> {
+    /// SQL NULL.
+    Null,
+    /// The value as text.
+    Bytes(&'a [u8]),
+}
+
+const SHORT: Malformed = Malformed("a packet ends before its last field");
+
+impl<'a> Reader<'a> {
+    /// Starts at the beginning of `payload`.
+    #[inline]
+    pub fn new(payload: &'a [u8]) -> Self {
+        Reader { rest: payload }
+    }
+
+    /// What has not been read yet.
+    #[inline]
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The next `count` bytes.
+    ///
+    /// # Errors
+    /// When fewer are left.
+    #[inline]
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let (head, rest) = self.rest.split_at_checked(count).ok_or(SHORT)?;
+        self.rest = rest;
+        Ok(head)
+    }
+
+    /// The next bytes as an array.
+    ///
+    /// # Errors
+    /// When fewer are left.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(SHORT)?;
+        self.rest = rest;
+        Ok(*head)
+    }
+
+    /// One byte.
+    ///
+    /// # Errors
+    /// At the end.
+    #[inline]
+    pub fn u8(&mut self) -> Result<u8, Malformed> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    /// Two bytes, little endian.
+    ///
+    /// # Errors
+    /// Near the end.
+    #[inline]
+    pub fn u16(&mut self) -> Result<u16, Malformed> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    /// Four bytes, little endian.
+    ///
+    /// # Errors
+    /// Near the end.
+    #[inline]
+    pub fn u32(&mut self) -> Result<u32, Malformed> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    /// Eight bytes, little endian.
+    ///
+    /// # Errors
+    /// Near the end.
+    #[inline]
+    pub fn u64(&mut self) -> Result<u64, Malformed> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// A length-encoded integer.
+    ///
+    /// # Errors
+    /// Near the end, and for the prefixes that stand for NULL and for errors.
+    #[inline]
+    pub fn lenenc(&mut self) -> Result<u64, Malformed> {
+        match self.u8()? {
+            small @ 0..=0xfa => Ok(u64::from(small)),
+            0xfc => self.u16().map(u64::from),
+            0xfd => self.array::<3>().map(|[a, b, c]| u64::from(u32::from_le_bytes([a, b, c, 0]))),
+            0xfe => self.u64(),
+            _ => Err(Malformed("a length starts with a byte that no length can start with")),
+        }
+    }
+
+    /// Bytes preceded by their length-encoded length.
+    ///
+    /// # Errors
+    /// When the length is malformed or larger than what is left.
+    #[inline]
+    pub fn lenenc_bytes(&mut self) -> Result<&'a [u8], Malformed> {
+        let length = self.lenenc()?;
+        self.bytes(usize::try_from(length).map_err(|_| SHORT)?)
+    }
+
+    /// A value of a text row: NULL or bytes preceded by their length.
+    ///
+    /// # Errors
+    /// As [`Reader::lenenc_bytes`].
+    #[inline]
+    pub fn text_value(&mut self) -> Result<TextValue<'a>, Malformed> {
+        if let Some((0xfb, rest)) = self.rest.split_first() {
+            self.rest = rest;
+            return Ok(TextValue::Null);
+        }
+        self.lenenc_bytes().map(TextValue::Bytes)
+    }
+
+    /// Bytes up to a NUL, which is read too.
+    ///
+    /// # Errors
+    /// When there is no NUL.
+    pub fn until_nul(&mut self) -> Result<&'a [u8], Malformed> {
+        let end = self
+            .rest
+            .iter()
+            .position(|&byte| byte == 0)
+            .ok_or(Malformed("a text lacks its terminating NUL"))?;
+        let (text, rest) = self.rest.split_at(end);
+        self.rest = &rest[1..];
+        Ok(text)
+    }
+}
+
+/// Appends a length-encoded integer.
+#[inline]
+pub fn push_lenenc(out: &mut Vec<u8>, value: u64) {
+    let bytes = value.to_le_bytes();
+    match value {
+        0..=0xfa => out.push(bytes[0]),
+        0xfb..=0xffff => out.extend_from_slice(&[0xfc, bytes[0], bytes[1]]),
+        0x1_0000..=0xff_ffff => out.extend_from_slice(&[0xfd, bytes[0], bytes[1], bytes[2]]),
+        _ => {
+            out.push(0xfe);
+            out.extend_from_slice(&bytes);
+        }
+    }
+}
+
+/// Appends bytes preceded by their length-encoded length.
+#[inline]
+pub fn push_lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    push_lenenc(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn lengths_read_back_and_tolerate_truncation(value: u64, shift in 0..64_u32) {
+            let value = value >> shift;
+            let mut out = Vec::new();
+            push_lenenc(&mut out, value);
+            let mut reader = Reader::new(&out);
+            prop_assert_eq!(reader.lenenc(), Ok(value));
+            prop_assert!(reader.rest().is_empty());
+            for end in 0..out.len() {
+                prop_assert!(Reader::new(&out[..end]).lenenc().is_err());
+            }
+        }
+
+        #[test]
+        fn claimed_lengths_beyond_the_packet_are_errors(claim in 4_u64.., tail in any::<[u8; 3]>()) {
+            let mut out = Vec::new();
+            push_lenenc(&mut out, claim);
+            out.extend_from_slice(&tail);
+            prop_assert!(Reader::new(&out).lenenc_bytes().is_err());
+            prop_assert!(Reader::new(&out).text_value().is_err());
+        }
+    }
+
+    #[test]
+    fn null_and_error_prefixes_are_no_lengths() {
+        assert!(Reader::new(&[0xfb]).lenenc().is_err());
+        assert!(Reader::new(&[0xff, 0, 0]).lenenc().is_err());
+        assert_eq!(Reader::new(&[0xfb]).text_value(), Ok(TextValue::Null));
+        assert!(Reader::new(b"no end").until_nul().is_err());
+    }
+}

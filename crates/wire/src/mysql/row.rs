@@ -1,0 +1,424 @@
+//! Columns and the values of a row, read where they were received.
+
+use super::{
+    Malformed,
+    reader::{Reader, TextValue},
+};
+use dyno_core::Row;
+use std::fmt::Write;
+
+/// Column and parameter types of the protocol (`MYSQL_TYPE_...`).
+pub mod column_type {
+    /// TINYINT, one byte.
+    pub const TINY: u8 = 1;
+    /// SMALLINT, two bytes.
+    pub const SHORT: u8 = 2;
+    /// INT, four bytes.
+    pub const LONG: u8 = 3;
+    /// FLOAT, four bytes.
+    pub const FLOAT: u8 = 4;
+    /// DOUBLE, eight bytes.
+    pub const DOUBLE: u8 = 5;
+    /// Always NULL, no bytes.
+    pub const NULL: u8 = 6;
+    /// TIMESTAMP, as DATETIME.
+    pub const TIMESTAMP: u8 = 7;
+    /// BIGINT, eight bytes.
+    pub const LONGLONG: u8 = 8;
+    /// MEDIUMINT, four bytes.
+    pub const INT24: u8 = 9;
+    /// DATE, a length and 0 or 4 bytes.
+    pub const DATE: u8 = 10;
+    /// TIME, a length and 0, 8 or 12 bytes.
+    pub const TIME: u8 = 11;
+    /// DATETIME, a length and 0, 4, 7 or 11 bytes.
+    pub const DATETIME: u8 = 12;
+    /// YEAR, two bytes.
+    pub const YEAR: u8 = 13;
+    /// Text, a length and bytes; as are all types not named here.
+    pub const VAR_STRING: u8 = 253;
+}
+
+/// What is kept of a column definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// One of [`column_type`].
+    pub column_type: u8,
+    /// Whether an integer has no sign.
+    pub unsigned: bool,
+    /// Digits after the point, 31 where the server does not fix them.
+    pub decimals: u8,
+}
+
+impl Column {
+    /// Reads a column definition packet.
+    ///
+    /// # Errors
+    /// When it ends too early.
+    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        // Catalog, schema, table, original table, name, original name.
+        for _ in 0..6 {
+            reader.lenenc_bytes()?;
+        }
+        let mut fixed = Reader::new(reader.lenenc_bytes()?);
+        let _charset = fixed.u16()?;
+        let _display_width = fixed.u32()?;
+        let column_type = fixed.u8()?;
+        let flags = fixed.u16()?;
+        let decimals = fixed.u8()?;
+        Ok(Column { column_type, unsigned: flags & 0x20 != 0, decimals })
+    }
+}
+
+/// Where a value stands in a row's payload; NULL stands nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    start: u32,
+    end: u32,
+}
+
+const NULL: Span = Span { start: u32::MAX, end: u32::MAX };
+
+impl Span {
+    fn of(payload: &[u8], rest: &Reader<'_>, length: usize) -> Span {
+        // Payloads are far below 4 GiB: see MAX_PAYLOAD_BYTES.
+        let end = (payload.len() - rest.rest().len()) as u32;
+        Span { start: end - length as u32, end }
+    }
+}
+
+/// Finds the values of a row of the text protocol.
+///
+/// # Errors
+/// When the row has fewer or more bytes than its `columns` values.
+pub fn scan_text_row(
+    payload: &[u8],
+    columns: usize,
+    spans: &mut Vec<Span>,
+) -> Result<(), Malformed> {
+    let mut reader = Reader::new(payload);
+    spans.clear();
+    for _ in 0..columns {
+        spans.push(match reader.text_value()? {
+            TextValue::Null => NULL,
+            TextValue::Bytes(bytes) => Span::of(payload, &reader, bytes.len()),
+        });
+    }
+    end_of_row(&reader)
+}
+
+/// Finds the values of a row of the binary protocol.
+///
+/// # Errors
+/// When the row does not have the bytes that its columns need, or more.
+pub fn scan_binary_row(
+    payload: &[u8],
+    columns: &[Column],
+    spans: &mut Vec<Span>,
+) -> Result<(), Malformed> {
+    let mut reader = Reader::new(payload);
+    if reader.u8()? != 0 {
+        return Err(Malformed("a binary row starts with another byte than 0"));
+    }
+    // The first two bits are reserved.
+    let nulls = reader.bytes((columns.len() + 9) / 8)?;
+    spans.clear();
+    for (number, column) in columns.iter().enumerate() {
+        let bit = number + 2;
+        if nulls[bit / 8] & (1 << (bit % 8)) != 0 || column.column_type == column_type::NULL {
+            spans.push(NULL);
+            continue;
+        }
+        let length = match column.column_type {
+            column_type::TINY => 1,
+            column_type::SHORT | column_type::YEAR => 2,
+            column_type::LONG | column_type::INT24 | column_type::FLOAT => 4,
+            column_type::LONGLONG | column_type::DOUBLE => 8,
+            column_type::DATE
+            | column_type::TIME
+            | column_type::DATETIME
+            | column_type::TIMESTAMP => usize::from(reader.u8()?),
+            _ => {
+                let length = reader.lenenc()?;
+                usize::try_from(length).unwrap_or(usize::MAX)
+            }
+        };
+        reader.bytes(length)?;
+        spans.push(Span::of(payload, &reader, length));
+    }
+    end_of_row(&reader)
+}
+
+fn end_of_row(reader: &Reader<'_>) -> Result<(), Malformed> {
+    if reader.rest().is_empty() {
+        Ok(())
+    } else {
+        Err(Malformed("a row has more bytes than its columns"))
+    }
+}
+
+/// A row of the text protocol.
+#[derive(Debug)]
+pub struct TextRow<'a> {
+    /// The payload that was scanned.
+    pub payload: &'a [u8],
+    /// What [`scan_text_row`] found in it.
+    pub spans: &'a [Span],
+}
+
+/// A row of the binary protocol.
+#[derive(Debug)]
+pub struct BinaryRow<'a> {
+    /// The payload that was scanned.
+    pub payload: &'a [u8],
+    /// What [`scan_binary_row`] found in it.
+    pub spans: &'a [Span],
+    /// The columns it was scanned with.
+    pub columns: &'a [Column],
+}
+
+fn value<'a>(payload: &'a [u8], spans: &[Span], column: usize) -> Option<&'a [u8]> {
+    let span = spans.get(column)?;
+    payload.get(span.start as usize..span.end as usize)
+}
+
+fn parse_text<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
+    std::str::from_utf8(bytes).ok()?.parse().ok()
+}
+
+impl Row for TextRow<'_> {
+    fn columns(&self) -> usize {
+        self.spans.len()
+    }
+
+    fn is_null(&self, column: usize) -> bool {
+        self.bytes(column).is_none()
+    }
+
+    fn int(&self, column: usize) -> Option<i64> {
+        parse_text(self.bytes(column)?)
+    }
+
+    fn double(&self, column: usize) -> Option<f64> {
+        parse_text(self.bytes(column)?)
+    }
+
+    fn bytes(&self, column: usize) -> Option<&[u8]> {
+        value(self.payload, self.spans, column)
+    }
+
+    fn string(&self, column: usize) -> Option<String> {
+        self.bytes(column).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    }
+}
+
+/// A binary value, decoded as far as its type says.
+enum Decoded<'a> {
+    Signed(i64),
+    Unsigned(u64),
+    Float(f32),
+    Double(f64),
+    Date(&'a [u8]),
+    Time(&'a [u8]),
+    Text(&'a [u8]),
+}
+
+fn sign_extend(bytes: &[u8], unsigned: bool) -> i64 {
+    let negative = !unsigned && bytes.last().is_some_and(|&top| top & 0x80 != 0);
+    let mut wide = if negative { [0xff; 8] } else { [0; 8] };
+    wide[..bytes.len()].copy_from_slice(bytes);
+    i64::from_le_bytes(wide)
+}
+
+impl<'a> BinaryRow<'a> {
+    fn decode(&self, column: usize) -> Option<Decoded<'a>> {
+        let bytes = value(self.payload, self.spans, column)?;
+        let definition = self.columns.get(column)?;
+        Some(match definition.column_type {
+            column_type::LONGLONG if definition.unsigned => {
+                Decoded::Unsigned(u64::from_le_bytes(*bytes.first_chunk()?))
+            }
+            column_type::LONGLONG
+            | column_type::LONG
+            | column_type::INT24
+            | column_type::SHORT
+            | column_type::TINY => Decoded::Signed(sign_extend(bytes, definition.unsigned)),
+            column_type::YEAR => Decoded::Signed(sign_extend(bytes, true)),
+            column_type::FLOAT => Decoded::Float(f32::from_le_bytes(*bytes.first_chunk()?)),
+            column_type::DOUBLE => Decoded::Double(f64::from_le_bytes(*bytes.first_chunk()?)),
+            column_type::DATE | column_type::DATETIME | column_type::TIMESTAMP => {
+                Decoded::Date(bytes)
+            }
+            column_type::TIME => Decoded::Time(bytes),
+            _ => Decoded::Text(bytes),
+        })
+    }
+}
+
+impl Row for BinaryRow<'_> {
+    fn columns(&self) -> usize {
+        self.spans.len()
+    }
+
+    fn is_null(&self, column: usize) -> bool {
+        value(self.payload, self.spans, column).is_none()
+    }
+
+    fn int(&self, column: usize) -> Option<i64> {
+        match self.decode(column)? {
+            Decoded::Signed(value) => Some(value),
+            Decoded::Unsigned(value) => i64::try_from(value).ok(),
+            Decoded::Text(text) => parse_text(text),
+            _ => None,
+        }
+    }
+
+    fn double(&self, column: usize) -> Option<f64> {
+        match self.decode(column)? {
+            Decoded::Signed(value) => Some(value as f64),
+            Decoded::Unsigned(value) => Some(value as f64),
+            Decoded::Float(value) => Some(f64::from(value)),
+            Decoded::Double(value) => Some(value),
+            Decoded::Text(text) => parse_text(text),
+            Decoded::Date(_) | Decoded::Time(_) => None,
+        }
+    }
+
+    fn bytes(&self, column: usize) -> Option<&[u8]> {
+        match self.decode(column)? {
+            Decoded::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn string(&self, column: usize) -> Option<String> {
+        let definition = *self.columns.get(column)?;
+        Some(match self.decode(column)? {
+            Decoded::Signed(value) => value.to_string(),
+            Decoded::Unsigned(value) => value.to_string(),
+            Decoded::Float(value) => number_text(f64::from(value), value.to_string(), definition),
+            Decoded::Double(value) => number_text(value, value.to_string(), definition),
+            Decoded::Date(bytes) => date_text(bytes, definition),
+            Decoded::Time(bytes) => time_text(bytes, definition),
+            Decoded::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        })
+    }
+}
+
+/// A FLOAT or DOUBLE as the server prints it: with its fixed decimals, or the shortest form.
+fn number_text(value: f64, shortest: String, column: Column) -> String {
+    // 31 stands for "not fixed".
+    if column.decimals < 31 {
+        return format!("{value:.*}", usize::from(column.decimals));
+    }
+    let size = value.abs();
+    if size != 0.0 && !(1e-15..1e15).contains(&size) { format!("{value:e}") } else { shortest }
+}
+
+fn fraction(out: &mut String, micros: Option<&[u8]>, decimals: u8) {
+    let digits = usize::from(decimals.min(6));
+    if digits == 0 {
+        return;
+    }
+    let micros = micros.and_then(|bytes| bytes.first_chunk()).map_or(0, |b| u32::from_le_bytes(*b));
+    let text = format!("{micros:06}");
+    let _ = write!(out, ".{}", text.get(..digits).unwrap_or(&text));
+}
+
+fn date_text(bytes: &[u8], column: Column) -> String {
+    let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
+    let year = u16::from_le_bytes([at(0), at(1)]);
+    let mut out = format!("{year:04}-{:02}-{:02}", at(2), at(3));
+    if column.column_type != column_type::DATE {
+        let _ = write!(out, " {:02}:{:02}:{:02}", at(4), at(5), at(6));
+        fraction(&mut out, bytes.get(7..), column.decimals);
+    }
+    out
+}
+
+fn time_text(bytes: &[u8], column: Column) -> String {
+    let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
+    let days = u32::from_le_bytes([at(1), at(2), at(3), at(4)]);
+    let hours = u64::from(days) * 24 + u64::from(at(5));
+    let sign = if at(0) == 1 { "-" } else { "" };
+    let mut out = format!("{sign}{hours:02}:{:02}:{:02}", at(6), at(7));
+    fraction(&mut out, bytes.get(8..), column.decimals);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(column_type: u8, unsigned: bool, decimals: u8) -> Column {
+        Column { column_type, unsigned, decimals }
+    }
+
+    fn one(column: Column, bytes: &[u8]) -> (Option<i64>, Option<f64>, Option<String>) {
+        let mut payload = vec![0, 0];
+        payload.extend_from_slice(bytes);
+        let mut spans = Vec::new();
+        scan_binary_row(&payload, &[column], &mut spans).unwrap();
+        let row = BinaryRow { payload: &payload, spans: &spans, columns: &[column] };
+        assert_eq!(row.columns(), 1);
+        (row.int(0), row.double(0), row.string(0))
+    }
+
+    #[test]
+    fn binary_numbers_keep_sign_and_width() {
+        let text = |s: &str| Some(s.to_string());
+        assert_eq!(one(column(1, false, 0), &[0xfe]), (Some(-2), Some(-2.0), text("-2")));
+        assert_eq!(one(column(1, true, 0), &[0xfe]), (Some(254), Some(254.0), text("254")));
+        let min = i64::MIN.to_le_bytes();
+        assert_eq!(one(column(8, false, 0), &min).0, Some(i64::MIN));
+        assert_eq!(one(column(8, true, 0), &[0xff; 8]).0, None);
+        assert_eq!(one(column(8, true, 0), &[0xff; 8]).2, text("18446744073709551615"));
+        let half = 0.5_f64.to_le_bytes();
+        assert_eq!(one(column(5, false, 31), &half), (None, Some(0.5), text("0.5")));
+        assert_eq!(one(column(5, false, 2), &half).2, text("0.50"));
+        assert_eq!(one(column(4, false, 31), &0.1_f32.to_le_bytes()).2, text("0.1"));
+        assert_eq!(one(column(246, false, 2), b"\x05-1.50"), (None, Some(-1.5), text("-1.50")));
+    }
+
+    #[test]
+    fn binary_times_print_as_the_server_does() {
+        let text = |c, b: &[u8]| one(c, b).2.unwrap();
+        assert_eq!(text(column(10, false, 0), &[4, 0xea, 7, 2, 28]), "2026-02-28");
+        assert_eq!(text(column(10, false, 0), &[0]), "0000-00-00");
+        assert_eq!(
+            text(column(12, false, 0), &[7, 0xea, 7, 2, 28, 1, 2, 3]),
+            "2026-02-28 01:02:03"
+        );
+        let micros = [11, 0xea, 7, 2, 28, 1, 2, 3, 0x40, 0xe2, 1, 0];
+        assert_eq!(text(column(7, false, 3), &micros), "2026-02-28 01:02:03.123");
+        assert_eq!(text(column(11, false, 0), &[8, 1, 1, 0, 0, 0, 2, 3, 4]), "-26:03:04");
+        assert_eq!(text(column(11, false, 0), &[0]), "00:00:00");
+    }
+
+    #[test]
+    fn nulls_come_from_the_bitmap() {
+        let columns = [column(8, false, 0), column(253, false, 0), column(3, false, 0)];
+        let payload = [0, 0b0000_1100, 7, 0, 0, 0];
+        let mut spans = Vec::new();
+        scan_binary_row(&payload, &columns, &mut spans).unwrap();
+        let row = BinaryRow { payload: &payload, spans: &spans, columns: &columns };
+        assert!(row.is_null(0) && row.is_null(1) && !row.is_null(2));
+        assert_eq!((row.int(0), row.bytes(1), row.int(2)), (None, None, Some(7)));
+        assert!(row.is_null(9) && row.int(9).is_none());
+    }
+
+    #[test]
+    fn rows_too_short_or_too_long_are_errors() {
+        let mut spans = Vec::new();
+        let columns = [column(8, false, 0)];
+        assert!(scan_binary_row(&[0, 0, 1, 2, 3], &columns, &mut spans).is_err());
+        assert!(scan_binary_row(&[0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &columns, &mut spans).is_err());
+        assert!(scan_text_row(b"\x01a", 2, &mut spans).is_err());
+        assert!(scan_text_row(b"\x01ab", 1, &mut spans).is_err());
+        scan_text_row(b"\x02-7\xfb\x00", 3, &mut spans).unwrap();
+        let row = TextRow { payload: b"\x02-7\xfb\x00", spans: &spans };
+        assert_eq!((row.int(0), row.is_null(1)), (Some(-7), true));
+        assert_eq!(row.bytes(2), Some(&b""[..]));
+    }
+}

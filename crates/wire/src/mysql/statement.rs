@@ -1,0 +1,274 @@
+//! Prepared statements: the answer to their preparation, and their executions.
+
+use super::{
+    Malformed, ServerError,
+    error::PROGRESS_REPORT,
+    packet::{Framed, Framing, HEADER_BYTES, finish_packet},
+    reader::{Reader, push_lenenc_bytes},
+    row::{Column, column_type},
+};
+use dyno_core::{Param, ParamType};
+
+const COM_STMT_EXECUTE: u8 = 0x17;
+
+/// A statement that the server has prepared.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The command up to the values, with no NULL and no types.
+    template: Vec<u8>,
+    /// Types that the server was told, or will be told with the next execution.
+    types: Vec<ParamType>,
+    types_sent: bool,
+    /// Columns of its result set. Servers that cache metadata do not repeat them.
+    pub columns: Vec<Column>,
+}
+
+/// Why parameters do not fit a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrongParamCount {
+    /// Placeholders in the statement.
+    pub expected: usize,
+    /// Values given.
+    pub given: usize,
+}
+
+/// Offset of the NULL bitmap: header, command, statement, flags, iteration count.
+const BITMAP: usize = HEADER_BYTES + 1 + 4 + 1 + 4;
+
+impl Prepared {
+    /// A statement with the number that the server gave it, the types of its parameters and the
+    /// columns of its result set.
+    pub fn new(id: u32, types: &[ParamType], columns: Vec<Column>) -> Self {
+        let mut template = vec![0; HEADER_BYTES];
+        template.push(COM_STMT_EXECUTE);
+        template.extend_from_slice(&id.to_le_bytes());
+        // No cursor.
+        template.push(0);
+        template.extend_from_slice(&1_u32.to_le_bytes());
+        if !types.is_empty() {
+            template.resize(template.len() + types.len().div_ceil(8), 0);
+            // New types do not follow.
+            template.push(0);
+        }
+        Prepared { template, types: types.to_vec(), types_sent: false, columns }
+    }
+
+    /// Appends an execution. Returns the sequence number of the answer's first packet.
+    ///
+    /// # Errors
+    /// When there are more or fewer values than placeholders; nothing is appended then.
+    #[inline]
+    pub fn encode(
+        &mut self,
+        params: &[Param<'_>],
+        out: &mut Vec<u8>,
+    ) -> Result<u8, WrongParamCount> {
+        if params.len() != self.types.len() {
+            return Err(WrongParamCount { expected: self.types.len(), given: params.len() });
+        }
+        let start = out.len();
+        out.extend_from_slice(&self.template);
+        if !params.is_empty() {
+            self.encode_types(params, out);
+        }
+        for (number, param) in params.iter().enumerate() {
+            match param {
+                Param::Int(value) => out.extend_from_slice(&value.to_le_bytes()),
+                Param::Double(value) => out.extend_from_slice(&value.to_le_bytes()),
+                Param::Text(value) => push_lenenc_bytes(out, value),
+                Param::Null => out[start + BITMAP + number / 8] |= 1 << (number % 8),
+            }
+        }
+        Ok(finish_packet(out, start, 0))
+    }
+
+    /// Appends the types if the server does not know them yet.
+    #[inline]
+    fn encode_types(&mut self, params: &[Param<'_>], out: &mut Vec<u8>) {
+        for (known, param) in self.types.iter_mut().zip(params) {
+            let needed = match param {
+                Param::Null => continue,
+                Param::Int(_) => ParamType::Int,
+                Param::Double(_) => ParamType::Double,
+                Param::Text(_) => ParamType::Text,
+            };
+            if *known != needed {
+                *known = needed;
+                self.types_sent = false;
+            }
+        }
+        if self.types_sent {
+            return;
+        }
+        self.types_sent = true;
+        if let Some(flag) = out.last_mut() {
+            *flag = 1;
+        }
+        for known in &self.types {
+            let code = match known {
+                ParamType::Int => column_type::LONGLONG,
+                ParamType::Double => column_type::DOUBLE,
+                ParamType::Text => column_type::VAR_STRING,
+            };
+            out.extend_from_slice(&[code, 0]);
+        }
+    }
+
+    /// An execution failed: the server may not have taken the types, so they are sent again.
+    pub fn forget_types(&mut self) {
+        self.types_sent = false;
+    }
+
+    /// Number of placeholders.
+    pub fn params(&self) -> usize {
+        self.types.len()
+    }
+}
+
+/// The scanner of the answer to a preparation.
+#[derive(Debug)]
+pub struct PrepareAnswer {
+    framing: Framing,
+    deprecate_eof: bool,
+    id: Option<u32>,
+    params: u16,
+    columns_announced: u16,
+    params_left: u32,
+    columns_left: u32,
+    columns: Vec<Column>,
+}
+
+/// What a scan of the answer to a preparation came to.
+#[derive(Debug)]
+pub enum PrepareStep {
+    /// More bytes are needed.
+    More,
+    /// The statement is prepared.
+    Done {
+        /// The server's number for the statement.
+        id: u32,
+        /// Number of placeholders.
+        params: u16,
+        /// Columns of the result set, empty when there is none.
+        columns: Vec<Column>,
+    },
+    /// The server can't or won't prepare it.
+    Failed(ServerError),
+}
+
+impl PrepareAnswer {
+    /// Expects the answer to start with packet `sequence`.
+    pub fn new(deprecate_eof: bool, sequence: u8) -> Self {
+        let mut framing = Framing::default();
+        framing.expect(sequence);
+        PrepareAnswer {
+            framing,
+            deprecate_eof,
+            id: None,
+            params: 0,
+            columns_announced: 0,
+            params_left: 0,
+            columns_left: 0,
+            columns: Vec::new(),
+        }
+    }
+
+    /// Scans what was received; the first number is how many bytes are done with.
+    ///
+    /// # Errors
+    /// When the server breaks the protocol.
+    pub fn scan(&mut self, bytes: &[u8]) -> Result<(usize, PrepareStep), Malformed> {
+        let mut taken = 0;
+        loop {
+            let payload = match self.framing.take(&bytes[taken..])? {
+                Framed::Partial(more) => return Ok((taken + more, PrepareStep::More)),
+                Framed::Payload(payload, more) => {
+                    taken += more;
+                    payload
+                }
+            };
+            match (self.id, payload.first()) {
+                (_, Some(0xff)) => {
+                    let error = ServerError::parse(payload)?;
+                    if error.errno != PROGRESS_REPORT {
+                        return Ok((taken, PrepareStep::Failed(error)));
+                    }
+                }
+                (None, Some(0)) => {
+                    let mut reader = Reader::new(&payload[1..]);
+                    self.id = Some(reader.u32()?);
+                    self.columns_announced = reader.u16()?;
+                    self.params = reader.u16()?;
+                    self.params_left = self.definitions(self.params);
+                    self.columns_left = self.definitions(self.columns_announced);
+                }
+                (None, _) => return Err(Malformed("the answer to PREPARE is not one")),
+                (Some(_), _) if self.params_left > 0 => self.params_left -= 1,
+                (Some(_), _) => {
+                    self.columns_left -= 1;
+                    if self.columns.len() < usize::from(self.columns_announced) {
+                        self.columns.push(Column::parse(payload)?);
+                    }
+                }
+            }
+            if let (Some(id), 0, 0) = (self.id, self.params_left, self.columns_left) {
+                let columns = std::mem::take(&mut self.columns);
+                return Ok((taken, PrepareStep::Done { id, params: self.params, columns }));
+            }
+        }
+    }
+
+    /// Packets that announce `count` parameters or columns.
+    fn definitions(&self, count: u16) -> u32 {
+        let end = u32::from(count > 0 && !self.deprecate_eof);
+        u32::from(count) + end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn types_flag(bytes: &[u8]) -> u8 {
+        bytes[BITMAP + 1]
+    }
+
+    #[test]
+    fn executions_carry_types_once_and_nulls_in_the_bitmap() {
+        let mut statement = Prepared::new(7, &[ParamType::Int, ParamType::Text], Vec::new());
+        let mut first = Vec::new();
+        let next = statement.encode(&[Param::Int(-1), Param::Text(b"ab")], &mut first).unwrap();
+        assert_eq!(next, 1);
+        let mut expected = vec![28, 0, 0, 0, 0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 8, 0, 253, 0];
+        expected.extend_from_slice(&[0xff; 8]);
+        expected.extend_from_slice(b"\x02ab");
+        expected[0] = (expected.len() - 4) as u8;
+        assert_eq!(first, expected);
+
+        let mut second = Vec::new();
+        statement.encode(&[Param::Null, Param::Text(b"")], &mut second).unwrap();
+        assert_eq!(second[BITMAP..], [0b01, 0, 0]);
+
+        let mut changed = Vec::new();
+        statement.encode(&[Param::Double(0.0), Param::Null], &mut changed).unwrap();
+        assert_eq!(changed[BITMAP..BITMAP + 6], [0b10, 1, 5, 0, 253, 0]);
+        changed.clear();
+        statement.encode(&[Param::Double(0.0), Param::Null], &mut changed).unwrap();
+        assert_eq!(types_flag(&changed), 0);
+        changed.clear();
+        statement.forget_types();
+        statement.encode(&[Param::Double(0.0), Param::Null], &mut changed).unwrap();
+        assert_eq!(types_flag(&changed), 1);
+    }
+
+    #[test]
+    fn a_wrong_number_of_parameters_appends_nothing() {
+        let mut statement = Prepared::new(7, &[ParamType::Int], Vec::new());
+        let mut out = Vec::new();
+        let error = WrongParamCount { expected: 1, given: 0 };
+        assert_eq!(statement.encode(&[], &mut out), Err(error));
+        assert!(out.is_empty());
+        assert_eq!(Prepared::new(1, &[], Vec::new()).encode(&[], &mut out), Ok(1));
+        assert_eq!(out.len(), BITMAP);
+    }
+}

@@ -1,0 +1,373 @@
+//! Bodies of the messages that the server sends, except rows.
+
+use super::WireError;
+use super::reader::Reader;
+use super::types::{Column, Format};
+
+/// Where the session stands with respect to transactions, from ReadyForQuery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// Not in a transaction.
+    Idle,
+    /// In a transaction.
+    Open,
+    /// In a transaction that failed: everything but ROLLBACK is refused.
+    Failed,
+}
+
+/// Reads ReadyForQuery.
+///
+/// # Errors
+/// When the body is not one of the three letters.
+#[inline]
+pub fn ready(body: &[u8]) -> Result<TransactionStatus, WireError> {
+    match body {
+        b"I" => Ok(TransactionStatus::Idle),
+        b"T" => Ok(TransactionStatus::Open),
+        b"E" => Ok(TransactionStatus::Failed),
+        _ => Err(WireError("the server states an unknown transaction status")),
+    }
+}
+
+/// What the server wants to know about the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authentication<'a> {
+    /// Nothing more: the user is accepted.
+    Ok,
+    /// The password as it is.
+    Cleartext,
+    /// The password hashed with the user's name and this salt.
+    Md5([u8; 4]),
+    /// One of these mechanisms, separated by zero bytes.
+    Sasl(SaslMechanisms<'a>),
+    /// A SASL message that expects an answer.
+    SaslContinue(&'a [u8]),
+    /// The last SASL message.
+    SaslFinal(&'a [u8]),
+    /// A method that dyno does not speak (GSSAPI, SSPI, Kerberos ...), by its number.
+    Unsupported(u32),
+}
+
+/// Names of SASL mechanisms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SaslMechanisms<'a>(&'a [u8]);
+
+impl SaslMechanisms<'_> {
+    /// True when the server offers this mechanism.
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.split(|&byte| byte == 0).any(|offered| offered == name.as_bytes())
+    }
+}
+
+/// Reads an authentication request.
+///
+/// # Errors
+/// When the body is too short or too long for its kind.
+pub fn authentication(body: &[u8]) -> Result<Authentication<'_>, WireError> {
+    let mut reader = Reader::new(body);
+    let request = match reader.u32()? {
+        0 => Authentication::Ok,
+        3 => Authentication::Cleartext,
+        5 => {
+            let salt = reader.u32()?;
+            Authentication::Md5(salt.to_be_bytes())
+        }
+        10 => Authentication::Sasl(SaslMechanisms(reader.rest())),
+        11 => Authentication::SaslContinue(reader.rest()),
+        12 => Authentication::SaslFinal(reader.rest()),
+        other => return Ok(Authentication::Unsupported(other)),
+    };
+    reader.end()?;
+    Ok(request)
+}
+
+/// What a cancel request must prove.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendKey {
+    /// Number of the server's process.
+    pub process: u32,
+    /// Its secret: 4 bytes in protocol 3.0, up to 256 later.
+    pub secret: Vec<u8>,
+}
+
+/// Reads BackendKeyData.
+///
+/// # Errors
+/// When the secret is not of 4 to 256 bytes.
+pub fn backend_key(body: &[u8]) -> Result<BackendKey, WireError> {
+    let mut reader = Reader::new(body);
+    let process = reader.u32()?;
+    let secret = reader.rest();
+    if !(4..=256).contains(&secret.len()) {
+        return Err(WireError("the server's cancel key has an impossible length"));
+    }
+    Ok(BackendKey { process, secret: secret.to_vec() })
+}
+
+/// Reads ParameterStatus: name and value.
+///
+/// # Errors
+/// When the body is not two zero-terminated texts.
+pub fn parameter_status(body: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
+    let mut reader = Reader::new(body);
+    let pair = (reader.zero_terminated()?, reader.zero_terminated()?);
+    reader.end()?;
+    Ok(pair)
+}
+
+/// Reads NegotiateProtocolVersion: the newest minor version that the server speaks, and the number
+/// of startup options that it does not know.
+///
+/// # Errors
+/// When the body does not hold as many options as it says.
+pub fn negotiate(body: &[u8]) -> Result<(u32, u32), WireError> {
+    let mut reader = Reader::new(body);
+    let minor = reader.u32()? & 0xffff;
+    let unknown = reader.u32()?;
+    for _ in 0..unknown {
+        reader.zero_terminated()?;
+    }
+    reader.end()?;
+    Ok((minor, unknown))
+}
+
+/// Reads RowDescription into `columns`, which is emptied first.
+///
+/// # Errors
+/// When the body does not hold as many columns as it says, or names an unknown format.
+pub fn row_description(body: &[u8], columns: &mut Vec<Column>) -> Result<(), WireError> {
+    columns.clear();
+    let mut reader = Reader::new(body);
+    for _ in 0..reader.u16()? {
+        reader.zero_terminated()?;
+        // OID of the table and number of the column in it.
+        reader.take(6)?;
+        let type_oid = reader.u32()?;
+        // Size and modifier of the type.
+        reader.take(6)?;
+        let format = match reader.u16()? {
+            0 => Format::Text,
+            1 => Format::Binary,
+            _ => return Err(WireError("the server states an unknown format of a column")),
+        };
+        columns.push(Column { type_oid, format });
+    }
+    reader.end()
+}
+
+/// Reads ParameterDescription: the number of parameters.
+///
+/// # Errors
+/// When the body does not hold as many types as it says.
+pub fn parameter_description(body: &[u8]) -> Result<u16, WireError> {
+    let mut reader = Reader::new(body);
+    let count = reader.u16()?;
+    reader.take(usize::from(count) * 4)?;
+    reader.end()?;
+    Ok(count)
+}
+
+/// Reads CommandComplete: the rows changed, from tags such as `INSERT 0 3` and `UPDATE 3`.
+/// `SELECT 3` counts rows of a result set, unless there was none (`CREATE TABLE AS`).
+///
+/// # Errors
+/// When the tag is not a zero-terminated text, or its number is no number.
+#[inline]
+pub fn rows_changed(body: &[u8], has_rows: bool) -> Result<u64, WireError> {
+    let Some((&0, tag)) = body.split_last() else {
+        return Err(WireError("a text of the server has no end"));
+    };
+    let changes = [b"INSERT ", b"UPDATE ", b"DELETE "].iter().any(|word| tag.starts_with(*word))
+        || tag.starts_with(b"MERGE ")
+        || tag.starts_with(b"COPY ")
+        || (!has_rows && tag.starts_with(b"SELECT "));
+    if !changes {
+        return Ok(0);
+    }
+    let digits = tag.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
+    let number = digits.iter().try_fold(0_u64, |number, &digit| {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number.checked_mul(10)?.checked_add(u64::from(digit))
+    });
+    number.ok_or(WireError("the server states an impossible number of rows"))
+}
+
+/// The fields of ErrorResponse and NoticeResponse that dyno uses, in place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report<'a> {
+    /// `ERROR`, `FATAL`, `PANIC`, `WARNING`, `NOTICE` ...: field V, which is never translated, or S
+    /// from servers before 9.6.
+    pub severity: &'a [u8],
+    /// The SQLSTATE; zeros when the server sent none.
+    pub sqlstate: [u8; 5],
+    /// The message in one line.
+    pub message: &'a [u8],
+    /// More about it.
+    pub detail: Option<&'a [u8]>,
+    /// The server's own remedy.
+    pub hint: Option<&'a [u8]>,
+    /// Where in the statement, in characters from 1.
+    pub position: Option<u32>,
+}
+
+impl Report<'_> {
+    /// True when the server ends the session with this.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self.severity, b"FATAL" | b"PANIC")
+    }
+}
+
+/// Reads ErrorResponse or NoticeResponse. Unknown fields are passed over, as the protocol demands.
+///
+/// # Errors
+/// When a field has no end or the list of fields has none.
+pub fn report(body: &[u8]) -> Result<Report<'_>, WireError> {
+    let mut report = Report { sqlstate: *b"00000", ..Report::default() };
+    let mut reader = Reader::new(body);
+    let mut untranslated = false;
+    loop {
+        let kind = reader.u8()?;
+        if kind == 0 {
+            break;
+        }
+        let text = reader.zero_terminated()?;
+        match kind {
+            b'V' => {
+                report.severity = text;
+                untranslated = true;
+            }
+            b'S' if !untranslated => report.severity = text,
+            b'C' => {
+                let state = <[u8; 5]>::try_from(text).ok().filter(|state| state.is_ascii());
+                report.sqlstate =
+                    state.ok_or(WireError("the server states an impossible SQLSTATE"))?;
+            }
+            b'M' => report.message = text,
+            b'D' => report.detail = Some(text),
+            b'H' => report.hint = Some(text),
+            b'P' => report.position = str::from_utf8(text).ok().and_then(|text| text.parse().ok()),
+            _ => {}
+        }
+    }
+    reader.end()?;
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::types;
+    use proptest::prelude::*;
+
+    #[test]
+    fn counts_rows_by_command_tag() {
+        let cases: [(&[u8], bool, u64); 10] = [
+            (b"INSERT 0 3\0", false, 3),
+            (b"UPDATE 0\0", false, 0),
+            (b"DELETE 18446744073709551615\0", false, u64::MAX),
+            (b"MERGE 2\0", false, 2),
+            (b"COPY 7\0", false, 7),
+            (b"SELECT 5\0", true, 0),
+            (b"SELECT 5\0", false, 5),
+            (b"BEGIN\0", false, 0),
+            (b"FETCH 3\0", true, 0),
+            (b"INSERT 0 1\0", true, 1),
+        ];
+        for (tag, has_rows, changed) in cases {
+            assert_eq!(rows_changed(tag, has_rows), Ok(changed), "{}", tag.escape_ascii());
+        }
+        for tag in [&b""[..], b"UPDATE 3", b"UPDATE x\0", b"UPDATE 18446744073709551616\0"] {
+            assert!(rows_changed(tag, false).is_err(), "{}", tag.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn reads_errors() {
+        let body = b"SFEHLER\0VERROR\0C23505\0Mtwice\0DKey (id)=(1).\0HLook.\0P15\0Xnew\0\0";
+        let read = report(body).unwrap();
+        assert_eq!(read.severity, b"ERROR");
+        assert_eq!(&read.sqlstate, b"23505");
+        assert_eq!((read.message, read.position), (&b"twice"[..], Some(15)));
+        assert_eq!(read.detail, Some(&b"Key (id)=(1)."[..]));
+        assert_eq!(read.hint, Some(&b"Look."[..]));
+        assert!(!read.is_fatal());
+        assert!(report(b"SFATAL\0Mold server\0\0").unwrap().is_fatal());
+        for end in 0..body.len() {
+            assert!(report(&body[..end]).is_err(), "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn reads_authentication_requests() {
+        assert_eq!(authentication(&[0, 0, 0, 0]), Ok(Authentication::Ok));
+        assert_eq!(
+            authentication(&[0, 0, 0, 5, 1, 2, 3, 4]),
+            Ok(Authentication::Md5([1, 2, 3, 4]))
+        );
+        assert_eq!(authentication(&[0, 0, 0, 7]), Ok(Authentication::Unsupported(7)));
+        let Ok(Authentication::Sasl(offered)) =
+            authentication(b"\0\0\0\x0aSCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0")
+        else {
+            panic!("not read as SASL");
+        };
+        assert!(offered.contains("SCRAM-SHA-256") && !offered.contains("SCRAM"));
+        for wrong in [&b""[..], &[0, 0, 0], &[0, 0, 0, 5, 1, 2], &[0, 0, 0, 0, 0]] {
+            assert!(authentication(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn reads_columns() {
+        let body = b"\0\x02id\0\0\0\x40\0\0\x01\0\0\0\x17\0\x04\xff\xff\xff\xff\0\x01\
+            ?column?\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
+        let mut columns = vec![Column { type_oid: 1, format: Format::Text }];
+        row_description(body, &mut columns).unwrap();
+        assert_eq!(
+            columns,
+            [
+                Column { type_oid: types::INT4, format: Format::Binary },
+                Column { type_oid: types::TEXT, format: Format::Text }
+            ]
+        );
+        for end in 0..body.len() {
+            assert!(row_description(&body[..end], &mut columns).is_err(), "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn reads_what_a_session_begins_with() {
+        let key = BackendKey { process: 258, secret: vec![9, 8, 7, 6] };
+        assert_eq!(backend_key(&[0, 0, 1, 2, 9, 8, 7, 6]), Ok(key));
+        assert!(backend_key(&[0, 0, 1, 2, 9, 8, 7]).is_err());
+        assert!(backend_key(&[0; 261]).is_err());
+        assert_eq!(parameter_status(b"a\0b\0"), Ok((&b"a"[..], &b"b"[..])));
+        assert!(parameter_status(b"a\0b").is_err());
+        assert_eq!(negotiate(b"\0\x03\0\x02\0\0\0\x01_pq_.x\0"), Ok((2, 1)));
+        assert!(negotiate(b"\0\x03\0\x02\xff\xff\xff\xff_pq_.x\0").is_err());
+        assert_eq!(ready(b"E"), Ok(TransactionStatus::Failed));
+        assert!(ready(b"").is_err() && ready(b"X").is_err() && ready(b"II").is_err());
+        assert_eq!(parameter_description(b"\0\x01\0\0\0\x14"), Ok(1));
+        assert!(parameter_description(b"\0\x02\0\0\0\x14").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bodies_never_panic(body in prop::collection::vec(any::<u8>(), 0..80)) {
+            let mut columns = Vec::new();
+            let _ = row_description(&body, &mut columns);
+            // A column takes at least 19 bytes, whatever number the body claims.
+            prop_assert!(columns.len() <= body.len() / 19);
+            let _ = report(&body);
+            let _ = authentication(&body);
+            let _ = backend_key(&body);
+            let _ = parameter_status(&body);
+            let _ = negotiate(&body);
+            let _ = parameter_description(&body);
+            let _ = rows_changed(&body, false);
+            let _ = ready(&body);
+        }
+    }
+}

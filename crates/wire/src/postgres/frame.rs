@@ -1,0 +1,185 @@
+//! Finds whole messages in what has been received.
+
+use super::WireError;
+
+/// The longest body that is accepted, in bytes. PostgreSQL itself allows 1 GiB; no benchmark needs
+/// a row of 64 MiB, and a peer that lies about a length is found out sooner.
+pub const BODY_LIMIT_BYTES: usize = 64 << 20;
+
+/// The longest body, in bytes, of messages that can't be long. The limit is that of libpq.
+const SHORT_BODY_LIMIT_BYTES: usize = 30_000;
+
+/// Length of the tag and of the length field, in bytes.
+pub const HEADER_BYTES: usize = 5;
+
+/// First letter of each backend message.
+pub mod tag {
+    /// Authentication request.
+    pub const AUTHENTICATION: u8 = b'R';
+    /// BackendKeyData.
+    pub const BACKEND_KEY: u8 = b'K';
+    /// BindComplete.
+    pub const BIND_COMPLETE: u8 = b'2';
+    /// CloseComplete.
+    pub const CLOSE_COMPLETE: u8 = b'3';
+    /// CommandComplete.
+    pub const COMMAND_COMPLETE: u8 = b'C';
+    /// CopyBothResponse.
+    pub const COPY_BOTH: u8 = b'W';
+    /// CopyData.
+    pub const COPY_DATA: u8 = b'd';
+    /// CopyDone.
+    pub const COPY_DONE: u8 = b'c';
+    /// CopyInResponse.
+    pub const COPY_IN: u8 = b'G';
+    /// CopyOutResponse.
+    pub const COPY_OUT: u8 = b'H';
+    /// DataRow.
+    pub const DATA_ROW: u8 = b'D';
+    /// EmptyQueryResponse.
+    pub const EMPTY_QUERY: u8 = b'I';
+    /// ErrorResponse.
+    pub const ERROR: u8 = b'E';
+    /// NegotiateProtocolVersion.
+    pub const NEGOTIATE: u8 = b'v';
+    /// NoData.
+    pub const NO_DATA: u8 = b'n';
+    /// NoticeResponse.
+    pub const NOTICE: u8 = b'N';
+    /// NotificationResponse.
+    pub const NOTIFICATION: u8 = b'A';
+    /// ParameterDescription.
+    pub const PARAMETER_DESCRIPTION: u8 = b't';
+    /// ParameterStatus.
+    pub const PARAMETER_STATUS: u8 = b'S';
+    /// ParseComplete.
+    pub const PARSE_COMPLETE: u8 = b'1';
+    /// PortalSuspended.
+    pub const PORTAL_SUSPENDED: u8 = b's';
+    /// ReadyForQuery.
+    pub const READY: u8 = b'Z';
+    /// RowDescription.
+    pub const ROW_DESCRIPTION: u8 = b'T';
+}
+
+/// The first five bytes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Which message it is, see [`tag`].
+    pub tag: u8,
+    /// Length of what follows the header, in bytes; at most [`BODY_LIMIT_BYTES`].
+    pub body_len: usize,
+}
+
+/// A whole message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Which message it is, see [`tag`].
+    pub tag: u8,
+    /// What follows the header.
+    pub body: &'a [u8],
+}
+
+impl Frame<'_> {
+    /// Length of the message with its header, in bytes.
+    #[inline]
+    pub fn wire_len(&self) -> usize {
+        HEADER_BYTES + self.body.len()
+    }
+}
+
+/// The header at the start of `received`; `None` when it is not there as a whole yet.
+///
+/// # Errors
+/// When the length can't be right for this message.
+#[inline]
+pub fn header(received: &[u8]) -> Result<Option<Header>, WireError> {
+    let Some(&[tag, a, b, c, d]) = received.first_chunk::<HEADER_BYTES>() else {
+        return Ok(None);
+    };
+    // The length counts itself. A negative one becomes a huge one here and is refused below.
+    let len = u32::from_be_bytes([a, b, c, d]) as usize;
+    let body_len = len.wrapping_sub(4);
+    if body_len > SHORT_BODY_LIMIT_BYTES && (body_len > BODY_LIMIT_BYTES || !may_be_long(tag)) {
+        return Err(WireError("a message of the server states an impossible length"));
+    }
+    Ok(Some(Header { tag, body_len }))
+}
+
+/// The message at the start of `received`; `None` when it is not there as a whole yet.
+///
+/// # Errors
+/// When the length can't be right for this message.
+#[inline]
+pub fn next_frame(received: &[u8]) -> Result<Option<Frame<'_>>, WireError> {
+    let Some(Header { tag, body_len }) = header(received)? else {
+        return Ok(None);
+    };
+    let body = received.get(HEADER_BYTES..HEADER_BYTES + body_len);
+    Ok(body.map(|body| Frame { tag, body }))
+}
+
+#[cold]
+fn may_be_long(tag: u8) -> bool {
+    matches!(
+        tag,
+        tag::ROW_DESCRIPTION
+            | tag::DATA_ROW
+            | tag::COPY_DATA
+            | tag::ERROR
+            | tag::NOTICE
+            | tag::NOTIFICATION
+            | tag::PARAMETER_DESCRIPTION
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn refuses_lengths_that_cannot_be() {
+        for len in [0_u32, 3, 0x8000_0000, 0xffff_ffff, (BODY_LIMIT_BYTES + 5) as u32] {
+            let mut bytes = vec![tag::DATA_ROW];
+            bytes.extend_from_slice(&len.to_be_bytes());
+            assert!(next_frame(&bytes).is_err(), "{len:#x}");
+        }
+        assert!(header(b"Z\0\x01\0\0").is_err(), "ReadyForQuery can't have 64 KiB");
+        assert!(header(b"D\0\x01\0\0").unwrap().is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn a_split_at_any_byte_only_delays(
+            bodies in prop::collection::vec(
+                (prop::sample::select(b"DZCSNE".to_vec()), prop::collection::vec(any::<u8>(), 0..40)),
+                1..6,
+            ),
+        ) {
+            let mut stream = Vec::new();
+            for (tag, body) in &bodies {
+                stream.push(*tag);
+                stream.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+                stream.extend_from_slice(body);
+            }
+            for split in 0..=stream.len() {
+                let (mut found, mut at) = (Vec::new(), 0);
+                for end in [split, stream.len()] {
+                    while let Some(frame) = next_frame(&stream[at..end]).unwrap() {
+                        found.push((frame.tag, frame.body.to_vec()));
+                        at += frame.wire_len();
+                    }
+                }
+                prop_assert_eq!(&found, &bodies);
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            if let Ok(Some(frame)) = next_frame(&bytes) {
+                prop_assert!(frame.wire_len() <= bytes.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! Messages to the server, appended to the caller's buffer.
+
+use super::WireError;
+use super::types::{Column, Format, param_oid};
+use dyno_core::{Param, ParamType};
+
+/// Protocol 3.0, which every server since PostgreSQL 7.4 speaks.
+const PROTOCOL_3_0: u32 = 3 << 16;
+/// Number that stands for "encrypt this connection" where a version is expected.
+const SSL_REQUEST: u32 = 80_877_103;
+/// Number that stands for "cancel" where a version is expected.
+const CANCEL_REQUEST: u32 = 80_877_102;
+/// PostgreSQL refuses longer messages from a client, so a longer one is not even begun.
+const MESSAGE_LIMIT_BYTES: usize = 0x3fff_ffff;
+/// Parameters of one statement; their number is a 16-bit field.
+const PARAM_LIMIT: usize = 65_535;
+
+/// `Execute` of the unnamed portal without a row limit.
+const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
+/// `Describe` of the unnamed portal.
+const DESCRIBE_PORTAL: &[u8] = b"D\0\0\0\x06P\0";
+const SYNC: &[u8] = b"S\0\0\0\x04";
+
+/// Asks for TLS before anything else is sent.
+pub fn ssl_request(out: &mut Vec<u8>) {
+    out.extend_from_slice(&8_u32.to_be_bytes());
+    out.extend_from_slice(&SSL_REQUEST.to_be_bytes());
+}
+
+/// Asks the server, on a connection of its own, to cancel what the session with this key executes.
+pub fn cancel_request(out: &mut Vec<u8>, process: u32, secret: &[u8]) {
+    out.extend_from_slice(&(12 + secret.len() as u32).to_be_bytes());
+    out.extend_from_slice(&CANCEL_REQUEST.to_be_bytes());
+    out.extend_from_slice(&process.to_be_bytes());
+    out.extend_from_slice(secret);
+}
+
+/// Opens a session with parameters such as `("user", "app")`.
+///
+/// # Errors
+/// When a name or value contains a zero byte.
+pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) -> Result<(), WireError> {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&PROTOCOL_3_0.to_be_bytes());
+    for (name, value) in parameters {
+        zero_terminated(out, start, name)?;
+        zero_terminated(out, start, value)?;
+    }
+    out.push(0);
+    finish(out, start, start)
+}
+
+/// Answers a request for a cleartext or md5 password.
+///
+/// # Errors
+/// When the password contains a zero byte.
+pub fn password(out: &mut Vec<u8>, password: &str) -> Result<(), WireError> {
+    message(out, b'p', |out, start| zero_terminated(out, start, password))
+}
+
+/// Chooses a SASL mechanism and sends its first message.
+///
+/// # Errors
+/// When the name contains a zero byte.
+pub fn sasl_initial(out: &mut Vec<u8>, mechanism: &str, first: &[u8]) -> Result<(), WireError> {
+    message(out, b'p', |out, start| {
+        zero_terminated(out, start, mechanism)?;
+        out.extend_from_slice(&(first.len() as u32).to_be_bytes());
+        out.extend_from_slice(first);
+        Ok(())
+    })
+}
+
+/// Sends a further SASL message.
+///
+/// # Errors
+/// When it is longer than a message can be.
+pub fn sasl_response(out: &mut Vec<u8>, data: &[u8]) -> Result<(), WireError> {
+    message(out, b'p', |out, _| {
+        out.extend_from_slice(data);
+        Ok(())
+    })
+}
+
+/// One or more statements as text.
+///
+/// # Errors
+/// When the text contains a zero byte or is longer than a message can be.
+pub fn query(out: &mut Vec<u8>, sql: &str) -> Result<(), WireError> {
+    message(out, b'Q', |out, start| zero_terminated(out, start, sql))
+}
+
+/// Parses `sql` under `name`; parameters have the types that [`param_oid`] gives them.
+///
+/// # Errors
+/// When a text contains a zero byte, or there are more than 65,535 parameters.
+pub fn parse(
+    out: &mut Vec<u8>,
+    name: &str,
+    sql: &str,
+    params: &[ParamType],
+) -> Result<(), WireError> {
+    if params.len() > PARAM_LIMIT {
+        return Err(WireError("a statement can't have more than 65535 parameters"));
+    }
+    message(out, b'P', |out, start| {
+        zero_terminated(out, start, name)?;
+        zero_terminated(out, start, sql)?;
+        out.extend_from_slice(&(params.len() as u16).to_be_bytes());
+        for &param in params {
+            out.extend_from_slice(&param_oid(param).to_be_bytes());
+        }
+        Ok(())
+    })
+}
+
+/// Asks for parameters and columns of a prepared statement.
+///
+/// # Errors
+/// When the name contains a zero byte.
+pub fn describe_statement(out: &mut Vec<u8>, name: &str) -> Result<(), WireError> {
+    message(out, b'D', |out, start| {
+        out.push(b'S');
+        zero_terminated(out, start, name)
+    })
+}
+
+/// Ends a flight of extended-protocol messages.
+#[inline]
+pub fn sync(out: &mut Vec<u8>) {
+    out.extend_from_slice(SYNC);
+}
+
+/// Takes leave.
+pub fn terminate(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"X\0\0\0\x04");
+}
+
+/// Begins a CopyData message; [`end_copy_data`] must follow with what this returned.
+pub fn begin_copy_data(out: &mut Vec<u8>) -> usize {
+    let start = out.len();
+    out.extend_from_slice(b"d\0\0\0\0");
+    start
+}
+
+/// Ends the CopyData message that began at `start`.
+///
+/// # Errors
+/// When it became longer than a message can be.
+pub fn end_copy_data(out: &mut Vec<u8>, start: usize) -> Result<(), WireError> {
+    finish(out, start, start + 1)
+}
+
+/// All rows have been sent.
+pub fn copy_done(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"c\0\0\0\x04");
+}
+
+/// Gives a copy up; the server answers with an error that contains `reason`.
+///
+/// # Errors
+/// When the reason contains a zero byte.
+pub fn copy_fail(out: &mut Vec<u8>, reason: &str) -> Result<(), WireError> {
+    message(out, b'f', |out, start| zero_terminated(out, start, reason))
+}
+
+/// Everything about the execution of one prepared statement that does not change from one
+/// execution to the next, as bytes ready to be copied.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    params: Vec<ParamType>,
+    /// `Bind` up to the number of parameters, with room for its length.
+    head: Vec<u8>,
+    /// The rest of `Bind` after the parameters: the result formats.
+    formats: Vec<u8>,
+    /// What follows `Bind`.
+    execute: Vec<u8>,
+}
+
+impl Execution {
+    /// For the statement prepared as `name`, whose answer has `columns`. With `describe_each` a
+    /// `Describe` of the portal goes along with each execution, as libpq (and so pgbench) does.
+    ///
+    /// # Errors
+    /// When the name contains a zero byte, or there are more than 65,535 parameters.
+    pub fn new(
+        name: &str,
+        params: &[ParamType],
+        columns: &[Column],
+        describe_each: bool,
+    ) -> Result<Self, WireError> {
+        if params.len() > PARAM_LIMIT || columns.len() > PARAM_LIMIT {
+            return Err(WireError("a statement can't have more than 65535 parameters or columns"));
+        }
+        let mut head = b"B\0\0\0\0\0".to_vec();
+        zero_terminated(&mut head, 0, name)?;
+        push_formats(&mut head, params.iter().map(|&param| param_format(param)));
+        head.extend_from_slice(&(params.len() as u16).to_be_bytes());
+        let mut formats = Vec::new();
+        push_formats(&mut formats, columns.iter().map(|column| column.format));
+        let mut execute = Vec::new();
+        if describe_each {
+            execute.extend_from_slice(DESCRIBE_PORTAL);
+        }
+        execute.extend_from_slice(EXECUTE);
+        Ok(Execution { params: params.to_vec(), head, formats, execute })
+    }
+
+    /// Appends `Bind` and `Execute` (not `Sync`). An integer is accepted for a double.
+    ///
+    /// # Errors
+    /// When number or types of the parameters are not those declared; nothing is appended then.
+    #[inline]
+    pub fn encode(&self, out: &mut Vec<u8>, params: &[Param<'_>]) -> Result<(), WireError> {
+        let start = out.len();
+        if params.len() != self.params.len() {
+            return Err(WireError("the number of parameters is not the one declared"));
+        }
+        out.extend_from_slice(&self.head);
+        for (param, declared) in params.iter().zip(&self.params) {
+            match (*param, declared) {
+                (Param::Int(value), ParamType::Int) => push_word(out, value.to_be_bytes()),
+                (Param::Double(value), ParamType::Double) => push_word(out, value.to_be_bytes()),
+                (Param::Int(value), ParamType::Double) => {
+                    push_word(out, (value as f64).to_be_bytes());
+                }
+                (Param::Text(text), ParamType::Text) if text.len() <= MESSAGE_LIMIT_BYTES => {
+                    out.extend_from_slice(&(text.len() as u32).to_be_bytes());
+                    out.extend_from_slice(text);
+                }
+                (Param::Null, _) => out.extend_from_slice(&(-1_i32).to_be_bytes()),
+                _ => {
+                    out.truncate(start);
+                    return Err(WireError("a parameter is not of the type declared for it"));
+                }
+            }
+        }
+        out.extend_from_slice(&self.formats);
+        finish(out, start, start + 1)?;
+        out.extend_from_slice(&self.execute);
+        Ok(())
+    }
+}
+
+fn param_format(param: ParamType) -> Format {
+    match param {
+        ParamType::Int | ParamType::Double => Format::Binary,
+        ParamType::Text => Format::Text,
+    }
+}
+
+/// One code for all where that says it, as the protocol allows.
+fn push_formats(out: &mut Vec<u8>, formats: impl Iterator<Item = Format> + Clone) {
+    let mut all = formats.clone();
+    let first = all.next();
+    match first {
+        Some(first) if all.all(|format| format == first) => {
+            out.extend_from_slice(&1_u16.to_be_bytes());
+            out.extend_from_slice(&first.code().to_be_bytes());
+        }
+        _ => {
+            out.extend_from_slice(&(formats.clone().count() as u16).to_be_bytes());
+            for format in formats {
+                out.extend_from_slice(&format.code().to_be_bytes());
+            }
+        }
+    }
+}
+
+#[inline]
+fn push_word(out: &mut Vec<u8>, value: [u8; 8]) {
+    let [a, b, c, d, e, f, g, h] = value;
+    out.extend_from_slice(&[0, 0, 0, 8, a, b, c, d, e, f, g, h]);
+}
+
+/// A message with a tag, its body written by `body`, which is told where the message starts.
+#[inline]
+fn message(
+    out: &mut Vec<u8>,
+    tag: u8,
+    body: impl FnOnce(&mut Vec<u8>, usize) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    let start = out.len();
+    out.extend_from_slice(&[tag, 0, 0, 0, 0]);
+    body(out, start)?;
+    finish(out, start, start + 1)
+}
+
+/// Writes the length, which counts itself but not the tag, at `length_at`. A message that is too
+/// long is taken back.
+#[inline]
+fn finish(out: &mut Vec<u8>, start: usize, length_at: usize) -> Result<(), WireError> {
+    let len = out.len() - length_at;
+    if len > MESSAGE_LIMIT_BYTES {
+        out.truncate(start);
+        return Err(WireError("a message to the server would be longer than 1 GiB"));
+    }
+    out[length_at..length_at + 4].copy_from_slice(&(len as u32).to_be_bytes());
+    Ok(())
+}
+
+/// Appends `text` and a zero byte; a text with a zero byte in it takes the whole message, which
+/// began at `start`, back.
+#[inline]
+fn zero_terminated(out: &mut Vec<u8>, start: usize, text: &str) -> Result<(), WireError> {
+    if text.as_bytes().contains(&0) {
+        out.truncate(start);
+        return Err(WireError("a text with a zero byte in it can't be sent to PostgreSQL"));
+    }
+    out.extend_from_slice(text.as_bytes());
+    out.push(0);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::types;
+    use proptest::prelude::*;
+
+    const INT4: Column = Column { type_oid: types::INT4, format: Format::Binary };
+    const DATE: Column = Column { type_oid: 1082, format: Format::Text };
+
+    #[test]
+    fn startup_and_requests_have_their_documented_form() {
+        let mut out = Vec::new();
+        startup(&mut out, &[("user", "u")]).unwrap();
+        assert_eq!(out, b"\0\0\0\x10\0\x03\0\0user\0u\0\0");
+        out.clear();
+        ssl_request(&mut out);
+        assert_eq!(out, b"\0\0\0\x08\x04\xd2\x16\x2f");
+        out.clear();
+        cancel_request(&mut out, 7, &[1, 2, 3, 4]);
+        assert_eq!(out, b"\0\0\0\x10\x04\xd2\x16\x2e\0\0\0\x07\x01\x02\x03\x04");
+    }
+
+    #[test]
+    fn parse_declares_the_types() {
+        let mut out = Vec::new();
+        parse(&mut out, "d1", "x", &[ParamType::Int, ParamType::Double, ParamType::Text]).unwrap();
+        assert_eq!(out, b"P\0\0\0\x17d1\0x\0\0\x03\0\0\0\x14\0\0\x02\xbd\0\0\x04\x13");
+    }
+
+    #[test]
+    fn an_execution_is_bind_and_execute() {
+        let execution = Execution::new("d1", &[ParamType::Int], &[INT4], false).unwrap();
+        let mut out = Vec::new();
+        execution.encode(&mut out, &[Param::Int(258)]).unwrap();
+        let bind = b"B\0\0\0\x1e\0d1\0\0\x01\0\x01\0\x01\0\0\0\x08\0\0\0\0\0\0\x01\x02\0\x01\0\x01";
+        let execute = b"E\0\0\0\x09\0\0\0\0\0";
+        assert_eq!(out, [&bind[..], execute].concat());
+        assert_eq!(u32::from_be_bytes([0, 0, 0, 0x1e]) as usize + 1, bind.len());
+    }
+
+    #[test]
+    fn formats_nulls_and_describe() {
+        let types = [ParamType::Int, ParamType::Text];
+        let execution = Execution::new("a", &types, &[INT4, DATE], true).unwrap();
+        let mut out = Vec::new();
+        execution.encode(&mut out, &[Param::Null, Param::Text(b"hi")]).unwrap();
+        let bind =
+            b"B\0\0\0\x1f\0a\0\0\x02\0\x01\0\0\0\x02\xff\xff\xff\xff\0\0\0\x02hi\0\x02\0\x01\0\0";
+        assert_eq!(bind.len(), 0x1f + 1);
+        assert_eq!(out, [&bind[..], DESCRIBE_PORTAL, EXECUTE].concat());
+    }
+
+    #[test]
+    fn wrong_parameters_append_nothing() {
+        let execution = Execution::new("a", &[ParamType::Int], &[], false).unwrap();
+        let mut out = b"kept".to_vec();
+        for wrong in [&[][..], &[Param::Int(1), Param::Int(2)], &[Param::Text(b"1")]] {
+            assert!(execution.encode(&mut out, wrong).is_err());
+            assert_eq!(out, b"kept");
+        }
+        let double = Execution::new("a", &[ParamType::Double], &[], false).unwrap();
+        double.encode(&mut out, &[Param::Int(1)]).unwrap();
+    }
+
+    #[test]
+    fn zero_bytes_are_refused_and_append_nothing() {
+        let mut out = b"kept".to_vec();
+        assert!(query(&mut out, "select '\0'").is_err());
+        assert!(startup(&mut out, &[("user", "a\0b")]).is_err());
+        assert!(parse(&mut out, "a", "\0", &[]).is_err());
+        assert_eq!(out, b"kept");
+    }
+
+    proptest! {
+        #[test]
+        fn every_message_states_its_own_length(sql in "[^\0]{0,80}", rows in prop::collection::vec(any::<u8>(), 0..300)) {
+            let mut out = Vec::new();
+            query(&mut out, &sql).unwrap();
+            parse(&mut out, "d1", &sql, &[ParamType::Text]).unwrap();
+            let start = begin_copy_data(&mut out);
+            out.extend_from_slice(&rows);
+            end_copy_data(&mut out, start).unwrap();
+            copy_fail(&mut out, &sql).unwrap();
+            sync(&mut out);
+            let (mut at, mut tags) = (0, Vec::new());
+            while at < out.len() {
+                tags.push(out[at]);
+                at += 1 + u32::from_be_bytes(out[at + 1..at + 5].try_into().unwrap()) as usize;
+            }
+            prop_assert_eq!(at, out.len());
+            prop_assert_eq!(tags, b"QPdfS".to_vec());
+        }
+    }
+}

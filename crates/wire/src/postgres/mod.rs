@@ -1,0 +1,34 @@
+//! The PostgreSQL frontend/backend protocol, version 3.0, without I/O.
+//!
+//! Source: the chapter "Frontend/Backend Protocol" of the PostgreSQL documentation (15 to 18).
+//! [`frontend`] appends messages to the caller's buffer; [`frame`] finds the messages in what the
+//! caller has received, [`backend`] and [`row`] read their bodies in place. Every reader answers
+//! truncated, oversized and contradictory input with a [`WireError`]; none panics and none
+//! allocates by a length that the peer merely claims.
+
+pub mod backend;
+pub mod frame;
+pub mod frontend;
+pub mod row;
+pub mod scram;
+pub mod types;
+
+mod float_text;
+mod password;
+mod reader;
+
+pub use password::md5_password;
+
+use std::fmt;
+
+/// What is wrong with a message: a sentence without the full stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WireError(pub &'static str);
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for WireError {}

@@ -1,0 +1,230 @@
+//! SCRAM-SHA-256 (RFC 5802 and RFC 7677), the client's side, without channel binding.
+//!
+//! A password is used as its UTF-8 bytes: SASLprep (RFC 4013), which changes only some non-ASCII
+//! passwords, is not applied.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+use std::fmt;
+
+/// The name of the mechanism.
+pub const MECHANISM: &str = "SCRAM-SHA-256";
+
+/// A server that asks for more would stall the client for seconds: PostgreSQL's default is 4,096.
+const ITERATION_LIMIT: u32 = 10_000_000;
+
+/// GS2 header: no channel binding, no other identity. Its base64 is `biws`.
+const GS2_HEADER: &str = "n,,";
+
+/// Why the exchange failed: a sentence without the full stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScramError(String);
+
+impl fmt::Display for ScramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ScramError {}
+
+fn error<T>(text: &str) -> Result<T, ScramError> {
+    Err(ScramError(text.to_owned()))
+}
+
+/// The first half of the exchange: the client has spoken first.
+#[derive(Debug)]
+pub struct ClientFirst {
+    bare: String,
+    nonce: String,
+}
+
+/// The second half: the proof is on its way and the server must prove itself too.
+pub struct ClientFinal {
+    message: String,
+    server_signature: [u8; 32],
+}
+
+impl ClientFirst {
+    /// `random` must be fresh for each exchange. PostgreSQL takes the user from the startup
+    /// message and ignores `user`, so that it may be empty.
+    pub fn new(user: &str, random: &[u8; 18]) -> Self {
+        Self::with_nonce(user, BASE64.encode(random))
+    }
+
+    fn with_nonce(user: &str, nonce: String) -> Self {
+        let user = user.replace('=', "=3D").replace(',', "=2C");
+        ClientFirst { bare: format!("n={user},r={nonce}"), nonce }
+    }
+
+    /// What the client sends first.
+    pub fn message(&self) -> String {
+        format!("{GS2_HEADER}{}", self.bare)
+    }
+
+    /// Takes the server's first message.
+    ///
+    /// # Errors
+    /// When the message is malformed, its nonce does not continue ours, or it asks for more than
+    /// ten million iterations.
+    pub fn server_first(self, message: &[u8], password: &str) -> Result<ClientFinal, ScramError> {
+        let Ok(text) = str::from_utf8(message) else {
+            return error("the server's SCRAM message is not UTF-8");
+        };
+        let mut fields = text.split(',');
+        let mut field = |name: &str| fields.next().and_then(|field| field.strip_prefix(name));
+        let (Some(nonce), Some(salt), Some(iterations)) = (field("r="), field("s="), field("i="))
+        else {
+            return error("the server's first SCRAM message is malformed");
+        };
+        if !nonce.starts_with(&self.nonce) || nonce.len() == self.nonce.len() {
+            return error("the server's SCRAM nonce does not continue the client's");
+        }
+        let Some(salt) = BASE64.decode(salt).ok().filter(|salt| !salt.is_empty()) else {
+            return error("the server's SCRAM salt is not base64");
+        };
+        let iterations = match iterations.parse() {
+            Ok(count @ 1..=ITERATION_LIMIT) => count,
+            _ => return error("the server asks for an absurd number of SCRAM iterations"),
+        };
+        let without_proof = format!("c={},r={nonce}", BASE64.encode(GS2_HEADER));
+        let signed = format!("{},{text},{without_proof}", self.bare);
+
+        let salted = salted_password(password.as_bytes(), &salt, iterations);
+        let client_key = hmac(&salted, b"Client Key");
+        let stored_key = Sha256::digest(client_key);
+        let client_signature = hmac(&stored_key, signed.as_bytes());
+        let proof: Vec<u8> = client_key
+            .iter()
+            .zip(client_signature)
+            .map(|(key, signature)| key ^ signature)
+            .collect();
+        let server_signature = hmac(&hmac(&salted, b"Server Key"), signed.as_bytes());
+        Ok(ClientFinal {
+            message: format!("{without_proof},p={}", BASE64.encode(proof)),
+            server_signature,
+        })
+    }
+}
+
+impl fmt::Debug for ClientFinal {
+    /// Neither proof nor signature belongs into a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientFinal")
+    }
+}
+
+impl ClientFinal {
+    /// What the client sends second.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Takes the server's last message, which proves that the server knows the password too.
+    ///
+    /// # Errors
+    /// When it does not, or states an error.
+    pub fn server_final(&self, message: &[u8]) -> Result<(), ScramError> {
+        if let Some(reason) = message.strip_prefix(b"e=") {
+            let reason = String::from_utf8_lossy(reason);
+            return Err(ScramError(format!("the server ended SCRAM with the error {reason}")));
+        }
+        let first = message.split(|&byte| byte == b',').next().unwrap_or_default();
+        let signature = first.strip_prefix(b"v=").and_then(|text| BASE64.decode(text).ok());
+        match signature {
+            Some(signature) if signature == self.server_signature => Ok(()),
+            Some(_) => error("the server does not know the password: its SCRAM signature is wrong"),
+            None => error("the server's last SCRAM message is malformed"),
+        }
+    }
+}
+
+fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
+    keyed(key).chain_update(message).finalize().into_bytes().into()
+}
+
+fn keyed(key: &[u8]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(key).expect("HMAC takes keys of any length")
+}
+
+/// PBKDF2 with HMAC-SHA-256 and one block of output.
+fn salted_password(password: &[u8], salt: &[u8], iterations: u32) -> [u8; 32] {
+    // The keyed state is computed once: that halves the work.
+    let keyed = keyed(password);
+    let mut block: [u8; 32] =
+        keyed.clone().chain_update(salt).chain_update([0, 0, 0, 1]).finalize().into_bytes().into();
+    let mut sum = block;
+    for _ in 1..iterations {
+        block = keyed.clone().chain_update(block).finalize().into_bytes().into();
+        for (sum, byte) in sum.iter_mut().zip(block) {
+            *sum ^= byte;
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    // RFC 7677, section 3.
+    const NONCE: &str = "rOprNGfwEbeRWgbNEkqO";
+    const SERVER_FIRST: &str = "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,\
+        s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
+    const CLIENT_FINAL: &str = "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,\
+        p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=";
+    const SERVER_FINAL: &str = "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=";
+
+    fn client() -> ClientFirst {
+        ClientFirst::with_nonce("user", NONCE.to_owned())
+    }
+
+    #[test]
+    fn example_of_rfc_7677() {
+        let first = client();
+        assert_eq!(first.message(), "n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
+        let last = first.server_first(SERVER_FIRST.as_bytes(), "pencil").unwrap();
+        assert_eq!(last.message(), CLIENT_FINAL);
+        last.server_final(SERVER_FINAL.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn a_server_that_does_not_know_the_password_is_refused() {
+        let last = client().server_first(SERVER_FIRST.as_bytes(), "pencil").unwrap();
+        for wrong in ["v=AAAA", "v=", "", "e=other-error", "x=1", "v=*"] {
+            assert!(last.server_final(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+        let last = client().server_first(SERVER_FIRST.as_bytes(), "pencil2").unwrap();
+        assert!(last.server_final(SERVER_FINAL.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn hostile_first_messages_are_refused() {
+        for wrong in [
+            "",
+            "r=other,s=W22Z,i=1",
+            "r=rOprNGfwEbeRWgbNEkqO,s=W22Z,i=1",
+            "r=rOprNGfwEbeRWgbNEkqOx,s=,i=1",
+            "r=rOprNGfwEbeRWgbNEkqOx,s=W22,i=1",
+            "r=rOprNGfwEbeRWgbNEkqOx,s=W22Z,i=0",
+            "r=rOprNGfwEbeRWgbNEkqOx,s=W22Z,i=-1",
+            "r=rOprNGfwEbeRWgbNEkqOx,s=W22Z,i=10000001",
+            "r=rOprNGfwEbeRWgbNEkqOx,s=W22Z",
+            "m=ext,r=rOprNGfwEbeRWgbNEkqOx,s=W22Z,i=1",
+        ] {
+            assert!(client().server_first(wrong.as_bytes(), "pencil").is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_messages_never_panic(text in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = client().server_first(&text, "pencil");
+            let last = client().server_first(b"r=rOprNGfwEbeRWgbNEkqOx,s=W22Z,i=1", "pencil").unwrap();
+            prop_assert!(last.server_final(&text).is_err());
+        }
+    }
+}

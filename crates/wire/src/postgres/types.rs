@@ -1,0 +1,77 @@
+//! Type OIDs that dyno knows (catalog `pg_type`), and the two formats of values.
+
+use dyno_core::ParamType;
+
+/// `bool`.
+pub const BOOL: u32 = 16;
+/// `"char"`, a single byte.
+pub const CHAR: u32 = 18;
+/// `name`.
+pub const NAME: u32 = 19;
+/// `int8`.
+pub const INT8: u32 = 20;
+/// `int2`.
+pub const INT2: u32 = 21;
+/// `int4`.
+pub const INT4: u32 = 23;
+/// `text`.
+pub const TEXT: u32 = 25;
+/// `oid`.
+pub const OID: u32 = 26;
+/// `float4`.
+pub const FLOAT4: u32 = 700;
+/// `float8`.
+pub const FLOAT8: u32 = 701;
+/// `unknown`: a literal without a type.
+pub const UNKNOWN: u32 = 705;
+/// `char(n)`.
+pub const BPCHAR: u32 = 1042;
+/// `varchar`.
+pub const VARCHAR: u32 = 1043;
+
+/// How a value is written on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// As the type's output function prints it.
+    Text,
+    /// As the type's send function writes it, integers in network byte order.
+    Binary,
+}
+
+impl Format {
+    /// The format in which results of this type are asked for: binary where
+    /// [`crate::postgres::row::DataRow`] decodes it.
+    pub fn for_result(type_oid: u32) -> Format {
+        match type_oid {
+            BOOL | CHAR | NAME | INT8 | INT2 | INT4 | TEXT | OID | FLOAT4 | FLOAT8 | UNKNOWN
+            | BPCHAR | VARCHAR => Format::Binary,
+            _ => Format::Text,
+        }
+    }
+
+    /// The format code of the protocol.
+    pub fn code(self) -> u16 {
+        match self {
+            Format::Text => 0,
+            Format::Binary => 1,
+        }
+    }
+}
+
+/// The type declared for a parameter: int8, float8 or varchar.
+pub fn param_oid(param: ParamType) -> u32 {
+    match param {
+        ParamType::Int => INT8,
+        ParamType::Double => FLOAT8,
+        ParamType::Text => VARCHAR,
+    }
+}
+
+/// One column of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// OID of its type.
+    pub type_oid: u32,
+    /// How its values are written.
+    pub format: Format,
+}

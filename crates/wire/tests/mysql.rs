@@ -1,0 +1,318 @@
+//! Answers of a MySQL server, whole, cut into pieces, truncated and made up.
+
+use dyno_core::{Discard, Executed, Row, Rows};
+use dyno_wire::mysql::packet::{begin_packet, finish_packet};
+use dyno_wire::mysql::reader::push_lenenc_bytes;
+use dyno_wire::mysql::row::Column;
+use dyno_wire::mysql::statement::PrepareStep;
+use dyno_wire::mysql::{Answer, Encoding, Malformed, PrepareAnswer, Step};
+use proptest::prelude::*;
+
+/// What a server would send, packet by packet.
+struct Script {
+    bytes: Vec<u8>,
+    sequence: u8,
+    deprecate_eof: bool,
+}
+
+impl Script {
+    fn new(deprecate_eof: bool) -> Self {
+        Script { bytes: Vec::new(), sequence: 1, deprecate_eof }
+    }
+
+    fn packet(mut self, payload: &[u8]) -> Self {
+        let start = begin_packet(&mut self.bytes);
+        self.bytes.extend_from_slice(payload);
+        self.sequence = finish_packet(&mut self.bytes, start, self.sequence);
+        self
+    }
+
+    fn columns(mut self, types: &[u8]) -> Self {
+        for &column_type in types {
+            let mut payload = Vec::new();
+            for name in ["def", "db", "t", "t", "a_column", "a_column"] {
+                push_lenenc_bytes(&mut payload, name.as_bytes());
+            }
+            payload.extend_from_slice(&[12, 45, 0, 255, 0, 0, 0, column_type, 0, 0, 0, 0, 0]);
+            self = self.packet(&payload);
+        }
+        if self.deprecate_eof { self } else { self.packet(&[0xfe, 0, 0, 2, 0]) }
+    }
+
+    fn ok(self, affected: u8, status: u16, warnings: u8) -> Self {
+        let [low, high] = status.to_le_bytes();
+        self.packet(&[0, affected, 0, low, high, warnings, 0])
+    }
+
+    fn end(self, status: u16) -> Self {
+        let [low, high] = status.to_le_bytes();
+        if self.deprecate_eof {
+            self.packet(&[0xfe, 0, 0, low, high, 0, 0])
+        } else {
+            self.packet(&[0xfe, 0, 0, low, high])
+        }
+    }
+}
+
+#[derive(Default)]
+struct Kept(Vec<Vec<Option<String>>>);
+
+impl Rows for Kept {
+    fn row<R: Row>(&mut self, row: &R) {
+        self.0.push((0..row.columns()).map(|column| row.string(column)).collect());
+    }
+}
+
+/// Feeds `bytes` in pieces of `step` bytes; `None` when more would be needed at their end.
+fn feed<R: Rows>(
+    answer: &mut Answer,
+    bytes: &[u8],
+    step: usize,
+    columns: &mut Vec<Column>,
+    rows: &mut R,
+) -> Result<Option<Step>, Malformed> {
+    let (mut start, mut end) = (0, 0);
+    loop {
+        if end == bytes.len() && end > 0 {
+            return Ok(None);
+        }
+        end = (end + step).min(bytes.len());
+        let (taken, result) = answer.scan(&bytes[start..end], columns, rows)?;
+        assert!(taken <= end - start);
+        start += taken;
+        if result != Step::More {
+            assert_eq!(start, end, "the answer ends with its last byte");
+            return Ok(Some(result));
+        }
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+    }
+}
+
+/// Two result sets and a count, as a procedure answers.
+fn several(deprecate_eof: bool) -> Vec<u8> {
+    Script::new(deprecate_eof)
+        .packet(&[2])
+        .columns(&[3, 253])
+        .packet(b"\x011\x05hello")
+        .packet(b"\x012\xfb")
+        .end(8)
+        .packet(&[1])
+        .columns(&[253])
+        .end(8)
+        .packet(b"\xff\xff\xff\x01progress of MariaDB")
+        .ok(5, 2, 3)
+        .bytes
+}
+
+#[test]
+fn several_results_arrive_in_any_pieces() {
+    for deprecate_eof in [true, false] {
+        let bytes = several(deprecate_eof);
+        let expected = Executed { has_rows: true, rows: 2, affected: 5 };
+        for step in 1..=bytes.len() {
+            let mut answer = Answer::new(deprecate_eof, false);
+            let mut columns = Vec::new();
+            let mut kept = Kept::default();
+            answer.begin(Encoding::Text, 1);
+            let done = feed(&mut answer, &bytes, step, &mut columns, &mut kept).unwrap();
+            assert_eq!(done, Some(Step::Done(expected)), "{step}");
+            let text = |s: &str| Some(s.to_string());
+            assert_eq!(kept.0, [vec![text("1"), text("hello")], vec![text("2"), None]]);
+            assert_eq!((answer.warnings(), answer.status()), (3, 2));
+
+            answer.begin(Encoding::Text, 1);
+            let done = feed(&mut answer, &bytes, step, &mut columns, &mut Discard).unwrap();
+            assert_eq!(done, Some(Step::Done(expected)), "{step}");
+        }
+        for end in 0..bytes.len() {
+            let mut answer = Answer::new(deprecate_eof, false);
+            answer.begin(Encoding::Text, 1);
+            let mut kept = Kept::default();
+            let cut = feed(&mut answer, &bytes[..end], 7, &mut Vec::new(), &mut kept);
+            assert_eq!(cut, Ok(None), "{end}");
+        }
+    }
+}
+
+#[test]
+fn binary_rows_use_cached_columns() {
+    let first = Script::new(true)
+        .packet(&[1, 1])
+        .columns(&[8])
+        .packet(&[0, 0, 7, 0, 0, 0, 0, 0, 0, 0])
+        .end(2)
+        .bytes;
+    let second =
+        Script::new(true).packet(&[1, 0]).packet(&[0, 0, 8, 0, 0, 0, 0, 0, 0, 0]).end(2).bytes;
+    let mut answer = Answer::new(true, true);
+    let mut columns = Vec::new();
+    // The columns are kept even when nobody wants the rows: they come only once.
+    answer.begin(Encoding::Binary, 1);
+    feed(&mut answer, &first, 100, &mut columns, &mut Discard).unwrap();
+    let mut kept = Kept::default();
+    answer.begin(Encoding::Binary, 1);
+    feed(&mut answer, &second, 100, &mut columns, &mut kept).unwrap();
+    assert_eq!(kept.0, [[Some("8".to_string())]]);
+    answer.begin(Encoding::Binary, 1);
+    let strange = feed(&mut answer, &second, 100, &mut Vec::new(), &mut kept);
+    assert!(strange.is_err(), "columns that were never sent");
+}
+
+#[test]
+fn rows_over_16_mib_are_joined_or_skipped() {
+    let long = vec![b'x'; (1 << 24) + 5];
+    let mut row = Vec::new();
+    push_lenenc_bytes(&mut row, &long);
+    let bytes =
+        Script::new(true).packet(&[1]).columns(&[253]).packet(&row).packet(b"\x01y").end(2).bytes;
+    let expected = Some(Step::Done(Executed { has_rows: true, rows: 2, affected: 0 }));
+    for step in [bytes.len(), 1_000_003] {
+        let mut answer = Answer::new(true, false);
+        answer.begin(Encoding::Text, 1);
+        let mut kept = Kept::default();
+        let done = feed(&mut answer, &bytes, step, &mut Vec::new(), &mut kept).unwrap();
+        assert_eq!(done, expected);
+        assert_eq!(kept.0[0][0].as_ref().map(String::len), Some(long.len()));
+        assert_eq!(kept.0[1][0].as_deref(), Some("y"));
+        answer.begin(Encoding::Text, 1);
+        let done = feed(&mut answer, &bytes, step, &mut Vec::new(), &mut Discard).unwrap();
+        assert_eq!(done, expected);
+    }
+}
+
+#[test]
+fn errors_and_file_requests_end_a_scan() {
+    let mut answer = Answer::new(true, false);
+    answer.begin(Encoding::Text, 1);
+    let bytes = Script::new(true)
+        .packet(&[1])
+        .columns(&[3])
+        .packet(b"\x011")
+        .packet(b"\xff\xbd\x04#40001Deadlock")
+        .bytes;
+    let step = feed(&mut answer, &bytes, 9, &mut Vec::new(), &mut Discard).unwrap();
+    let Some(Step::Failed(error)) = step else { panic!("{step:?}") };
+    assert_eq!((error.errno, error.message.as_str()), (1213, "Deadlock"));
+
+    answer.begin(Encoding::Text, 1);
+    let bytes = Script::new(true).packet(b"\xfb/etc/passwd").bytes;
+    let step = feed(&mut answer, &bytes, 9, &mut Vec::new(), &mut Discard).unwrap();
+    assert_eq!(step, Some(Step::FileRequest(b"/etc/passwd".to_vec())));
+    assert_eq!(answer.next_sequence(), 2);
+}
+
+#[test]
+fn a_wrong_packet_is_an_error() {
+    let broken = [
+        Script::new(true).packet(b"").bytes,
+        Script::new(true).packet(&[0]).bytes,
+        Script::new(true).packet(&[0xfd, 0xff, 0xff, 0xff]).bytes,
+        Script::new(true).packet(&[0xfe, 1]).bytes,
+        Script::new(false).packet(&[1]).packet(&[3, b'd', b'e']).bytes,
+        Script::new(true).packet(&[1]).columns(&[3]).packet(b"\xfc\xff\xffabc").bytes,
+        Script::new(true).packet(&[1]).columns(&[3]).packet(b"\x01ab").bytes,
+        Script { sequence: 2, ..Script::new(true) }.ok(0, 0, 0).bytes,
+    ];
+    for (number, bytes) in broken.iter().enumerate() {
+        let mut answer = Answer::new(number != 4, false);
+        answer.begin(Encoding::Text, 1);
+        let result = feed(&mut answer, bytes, 100, &mut Vec::new(), &mut Kept::default());
+        assert!(result.is_err(), "{number}: {result:?}");
+    }
+}
+
+fn prepared(deprecate_eof: bool) -> Vec<u8> {
+    Script::new(deprecate_eof)
+        .packet(&[0, 7, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0])
+        .columns(&[253])
+        .columns(&[3, 253])
+        .bytes
+}
+
+#[test]
+fn a_preparation_is_read_in_any_pieces() {
+    for deprecate_eof in [true, false] {
+        let bytes = prepared(deprecate_eof);
+        for step in 1..=bytes.len() {
+            let mut answer = PrepareAnswer::new(deprecate_eof, 1);
+            let (mut start, mut end) = (0, 0);
+            let (id, params, columns) = loop {
+                end = (end + step).min(bytes.len());
+                let (taken, result) = answer.scan(&bytes[start..end]).unwrap();
+                start += taken;
+                match result {
+                    PrepareStep::More => assert!(end < bytes.len()),
+                    PrepareStep::Done { id, params, columns } => break (id, params, columns),
+                    PrepareStep::Failed(error) => panic!("{error:?}"),
+                }
+            };
+            assert_eq!((id, params, start), (7, 1, bytes.len()));
+            let types: Vec<u8> = columns.iter().map(|column| column.column_type).collect();
+            assert_eq!(types, [3, 253]);
+        }
+    }
+    let failed = Script::new(true).packet(b"\xff\x0f\x05#HY000can't").bytes;
+    let (_, step) = PrepareAnswer::new(true, 1).scan(&failed).unwrap();
+    assert!(matches!(step, PrepareStep::Failed(error) if error.errno == 1295));
+}
+
+/// Packets with sequence numbers that fit, so that what is inside them is looked at.
+fn packets(payloads: &[Vec<u8>]) -> Vec<u8> {
+    payloads.iter().fold(Script::new(true), |script, payload| script.packet(payload)).bytes
+}
+
+fn encodings() -> impl Strategy<Value = Encoding> {
+    prop_oneof![Just(Encoding::Text), Just(Encoding::Binary)]
+}
+
+fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let byte = prop_oneof![3 => 0..8_u8, 1 => 0xf8..=0xff_u8, 1 => any::<u8>()];
+    prop::collection::vec(prop::collection::vec(byte, 0..24), 0..12)
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_never_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..600),
+        flags: (bool, bool),
+        encoding in encodings(),
+    ) {
+        let mut answer = Answer::new(flags.0, flags.1);
+        answer.begin(encoding, bytes.get(3).copied().unwrap_or(0));
+        let _ = answer.scan(&bytes, &mut Vec::new(), &mut Kept::default());
+        answer.begin(encoding, bytes.get(3).copied().unwrap_or(0));
+        let _ = answer.scan(&bytes, &mut Vec::new(), &mut Discard);
+        let _ = PrepareAnswer::new(flags.0, bytes.get(3).copied().unwrap_or(0)).scan(&bytes);
+        let _ = dyno_wire::mysql::handshake::Greeting::parse(&bytes);
+        let _ = dyno_wire::mysql::rsa::PublicKey::from_pem(&bytes);
+    }
+
+    /// However the bytes are cut, the outcome is the same, and the same rows are counted whether
+    /// they are wanted or not.
+    #[test]
+    fn made_up_packets_give_the_same_in_any_pieces(
+        payloads in payloads(),
+        flags: (bool, bool),
+        encoding in encodings(),
+        step in 1..40_usize,
+    ) {
+        let bytes = packets(&payloads);
+        let scan = |step: usize| {
+            let mut answer = Answer::new(flags.0, flags.1);
+            answer.begin(encoding, 1);
+            let (mut columns, mut kept) = (Vec::new(), Kept::default());
+            let (mut start, mut end) = (0, 0);
+            let outcome = loop {
+                end = (end + step).min(bytes.len());
+                match answer.scan(&bytes[start..end], &mut columns, &mut kept) {
+                    Ok((taken, Step::More)) if end < bytes.len() => start += taken,
+                    other => break other.map(|(_, step)| step),
+                }
+            };
+            (outcome, kept.0)
+        };
+        prop_assert_eq!(scan(step), scan(bytes.len().max(1)));
+    }
+}

@@ -1,0 +1,106 @@
+//! What the server's catalog says about the tables.
+
+use dyno_core::{DbError, Dialect, Session, Table};
+use std::collections::HashSet;
+
+/// The first column of an answer.
+pub(crate) async fn column<S: Session>(session: &mut S, sql: &str) -> Result<Vec<String>, DbError> {
+    let mut answer = Table::default();
+    session.query(sql, &mut answer).await?;
+    Ok(answer.rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+}
+
+/// The rows of an answer as integers; what is no integer is 0.
+pub(crate) async fn integers<S: Session>(
+    session: &mut S,
+    sql: &str,
+) -> Result<Vec<Vec<i64>>, DbError> {
+    let mut answer = Table::default();
+    session.query(sql, &mut answer).await?;
+    let number = |cell: Option<String>| cell.and_then(|text| text.parse().ok()).unwrap_or(0);
+    Ok(answer.rows.into_iter().map(|row| row.into_iter().map(number).collect()).collect())
+}
+
+/// The tables that statements without a schema name can reach.
+pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
+    let sql = match session.dialect() {
+        Dialect::Mysql => {
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
+        }
+        Dialect::Postgres => {
+            "SELECT tablename FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
+        }
+        Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
+    };
+    Ok(column(session, sql).await?.into_iter().collect())
+}
+
+/// The columns of a table in their order.
+pub(crate) async fn columns<S: Session>(
+    session: &mut S,
+    table: &str,
+) -> Result<Vec<String>, DbError> {
+    let sql = match session.dialect() {
+        Dialect::Mysql => format!(
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() \
+             AND table_name = '{table}' ORDER BY ordinal_position"
+        ),
+        Dialect::Postgres => format!(
+            "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('{table}') \
+             AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+        ),
+        Dialect::Sqlite => format!("SELECT name FROM pragma_table_info('{table}')"),
+    };
+    column(session, &sql).await
+}
+
+/// The names of a table's indexes.
+pub(crate) async fn indexes<S: Session>(
+    session: &mut S,
+    table: &str,
+) -> Result<HashSet<String>, DbError> {
+    let sql = match session.dialect() {
+        Dialect::Mysql => format!(
+            "SELECT DISTINCT index_name FROM information_schema.statistics \
+             WHERE table_schema = DATABASE() AND table_name = '{table}'"
+        ),
+        Dialect::Postgres => format!(
+            "SELECT indexname FROM pg_indexes \
+             WHERE schemaname = ANY (current_schemas(false)) AND tablename = '{table}'"
+        ),
+        Dialect::Sqlite => {
+            format!("SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = '{table}'")
+        }
+    };
+    Ok(column(session, &sql).await?.into_iter().collect())
+}
+
+/// What one chunk of a table holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkCount {
+    /// From 1; ids below 1 are in chunk 0 or a negative one.
+    pub(crate) number: i64,
+    pub(crate) rows: i64,
+    pub(crate) lowest: i64,
+    pub(crate) highest: i64,
+}
+
+/// Counts the rows of a table by chunks of `chunk_rows` ids: a scan of the whole table.
+pub(crate) async fn chunk_counts<S: Session>(
+    session: &mut S,
+    table: &str,
+    chunk_rows: u32,
+) -> Result<Vec<ChunkCount>, DbError> {
+    let divide = if session.dialect() == Dialect::Mysql { "DIV" } else { "/" };
+    // Adding before dividing keeps the id 0 out of the first chunk, and works on unsigned columns.
+    let chunk = format!("(id + {}) {divide} {chunk_rows}", chunk_rows - 1);
+    let sql = format!("SELECT {chunk}, COUNT(*), MIN(id), MAX(id) FROM {table} GROUP BY {chunk}");
+    let rows = integers(session, &sql).await?;
+    Ok(rows
+        .into_iter()
+        .filter_map(|row| match row[..] {
+            [number, rows, lowest, highest] => Some(ChunkCount { number, rows, lowest, highest }),
+            _ => None,
+        })
+        .collect())
+}

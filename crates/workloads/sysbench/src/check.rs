@@ -1,0 +1,307 @@
+//! Checks before a run, so that a wrong option is one clear sentence and not a storm of errors, and
+//! checks of the loaded data.
+
+use crate::catalog;
+use crate::load::CHUNK_ROWS;
+use crate::options::Options;
+use crate::rows::{C_LENGTH, PAD_LENGTH, is_grouped};
+use crate::schema;
+use crate::unique::id_at;
+use dyno_core::{DbError, Dialect, Session, Table};
+use std::fmt;
+
+/// Why a test can't run as it was asked for.
+#[derive(Debug)]
+pub enum PreflightError {
+    /// The database itself failed.
+    Db(DbError),
+    /// Tables, rows or limits of the server do not fit the options.
+    Unfit {
+        /// What is wrong, in a sentence without full stop.
+        problem: String,
+        /// The remedy.
+        hint: String,
+    },
+}
+
+impl PreflightError {
+    /// A remedy, for a line of its own after `hint:`.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            PreflightError::Db(error) => error.hint(),
+            PreflightError::Unfit { hint, .. } => Some(hint),
+        }
+    }
+}
+
+impl fmt::Display for PreflightError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PreflightError::Db(error) => write!(f, "{error}"),
+            PreflightError::Unfit { problem, .. } => f.write_str(problem),
+        }
+    }
+}
+
+impl std::error::Error for PreflightError {}
+
+impl From<DbError> for PreflightError {
+    fn from(error: DbError) -> Self {
+        PreflightError::Db(error)
+    }
+}
+
+fn unfit(problem: String, hint: impl Into<String>) -> PreflightError {
+    PreflightError::Unfit { problem, hint: hint.into() }
+}
+
+/// Looks whether `workers` workers can run the test on this database: whether the tables are there,
+/// hold enough rows, and the server takes as many prepared statements. Returns sentences that the
+/// user should read.
+///
+/// # Errors
+/// The first thing that would make the run fail or measure something else.
+pub async fn preflight<S: Session>(
+    session: &mut S,
+    options: &Options,
+    workers: u32,
+) -> Result<Vec<String>, PreflightError> {
+    let names = options.table_names(workers);
+    let existing = catalog::tables(session).await?;
+    let missing: Vec<&String> = names.iter().filter(|name| !existing.contains(*name)).collect();
+    if let Some(first) = missing.first() {
+        let problem = match missing.len() {
+            1 => format!("table '{first}' doesn't exist"),
+            2 => format!("table '{first}' doesn't exist, nor does 1 other"),
+            count => format!("table '{first}' doesn't exist, nor do {} others", count - 1),
+        };
+        return Err(unfit(problem, prepare_hint(options, workers)));
+    }
+    check_prepared_limit(session, options, workers).await?;
+    if options.test.is_bulk_insert() || options.test.is_insert() {
+        return Ok(Vec::new());
+    }
+    let mut warnings = Vec::new();
+    for name in names.iter().take(tables_read(options)) {
+        warnings.extend(check_size(session, options, name).await?);
+    }
+    Ok(warnings)
+}
+
+/// `select_random_*` reads the first table only.
+fn tables_read(options: &Options) -> usize {
+    if options.test.is_select_random() { 1 } else { options.tables as usize }
+}
+
+fn prepare_hint(options: &Options, workers: u32) -> String {
+    let legacy = options.test.is_legacy();
+    if options.test.is_bulk_insert() {
+        format!("run prepare with --{}={workers}", if legacy { "num-threads" } else { "threads" })
+    } else if options.test.is_select_random() && legacy {
+        "run prepare".to_owned()
+    } else {
+        let name = if legacy { "oltp-tables-count" } else { "tables" };
+        format!("run prepare with --{name}={}", options.tables)
+    }
+}
+
+async fn check_size<S: Session>(
+    session: &mut S,
+    options: &Options,
+    table: &str,
+) -> Result<Option<String>, PreflightError> {
+    let size_option = if options.test.is_legacy() { "oltp-table-size" } else { "table-size" };
+    let size = i64::from(options.table_size);
+    if size == 0 {
+        let problem = format!("--{size_option}=0 leaves no rows to work on");
+        return Err(unfit(problem, format!("run prepare and run with --{size_option}=N, N > 0")));
+    }
+    let rows = catalog::integers(session, &format!("SELECT MAX(id) FROM {table}")).await?;
+    let highest = rows.first().and_then(|row| row.first()).copied().unwrap_or(0);
+    if highest >= size {
+        return Ok(None);
+    }
+    if highest == 0 {
+        let hint = format!("run prepare with --{size_option}={size}");
+        return Err(unfit(format!("table '{table}' is empty"), hint));
+    }
+    let problem = format!(
+        "the ids of table '{table}' end at {highest}, but --{size_option} is {size}: {} of 100 ids \
+         would not exist",
+        ((size - highest) * 100 + size - 1) / size
+    );
+    // Deletes may have taken the last rows of a table that was prepared as the options say.
+    if highest >= size - size / 10 {
+        return Ok(Some(format!("Note that {problem}.")));
+    }
+    let hint = format!(
+        "run with --{size_option}={highest}, or run cleanup and prepare with --{size_option}={size}"
+    );
+    Err(unfit(problem, hint))
+}
+
+async fn check_prepared_limit<S: Session>(
+    session: &mut S,
+    options: &Options,
+    workers: u32,
+) -> Result<(), PreflightError> {
+    let needed = options.prepared_statements() * u64::from(workers);
+    if session.dialect() != Dialect::Mysql || needed == 0 {
+        return Ok(());
+    }
+    let sql = "SHOW VARIABLES LIKE 'max_prepared_stmt_count'";
+    let Some(limit) = second_column(session, sql).await? else { return Ok(()) };
+    let used = second_column(session, "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'").await?;
+    let free = limit.saturating_sub(used.unwrap_or(0));
+    if needed <= free {
+        return Ok(());
+    }
+    let problem = format!(
+        "{workers} workers need {needed} prepared statements ({} each), but the server takes only \
+         {free} more (max_prepared_stmt_count is {limit})",
+        options.prepared_statements()
+    );
+    let raise = (needed + used.unwrap_or(0)).div_ceil(1_000) * 1_000;
+    let hint = format!(
+        "run `SET GLOBAL max_prepared_stmt_count={raise}` on the server, use fewer tables or \
+         threads, or send text with --db-ps-mode=disable"
+    );
+    Err(unfit(problem, hint))
+}
+
+async fn second_column<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
+    let mut answer = Table::default();
+    session.query(sql, &mut answer).await?;
+    let cell = answer.rows.first().and_then(|row| row.get(1)).cloned().flatten();
+    Ok(cell.and_then(|text| text.parse().ok()))
+}
+
+/// Something about the data that is not as `prepare` leaves it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The table.
+    pub table: String,
+    /// What is wrong, in words that follow the table's name.
+    pub problem: String,
+}
+
+/// Checks freshly prepared tables: columns, number of rows, range of ids, format of a sample.
+/// Nothing is returned when all is well. Reads every table once.
+///
+/// # Errors
+/// When the database fails.
+pub async fn check_data<S: Session>(
+    session: &mut S,
+    options: &Options,
+    workers: u32,
+) -> Result<Vec<Finding>, DbError> {
+    let mut findings = Vec::new();
+    let existing = catalog::tables(session).await?;
+    for table in options.table_names(workers) {
+        let problem = if existing.contains(&table) {
+            table_problem(session, options, &table).await?
+        } else {
+            Some("doesn't exist".to_owned())
+        };
+        findings.extend(problem.map(|problem| Finding { table, problem }));
+    }
+    Ok(findings)
+}
+
+async fn table_problem<S: Session>(
+    session: &mut S,
+    options: &Options,
+    table: &str,
+) -> Result<Option<String>, DbError> {
+    let columns = catalog::columns(session, table).await?;
+    let wanted = schema::column_names(options);
+    if columns != wanted {
+        let problem =
+            format!("has the columns {} and not {}", columns.join(", "), wanted.join(", "));
+        return Ok(Some(problem));
+    }
+    if options.test.is_bulk_insert() {
+        return Ok(None);
+    }
+    let rows = i64::from(options.rows_to_load());
+    let sql = format!("SELECT COUNT(*), MIN(id), MAX(id) FROM {table}");
+    let counts = catalog::integers(session, &sql).await?.into_iter().next().unwrap_or_default();
+    let ids = if rows == 0 { vec![0, 0, 0] } else { vec![rows, 1, rows] };
+    if counts != ids {
+        let problem = format!("has (rows, lowest id, highest id) = {counts:?} and not {ids:?}");
+        return Ok(Some(problem));
+    }
+    if rows > 0 && schema::has_random_text(options) {
+        return sample_problem(session, options, table).await;
+    }
+    Ok(None)
+}
+
+/// Looks at one row of each chunk, up to a hundred.
+async fn sample_problem<S: Session>(
+    session: &mut S,
+    options: &Options,
+    table: &str,
+) -> Result<Option<String>, DbError> {
+    let ids: Vec<String> = (1..=options.table_size)
+        .step_by(CHUNK_ROWS as usize)
+        .take(100)
+        .map(|id| id.to_string())
+        .collect();
+    let sql = format!("SELECT id, k, c, pad FROM {table} WHERE id IN ({})", ids.join(", "));
+    let mut answer = Table::default();
+    session.query(&sql, &mut answer).await?;
+    if answer.rows.len() != ids.len() {
+        return Ok(Some(format!("lacks rows: {} of {} found", answer.rows.len(), ids.len())));
+    }
+    for row in &answer.rows {
+        let cell = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
+        // CHAR columns come back padded on PostgreSQL.
+        let (k, c, pad) = (cell(1), cell(2).trim_end(), cell(3).trim_end());
+        let k_fits = k.parse().is_ok_and(|k: u32| (1..=options.table_size).contains(&k));
+        if !k_fits || !is_grouped(c, C_LENGTH) || !is_grouped(pad, PAD_LENGTH) {
+            let problem = format!("has a row of another format: id {}, k {k}, c '{c}'", cell(0));
+            return Ok(Some(problem));
+        }
+    }
+    Ok(None)
+}
+
+/// Ids looked up at once by [`first_free_unique`].
+const UNIQUE_WINDOW: u32 = 1_000;
+
+/// For inserts that the client numbers (`auto_inc` off): how many numbers of the id sequence the
+/// rows in the tables have used up, to be given as [`Options::unique_start`]. Starts from the number
+/// of rows and passes over what failed transactions have left unused in between, as long as that
+/// is less than a thousand numbers in a row.
+///
+/// # Errors
+/// When the database fails.
+pub async fn first_free_unique<S: Session>(
+    session: &mut S,
+    options: &Options,
+) -> Result<u32, DbError> {
+    let tables = options.table_names(1);
+    let mut used: u32 = 0;
+    for table in &tables {
+        let rows = catalog::integers(session, &format!("SELECT COUNT(*) FROM {table}")).await?;
+        let count = rows.first().and_then(|row| row.first()).copied().unwrap_or(0);
+        used = used.wrapping_add(count as u32);
+    }
+    loop {
+        let ids: Vec<i64> = (0..UNIQUE_WINDOW).map(|n| id_at(used.wrapping_add(n))).collect();
+        let list = ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let mut last_taken = None;
+        for table in &tables {
+            let sql = format!("SELECT id FROM {table} WHERE id IN ({list})");
+            for row in catalog::integers(session, &sql).await? {
+                let at = ids.iter().position(|id| row.first() == Some(id));
+                last_taken = last_taken.max(at);
+            }
+        }
+        match last_taken {
+            Some(at) => used = used.wrapping_add(at as u32 + 1),
+            None => return Ok(used),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! `cleanup` and `prewarm`.
+
+use crate::catalog;
+use crate::load::{LoadError, take, while_doing};
+use crate::options::Options;
+use crate::schema;
+use crate::sessions::on_sessions;
+use dyno_core::{Dialect, Discard, Driver, LoadObserver, Session};
+use std::sync::atomic::AtomicUsize;
+
+/// Drops the tables of `options`, where they exist. Must not be called within an event loop.
+///
+/// # Errors
+/// The first error of the session.
+pub fn cleanup<D: Driver>(
+    driver: &D,
+    options: &Options,
+    threads: u32,
+    observer: &impl LoadObserver,
+) -> Result<(), LoadError> {
+    on_sessions(driver, 1, async |session: &mut D::Session| {
+        for name in options.table_names(threads) {
+            observer.dropping_table(&name);
+            execute(session, &format!("DROP TABLE IF EXISTS {name}")).await?;
+        }
+        Ok(())
+    })
+}
+
+/// Reads the tables of `options` and their indexes into the server's memory and refreshes the
+/// optimizer's statistics, several tables at once. Must not be called within an event loop.
+///
+/// # Errors
+/// The first error of a session, such as a missing table.
+pub fn prewarm<D: Driver>(
+    driver: &D,
+    options: &Options,
+    threads: u32,
+    observer: &impl LoadObserver,
+) -> Result<(), LoadError> {
+    let names = options.table_names(threads);
+    let next = AtomicUsize::new(0);
+    let sessions = threads.max(1).min(names.len() as u32);
+    on_sessions(driver, sessions, async |session: &mut D::Session| {
+        let dialect = session.dialect();
+        if dialect == Dialect::Mysql {
+            // The copies of the tables that the statements below make are to stay in memory.
+            execute(session, "SET tmp_table_size=2*1024*1024*1024").await?;
+            execute(session, "SET max_heap_table_size=2*1024*1024*1024").await?;
+        }
+        let extension = dialect == Dialect::Postgres && has_pg_prewarm(session).await?;
+        while let Some((_, name)) = take(&next, &names) {
+            observer.prewarming_table(name);
+            for sql in statements(options, dialect, extension, name) {
+                execute(session, &sql).await?;
+            }
+        }
+        Ok(())
+    })
+}
+
+async fn execute<S: Session>(session: &mut S, sql: &str) -> Result<(), LoadError> {
+    session.query(sql, &mut Discard).await.map(drop).map_err(while_doing(format!("`{sql}`")))
+}
+
+async fn has_pg_prewarm<S: Session>(session: &mut S) -> Result<bool, LoadError> {
+    let sql = "SELECT extname FROM pg_extension WHERE extname = 'pg_prewarm'";
+    let found = catalog::column(session, sql).await;
+    Ok(!found.map_err(while_doing("listing the extensions"))?.is_empty())
+}
+
+fn statements(options: &Options, dialect: Dialect, extension: bool, table: &str) -> Vec<String> {
+    let rows = options.table_size;
+    let by_index =
+        format!("SELECT COUNT(*) FROM (SELECT * FROM {table} WHERE k LIKE '%0%' LIMIT {rows}) t");
+    let own_index = if options.secondary { "xid" } else { "PRIMARY" };
+    match dialect {
+        Dialect::Mysql => vec![
+            format!("ANALYZE TABLE {table}"),
+            format!(
+                "SELECT AVG(id) FROM (SELECT * FROM {table} FORCE KEY ({own_index}) LIMIT {rows}) t"
+            ),
+            by_index,
+        ],
+        Dialect::Postgres if extension => {
+            let mut statements =
+                vec![format!("ANALYZE {table}"), format!("SELECT pg_prewarm('{table}')")];
+            let own = (!options.secondary).then(|| format!("{table}_pkey"));
+            let made = schema::indexes(options, dialect, table).into_iter().map(|index| index.name);
+            let indexes = own.into_iter().chain(made);
+            statements.extend(indexes.map(|name| format!("SELECT pg_prewarm('{name}')")));
+            statements
+        }
+        Dialect::Postgres => vec![
+            format!("ANALYZE {table}"),
+            format!("SELECT COUNT(*), SUM(LENGTH(c)) FROM {table}"),
+            // Through the indexes: a plain count would read the table a second time.
+            format!(
+                "SET enable_seqscan=off; SELECT COUNT(id) FROM (SELECT id FROM {table} ORDER BY id) t; \
+                     SELECT COUNT(k) FROM (SELECT k FROM {table} ORDER BY k) t; RESET enable_seqscan"
+            ),
+        ],
+        Dialect::Sqlite => vec![
+            format!("ANALYZE {table}"),
+            format!("SELECT AVG(id), SUM(LENGTH(c)) FROM {table}"),
+            format!("SELECT COUNT(k) FROM (SELECT k FROM {table} ORDER BY k) t"),
+        ],
+    }
+}

@@ -1,0 +1,314 @@
+//! What a sysbench test can be told, typed.
+
+use crate::distribution::{Era, RandomOptions};
+
+/// A test of the family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Test {
+    /// One point select.
+    PointSelect,
+    /// Point and range selects in a transaction.
+    ReadOnly,
+    /// Updates, a delete and an insert in a transaction.
+    WriteOnly,
+    /// The statements of `ReadOnly` and `WriteOnly` in one transaction.
+    ReadWrite,
+    /// Updates of an indexed column, autocommitted.
+    UpdateIndex,
+    /// Updates of a column without index, autocommitted.
+    UpdateNonIndex,
+    /// One insert, autocommitted.
+    Insert,
+    /// One delete, autocommitted.
+    Delete,
+    /// One select of several random keys.
+    SelectRandomPoints,
+    /// One select of several random key ranges.
+    SelectRandomRanges,
+    /// Inserts of many rows per statement; the transaction is one row.
+    BulkInsert,
+    /// A script of sysbench 0.5.
+    Legacy(LegacyTest),
+}
+
+/// A script of sysbench 0.5: text queries, one table per transaction, options of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LegacyTest {
+    /// All statements in a transaction.
+    Oltp,
+    /// One point select of `c`.
+    OltpSimple,
+    /// One point select of `pad`.
+    Select,
+    /// One insert.
+    Insert,
+    /// One delete.
+    Delete,
+    /// One update of the indexed column.
+    UpdateIndex,
+    /// One update of a column without index.
+    UpdateNonIndex,
+    /// Inserts of many rows per statement; the transaction is one row.
+    BulkInsert,
+    /// One select of several random keys of the table `sbtest`.
+    SelectRandomPoints,
+    /// One select of several random key ranges of the table `sbtest`.
+    SelectRandomRanges,
+}
+
+impl Test {
+    /// All tests, in the order in which help lists them.
+    pub const ALL: [Test; 21] = [
+        Test::ReadWrite,
+        Test::ReadOnly,
+        Test::WriteOnly,
+        Test::PointSelect,
+        Test::UpdateIndex,
+        Test::UpdateNonIndex,
+        Test::Insert,
+        Test::Delete,
+        Test::SelectRandomPoints,
+        Test::SelectRandomRanges,
+        Test::BulkInsert,
+        Test::Legacy(LegacyTest::Oltp),
+        Test::Legacy(LegacyTest::OltpSimple),
+        Test::Legacy(LegacyTest::Select),
+        Test::Legacy(LegacyTest::Insert),
+        Test::Legacy(LegacyTest::Delete),
+        Test::Legacy(LegacyTest::UpdateIndex),
+        Test::Legacy(LegacyTest::UpdateNonIndex),
+        Test::Legacy(LegacyTest::BulkInsert),
+        Test::Legacy(LegacyTest::SelectRandomPoints),
+        Test::Legacy(LegacyTest::SelectRandomRanges),
+    ];
+
+    /// The script's name, without folder and `.lua`. Three names exist in both families.
+    pub fn name(self) -> &'static str {
+        match self {
+            Test::PointSelect => "oltp_point_select",
+            Test::ReadOnly => "oltp_read_only",
+            Test::WriteOnly => "oltp_write_only",
+            Test::ReadWrite => "oltp_read_write",
+            Test::UpdateIndex => "oltp_update_index",
+            Test::UpdateNonIndex => "oltp_update_non_index",
+            Test::Insert => "oltp_insert",
+            Test::Delete => "oltp_delete",
+            Test::SelectRandomPoints => "select_random_points",
+            Test::SelectRandomRanges => "select_random_ranges",
+            Test::BulkInsert => "bulk_insert",
+            Test::Legacy(legacy) => match legacy {
+                LegacyTest::Oltp => "oltp",
+                LegacyTest::OltpSimple => "oltp_simple",
+                LegacyTest::Select => "select",
+                LegacyTest::Insert => "insert",
+                LegacyTest::Delete => "delete",
+                LegacyTest::UpdateIndex => "update_index",
+                LegacyTest::UpdateNonIndex => "update_non_index",
+                LegacyTest::BulkInsert => "bulk_insert",
+                LegacyTest::SelectRandomPoints => "select_random_points",
+                LegacyTest::SelectRandomRanges => "select_random_ranges",
+            },
+        }
+    }
+
+    /// The test that a command line names, by script name or by path (`oltp_read_write`,
+    /// `/usr/share/sysbench/oltp_read_write.lua`). Names of both families mean the one of 1.0,
+    /// unless the path leads through a folder of the 0.5 scripts (`oltp_legacy`, `tests/db`).
+    pub fn from_script(argument: &str) -> Option<Test> {
+        let (folder, file) = argument.rsplit_once('/').unwrap_or(("", argument));
+        let name = file.strip_suffix(".lua").unwrap_or(file);
+        let old = folder.ends_with("oltp_legacy") || folder.ends_with("tests/db");
+        let named = || Test::ALL.into_iter().filter(|test| test.name() == name);
+        if old { named().find(|test| test.is_legacy()) } else { named().next() }
+    }
+
+    /// True for the scripts of 0.5. The defaults of general options differ, too: 0.5 stops after
+    /// 10,000 transactions and has no time limit.
+    pub fn is_legacy(self) -> bool {
+        matches!(self, Test::Legacy(_))
+    }
+
+    /// Whose random arithmetic the test follows.
+    pub fn era(self) -> Era {
+        if self.is_legacy() { Era::V05 } else { Era::V1 }
+    }
+
+    /// True when the test fills tables of two columns named by worker (`bulk_insert`).
+    pub fn is_bulk_insert(self) -> bool {
+        matches!(self, Test::BulkInsert | Test::Legacy(LegacyTest::BulkInsert))
+    }
+
+    /// True when one statement reads several random keys of one table (`select_random_*`).
+    pub fn is_select_random(self) -> bool {
+        matches!(
+            self,
+            Test::SelectRandomPoints
+                | Test::SelectRandomRanges
+                | Test::Legacy(LegacyTest::SelectRandomPoints | LegacyTest::SelectRandomRanges)
+        )
+    }
+
+    /// True when the test adds rows of its own and deletes none.
+    pub fn is_insert(self) -> bool {
+        matches!(self, Test::Insert | Test::Legacy(LegacyTest::Insert))
+    }
+
+    /// True when an unknown option is passed over, as the original does for scripts that declare
+    /// none.
+    pub fn accepts_unknown_options(self) -> bool {
+        self.is_legacy() || self == Test::BulkInsert
+    }
+}
+
+/// Whether the storage engine knows transactions (`--mysql-engine-trx` of 0.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineTransactions {
+    /// All engines but MyISAM do.
+    Auto,
+    /// BEGIN and COMMIT.
+    Yes,
+    /// LOCK TABLES and UNLOCK TABLES.
+    No,
+}
+
+/// The options of one test. [`Options::new`] gives the defaults of sysbench 1.0.20 or 0.5.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The test.
+    pub test: Test,
+    /// Number of tables, at least 1.
+    pub tables: u32,
+    /// Rows per table; ids are `1..=table_size`. At most 2,147,483,647.
+    pub table_size: u32,
+    /// Rows per range select, at least 1.
+    pub range_size: u32,
+    /// Point selects per transaction.
+    pub point_selects: u32,
+    /// Range selects per transaction.
+    pub simple_ranges: u32,
+    /// Range selects with SUM per transaction.
+    pub sum_ranges: u32,
+    /// Range selects with ORDER BY per transaction.
+    pub order_ranges: u32,
+    /// Range selects with DISTINCT per transaction.
+    pub distinct_ranges: u32,
+    /// False leaves all four kinds of range selects out.
+    pub range_selects: bool,
+    /// Updates of the indexed column per transaction.
+    pub index_updates: u32,
+    /// Updates of the column without index per transaction.
+    pub non_index_updates: u32,
+    /// Pairs of DELETE and INSERT per transaction.
+    pub delete_inserts: u32,
+    /// True leaves BEGIN and COMMIT out.
+    pub skip_trx: bool,
+    /// The server numbers inserted rows.
+    pub auto_inc: bool,
+    /// A secondary index on id in place of the primary key.
+    pub secondary: bool,
+    /// An index on k.
+    pub create_secondary: bool,
+    /// MySQL's storage engine.
+    pub mysql_storage_engine: String,
+    /// Appended to CREATE TABLE on every database.
+    pub create_table_options: String,
+    /// Keys per statement of select_random_points, at least 1.
+    pub random_points: u32,
+    /// Ranges per statement of select_random_ranges, at least 1.
+    pub number_of_ranges: u32,
+    /// Width of a range of select_random_ranges.
+    pub delta: u32,
+    /// 0.5: no writing statements.
+    pub read_only: bool,
+    /// 0.5: no reading statements.
+    pub write_only: bool,
+    /// 0.5: whether BEGIN works.
+    pub engine_transactions: EngineTransactions,
+    /// 0.5: MAX_ROWS of the created tables.
+    pub myisam_max_rows: u32,
+    /// How ids and keys are drawn.
+    pub random: RandomOptions,
+    /// Server-side prepared statements; otherwise text. 0.5 always sends text.
+    pub prepared: bool,
+    /// How many numbers of the id sequence of inserts with `auto_inc` off earlier runs have used
+    /// up; see [`crate::check::first_free_unique`].
+    pub unique_start: u32,
+    /// Options that were given and have no effect, one full sentence each, for the user.
+    pub warnings: Vec<String>,
+}
+
+impl Options {
+    /// The defaults of `test`.
+    pub fn new(test: Test) -> Self {
+        Options {
+            test,
+            tables: 1,
+            table_size: 10_000,
+            range_size: 100,
+            point_selects: 10,
+            simple_ranges: 1,
+            sum_ranges: 1,
+            order_ranges: 1,
+            distinct_ranges: 1,
+            range_selects: true,
+            index_updates: 1,
+            non_index_updates: 1,
+            delete_inserts: 1,
+            skip_trx: false,
+            auto_inc: true,
+            secondary: false,
+            create_secondary: true,
+            mysql_storage_engine: "innodb".to_owned(),
+            create_table_options: String::new(),
+            random_points: 10,
+            number_of_ranges: 10,
+            delta: 5,
+            read_only: false,
+            write_only: false,
+            engine_transactions: EngineTransactions::Auto,
+            myisam_max_rows: 1_000_000,
+            random: RandomOptions::default(),
+            prepared: !test.is_legacy(),
+            unique_start: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The rows that `prepare` puts into each table: none when the test numbers its own inserts,
+    /// which must not meet rows that are already there.
+    pub fn rows_to_load(&self) -> u32 {
+        if self.test.is_bulk_insert() || (self.test.is_insert() && !self.auto_inc) {
+            0
+        } else {
+            self.table_size
+        }
+    }
+
+    /// The names of the tables, for as many workers.
+    pub fn table_names(&self, workers: u32) -> Vec<String> {
+        match self.test {
+            Test::Legacy(LegacyTest::BulkInsert) => numbered(0, workers),
+            Test::BulkInsert => numbered(1, workers),
+            Test::Legacy(_) if self.test.is_select_random() => vec!["sbtest".to_owned()],
+            _ => numbered(1, self.tables),
+        }
+    }
+
+    /// Statements that one connection keeps prepared.
+    pub fn prepared_statements(&self) -> u64 {
+        if !self.prepared {
+            return 0;
+        }
+        if self.test.is_select_random() {
+            return 1;
+        }
+        let shape = crate::oltp::Shape::of(self);
+        let kinds = shape.kinds_to_prepare();
+        let single = kinds.iter().filter(|kind| !kind.has_table()).count() as u64;
+        (kinds.len() as u64 - single) * u64::from(self.tables) + single
+    }
+}
+
+fn numbered(first: u32, count: u32) -> Vec<String> {
+    (first..first.saturating_add(count)).map(|number| format!("sbtest{number}")).collect()
+}

@@ -1,0 +1,184 @@
+//! The tables.
+
+use crate::options::{LegacyTest, Options, Test};
+use dyno_core::Dialect;
+
+/// The CREATE TABLE of `table`, of the test's family.
+pub(crate) fn create_table(options: &Options, dialect: Dialect, table: &str) -> String {
+    if options.test.is_bulk_insert() {
+        return create_bulk_table(options, dialect, table);
+    }
+    let id = id_column(options, dialect);
+    let k = match dialect {
+        Dialect::Mysql if options.test.is_legacy() => "INTEGER UNSIGNED",
+        _ => "INTEGER",
+    };
+    let key = match (options.secondary, dialect) {
+        (true, Dialect::Mysql) => ",\n  KEY xid (id)",
+        (true, _) => "",
+        // The type of the id says so already.
+        (false, Dialect::Sqlite) => "",
+        (false, _) => ",\n  PRIMARY KEY (id)",
+    };
+    let tail = table_options(options, dialect);
+    format!(
+        "CREATE TABLE {table}(\n  id {id},\n  k {k} DEFAULT '0' NOT NULL,\n  \
+         c CHAR(120) DEFAULT '' NOT NULL,\n  pad CHAR(60) DEFAULT '' NOT NULL{key}\n){tail}"
+    )
+}
+
+fn id_column(options: &Options, dialect: Dialect) -> &'static str {
+    match (dialect, options.auto_inc, options.test.is_legacy()) {
+        (Dialect::Mysql, true, false) => "INTEGER NOT NULL AUTO_INCREMENT",
+        (Dialect::Mysql, true, true) => "INTEGER UNSIGNED NOT NULL AUTO_INCREMENT",
+        (Dialect::Mysql, false, true) => "INTEGER UNSIGNED NOT NULL",
+        (Dialect::Postgres, true, _) => "SERIAL",
+        (Dialect::Sqlite, ..) if !options.secondary => "INTEGER PRIMARY KEY",
+        _ => "INTEGER NOT NULL",
+    }
+}
+
+fn table_options(options: &Options, dialect: Dialect) -> String {
+    let mut tail = String::new();
+    if dialect == Dialect::Mysql {
+        let engine = &options.mysql_storage_engine;
+        let rows = if options.test.is_legacy() {
+            format!(" MAX_ROWS = {}", options.myisam_max_rows)
+        } else {
+            String::new()
+        };
+        tail = format!(" /*! ENGINE = {engine}{rows} */");
+    }
+    if !options.create_table_options.is_empty() {
+        tail.push(' ');
+        tail.push_str(&options.create_table_options);
+    }
+    tail
+}
+
+fn create_bulk_table(options: &Options, dialect: Dialect, table: &str) -> String {
+    let (integer, tail) = if options.test.is_legacy() && dialect == Dialect::Mysql {
+        ("INTEGER UNSIGNED", table_options(options, dialect))
+    } else {
+        ("INTEGER", String::new())
+    };
+    format!(
+        "CREATE TABLE IF NOT EXISTS {table} (\n  id {integer} NOT NULL,\n  \
+         k {integer} DEFAULT '0' NOT NULL,\n  PRIMARY KEY (id)){tail}"
+    )
+}
+
+/// An index that is made after the rows are in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Index {
+    pub(crate) name: String,
+    pub(crate) sql: String,
+}
+
+/// The indexes of `table` that are made after loading.
+pub(crate) fn indexes(options: &Options, dialect: Dialect, table: &str) -> Vec<Index> {
+    if options.test.is_bulk_insert() {
+        return Vec::new();
+    }
+    let number = table.strip_prefix("sbtest").unwrap_or(table);
+    let index = |prefix: &str, column: &str| {
+        // 0.5's only table has no number: its index is called after the column.
+        let name = if number.is_empty() { prefix.to_owned() } else { format!("{prefix}_{number}") };
+        let sql = format!("CREATE INDEX {name} ON {table}({column})");
+        Index { name, sql }
+    };
+    let mut found = Vec::new();
+    // Only MySQL can name a secondary index inside CREATE TABLE.
+    if options.secondary && dialect != Dialect::Mysql {
+        found.push(index("xid", "id"));
+    }
+    if options.create_secondary {
+        found.push(index("k", "k"));
+    }
+    found
+}
+
+/// Lets the server's own numbering continue behind the loaded rows. MySQL and SQLite do so
+/// by themselves.
+pub(crate) fn continue_numbering(
+    options: &Options,
+    dialect: Dialect,
+    table: &str,
+) -> Option<String> {
+    let numbered = dialect == Dialect::Postgres && options.auto_inc && options.rows_to_load() > 0;
+    numbered.then(|| {
+        let rows = options.rows_to_load();
+        format!("SELECT setval(pg_get_serial_sequence('{table}', 'id'), {rows})")
+    })
+}
+
+/// The columns that an existing table must have.
+pub(crate) fn column_names(options: &Options) -> &'static [&'static str] {
+    if options.test.is_bulk_insert() { &["id", "k"] } else { &crate::rows::COLUMNS }
+}
+
+/// How long `c` and `pad` are at most, in letters; `None` for the tables of bulk_insert and for the
+/// fixed contents of 0.5's table `sbtest`.
+pub(crate) fn has_random_text(options: &Options) -> bool {
+    !options.test.is_bulk_insert()
+        && !matches!(
+            options.test,
+            Test::Legacy(LegacyTest::SelectRandomPoints | LegacyTest::SelectRandomRanges)
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mysql_gets_the_text_of_the_original() {
+        let options = Options::new(Test::ReadWrite);
+        let expected = "CREATE TABLE sbtest1(\n  id INTEGER NOT NULL AUTO_INCREMENT,\n  k INTEGER \
+                        DEFAULT '0' NOT NULL,\n  c CHAR(120) DEFAULT '' NOT NULL,\n  pad CHAR(60) \
+                        DEFAULT '' NOT NULL,\n  PRIMARY KEY (id)\n) /*! ENGINE = innodb */";
+        assert_eq!(create_table(&options, Dialect::Mysql, "sbtest1"), expected);
+        let options = Options { secondary: true, auto_inc: false, ..options };
+        let text = create_table(&options, Dialect::Mysql, "sbtest1");
+        assert!(text.contains("id INTEGER NOT NULL,\n"), "{text}");
+        assert!(text.contains(",\n  KEY xid (id)\n)"), "{text}");
+    }
+
+    #[test]
+    fn each_dialect_numbers_rows_in_its_own_way() {
+        let options = Options::new(Test::ReadWrite);
+        let postgres = create_table(&options, Dialect::Postgres, "sbtest3");
+        assert!(postgres.contains("id SERIAL,\n"), "{postgres}");
+        assert!(postgres.ends_with("PRIMARY KEY (id)\n)"), "{postgres}");
+        let sqlite = create_table(&options, Dialect::Sqlite, "sbtest3");
+        assert!(sqlite.contains("id INTEGER PRIMARY KEY,\n"), "{sqlite}");
+        assert!(sqlite.ends_with("DEFAULT '' NOT NULL\n)"), "{sqlite}");
+    }
+
+    #[test]
+    fn the_old_scripts_have_unsigned_columns_and_max_rows_on_mysql() {
+        let options = Options::new(Test::Legacy(LegacyTest::Oltp));
+        let text = create_table(&options, Dialect::Mysql, "sbtest1");
+        assert!(text.contains("id INTEGER UNSIGNED NOT NULL AUTO_INCREMENT"), "{text}");
+        assert!(text.contains("k INTEGER UNSIGNED DEFAULT '0' NOT NULL"), "{text}");
+        assert!(text.ends_with("/*! ENGINE = innodb MAX_ROWS = 1000000 */"), "{text}");
+    }
+
+    #[test]
+    fn indexes_follow_the_options() {
+        let mut options = Options::new(Test::ReadWrite);
+        let names = |options: &Options, dialect| -> Vec<String> {
+            indexes(options, dialect, "sbtest7").into_iter().map(|index| index.sql).collect()
+        };
+        assert_eq!(names(&options, Dialect::Mysql), ["CREATE INDEX k_7 ON sbtest7(k)"]);
+        options.secondary = true;
+        assert_eq!(names(&options, Dialect::Mysql), ["CREATE INDEX k_7 ON sbtest7(k)"]);
+        assert_eq!(
+            names(&options, Dialect::Postgres),
+            ["CREATE INDEX xid_7 ON sbtest7(id)", "CREATE INDEX k_7 ON sbtest7(k)"]
+        );
+        options.secondary = false;
+        options.create_secondary = false;
+        assert!(names(&options, Dialect::Postgres).is_empty());
+    }
+}

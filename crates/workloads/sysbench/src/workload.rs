@@ -1,0 +1,131 @@
+//! The family as a [`Workload`].
+
+use crate::bulk_insert::{self, BulkWorker};
+use crate::oltp::{Oltp, OltpWorker};
+use crate::options::Options;
+use crate::points::{RandomKeys, RandomKeysWorker};
+use dyno_core::{
+    DbError, Dialect, Outcome, Rng, Session, Tally, TransactionId, TransactionKind, WorkerId,
+    Workload,
+};
+
+/// One test of the sysbench family on one dialect.
+#[derive(Debug)]
+pub struct Sysbench {
+    options: Options,
+    kinds: [TransactionKind; 1],
+    script: Script,
+}
+
+#[derive(Debug)]
+enum Script {
+    Oltp(Box<Oltp>),
+    RandomKeys(RandomKeys),
+    BulkInsert,
+}
+
+/// What one worker keeps between transactions.
+#[derive(Debug)]
+pub struct Worker(State);
+
+#[derive(Debug)]
+enum State {
+    Oltp(Box<OltpWorker>),
+    RandomKeys(RandomKeysWorker),
+    BulkInsert(BulkWorker),
+}
+
+impl Sysbench {
+    /// The test that `options` describe, for sessions of `dialect`.
+    pub fn new(options: Options, dialect: Dialect) -> Self {
+        let script = if options.test.is_bulk_insert() {
+            Script::BulkInsert
+        } else if options.test.is_select_random() {
+            Script::RandomKeys(RandomKeys::new(&options))
+        } else {
+            Script::Oltp(Box::new(Oltp::new(&options, dialect)))
+        };
+        let kinds = [TransactionKind { name: options.test.name().to_owned(), weight: 1 }];
+        Sysbench { options, kinds, script }
+    }
+
+    /// The options of the test.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+}
+
+impl Workload for Sysbench {
+    type Worker = Worker;
+
+    fn transactions(&self) -> &[TransactionKind] {
+        &self.kinds
+    }
+
+    async fn open<S: Session>(
+        &self,
+        session: &mut S,
+        id: WorkerId,
+        workers: u32,
+        rng: Rng,
+    ) -> Result<Worker, DbError> {
+        let options = &self.options;
+        Ok(Worker(match &self.script {
+            Script::Oltp(oltp) => State::Oltp(Box::new(oltp.open(session, options, rng).await?)),
+            Script::RandomKeys(keys) => {
+                State::RandomKeys(keys.open(session, options, id, workers, rng).await?)
+            }
+            Script::BulkInsert => State::BulkInsert(bulk_insert::open(session, options, id).await?),
+        }))
+    }
+
+    async fn reopen<S: Session>(
+        &self,
+        worker: &mut Worker,
+        session: &mut S,
+    ) -> Result<(), DbError> {
+        match (&self.script, &mut worker.0) {
+            (Script::Oltp(oltp), State::Oltp(worker)) => oltp.reopen(worker, session).await,
+            (Script::RandomKeys(keys), State::RandomKeys(worker)) => {
+                keys.reopen(worker, session).await
+            }
+            (_, State::BulkInsert(worker)) => bulk_insert::reopen(worker, session).await,
+            (_, State::Oltp(_) | State::RandomKeys(_)) => Err(foreign_worker()),
+        }
+    }
+
+    async fn run<S: Session>(
+        &self,
+        worker: &mut Worker,
+        session: &mut S,
+        _transaction: TransactionId,
+        _attempt: u32,
+        tally: &mut Tally,
+    ) -> Result<Outcome, DbError> {
+        match (&self.script, &mut worker.0) {
+            (Script::Oltp(oltp), State::Oltp(worker)) => oltp.run(worker, session, tally).await,
+            (Script::RandomKeys(keys), State::RandomKeys(worker)) => {
+                keys.run(worker, session, tally).await
+            }
+            (_, State::BulkInsert(worker)) => bulk_insert::run(worker, session, tally).await,
+            (_, State::Oltp(_) | State::RandomKeys(_)) => Err(foreign_worker()),
+        }
+    }
+
+    async fn finish<S: Session>(
+        &self,
+        worker: &mut Worker,
+        session: &mut S,
+        tally: &mut Tally,
+    ) -> Result<(), DbError> {
+        match &mut worker.0 {
+            State::BulkInsert(worker) => bulk_insert::finish(worker, session, tally).await,
+            State::Oltp(_) | State::RandomKeys(_) => Ok(()),
+        }
+    }
+}
+
+/// A mistake of the caller; the connection is not to be used any further.
+fn foreign_worker() -> DbError {
+    DbError::protocol("a worker of another test was given to this workload")
+}

@@ -1,0 +1,225 @@
+//! Preparing, resuming, checking and dropping data, on a database in memory.
+
+use crate::support::{FakeDriver, Said};
+use dyno_core::{Dialect, Rng, Tally, Workload};
+use dyno_reactor::block_on;
+use dyno_sysbench::check::{check_data, first_free_unique, preflight};
+use dyno_sysbench::{LegacyTest, LoadError, Options, Sysbench, Test, cleanup, prepare, prewarm};
+
+const SEED: u64 = 42;
+
+fn options(tables: u32, table_size: u32) -> Options {
+    Options { tables, table_size, ..Options::new(Test::ReadWrite) }
+}
+
+#[test]
+fn prepare_fills_every_table_and_the_data_pass_their_check() {
+    let driver = FakeDriver::new(Dialect::Mysql);
+    let said = Said::default();
+    let options = options(3, 45_000);
+    let report = prepare(&driver, &options, 4, SEED, &said).unwrap();
+    assert_eq!((report.tables, report.tables_complete), (3, 0));
+    assert_eq!((report.rows_loaded, report.rows_found), (135_000, 0));
+    assert_eq!(driver.database().bulk_loads, 9);
+    let findings = block_on(check_data(&mut driver.session(), &options, 4)).unwrap().unwrap();
+    assert_eq!(findings, []);
+    let lines = said.lines();
+    for table in 1..=3 {
+        let at = |line: String| lines.iter().position(|said| *said == line).expect(&line);
+        let created = at(format!("creating sbtest{table}"));
+        let inserting = at(format!("inserting 45000 into sbtest{table}"));
+        let index = at(format!("index on sbtest{table}"));
+        assert!(created < inserting && inserting < index);
+    }
+    let done: u64 = lines.iter().filter_map(|l| l.strip_prefix("done ")?.parse::<u64>().ok()).sum();
+    assert_eq!(done, 135_000);
+    assert!(lines.contains(&"planned 135000".to_owned()));
+}
+
+#[test]
+fn the_number_of_sessions_does_not_change_the_data() {
+    let contents = |driver: FakeDriver, threads| {
+        prepare(&driver, &options(2, 50_000), threads, SEED, &Said::default()).unwrap();
+        let database = driver.database();
+        database.tables.values().map(|table| table.rows.clone()).collect::<Vec<_>>()
+    };
+    let one = contents(FakeDriver::new(Dialect::Mysql), 1);
+    assert!(one == contents(FakeDriver::new(Dialect::Mysql), 7), "7 sessions, one loop");
+    assert!(one == contents(FakeDriver::new(Dialect::Mysql).blocking(), 3), "3 threads");
+    assert!(one[0] != one[1], "tables differ");
+}
+
+#[test]
+fn an_interrupted_load_is_continued() {
+    let driver = FakeDriver::new(Dialect::Mysql);
+    let options = options(2, 70_000);
+    driver.database().bulk_loads_left = Some(5);
+    let error = prepare(&driver, &options, 2, SEED, &Said::default()).unwrap_err();
+    assert!(error.to_string().contains("of table 'sbtest"), "{error}");
+    assert!(error.hint().unwrap().contains("prepare again"), "{:?}", error.hint());
+    let stored: usize = driver.database().tables.values().map(|table| table.rows.len()).sum();
+    assert!(stored > 0);
+    driver.database().bulk_loads_left = None;
+
+    let report = prepare(&driver, &options, 2, SEED, &Said::default()).unwrap();
+    assert_eq!(report.rows_found, stored as u64);
+    assert_eq!(report.rows_loaded + report.rows_found, 140_000);
+    assert_eq!(block_on(check_data(&mut driver.session(), &options, 2)).unwrap().unwrap(), []);
+    assert!(driver.database().tables["sbtest2"].indexes.contains("k_2"));
+
+    let said = Said::default();
+    let report = prepare(&driver, &options, 2, SEED, &said).unwrap();
+    assert_eq!((report.rows_loaded, report.tables_complete), (0, 2));
+    assert!(said.lines().contains(&"Table 'sbtest1' is already complete".to_owned()));
+    assert!(!said.lines().iter().any(|line| line.starts_with("index")));
+}
+
+#[test]
+fn a_load_that_ended_before_its_index_gets_the_index() {
+    let driver = FakeDriver::new(Dialect::Mysql);
+    let options = options(1, 30_000);
+    prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
+    driver.database().tables.get_mut("sbtest1").unwrap().indexes.clear();
+    let report = prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
+    assert_eq!((report.rows_loaded, report.tables_complete), (0, 0));
+    assert!(driver.database().tables["sbtest1"].indexes.contains("k_1"));
+}
+
+#[test]
+fn a_deadlock_is_tried_again() {
+    let driver = FakeDriver::new(Dialect::Mysql);
+    driver.database().deadlocks = 3;
+    prepare(&driver, &options(1, 30_000), 1, SEED, &Said::default()).unwrap();
+    assert_eq!(driver.database().bulk_loads, 5);
+    driver.database().deadlocks = 100;
+    let error = prepare(&driver, &options(2, 30_000), 1, SEED, &Said::default()).unwrap_err();
+    assert_eq!(error.db_error().unwrap().errno(), 1213);
+}
+
+#[test]
+fn a_table_with_other_contents_is_refused_with_a_remedy() {
+    let refused = |driver: &FakeDriver, options: &Options, part: &str| match prepare(
+        driver,
+        options,
+        2,
+        SEED,
+        &Said::default(),
+    )
+    .unwrap_err()
+    {
+        LoadError::Table { table, problem, hint } => {
+            assert_eq!(table, "sbtest1");
+            assert!(problem.contains(part), "{problem}");
+            hint
+        }
+        other => panic!("{other}"),
+    };
+    let driver = FakeDriver::new(Dialect::Mysql);
+    prepare(&driver, &options(1, 30_000), 1, SEED, &Said::default()).unwrap();
+    let hint = refused(&driver, &options(1, 25_000), "ids from 20001 to 30000");
+    assert!(hint.contains("cleanup"), "{hint}");
+    refused(&driver, &options(1, 20_000), "rows that this data set does not have");
+    refused(&driver, &options(1, 40_000), "holds 10000 rows");
+    driver.database().tables.get_mut("sbtest1").unwrap().rows.remove(&7);
+    refused(&driver, &options(1, 30_000), "holds 19999 rows");
+    driver.database().tables.get_mut("sbtest1").unwrap().columns.pop();
+    refused(&driver, &options(1, 30_000), "other columns: it has id, k, c, this");
+}
+
+#[test]
+fn tests_that_number_their_own_rows_get_empty_tables() {
+    let driver = FakeDriver::new(Dialect::Mysql);
+    let options = Options { auto_inc: false, tables: 2, ..Options::new(Test::Insert) };
+    let report = prepare(&driver, &options, 2, SEED, &Said::default()).unwrap();
+    assert_eq!((report.rows_loaded, report.tables), (0, 2));
+    assert!(driver.database().tables["sbtest2"].indexes.contains("k_2"));
+
+    let driver = FakeDriver::new(Dialect::Mysql);
+    prepare(&driver, &Options::new(Test::BulkInsert), 3, SEED, &Said::default()).unwrap();
+    let names: Vec<_> = driver.database().tables.keys().cloned().collect();
+    assert_eq!(names, ["sbtest1", "sbtest2", "sbtest3"]);
+    prepare(&driver, &Options::new(Test::BulkInsert), 3, SEED, &Said::default()).unwrap();
+}
+
+#[test]
+fn cleanup_and_prewarm_meet_every_table() {
+    let driver = FakeDriver::new(Dialect::Mysql);
+    let options = options(3, 100);
+    prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
+    let said = Said::default();
+    prewarm(&driver, &options, 2, &said).unwrap();
+    assert_eq!(said.lines().len(), 3);
+    let log = driver.database().log.iter().map(|entry| entry.text.clone()).collect::<Vec<_>>();
+    let warm = "SELECT AVG(id) FROM (SELECT * FROM sbtest3 FORCE KEY (PRIMARY) LIMIT 100) t";
+    assert!(log.contains(&warm.to_owned()));
+    let said = Said::default();
+    cleanup(&driver, &options, 1, &said).unwrap();
+    assert_eq!(said.lines(), ["dropping sbtest1", "dropping sbtest2", "dropping sbtest3"]);
+    assert!(driver.database().tables.is_empty());
+}
+
+#[test]
+fn preflight_names_what_is_missing_and_how_to_get_it() {
+    let driver = FakeDriver::new(Dialect::Mysql);
+    prepare(&driver, &options(8, 1_000), 1, SEED, &Said::default()).unwrap();
+    let check = |options: &Options, workers| {
+        block_on(preflight(&mut driver.session(), options, workers)).unwrap()
+    };
+    assert_eq!(check(&options(8, 1_000), 4).unwrap(), Vec::<String>::new());
+    let error = check(&options(10, 1_000), 4).unwrap_err();
+    assert_eq!(error.to_string(), "table 'sbtest9' doesn't exist, nor does 1 other");
+    assert_eq!(error.hint(), Some("run prepare with --tables=10"));
+    let error = check(&options(8, 5_000), 4).unwrap_err();
+    assert!(error.to_string().contains("80 of 100 ids"), "{error}");
+    assert!(error.hint().unwrap().contains("--table-size=1000"), "{:?}", error.hint());
+    assert_eq!(check(&options(8, 1_050), 4).unwrap().len(), 8);
+    driver.database().tables.get_mut("sbtest3").unwrap().rows.clear();
+    assert_eq!(check(&options(8, 1_000), 4).unwrap_err().to_string(), "table 'sbtest3' is empty");
+    let legacy = Options { tables: 9, ..Options::new(Test::Legacy(LegacyTest::Oltp)) };
+    let error = check(&legacy, 4).unwrap_err();
+    assert_eq!(error.hint(), Some("run prepare with --oltp-tables-count=9"));
+}
+
+#[test]
+fn preflight_counts_prepared_statements() {
+    let driver = FakeDriver::new(Dialect::Mysql);
+    let mut options = options(32, 1_000);
+    prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
+    let check = |options: &Options, workers| {
+        block_on(preflight(&mut driver.session(), options, workers)).unwrap()
+    };
+    assert_eq!(options.prepared_statements(), 9 * 32 + 2);
+    assert!(check(&options, 56).is_ok());
+    let error = check(&options, 64).unwrap_err();
+    assert!(error.to_string().contains("18560 prepared statements (290 each)"), "{error}");
+    assert!(error.hint().unwrap().contains("max_prepared_stmt_count=19000"), "{:?}", error.hint());
+    options.prepared = false;
+    assert!(check(&options, 64).is_ok());
+}
+
+#[test]
+fn the_next_run_of_inserts_goes_on_behind_the_last_one() {
+    let driver = FakeDriver::new(Dialect::Mysql);
+    let mut options = Options { auto_inc: false, tables: 2, ..Options::new(Test::Insert) };
+    prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
+    let mut session = driver.session();
+    let insert = |session: &mut _, options: &Options, rows| {
+        let test = Sysbench::new(options.clone(), Dialect::Mysql);
+        block_on(async {
+            let mut worker = test.open(session, 0, 1, Rng::new(1, "worker", 0)).await?;
+            for _ in 0..rows {
+                test.run(&mut worker, session, 0, 0, &mut Tally::default()).await?;
+            }
+            Ok::<_, dyno_core::DbError>(())
+        })
+        .unwrap()
+    };
+    insert(&mut session, &options, 5_000).unwrap();
+    assert_eq!(insert(&mut session, &options, 1).unwrap_err().errno(), 1062);
+    // A failed transaction leaves its number unused: rows are fewer than numbers.
+    let first = *driver.database().tables["sbtest1"].rows.keys().next().unwrap();
+    driver.database().tables.get_mut("sbtest1").unwrap().rows.remove(&first);
+    options.unique_start = block_on(first_free_unique(&mut session, &options)).unwrap().unwrap();
+    assert_eq!(options.unique_start, 5_000);
+    insert(&mut session, &options, 5_000).unwrap();
+}

@@ -1,0 +1,7 @@
+//! Tests of the whole crate on a database in memory, and against what the original sends.
+
+mod golden;
+mod load;
+mod options;
+mod stream;
+mod support;

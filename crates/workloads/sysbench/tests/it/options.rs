@@ -1,0 +1,287 @@
+//! Command lines: what is taken, refused and warned of, and that nothing random breaks a test.
+
+use crate::support::{FakeDriver, Recorded};
+use dyno_core::{Dialect, Rng, Tally, Workload};
+use dyno_reactor::block_on;
+use dyno_sysbench::{
+    Distribution, LegacyTest, OPTIONS, OptionError, Options, Sysbench, Test, options_of,
+};
+use proptest::prelude::*;
+
+fn pairs(words: &[&str]) -> Vec<(String, String)> {
+    let pair = |word: &&str| {
+        let (name, value) = word.split_once('=').unwrap_or((word, "on"));
+        (name.to_owned(), value.to_owned())
+    };
+    words.iter().map(pair).collect()
+}
+
+fn parse(test: Test, words: &[&str]) -> Result<Options, OptionError> {
+    Options::from_pairs(test, &pairs(words))
+}
+
+const LEGACY: Test = Test::Legacy(LegacyTest::Oltp);
+
+#[test]
+fn the_defaults_of_the_table_are_the_defaults() {
+    for test in Test::ALL {
+        let defaults: Vec<(String, String)> = options_of(test)
+            .filter(|spec| !spec.default.is_empty())
+            .map(|spec| (spec.name.to_owned(), spec.default.to_owned()))
+            .collect();
+        assert_eq!(Options::from_pairs(test, &defaults).unwrap(), Options::new(test));
+    }
+}
+
+#[test]
+fn every_option_is_known_to_a_test_and_says_what_it_does() {
+    for spec in OPTIONS {
+        let known = Test::ALL.iter().any(|test| options_of(*test).any(|own| own.name == spec.name));
+        assert!(known && spec.help.len() > 10, "{}", spec.name);
+    }
+}
+
+#[test]
+fn the_options_of_the_papers_are_read() {
+    let words =
+        ["range_selects=0", "skip-trx=1", "tables=250", "table_size=25000", "table-size=1e5"];
+    let options = parse(Test::ReadOnly, &words).unwrap();
+    assert!(!options.range_selects && options.skip_trx && options.warnings.is_empty());
+    assert_eq!((options.tables, options.table_size), (250, 100_000));
+    let words = ["oltp_tables_count=64", "oltp-table-size=10000000", "oltp-read-only=on"];
+    let options = parse(LEGACY, &words).unwrap();
+    assert_eq!((options.tables, options.table_size), (64, 10_000_000));
+    assert!(options.read_only && !options.prepared);
+}
+
+#[test]
+fn wrong_values_are_refused_with_what_is_right() {
+    for (word, text) in [
+        ("tables=abc", "--tables=abc: the value must be a whole number from 1 to 1000000"),
+        ("tables=0", "a whole number from 1"),
+        ("point_selects=2.5", "a whole number from 0"),
+        ("table_size=-1", "a whole number from 0 to 2147483647"),
+        ("range_selects=yes", "on or off"),
+        ("rand-type=foo", "one of uniform, gaussian, special, pareto, zipfian"),
+        ("rand-pareto-h=1", "between 0 and 1"),
+        ("db-ps-mode=foo", "one of auto, disable"),
+        ("rand-spec-pct=200", "a whole number from 0 to 100"),
+    ] {
+        let error = parse(Test::ReadWrite, &[word]).unwrap_err();
+        assert!(error.to_string().starts_with("invalid option: --"), "{error}");
+        assert!(error.to_string().contains(text), "{error}");
+    }
+    let both = ["oltp-read-only=on", "oltp-write-only=on"];
+    assert!(parse(LEGACY, &both).unwrap_err().to_string().contains("exclude each other"));
+}
+
+#[test]
+fn unknown_names_are_refused_with_the_nearest_one() {
+    let error = parse(Test::ReadWrite, &["tabel-size=5"]).unwrap_err();
+    assert_eq!(error.to_string(), "invalid option: --tabel-size=5");
+    assert_eq!(error.hint().unwrap(), "did you mean --table_size?");
+    let error = parse(Test::ReadWrite, &["random-points=5"]).unwrap_err();
+    assert!(matches!(error, OptionError::Unknown { .. }));
+    assert!(parse(Test::SelectRandomPoints, &["random-points=5"]).is_ok());
+}
+
+#[test]
+fn the_old_scripts_warn_of_names_and_values_without_effect() {
+    for (word, meant) in [
+        ("oltp-table-count=5", "oltp-tables-count"),
+        ("oltp-tables-size=5", "oltp-table-size"),
+        ("oltp-tablesize=5", "oltp-table-size"),
+        ("oltp-num-tables=5", "oltp-tables-count"),
+        ("oltp-index-update=5", "oltp-index-updates"),
+        ("oltp-non-index-update=5", "oltp-non-index-updates"),
+        ("oltop-read-only=on", "oltp-read-only"),
+        ("oltp-dist-type=uniform", "rand-type"),
+        ("mysql-table-type=innodb", "mysql-table-engine"),
+        ("mysql-storage-engine=innodb", "mysql-table-engine"),
+    ] {
+        let options = parse(LEGACY, &[word]).unwrap();
+        assert_eq!(options.warnings.len(), 1, "{word}");
+        let advice = format!("did you mean --{meant}?");
+        assert!(options.warnings[0].contains(&advice), "{}", options.warnings[0]);
+        let silent = Options { warnings: Vec::new(), ..options };
+        assert_eq!(silent, Options::new(LEGACY), "{word} must change nothing");
+    }
+    let options = parse(LEGACY, &["oltp-read-only=1", "oltp-auto-inc=0"]).unwrap();
+    assert!(!options.read_only && options.auto_inc);
+    assert_eq!(options.warnings.len(), 2);
+    let options = parse(LEGACY, &["oltp-secondary=off"]).unwrap();
+    assert!(options.secondary && options.warnings[0].contains("ON"));
+    let options = parse(Test::BulkInsert, &["tables=5"]).unwrap();
+    assert_eq!(options.warnings.len(), 1);
+}
+
+#[test]
+fn scripts_are_found_by_name_and_path() {
+    for test in Test::ALL.into_iter().filter(|test| !test.is_legacy()) {
+        assert_eq!(Test::from_script(test.name()), Some(test));
+        let path = format!("/usr/share/sysbench/{}.lua", test.name());
+        assert_eq!(Test::from_script(&path), Some(test));
+    }
+    let old = "/usr/share/sysbench/tests/include/oltp_legacy/bulk_insert.lua";
+    assert_eq!(Test::from_script(old), Some(Test::Legacy(LegacyTest::BulkInsert)));
+    assert_eq!(Test::from_script("sysbench/tests/db/oltp.lua"), Some(LEGACY));
+    assert_eq!(Test::from_script("oltp"), Some(LEGACY));
+    assert_eq!(Test::from_script("my.lua"), None);
+}
+
+fn run(options: &Options, dialect: Dialect, transactions: u32) -> (Vec<Recorded>, Tally) {
+    let driver = FakeDriver::new(dialect);
+    driver.database().misses = true;
+    let test = Sysbench::new(options.clone(), dialect);
+    let mut session = driver.session();
+    let mut tally = Tally::default();
+    block_on(async {
+        let mut worker = test.open(&mut session, 1, 3, Rng::new(9, "worker", 1)).await.unwrap();
+        for _ in 0..transactions {
+            test.run(&mut worker, &mut session, 0, 0, &mut tally).await.unwrap();
+        }
+        test.reopen(&mut worker, &mut session).await.unwrap();
+        test.finish(&mut worker, &mut session, &mut tally).await.unwrap();
+    })
+    .unwrap();
+    (std::mem::take(&mut driver.database().log), tally)
+}
+
+#[test]
+fn changes_of_no_row_are_misses_and_other_statements() {
+    let (_, tally) = run(&Options::new(Test::ReadWrite), Dialect::Mysql, 10);
+    assert_eq!((tally.reads, tally.writes, tally.others), (140, 10, 50));
+    assert_eq!(tally.misses, 30);
+    let (_, tally) = run(&Options::new(Test::Delete), Dialect::Mysql, 10);
+    assert_eq!((tally.others, tally.misses), (10, 10));
+}
+
+#[test]
+fn sqlite_locks_at_once_where_it_will_write() {
+    let begins = |test| {
+        let (log, _) = run(&Options::new(test), Dialect::Sqlite, 1);
+        log.into_iter().find(|entry| entry.text.starts_with("BEGIN")).unwrap().text
+    };
+    assert_eq!(begins(Test::ReadOnly), "BEGIN");
+    assert_eq!(begins(Test::WriteOnly), "BEGIN IMMEDIATE");
+    assert_eq!(begins(Test::ReadWrite), "BEGIN IMMEDIATE");
+}
+
+#[test]
+fn servers_number_new_rows_each_in_its_way() {
+    let insert = |dialect| {
+        let (log, _) = run(&Options::new(Test::Insert), dialect, 1);
+        log.into_iter().find(|entry| entry.text.starts_with("INSERT")).unwrap().text
+    };
+    assert!(insert(Dialect::Mysql).contains("(id, k, c, pad) VALUES (0, "));
+    assert!(insert(Dialect::Postgres).contains("(k, c, pad) VALUES ("));
+    assert!(insert(Dialect::Sqlite).contains("(k, c, pad) VALUES ("));
+}
+
+#[test]
+fn a_new_connection_gets_its_statements_again() {
+    let (log, _) = run(&Options::new(Test::ReadWrite), Dialect::Postgres, 1);
+    let prepares = log.iter().filter(|entry| entry.text.contains("$1")).count();
+    assert_eq!(prepares, 2 * 9);
+}
+
+#[test]
+fn one_stream_gives_one_sequence_of_statements() {
+    let options = Options { tables: 5, ..Options::new(Test::ReadWrite) };
+    let first = run(&options, Dialect::Mysql, 20).0;
+    assert_eq!(first, run(&options, Dialect::Mysql, 20).0);
+}
+
+fn distributions() -> impl Strategy<Value = Distribution> {
+    prop::sample::select(Distribution::ALL.to_vec())
+}
+
+prop_compose! {
+    fn any_options()(
+        test in prop::sample::select(Test::ALL.to_vec()),
+        counts in prop::array::uniform8(0_u32..4),
+        flags in prop::array::uniform8(any::<bool>()),
+        tables in 1_u32..6,
+        table_size in prop_oneof![1_u32..20, 1_u32..2_147_483_647],
+        range_size in 1_u32..1_000,
+        distribution in distributions(),
+        percents in (1_u32..30, 0_u32..=100, 0_u32..=100),
+        shape in (0.01_f64..0.99, 0.0_f64..3.0),
+        keys in (1_u32..30, 1_u32..30, 0_u32..100),
+    ) -> Options {
+        let mut options = Options::new(test);
+        [
+            options.point_selects, options.simple_ranges, options.sum_ranges, options.order_ranges,
+            options.distinct_ranges, options.index_updates, options.non_index_updates,
+            options.delete_inserts,
+        ] = counts;
+        [
+            options.range_selects, options.skip_trx, options.auto_inc, options.secondary,
+            options.create_secondary, options.read_only, options.prepared, _,
+        ] = flags;
+        options.prepared &= !test.is_legacy();
+        (options.tables, options.table_size, options.range_size) = (tables, table_size, range_size);
+        options.random.distribution = distribution;
+        (options.random.iterations, options.random.hot_width_percent,
+            options.random.hot_share_percent) = percents;
+        (options.random.pareto_h, options.random.zipfian_exponent) = shape;
+        (options.random_points, options.number_of_ranges, options.delta) = keys;
+        options
+    }
+}
+
+/// The number behind `words`, if the text has them.
+fn number_after(text: &str, words: &str) -> Option<i64> {
+    let rest = text.split_once(words)?.1;
+    let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_options_break_a_test_or_leave_the_table(
+        options in any_options(),
+        dialect in prop::sample::select(vec![Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite]),
+    ) {
+        let (log, tally) = run(&options, dialect, 5);
+        let ids = 1..=i64::from(options.table_size);
+        let mut answered = 0;
+        for Recorded { command, text } in &log {
+            answered += u64::from(*command != crate::support::Command::Prepare);
+            for words in ["WHERE id=", "WHERE id BETWEEN "] {
+                if let Some(id) = number_after(text, words) {
+                    prop_assert!(ids.contains(&id), "{text}");
+                }
+            }
+            for words in ["k IN (", "k BETWEEN "] {
+                if let Some(key) = number_after(text, words) {
+                    prop_assert!((0..=*ids.end()).contains(&key), "{text}");
+                }
+            }
+        }
+        // Every answered statement is counted; bulk_insert also asks where to go on.
+        if !options.test.is_bulk_insert() {
+            prop_assert_eq!(tally.statements(), answered);
+        }
+    }
+
+    #[test]
+    fn no_command_line_breaks_the_parser(
+        test in prop::sample::select(Test::ALL.to_vec()),
+        names in prop::collection::vec((0..OPTIONS.len(), "[a-z_-]{0,12}", ".{0,8}"), 0..6),
+        known in any::<bool>(),
+    ) {
+        let pairs: Vec<_> = names
+            .into_iter()
+            .map(|(at, name, value)| {
+                (if known { OPTIONS[at].name.to_owned() } else { name }, value)
+            })
+            .collect();
+        match Options::from_pairs(test, &pairs) {
+            Ok(options) => prop_assert!(options.tables >= 1 && options.range_size >= 1),
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+    }
+}
