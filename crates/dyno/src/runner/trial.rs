@@ -85,7 +85,9 @@ fn look_before<D: Driver>(
     let looked = block_on(async {
         let mut session = driver.connect(0).await?;
         let warnings = preflight(&mut session, options, workers).await?;
-        options.unique_start = first_free_unique(&mut session, options).await?;
+        if options.test.is_insert() && !options.auto_inc {
+            options.unique_start = first_free_unique(&mut session, options).await?;
+        }
         session.close().await;
         Ok::<_, PreflightError>(warnings)
     });
