@@ -288,3 +288,148 @@ fn lacks_value(name: &str) -> Refusal {
 fn refused(name: &str, value: &str, expected: &str) -> Refusal {
     Refusal::new(format!("invalid option: --{name}={value}: the value must be {expected}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Result<CommandLine, Refusal> {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        read(&words)
+    }
+
+    fn good(given: &[&str]) -> CommandLine {
+        words(given).expect("a good command line")
+    }
+
+    /// Message and hint of a refused command line.
+    fn refusal(given: &[&str]) -> (String, String) {
+        let refusal = words(given).expect_err("a command line to refuse");
+        (refusal.message, refusal.hint.unwrap_or_default())
+    }
+
+    #[test]
+    fn dashes_and_underscores_are_equal_and_the_later_option_wins() {
+        let line = good(&["--report_interval=5", "--threads=2", "oltp_read_write", "run", "--threads=8"]);
+        assert_eq!((line.settings.report_interval_s, line.settings.threads), (5, 8));
+        assert_eq!(line.script, Script::Test(Test::ReadWrite));
+        assert_eq!(line.command.as_deref(), Some("run"));
+        let line = good(&["oltp_read_write", "--table-size=7", "--skip_trx", "run"]);
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(line.pairs, [pair("table-size", "7"), pair("skip_trx", "on")]);
+    }
+
+    #[test]
+    fn a_misspelt_option_is_refused_with_the_nearest_name() {
+        assert_eq!(
+            refusal(&["--thread=4", "oltp_read_write", "run"]),
+            ("invalid option: --thread=4".to_owned(), "did you mean --threads?".to_owned())
+        );
+        assert_eq!(refusal(&["--tabel-size=4", "oltp_read_write", "run"]).1, "did you mean --table_size?");
+        assert_eq!(refusal(&["--foo", "oltp_read_write", "run"]).0, "invalid option: --foo");
+        assert_eq!(refusal(&["oltp_read_write", "run", "--"]).0, "invalid option: --");
+    }
+
+    #[test]
+    fn values_that_can_not_be_meant_are_refused() {
+        assert_eq!(
+            refusal(&["--threads=abc"]).0,
+            "invalid option: --threads=abc: the value must be a whole number from 1 to 100000"
+        );
+        assert_eq!(
+            refusal(&["--threads"]),
+            (
+                "invalid option: --threads: it needs a value".to_owned(),
+                "write --threads=VALUE, with an equals sign".to_owned()
+            )
+        );
+        assert_eq!(
+            refusal(&["--debug=maybe"]).0,
+            "invalid option: --debug=maybe: the value must be on or off"
+        );
+        assert_eq!(refusal(&["oltp_insert", "run", "--tables"]).0, "invalid option: --tables: it needs a value");
+        assert_eq!(refusal(&["oltp_insert", "run", "more"]).0, "Unrecognized command line argument: more");
+    }
+
+    #[test]
+    fn an_empty_value_leaves_the_default() {
+        let line = good(&["--threads=", "--mysql-socket=", "--forced-shutdown=", "oltp_insert", "run"]);
+        assert_eq!(line.settings.threads, 1);
+        assert!(line.settings.mysql.sockets.is_empty());
+        assert_eq!(line.settings.forced_shutdown.grace_s(100), Some(5));
+    }
+
+    #[test]
+    fn old_names_work_with_a_warning_and_zero_is_passed_over() {
+        let line = good(&[
+            "--num-threads=3",
+            "--max-requests=0",
+            "--max-time=60",
+            "--tx-rate=0",
+            "--test=oltp_read_only",
+            "run",
+        ]);
+        assert_eq!((line.settings.threads, line.settings.events, line.settings.time_s), (3, 0, 60));
+        assert_eq!(
+            line.warnings,
+            [
+                "--num-threads is deprecated, use --threads instead",
+                "--max-time is deprecated, use --time instead"
+            ]
+        );
+        assert!(line.test_by_option);
+        assert_eq!(line.script, Script::Test(Test::ReadOnly));
+        assert_eq!(line.command.as_deref(), Some("run"));
+    }
+
+    #[test]
+    fn scripts_are_known_by_name_and_by_path() {
+        let script = |word: &str| good(&[word, "run"]).script;
+        assert_eq!(script("/usr/share/sysbench/oltp_insert.lua"), Script::Test(Test::Insert));
+        assert!(matches!(script("tests/db/oltp.lua"), Script::Test(Test::Legacy(_))));
+        assert!(matches!(
+            script("/usr/share/sysbench/tests/include/oltp_legacy/bulk_insert.lua"),
+            Script::Test(Test::Legacy(_))
+        ));
+        assert_eq!(script("tests/db/parallel_prepare.lua"), Script::ParallelPrepare);
+        assert_eq!(script("cpu"), Script::BuiltIn("cpu".to_owned()));
+        assert_eq!(script("nothing"), Script::Unknown("nothing".to_owned()));
+        assert_eq!(script("-"), Script::Lua("-".to_owned()));
+        assert_eq!(good(&[]).script, Script::None);
+    }
+
+    #[test]
+    fn the_scripts_of_0_5_take_any_option() {
+        let line = good(&["--test=tests/db/oltp.lua", "--oltp-table-count=4", "--whatever", "run"]);
+        assert_eq!(line.pairs.len(), 2);
+    }
+
+    #[test]
+    fn config_files_are_read_in_place_and_unknown_names_are_said() {
+        let folder = std::env::temp_dir().join(format!("dyno-config-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a temporary folder");
+        let file = folder.join("options");
+        std::fs::write(
+            &file,
+            "# comment\n\nthreads=2\n time = 3\nmysql-user=\"me\"\ntables=4\nskip_trx\nbogus=1\ntread=1\n",
+        )
+        .expect("a temporary file");
+        let option = format!("--config-file={}", file.display());
+        let line = good(&["--threads=9", &option, "--time=4", "oltp_read_write", "run"]);
+        assert_eq!((line.settings.threads, line.settings.time_s), (2, 4));
+        assert_eq!(line.settings.mysql.user, "me");
+        assert_eq!(line.pairs.len(), 2);
+        let place = file.display();
+        assert_eq!(
+            line.warnings,
+            [
+                format!("{place}, line 8: the unknown option bogus is passed over."),
+                format!("{place}, line 9: the unknown option tread is passed over; did you mean threads?"),
+            ]
+        );
+        std::fs::write(&file, "threads=x\n").expect("a temporary file");
+        assert!(refusal(&[&option]).0.ends_with(&format!("({place}, line 1)")));
+        std::fs::remove_dir_all(&folder).expect("the temporary folder");
+        assert!(refusal(&[&option]).0.starts_with("The file of --config-file can't be read: "));
+    }
+}
