@@ -16,14 +16,14 @@ pub(super) enum Level {
 /// Prints what the chosen verbosity lets through.
 pub(super) struct Console {
     verbosity: u8,
-    out: Box<dyn Write>,
-    talk: Box<dyn Write>,
+    out: Box<dyn Write + Send>,
+    talk: Box<dyn Write + Send>,
 }
 
 impl Console {
     /// Writes sysbench's output to stdout, or to stderr when stdout is kept for data.
     pub(super) fn new(verbosity: u8, stdout_is_data: bool) -> Self {
-        let out: Box<dyn Write> =
+        let out: Box<dyn Write + Send> =
             if stdout_is_data { Box::new(std::io::stderr()) } else { Box::new(std::io::stdout()) };
         Console { verbosity, out, talk: Box::new(std::io::stderr()) }
     }
