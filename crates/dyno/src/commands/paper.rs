@@ -92,7 +92,7 @@ pub(crate) fn write_paper(
         let (extension, text) = match format {
             Format::Html => ("html", paper.html()),
             Format::Md => ("md", paper.markdown()),
-            Format::Csv => ("csv", paper.csv()),
+            Format::Csv => ("csv", Ok(paper.csv())),
             Format::Json => ("json", paper.json()),
         };
         let text = text.map_err(report_failure)?;
