@@ -11,6 +11,10 @@ fn accounts() {
         Err(why) => return skipped("accounts", &why),
     };
     let mut options = certificates.server_options();
+    // Debian packs the plug-ins apart from the server.
+    if let Ok(folder) = std::env::var("DYNO_TEST_MARIADB_PLUGINS") {
+        options.push(format!("--plugin-dir={folder}"));
+    }
     options.extend(["--max-connections=20", "--max-allowed-packet=64M"].map(str::to_owned));
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let server = match MariaDb::start_with(&options) {
