@@ -1,13 +1,13 @@
 //! From a URL to a driver.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, sentence};
 use crate::output;
 use dyno_core::{Cause, DbError, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::net::Address;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_drivers::target::{Secret, Target, find_password};
+use dyno_drivers::target::{Secret, Target, TargetError, find_password};
 use dyno_measure::{ServerFacts, read_facts};
 use dyno_reactor::block_on;
 use std::io::{self, IsTerminal, Write};
@@ -85,14 +85,13 @@ pub(crate) struct Reached {
 /// In words, with the remedy.
 pub(crate) fn reach(name: &str, url: &str) -> Result<Reached, Failure> {
     let mut target: Target = url.parse().map_err(url_failure)?;
-    let found = find_password(&target, Some(name)).map_err(|error| Failure::from(&error))?;
-    if let Some(found) = found {
-        target.password = Some(found.password);
-        if let Some(user) = found.user {
-            target.user.get_or_insert(user);
-        }
+    let found = find_password(&target, Some(name)).map_err(url_failure)?;
+    if let Some(warning) = &found.warning {
+        output::talk(&format!("warning: {warning}"));
     }
-    let same_host = target.hosts.iter().all(is_local);
+    target.password = found.password;
+    target.user = target.user.take().or(found.user);
+    let same_host = target.hosts.0.iter().all(is_local);
     let first = open(&target);
     let (database, facts) = match first {
         Err(error) if may_ask(&error, &target) => {
@@ -105,8 +104,12 @@ pub(crate) fn reach(name: &str, url: &str) -> Result<Reached, Failure> {
     Ok(Reached { database, facts, same_host })
 }
 
-fn url_failure(error: impl std::fmt::Display) -> Failure {
-    Failure::usage(error.to_string())
+fn url_failure(error: TargetError) -> Failure {
+    let failure = Failure::usage(sentence(&error.message));
+    match error.hint {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
 }
 
 fn open(target: &Target) -> Result<(Database, ServerFacts), DbError> {

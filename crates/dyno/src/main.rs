@@ -5,6 +5,7 @@ mod commands;
 mod databases;
 mod failure;
 mod output;
+mod process_list;
 mod progress;
 mod runner;
 mod signals;

@@ -60,11 +60,23 @@ impl Progress {
         }
     }
 
+    /// Prints something while the bar is out of the way.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
     /// A line that stays.
     pub(crate) fn note(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| output::talk(text)),
-            None => output::talk(text),
+        self.suspend(|| output::talk(text));
+    }
+
+    /// The bar goes, and nothing stays.
+    pub(crate) fn clear(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
         }
     }
 
@@ -100,6 +112,16 @@ impl LoadProgress {
     /// Done.
     pub(crate) fn finish(self, text: &str) {
         self.progress.finish(text);
+    }
+
+    /// Not done, or nothing to say about it.
+    pub(crate) fn clear(self) {
+        self.progress.clear();
+    }
+
+    /// Prints something while the bar is out of the way.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        self.progress.suspend(print);
     }
 }
 

@@ -64,7 +64,8 @@ pub async fn read_facts<S: Session>(session: &mut S) -> Result<ServerFacts, DbEr
             facts.counters = pairs(session, "SHOW GLOBAL STATUS", &mut facts.not_readable).await?;
         }
         Dialect::Postgres => {
-            let settings = "SELECT name, setting || coalesce(unit, '') FROM pg_settings";
+            // `setting` counts in `unit`, which may be 8kB; this gives 128MB.
+            let settings = "SELECT name, current_setting(name) FROM pg_settings";
             facts.settings = pairs(session, settings, &mut facts.not_readable).await?;
             facts.counters = pairs(session, POSTGRES_COUNTERS, &mut facts.not_readable).await?;
         }

@@ -1,1 +1,24 @@
-//! Run folders to tables, charts and papers. Pure functions.
+//! Run folders to tables, charts and papers. Pure functions: the same runs give the same bytes.
+//!
+//! [`Paper::new`] turns runs into a model; [`Paper::html`], [`Paper::markdown`], [`Paper::csv`] and
+//! [`Paper::json`] render it. Everything that is said about the numbers is computed from them; a
+//! remark that can't change is not a remark.
+
+mod build;
+mod charts;
+mod checks;
+mod format;
+mod model;
+mod points;
+mod published;
+mod render;
+mod rows;
+mod settings;
+mod svg;
+
+pub use model::{
+    Check, Counter, ErrorRow, Experiment, Finding, Gap, KeyRow, Level, Paper, Point, RunFacts,
+    SettingRow, Spread, Target, Trial,
+};
+pub use published::{Published, PublishedRow, PublishedTable};
+pub use render::ReportError;

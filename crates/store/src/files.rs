@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 /// Replaces `path` so that a reader, even after a crash, finds the old or the new text, never a
 /// mixture.
-pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+///
+/// # Errors
+/// When the file can't be written; the old text is kept.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".tmp");
     let temporary = PathBuf::from(temporary);

@@ -56,8 +56,6 @@ pub struct ExperimentFacts {
     pub warmup_s: f64,
     /// Seconds planned for each window; `None` when a count of transactions ends a trial.
     pub window_s: Option<f64>,
-    /// Names of the published tables to show beside it.
-    pub published: Vec<String>,
 }
 
 /// `run.json`: everything that is known before the first trial.

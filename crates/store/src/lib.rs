@@ -30,6 +30,7 @@ mod trial;
 pub use environment::Environment;
 pub use error::StoreError;
 pub use event::{Event, EventKind};
+pub use files::write_atomically;
 pub use header::{ExperimentFacts, RunHeader, RunStatus, TargetFacts};
 pub use read::{NodeFacts, RunData, RunEntry, TrialData, list, read};
 pub use run::Run;

@@ -1,7 +1,7 @@
 //! `dyno run`.
 
 use super::RUNS;
-use super::paper::write_paper;
+use super::paper::{ALL, write_paper};
 use crate::failure::Failure;
 use crate::progress::human_time;
 use crate::runner::{self, facts};
@@ -129,7 +129,8 @@ fn command_line() -> Vec<String> {
 fn report(path: &Path) -> Done {
     let data = dyno_store::read(path)?;
     output::data(&super::show::tables(&data));
-    let paper = write_paper(&[data], path, &["html", "md", "csv", "json"])?;
-    output::talk(&format!("The paper: {}", paper.display()));
+    for file in write_paper(&[data], path, &ALL)? {
+        output::talk(&format!("written: {}", file.display()));
+    }
     Ok(())
 }

@@ -39,7 +39,6 @@ pub(crate) fn experiments(plan: &Plan) -> Vec<ExperimentFacts> {
             .collect(),
         warmup_s: experiment.warmup_s,
         window_s: experiment.duration_s,
-        published: experiment.published.iter().map(|series| series.figure.clone()).collect(),
     };
     plan.experiments.iter().map(facts).collect()
 }

@@ -14,7 +14,7 @@ use dyno_engine::Control;
 use dyno_measure::TrialStatus;
 use dyno_store::{Event, EventKind, Run, RunStatus};
 use dyno_suite::{Action, OptionPart, Plan, PlannedExperiment, Step};
-use dyno_sysbench::{OptionError, Options, Test};
+use dyno_sysbench::{LoadReport, OptionError, Options, Test};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -124,18 +124,28 @@ impl Runner<'_> {
             .ok_or_else(|| Failure::new(format!("The plan has no target {target}.")))
     }
 
+    fn most_workers(&self, experiment: &str) -> u32 {
+        let planned = self.plan.experiment(experiment);
+        planned.and_then(|planned| planned.threads.iter().max().copied()).unwrap_or(1)
+    }
+
     fn prepare(&mut self, step: &Step) -> Result<(), Failure> {
         let options = self.options(&step.experiment)?;
         let observer = LoadProgress::new(&format!("prepare {} on {}", step.experiment, step.target));
         let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
-        let sessions = (2 * cores).clamp(2, 16);
+        let sessions = match options.test.is_bulk_insert() {
+            // bulk_insert has a table per worker.
+            true => self.most_workers(&step.experiment),
+            false => (2 * cores).clamp(2, 16),
+        };
         let seed = self.plan.seed;
         let database = self.database(&step.target)?;
         let report = with_driver!(database, driver =>
             dyno_sysbench::prepare(driver, options, sessions, seed, &observer))
         .map_err(|error| load_failure(&error))?;
-        observer.finish(&report.to_string());
-        let note = format!("prepare of {} on {}: {report}", step.experiment, step.target);
+        let told = load_sentence(&report);
+        observer.finish(&told);
+        let note = format!("prepare of {} on {}: {told}", step.experiment, step.target);
         self.run.event(Event::new(EventKind::Note, note))?;
         Ok(())
     }
@@ -143,12 +153,28 @@ impl Runner<'_> {
     fn cleanup(&mut self, step: &Step) -> Result<(), Failure> {
         let options = self.options(&step.experiment)?;
         let observer = LoadProgress::new(&format!("cleanup {} on {}", step.experiment, step.target));
+        let workers = self.most_workers(&step.experiment);
         let database = self.database(&step.target)?;
-        with_driver!(database, driver => dyno_sysbench::cleanup(driver, options, 1, &observer))
+        with_driver!(database, driver => dyno_sysbench::cleanup(driver, options, workers, &observer))
             .map_err(|error| load_failure(&error))?;
         observer.finish("tables dropped");
         Ok(())
     }
+}
+
+/// What a load did, in words.
+fn load_sentence(report: &LoadReport) -> String {
+    let mut text = match report.method {
+        Some(method) => format!("{} rows by {}", report.rows_loaded, method.name()),
+        None => "nothing had to be loaded".to_owned(),
+    };
+    if report.rows_found > 0 {
+        text.push_str(&format!(", {} rows were there before", report.rows_found));
+    }
+    if let Some(reason) = &report.fallback_reason {
+        text.push_str(&format!("; no faster way: {reason}"));
+    }
+    text
 }
 
 /// A loader's error with its remedy.

@@ -2,22 +2,24 @@
 
 use super::{Runner, TrialName, summarise};
 use crate::databases::{Database, with_driver};
-use crate::failure::Failure;
+use crate::failure::{Failure, sentence};
 use crate::output;
 use crate::progress::TrialProgress;
 use crate::table::number;
-use dyno_core::{Driver, Nanos, Workload};
+use dyno_core::{Driver, Nanos, Session, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_measure::{Interval, ServerFacts, TrialStatus};
 use dyno_store::{Moment, StoreError, TrialIdentity, TrialWriter};
 use dyno_suite::{Step, Trial};
-use dyno_sysbench::Sysbench;
+use dyno_reactor::block_on;
+use dyno_sysbench::check::{PreflightError, first_free_unique, preflight};
+use dyno_sysbench::{Options, Sysbench};
 use std::collections::BTreeMap;
 
 impl Runner<'_> {
     /// Runs one trial and stores it.
     pub(super) fn trial(&mut self, step: &Step, trial: &Trial) -> Result<TrialStatus, Failure> {
-        let options = self.options(&step.experiment)?.clone();
+        let mut options = self.options(&step.experiment)?.clone();
         let spec = trial_spec(trial);
         let target = step.target.clone();
         // Fields are borrowed one by one: the writer keeps the run folder for itself.
@@ -26,8 +28,11 @@ impl Runner<'_> {
             .get(&target)
             .ok_or_else(|| Failure::new(format!("The plan has no target {target}.")))?
             .database;
-        with_driver!(database, driver => dyno_sysbench::preflight(driver, &options, trial.threads))
-            .map_err(|error| super::load_failure(&error))?;
+        let warnings =
+            with_driver!(database, driver => look_before(driver, &mut options, trial.threads))?;
+        for warning in &warnings {
+            output::talk(&format!("warning: {}: {warning}", step.experiment));
+        }
         let workload = with_driver!(database, driver => Sysbench::new(options, driver.dialect()));
         let kinds: Vec<String> =
             workload.transactions().iter().map(|kind| kind.name.clone()).collect();
@@ -69,6 +74,31 @@ impl Runner<'_> {
         writer.finish(summary)?;
         Ok(status)
     }
+}
+
+/// Whether the test can run on this database; what the user should know.
+fn look_before<D: Driver>(
+    driver: &D,
+    options: &mut Options,
+    workers: u32,
+) -> Result<Vec<String>, Failure> {
+    let looked = block_on(async {
+        let mut session = driver.connect(0).await?;
+        let warnings = preflight(&mut session, options, workers).await?;
+        if options.test.is_insert() && !options.auto_inc {
+            options.unique_start = first_free_unique(&mut session, options).await?;
+        }
+        session.close().await;
+        Ok::<_, PreflightError>(warnings)
+    });
+    let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
+    looked.map_err(|error| {
+        let failure = Failure::new(sentence(&error.to_string()));
+        match error.hint() {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    })
 }
 
 fn trial_spec(trial: &Trial) -> TrialSpec {

@@ -1,0 +1,146 @@
+//! `dyno paper`.
+
+use super::{RUNS, find_run};
+use crate::failure::Failure;
+use crate::{Done, output};
+use dyno_report::{Paper, PublishedRow, PublishedTable, ReportError};
+use dyno_store::RunData;
+use dyno_suite::{Plan, PublishedSeries};
+use std::path::{Path, PathBuf};
+
+/// The formats a paper can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// One file with charts that works offline.
+    Html,
+    /// Markdown.
+    Md,
+    /// A line per trial.
+    Csv,
+    /// Everything, with a schema version.
+    Json,
+}
+
+/// All formats.
+pub(crate) const ALL: [Format; 4] = [Format::Html, Format::Md, Format::Csv, Format::Json];
+
+/// What `dyno paper` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dyno paper last                              write the last run's paper into its folder again
+  dyno paper 2026-11-21T21 --format md         one format only
+  dyno paper RUN_A RUN_B --out comparison      one paper of two runs
+
+A run that was killed can be printed too: what was measured until then is in its folder.")]
+pub(crate) struct Arguments {
+    /// Runs: their folders, names, beginnings of names, or `last`.
+    #[arg(required = true)]
+    runs: Vec<String>,
+    /// Formats to write.
+    #[arg(long, value_delimiter = ',', default_value = "html,md,csv,json")]
+    format: Vec<Format>,
+    /// Folder to write to; the run's own folder unless given (required for several runs).
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Folder in which runs are kept.
+    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
+    dir: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Done {
+    let mut runs = Vec::new();
+    for name in &arguments.runs {
+        let data = dyno_store::read(&find_run(&arguments.dir, name)?)?;
+        for warning in &data.warnings {
+            output::talk(&format!("warning: {warning}"));
+        }
+        runs.push(data);
+    }
+    let out = match (&arguments.out, runs.as_slice()) {
+        (Some(out), _) => out.clone(),
+        (None, [run]) => run.path.clone(),
+        (None, _) => {
+            return Err(Failure::usage("A paper of several runs needs a folder of its own.")
+                .with_hint("Name it with `--out FOLDER`."));
+        }
+    };
+    for file in write_paper(&runs, &out, &arguments.format)? {
+        output::data(&format!("{}\n", file.display()));
+    }
+    Ok(())
+}
+
+/// Writes `paper.*` into a folder; returns the files.
+///
+/// # Errors
+/// When a file can't be written.
+pub(crate) fn write_paper(
+    runs: &[RunData],
+    out: &Path,
+    formats: &[Format],
+) -> Result<Vec<PathBuf>, Failure> {
+    let published: Vec<PublishedTable> = runs.iter().flat_map(published).collect();
+    let paper = Paper::new(runs, &published);
+    let failed = |file: &Path, error: std::io::Error| {
+        Failure::new(format!("{} can't be written: {error}.", file.display()))
+            .with_hint("Make room or name another folder with `dyno paper RUN --out FOLDER`.")
+    };
+    std::fs::create_dir_all(out).map_err(|error| failed(out, error))?;
+    let mut files = Vec::new();
+    for format in formats {
+        let (extension, text) = match format {
+            Format::Html => ("html", paper.html()),
+            Format::Md => ("md", paper.markdown()),
+            Format::Csv => ("csv", Ok(paper.csv())),
+            Format::Json => ("json", paper.json()),
+        };
+        let text = text.map_err(report_failure)?;
+        let file = out.join(format!("paper.{extension}"));
+        std::fs::write(&file, text).map_err(|error| failed(&file, error))?;
+        files.push(file);
+    }
+    Ok(files)
+}
+
+fn report_failure(error: ReportError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error.hint() {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
+}
+
+/// The published figures that a run's plan names.
+fn published(run: &RunData) -> Vec<PublishedTable> {
+    let Ok(plan) = serde_json::from_value::<Plan>(run.header.plan.clone()) else {
+        return Vec::new();
+    };
+    plan.experiments
+        .iter()
+        .flat_map(|experiment| {
+            experiment.published.iter().map(|series| table(&experiment.name, series))
+        })
+        .collect()
+}
+
+fn table(experiment: &str, series: &PublishedSeries) -> PublishedTable {
+    let row = |row: &dyno_suite::PublishedRow| PublishedRow {
+        label: row.label.clone(),
+        conditions: row
+            .conditions
+            .iter()
+            .map(|(name, value)| (name.clone(), value.to_string()))
+            .collect(),
+        metrics: row.metrics.clone(),
+        targets: row.targets.clone(),
+    };
+    PublishedTable {
+        experiment: experiment.to_owned(),
+        title: series.title.clone(),
+        source: series.source.clone(),
+        method: series.method.clone(),
+        note: series.note.clone(),
+        rows: series.rows.iter().map(row).collect(),
+    }
+}

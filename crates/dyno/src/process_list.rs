@@ -1,0 +1,113 @@
+//! Keeps passwords on the command line out of the process list.
+//!
+//! The kernel shows a process's arguments from that process's own memory. So they can be
+//! overwritten: `/proc/self/stat` says where they lie, `/proc/self/mem` is that memory.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Error, ErrorKind};
+use std::os::unix::fs::FileExt;
+
+/// What stands in the place of every byte of a secret.
+const FILLER: u8 = b'x';
+/// No command line is longer: the kernel's own limit for all arguments and the environment.
+const ARGUMENTS_MAX: u64 = 6 << 20;
+
+/// Overwrites the values of the options in `names` (`mysql-password` for `--mysql-password=...`;
+/// `-` and `_` are the same) in what the process list shows. To be called after the arguments have
+/// been read, as early as possible.
+///
+/// # Errors
+/// When `/proc` can't be read or written: the passwords stay visible then.
+pub(crate) fn hide_values(names: &[&str]) -> io::Result<()> {
+    let (begin, end) = argument_range(&std::fs::read_to_string("/proc/self/stat")?)?;
+    let mut arguments = vec![0; (end - begin) as usize];
+    File::open("/proc/self/mem")?.read_exact_at(&mut arguments, begin)?;
+    let secrets = secret_ranges(&arguments, names);
+    if secrets.is_empty() {
+        return Ok(());
+    }
+    let memory = OpenOptions::new().write(true).open("/proc/self/mem")?;
+    for (from, to) in secrets {
+        memory.write_all_at(&vec![FILLER; to - from], begin + from as u64)?;
+    }
+    Ok(())
+}
+
+/// Fields 48 and 49 of `/proc/PID/stat`: where the arguments begin and end.
+fn argument_range(stat: &str) -> io::Result<(u64, u64)> {
+    let unknown = || Error::new(ErrorKind::InvalidData, "/proc/self/stat has no argument range");
+    // The second field is the program's name in parentheses and may hold anything; field 3 follows
+    // the last parenthesis.
+    let (_, rest) = stat.rsplit_once(')').ok_or_else(unknown)?;
+    let mut fields = rest.split_whitespace().skip(45).map(str::parse::<u64>);
+    match (fields.next(), fields.next()) {
+        (Some(Ok(begin)), Some(Ok(end))) if begin < end && end - begin <= ARGUMENTS_MAX => {
+            Ok((begin, end))
+        }
+        _ => Err(unknown()),
+    }
+}
+
+/// Where the values of the options in `names` lie within arguments that end with a zero byte each.
+fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
+    let mut ranges = Vec::new();
+    let mut from = 0;
+    for argument in arguments.split(|&byte| byte == 0) {
+        let to = from + argument.len();
+        if let Some(equals) = argument.iter().position(|&byte| byte == b'=')
+            && is_option(&argument[..equals], names)
+        {
+            ranges.push((from + equals + 1, to));
+        }
+        from = to + 1;
+    }
+    ranges
+}
+
+fn is_option(word: &[u8], names: &[&str]) -> bool {
+    let same = |a: u8, b: u8| a == b || (a == b'_' && b == b'-');
+    let is = |name: &&str| {
+        word.strip_prefix(b"--").is_some_and(|word| {
+            word.len() == name.len() && word.iter().zip(name.bytes()).all(|(&a, b)| same(a, b))
+        })
+    };
+    names.iter().any(is)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 2] = ["mysql-password", "pgsql-password"];
+
+    #[test]
+    fn values_of_the_named_options_are_found_in_every_spelling() {
+        let arguments = b"sysbench\0--mysql-password=geheim\0--mysql_password=a=b\0--threads=4\0\
+                          --mysql-passwords=no\0--pgsql-password=\0--mysql-password\0run\0";
+        let found: Vec<&[u8]> = secret_ranges(arguments, &NAMES)
+            .into_iter()
+            .map(|(from, to)| &arguments[from..to])
+            .collect();
+        assert_eq!(found, [&b"geheim"[..], b"a=b", b""]);
+    }
+
+    #[test]
+    fn the_range_is_read_whatever_the_program_is_called() {
+        let numbers: Vec<String> = (3..=52).map(|field| (field * 100).to_string()).collect();
+        let stat = format!("17 (a) b (c) {}", numbers.join(" "));
+        assert_eq!(argument_range(&stat).expect("fields 48 and 49"), (4800, 4900));
+        assert!(argument_range("17 (x) S 1 2").is_err());
+        assert!(argument_range("").is_err());
+    }
+
+    #[test]
+    fn this_process_has_a_range_that_holds_its_name() {
+        let stat = std::fs::read_to_string("/proc/self/stat").expect("/proc is mounted");
+        let (begin, end) = argument_range(&stat).expect("a real range");
+        let mut arguments = vec![0; (end - begin) as usize];
+        let memory = File::open("/proc/self/mem").expect("own memory");
+        memory.read_exact_at(&mut arguments, begin).expect("own arguments");
+        let first = std::env::args().next().expect("a name");
+        assert!(arguments.starts_with(first.as_bytes()));
+    }
+}

@@ -1,0 +1,435 @@
+//! From words to settings.
+//!
+//! Every option is `--name=value`; `-` and `_` are the same letter in names; a later option
+//! replaces an earlier one. What is neither general nor of the test is refused, unless the test
+//! is one that declares no options in the original.
+
+use super::options::{DEPRECATED, GeneralOption, Kind, OPTIONS};
+use super::settings::Settings;
+use dyno_sysbench::{OptionKind, Test, nearest, options_of};
+use std::path::Path;
+
+/// What the first plain word names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Script {
+    /// No plain word at all.
+    None,
+    /// A test that dyno runs.
+    Test(Test),
+    /// 0.5's `parallel_prepare.lua`, whose `run` is what others call `prepare`.
+    ParallelPrepare,
+    /// A test that is built into sysbench and measures no database.
+    BuiltIn(String),
+    /// A Lua script, from a file or from standard input (`-`).
+    Lua(String),
+    /// Nothing that sysbench would find.
+    Unknown(String),
+}
+
+impl Script {
+    fn from_word(word: &str) -> Script {
+        const BUILT_IN: [&str; 5] = ["fileio", "cpu", "memory", "threads", "mutex"];
+        let name = word.rsplit('/').next().unwrap_or(word);
+        if let Some(test) = Test::from_script(word) {
+            Script::Test(test)
+        } else if name.strip_suffix(".lua").unwrap_or(name) == "parallel_prepare" {
+            Script::ParallelPrepare
+        } else if BUILT_IN.contains(&word) {
+            Script::BuiltIn(word.to_owned())
+        } else if word == "-" || Path::new(word).is_file() {
+            Script::Lua(word.to_owned())
+        } else {
+            Script::Unknown(word.to_owned())
+        }
+    }
+
+    /// The test whose options count.
+    pub(super) fn test(&self) -> Option<Test> {
+        match self {
+            Script::Test(test) => Some(*test),
+            Script::ParallelPrepare => Some(Test::Legacy(dyno_sysbench::LegacyTest::Oltp)),
+            _ => None,
+        }
+    }
+}
+
+/// A command line that can't be followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// For stderr.
+    pub(super) message: String,
+    /// A remedy, shown after `hint:`.
+    pub(super) hint: Option<String>,
+}
+
+impl Refusal {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Refusal { message: message.into(), hint: None }
+    }
+
+    fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// A command line, read.
+#[derive(Clone, Debug)]
+pub(super) struct CommandLine {
+    pub(super) settings: Settings,
+    pub(super) script: Script,
+    pub(super) command: Option<String>,
+    /// The options of the test as (name, value), for `dyno_sysbench::Options::from_pairs`.
+    pub(super) pairs: Vec<(String, String)>,
+    /// Sentences for `WARNING:` lines.
+    pub(super) warnings: Vec<String>,
+    /// The test was named by the deprecated `--test=`.
+    pub(super) test_by_option: bool,
+}
+
+struct Given<'a> {
+    name: &'a str,
+    /// `None` for `--name` without `=`.
+    value: Option<&'a str>,
+}
+
+fn split_option(word: &str) -> Option<Given<'_>> {
+    let body = word.strip_prefix("--")?;
+    Some(match body.split_once('=') {
+        Some((name, value)) => Given { name, value: Some(value) },
+        None => Given { name: body, value: None },
+    })
+}
+
+/// A name with `_` written as `-`.
+fn dashed(name: &str) -> String {
+    name.replace('_', "-")
+}
+
+/// Reads the words after the program's name.
+///
+/// # Errors
+/// The first word that can't be followed.
+pub(super) fn read(words: &[String]) -> Result<CommandLine, Refusal> {
+    let options: Vec<Given<'_>> = words.iter().filter_map(|word| split_option(word)).collect();
+    let mut plain = words.iter().filter(|word| !word.starts_with("--"));
+    let by_option =
+        options.iter().rev().find(|given| given.name == "test").and_then(|given| given.value);
+    let named = by_option.or_else(|| plain.next().map(String::as_str));
+    let command = plain.next().cloned();
+    let mut line = CommandLine {
+        settings: Settings::new(),
+        script: named.map_or(Script::None, Script::from_word),
+        command,
+        pairs: Vec::new(),
+        warnings: Vec::new(),
+        test_by_option: by_option.is_some(),
+    };
+    for given in &options {
+        line.take(given)?;
+    }
+    if line.settings.help || line.settings.version {
+        return Ok(line);
+    }
+    match plain.next() {
+        None => Ok(line),
+        Some(extra) => Err(Refusal::new(format!("Unrecognized command line argument: {extra}"))
+            .with_hint("options are written --name=value, with an equals sign")),
+    }
+}
+
+impl CommandLine {
+    fn take(&mut self, given: &Given<'_>) -> Result<(), Refusal> {
+        let name = dashed(given.name);
+        if name == "test" {
+            return Ok(());
+        }
+        if name == "config-file" {
+            return self.take_file(given.value.unwrap_or_default());
+        }
+        if let Some((old, new)) = DEPRECATED.iter().find(|(old, _)| *old == name) {
+            return self.take_deprecated(old, new, given.value);
+        }
+        if let Some(option) = OPTIONS.iter().find(|option| option.name == name) {
+            return self.take_general(option, option.name, given.value);
+        }
+        self.take_of_test(given)
+    }
+
+    fn take_general(
+        &mut self,
+        option: &GeneralOption,
+        typed: &str,
+        value: Option<&str>,
+    ) -> Result<(), Refusal> {
+        let value = match value {
+            None if !option.stands_alone() => return Err(lacks_value(typed)),
+            None => "",
+            Some("") if !option.takes_empty() => option.default,
+            // `--x=` is no word for a switch.
+            Some("") if option.kind == Kind::Switch => option.default,
+            Some(value) => value,
+        };
+        (option.set)(&mut self.settings, value).map_err(|expected| refused(typed, value, &expected))
+    }
+
+    /// sysbench ignores an old name whose value is 0, so that `--max-requests=0` keeps `--time`.
+    fn take_deprecated(
+        &mut self,
+        old: &str,
+        new: &str,
+        value: Option<&str>,
+    ) -> Result<(), Refusal> {
+        if value == Some("0") {
+            return Ok(());
+        }
+        let option = OPTIONS.iter().find(|option| option.name == new);
+        if let Some(option) = option {
+            self.take_general(option, old, value)?;
+        }
+        self.warnings.push(format!("--{old} is deprecated, use --{new} instead"));
+        Ok(())
+    }
+
+    fn take_of_test(&mut self, given: &Given<'_>) -> Result<(), Refusal> {
+        let known = self.known_to_test(given.name);
+        let Some(test) = self.script.test() else {
+            return Ok(());
+        };
+        match (known, given.value) {
+            (Some(kind), None) if !matches!(kind, OptionKind::Switch | OptionKind::ExactSwitch) => {
+                return Err(lacks_value(given.name));
+            }
+            (None, _) if !test.accepts_unknown_options() => {
+                return Err(self.unknown(given));
+            }
+            _ => {}
+        }
+        let value = given.value.unwrap_or("on");
+        self.pairs.push((given.name.to_owned(), value.to_owned()));
+        Ok(())
+    }
+
+    fn known_to_test(&self, name: &str) -> Option<OptionKind> {
+        let name = dashed(name);
+        let spec = options_of(self.script.test()?).find(|spec| dashed(spec.name) == name)?;
+        Some(spec.kind)
+    }
+
+    fn nearest(&self, name: &str) -> Option<&'static str> {
+        let of_test = self.script.test().into_iter().flat_map(options_of).map(|spec| spec.name);
+        let general = OPTIONS.iter().map(|option| option.name);
+        let old = DEPRECATED.iter().map(|(old, _)| *old);
+        nearest(name, of_test.chain(general).chain(old).chain(["config-file"]))
+    }
+
+    fn unknown(&self, given: &Given<'_>) -> Refusal {
+        let refusal = match given.value {
+            Some(value) => Refusal::new(format!("invalid option: --{}={value}", given.name)),
+            None => Refusal::new(format!("invalid option: --{}", given.name)),
+        };
+        match self.nearest(given.name) {
+            Some(name) => refusal.with_hint(format!("did you mean --{name}?")),
+            None => refusal
+                .with_hint("--help lists the general options, the command help those of a test"),
+        }
+    }
+
+    /// `name=value` lines; `#` begins a comment. Unknown names are passed over with a warning,
+    /// because files are shared between tests.
+    fn take_file(&mut self, path: &str) -> Result<(), Refusal> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Refusal::new(format!("The file of --config-file can't be read: {path}: {error}."))
+        })?;
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let line = line.strip_prefix("--").unwrap_or(line);
+            let given = match line.split_once('=') {
+                Some((name, value)) => {
+                    Given { name: name.trim(), value: Some(value.trim().trim_matches('"')) }
+                }
+                None => Given { name: line, value: None },
+            };
+            let place = format!("{path}, line {}", index + 1);
+            self.take_line(&given, &place)?;
+        }
+        Ok(())
+    }
+
+    fn take_line(&mut self, given: &Given<'_>, place: &str) -> Result<(), Refusal> {
+        let name = dashed(given.name);
+        let is_general = OPTIONS.iter().any(|option| option.name == name)
+            || DEPRECATED.iter().any(|(old, _)| *old == name);
+        if is_general || self.known_to_test(given.name).is_some() {
+            return self.take(given).map_err(|mut refusal| {
+                refusal.message = format!("{} ({place})", refusal.message);
+                refusal
+            });
+        }
+        let advice = match self.nearest(given.name) {
+            Some(name) => format!("; did you mean {name}?"),
+            None => ".".to_owned(),
+        };
+        self.warnings
+            .push(format!("{place}: the unknown option {} is passed over{advice}", given.name));
+        Ok(())
+    }
+}
+
+fn lacks_value(name: &str) -> Refusal {
+    Refusal::new(format!("invalid option: --{name}: it needs a value"))
+        .with_hint(format!("write --{name}=VALUE, with an equals sign"))
+}
+
+/// Passwords are never repeated: no refusal is about one, because any text is a password.
+fn refused(name: &str, value: &str, expected: &str) -> Refusal {
+    Refusal::new(format!("invalid option: --{name}={value}: the value must be {expected}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Result<CommandLine, Refusal> {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        read(&words)
+    }
+
+    fn good(given: &[&str]) -> CommandLine {
+        words(given).expect("a good command line")
+    }
+
+    /// Message and hint of a refused command line.
+    fn refusal(given: &[&str]) -> (String, String) {
+        let refusal = words(given).expect_err("a command line to refuse");
+        (refusal.message, refusal.hint.unwrap_or_default())
+    }
+
+    #[test]
+    fn dashes_and_underscores_are_equal_and_the_later_option_wins() {
+        let line = good(&["--report_interval=5", "--threads=2", "oltp_read_write", "run", "--threads=8"]);
+        assert_eq!((line.settings.report_interval_s, line.settings.threads), (5, 8));
+        assert_eq!(line.script, Script::Test(Test::ReadWrite));
+        assert_eq!(line.command.as_deref(), Some("run"));
+        let line = good(&["oltp_read_write", "--table-size=7", "--skip_trx", "run"]);
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(line.pairs, [pair("table-size", "7"), pair("skip_trx", "on")]);
+    }
+
+    #[test]
+    fn a_misspelt_option_is_refused_with_the_nearest_name() {
+        assert_eq!(
+            refusal(&["--thread=4", "oltp_read_write", "run"]),
+            ("invalid option: --thread=4".to_owned(), "did you mean --threads?".to_owned())
+        );
+        assert_eq!(refusal(&["--tabel-size=4", "oltp_read_write", "run"]).1, "did you mean --table_size?");
+        assert_eq!(refusal(&["--foo", "oltp_read_write", "run"]).0, "invalid option: --foo");
+        assert_eq!(refusal(&["oltp_read_write", "run", "--"]).0, "invalid option: --");
+    }
+
+    #[test]
+    fn values_that_can_not_be_meant_are_refused() {
+        assert_eq!(
+            refusal(&["--threads=abc"]).0,
+            "invalid option: --threads=abc: the value must be a whole number from 1 to 100000"
+        );
+        assert_eq!(
+            refusal(&["--threads"]),
+            (
+                "invalid option: --threads: it needs a value".to_owned(),
+                "write --threads=VALUE, with an equals sign".to_owned()
+            )
+        );
+        assert_eq!(
+            refusal(&["--debug=maybe"]).0,
+            "invalid option: --debug=maybe: the value must be on or off"
+        );
+        assert_eq!(refusal(&["oltp_insert", "run", "--tables"]).0, "invalid option: --tables: it needs a value");
+        assert_eq!(refusal(&["oltp_insert", "run", "more"]).0, "Unrecognized command line argument: more");
+    }
+
+    #[test]
+    fn an_empty_value_leaves_the_default() {
+        let line = good(&["--threads=", "--mysql-socket=", "--forced-shutdown=", "oltp_insert", "run"]);
+        assert_eq!(line.settings.threads, 1);
+        assert!(line.settings.mysql.sockets.is_empty());
+        assert_eq!(line.settings.forced_shutdown.grace_s(100), Some(5));
+    }
+
+    #[test]
+    fn old_names_work_with_a_warning_and_zero_is_passed_over() {
+        let line = good(&[
+            "--num-threads=3",
+            "--max-requests=0",
+            "--max-time=60",
+            "--tx-rate=0",
+            "--test=oltp_read_only",
+            "run",
+        ]);
+        assert_eq!((line.settings.threads, line.settings.events, line.settings.time_s), (3, 0, 60));
+        assert_eq!(
+            line.warnings,
+            [
+                "--num-threads is deprecated, use --threads instead",
+                "--max-time is deprecated, use --time instead"
+            ]
+        );
+        assert!(line.test_by_option);
+        assert_eq!(line.script, Script::Test(Test::ReadOnly));
+        assert_eq!(line.command.as_deref(), Some("run"));
+    }
+
+    #[test]
+    fn scripts_are_known_by_name_and_by_path() {
+        let script = |word: &str| good(&[word, "run"]).script;
+        assert_eq!(script("/usr/share/sysbench/oltp_insert.lua"), Script::Test(Test::Insert));
+        assert!(matches!(script("tests/db/oltp.lua"), Script::Test(Test::Legacy(_))));
+        assert!(matches!(
+            script("/usr/share/sysbench/tests/include/oltp_legacy/bulk_insert.lua"),
+            Script::Test(Test::Legacy(_))
+        ));
+        assert_eq!(script("tests/db/parallel_prepare.lua"), Script::ParallelPrepare);
+        assert_eq!(script("cpu"), Script::BuiltIn("cpu".to_owned()));
+        assert_eq!(script("nothing"), Script::Unknown("nothing".to_owned()));
+        assert_eq!(script("-"), Script::Lua("-".to_owned()));
+        assert_eq!(good(&[]).script, Script::None);
+    }
+
+    #[test]
+    fn the_scripts_of_0_5_take_any_option() {
+        let line = good(&["--test=tests/db/oltp.lua", "--oltp-table-count=4", "--whatever", "run"]);
+        assert_eq!(line.pairs.len(), 2);
+    }
+
+    #[test]
+    fn config_files_are_read_in_place_and_unknown_names_are_said() {
+        let folder = std::env::temp_dir().join(format!("dyno-config-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a temporary folder");
+        let file = folder.join("options");
+        std::fs::write(
+            &file,
+            "# comment\n\nthreads=2\n time = 3\nmysql-user=\"me\"\ntables=4\nskip_trx\nbogus=1\ntread=1\n",
+        )
+        .expect("a temporary file");
+        let option = format!("--config-file={}", file.display());
+        let line = good(&["--threads=9", &option, "--time=4", "oltp_read_write", "run"]);
+        assert_eq!((line.settings.threads, line.settings.time_s), (2, 4));
+        assert_eq!(line.settings.mysql.user, "me");
+        assert_eq!(line.pairs.len(), 2);
+        let place = file.display();
+        assert_eq!(
+            line.warnings,
+            [
+                format!("{place}, line 8: the unknown option bogus is passed over."),
+                format!("{place}, line 9: the unknown option tread is passed over; did you mean threads?"),
+            ]
+        );
+        std::fs::write(&file, "threads=x\n").expect("a temporary file");
+        assert!(refusal(&[&option]).0.ends_with(&format!("({place}, line 1)")));
+        std::fs::remove_dir_all(&folder).expect("the temporary folder");
+        assert!(refusal(&[&option]).0.starts_with("The file of --config-file can't be read: "));
+    }
+}

@@ -1,0 +1,454 @@
+//! Which charts a paper has.
+
+use crate::format;
+use crate::model::{Experiment, Paper, Point, Spread, Trial};
+use crate::svg::{Axis, Bar, Chart, Scale, Series, Shade, Stroke, bars};
+use dyno_measure::SeriesRow;
+use serde::Serialize;
+
+/// A figure: drawings, and what is written around them.
+#[derive(Debug, Serialize)]
+pub(crate) struct Figure {
+    pub(crate) caption: String,
+    pub(crate) svgs: Vec<String>,
+    /// Name and colour class.
+    pub(crate) legend: Vec<(String, String)>,
+}
+
+const WIDE: (f64, f64) = (760.0, 330.0);
+const SMALL: (f64, f64) = (470.0, 170.0);
+/// A series with more intervals is drawn in as many stretches.
+const MOST_POINTS: usize = 120;
+const COLOURS: usize = 7;
+const PUBLISHED: &str = "published";
+
+/// The charts of an experiment.
+pub(crate) fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Figure> {
+    let levels = Levels::of(experiment);
+    if levels.values.is_empty() {
+        return Vec::new();
+    }
+    if levels.values.len() == 1 {
+        return vec![throughput_bars(paper, experiment)];
+    }
+    let mut figures = vec![throughput(paper, experiment, &levels)];
+    figures.extend(latency(paper, experiment, &levels));
+    figures
+}
+
+fn colour(paper: &Paper, target: &str) -> String {
+    let place = paper.targets.iter().position(|known| known.label == target).unwrap_or(0);
+    format!("s{}", place % COLOURS)
+}
+
+/// The x axis of an experiment: workers, or the offered rate where that is what changes.
+struct Levels {
+    label: &'static str,
+    of: fn(&Point) -> f64,
+    values: Vec<f64>,
+}
+
+impl Levels {
+    fn of(experiment: &Experiment) -> Levels {
+        let distinct = |of: fn(&Point) -> f64| {
+            let mut values: Vec<f64> = experiment.points.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            values.dedup();
+            values
+        };
+        let rate: fn(&Point) -> f64 = |point| point.rate_per_s.unwrap_or(0.0);
+        let workers: fn(&Point) -> f64 = |point| f64::from(point.workers);
+        let rates = distinct(rate);
+        if rates.len() > 1 {
+            return Levels { label: "offered transactions per second", of: rate, values: rates };
+        }
+        Levels { label: "workers", of: workers, values: distinct(workers) }
+    }
+
+    /// Load levels are usually doubled: a logarithmic axis gives them equal steps.
+    fn axis(&self, more: &[f64]) -> Axis {
+        let mut values = self.values.clone();
+        values.extend_from_slice(more);
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let (low, high) = (values[0], values[values.len() - 1]);
+        let is_log = low > 0.0 && high / low >= 8.0;
+        let scale =
+            if is_log { Scale::log(low, high) } else { Scale::Linear { from: low, to: high } };
+        let ticks = if values.len() <= 12 { values } else { scale.ticks(8) };
+        let ticks = ticks.into_iter().map(|value| (value, format::whole(value))).collect();
+        Axis { label: self.label.to_owned(), scale, ticks }
+    }
+}
+
+fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks: usize) -> Axis {
+    let scale = Scale::from_zero(0.0, values.fold(0.0, f64::max));
+    let ticks = scale.ticks(ticks).into_iter().map(|value| (value, format::short(value))).collect();
+    Axis { label: label.to_owned(), scale, ticks }
+}
+
+/// Linear; logarithmic where the values span more than a factor of 30.
+fn latency_axis(values: &[f64], ticks: usize) -> Axis {
+    let label = "latency, ms";
+    let above_zero = || values.iter().copied().filter(|value| *value > 0.0);
+    let low = above_zero().fold(f64::INFINITY, f64::min);
+    let high = above_zero().fold(0.0, f64::max);
+    if !(low.is_finite() && high / low > 30.0) {
+        return linear_axis(label, values.iter().copied(), ticks);
+    }
+    let scale = Scale::round_log(low, high);
+    let ticks =
+        scale.ticks(ticks + 2).into_iter().map(|value| (value, format::short(value))).collect();
+    Axis { label: format!("{label} (logarithmic)"), scale, ticks }
+}
+
+fn targets_of(experiment: &Experiment) -> Vec<&str> {
+    let mut targets: Vec<&str> = Vec::new();
+    for point in &experiment.points {
+        if !targets.contains(&point.target.as_str()) {
+            targets.push(&point.target);
+        }
+    }
+    targets
+}
+
+fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Figure {
+    let published = published_points(experiment, levels);
+    let mut series: Vec<Series> = Vec::new();
+    for target in targets_of(experiment) {
+        let own: Vec<&Point> =
+            experiment.points.iter().filter(|point| point.target == target).collect();
+        let x = levels.of;
+        let is_repeated = own.iter().any(|point| point.repeats > 1);
+        let band = own.iter().map(|point| (x(point), point.tps.min, point.tps.max));
+        series.push(Series {
+            name: target.to_owned(),
+            class: colour(paper, target),
+            stroke: Stroke::Solid,
+            points: own.iter().map(|point| (x(point), Some(point.tps.median))).collect(),
+            band: if is_repeated { band.collect() } else { Vec::new() },
+            has_dots: true,
+            has_line: true,
+            end_label: Some(target.to_owned()),
+        });
+    }
+    let has_band = series.iter().any(|series| !series.band.is_empty());
+    if !published.is_empty() {
+        series.push(Series {
+            name: "published".to_owned(),
+            class: PUBLISHED.to_owned(),
+            stroke: Stroke::Dotted,
+            points: published.iter().map(|(x, y)| (*x, Some(*y))).collect(),
+            band: Vec::new(),
+            has_dots: true,
+            has_line: false,
+            end_label: None,
+        });
+    }
+    let measured = experiment.points.iter().map(|point| point.tps.max);
+    let highest = measured.chain(published.iter().map(|(_, y)| *y));
+    let more: Vec<f64> = published.iter().map(|(x, _)| *x).collect();
+    let chart = Chart {
+        width: WIDE.0,
+        height: WIDE.1,
+        description: format!("Throughput of {} against {}", experiment.title, levels.label),
+        x: levels.axis(&more),
+        y: linear_axis("transactions per second", highest, 5),
+        shades: Vec::new(),
+        series,
+    };
+    let band = if has_band {
+        " Lines join the medians; the band spans the lowest and the highest repeat."
+    } else {
+        ""
+    };
+    let grey = if published.is_empty() { "" } else { " Published figures in grey." };
+    Figure {
+        caption: format!("Throughput against {}.{band}{grey}", levels.label),
+        legend: legend(&chart),
+        svgs: vec![chart.svg()],
+    }
+}
+
+/// Names of the series in their order, each once.
+fn legend(chart: &Chart) -> Vec<(String, String)> {
+    chart
+        .series
+        .iter()
+        .map(|series| {
+            (
+                series.name.clone(),
+                format!(
+                    "{}{}",
+                    series.class,
+                    match series.stroke {
+                        Stroke::Solid => "",
+                        Stroke::Dashed => " dashed",
+                        Stroke::Dotted => " dotted",
+                    }
+                ),
+            )
+        })
+        .collect()
+}
+
+/// Published throughputs that state their workers; those of counterparts where there are any.
+fn published_points(experiment: &Experiment, levels: &Levels) -> Vec<(f64, f64)> {
+    if levels.label != "workers" {
+        return Vec::new();
+    }
+    let rows = || experiment.published.iter().flat_map(|shown| &shown.table.rows);
+    let has_counterparts = rows().any(|row| !row.targets.is_empty());
+    let chosen = rows().filter(|row| !has_counterparts || !row.targets.is_empty());
+    chosen.filter_map(|row| Some((row.workers()?, *row.metrics.get("tps")?))).collect()
+}
+
+/// A percentile: its name, its stroke, where it is found.
+type Percentile<Of, Is> = (&'static str, Stroke, fn(&Of) -> Is);
+
+const PERCENTILES: [Percentile<Point, Option<Spread>>; 3] = [
+    ("p50", Stroke::Solid, |point| point.p50_us),
+    ("p95", Stroke::Dashed, |point| point.p95_us),
+    ("p99", Stroke::Dotted, |point| point.p99_us),
+];
+
+fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Option<Figure> {
+    let targets = targets_of(experiment);
+    let mut series = Vec::new();
+    for target in &targets {
+        for (name, stroke, percentile) in PERCENTILES {
+            let own = experiment.points.iter().filter(|point| point.target == *target);
+            let points: Vec<(f64, Option<f64>)> = own
+                .map(|point| {
+                    ((levels.of)(point), percentile(point).map(|spread| spread.median / 1e3))
+                })
+                .collect();
+            let full = if targets.len() > 1 { format!("{target} {name}") } else { name.to_owned() };
+            series.push(Series {
+                name: full.clone(),
+                class: colour(paper, target),
+                stroke,
+                points,
+                band: Vec::new(),
+                has_dots: true,
+                has_line: true,
+                end_label: Some(full),
+            });
+        }
+    }
+    let values: Vec<f64> =
+        series.iter().flat_map(|series| &series.points).filter_map(|(_, value)| *value).collect();
+    if values.is_empty() {
+        return None;
+    }
+    let chart = Chart {
+        width: WIDE.0,
+        height: WIDE.1,
+        description: format!(
+            "Latency percentiles of {} against {}",
+            experiment.title, levels.label
+        ),
+        x: levels.axis(&[]),
+        y: latency_axis(&values, 5),
+        shades: Vec::new(),
+        series,
+    };
+    let meaning = if experiment.is_open_loop { "from the due time" } else { "service time" };
+    Some(Figure {
+        caption: format!(
+            "Latency ({meaning}) against {}: median (solid), 95th (dashed) and 99th percentile (dotted).",
+            levels.label
+        ),
+        legend: legend(&chart),
+        svgs: vec![chart.svg()],
+    })
+}
+
+/// With a single load level there is no curve; bars show it beside the published figures.
+fn throughput_bars(paper: &Paper, experiment: &Experiment) -> Figure {
+    let own = experiment.points.iter().map(|point| Bar {
+        name: point.target.clone(),
+        class: colour(paper, &point.target),
+        value: point.tps.median,
+        low_high: (point.repeats > 1).then_some((point.tps.min, point.tps.max)),
+        text: format::short(point.tps.median),
+    });
+    let rows = experiment.published.iter().flat_map(|shown| &shown.table.rows);
+    let published = rows.filter_map(|row| {
+        let tps = *row.metrics.get("tps")?;
+        Some(Bar {
+            name: row.label.clone(),
+            class: PUBLISHED.to_owned(),
+            value: tps,
+            low_high: None,
+            text: format::short(tps),
+        })
+    });
+    let all: Vec<Bar> = own.chain(published).collect();
+    let has_published = all.iter().any(|bar| bar.class == PUBLISHED);
+    let grey = if has_published { " Published figures in grey." } else { "" };
+    Figure {
+        caption: format!("Transactions per second at the only load level.{grey}"),
+        svgs: vec![bars(WIDE.0, &format!("Throughput of {}", experiment.title), &all)],
+        legend: Vec::new(),
+    }
+}
+
+/// Throughput and latency of a trial over time; `None` when it has fewer than two intervals.
+pub(crate) fn of_trial(paper: &Paper, trial: &Trial) -> Option<Figure> {
+    if trial.series.len() < 2 {
+        return None;
+    }
+    let stretches = stretches(&trial.series);
+    let from = trial.series[0].begins_s;
+    let last = &trial.series[trial.series.len() - 1];
+    let scale = Scale::Linear { from, to: last.begins_s + last.length_s };
+    let seconds = scale.ticks(6).into_iter().map(|value| (value, format::whole(value))).collect();
+    let x = Axis { label: "seconds".to_owned(), scale, ticks: seconds };
+    let class = colour(paper, &trial.target);
+    let is_thinned = stretches.iter().any(|stretch| stretch.len() > 1);
+    let panel = |what: &str, y: Axis, series: Vec<Series>| Chart {
+        width: SMALL.0,
+        height: SMALL.1,
+        description: format!("{what} of trial {} over time", trial.label),
+        x: x.clone(),
+        y,
+        shades: shades(trial),
+        series,
+    };
+    let highest = trial.series.iter().map(|row| row.tps);
+    let axis = linear_axis("transactions per second", highest, 3);
+    let tps = panel("Throughput", axis, vec![throughput_over_time(&stretches, &class, is_thinned)]);
+    let percentiles = latency_over_time(&stretches, &class);
+    let values: Vec<f64> = percentiles
+        .iter()
+        .flat_map(|series| &series.points)
+        .filter_map(|(_, value)| *value)
+        .collect();
+    let latency = panel("Latency", latency_axis(&values, 3), percentiles);
+    let thinned = if is_thinned {
+        let longest = stretches.iter().map(|stretch| stretch.len()).max().unwrap_or(1);
+        format!(
+            " Drawn in stretches of {longest} intervals: mean throughput with its range, highest percentile."
+        )
+    } else {
+        String::new()
+    };
+    let rate = trial
+        .summary
+        .rate_per_s
+        .map_or(String::new(), |rate| format!(", {} per second offered", format::short(rate)));
+    Some(Figure {
+        caption: format!(
+            "Trial {}: {}, {}, {}{rate}, repeat {}.{thinned}",
+            trial.label,
+            trial.summary.experiment,
+            trial.target,
+            format::count_of(u64::from(trial.summary.workers), "worker", "workers"),
+            trial.summary.repeat
+        ),
+        legend: legend(&latency),
+        svgs: vec![tps.svg(), latency.svg()],
+    })
+}
+
+fn stretches(series: &[SeriesRow]) -> Vec<&[SeriesRow]> {
+    series.chunks(series.len().div_ceil(MOST_POINTS)).collect()
+}
+
+fn middle(stretch: &[SeriesRow]) -> f64 {
+    let last = &stretch[stretch.len() - 1];
+    f64::midpoint(stretch[0].begins_s, last.begins_s + last.length_s)
+}
+
+fn throughput_over_time(stretches: &[&[SeriesRow]], class: &str, is_thinned: bool) -> Series {
+    let mean = |stretch: &&[SeriesRow]| {
+        let seconds: f64 = stretch.iter().map(|row| row.length_s).sum();
+        let committed: u64 = stretch.iter().map(|row| row.committed).sum();
+        (middle(stretch), (seconds > 0.0).then(|| committed as f64 / seconds))
+    };
+    let range = |stretch: &&[SeriesRow]| {
+        let tps = || stretch.iter().map(|row| row.tps);
+        (middle(stretch), tps().fold(f64::INFINITY, f64::min), tps().fold(0.0, f64::max))
+    };
+    Series {
+        name: "transactions per second".to_owned(),
+        class: class.to_owned(),
+        stroke: Stroke::Solid,
+        points: stretches.iter().map(mean).collect(),
+        band: if is_thinned { stretches.iter().map(range).collect() } else { Vec::new() },
+        has_dots: false,
+        has_line: true,
+        end_label: None,
+    }
+}
+
+fn latency_over_time(stretches: &[&[SeriesRow]], class: &str) -> Vec<Series> {
+    let percentiles: [Percentile<SeriesRow, f64>; 3] = [
+        ("p50", Stroke::Solid, |row| row.p50_us),
+        ("p95", Stroke::Dashed, |row| row.p95_us),
+        ("p99", Stroke::Dotted, |row| row.p99_us),
+    ];
+    let series = |(name, stroke, percentile): Percentile<SeriesRow, f64>| Series {
+        name: name.to_owned(),
+        class: class.to_owned(),
+        stroke,
+        points: stretches
+            .iter()
+            .map(|stretch| {
+                // An interval without a commit has no latency; the line breaks there.
+                let values = stretch.iter().filter(|row| row.max_us > 0.0).map(percentile);
+                (middle(stretch), values.reduce(f64::max).map(|us| us / 1e3))
+            })
+            .collect(),
+        band: Vec::new(),
+        has_dots: false,
+        has_line: true,
+        end_label: None,
+    };
+    percentiles.map(series).into()
+}
+
+/// Warm-up, stretches without a commit, and intervals with errors or reconnects.
+fn shades(trial: &Trial) -> Vec<Shade> {
+    let mut shades = Vec::new();
+    let warm = trial.series.iter().filter(|row| row.phase != "measured");
+    let end_of_warm_up = warm.map(|row| row.begins_s + row.length_s).reduce(f64::max);
+    if let Some(to) = end_of_warm_up {
+        let title = "warm-up, not measured".to_owned();
+        shades.push(Shade { from: trial.series[0].begins_s, to, class: "warm", title });
+    }
+    for gap in &trial.gaps {
+        let title = format!(
+            "no commit from {} s to {} s",
+            format::short(gap.from_s),
+            format::short(gap.to_s)
+        );
+        shades.push(Shade { from: gap.from_s, to: gap.to_s, class: "gap", title });
+    }
+    let mut marks: Vec<Shade> = Vec::new();
+    for row in trial.series.iter().filter(|row| row.errors + row.reconnects > 0) {
+        let to = row.begins_s + row.length_s;
+        match marks.last_mut().filter(|mark| (mark.to - row.begins_s).abs() < 1e-6) {
+            // Neighbours become one mark, so that a trial full of errors stays a small drawing.
+            Some(mark) => mark.to = to,
+            None => {
+                marks.push(Shade { from: row.begins_s, to, class: "error", title: String::new() })
+            }
+        }
+    }
+    for mark in &mut marks {
+        let within =
+            |row: &&SeriesRow| row.begins_s >= mark.from - 1e-6 && row.begins_s < mark.to - 1e-6;
+        let rows = || trial.series.iter().filter(within);
+        let errors: u64 = rows().map(|row| row.errors).sum();
+        let reconnects: u64 = rows().map(|row| row.reconnects).sum();
+        mark.title = format!(
+            "{} and {}",
+            format::count_of(errors, "error", "errors"),
+            format::count_of(reconnects, "reconnect", "reconnects")
+        );
+    }
+    shades.extend(marks);
+    shades
+}

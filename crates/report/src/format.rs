@@ -1,0 +1,119 @@
+//! Numbers as a reader wants them: a few digits, thousands set apart.
+
+/// What stands where there is no number.
+pub(crate) const DASH: &str = "\u{2013}";
+
+/// A whole number with thousands set apart.
+pub(crate) fn whole(number: f64) -> String {
+    let digits = format!("{:.0}", number.abs());
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if number < 0.0 && digits.chars().any(|digit| digit != '0') { format!("-{text}") } else { text }
+}
+
+/// About three digits that count; above that, whole numbers.
+pub(crate) fn short(number: f64) -> String {
+    if !number.is_finite() {
+        return DASH.to_owned();
+    }
+    match number.abs() {
+        0.0 => "0".to_owned(),
+        size if size >= 99.95 => whole(number),
+        size if size >= 9.995 => format!("{number:.1}"),
+        size if size >= 0.9995 => format!("{number:.2}"),
+        size if size >= 0.000_999_5 => format!("{number:.3}"),
+        _ => format!("{number:.1e}"),
+    }
+}
+
+/// Microseconds as milliseconds.
+pub(crate) fn ms(us: f64) -> String {
+    short(us / 1e3)
+}
+
+/// A share (0 to 1) as percent, without the sign.
+pub(crate) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0".to_owned(),
+        percent if percent.abs() < 0.1 => format!("{percent:.3}"),
+        percent if percent.abs() < 10.0 => format!("{percent:.1}"),
+        percent => format!("{percent:.0}"),
+    }
+}
+
+/// Bytes in the largest unit that leaves at least 1.
+pub(crate) fn bytes(count: f64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut size = count;
+    let mut unit = 0;
+    while size.abs() >= 1024.0 && unit + 1 < units.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    let number = if size.fract() == 0.0 { whole(size) } else { short(size) };
+    format!("{number} {}", units[unit])
+}
+
+/// `1 worker`, `2 workers`.
+pub(crate) fn count_of(number: u64, one: &str, more: &str) -> String {
+    format!("{} {}", whole(number as f64), if number == 1 { one } else { more })
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn list_of(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let cases = [
+            (0.0, "0"),
+            (999.0, "999"),
+            (1000.0, "1,000"),
+            (-1234567.4, "-1,234,567"),
+            (-0.2, "0"),
+        ];
+        for (number, text) in cases {
+            assert_eq!(whole(number), text);
+        }
+    }
+
+    #[test]
+    fn three_digits_count() {
+        let cases = [
+            (0.0, "0"),
+            (0.012_34, "0.012"),
+            (1.234, "1.23"),
+            (9.999, "10.0"),
+            (12.34, "12.3"),
+            (99.96, "100"),
+            (12_345.6, "12,346"),
+            (0.000_000_12, "1.2e-7"),
+            (f64::NAN, DASH),
+        ];
+        for (number, text) in cases {
+            assert_eq!(short(number), text);
+        }
+    }
+
+    #[test]
+    fn units_and_lists() {
+        assert_eq!(bytes(134_217_728.0), "128 MiB");
+        assert_eq!(bytes(1536.0), "1.50 KiB");
+        assert_eq!(count_of(1, "trial", "trials"), "1 trial");
+        assert_eq!(list_of(&["a".into(), "b".into(), "c".into()]), "a, b and c");
+    }
+}

@@ -1,0 +1,287 @@
+//! What a paper says, before it is given a form.
+
+use crate::Published;
+use dyno_measure::{SeriesRow, TrialSummary};
+use dyno_store::{Event, RunHeader};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A paper about one or several runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Paper {
+    /// [`dyno_measure::SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Its title.
+    pub title: String,
+    /// The whole in a paragraph, sentence by sentence.
+    pub summary: Vec<String>,
+    /// The best point of each experiment and target.
+    pub key_rows: Vec<KeyRow>,
+    /// The runs it is about.
+    pub runs: Vec<RunFacts>,
+    /// The targets of all runs.
+    pub targets: Vec<Target>,
+    /// The experiments of all runs.
+    pub experiments: Vec<Experiment>,
+    /// All trials of all runs.
+    pub trials: Vec<Trial>,
+    /// Every check that was made; those without findings have nothing to remark.
+    pub checks: Vec<Check>,
+    /// How far the claims reach, in sentences.
+    pub limits: Vec<String>,
+    /// Published tables that belong to no experiment of these runs.
+    pub other_published: Vec<Published>,
+}
+
+/// A run as the paper shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunFacts {
+    /// `1`, `2` ...
+    pub number: usize,
+    /// Name of its folder.
+    pub folder: String,
+    /// `run.json`.
+    pub header: RunHeader,
+    /// How it ended, in words.
+    pub status: String,
+    /// The command, quoted for a shell.
+    pub command: String,
+    /// Events that are no errors of single intervals: notes, server events.
+    pub events: Vec<Event>,
+    /// What is damaged or missing in the folder.
+    pub warnings: Vec<String>,
+}
+
+/// A target as the paper shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Target {
+    /// Its label in tables and charts, unique in the paper.
+    pub label: String,
+    /// Number of its run.
+    pub run: usize,
+    /// Its name in the suite.
+    pub name: String,
+    /// Product and version.
+    pub product: String,
+    /// URLs without passwords.
+    pub urls: Vec<String>,
+    /// Node class.
+    pub class: String,
+    /// True when it shares the load generator's machine.
+    pub same_host: bool,
+    /// Settings that decide durability, isolation and memory.
+    pub settings: Vec<SettingRow>,
+    /// All settings of its first node, as the server states them.
+    pub all_settings: BTreeMap<String, String>,
+    /// What the server did not let dyno read.
+    pub not_readable: Vec<String>,
+}
+
+/// A setting that matters.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SettingRow {
+    /// Its name.
+    pub name: String,
+    /// Its value before the first trial.
+    pub value: String,
+    /// What it decides.
+    pub meaning: &'static str,
+    /// True when a commit may be lost or torn with this value.
+    pub is_weak: bool,
+}
+
+/// The best point of an experiment on a target.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KeyRow {
+    /// Title of the experiment.
+    pub experiment: String,
+    /// Number of the experiment in the paper, from 0.
+    pub experiment_index: usize,
+    /// The point.
+    pub point: Point,
+}
+
+/// An experiment and its points.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Experiment {
+    /// Its name in the suite.
+    pub name: String,
+    /// Its heading.
+    pub title: String,
+    /// Workload and test.
+    pub test: String,
+    /// Options of the workload.
+    pub options: BTreeMap<String, String>,
+    /// How transactions arrive, how long and what latency means, in sentences.
+    pub method: Vec<String>,
+    /// True when transactions follow a schedule.
+    pub is_open_loop: bool,
+    /// Length of the shortest measured window, seconds.
+    pub shortest_window_s: Option<f64>,
+    /// Load levels.
+    pub points: Vec<Point>,
+    /// Errors of all trials.
+    pub errors: Vec<ErrorRow>,
+    /// Published figures.
+    pub published: Vec<Published>,
+}
+
+/// Median of the repeats of a point, with the lowest and the highest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// Lowest.
+    pub min: f64,
+    /// Median.
+    pub median: f64,
+    /// Highest.
+    pub max: f64,
+}
+
+/// A load level: workload, target, workers, rate. Latencies are microseconds; a percentile with
+/// fewer than ten samples beyond it is `None`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Label of the target.
+    pub target: String,
+    /// Workers.
+    pub workers: u32,
+    /// Offered transactions per second; `None` in a closed loop.
+    pub rate_per_s: Option<f64>,
+    /// Trials that the figures rest on.
+    pub repeats: usize,
+    /// Labels of those trials.
+    pub trials: Vec<String>,
+    /// `complete`, `interrupted` or `failed`: of the trials that the figures rest on.
+    pub status: &'static str,
+    /// Committed transactions per second.
+    pub tps: Spread,
+    /// Statements per second of transactions that did not fail.
+    pub qps: Spread,
+    /// Mean latency.
+    pub mean_us: Option<Spread>,
+    /// Median latency.
+    pub p50_us: Option<Spread>,
+    /// 95th percentile.
+    pub p95_us: Option<Spread>,
+    /// 99th percentile.
+    pub p99_us: Option<Spread>,
+    /// 99.9th percentile.
+    pub p999_us: Option<Spread>,
+    /// Largest latency of all repeats.
+    pub max_us: f64,
+    /// Errors of all repeats.
+    pub errors: u64,
+    /// Transactions given up, of all repeats.
+    pub failed: u64,
+    /// Retries of all repeats.
+    pub retries: u64,
+    /// Reconnects of all repeats.
+    pub reconnects: u64,
+    /// The load generator's own CPU per statement.
+    pub cpu_us_per_statement: Spread,
+    /// Numbers of the checks that found something in these trials.
+    pub checks: Vec<usize>,
+}
+
+/// One kind of error.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ErrorRow {
+    /// Label of the target.
+    pub target: String,
+    /// Such as `deadlock`.
+    pub class: String,
+    /// MySQL's or SQLite's number, 0 where there is none.
+    pub errno: u32,
+    /// SQLSTATE.
+    pub sqlstate: String,
+    /// Attempts and connects that met it.
+    pub count: u64,
+    /// First message.
+    pub message: String,
+    /// Labels of the trials.
+    pub trials: Vec<String>,
+}
+
+/// A trial as the paper shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trial {
+    /// Its number, with the number of the run before it when there are several.
+    pub label: String,
+    /// Number of its run.
+    pub run: usize,
+    /// Label of its target.
+    pub target: String,
+    /// `complete`, `interrupted`, `failed` or `running`.
+    pub status: &'static str,
+    /// The stored summary.
+    pub summary: TrialSummary,
+    /// Whether started = committed + rolled back + failed + skipped + in flight.
+    pub adds_up: bool,
+    /// Stretches without a commit.
+    pub gaps: Vec<Gap>,
+    /// A row per interval.
+    pub series: Vec<SeriesRow>,
+    /// The server's relevant counters.
+    pub counters: Vec<Counter>,
+    /// Numbers of the checks that found something in it.
+    pub checks: Vec<usize>,
+}
+
+/// A stretch of the measured window without a commit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Gap {
+    /// Seconds from the opening of the window.
+    pub from_s: f64,
+    /// Seconds from the opening of the window.
+    pub to_s: f64,
+    /// Errors in it.
+    pub errors: u64,
+    /// Reconnects in it and in the interval after it.
+    pub reconnects: u64,
+}
+
+/// By how much a counter of the server grew from before a trial's connects to after its end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Counter {
+    /// Its name.
+    pub name: String,
+    /// Growth.
+    pub growth: f64,
+}
+
+/// How much a check's finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Level {
+    /// Not usable for a claim.
+    E,
+    /// A caveat beside the number.
+    W,
+    /// Disclosed.
+    I,
+}
+
+/// A computed verdict on fairness or correctness.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// Number in this paper, from 1.
+    pub number: usize,
+    /// Stable name.
+    pub id: &'static str,
+    /// How much a finding weighs.
+    pub level: Level,
+    /// What is looked at, threshold included.
+    pub rule: &'static str,
+    /// What it means where it is found.
+    pub meaning: &'static str,
+    /// Where it was found; empty when there is nothing to remark.
+    pub findings: Vec<Finding>,
+}
+
+/// A place where a check found something.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// A trial, a target, an experiment, a run.
+    pub place: String,
+    /// The value that was found.
+    pub value: String,
+}

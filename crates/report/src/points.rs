@@ -1,0 +1,114 @@
+//! Trials to points: repeats of the same load level become one line.
+
+use crate::model::{Point, Spread, Trial};
+use dyno_measure::LatencySummary;
+
+/// A percentile rests on at least this many samples beyond it.
+const SAMPLES_BEYOND: f64 = 10.0;
+
+/// Groups the trials of one experiment, which come in the order of targets.
+pub(crate) fn points(trials: &[&Trial]) -> Vec<Point> {
+    let mut groups: Vec<Vec<&Trial>> = Vec::new();
+    for trial in trials {
+        let same = |group: &&mut Vec<&Trial>| key(group[0]) == key(trial);
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(trial),
+            None => groups.push(vec![trial]),
+        }
+    }
+    let mut points: Vec<Point> = groups.iter().filter_map(|group| point(group)).collect();
+    // A stable sort: the order of targets is kept.
+    points.sort_by(|a, b| {
+        let level = |point: &Point| (point.rate_per_s.unwrap_or(0.0), f64::from(point.workers));
+        let order = |point: &Point| points_order(point, trials);
+        order(a)
+            .cmp(&order(b))
+            .then(level(a).partial_cmp(&level(b)).unwrap_or(std::cmp::Ordering::Equal))
+    });
+    points
+}
+
+fn points_order(point: &Point, trials: &[&Trial]) -> usize {
+    trials.iter().position(|trial| trial.target == point.target).unwrap_or(usize::MAX)
+}
+
+fn key(trial: &Trial) -> (&str, u32, Option<u64>) {
+    let rate = trial.summary.rate_per_s.map(f64::to_bits);
+    (&trial.target, trial.summary.workers, rate)
+}
+
+/// Figures rest on complete trials; only where there is none, on those that were cut off or
+/// failed. A trial that measured nothing has no figures.
+fn point(group: &[&Trial]) -> Option<Point> {
+    let with = |status: &str| -> Vec<&Trial> {
+        let measured = group.iter().copied().filter(|trial| trial.summary.window_s > 0.0);
+        measured.filter(|trial| trial.status == status).collect()
+    };
+    let (status, trials) = ["complete", "failed", "interrupted", "running"]
+        .into_iter()
+        .map(|status| (status, with(status)))
+        .find(|(_, trials)| !trials.is_empty())?;
+    let first = trials[0];
+    let of = |value: fn(&Trial) -> f64| {
+        Spread::of(trials.iter().map(|trial| value(trial)).collect()).unwrap_or_default()
+    };
+    let latency = |beyond: f64, value: fn(&LatencySummary) -> f64| {
+        let is_enough = |latency: &LatencySummary| latency.count as f64 * beyond >= SAMPLES_BEYOND;
+        let values = trials.iter().map(|trial| &trial.summary.latency);
+        let values: Option<Vec<f64>> =
+            values.map(|latency| is_enough(latency).then(|| value(latency))).collect();
+        Spread::of(values?)
+    };
+    let sum = |value: fn(&Trial) -> u64| trials.iter().map(|trial| value(trial)).sum();
+    Some(Point {
+        target: first.target.clone(),
+        workers: first.summary.workers,
+        rate_per_s: first.summary.rate_per_s,
+        repeats: trials.len(),
+        trials: trials.iter().map(|trial| trial.label.clone()).collect(),
+        status,
+        tps: of(|trial| trial.summary.tps),
+        qps: of(|trial| trial.summary.qps),
+        mean_us: latency(SAMPLES_BEYOND, |latency| latency.mean_us),
+        p50_us: latency(0.5, |latency| latency.p50_us),
+        p95_us: latency(0.05, |latency| latency.p95_us),
+        p99_us: latency(0.01, |latency| latency.p99_us),
+        p999_us: latency(0.001, |latency| latency.p999_us),
+        max_us: trials.iter().map(|trial| trial.summary.latency.max_us).fold(0.0, f64::max),
+        errors: sum(|trial| trial.summary.errors.iter().map(|error| error.count).sum()),
+        failed: sum(|trial| trial.summary.counts.failed),
+        retries: sum(|trial| trial.summary.counts.retries),
+        reconnects: sum(|trial| trial.summary.counts.reconnects),
+        cpu_us_per_statement: of(|trial| trial.summary.generator.cpu_us_per_statement),
+        checks: Vec::new(),
+    })
+}
+
+impl Spread {
+    /// Median, lowest and highest; `None` of nothing.
+    pub(crate) fn of(mut values: Vec<f64>) -> Option<Spread> {
+        values.sort_by(f64::total_cmp);
+        let (min, max) = (*values.first()?, *values.last()?);
+        let middle = values.len() / 2;
+        let median = match values.len() % 2 {
+            0 => f64::midpoint(values[middle - 1], values[middle]),
+            _ => values[middle],
+        };
+        Some(Spread { min, median, max })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between() {
+        assert_eq!(
+            Spread::of(vec![4.0, 1.0, 2.0, 8.0]),
+            Some(Spread { min: 1.0, median: 3.0, max: 8.0 })
+        );
+        assert_eq!(Spread::of(vec![7.0]), Some(Spread { min: 7.0, median: 7.0, max: 7.0 }));
+        assert_eq!(Spread::of(Vec::new()), None);
+    }
+}

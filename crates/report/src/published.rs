@@ -1,0 +1,74 @@
+//! Published figures that stand beside one's own.
+
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A published table, as far as it belongs beside an experiment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PublishedTable {
+    /// The experiment it stands beside.
+    pub experiment: String,
+    /// What it shows.
+    pub title: String,
+    /// The document that published it.
+    pub source: String,
+    /// How its figures were measured.
+    pub method: String,
+    /// What a reader must know before comparing.
+    pub note: Option<String>,
+    /// In the order of the publication.
+    pub rows: Vec<PublishedRow>,
+}
+
+/// One published row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PublishedRow {
+    /// Such as a node class.
+    pub label: String,
+    /// Conditions by name; `threads`, if there, is the number of workers.
+    pub conditions: BTreeMap<String, String>,
+    /// Results by metric; `tps` and `qps` are per second.
+    pub metrics: BTreeMap<String, f64>,
+    /// Names of the targets that this row is the counterpart of; empty for context.
+    pub targets: Vec<String>,
+}
+
+impl PublishedRow {
+    /// The number of workers under which it was measured, where it is stated.
+    pub(crate) fn workers(&self) -> Option<f64> {
+        ["threads", "clients", "workers"]
+            .iter()
+            .find_map(|name| self.conditions.get(*name)?.parse::<f64>().ok())
+            .filter(|workers| *workers >= 1.0)
+    }
+}
+
+/// A published table with its columns, as a paper shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Published {
+    /// The table.
+    #[serde(flatten)]
+    pub table: PublishedTable,
+    /// Names of the conditions that some row states, the row's label left out.
+    pub conditions: Vec<String>,
+    /// Names of the metrics that some row has.
+    pub metrics: Vec<String>,
+}
+
+impl From<&PublishedTable> for Published {
+    fn from(table: &PublishedTable) -> Self {
+        let mut conditions = BTreeSet::new();
+        let mut metrics = BTreeSet::new();
+        for row in &table.rows {
+            let is_no_label = |(_, value): &(&String, &String)| **value != row.label;
+            conditions
+                .extend(row.conditions.iter().filter(is_no_label).map(|(name, _)| name.clone()));
+            metrics.extend(row.metrics.keys().cloned());
+        }
+        Published {
+            table: table.clone(),
+            conditions: conditions.into_iter().collect(),
+            metrics: metrics.into_iter().collect(),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The model as HTML, Markdown and JSON.
+
+use crate::charts::{self, Figure};
+use crate::format;
+use crate::model::Paper;
+use dyno_store::write_atomically;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior, Value, context};
+use serde::Serialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Name of the escaping of Markdown.
+const MARKDOWN: &str = "markdown";
+
+/// A paper that can't be rendered or stored.
+#[derive(Debug)]
+pub struct ReportError {
+    message: String,
+    hint: Option<String>,
+}
+
+impl ReportError {
+    /// What to do about it, without a leading `hint:`.
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+}
+
+impl fmt::Display for ReportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ReportError {}
+
+impl From<minijinja::Error> for ReportError {
+    fn from(error: minijinja::Error) -> Self {
+        ReportError { message: format!("The paper can't be rendered: {error:#}."), hint: None }
+    }
+}
+
+/// The charts of an experiment or of all trials.
+#[derive(Serialize)]
+struct Drawings {
+    experiments: Vec<Vec<Figure>>,
+    trials: Vec<Figure>,
+}
+
+impl Paper {
+    /// A single file that works offline: charts are inline SVG, readable without JavaScript.
+    ///
+    /// # Errors
+    /// When a template does not fit the model.
+    pub fn html(&self) -> Result<String, ReportError> {
+        let drawings = Drawings {
+            experiments: self
+                .experiments
+                .iter()
+                .map(|experiment| charts::of_experiment(self, experiment))
+                .collect(),
+            trials: self.trials.iter().filter_map(|trial| charts::of_trial(self, trial)).collect(),
+        };
+        self.render("paper.html", &drawings)
+    }
+
+    /// The same as text with tables.
+    ///
+    /// # Errors
+    /// When a template does not fit the model.
+    pub fn markdown(&self) -> Result<String, ReportError> {
+        self.render("paper.md", &Drawings { experiments: Vec::new(), trials: Vec::new() })
+    }
+
+    /// The whole model.
+    ///
+    /// # Errors
+    /// When a number can't be stored.
+    pub fn json(&self) -> Result<String, ReportError> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| ReportError {
+            message: format!("The paper can't be stored as JSON: {error}."),
+            hint: None,
+        })?;
+        Ok(text + "\n")
+    }
+
+    /// Writes `paper.html`, `paper.md`, `paper.csv` and `paper.json` into `dir`; returns their
+    /// paths in this order.
+    ///
+    /// # Errors
+    /// When one can't be rendered or written.
+    pub fn write_all(&self, dir: &Path) -> Result<Vec<PathBuf>, ReportError> {
+        let texts = [
+            ("html", self.html()?),
+            ("md", self.markdown()?),
+            ("csv", self.csv()),
+            ("json", self.json()?),
+        ];
+        let write = |(extension, text): &(&str, String)| {
+            let path = dir.join(format!("paper.{extension}"));
+            write_atomically(&path, text.as_bytes()).map_err(|error| ReportError {
+                message: error.to_string(),
+                hint: error.hint().map(str::to_owned),
+            })?;
+            Ok(path)
+        };
+        texts.iter().map(write).collect()
+    }
+
+    fn render(&self, template: &str, drawings: &Drawings) -> Result<String, ReportError> {
+        let environment = environment()?;
+        let style = include_str!("../templates/style.css");
+        let script = include_str!("../templates/script.js");
+        let context = context! { paper => Serde(self), drawings => Serde(drawings), style, script };
+        Ok(environment.get_template(template)?.render(context)?)
+    }
+}
+
+fn environment() -> Result<Environment<'static>, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .keep_trailing_newline(true)
+        .build()?;
+    environment.set_syntax(syntax);
+    environment.set_auto_escape_callback(|name| match name.rsplit('.').next() {
+        Some("html") => AutoEscape::Html,
+        Some("md") => AutoEscape::Custom(MARKDOWN.into()),
+        _ => AutoEscape::None,
+    });
+    environment.set_formatter(write_value);
+    environment.add_filter("short", |value: Value| number(&value, format::short));
+    environment.add_filter("whole", |value: Value| number(&value, format::whole));
+    environment.add_filter("ms", |value: Value| number(&value, format::ms));
+    environment.add_filter("percent", |value: Value| number(&value, format::percent));
+    environment.add_template("paper.html", include_str!("../templates/paper.html"))?;
+    environment.add_template("paper.md", include_str!("../templates/paper.md"))?;
+    Ok(environment)
+}
+
+fn number(value: &Value, text: fn(f64) -> String) -> String {
+    f64::try_from(value.clone()).map_or_else(|_| format::DASH.to_owned(), text)
+}
+
+/// Names, messages and URLs come from outside: in Markdown they must not make tables, links or
+/// HTML, just as in HTML they must not make elements.
+fn write_value(
+    out: &mut Output<'_>,
+    state: &mut State<'_, '_>,
+    value: &Value,
+) -> Result<(), minijinja::Error> {
+    let is_markdown = *state.auto_escape() == AutoEscape::Custom(MARKDOWN.into());
+    if !is_markdown || value.is_safe() {
+        return minijinja::escape_formatter(out, state, value);
+    }
+    out.write_str(&markdown_text(&value.to_string()))?;
+    Ok(())
+}
+
+fn markdown_text(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' => escaped.extend(['\\', c]),
+            '<' => escaped.push_str("&lt;"),
+            '&' => escaped.push_str("&amp;"),
+            c if c.is_control() => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,103 @@
+//! CSV: one row per trial, all fields.
+
+use crate::model::Paper;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What identifies a trial stands in front; the other columns follow in alphabetical order.
+const FIRST: [&str; 14] = [
+    "label",
+    "run",
+    "trial",
+    "experiment",
+    "target",
+    "test",
+    "workers",
+    "rate_per_s",
+    "repeat",
+    "status",
+    "adds_up",
+    "tps",
+    "qps",
+    "window_s",
+];
+
+impl Paper {
+    /// One row per trial, all fields of its summary; lists are JSON inside their cell.
+    pub fn csv(&self) -> String {
+        let rows: Vec<BTreeMap<String, String>> = self
+            .trials
+            .iter()
+            .map(|trial| {
+                let mut row = BTreeMap::new();
+                let summary = serde_json::to_value(&trial.summary).unwrap_or_default();
+                flatten("", &summary, &mut row);
+                row.remove("status.failed");
+                row.insert("run".to_owned(), self.runs[trial.run - 1].folder.clone());
+                row.insert("label".to_owned(), trial.label.clone());
+                row.insert("status".to_owned(), trial.status.to_owned());
+                row.insert("adds_up".to_owned(), trial.adds_up.to_string());
+                row
+            })
+            .collect();
+        let mut columns: Vec<&str> = FIRST.to_vec();
+        for column in rows.iter().flat_map(BTreeMap::keys) {
+            if !columns.contains(&column.as_str()) {
+                columns.push(column);
+            }
+        }
+        columns[FIRST.len()..].sort_unstable();
+        let mut text = columns.join(",") + "\n";
+        for row in &rows {
+            let cells = columns
+                .iter()
+                .map(|column| row.get(*column).map_or(String::new(), |cell| quote(cell)));
+            text += &cells.collect::<Vec<_>>().join(",");
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn flatten(name: &str, value: &Value, row: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                let name = if name.is_empty() { field.clone() } else { format!("{name}.{field}") };
+                flatten(&name, value, row);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) => {
+            row.insert(name.to_owned(), text.clone());
+        }
+        other => {
+            row.insert(name.to_owned(), other.to_string());
+        }
+    }
+}
+
+/// RFC 4180. A cell that a spreadsheet would take for a formula gets an apostrophe in front.
+fn quote(cell: &str) -> String {
+    let is_number = cell.parse::<f64>().is_ok();
+    let is_formula = !is_number && cell.starts_with(['=', '+', '-', '@']);
+    let cell = if is_formula { format!("'{cell}") } else { cell.to_owned() };
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted_where_needed() {
+        assert_eq!(quote("plain"), "plain");
+        assert_eq!(quote("-1.5"), "-1.5");
+        assert_eq!(quote("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(quote("=HYPERLINK(1)"), "'=HYPERLINK(1)");
+    }
+}

@@ -1,0 +1,154 @@
+//! Settings that decide what a commit is worth, and counters that tell what the server did.
+
+use crate::format;
+use crate::model::{Counter, SettingRow};
+use dyno_measure::ServerFacts;
+
+struct Known {
+    name: &'static str,
+    meaning: &'static str,
+    /// Values (lower case) with which a commit may be lost or torn.
+    weak: &'static [&'static str],
+}
+
+const fn known(name: &'static str, meaning: &'static str, weak: &'static [&'static str]) -> Known {
+    Known { name, meaning, weak }
+}
+
+const OFF: &[&str] = &["off", "0"];
+
+/// In the order in which they are shown: MySQL and MariaDB, PostgreSQL, SQLite.
+const SETTINGS: &[Known] = &[
+    known(
+        "innodb_flush_log_at_trx_commit",
+        "1: every commit waits until the redo log is on disk",
+        &["0", "2"],
+    ),
+    known(
+        "sync_binlog",
+        "1: every commit waits until the binary log is on disk; 0: the system decides",
+        &[],
+    ),
+    known("log_bin", "whether a binary log is written", &[]),
+    known("innodb_doublewrite", "protects pages that are torn by a power loss", OFF),
+    known("innodb_flush_method", "how InnoDB's files are written", &["nosync"]),
+    known("innodb_buffer_pool_size", "memory for data and indexes", &[]),
+    known("innodb_log_file_size", "size of the redo log", &[]),
+    known("innodb_redo_log_capacity", "size of the redo log", &[]),
+    known("rpl_semi_sync_master_enabled", "whether a commit waits for a replica", &[]),
+    known("rpl_semi_sync_source_enabled", "whether a commit waits for a replica", &[]),
+    known("transaction_isolation", "isolation of sessions by default", &[]),
+    known("tx_isolation", "isolation of sessions by default", &[]),
+    known("query_cache_type", "whether answers may come from the query cache", &[]),
+    known("synchronous_commit", "whether a commit waits until the write-ahead log is on disk", OFF),
+    known("fsync", "whether anything waits for the disk", OFF),
+    known("full_page_writes", "protects pages that are torn by a power loss", OFF),
+    known("wal_sync_method", "how the write-ahead log is forced to disk", &[]),
+    known("synchronous_standby_names", "standbys that acknowledge commits", &[]),
+    known("default_transaction_isolation", "isolation of sessions by default", &[]),
+    known("shared_buffers", "memory for data and indexes", &[]),
+    known("max_wal_size", "write-ahead log between checkpoints", &[]),
+    known("checkpoint_timeout", "longest time between checkpoints", &[]),
+    known("journal_mode", "how a transaction is made atomic", &["off", "memory"]),
+    known("synchronous", "0 off, 1 normal, 2 full: what waits for the disk", OFF),
+    known("cache_size", "page cache of a session: pages, or KiB when negative", &[]),
+    known("mmap_size", "bytes of the file that are mapped into memory", &[]),
+    known("locking_mode", "whether other connections may use the file", &[]),
+];
+
+/// The settings that matter, as far as the server has them.
+pub(crate) fn rows(facts: &ServerFacts) -> Vec<SettingRow> {
+    let row = |known: &Known| {
+        let value = facts.settings.get(known.name)?;
+        Some(SettingRow {
+            name: known.name.to_owned(),
+            value: readable(known.name, value),
+            meaning: known.meaning,
+            is_weak: is_weak(known, value, facts),
+        })
+    };
+    SETTINGS.iter().filter_map(row).collect()
+}
+
+fn is_weak(known: &Known, value: &str, facts: &ServerFacts) -> bool {
+    let setting = |name: &str| facts.settings.get(name).map(|value| value.to_ascii_lowercase());
+    match known.name {
+        // Without a binary log there is nothing to wait for.
+        "sync_binlog" => value != "1" && matches!(setting("log_bin").as_deref(), Some("on" | "1")),
+        // In WAL mode NORMAL may lose the last commits, otherwise it is safe in practice.
+        "synchronous" if value == "1" => setting("journal_mode").as_deref() == Some("wal"),
+        _ => known.weak.contains(&value.to_ascii_lowercase().as_str()),
+    }
+}
+
+fn readable(name: &str, value: &str) -> String {
+    let is_bytes = name.starts_with("innodb_") || name == "mmap_size";
+    match value.parse::<f64>() {
+        Ok(size) if is_bytes && size >= 1024.0 => format::bytes(size),
+        _ if value.is_empty() => "(empty)".to_owned(),
+        _ => value.to_owned(),
+    }
+}
+
+/// Counters worth showing, in this order; PostgreSQL's carry the view's name in front.
+const COUNTERS: &[&str] = &[
+    "Com_commit",
+    "Com_rollback",
+    "Questions",
+    "Innodb_buffer_pool_reads",
+    "Innodb_data_fsyncs",
+    "Innodb_os_log_fsyncs",
+    "Innodb_row_lock_waits",
+    "Innodb_deadlocks",
+    "Aborted_clients",
+    "database.xact_commit",
+    "database.xact_rollback",
+    "database.blks_read",
+    "database.blks_hit",
+    "database.deadlocks",
+    "database.temp_bytes",
+    "bgwriter.checkpoints_timed",
+    "bgwriter.checkpoints_req",
+    "bgwriter.buffers_backend",
+];
+
+/// The relevant counters that both readings have; a negative growth means the server restarted.
+pub(crate) fn counters(before: &ServerFacts, after: &ServerFacts) -> Vec<Counter> {
+    let counter = |name: &&str| {
+        Some(Counter { name: (*name).to_owned(), growth: after.growth(before, name)? })
+    };
+    COUNTERS.iter().filter_map(counter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weak(settings: &[(&str, &str)]) -> Vec<String> {
+        let settings =
+            settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let facts = ServerFacts { settings, ..ServerFacts::default() };
+        rows(&facts).into_iter().filter(|row| row.is_weak).map(|row| row.name).collect()
+    }
+
+    #[test]
+    fn settings_that_may_lose_a_commit_are_told() {
+        assert_eq!(
+            weak(&[("innodb_flush_log_at_trx_commit", "2")]),
+            ["innodb_flush_log_at_trx_commit"]
+        );
+        assert!(weak(&[("innodb_flush_log_at_trx_commit", "1"), ("fsync", "on")]).is_empty());
+        assert_eq!(weak(&[("sync_binlog", "0"), ("log_bin", "ON")]), ["sync_binlog"]);
+        assert!(weak(&[("sync_binlog", "0"), ("log_bin", "OFF")]).is_empty());
+        assert_eq!(weak(&[("synchronous", "1"), ("journal_mode", "wal")]), ["synchronous"]);
+        assert!(weak(&[("synchronous", "2"), ("journal_mode", "wal")]).is_empty());
+        assert_eq!(weak(&[("synchronous_commit", "OFF")]), ["synchronous_commit"]);
+    }
+
+    #[test]
+    fn sizes_are_readable() {
+        assert_eq!(readable("innodb_buffer_pool_size", "134217728"), "128 MiB");
+        assert_eq!(readable("cache_size", "-2000"), "-2000");
+        assert_eq!(readable("synchronous_standby_names", ""), "(empty)");
+    }
+}

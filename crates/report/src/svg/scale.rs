@@ -1,0 +1,133 @@
+//! Scales and their ticks.
+
+/// Maps values to 0 (begin of the axis) to 1 (its end).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Scale {
+    Linear { from: f64, to: f64 },
+    Log { from: f64, to: f64 },
+}
+
+impl Scale {
+    /// A linear scale from 0 (or `lowest`, when that is below) to a round number above `highest`.
+    pub(crate) fn from_zero(lowest: f64, highest: f64) -> Self {
+        let from = lowest.min(0.0);
+        let to = if highest > from { highest } else { from + 1.0 };
+        let step = step((to - from) / 5.0);
+        Scale::Linear { from: (from / step).floor() * step, to: (to / step).ceil() * step }
+    }
+
+    /// A logarithmic scale that holds both values, which must be above 0, at its ends.
+    pub(crate) fn log(lowest: f64, highest: f64) -> Self {
+        let from = lowest.max(f64::MIN_POSITIVE);
+        Scale::Log { from, to: if highest > from { highest } else { from * 10.0 } }
+    }
+
+    /// A logarithmic scale that ends at 1, 2 or 5 times a power of ten.
+    pub(crate) fn round_log(lowest: f64, highest: f64) -> Self {
+        let below = ladder(lowest, lowest * 10.0).into_iter().rfind(|at| *at <= lowest);
+        let above = ladder(highest / 10.0, highest * 10.0).into_iter().find(|at| *at >= highest);
+        Scale::log(below.unwrap_or(lowest), above.unwrap_or(highest))
+    }
+
+    pub(crate) fn position(self, value: f64) -> f64 {
+        match self {
+            Scale::Linear { from, to } => (value - from) / (to - from),
+            Scale::Log { from, to } => (value.max(from / 2.0) / from).ln() / (to / from).ln(),
+        }
+    }
+
+    pub(crate) fn ends(self) -> (f64, f64) {
+        match self {
+            Scale::Linear { from, to } | Scale::Log { from, to } => (from, to),
+        }
+    }
+
+    pub(crate) fn is_log(self) -> bool {
+        matches!(self, Scale::Log { .. })
+    }
+
+    /// Round values for about `wanted` ticks, all within the scale.
+    pub(crate) fn ticks(self, wanted: usize) -> Vec<f64> {
+        let (from, to) = self.ends();
+        match self {
+            Scale::Linear { .. } => {
+                let step = step((to - from) / wanted.max(1) as f64);
+                let first = (from / step).ceil() as i64;
+                let last = (to / step + 1e-9).floor() as i64;
+                (first..=last).map(|index| index as f64 * step).collect()
+            }
+            Scale::Log { .. } => {
+                let near = 1e-9;
+                let mut ticks = ladder(from, to);
+                ticks.retain(|at| *at >= from * (1.0 - near) && *at <= to * (1.0 + near));
+                if ticks.len() > wanted {
+                    // Powers of ten alone.
+                    let is_power = |at: &f64| (at.log10() - at.log10().round()).abs() < near;
+                    let powers: Vec<f64> = ticks.iter().copied().filter(is_power).collect();
+                    if powers.len() > 1 {
+                        return powers;
+                    }
+                }
+                ticks
+            }
+        }
+    }
+}
+
+/// The smallest of 1, 2, 5 times a power of ten that is at least `rough`.
+fn step(rough: f64) -> f64 {
+    if !(rough.is_finite() && rough > 0.0) {
+        return 1.0;
+    }
+    let power = 10_f64.powf(rough.log10().floor());
+    let factor = rough / power;
+    let round = [1.0, 2.0, 5.0].into_iter().find(|round| factor <= round * (1.0 + 1e-9));
+    round.unwrap_or(10.0) * power
+}
+
+/// 1, 2, 5 times powers of ten from one decade below `from` to one above `to`.
+fn ladder(from: f64, to: f64) -> Vec<f64> {
+    let decade = |value: f64| value.max(f64::MIN_POSITIVE).log10().floor() as i32;
+    let decades = decade(from) - 1..=decade(to) + 1;
+    decades.flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * 10_f64.powi(power))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(found: &[f64], wanted: &[f64]) {
+        let same = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * b.abs().max(1.0);
+        assert!(found.len() == wanted.len() && found.iter().zip(wanted).all(same), "{found:?}");
+    }
+
+    #[test]
+    fn linear_scales_begin_at_zero_and_end_round() {
+        let scale = Scale::from_zero(120.0, 873.0);
+        assert_eq!(scale.ends(), (0.0, 1000.0));
+        near(&scale.ticks(5), &[0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]);
+        assert!((scale.position(250.0) - 0.25).abs() < 1e-12);
+        near(&Scale::from_zero(0.0, 0.0).ticks(2), &[0.0, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn negative_values_have_room() {
+        let (from, to) = Scale::from_zero(-7.0, 30.0).ends();
+        assert!(from <= -7.0 && to >= 30.0);
+    }
+
+    #[test]
+    fn log_ticks_are_1_2_5() {
+        near(&Scale::round_log(1.3, 18.0).ticks(8), &[1.0, 2.0, 5.0, 10.0, 20.0]);
+        near(
+            &Scale::round_log(0.011, 9_000.0).ticks(6),
+            &[0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0],
+        );
+        assert!((Scale::log(1.0, 100.0).position(10.0) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn values_below_a_log_scale_do_not_run_away() {
+        assert!(Scale::log(1.0, 100.0).position(0.0) > -0.2);
+    }
+}

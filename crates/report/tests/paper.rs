@@ -1,0 +1,238 @@
+//! Papers of made-up runs: golden files, well-formed and self-contained HTML, hostile names.
+
+mod synthetic;
+
+use dyno_measure::{SeriesRow, TrialStatus};
+use dyno_report::{Level, Paper};
+use dyno_store::RunStatus;
+use std::fs;
+use std::path::Path;
+use synthetic::{HOSTILE, published, run, two_targets};
+
+fn golden_paper() -> Paper {
+    let mut run = two_targets(&[1, 8, 64], 2, 12);
+    let last = run.trials.len() - 1;
+    run.trials[last].summary.status = TrialStatus::Interrupted;
+    Paper::new(&[run], &[published()])
+}
+
+/// Compares with a golden file; `DYNO_BLESS=1` writes it anew.
+fn golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("DYNO_BLESS").is_some() {
+        fs::write(&path, text).expect("written");
+    }
+    let wanted = fs::read_to_string(&path).expect("the golden file exists");
+    let line = text.lines().zip(wanted.lines()).position(|(found, wanted)| found != wanted);
+    assert!(
+        text == wanted,
+        "{name} differs from line {line:?} on; look at it, then set DYNO_BLESS=1"
+    );
+}
+
+#[test]
+fn markdown_csv_and_json_are_as_agreed() {
+    let paper = golden_paper();
+    golden("paper.md", &paper.markdown().expect("rendered"));
+    golden("paper.csv", &paper.csv());
+    golden("paper.json", &paper.json().expect("rendered"));
+}
+
+#[test]
+fn rendering_twice_gives_the_same_bytes() {
+    let (one, two) = (golden_paper(), golden_paper());
+    assert_eq!(one.html().expect("rendered"), two.html().expect("rendered"));
+    assert_eq!(one.json().expect("rendered"), two.json().expect("rendered"));
+}
+
+/// The elements of an HTML text, with the tags balanced; panics where they are not.
+fn elements(html: &str) -> Vec<String> {
+    const VOID: [&str; 4] = ["meta", "br", "link", "!DOCTYPE"];
+    let mut open: Vec<String> = Vec::new();
+    let mut seen = Vec::new();
+    let mut rest = html;
+    while let Some(begin) = rest.find('<') {
+        let tag = &rest[begin + 1..];
+        let end = tag.find('>').expect("a tag ends");
+        let (tag, after) = (&tag[..end], &tag[end + 1..]);
+        assert_eq!(tag.matches('"').count() % 2, 0, "quotes in <{tag}>");
+        rest = after;
+        let name = tag.trim_start_matches('/').split([' ', '/', '\n']).next().expect("a name");
+        if tag.starts_with('/') {
+            assert_eq!(open.pop().as_deref(), Some(name), "</{name}> closes what was opened last");
+            continue;
+        }
+        seen.push(name.to_owned());
+        if VOID.contains(&name) || tag.ends_with('/') {
+            continue;
+        }
+        open.push(name.to_owned());
+        if matches!(name, "script" | "style") {
+            let close = format!("</{name}>");
+            rest = &rest[rest.find(&close).expect("it is closed")..];
+        }
+    }
+    assert_eq!(open, Vec::<String>::new(), "everything is closed");
+    seen
+}
+
+#[test]
+fn html_is_well_formed_and_needs_nothing_from_outside() {
+    let html = golden_paper().html().expect("rendered");
+    let elements = elements(&html);
+    let count = |name: &str| elements.iter().filter(|element| *element == name).count();
+    assert_eq!((count("html"), count("script"), count("style"), count("h1")), (1, 1, 1, 1));
+    assert!(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"), "{}", &html[..60]);
+    // Two charts of the sweep, bars of the single rate, two per trial.
+    assert_eq!(count("svg"), 2 + 1 + 2 * 13);
+    assert_eq!(count("table"), count("caption"), "every table says what it shows");
+    for loads in ["http://", "https://", "src=", "@import", "url(", "fetch("] {
+        assert!(!html.contains(loads), "{loads} would load something");
+    }
+    let text = html.replace("</script>", "");
+    assert!(!text.contains("NaN") && !text.contains("inf"), "a number has run away");
+}
+
+#[test]
+fn fifty_points_stay_below_a_megabyte() {
+    let run = two_targets(&(1..=25).map(|step| step * 8).collect::<Vec<_>>(), 1, 600);
+    assert_eq!(run.trials.len(), 51);
+    let html = Paper::new(&[run], &[]).html().expect("rendered");
+    assert!(html.len() <= 1_000_000, "{} bytes", html.len());
+    elements(&html);
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let mut hostile = two_targets(&[1, 8], 1, 6);
+    hostile.header.title = HOSTILE.to_owned();
+    hostile.header.command_line.push(HOSTILE.to_owned());
+    hostile.header.targets[0].name = HOSTILE.to_owned();
+    hostile.header.experiments[0].options.insert(HOSTILE.to_owned(), HOSTILE.to_owned());
+    for trial in &mut hostile.trials {
+        trial.summary.target = HOSTILE.to_owned();
+        trial.summary.notes = vec![HOSTILE.to_owned()];
+        for error in &mut trial.summary.errors {
+            error.message = HOSTILE.to_owned();
+        }
+    }
+    let paper = Paper::new(&[hostile], &[published()]);
+    let html = paper.html().expect("rendered");
+    assert!(!html.contains("<script>alert"));
+    assert!(html.contains("&lt;script&gt;alert"));
+    assert_eq!(elements(&html).iter().filter(|element| *element == "script").count(), 1);
+    let markdown = paper.markdown().expect("rendered");
+    let outside_code = markdown.lines().filter(|line| !line.starts_with("    "));
+    assert!(outside_code.clone().all(|line| !line.contains("<script>")));
+    let widths = |line: &str| line.replace("\\|", "").matches('|').count();
+    let rows: Vec<&str> = outside_code.filter(|line| line.starts_with('|')).collect();
+    assert!(rows.iter().any(|row| row.contains("script")));
+    for pair in rows.windows(2).filter(|pair| pair[1].starts_with("|---")) {
+        assert_eq!(widths(pair[0]), widths(pair[1]), "{}", pair[0]);
+    }
+}
+
+#[test]
+fn checks_follow_from_the_numbers() {
+    let find = |paper: &Paper, id: &str| {
+        let check = paper.checks.iter().find(|check| check.id == id).expect("the check exists");
+        check.findings.len()
+    };
+    let quiet = Paper::new(&[two_targets(&[8, 64], 4, 60)], &[]);
+    assert_eq!(find(&quiet, "gaps"), 1);
+    assert_eq!(find(&quiet, "few-repeats"), 1, "the open loop was measured once");
+    assert_eq!((find(&quiet, "adds-up"), find(&quiet, "generator-cpu")), (0, 0));
+    // The workers of trial 2 waited four of sixty seconds for the server.
+    assert_eq!((find(&quiet, "short-window"), find(&quiet, "littles-law")), (0, 1));
+    assert_eq!((find(&quiet, "same-host"), find(&quiet, "weak-durability")), (1, 2));
+
+    let mut loud = two_targets(&[8, 64], 1, 30);
+    loud.trials[0].summary.generator.host.cpu_share = 0.85;
+    loud.trials[1].summary.generator.host.cpu_share = 0.97;
+    loud.trials[2].summary.counts.started += 1;
+    loud.trials[3].summary.status = TrialStatus::Failed("the server went away".to_owned());
+    loud.trials[4].summary.offered = Some(1_000_000);
+    let paper = Paper::new(&[loud], &[]);
+    for id in ["generator-cpu", "generator-cpu-95", "adds-up", "trial-failed", "rate-missed"] {
+        assert_eq!(find(&paper, id), 1, "{id}");
+    }
+    assert_eq!(paper.checks[0].level, Level::E, "the gravest come first");
+    let point = &paper.experiments[0].points[1];
+    assert!(!point.checks.is_empty(), "the badge stands beside the number");
+    assert!(paper.html().expect("rendered").contains("<a class=\"note E\""));
+}
+
+#[test]
+fn gaps_are_found_and_percentiles_need_samples() {
+    let paper = Paper::new(&[two_targets(&[8, 64], 1, 12)], &[]);
+    let gaps = &paper.trials[1].gaps;
+    assert_eq!((gaps.len(), gaps[0].from_s, gaps[0].to_s), (1, 4.0, 8.0));
+    assert_eq!((gaps[0].errors, gaps[0].reconnects), (4 * 3 * 64, 64));
+    let open = &paper.experiments[1].points[0];
+    // 12 per second over 12 s: about 140 samples.
+    assert!(open.p50_us.is_some() && open.p95_us.is_none() && open.p999_us.is_none(), "{open:?}");
+    assert!(paper.markdown().expect("rendered").contains("fewer than 10 samples"));
+}
+
+#[test]
+fn repeats_become_medians_and_incomplete_trials_stand_back() {
+    let mut run = two_targets(&[8], 3, 12);
+    for (trial, tps) in run.trials.iter_mut().zip([300.0, 100.0, 9_999.0]) {
+        trial.summary.tps = tps;
+    }
+    let point = |run: &dyno_store::RunData| {
+        Paper::new(std::slice::from_ref(run), &[]).experiments[0].points[0].clone()
+    };
+    let all = point(&run);
+    assert_eq!((all.tps.min, all.tps.median, all.tps.max), (100.0, 300.0, 9_999.0));
+    run.trials[2].summary.status = TrialStatus::Interrupted;
+    let without = point(&run);
+    assert_eq!((without.repeats, without.tps.median, without.status), (2, 200.0, "complete"));
+    for trial in &mut run.trials[..2] {
+        trial.summary.status = TrialStatus::Interrupted;
+    }
+    assert_eq!((point(&run).repeats, point(&run).status), (3, "interrupted"));
+}
+
+#[test]
+fn several_runs_and_empty_runs_have_papers() {
+    let mut second = two_targets(&[8], 1, 6);
+    second.path = "dyno-runs/another".into();
+    let paper = Paper::new(&[two_targets(&[8], 1, 6), second], &[]);
+    let labels: Vec<&str> = paper.targets.iter().map(|target| target.label.as_str()).collect();
+    assert_eq!(labels, ["maria, run 1", "postgres, run 1", "maria, run 2", "postgres, run 2"]);
+    assert_eq!(paper.trials[3].label, "2/1");
+    elements(&paper.html().expect("rendered"));
+
+    let mut empty = run(&["maria"], Vec::new());
+    empty.header.status = RunStatus::Running;
+    let paper = Paper::new(&[empty], &[]);
+    assert!(paper.markdown().expect("rendered").contains("No trial has been executed yet."));
+    elements(&paper.html().expect("rendered"));
+    assert_eq!(paper.csv().lines().count(), 1);
+}
+
+#[test]
+fn a_trial_that_measured_nothing_has_a_paper() {
+    let mut run = two_targets(&[8], 1, 6);
+    for trial in &mut run.trials {
+        trial.series = vec![SeriesRow { phase: "measured".to_owned(), ..SeriesRow::default() }; 3];
+        trial.summary.window_s = 0.0;
+        trial.summary.status = TrialStatus::Interrupted;
+    }
+    let html = Paper::new(&[run], &[]).html().expect("rendered");
+    elements(&html);
+    assert!(html.contains("No figures: no trial of this experiment has measured anything."));
+}
+
+#[test]
+fn all_forms_are_written() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let paper = golden_paper();
+    let paths = paper.write_all(dir.path()).expect("written");
+    let names: Vec<_> = paths.iter().filter_map(|path| path.file_name()).collect();
+    assert_eq!(names, ["paper.html", "paper.md", "paper.csv", "paper.json"]);
+    assert_eq!(fs::read_to_string(&paths[2]).expect("read"), paper.csv());
+    let error = paper.write_all(&dir.path().join("nowhere")).expect_err("no such folder");
+    assert!(error.to_string().contains("nowhere"), "{error}");
+}
