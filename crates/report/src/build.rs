@@ -388,7 +388,7 @@ fn limits(paper: &Paper) -> Vec<String> {
         let test = test.to_ascii_lowercase();
         ["tpc", "pgbench"].iter().any(|family| test.contains(family))
     };
-    if tests.iter().any(|test| is_tpc(test)) {
+    if tests.iter().any(is_tpc) {
         limits.push("This is not a TPC result: the workload is derived from a TPC benchmark, was neither audited nor run under all rules of its specification, and is not comparable with published TPC results.".to_owned());
     }
     if has_found("few-repeats") {
