@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn a_failed_connection_names_its_server_in_the_originals_words() {
-        let denied = DbError::rejected(1045, *b"28000", "Access denied for user 'sbtest'@'localhost'");
+        let denied =
+            DbError::rejected(1045, *b"28000", "Access denied for user 'sbtest'@'localhost'");
         assert_eq!(
             fatal(&denied, Place::ThreadInit, "mysql://a:1,b:2/x", Some(3)),
             [

@@ -138,9 +138,8 @@ pub(super) fn general() -> String {
 /// The text of the command `help` of a test; `None` when it has no options, as the original's
 /// bulk_insert.
 pub(super) fn of_test(test: Test) -> Option<String> {
-    let is_own = |spec: &&OptionSpec| {
-        !matches!(spec.group, OptionGroup::Random | OptionGroup::Database)
-    };
+    let is_own =
+        |spec: &&OptionSpec| !matches!(spec.group, OptionGroup::Random | OptionGroup::Database);
     let mut rows: Vec<Row> = options_of(test).filter(is_own).map(test_row).collect();
     if rows.is_empty() {
         return None;

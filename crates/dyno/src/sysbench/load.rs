@@ -81,10 +81,8 @@ pub(super) fn load<D: Driver>(
     if settings.threads > 1 && command != LoadCommand::Cleanup {
         console.notice("Initializing worker threads...\n");
     }
-    let lines = Lines {
-        console: Mutex::new(console),
-        progress: LoadProgress::new(options.test.name()),
-    };
+    let lines =
+        Lines { console: Mutex::new(console), progress: LoadProgress::new(options.test.name()) };
     let threads = settings.threads;
     let done = match command {
         LoadCommand::Prepare => {

@@ -53,8 +53,12 @@ pub(super) fn run<D: Driver>(driver: &D, mut job: Job<'_>, console: &mut Console
     if let Err(error) = crate::signals::stop_on_interrupt(Arc::clone(&control)) {
         console.warning(format_args!("Ctrl-C will not print a report: {error}."));
     }
-    let mut reporter =
-        Reporter { console, intervals: Intervals::new(settings), length: spec.interval, rows: Vec::new() };
+    let mut reporter = Reporter {
+        console,
+        intervals: Intervals::new(settings),
+        length: spec.interval,
+        rows: Vec::new(),
+    };
     let begun = monotonic_now();
     let driven = drive(&workload, &watched, &spec, &control, &mut reporter);
     let Reporter { intervals, rows, .. } = reporter;
@@ -303,11 +307,9 @@ fn report(
         None => (&result.total, total_s, Fairness::of_workers(&result.workers)),
     };
     let Settings { percentile, percentiles, .. } = settings;
-    let mut figures =
-        Figures::new(frame, covered_s, total_s, *percentile, percentiles, fairness);
+    let mut figures = Figures::new(frame, covered_s, total_s, *percentile, percentiles, fairness);
     figures.unfinished = forced.then_some(result.unfinished);
-    let histogram =
-        if settings.histogram { histogram(&frame.latency()) } else { String::new() };
+    let histogram = if settings.histogram { histogram(&frame.latency()) } else { String::new() };
     format!("{histogram}{figures}")
 }
 

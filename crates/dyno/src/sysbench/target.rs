@@ -22,10 +22,7 @@ const MYSQL_LOST: [&str; 4] = ["2006", "2011", "2013", "2055"];
 
 /// The target that the options describe. Passwords that were not given are taken from
 /// `environment`.
-pub(super) fn target(
-    settings: &Settings,
-    environment: impl Fn(&str) -> Option<String>,
-) -> Target {
+pub(super) fn target(settings: &Settings, environment: impl Fn(&str) -> Option<String>) -> Target {
     let password_from = |given: &Option<Secret>, name: &str| {
         given.clone().or_else(|| environment(name).map(Secret::new))
     };
@@ -95,9 +92,8 @@ fn pgsql_addresses(pgsql: &PgsqlSettings) -> Vec<Address> {
             Address::Tcp { host: host.clone(), port }
         }
     };
-    let of_host = |host: &String| {
-        pgsql.ports.iter().map(|&port| address(host, port)).collect::<Vec<_>>()
-    };
+    let of_host =
+        |host: &String| pgsql.ports.iter().map(|&port| address(host, port)).collect::<Vec<_>>();
     pgsql.hosts.iter().flat_map(of_host).collect()
 }
 
@@ -187,7 +183,8 @@ mod tests {
         assert_eq!(hosts, ["a:1", "a:2", "b:1", "b:2"]);
         let sockets = addresses(&["--mysql-host=a", "--mysql-socket=/x,/y"], false);
         assert_eq!(sockets, ["/x", "/y"]);
-        let pgsql = addresses(&["--db-driver=pgsql", "--pgsql-host=a,/run", "--pgsql-port=7"], false);
+        let pgsql =
+            addresses(&["--db-driver=pgsql", "--pgsql-host=a,/run", "--pgsql-port=7"], false);
         assert_eq!(pgsql, ["a:7", "/run/.s.PGSQL.7"]);
     }
 
