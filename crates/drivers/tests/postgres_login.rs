@@ -1,6 +1,6 @@
 //! The way into a real PostgreSQL: passwords, TLS, hosts, and what is said when it is barred.
 
-use dyno_core::{Cause, DbError, Driver, Session, Table};
+use dyno_core::{Cause, DbError, Discard, Driver, Executed, Param, ParamType, Session, Table};
 use dyno_drivers::Target;
 use dyno_drivers::postgres::{PostgresDriver, PostgresSession};
 use dyno_reactor::{block_on, run_all};
@@ -289,4 +289,74 @@ fn other_servers() {
     let error =
         connect(&format!("postgres://a@127.0.0.1:{port}/b?connect_timeout_s=1")).err().unwrap();
     assert!(error.message().contains("did not answer"), "{error}");
+}
+
+/// A message of a server.
+fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    [&[tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
+}
+
+/// A server of a newer protocol whose every byte arrives alone.
+#[test]
+fn byte_by_byte() {
+    let ready = message(b'Z', b"I");
+    let row = message(b'D', b"\0\x01\0\0\0\x04\0\0\x01\0");
+    let (bound, done) = (message(b'2', b""), message(b'C', b"SELECT 1\0"));
+    let error = message(b'E', b"SERROR\0VERROR\0C40001\0Magain\0\0");
+    let column = b"\0\x01id\0\0\0\0\0\0\0\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
+    let answer = [&bound[..], &row, &done, &ready].concat();
+    let answers = [
+        [
+            message(b'v', b"\0\x03\0\0\0\0\0\x01_pq_.unknown\0"),
+            message(b'R', &[0; 4]),
+            message(b'S', b"server_version\x0099.1\0"),
+            message(b'K', &[7; 36]),
+            ready.clone(),
+        ]
+        .concat(),
+        [
+            message(b'1', b""),
+            message(b't', b"\0\x01\0\0\0\x14"),
+            message(b'T', column),
+            ready.clone(),
+        ]
+        .concat(),
+        answer.clone(),
+        answer,
+        [&bound[..], &row, &done, &error, &ready].concat(),
+    ];
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut peer, _) = listener.accept().unwrap();
+        peer.set_nodelay(true).unwrap();
+        for answer in answers {
+            assert!(peer.read(&mut [0; 1000]).unwrap() > 0);
+            for byte in answer {
+                peer.write_all(&[byte]).unwrap();
+            }
+        }
+    });
+    block_on(async {
+        let url = format!("postgres://a@127.0.0.1:{port}/b?sslmode=disable");
+        let driver = PostgresDriver::new(&url.parse::<Target>().unwrap()).unwrap();
+        let mut session = driver.connect(0).await.unwrap();
+        assert_eq!(session.product().version, "99.1");
+        let select = session.prepare("SELECT $1", &[ParamType::Int]).await.unwrap();
+        let one = Ok(Executed { has_rows: true, rows: 1, affected: 0 });
+        let mut rows = Table::default();
+        assert_eq!(session.execute(select, &[Param::Int(1)], &mut rows).await, one);
+        assert_eq!(rows.single(), Some("256"));
+        assert_eq!(session.execute(select, &[Param::Int(1)], &mut Discard).await, one);
+        session.queue(select, &[Param::Int(1)]).unwrap();
+        session.queue(select, &[Param::Int(2)]).unwrap();
+        let mut results = Vec::new();
+        session.flush(&mut Discard, &mut results).await.unwrap();
+        assert_eq!(results[0], one);
+        assert_eq!(results[1].as_ref().unwrap_err().sqlstate(), "40001");
+        assert_eq!(results.len(), 2);
+    })
+    .unwrap();
+    server.join().unwrap();
 }

@@ -250,10 +250,10 @@ fn method(facts: &ExperimentFacts, trials: &[&Trial]) -> Vec<String> {
         let high = values.iter().copied().fold(0.0, f64::max);
         if text(low) == text(high) { text(low) } else { format!("{} to {}", text(low), text(high)) }
     };
-    let warm = range(trials.iter().map(|trial| trial.summary.warmup_s).collect(), format::short);
-    let window = range(trials.iter().map(|trial| trial.summary.window_s).collect(), format::short);
+    let warm = range(trials.iter().map(|trial| trial.summary.warmup_s).collect(), format::plain);
+    let window = range(trials.iter().map(|trial| trial.summary.window_s).collect(), format::plain);
     let planned = match facts.window_s {
-        Some(window_s) => format!(" ({} s planned)", format::short(window_s)),
+        Some(window_s) => format!(" ({} s planned)", format::plain(window_s)),
         None => String::new(),
     };
     let workers =
@@ -274,7 +274,7 @@ fn method(facts: &ExperimentFacts, trials: &[&Trial]) -> Vec<String> {
     } else {
         sentences.push(format!(
             "Open loop: transactions fall due at random times (Poisson) at {} per second, whether earlier ones have ended or not. Latency is counted from the due time to the end, retries included, so that a stall shows in full.",
-            range(rates, format::short)
+            range(rates, format::plain)
         ));
     }
     sentences
@@ -336,7 +336,9 @@ fn summary(paper: &Paper) -> Vec<String> {
         "" => target.label.clone(),
         product => format!("{} ({product})", target.label),
     };
-    let targets: Vec<String> = paper.targets.iter().map(describe).collect();
+    let is_measured =
+        |target: &&Target| paper.trials.iter().any(|trial| trial.target == target.label);
+    let targets: Vec<String> = paper.targets.iter().filter(is_measured).map(describe).collect();
     if paper.trials.is_empty() {
         return vec!["No trial has been executed yet.".to_owned()];
     }
@@ -386,7 +388,7 @@ fn limits(paper: &Paper) -> Vec<String> {
         let test = test.to_ascii_lowercase();
         ["tpc", "pgbench"].iter().any(|family| test.contains(family))
     };
-    if tests.iter().any(|test| is_tpc(test)) {
+    if tests.iter().any(is_tpc) {
         limits.push("This is not a TPC result: the workload is derived from a TPC benchmark, was neither audited nor run under all rules of its specification, and is not comparable with published TPC results.".to_owned());
     }
     if has_found("few-repeats") {

@@ -15,8 +15,8 @@ pub(crate) struct Figure {
     pub(crate) legend: Vec<(String, String)>,
 }
 
-const WIDE: (f64, f64) = (760.0, 330.0);
-const SMALL: (f64, f64) = (470.0, 170.0);
+const WIDE: (f64, f64) = (960.0, 360.0);
+const SMALL: (f64, f64) = (470.0, 160.0);
 /// A series with more intervals is drawn in as many stretches.
 const MOST_POINTS: usize = 120;
 const COLOURS: usize = 7;
@@ -29,7 +29,7 @@ pub(crate) fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Figur
         return Vec::new();
     }
     if levels.values.len() == 1 {
-        return vec![throughput_bars(paper, experiment)];
+        return throughput_bars(paper, experiment).into_iter().collect();
     }
     let mut figures = vec![throughput(paper, experiment, &levels)];
     figures.extend(latency(paper, experiment, &levels));
@@ -82,8 +82,8 @@ impl Levels {
 }
 
 fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks: usize) -> Axis {
-    let scale = Scale::from_zero(0.0, values.fold(0.0, f64::max));
-    let ticks = scale.ticks(ticks).into_iter().map(|value| (value, format::short(value))).collect();
+    let scale = Scale::from_zero(0.0, values.fold(0.0, f64::max), ticks);
+    let ticks = scale.ticks(ticks).into_iter().map(|value| (value, format::plain(value))).collect();
     Axis { label: label.to_owned(), scale, ticks }
 }
 
@@ -98,7 +98,7 @@ fn latency_axis(values: &[f64], ticks: usize) -> Axis {
     }
     let scale = Scale::round_log(low, high);
     let ticks =
-        scale.ticks(ticks + 2).into_iter().map(|value| (value, format::short(value))).collect();
+        scale.ticks(ticks + 2).into_iter().map(|value| (value, format::plain(value))).collect();
     Axis { label: format!("{label} (logarithmic)"), scale, ticks }
 }
 
@@ -154,6 +154,7 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Figure
         description: format!("Throughput of {} against {}", experiment.title, levels.label),
         x: levels.axis(&more),
         y: linear_axis("transactions per second", highest, 5),
+        left_letters: 0,
         shades: Vec::new(),
         series,
     };
@@ -170,26 +171,13 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Figure
     }
 }
 
-/// Names of the series in their order, each once.
+/// Names of the series in their order, with the class of their stroke.
 fn legend(chart: &Chart) -> Vec<(String, String)> {
-    chart
-        .series
-        .iter()
-        .map(|series| {
-            (
-                series.name.clone(),
-                format!(
-                    "{}{}",
-                    series.class,
-                    match series.stroke {
-                        Stroke::Solid => "",
-                        Stroke::Dashed => " dashed",
-                        Stroke::Dotted => " dotted",
-                    }
-                ),
-            )
-        })
-        .collect()
+    let entry = |series: &Series| {
+        let stroke = if series.has_line { series.stroke.class() } else { " dots" };
+        (series.name.clone(), format!("{}{stroke}", series.class))
+    };
+    chart.series.iter().map(entry).collect()
 }
 
 /// Published throughputs that state their workers; those of counterparts where there are any.
@@ -250,6 +238,7 @@ fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Option<Fi
         ),
         x: levels.axis(&[]),
         y: latency_axis(&values, 5),
+        left_letters: 0,
         shades: Vec::new(),
         series,
     };
@@ -264,8 +253,9 @@ fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Option<Fi
     })
 }
 
-/// With a single load level there is no curve; bars show it beside the published figures.
-fn throughput_bars(paper: &Paper, experiment: &Experiment) -> Figure {
+/// With a single load level there is no curve; bars show it beside the published figures. A bar
+/// alone shows nothing.
+fn throughput_bars(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
     let own = experiment.points.iter().map(|point| Bar {
         name: point.target.clone(),
         class: colour(paper, &point.target),
@@ -285,13 +275,16 @@ fn throughput_bars(paper: &Paper, experiment: &Experiment) -> Figure {
         })
     });
     let all: Vec<Bar> = own.chain(published).collect();
+    if all.len() < 2 {
+        return None;
+    }
     let has_published = all.iter().any(|bar| bar.class == PUBLISHED);
     let grey = if has_published { " Published figures in grey." } else { "" };
-    Figure {
+    Some(Figure {
         caption: format!("Transactions per second at the only load level.{grey}"),
         svgs: vec![bars(WIDE.0, &format!("Throughput of {}", experiment.title), &all)],
         legend: Vec::new(),
-    }
+    })
 }
 
 /// Throughput and latency of a trial over time; `None` when it has fewer than two intervals.
@@ -300,44 +293,30 @@ pub(crate) fn of_trial(paper: &Paper, trial: &Trial) -> Option<Figure> {
         return None;
     }
     let stretches = stretches(&trial.series);
-    let from = trial.series[0].begins_s;
-    let last = &trial.series[trial.series.len() - 1];
-    let scale = Scale::Linear { from, to: last.begins_s + last.length_s };
-    let seconds = scale.ticks(6).into_iter().map(|value| (value, format::whole(value))).collect();
-    let x = Axis { label: "seconds".to_owned(), scale, ticks: seconds };
     let class = colour(paper, &trial.target);
-    let is_thinned = stretches.iter().any(|stretch| stretch.len() > 1);
-    let panel = |what: &str, y: Axis, series: Vec<Series>| Chart {
-        width: SMALL.0,
-        height: SMALL.1,
-        description: format!("{what} of trial {} over time", trial.label),
-        x: x.clone(),
-        y,
-        shades: shades(trial),
-        series,
-    };
-    let highest = trial.series.iter().map(|row| row.tps);
-    let axis = linear_axis("transactions per second", highest, 3);
-    let tps = panel("Throughput", axis, vec![throughput_over_time(&stretches, &class, is_thinned)]);
+    let longest = stretches.iter().map(|stretch| stretch.len()).max().unwrap_or(1);
+    let throughput = vec![throughput_over_time(&stretches, &class, longest > 1)];
     let percentiles = latency_over_time(&stretches, &class);
-    let values: Vec<f64> = percentiles
-        .iter()
-        .flat_map(|series| &series.points)
-        .filter_map(|(_, value)| *value)
-        .collect();
-    let latency = panel("Latency", latency_axis(&values, 3), percentiles);
-    let thinned = if is_thinned {
-        let longest = stretches.iter().map(|stretch| stretch.len()).max().unwrap_or(1);
-        format!(
+    let points = percentiles.iter().flat_map(|series| &series.points);
+    let values: Vec<f64> = points.filter_map(|(_, value)| *value).collect();
+    let tps = trial.series.iter().map(|row| row.tps);
+    let mut tps =
+        panel(trial, "Throughput", linear_axis("transactions per second", tps, 3), throughput);
+    let mut latency = panel(trial, "Latency", latency_axis(&values, 3), percentiles);
+    // One time axis for both.
+    tps.x.label.clear();
+    tps.height -= 14.0;
+    tps.left_letters = latency.y.letters();
+    latency.left_letters = tps.y.letters();
+    let thinned = match longest {
+        1 => String::new(),
+        _ => format!(
             " Drawn in stretches of {longest} intervals: mean throughput with its range, highest percentile."
-        )
-    } else {
-        String::new()
+        ),
     };
-    let rate = trial
-        .summary
-        .rate_per_s
-        .map_or(String::new(), |rate| format!(", {} per second offered", format::short(rate)));
+    let rate = trial.summary.rate_per_s;
+    let rate =
+        rate.map_or(String::new(), |rate| format!(", {} per second offered", format::plain(rate)));
     Some(Figure {
         caption: format!(
             "Trial {}: {}, {}, {}{rate}, repeat {}.{thinned}",
@@ -350,6 +329,23 @@ pub(crate) fn of_trial(paper: &Paper, trial: &Trial) -> Option<Figure> {
         legend: legend(&latency),
         svgs: vec![tps.svg(), latency.svg()],
     })
+}
+
+fn panel(trial: &Trial, what: &str, y: Axis, series: Vec<Series>) -> Chart {
+    let from = trial.series[0].begins_s;
+    let last = &trial.series[trial.series.len() - 1];
+    let scale = Scale::Linear { from, to: (last.begins_s + last.length_s).max(from + 1e-3) };
+    let seconds = scale.ticks(6).into_iter().map(|value| (value, format::plain(value))).collect();
+    Chart {
+        width: SMALL.0,
+        height: SMALL.1,
+        description: format!("{what} of trial {} over time", trial.label),
+        x: Axis { label: "seconds".to_owned(), scale, ticks: seconds },
+        y,
+        left_letters: 0,
+        shades: shades(trial),
+        series,
+    }
 }
 
 fn stretches(series: &[SeriesRow]) -> Vec<&[SeriesRow]> {
@@ -421,8 +417,8 @@ fn shades(trial: &Trial) -> Vec<Shade> {
     for gap in &trial.gaps {
         let title = format!(
             "no commit from {} s to {} s",
-            format::short(gap.from_s),
-            format::short(gap.to_s)
+            format::plain(gap.from_s),
+            format::plain(gap.to_s)
         );
         shades.push(Shade { from: gap.from_s, to: gap.to_s, class: "gap", title });
     }

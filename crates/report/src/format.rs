@@ -31,6 +31,15 @@ pub(crate) fn short(number: f64) -> String {
     }
 }
 
+/// The same without zeros at the end: for sentences and axes, where nothing is aligned.
+pub(crate) fn plain(number: f64) -> String {
+    let text = short(number);
+    if !text.contains('.') || text.contains('e') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// Microseconds as milliseconds.
 pub(crate) fn ms(us: f64) -> String {
     short(us / 1e3)
@@ -55,8 +64,7 @@ pub(crate) fn bytes(count: f64) -> String {
         size /= 1024.0;
         unit += 1;
     }
-    let number = if size.fract() == 0.0 { whole(size) } else { short(size) };
-    format!("{number} {}", units[unit])
+    format!("{} {}", plain(size), units[unit])
 }
 
 /// `1 worker`, `2 workers`.
@@ -110,9 +118,17 @@ mod tests {
     }
 
     #[test]
+    fn sentences_need_no_zeros_at_the_end() {
+        let cases = [(5.0, "5"), (0.5, "0.5"), (100.0, "100"), (12.34, "12.3"), (1e-7, "1.0e-7")];
+        for (number, text) in cases {
+            assert_eq!(plain(number), text);
+        }
+    }
+
+    #[test]
     fn units_and_lists() {
         assert_eq!(bytes(134_217_728.0), "128 MiB");
-        assert_eq!(bytes(1536.0), "1.50 KiB");
+        assert_eq!(bytes(1536.0), "1.5 KiB");
         assert_eq!(count_of(1, "trial", "trials"), "1 trial");
         assert_eq!(list_of(&["a".into(), "b".into(), "c".into()]), "a, b and c");
     }

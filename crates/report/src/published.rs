@@ -65,10 +65,13 @@ impl From<&PublishedTable> for Published {
                 .extend(row.conditions.iter().filter(is_no_label).map(|(name, _)| name.clone()));
             metrics.extend(row.metrics.keys().cloned());
         }
-        Published {
-            table: table.clone(),
-            conditions: conditions.into_iter().collect(),
-            metrics: metrics.into_iter().collect(),
-        }
+        let mut metrics: Vec<String> = metrics.into_iter().collect();
+        // Throughput first, as everywhere in the paper.
+        metrics.sort_by_key(|name| match name.as_str() {
+            "tps" => 0,
+            "qps" => 1,
+            _ => 2,
+        });
+        Published { table: table.clone(), conditions: conditions.into_iter().collect(), metrics }
     }
 }

@@ -73,7 +73,7 @@
       }
       box.textContent = "";
       var head = document.createElement("b");
-      head.textContent = digits(value(xAxis, at)) + " " + xAxis.label;
+      head.textContent = digits(value(xAxis, at)) + " " + (xAxis.label || "seconds");
       box.appendChild(head);
       near.forEach(function (one) {
         var line = document.createElement("div");

@@ -10,7 +10,7 @@ use std::path::Path;
 use synthetic::{HOSTILE, published, run, two_targets};
 
 fn golden_paper() -> Paper {
-    let mut run = two_targets(&[1, 8, 64], 2, 12);
+    let mut run = two_targets(&[8], 2, 6);
     let last = run.trials.len() - 1;
     run.trials[last].summary.status = TrialStatus::Interrupted;
     Paper::new(&[run], &[published()])
@@ -78,13 +78,15 @@ fn elements(html: &str) -> Vec<String> {
 
 #[test]
 fn html_is_well_formed_and_needs_nothing_from_outside() {
-    let html = golden_paper().html().expect("rendered");
+    let run = two_targets(&[1, 8, 64], 2, 30);
+    let html_trials = run.trials.len();
+    let html = Paper::new(&[run], &[published()]).html().expect("rendered");
     let elements = elements(&html);
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
     assert_eq!((count("html"), count("script"), count("style"), count("h1")), (1, 1, 1, 1));
     assert!(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"), "{}", &html[..60]);
-    // Two charts of the sweep, bars of the single rate, two per trial.
-    assert_eq!(count("svg"), 2 + 1 + 2 * 13);
+    // Two charts of the sweep, none of the single rate, two per trial.
+    assert_eq!(count("svg"), 2 + 2 * html_trials);
     assert_eq!(count("table"), count("caption"), "every table says what it shows");
     for loads in ["http://", "https://", "src=", "@import", "url(", "fetch("] {
         assert!(!html.contains(loads), "{loads} would load something");
@@ -160,6 +162,14 @@ fn checks_follow_from_the_numbers() {
     let point = &paper.experiments[0].points[1];
     assert!(!point.checks.is_empty(), "the badge stands beside the number");
     assert!(paper.html().expect("rendered").contains("<a class=\"note E\""));
+}
+
+#[test]
+fn a_single_load_level_is_a_bar_beside_the_published_ones() {
+    let paper = Paper::new(&[two_targets(&[8], 1, 6)], &[published()]);
+    let html = paper.html().expect("rendered");
+    assert_eq!(html.matches("class=\"bar\"").count(), 2 + 2);
+    assert!(html.contains("Published figures in grey."));
 }
 
 #[test]

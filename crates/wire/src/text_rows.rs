@@ -74,15 +74,13 @@ impl RowWriter for TextRows<'_> {
     }
 }
 
-#[inline]
-fn is_special(byte: u8) -> bool {
-    // Without short circuits, so that the compiler can look at many bytes at once.
-    (byte == b'\\') | (byte == b'\t') | (byte == b'\n') | (byte == b'\r')
-}
-
+/// True when something may have to be escaped. Takes all control characters up to the carriage
+/// return for special, which is rarely wrong and cheap to find out.
 #[inline]
 fn needs_escape(value: &[u8]) -> bool {
-    let any = |bytes: &[u8]| bytes.iter().fold(false, |found, &byte| found | is_special(byte));
+    // Without short circuits, so that the compiler can look at many bytes at once.
+    let special = |byte: u8| (byte <= b'\r') | (byte == b'\\');
+    let any = |bytes: &[u8]| bytes.iter().fold(false, |found, &byte| found | special(byte));
     let (chunks, rest) = value.as_chunks::<32>();
     chunks.iter().any(|chunk| any(chunk)) | any(rest)
 }

@@ -18,6 +18,13 @@ pub(crate) struct Axis {
     pub(crate) ticks: Vec<(f64, String)>,
 }
 
+impl Axis {
+    /// Length of the longest tick label.
+    pub(crate) fn letters(&self) -> usize {
+        self.ticks.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0)
+    }
+}
+
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stroke {
@@ -27,7 +34,8 @@ pub(crate) enum Stroke {
 }
 
 impl Stroke {
-    fn class(self) -> &'static str {
+    /// The class with a space in front, or nothing.
+    pub(crate) fn class(self) -> &'static str {
         match self {
             Stroke::Solid => "",
             Stroke::Dashed => " dashed",
@@ -72,6 +80,8 @@ pub(crate) struct Chart {
     pub(crate) description: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
+    /// Room for so many letters left of the plot, so that charts above each other align.
+    pub(crate) left_letters: usize,
     pub(crate) shades: Vec<Shade>,
     pub(crate) series: Vec<Series>,
 }
@@ -87,19 +97,20 @@ struct Plot {
 const LINE_HEIGHT: f64 = 14.0;
 /// About the width of a letter at the charts' font size.
 const LETTER: f64 = 6.4;
+/// The same of the bold labels at the ends of lines.
+const BOLD_LETTER: f64 = 7.4;
 
 impl Chart {
     fn plot(&self) -> Plot {
-        let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0) as f64;
-        let ticks = widest(&mut self.y.ticks.iter().map(|(_, text)| text.chars().count()));
+        let ticks = self.y.letters().max(self.left_letters) as f64;
         let labels = self.series.iter().filter_map(|series| series.end_label.as_ref());
-        let labels = widest(&mut labels.map(|label| label.chars().count()));
-        let right = if labels > 0.0 { labels * LETTER + 14.0 } else { 16.0 };
+        let labels = labels.map(|label| label.chars().count()).max().unwrap_or(0) as f64;
+        let right = if labels > 0.0 { labels * BOLD_LETTER + 14.0 } else { 16.0 };
         Plot {
             left: ticks * LETTER + 14.0,
             right: self.width - right,
             top: 24.0,
-            bottom: self.height - 38.0,
+            bottom: self.height - if self.x.label.is_empty() { 24.0 } else { 38.0 },
         }
     }
 
@@ -329,7 +340,7 @@ mod tests {
     use super::*;
 
     fn chart(names: [&str; 2], last: [f64; 2]) -> Chart {
-        let scale = Scale::from_zero(0.0, 100.0);
+        let scale = Scale::from_zero(0.0, 100.0, 5);
         let axis = |label: &str| Axis {
             label: label.to_owned(),
             scale,
@@ -351,6 +362,7 @@ mod tests {
             description: "d".to_owned(),
             x: axis("x"),
             y: axis("y"),
+            left_letters: 0,
             shades: Vec::new(),
             series: vec![series(0), series(1)],
         }

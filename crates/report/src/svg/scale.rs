@@ -8,11 +8,12 @@ pub(crate) enum Scale {
 }
 
 impl Scale {
-    /// A linear scale from 0 (or `lowest`, when that is below) to a round number above `highest`.
-    pub(crate) fn from_zero(lowest: f64, highest: f64) -> Self {
+    /// A linear scale from 0 (or `lowest`, when that is below) to the tick above `highest`, for
+    /// about `ticks` ticks.
+    pub(crate) fn from_zero(lowest: f64, highest: f64, ticks: usize) -> Self {
         let from = lowest.min(0.0);
         let to = if highest > from { highest } else { from + 1.0 };
-        let step = step((to - from) / 5.0);
+        let step = step((to - from) / ticks.max(1) as f64);
         Scale::Linear { from: (from / step).floor() * step, to: (to / step).ceil() * step }
     }
 
@@ -103,17 +104,28 @@ mod tests {
 
     #[test]
     fn linear_scales_begin_at_zero_and_end_round() {
-        let scale = Scale::from_zero(120.0, 873.0);
+        let scale = Scale::from_zero(120.0, 873.0, 5);
         assert_eq!(scale.ends(), (0.0, 1000.0));
         near(&scale.ticks(5), &[0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]);
         assert!((scale.position(250.0) - 0.25).abs() < 1e-12);
-        near(&Scale::from_zero(0.0, 0.0).ticks(2), &[0.0, 0.5, 1.0]);
+        near(&Scale::from_zero(0.0, 0.0, 2).ticks(2), &[0.0, 0.5, 1.0]);
     }
 
     #[test]
     fn negative_values_have_room() {
-        let (from, to) = Scale::from_zero(-7.0, 30.0).ends();
+        let (from, to) = Scale::from_zero(-7.0, 30.0, 4).ends();
         assert!(from <= -7.0 && to >= 30.0);
+    }
+
+    #[test]
+    fn the_last_tick_is_the_end_of_the_axis() {
+        for highest in [0.7, 1.0, 3.3, 5.9, 7.1, 9.4, 6_100.0, 123_456.0] {
+            for wanted in [2, 3, 5] {
+                let scale = Scale::from_zero(0.0, highest, wanted);
+                let last = *scale.ticks(wanted).last().expect("ticks");
+                assert!((last / scale.ends().1 - 1.0).abs() < 1e-9, "{highest} {wanted}");
+            }
+        }
     }
 
     #[test]

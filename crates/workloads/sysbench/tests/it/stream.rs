@@ -119,7 +119,7 @@ impl Summary {
         // Where a transaction is a row, statements are fewer than transactions.
         let length = (parsed.len() / transactions).max(1);
         assert!(
-            parsed.len() % transactions == 0 || parsed.len() < transactions,
+            parsed.len().is_multiple_of(transactions) || parsed.len() < transactions,
             "{} statements do not make {transactions} equal transactions",
             parsed.len()
         );

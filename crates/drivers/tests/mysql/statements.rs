@@ -1,41 +1,11 @@
-//! MySQL sessions against a real MariaDB.
+//! Statements, results, errors and flights on a real MariaDB.
 
-#[path = "mysql/support.rs"]
-mod support;
-
+use crate::support::{Ints, allocations, ask, big_packets, connect, driver, run, run_sql, text};
 use dyno_core::{
-    BulkMethod, Cause, Discard, Driver, ErrorClass, Executed, Param, ParamType, Row, RowSource,
-    RowWriter, Rows, Session, Table,
+    Cause, Discard, Driver, ErrorClass, Executed, Param, ParamType, Row, Rows, Session, Table,
 };
 use dyno_drivers::mysql::MysqlSession;
 use dyno_tests::{MariaDb, server_or_skip, skipped};
-use support::{allocations, connect, driver, run};
-
-fn text(value: &str) -> Option<String> {
-    Some(value.to_owned())
-}
-
-async fn ask(session: &mut MysqlSession, sql: &str) -> Vec<Vec<Option<String>>> {
-    let mut table = Table::default();
-    session.query(sql, &mut table).await.unwrap();
-    table.rows
-}
-
-async fn run_sql(session: &mut MysqlSession, statements: &[&str]) {
-    for sql in statements {
-        session.query(sql, &mut Discard).await.unwrap();
-    }
-}
-
-/// Keeps the numbers of the first column.
-#[derive(Default)]
-struct Ints(Vec<Option<i64>>);
-
-impl Rows for Ints {
-    fn row<R: Row>(&mut self, row: &R) {
-        self.0.push(row.int(0));
-    }
-}
 
 #[test]
 fn statements() {
@@ -43,9 +13,9 @@ fn statements() {
         Ok(server) => server,
         Err(why) => return skipped("statements", &why),
     };
-    let sizes = [(1 << 24) - 20, (1 << 24) - 1, 1 << 24, 20_000_000, 2 * ((1 << 24) - 1)];
+    let sizes = [20_000_000, (1 << 24) - 20, (1 << 24) - 1, 1 << 24, 2 * ((1 << 24) - 1)];
     run(async {
-        for url in [server.url(), server.socket_url()] {
+        for (url, sizes) in [(server.url(), &sizes[..]), (server.socket_url(), &sizes[..1])] {
             let mut session = connect(&url).await.unwrap();
             assert_eq!(session.product().name, "MariaDB");
             assert!(!session.product().version.starts_with("5.5.5-"));
@@ -54,7 +24,7 @@ fn statements() {
             text_only_statements(&mut session).await;
             errors(&mut session).await;
             flights(&mut session).await;
-            big_packets(&mut session, &sizes).await;
+            big_packets(&mut session, sizes).await;
             session.close().await;
         }
         session_variables(&server).await;
@@ -220,22 +190,6 @@ async fn flights(session: &mut MysqlSession) {
     assert_eq!(ints.0, expected);
 }
 
-async fn big_packets(session: &mut MysqlSession, sizes: &[usize]) {
-    let sum = session.prepare("SELECT LENGTH(?), 'end'", &[ParamType::Text]).await.unwrap();
-    for &size in sizes {
-        let long = vec![b'z'; size];
-        let mut ints = Ints::default();
-        session.execute(sum, &[Param::Text(&long)], &mut ints).await.unwrap();
-        assert_eq!(ints.0, [Some(size as i64)]);
-        let sql = format!("SELECT REPEAT('z', {size}) UNION ALL SELECT 'end'");
-        let rows = ask(session, &sql).await;
-        assert_eq!(rows[0][0].as_ref().map(String::len), Some(size));
-        assert_eq!(rows[1][0], text("end"));
-        let counted = session.query(&sql, &mut Discard).await.unwrap();
-        assert_eq!(counted.rows, 2);
-    }
-}
-
 async fn session_variables(server: &MariaDb) {
     let url = format!("{}?set.sort_buffer_size=1048576&set.sql_mode=ANSI", server.url());
     let mut session = connect(&url).await.unwrap();
@@ -317,223 +271,6 @@ impl Rows for Sum {
     fn row<R: Row>(&mut self, row: &R) {
         self.0 += row.int(0).unwrap_or(0);
     }
-}
-
-#[test]
-fn accounts() {
-    let certificates = match support::Certificates::make() {
-        Ok(certificates) => certificates,
-        Err(why) => return skipped("accounts", &why),
-    };
-    let mut options = certificates.server_options();
-    options.extend(["--max-connections=20", "--max-allowed-packet=64M"].map(str::to_owned));
-    let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    let server = match MariaDb::start_with(&options) {
-        Ok(server) => server,
-        Err(why) => return skipped("accounts", &why),
-    };
-    server
-        .sql(
-            "CREATE USER native@'%' IDENTIFIED BY 'pass wörd';
-             CREATE USER secure@'%' IDENTIFIED BY 'x' REQUIRE SSL;
-             GRANT ALL ON sbtest.* TO native@'%', secure@'%'",
-        )
-        .unwrap();
-    run(async {
-        let at =
-            |user: &str, rest: &str| format!("mysql://{user}@127.0.0.1:{}/{rest}", server.port);
-        let native = "native:pass%20w%C3%B6rd";
-        let mut session = connect(&at(native, "sbtest?tls=disable")).await.unwrap();
-        assert_eq!(session.tls_description(), None);
-        assert_eq!(ask(&mut session, "SELECT CURRENT_USER()").await, [[text("native@%")]]);
-        let sql = "SELECT attr_value FROM performance_schema.session_connect_attrs \
-                   WHERE attr_name='program_name' LIMIT 1";
-        let attributes = server.sql("SELECT @@performance_schema").unwrap();
-        if attributes.trim() == "1" {
-            assert_eq!(ask(&mut session, sql).await, [[text("dyno")]]);
-        }
-
-        let wrong = connect(&at("native:hunter2", "sbtest")).await.unwrap_err();
-        assert_eq!((wrong.cause(), wrong.errno()), (Cause::Rejected, 1045));
-        assert!(wrong.hint().unwrap().contains("check user and password"));
-        assert!(!format!("{wrong:?}{wrong}{:?}", wrong.hint()).contains("hunter2"));
-        let none = connect(&at("native", "sbtest")).await.unwrap_err();
-        assert!(none.hint().unwrap().contains("no password was given"));
-        let unknown = connect(&at("root", "nowhere")).await.unwrap_err();
-        assert_eq!((unknown.cause(), unknown.errno()), (Cause::Rejected, 1049));
-        assert!(unknown.hint().unwrap().contains("CREATE DATABASE"));
-        let url = format!("mysql://root@127.0.0.1:{}/", dyno_tests::free_port());
-        let port = connect(&url).await.unwrap_err();
-        assert_eq!(port.cause(), Cause::Unreachable);
-
-        tls(&certificates, &at).await;
-        ed25519(&server, &at).await;
-        too_many_connections(&at("root", "sbtest?tls=disable")).await;
-    });
-}
-
-async fn tls(certificates: &support::Certificates, at: &impl Fn(&str, &str) -> String) {
-    let ca = certificates.ca();
-    for mode in ["prefer", "require", "verify-ca", "verify-full"] {
-        let options = if mode.starts_with("verify") { format!("&ca={ca}") } else { String::new() };
-        let url = at("secure:x", &format!("sbtest?tls={mode}{options}"));
-        let mut session = connect(&url).await.unwrap();
-        assert!(session.tls_description().is_some(), "{mode}");
-        let rows = ask(&mut session, "SHOW STATUS LIKE 'Ssl_cipher'").await;
-        assert_ne!(rows[0][1], text(""), "{mode}");
-        big_packets(&mut session, &[if mode == "require" { 20_000_000 } else { 100_000 }]).await;
-    }
-    let refused = connect(&at("secure:x", "sbtest?tls=disable")).await.unwrap_err();
-    assert_eq!(refused.cause(), Cause::Rejected);
-    let untrusted = connect(&at("secure:x", "sbtest?tls=verify-ca")).await.unwrap_err();
-    assert_eq!(untrusted.cause(), Cause::Rejected, "{untrusted}");
-    let other = certificates.other_ca();
-    let url = at("secure:x", &format!("sbtest?tls=verify-full&ca={other}"));
-    assert_eq!(connect(&url).await.unwrap_err().cause(), Cause::Rejected);
-}
-
-async fn ed25519(server: &MariaDb, at: &impl Fn(&str, &str) -> String) {
-    if let Err(why) = server.sql("INSTALL SONAME 'auth_ed25519'") {
-        return skipped("ed25519", &why);
-    }
-    server
-        .sql("CREATE USER ed@'%' IDENTIFIED VIA ed25519 USING PASSWORD('secret'); GRANT ALL ON sbtest.* TO ed@'%'")
-        .unwrap();
-    let mut session = connect(&at("ed:secret", "sbtest?tls=disable")).await.unwrap();
-    assert_eq!(ask(&mut session, "SELECT CURRENT_USER()").await, [[text("ed@%")]]);
-    assert_eq!(connect(&at("ed:wrong", "sbtest")).await.unwrap_err().errno(), 1045);
-}
-
-async fn too_many_connections(url: &str) {
-    let mut open = Vec::new();
-    let error = loop {
-        assert!(open.len() < 40, "the server's limit is 20");
-        match connect(url).await {
-            Ok(session) => open.push(session),
-            Err(error) => break error,
-        }
-    };
-    assert_eq!((error.cause(), error.errno()), (Cause::Rejected, 1040));
-    assert!(error.hint().unwrap().contains("max_connections"));
-}
-
-/// Rows with everything that is hard to write: `count` of them, made on the fly.
-struct Odd {
-    next: i64,
-    count: i64,
-    restarts: u32,
-    duplicate: bool,
-}
-
-const TEXTS: [&str; 6] =
-    ["plain", "tab\there", "line\nbreak\r", r"back\slash \N \.", "it's \"quoted\"", "Zürich 🎈"];
-
-impl Odd {
-    fn new(count: i64) -> Self {
-        Odd { next: 0, count, restarts: 0, duplicate: false }
-    }
-}
-
-impl RowSource for Odd {
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
-        if self.next == self.count {
-            return false;
-        }
-        let id = if self.duplicate { 5 } else { self.next };
-        out.int(id);
-        out.int(-self.next);
-        match self.next % 7 {
-            6 => out.null(),
-            kind => out.text(TEXTS[kind as usize].as_bytes()),
-        }
-        out.double(self.next as f64 / 4.0);
-        self.next += 1;
-        true
-    }
-
-    fn restart(&mut self) {
-        self.next = 0;
-        self.restarts += 1;
-    }
-}
-
-const COLUMNS: [&str; 4] = ["id", "k", "c", "d"];
-
-async fn check_odd_rows(session: &mut MysqlSession, count: i64) {
-    let sql = "SELECT COUNT(*), SUM(k), SUM(d), SUM(c IS NULL), MIN(id), MAX(id) FROM odd";
-    let sum = count * (count - 1) / 2;
-    let nulls = count / 7;
-    let expected = [count.to_string(), (-sum).to_string(), nulls.to_string()];
-    let rows = ask(session, sql).await;
-    assert_eq!([&rows[0][0], &rows[0][1], &rows[0][3]].map(|v| v.clone().unwrap()), expected);
-    assert_eq!(rows[0][2].as_ref().unwrap().parse::<f64>().unwrap(), sum as f64 / 4.0);
-    for (kind, wanted) in TEXTS.iter().enumerate() {
-        let sql = format!("SELECT c, d FROM odd WHERE id = {}", kind + 7);
-        let rows = ask(session, &sql).await;
-        assert_eq!(rows[0][0].as_deref(), Some(*wanted));
-    }
-}
-
-#[test]
-fn bulk_loads() {
-    let server = server_or_skip!(MariaDb, "bulk_loads");
-    run(async {
-        let mut session = connect(&server.url()).await.unwrap();
-        let table = "CREATE TABLE odd (id INT PRIMARY KEY, k INT, c VARCHAR(100), d DOUBLE)
-                     ENGINE=InnoDB CHARACTER SET utf8mb4";
-        run_sql(&mut session, &[table]).await;
-        for mode in ["STRICT_TRANS_TABLES", "STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES"] {
-            for allowed in [true, false] {
-                let sql = format!("SET GLOBAL local_infile={allowed}");
-                run_sql(&mut session, &[&sql, "TRUNCATE odd"]).await;
-                let mut session = connect(&server.url()).await.unwrap();
-                run_sql(&mut session, &[&format!("SET sql_mode='{mode}'")]).await;
-                one_load(&mut session, allowed).await;
-            }
-        }
-        run_sql(&mut session, &["SET GLOBAL local_infile=1"]).await;
-        let mut session = connect(&server.url()).await.unwrap();
-        refused_loads(&mut session).await;
-    });
-}
-
-async fn one_load(session: &mut MysqlSession, allowed: bool) {
-    let count = 30_000;
-    let mut rows = Odd::new(count);
-    let report = session.bulk_load("odd", &COLUMNS, &mut rows).await.unwrap();
-    assert_eq!(report.rows, count as u64);
-    if allowed {
-        assert_eq!((report.method, report.fallback_reason), (BulkMethod::LoadData, None));
-    } else {
-        assert_eq!(report.method, BulkMethod::MultiRowInsert);
-        let reason = report.fallback_reason.unwrap();
-        assert!(reason.contains("4166") || reason.contains("1148"), "{reason}");
-        assert_eq!(rows.restarts, 1);
-    }
-    check_odd_rows(session, count).await;
-    let none = session.bulk_load("odd", &COLUMNS, &mut Odd::new(0)).await.unwrap();
-    assert_eq!(none.rows, 0);
-}
-
-/// All or nothing: duplicates and text that does not fit undo the load.
-async fn refused_loads(session: &mut MysqlSession) {
-    run_sql(session, &["TRUNCATE odd"]).await;
-    let mut rows = Odd { duplicate: true, ..Odd::new(10) };
-    let error = session.bulk_load("odd", &COLUMNS, &mut rows).await.unwrap_err();
-    assert_eq!((error.class(), error.errno()), (ErrorClass::Constraint, 1062), "{error}");
-    assert_eq!(ask(session, "SELECT COUNT(*) FROM odd").await, [[text("0")]]);
-    let error = session.bulk_load("nowhere", &COLUMNS, &mut Odd::new(1)).await.unwrap_err();
-    assert_eq!(error.errno(), 1146);
-    run_sql(session, &["ALTER TABLE odd MODIFY c VARCHAR(5)"]).await;
-    let error = session.bulk_load("odd", &COLUMNS, &mut Odd::new(10_000)).await.unwrap_err();
-    assert!(error.message().contains("undone"), "{error}");
-    assert_eq!(ask(session, "SELECT COUNT(*) FROM odd").await, [[text("0")]]);
-    // A statement of one's own that asks for a file gets none.
-    let sql = "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE odd";
-    let error = session.query(sql, &mut Discard).await.unwrap_err();
-    assert_eq!(error.cause(), Cause::Protocol);
-    assert!(error.message().contains("/etc/hostname"), "{error}");
-    assert_eq!(ask(session, "SELECT COUNT(*) FROM odd").await, [[text("0")]]);
 }
 
 #[test]

@@ -1,0 +1,107 @@
+//! Log-ins on a real MariaDB: passwords, TLS, mistakes.
+
+use crate::support::{Certificates, ask, big_packets, connect, run, text};
+use dyno_core::Cause;
+use dyno_tests::{MariaDb, skipped};
+
+#[test]
+fn accounts() {
+    let certificates = match Certificates::make() {
+        Ok(certificates) => certificates,
+        Err(why) => return skipped("accounts", &why),
+    };
+    let mut options = certificates.server_options();
+    // Debian packs the plug-ins apart from the server.
+    if let Ok(folder) = std::env::var("DYNO_TEST_MARIADB_PLUGINS") {
+        options.push(format!("--plugin-dir={folder}"));
+    }
+    options.extend(["--max-connections=20", "--max-allowed-packet=64M"].map(str::to_owned));
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let server = match MariaDb::start_with(&options) {
+        Ok(server) => server,
+        Err(why) => return skipped("accounts", &why),
+    };
+    server
+        .sql(
+            "CREATE USER native@'%' IDENTIFIED BY 'pass wörd';
+             CREATE USER secure@'%' IDENTIFIED BY 'x' REQUIRE SSL;
+             GRANT ALL ON sbtest.* TO native@'%', secure@'%'",
+        )
+        .unwrap();
+    run(async {
+        let at =
+            |user: &str, rest: &str| format!("mysql://{user}@127.0.0.1:{}/{rest}", server.port);
+        let native = "native:pass%20w%C3%B6rd";
+        let mut session = connect(&at(native, "sbtest?tls=disable")).await.unwrap();
+        assert_eq!(session.tls_description(), None);
+        assert_eq!(ask(&mut session, "SELECT CURRENT_USER()").await, [[text("native@%")]]);
+        let sql = "SELECT attr_value FROM performance_schema.session_connect_attrs \
+                   WHERE attr_name='program_name' LIMIT 1";
+        let attributes = server.sql("SELECT @@performance_schema").unwrap();
+        if attributes.trim() == "1" {
+            assert_eq!(ask(&mut session, sql).await, [[text("dyno")]]);
+        }
+
+        let wrong = connect(&at("native:hunter2", "sbtest")).await.unwrap_err();
+        assert_eq!((wrong.cause(), wrong.errno()), (Cause::Rejected, 1045));
+        assert!(wrong.hint().unwrap().contains("check user and password"));
+        assert!(!format!("{wrong:?}{wrong}{:?}", wrong.hint()).contains("hunter2"));
+        let none = connect(&at("native", "sbtest")).await.unwrap_err();
+        assert!(none.hint().unwrap().contains("no password was given"));
+        let unknown = connect(&at("root", "nowhere")).await.unwrap_err();
+        assert_eq!((unknown.cause(), unknown.errno()), (Cause::Rejected, 1049));
+        assert!(unknown.hint().unwrap().contains("CREATE DATABASE"));
+        let url = format!("mysql://root@127.0.0.1:{}/", dyno_tests::free_port());
+        let port = connect(&url).await.unwrap_err();
+        assert_eq!(port.cause(), Cause::Unreachable);
+
+        tls(&certificates, &at).await;
+        ed25519(&server, &at).await;
+        too_many_connections(&at("root", "sbtest?tls=disable")).await;
+    });
+}
+
+async fn tls(certificates: &Certificates, at: &impl Fn(&str, &str) -> String) {
+    let ca = certificates.ca();
+    for mode in ["prefer", "require", "verify-ca", "verify-full"] {
+        let options = if mode.starts_with("verify") { format!("&ca={ca}") } else { String::new() };
+        let url = at("secure:x", &format!("sbtest?tls={mode}{options}"));
+        let mut session = connect(&url).await.unwrap();
+        assert!(session.tls_description().is_some(), "{mode}");
+        let rows = ask(&mut session, "SHOW STATUS LIKE 'Ssl_cipher'").await;
+        assert_ne!(rows[0][1], text(""), "{mode}");
+        big_packets(&mut session, &[if mode == "require" { 20_000_000 } else { 100_000 }]).await;
+    }
+    let refused = connect(&at("secure:x", "sbtest?tls=disable")).await.unwrap_err();
+    assert_eq!(refused.cause(), Cause::Rejected);
+    let untrusted = connect(&at("secure:x", "sbtest?tls=verify-ca")).await.unwrap_err();
+    assert_eq!(untrusted.cause(), Cause::Rejected, "{untrusted}");
+    let other = certificates.other_ca();
+    let url = at("secure:x", &format!("sbtest?tls=verify-full&ca={other}"));
+    assert_eq!(connect(&url).await.unwrap_err().cause(), Cause::Rejected);
+}
+
+async fn ed25519(server: &MariaDb, at: &impl Fn(&str, &str) -> String) {
+    if let Err(why) = server.sql("INSTALL SONAME 'auth_ed25519'") {
+        return skipped("ed25519", &why);
+    }
+    server
+        .sql("CREATE USER ed@'%' IDENTIFIED VIA ed25519 USING PASSWORD('secret'); GRANT ALL ON sbtest.* TO ed@'%'")
+        .unwrap();
+    let mut session = connect(&at("ed:secret", "sbtest?tls=disable")).await.unwrap();
+    assert_eq!(ask(&mut session, "SELECT CURRENT_USER()").await, [[text("ed@%")]]);
+    assert_eq!(connect(&at("ed:wrong", "sbtest")).await.unwrap_err().errno(), 1045);
+}
+
+async fn too_many_connections(url: &str) {
+    let mut open = Vec::new();
+    let error = loop {
+        assert!(open.len() < 40, "the server's limit is 20");
+        match connect(url).await {
+            Ok(session) => open.push(session),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((error.cause(), error.errno()), (Cause::Rejected, 1040));
+    assert!(error.hint().unwrap().contains("max_connections"));
+}

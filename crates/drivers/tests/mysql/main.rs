@@ -1,0 +1,8 @@
+//! MySQL sessions against a real MariaDB, and against servers made for the test.
+
+mod accounts;
+mod bulk_loads;
+mod fake;
+mod fakes;
+mod statements;
+mod support;

@@ -1,0 +1,88 @@
+//! What the MySQL codec costs: `cargo run --release -p dyno-wire --example mysql_codec_cost`.
+
+use dyno_core::{Discard, Param, ParamType, Row, RowWriter, Rows};
+use dyno_wire::mysql::row::{Column, column_type};
+use dyno_wire::mysql::{Answer, Encoding, Prepared};
+use dyno_wire::text_rows::TextRows;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Short, so that some rounds are not interrupted.
+const ROUND: u32 = 20_000;
+
+/// Looks at the first value of each row.
+struct First(usize);
+
+impl Rows for First {
+    fn row<R: Row>(&mut self, row: &R) {
+        self.0 += row.bytes(0).map_or(0, <[u8]>::len);
+    }
+}
+
+/// The answer to a point select of sysbench with cached metadata, and with column definitions.
+fn answer(cached: bool) -> Vec<u8> {
+    let row = [&[0, 0, 119][..], &[b'x'; 119]].concat();
+    let column =
+        b"\x03def\x06sbtest\x07sbtest1\x07sbtest1\x01c\x01c\x0c\x2d\0\xe0\x01\0\0\xfe\x01\0\0\0\0";
+    let mut bytes = Vec::new();
+    let head: &[u8] = if cached { &[1, 0] } else { &[1] };
+    let columns: &[&[u8]] = if cached { &[] } else { &[column] };
+    let end: &[u8] = &[0xfe, 0, 0, 2, 0, 0, 0];
+    let packets = [&[head][..], columns, &[&row, end]].concat();
+    for (number, payload) in packets.into_iter().enumerate() {
+        bytes.extend_from_slice(&(payload.len() as u32 | (number as u32 + 1) << 24).to_le_bytes());
+        bytes.extend_from_slice(payload);
+    }
+    bytes
+}
+
+#[expect(clippy::print_stdout, reason = "an example tells its results")]
+fn measure(what: &str, mut work: impl FnMut(u32)) {
+    let best = (0..500)
+        .map(|_| {
+            let begin = Instant::now();
+            (0..ROUND).for_each(&mut work);
+            begin.elapsed().as_nanos() as f64 / f64::from(ROUND)
+        })
+        .fold(f64::MAX, f64::min);
+    println!("{what}: {best:.1} ns");
+}
+
+fn main() {
+    let mut statement = Prepared::new(1, &[ParamType::Int], Vec::new());
+    let mut out = Vec::with_capacity(512);
+    measure("encode an execution with one integer", |round| {
+        out.clear();
+        let _ = black_box(statement.encode(&[Param::Int(i64::from(round))], &mut out));
+        black_box(&out);
+    });
+    let column = Column { column_type: column_type::VAR_STRING, unsigned: false, decimals: 0 };
+    let mut columns = vec![column];
+    for (name, cached) in [("with cached columns", true), ("with column definitions", false)] {
+        let bytes = answer(cached);
+        let mut scanner = Answer::new(true, cached);
+        measure(&format!("scan a row {name}, counted"), |_| {
+            scanner.begin(Encoding::Binary, 1);
+            let _ = black_box(scanner.scan(black_box(&bytes), &mut columns, &mut Discard));
+        });
+        measure(&format!("scan a row {name}, read"), |_| {
+            let mut first = First(0);
+            scanner.begin(Encoding::Binary, 1);
+            let _ = black_box(scanner.scan(black_box(&bytes), &mut columns, &mut first));
+            black_box(first.0);
+        });
+    }
+    let (c, pad) = ([b'7'; 119], [b'8'; 59]);
+    let mut text = Vec::with_capacity(1 << 16);
+    measure("write a sysbench row as text", |round| {
+        if text.len() > 60_000 {
+            text.clear();
+        }
+        let mut rows = TextRows::new(&mut text);
+        rows.int(i64::from(round));
+        rows.int(i64::from(round) * 77);
+        rows.text(black_box(&c));
+        rows.text(black_box(&pad));
+        rows.end_row();
+    });
+}

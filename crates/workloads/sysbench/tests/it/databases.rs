@@ -1,0 +1,222 @@
+//! The whole way on real databases: prepare, look, run every test, prewarm, clean up.
+
+use crate::support::Said;
+use dyno_core::{DbError, Dialect, Driver, Outcome, Rng, Session, Table, Tally, Workload};
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_drivers::{Target, sqlite};
+use dyno_reactor::block_on;
+use dyno_sysbench::check::{check_data, first_free_unique, preflight};
+use dyno_sysbench::{LegacyTest, Options, Sysbench, Test, cleanup, prepare, prewarm};
+use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
+
+/// More than one chunk.
+const ROWS: u32 = 21_000;
+const WORKERS: u32 = 2;
+
+fn target(url: &str) -> Target {
+    url.parse().unwrap()
+}
+
+/// Does something with one session.
+fn with_session<D: Driver, T>(driver: &D, work: impl AsyncFn(&mut D::Session) -> T) -> T {
+    block_on(async {
+        let mut session = driver.connect(0).await.unwrap();
+        let result = work(&mut session).await;
+        session.close().await;
+        result
+    })
+    .unwrap()
+}
+
+fn single<D: Driver>(driver: &D, sql: &str) -> i64 {
+    with_session(driver, async |session: &mut D::Session| {
+        let mut answer = Table::default();
+        session.query(sql, &mut answer).await.unwrap();
+        answer.single().unwrap_or("0").parse().unwrap()
+    })
+}
+
+/// Makes as many transactions with each worker and returns what they did.
+fn run<D: Driver>(driver: &D, options: &Options, transactions: u32) -> Result<Tally, DbError> {
+    run_seeded(driver, options, transactions, 77)
+}
+
+fn run_seeded<D: Driver>(
+    driver: &D,
+    options: &Options,
+    transactions: u32,
+    seed: u64,
+) -> Result<Tally, DbError> {
+    let test = Sysbench::new(options.clone(), driver.dialect());
+    let mut total = Tally::default();
+    for id in 0..WORKERS {
+        let tally = with_session(driver, async |session: &mut D::Session| {
+            let rng = Rng::new(seed, "worker", u64::from(id));
+            let mut tally = Tally::default();
+            let mut worker = test.open(session, id, WORKERS, rng).await?;
+            for _ in 0..transactions {
+                let outcome = test.run(&mut worker, session, 0, 0, &mut tally).await?;
+                assert_eq!(outcome, Outcome::Committed);
+            }
+            test.finish(&mut worker, session, &mut tally).await?;
+            Ok::<_, DbError>(tally)
+        })?;
+        total.add(&tally);
+    }
+    Ok(total)
+}
+
+fn whole_way<D: Driver>(driver: &D) {
+    prepare_and_look(driver);
+    run_the_usual_tables(driver);
+    let tables = Options { tables: 2, table_size: ROWS, ..Options::new(Test::ReadWrite) };
+    let said = Said::default();
+    prewarm(driver, &tables, WORKERS, &said).unwrap();
+    assert_eq!(said.lines().len(), 2);
+    cleanup(driver, &tables, WORKERS, &said).unwrap();
+    run_the_old_scripts(driver);
+    run_numbered_inserts(driver);
+    run_bulk_insert(driver);
+    let left = with_session(driver, async |session: &mut D::Session| {
+        preflight(session, &tables, WORKERS).await
+    });
+    let error = left.unwrap_err();
+    assert_eq!(error.to_string(), "table 'sbtest1' doesn't exist, nor does 1 other");
+}
+
+fn prepare_and_look<D: Driver>(driver: &D) {
+    let options = Options { tables: 2, table_size: ROWS, ..Options::new(Test::ReadWrite) };
+    let report = prepare(driver, &options, 3, 5, &Said::default()).unwrap();
+    assert_eq!(report.rows_loaded, 2 * u64::from(ROWS));
+    assert!(report.method.is_some());
+    let findings = with_session(driver, async |session: &mut D::Session| {
+        check_data(session, &options, WORKERS).await
+    });
+    assert_eq!(findings.unwrap(), []);
+    let again = prepare(driver, &options, 3, 5, &Said::default()).unwrap();
+    assert_eq!((again.rows_loaded, again.tables_complete), (0, 2));
+    let warnings = with_session(driver, async |session: &mut D::Session| {
+        preflight(session, &options, WORKERS).await
+    });
+    assert_eq!(warnings.unwrap(), Vec::<String>::new());
+
+    // A chunk that an interrupted load has not reached.
+    single(driver, "SELECT 1");
+    with_session(driver, async |session: &mut D::Session| {
+        let sql = "DELETE FROM sbtest2 WHERE id > 20000";
+        session.query(sql, &mut Table::default()).await.unwrap();
+    });
+    let resumed = prepare(driver, &options, 3, 5, &Said::default()).unwrap();
+    assert_eq!((resumed.rows_loaded, resumed.tables_complete), (1_000, 1));
+    let larger = Options { table_size: 2 * ROWS, ..options.clone() };
+    let refused = prepare(driver, &larger, 3, 5, &Said::default()).unwrap_err();
+    assert!(refused.to_string().contains("holds 1000 rows"), "{refused}");
+    let small = with_session(driver, async |session: &mut D::Session| {
+        preflight(session, &larger, WORKERS).await
+    });
+    assert!(small.unwrap_err().to_string().contains("50 of 100 ids"));
+}
+
+fn run_the_usual_tables<D: Driver>(driver: &D) {
+    for (test, reads, writes, others) in [
+        (Test::PointSelect, 1, 0, 0),
+        (Test::ReadOnly, 14, 0, 2),
+        (Test::ReadWrite, 14, 4, 2),
+        (Test::WriteOnly, 0, 4, 2),
+        (Test::UpdateIndex, 0, 1, 0),
+        (Test::UpdateNonIndex, 0, 1, 0),
+        (Test::SelectRandomPoints, 1, 0, 0),
+        (Test::SelectRandomRanges, 1, 0, 0),
+        (Test::Insert, 0, 1, 0),
+    ] {
+        for prepared in [true, false] {
+            let options = Options { tables: 2, table_size: ROWS, prepared, ..Options::new(test) };
+            // MySQL counts no row as changed that is given the value it has.
+            let tally = run_seeded(driver, &options, 5, u64::from(prepared)).unwrap();
+            let per_transaction = |count: u64| count * 5 * u64::from(WORKERS);
+            let found = (tally.reads, tally.writes, tally.others, tally.misses);
+            let expected =
+                (per_transaction(reads), per_transaction(writes), per_transaction(others), 0);
+            assert_eq!(found, expected, "{} prepared: {prepared}", test.name());
+        }
+    }
+    // The server numbered the new rows behind the loaded ones.
+    let rows = "SELECT (SELECT COUNT(*) FROM sbtest1) + (SELECT COUNT(*) FROM sbtest2)";
+    assert_eq!(single(driver, rows), i64::from(2 * ROWS + 20));
+    // One worker's stream is repeated by its own second run: the same rows are deleted once.
+    let delete = Options { tables: 2, table_size: ROWS, ..Options::new(Test::Delete) };
+    let first = run(driver, &delete, 20).unwrap();
+    let second = run(driver, &delete, 20).unwrap();
+    assert_eq!(first.writes + first.misses, 40);
+    assert_eq!((second.writes, second.misses, second.others), (0, 40, 40));
+    assert_eq!(single(driver, rows), i64::from(2 * ROWS + 20) - first.writes as i64);
+}
+
+fn run_the_old_scripts<D: Driver>(driver: &D) {
+    let mut options = Options::new(Test::Legacy(LegacyTest::Oltp));
+    (options.tables, options.table_size) = (2, 1_000);
+    prepare(driver, &options, 2, 5, &Said::default()).unwrap();
+    for test in Test::ALL.into_iter().filter(|test| test.is_legacy()) {
+        if test.is_bulk_insert() || test.is_select_random() {
+            continue;
+        }
+        let tally = run(driver, &Options { test, ..options.clone() }, 3).unwrap();
+        let statements = if test == options.test { 20 } else { 1 };
+        assert_eq!(tally.statements(), 3 * u64::from(WORKERS) * statements, "{}", test.name());
+    }
+    cleanup(driver, &options, 1, &Said::default()).unwrap();
+    let keys =
+        Options { table_size: 1_000, ..Options::new(Test::Legacy(LegacyTest::SelectRandomPoints)) };
+    prepare(driver, &keys, 1, 5, &Said::default()).unwrap();
+    assert_eq!(single(driver, "SELECT COUNT(*) FROM sbtest WHERE k = id"), 1_000);
+    assert_eq!(run(driver, &keys, 3).unwrap().reads, 6);
+    cleanup(driver, &keys, 1, &Said::default()).unwrap();
+}
+
+fn run_numbered_inserts<D: Driver>(driver: &D) {
+    let mut options = Options { tables: 2, auto_inc: false, ..Options::new(Test::Insert) };
+    prepare(driver, &options, 2, 5, &Said::default()).unwrap();
+    for expected in [0, 100] {
+        options.unique_start = with_session(driver, async |session: &mut D::Session| {
+            first_free_unique(session, &options).await.unwrap()
+        });
+        assert_eq!(options.unique_start, expected);
+        assert_eq!(run(driver, &options, 50).unwrap().writes, 100);
+    }
+    cleanup(driver, &options, 1, &Said::default()).unwrap();
+}
+
+fn run_bulk_insert<D: Driver>(driver: &D) {
+    let options = Options::new(Test::BulkInsert);
+    prepare(driver, &options, WORKERS, 5, &Said::default()).unwrap();
+    for round in 1..=2 {
+        let tally = run(driver, &options, 50_000).unwrap();
+        assert_eq!(tally.rows_written, 2 * 50_000);
+        let highest = single(driver, "SELECT MAX(id) FROM sbtest2");
+        assert_eq!(highest, 50_000 * round);
+    }
+    cleanup(driver, &options, WORKERS, &Said::default()).unwrap();
+}
+
+#[test]
+fn sqlite_goes_the_whole_way() {
+    let scratch = Scratch::new();
+    let url = format!("sqlite:{}", scratch.file("way.db").display());
+    let driver = SqliteDriver::new(&target(&url)).unwrap();
+    assert_eq!(driver.dialect(), Dialect::Sqlite);
+    whole_way::<sqlite::SqliteDriver>(&driver);
+}
+
+#[test]
+fn mariadb_goes_the_whole_way() {
+    let server = server_or_skip!(MariaDb, "mariadb_goes_the_whole_way");
+    whole_way(&MysqlDriver::new(&target(&server.socket_url())).unwrap());
+}
+
+#[test]
+fn postgres_goes_the_whole_way() {
+    let server = server_or_skip!(Postgres, "postgres_goes_the_whole_way");
+    whole_way(&PostgresDriver::new(&target(&server.socket_url())).unwrap());
+}
