@@ -1,7 +1,9 @@
 //! Runs to the model of a paper.
 
 use crate::format::{self, count_of, list_of, whole};
-use crate::model::{ErrorRow, Experiment, Gap, KeyRow, Paper, Point, RunFacts, Target, Trial};
+use crate::model::{
+    ErrorRow, Experiment, Gap, KeyRow, Paper, Place, Point, RunFacts, Target, Trial,
+};
 use crate::{Published, PublishedTable, checks, points, settings};
 use dyno_measure::{SCHEMA_VERSION, SeriesRow, TrialStatus};
 use dyno_store::{EventKind, ExperimentFacts, RunData, RunStatus, TargetFacts, TrialData};
@@ -138,6 +140,7 @@ fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial> {
             },
             run: index + 1,
             target: label(runs, index, &summary.target),
+            place: place(run, &summary.target),
             status: match &summary.status {
                 _ if data.is_partial && run.is_growing && is_last => "running",
                 TrialStatus::Complete => "complete",
@@ -153,6 +156,14 @@ fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial> {
         }
     };
     run.trials.iter().map(trial).collect()
+}
+
+fn place(run: &RunData, target: &str) -> Place {
+    match run.header.targets.iter().find(|facts| facts.name == target) {
+        Some(facts) if facts.urls.iter().any(|url| url.starts_with("sqlite:")) => Place::Embedded,
+        Some(facts) if facts.same_host => Place::SameHost,
+        _ => Place::Elsewhere,
+    }
 }
 
 fn counters(data: &TrialData) -> Vec<crate::Counter> {
