@@ -360,12 +360,14 @@ fn summary(paper: &Paper) -> Vec<String> {
         list_of(&targets)
     )];
     let cut = count("interrupted") + count("running");
-    if cut + count("failed") > 0 {
-        sentences.push(format!(
-            "Beside these, {} cut off and {} failed.",
-            count_of(cut, "trial was", "trials were"),
-            whole(count("failed") as f64)
-        ));
+    let others = [
+        (cut, count_of(cut, "trial was cut off", "trials were cut off")),
+        (count("failed"), count_of(count("failed"), "trial failed", "trials failed")),
+    ];
+    let others: Vec<String> =
+        others.into_iter().filter(|(number, _)| *number > 0).map(|(_, words)| words).collect();
+    if !others.is_empty() {
+        sentences.push(format!("Beside these, {}.", list_of(&others)));
     }
     let best = |row: &KeyRow| {
         let point = &row.point;
