@@ -35,8 +35,20 @@ pub(crate) fn tables(data: &RunData) -> String {
     }
     let rows: Vec<Vec<String>> = data.trials.iter().map(|trial| row(&trial.summary)).collect();
     let header = [
-        "trial", "experiment", "target", "workers", "tx/s", "stmt/s", "mean ms", "p50", "p95",
-        "p99", "max", "errors", "CPU us/stmt", "status",
+        "trial",
+        "experiment",
+        "target",
+        "workers",
+        "tx/s",
+        "stmt/s",
+        "mean ms",
+        "p50",
+        "p95",
+        "p99",
+        "max",
+        "errors",
+        "CPU us/stmt",
+        "status",
     ];
     text.push('\n');
     text.push_str(&layout(&header, &rows, 3));

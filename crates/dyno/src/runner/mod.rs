@@ -31,7 +31,8 @@ pub(crate) struct Outcome {
 /// # Errors
 /// When the run folder can't be written. What goes wrong with targets is in the outcome's status.
 pub(crate) fn execute(plan: &Plan, run: Run, control: &Control) -> Result<Outcome, Failure> {
-    let mut runner = Runner { plan, run, control, targets: BTreeMap::new(), tests: BTreeMap::new() };
+    let mut runner =
+        Runner { plan, run, control, targets: BTreeMap::new(), tests: BTreeMap::new() };
     let status = match runner.steps() {
         Ok(status) => status,
         Err(failure) => {
@@ -131,7 +132,8 @@ impl Runner<'_> {
 
     fn prepare(&mut self, step: &Step) -> Result<(), Failure> {
         let options = self.options(&step.experiment)?;
-        let observer = LoadProgress::new(&format!("prepare {} on {}", step.experiment, step.target));
+        let observer =
+            LoadProgress::new(&format!("prepare {} on {}", step.experiment, step.target));
         let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
         let sessions = match options.test.is_bulk_insert() {
             // bulk_insert has a table per worker.
@@ -152,7 +154,8 @@ impl Runner<'_> {
 
     fn cleanup(&mut self, step: &Step) -> Result<(), Failure> {
         let options = self.options(&step.experiment)?;
-        let observer = LoadProgress::new(&format!("cleanup {} on {}", step.experiment, step.target));
+        let observer =
+            LoadProgress::new(&format!("cleanup {} on {}", step.experiment, step.target));
         let workers = self.most_workers(&step.experiment);
         let database = self.database(&step.target)?;
         with_driver!(database, driver => dyno_sysbench::cleanup(driver, options, workers, &observer))
