@@ -130,12 +130,12 @@ pub(super) fn print(
     if let Some(detail) = error.detail() {
         console.fatal(detail);
     }
-    if let Some(hint) = error.hint().or_else(|| remedy(error, driver)) {
+    if let Some(hint) = remedy(error, driver).or(error.hint()) {
         console.hint(hint);
     }
 }
 
-/// A remedy in terms of this command line, where the driver knows none.
+/// A remedy in terms of this command line, which says more than what the driver knows.
 fn remedy(error: &DbError, driver: DbDriver) -> Option<&'static str> {
     let mysql = driver == DbDriver::Mysql;
     Some(match (error.cause(), error.errno(), error.sqlstate()) {

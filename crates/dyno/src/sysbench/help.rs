@@ -79,12 +79,12 @@ What is different from sysbench 1.0.20:
   Latency is exact to three digits, and no percentile lies outside of min and max.
   With --rate, latency counts from the time a transaction was due; a rate that was missed by over
   1 % ends with exit code 1, after the report.
-  --rand-seed makes runs repeatable, whatever the number of threads.
+  --rand-seed gives every worker the same transactions in each run, and prepare the same rows.
   A number that is not a number is refused; so is a misspelt option.
   A failed transaction is rolled back before it is tried again.
   localhost means the server's unix socket only when --mysql-port is not given.
   prepare completes tables that an interrupted prepare has left; a failed one ends with exit code 1.
-  Lua scripts are not run; the tests below are built in, and paths to their scripts mean them.
+  Lua scripts are not run; the tests above are built in, and paths to their scripts mean them.
 
 Exit codes: 0 done, 1 failed, 2 forced shutdown or no connection in time, 130 stopped with Ctrl-C
 (the report of what was measured until then is printed).

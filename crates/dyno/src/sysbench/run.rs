@@ -65,7 +65,7 @@ pub(super) fn run<D: Driver>(driver: &D, mut job: Job<'_>, console: &mut Console
     let result = match driven {
         Ok(result) => result,
         Err(error) => {
-            let too_late = monotonic_now().saturating_sub(begun) >= spec.connect_limit;
+            let too_late = job.is_too_late(begun);
             return not_begun(error, too_late, &watched, &job, console);
         }
     };
@@ -143,6 +143,7 @@ fn look_before<D: Driver>(
     console: &mut Console,
 ) -> Result<(), Exit> {
     let threads = job.settings.threads;
+    let begun = monotonic_now();
     let looked = block_on(async {
         let mut session = watched.connect(0).await?;
         let looked = preflight(&mut session, &job.options, threads).await;
@@ -162,6 +163,10 @@ fn look_before<D: Driver>(
         Err(error) => PreflightError::Db(DbError::unreachable(error.to_string())),
     };
     match &error {
+        PreflightError::Db(_) if job.is_too_late(begun) => {
+            job.say_too_late(console);
+            return Err(Exit::Forced);
+        }
         PreflightError::Db(db) => job.print(console, db, Place::ThreadInit, watched.failed()),
         PreflightError::Unfit { problem, hint } => {
             console.fatal(problem);
@@ -172,6 +177,19 @@ fn look_before<D: Driver>(
 }
 
 impl Job<'_> {
+    fn is_too_late(&self, begun: Nanos) -> bool {
+        let limit = self.settings.thread_init_timeout_s * SECOND;
+        monotonic_now().saturating_sub(begun) >= limit
+    }
+
+    fn say_too_late(&self, console: &mut Console) {
+        console.fatal(format_args!(
+            "Worker threads could not be connected and prepared within {} seconds \
+             (--thread-init-timeout)",
+            self.settings.thread_init_timeout_s
+        ));
+    }
+
     fn print(&self, console: &mut Console, error: &DbError, place: Place, number: Option<u32>) {
         fatal::print(console, error, place, self.settings.db_driver, self.target, number);
     }
@@ -226,11 +244,7 @@ fn not_begun<D: Driver>(
 ) -> Exit {
     match error {
         DriveError::Connect(_) if too_late => {
-            let seconds = job.settings.thread_init_timeout_s;
-            console.fatal(format_args!(
-                "Worker threads could not be connected and prepared within {seconds} seconds \
-                 (--thread-init-timeout)"
-            ));
+            job.say_too_late(console);
             Exit::Forced
         }
         DriveError::Connect(error) => {
