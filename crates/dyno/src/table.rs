@@ -13,14 +13,18 @@ pub(crate) fn layout(header: &[&str], rows: &[Vec<String>], left: usize) -> Stri
     let mut text = String::new();
     let titles: Vec<String> = header.iter().map(|&title| title.to_owned()).collect();
     for row in [&titles].into_iter().chain(rows) {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .enumerate()
-            .map(|(column, (cell, &width))| {
-                if column < left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-            })
-            .collect();
+        let cells: Vec<String> =
+            row.iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(column, (cell, &width))| {
+                    if column < left {
+                        format!("{cell:<width$}")
+                    } else {
+                        format!("{cell:>width$}")
+                    }
+                })
+                .collect();
         text.push_str(cells.join("  ").trim_end());
         text.push('\n');
     }
@@ -61,7 +65,8 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let rows = [vec!["a".to_owned(), "1".to_owned()], vec!["long".to_owned(), "12345".to_owned()]];
+        let rows =
+            [vec!["a".to_owned(), "1".to_owned()], vec!["long".to_owned(), "12345".to_owned()]];
         assert_eq!(layout(&["name", "n"], &rows, 1), "name      n\na         1\nlong  12345\n");
     }
 

@@ -328,7 +328,7 @@ fn collect<W: Workload, D: Driver>(
     let mut window = None;
     let mut sampler = HostSampler::new(monotonic_now());
     let mut window_sampler = HostSampler::new(monotonic_now());
-    let mut host = HostSample::default();
+    let mut host = None;
     loop {
         match receiver.recv_timeout(Duration::from_millis(100)) {
             Ok(Message::Frame(phase, index, frame)) => collector.take(phase, index, *frame),
@@ -340,8 +340,8 @@ fn collect<W: Workload, D: Driver>(
             }
             Ok(Message::Done) => {
                 collector.loop_done();
-                // Taken while the load still runs: what comes after is not the window's.
-                host = window_sampler.sample(monotonic_now());
+                // Taken once, while the load still runs: what comes after is not the window's.
+                host.get_or_insert_with(|| window_sampler.sample(monotonic_now()));
             }
             Err(RecvTimeoutError::Timeout) if window.is_none() => {
                 observer.connected(shared.connected.load(Ordering::Relaxed), workers);
@@ -358,7 +358,7 @@ fn collect<W: Workload, D: Driver>(
             observer.interval(&Interval::new(window, phase, index, frame, host));
         }
     }
-    Collected { total: collector.total().clone(), host }
+    Collected { total: collector.total().clone(), host: host.unwrap_or_default() }
 }
 
 fn finish<W: Workload, D: Driver>(

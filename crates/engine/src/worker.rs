@@ -268,8 +268,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
     async fn finish(mut self) {
         let Some(mut session) = self.session.take() else { return };
         let mut tally = Tally::default();
-        let finished =
-            self.shared.workload.finish(&mut self.state, &mut session, &mut tally).await;
+        let finished = self.shared.workload.finish(&mut self.state, &mut session, &mut tally).await;
         self.local.recorder.borrow_mut().finish(&tally, now());
         match finished {
             Ok(()) => session.close().await,

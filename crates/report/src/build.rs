@@ -1,7 +1,9 @@
 //! Runs to the model of a paper.
 
 use crate::format::{self, count_of, list_of, whole};
-use crate::model::{ErrorRow, Experiment, Gap, KeyRow, Paper, Point, RunFacts, Target, Trial};
+use crate::model::{
+    ErrorRow, Experiment, Gap, KeyRow, Paper, Place, Point, RunFacts, Target, Trial,
+};
 use crate::{Published, PublishedTable, checks, points, settings};
 use dyno_measure::{SCHEMA_VERSION, SeriesRow, TrialStatus};
 use dyno_store::{EventKind, ExperimentFacts, RunData, RunStatus, TargetFacts, TrialData};
@@ -138,6 +140,7 @@ fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial> {
             },
             run: index + 1,
             target: label(runs, index, &summary.target),
+            place: place(run, &summary.target),
             status: match &summary.status {
                 _ if data.is_partial && run.is_growing && is_last => "running",
                 TrialStatus::Complete => "complete",
@@ -153,6 +156,14 @@ fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial> {
         }
     };
     run.trials.iter().map(trial).collect()
+}
+
+fn place(run: &RunData, target: &str) -> Place {
+    match run.header.targets.iter().find(|facts| facts.name == target) {
+        Some(facts) if facts.urls.iter().any(|url| url.starts_with("sqlite:")) => Place::Embedded,
+        Some(facts) if facts.same_host => Place::SameHost,
+        _ => Place::Elsewhere,
+    }
 }
 
 fn counters(data: &TrialData) -> Vec<crate::Counter> {
@@ -349,12 +360,14 @@ fn summary(paper: &Paper) -> Vec<String> {
         list_of(&targets)
     )];
     let cut = count("interrupted") + count("running");
-    if cut + count("failed") > 0 {
-        sentences.push(format!(
-            "Beside these, {} cut off and {} failed.",
-            count_of(cut, "trial was", "trials were"),
-            whole(count("failed") as f64)
-        ));
+    let others = [
+        (cut, count_of(cut, "trial was cut off", "trials were cut off")),
+        (count("failed"), count_of(count("failed"), "trial failed", "trials failed")),
+    ];
+    let others: Vec<String> =
+        others.into_iter().filter(|(number, _)| *number > 0).map(|(_, words)| words).collect();
+    if !others.is_empty() {
+        sentences.push(format!("Beside these, {}.", list_of(&others)));
     }
     let best = |row: &KeyRow| {
         let point = &row.point;

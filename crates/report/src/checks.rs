@@ -1,7 +1,7 @@
 //! Checks: what a careful reader would ask of the numbers, computed.
 
 use crate::format;
-use crate::model::{Check, Experiment, Finding, Level, Paper, Target, Trial};
+use crate::model::{Check, Experiment, Finding, Level, Paper, Place, Target, Trial};
 
 /// Fewer repeats than this can't carry a verdict (four pairs: the smallest p is 0.029).
 const REPEATS_FOR_A_VERDICT: usize = 4;
@@ -56,17 +56,27 @@ const RULES: &[Rule] = &[
     Rule {
         id: "generator-cpu-95",
         level: Level::E,
-        rule: "The load generator's machine is at most 95 % busy.",
+        rule: "A load generator with a machine of its own leaves at least 5 % of its CPU idle.",
         meaning: "The load generator itself may be the limit: throughput is a lower bound and latency an upper bound of what the server can do.",
         find: Find::Trial(|trial| host_cpu(trial).filter(|share| *share > 0.95).map(percent)),
     },
     Rule {
         id: "generator-cpu",
         level: Level::W,
-        rule: "The load generator's machine is at most 80 % busy.",
+        rule: "A load generator with a machine of its own leaves at least 20 % of its CPU idle.",
         meaning: "The load generator may have added to the latency.",
         find: Find::Trial(|trial| {
             host_cpu(trial).filter(|share| *share > 0.8 && *share <= 0.95).map(percent)
+        }),
+    },
+    Rule {
+        id: "shared-cpu",
+        level: Level::W,
+        rule: "A machine that load generator and server share is at most 95 % busy.",
+        meaning: "CPU was the limit of both together: what the load generator used, the server missed.",
+        find: Find::Trial(|trial| {
+            let share = trial.summary.generator.host.cpu_share;
+            (trial.place != Place::Elsewhere && share > 0.95).then(|| percent(share))
         }),
     },
     Rule {
@@ -74,11 +84,7 @@ const RULES: &[Rule] = &[
         level: Level::W,
         rule: "No loop of the load generator is more than 90 % busy.",
         meaning: "One thread of the load generator was at its limit; use more loops.",
-        find: Find::Trial(|trial| {
-            Some(trial.summary.generator.busiest_loop_share)
-                .filter(|share| *share > 0.9)
-                .map(percent)
-        }),
+        find: Find::Trial(|trial| busiest_loop(trial).filter(|share| *share > 0.9).map(percent)),
     },
     Rule {
         id: "steal",
@@ -222,8 +228,15 @@ fn percent(share: f64) -> String {
     format!("{} %", format::percent(share))
 }
 
+/// The busy share of the load generator's machine, where no server is on it.
 fn host_cpu(trial: &Trial) -> Option<f64> {
-    Some(trial.summary.generator.host.cpu_share)
+    (trial.place == Place::Elsewhere).then_some(trial.summary.generator.host.cpu_share)
+}
+
+/// The busy share of the busiest loop. An embedded database works inside the loops, which are
+/// meant to be busy then.
+fn busiest_loop(trial: &Trial) -> Option<f64> {
+    (trial.place != Place::Embedded).then_some(trial.summary.generator.busiest_loop_share)
 }
 
 fn error_share(trial: &Trial) -> Option<f64> {
@@ -359,6 +372,40 @@ fn check(rule: &Rule, paper: &Paper) -> Check {
         level: rule.level,
         rule: rule.rule,
         meaning: rule.meaning,
+        lines: lines(&findings),
         findings,
+    }
+}
+
+/// Places with the same value in one line: `trials 1, 4 and 5: 97 %`.
+fn lines(findings: &[Finding]) -> Vec<String> {
+    let mut groups: Vec<(&str, &str, Vec<String>)> = Vec::new();
+    for finding in findings {
+        let (kind, name) = finding.place.split_once(' ').unwrap_or(("", &finding.place));
+        let same =
+            |group: &&mut (&str, &str, Vec<String>)| (group.0, group.1) == (kind, &finding.value);
+        match groups.iter_mut().find(same) {
+            Some(group) => group.2.push(name.to_owned()),
+            None => groups.push((kind, &finding.value, vec![name.to_owned()])),
+        }
+    }
+    let line = |(kind, value, names): (&str, &str, Vec<String>)| {
+        let plural = if names.len() == 1 { "" } else { "s" };
+        format!("{kind}{plural} {}: {value}", format::list_of(&names))
+    };
+    groups.into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_with_the_same_value_share_a_line() {
+        let finding =
+            |place: &str, value: &str| Finding { place: place.into(), value: value.into() };
+        let findings =
+            [finding("trial 1", "97 %"), finding("trial 2", "96 %"), finding("trial 4", "97 %")];
+        assert_eq!(lines(&findings), ["trials 1 and 4: 97 %", "trial 2: 96 %"]);
     }
 }

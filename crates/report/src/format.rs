@@ -26,7 +26,10 @@ pub(crate) fn short(number: f64) -> String {
         size if size >= 99.95 => whole(number),
         size if size >= 9.995 => format!("{number:.1}"),
         size if size >= 0.9995 => format!("{number:.2}"),
-        size if size >= 0.000_999_5 => format!("{number:.3}"),
+        size if size >= 0.000_009_995 => {
+            let zeros = -size.log10().floor() as usize;
+            format!("{number:.*}", zeros + 2)
+        }
         _ => format!("{number:.1e}"),
     }
 }
@@ -103,7 +106,9 @@ mod tests {
     fn three_digits_count() {
         let cases = [
             (0.0, "0"),
-            (0.012_34, "0.012"),
+            (0.012_34, "0.0123"),
+            (0.5, "0.500"),
+            (0.000_94, "0.000940"),
             (1.234, "1.23"),
             (9.999, "10.0"),
             (12.34, "12.3"),

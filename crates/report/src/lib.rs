@@ -17,8 +17,8 @@ mod settings;
 mod svg;
 
 pub use model::{
-    Check, Counter, ErrorRow, Experiment, Finding, Gap, KeyRow, Level, Paper, Point, RunFacts,
-    SettingRow, Spread, Target, Trial,
+    Check, Counter, ErrorRow, Experiment, Finding, Gap, KeyRow, Level, Paper, Place, Point,
+    RunFacts, SettingRow, Spread, Target, Trial,
 };
 pub use published::{Published, PublishedRow, PublishedTable};
 pub use render::ReportError;

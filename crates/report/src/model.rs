@@ -211,6 +211,8 @@ pub struct Trial {
     pub run: usize,
     /// Label of its target.
     pub target: String,
+    /// Whether its target is on the load generator's machine, or even inside its process.
+    pub place: Place,
     /// `complete`, `interrupted`, `failed` or `running`.
     pub status: &'static str,
     /// The stored summary.
@@ -225,6 +227,18 @@ pub struct Trial {
     pub counters: Vec<Counter>,
     /// Numbers of the checks that found something in it.
     pub checks: Vec<usize>,
+}
+
+/// Where a target is, seen from the load generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// In the load generator's own process.
+    Embedded,
+    /// On the load generator's machine.
+    SameHost,
+    /// On another machine.
+    Elsewhere,
 }
 
 /// A stretch of the measured window without a commit.
@@ -275,6 +289,8 @@ pub struct Check {
     pub meaning: &'static str,
     /// Where it was found; empty when there is nothing to remark.
     pub findings: Vec<Finding>,
+    /// The same for printing: places with the same value share a line.
+    pub lines: Vec<String>,
 }
 
 /// A place where a check found something.

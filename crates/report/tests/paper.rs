@@ -149,17 +149,26 @@ fn checks_follow_from_the_numbers() {
     assert_eq!((find(&quiet, "same-host"), find(&quiet, "weak-durability")), (1, 2));
 
     let mut loud = two_targets(&[8, 64], 1, 30);
-    loud.trials[0].summary.generator.host.cpu_share = 0.85;
-    loud.trials[1].summary.generator.host.cpu_share = 0.97;
+    // The first two trials are on the load generator's machine, the others are not.
+    loud.trials[0].summary.generator.host.cpu_share = 0.97;
+    loud.trials[1].summary.generator.host.cpu_share = 0.85;
+    loud.trials[2].summary.generator.host.cpu_share = 0.85;
+    loud.trials[3].summary.generator.host.cpu_share = 0.97;
     loud.trials[2].summary.counts.started += 1;
     loud.trials[3].summary.status = TrialStatus::Failed("the server went away".to_owned());
     loud.trials[4].summary.offered = Some(1_000_000);
-    let paper = Paper::new(&[loud], &[]);
+    let paper = Paper::new(&[loud.clone()], &[]);
     for id in ["generator-cpu", "generator-cpu-95", "adds-up", "trial-failed", "rate-missed"] {
         assert_eq!(find(&paper, id), 1, "{id}");
     }
+    loud.header.targets[0].urls = vec!["sqlite:test.db".to_owned()];
+    loud.trials[0].summary.generator.busiest_loop_share = 0.99;
+    let embedded = Paper::new(&[loud.clone()], &[]);
+    assert_eq!(find(&embedded, "generator-loop"), 0, "the database works inside the loops");
+    loud.header.targets[0].urls.clear();
+    assert_eq!(find(&Paper::new(&[loud], &[]), "generator-loop"), 1);
     assert_eq!(paper.checks[0].level, Level::E, "the gravest come first");
-    let point = &paper.experiments[0].points[1];
+    let point = &paper.experiments[0].points[2];
     assert!(!point.checks.is_empty(), "the badge stands beside the number");
     assert!(paper.html().expect("rendered").contains("<a class=\"note E\""));
 }

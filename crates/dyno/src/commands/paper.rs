@@ -97,7 +97,7 @@ pub(crate) fn write_paper(
         };
         let text = text.map_err(report_failure)?;
         let file = out.join(format!("paper.{extension}"));
-        std::fs::write(&file, text).map_err(|error| failed(&file, error))?;
+        dyno_store::write_atomically(&file, text.as_bytes())?;
         files.push(file);
     }
     Ok(files)

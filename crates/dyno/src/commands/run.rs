@@ -75,6 +75,9 @@ pub(crate) fn run_suite(suite: &str, overrides: &Overrides, dir: &Path, new: boo
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
     let outcome = runner::execute(&plan, run, &control)?;
     report(&outcome.path)?;
+    if let Some(failure) = outcome.failure {
+        return Err(failure);
+    }
     match outcome.status {
         RunStatus::Complete => Ok(()),
         RunStatus::Failed(why) => Err(Failure::new(why)),

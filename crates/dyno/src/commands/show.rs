@@ -33,10 +33,26 @@ pub(crate) fn tables(data: &RunData) -> String {
     for target in &data.header.targets {
         text.push_str(&format!("{}: {} {}\n", target.name, target.product, target.version));
     }
+    if data.trials.is_empty() {
+        text.push_str("\nNo trial was run.\n");
+        return text;
+    }
     let rows: Vec<Vec<String>> = data.trials.iter().map(|trial| row(&trial.summary)).collect();
     let header = [
-        "trial", "experiment", "target", "workers", "tx/s", "stmt/s", "mean ms", "p50", "p95",
-        "p99", "max", "errors", "CPU us/stmt", "status",
+        "trial",
+        "experiment",
+        "target",
+        "workers",
+        "tx/s",
+        "stmt/s",
+        "mean ms",
+        "p50",
+        "p95",
+        "p99",
+        "max",
+        "errors",
+        "CPU us/stmt",
+        "status",
     ];
     text.push('\n');
     text.push_str(&layout(&header, &rows, 3));

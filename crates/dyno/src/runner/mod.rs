@@ -24,6 +24,8 @@ pub(crate) struct Outcome {
     pub(crate) path: PathBuf,
     /// Complete, interrupted or failed.
     pub(crate) status: RunStatus,
+    /// What ended the run early, with its remedy.
+    pub(crate) failure: Option<Failure>,
 }
 
 /// Executes what is left of `plan` in `run`.
@@ -31,17 +33,22 @@ pub(crate) struct Outcome {
 /// # Errors
 /// When the run folder can't be written. What goes wrong with targets is in the outcome's status.
 pub(crate) fn execute(plan: &Plan, run: Run, control: &Control) -> Result<Outcome, Failure> {
-    let mut runner = Runner { plan, run, control, targets: BTreeMap::new(), tests: BTreeMap::new() };
+    let mut runner =
+        Runner { plan, run, control, targets: BTreeMap::new(), tests: BTreeMap::new() };
+<<<<<<< HEAD
+    let (status, failure) = match runner.steps() {
+        Ok(status) => (status, None),
+=======
     let status = match runner.steps() {
         Ok(status) => status,
+>>>>>>> sbcli
         Err(failure) => {
             runner.run.event(Event::new(EventKind::Note, failure.message.clone()))?;
-            output::error(&failure);
-            RunStatus::Failed(failure.message)
+            (RunStatus::Failed(failure.message.clone()), Some(failure))
         }
     };
     let path = runner.run.finish(status.clone())?;
-    Ok(Outcome { path, status })
+    Ok(Outcome { path, status, failure })
 }
 
 struct Runner<'a> {
@@ -131,7 +138,8 @@ impl Runner<'_> {
 
     fn prepare(&mut self, step: &Step) -> Result<(), Failure> {
         let options = self.options(&step.experiment)?;
-        let observer = LoadProgress::new(&format!("prepare {} on {}", step.experiment, step.target));
+        let observer =
+            LoadProgress::new(&format!("prepare {} on {}", step.experiment, step.target));
         let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
         let sessions = match options.test.is_bulk_insert() {
             // bulk_insert has a table per worker.
@@ -152,7 +160,8 @@ impl Runner<'_> {
 
     fn cleanup(&mut self, step: &Step) -> Result<(), Failure> {
         let options = self.options(&step.experiment)?;
-        let observer = LoadProgress::new(&format!("cleanup {} on {}", step.experiment, step.target));
+        let observer =
+            LoadProgress::new(&format!("cleanup {} on {}", step.experiment, step.target));
         let workers = self.most_workers(&step.experiment);
         let database = self.database(&step.target)?;
         with_driver!(database, driver => dyno_sysbench::cleanup(driver, options, workers, &observer))

@@ -310,7 +310,8 @@ mod tests {
 
     #[test]
     fn dashes_and_underscores_are_equal_and_the_later_option_wins() {
-        let line = good(&["--report_interval=5", "--threads=2", "oltp_read_write", "run", "--threads=8"]);
+        let line =
+            good(&["--report_interval=5", "--threads=2", "oltp_read_write", "run", "--threads=8"]);
         assert_eq!((line.settings.report_interval_s, line.settings.threads), (5, 8));
         assert_eq!(line.script, Script::Test(Test::ReadWrite));
         assert_eq!(line.command.as_deref(), Some("run"));
@@ -325,7 +326,10 @@ mod tests {
             refusal(&["--thread=4", "oltp_read_write", "run"]),
             ("invalid option: --thread=4".to_owned(), "did you mean --threads?".to_owned())
         );
-        assert_eq!(refusal(&["--tabel-size=4", "oltp_read_write", "run"]).1, "did you mean --table_size?");
+        assert_eq!(
+            refusal(&["--tabel-size=4", "oltp_read_write", "run"]).1,
+            "did you mean --table_size?"
+        );
         assert_eq!(refusal(&["--foo", "oltp_read_write", "run"]).0, "invalid option: --foo");
         assert_eq!(refusal(&["oltp_read_write", "run", "--"]).0, "invalid option: --");
     }
@@ -347,13 +351,20 @@ mod tests {
             refusal(&["--debug=maybe"]).0,
             "invalid option: --debug=maybe: the value must be on or off"
         );
-        assert_eq!(refusal(&["oltp_insert", "run", "--tables"]).0, "invalid option: --tables: it needs a value");
-        assert_eq!(refusal(&["oltp_insert", "run", "more"]).0, "Unrecognized command line argument: more");
+        assert_eq!(
+            refusal(&["oltp_insert", "run", "--tables"]).0,
+            "invalid option: --tables: it needs a value"
+        );
+        assert_eq!(
+            refusal(&["oltp_insert", "run", "more"]).0,
+            "Unrecognized command line argument: more"
+        );
     }
 
     #[test]
     fn an_empty_value_leaves_the_default() {
-        let line = good(&["--threads=", "--mysql-socket=", "--forced-shutdown=", "oltp_insert", "run"]);
+        let line =
+            good(&["--threads=", "--mysql-socket=", "--forced-shutdown=", "oltp_insert", "run"]);
         assert_eq!(line.settings.threads, 1);
         assert!(line.settings.mysql.sockets.is_empty());
         assert_eq!(line.settings.forced_shutdown.grace_s(100), Some(5));
@@ -424,7 +435,9 @@ mod tests {
             line.warnings,
             [
                 format!("{place}, line 8: the unknown option bogus is passed over."),
-                format!("{place}, line 9: the unknown option tread is passed over; did you mean threads?"),
+                format!(
+                    "{place}, line 9: the unknown option tread is passed over; did you mean threads?"
+                ),
             ]
         );
         std::fs::write(&file, "threads=x\n").expect("a temporary file");

@@ -130,12 +130,12 @@ pub(super) fn print(
     if let Some(detail) = error.detail() {
         console.fatal(detail);
     }
-    if let Some(hint) = error.hint().or_else(|| remedy(error, driver)) {
+    if let Some(hint) = remedy(error, driver).or(error.hint()) {
         console.hint(hint);
     }
 }
 
-/// A remedy in terms of this command line, where the driver knows none.
+/// A remedy in terms of this command line, which says more than what the driver knows.
 fn remedy(error: &DbError, driver: DbDriver) -> Option<&'static str> {
     let mysql = driver == DbDriver::Mysql;
     Some(match (error.cause(), error.errno(), error.sqlstate()) {
@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn a_failed_connection_names_its_server_in_the_originals_words() {
-        let denied = DbError::rejected(1045, *b"28000", "Access denied for user 'sbtest'@'localhost'");
+        let denied =
+            DbError::rejected(1045, *b"28000", "Access denied for user 'sbtest'@'localhost'");
         assert_eq!(
             fatal(&denied, Place::ThreadInit, "mysql://a:1,b:2/x", Some(3)),
             [

@@ -79,12 +79,12 @@ What is different from sysbench 1.0.20:
   Latency is exact to three digits, and no percentile lies outside of min and max.
   With --rate, latency counts from the time a transaction was due; a rate that was missed by over
   1 % ends with exit code 1, after the report.
-  --rand-seed makes runs repeatable, whatever the number of threads.
+  --rand-seed gives every worker the same transactions in each run, and prepare the same rows.
   A number that is not a number is refused; so is a misspelt option.
   A failed transaction is rolled back before it is tried again.
   localhost means the server's unix socket only when --mysql-port is not given.
   prepare completes tables that an interrupted prepare has left; a failed one ends with exit code 1.
-  Lua scripts are not run; the tests below are built in, and paths to their scripts mean them.
+  Lua scripts are not run; the tests above are built in, and paths to their scripts mean them.
 
 Exit codes: 0 done, 1 failed, 2 forced shutdown or no connection in time, 130 stopped with Ctrl-C
 (the report of what was measured until then is printed).
@@ -138,9 +138,8 @@ pub(super) fn general() -> String {
 /// The text of the command `help` of a test; `None` when it has no options, as the original's
 /// bulk_insert.
 pub(super) fn of_test(test: Test) -> Option<String> {
-    let is_own = |spec: &&OptionSpec| {
-        !matches!(spec.group, OptionGroup::Random | OptionGroup::Database)
-    };
+    let is_own =
+        |spec: &&OptionSpec| !matches!(spec.group, OptionGroup::Random | OptionGroup::Database);
     let mut rows: Vec<Row> = options_of(test).filter(is_own).map(test_row).collect();
     if rows.is_empty() {
         return None;

@@ -37,7 +37,8 @@ impl JsonFile {
         let out: Box<dyn Write> = if path.as_os_str() == "-" {
             Box::new(io::stdout())
         } else {
-            let failed = |error| format!("The file of --json can't be made: {}: {error}", path.display());
+            let failed =
+                |error| format!("The file of --json can't be made: {}: {error}", path.display());
             Box::new(File::create(path).map_err(failed)?)
         };
         Ok(JsonFile { path: path.to_owned(), out })
@@ -56,9 +57,7 @@ impl JsonFile {
         intervals: Vec<SeriesRow>,
     ) -> Result<(), String> {
         let latency = total.latency();
-        let at = |percent: &f64| {
-            (percent.to_string(), latency.percentile(*percent) as f64 / 1e3)
-        };
+        let at = |percent: &f64| (percent.to_string(), latency.percentile(*percent) as f64 / 1e3);
         let document = Document {
             program: "dyno sysbench",
             version: env!("CARGO_PKG_VERSION"),

@@ -1,7 +1,7 @@
 //! The commands `prepare`, `prewarm` and `cleanup`.
 
 use super::Exit;
-use super::console::Console;
+use super::console::{Console, Level};
 use super::fatal::{self, Place, Watched};
 use super::settings::Settings;
 use crate::progress::LoadProgress;
@@ -81,10 +81,8 @@ pub(super) fn load<D: Driver>(
     if settings.threads > 1 && command != LoadCommand::Cleanup {
         console.notice("Initializing worker threads...\n");
     }
-    let lines = Lines {
-        console: Mutex::new(console),
-        progress: LoadProgress::new(options.test.name()),
-    };
+    let lines =
+        Lines { console: Mutex::new(console), progress: LoadProgress::new(options.test.name()) };
     let threads = settings.threads;
     let done = match command {
         LoadCommand::Prepare => {
@@ -96,11 +94,11 @@ pub(super) fn load<D: Driver>(
     let Lines { console, progress } = lines;
     let console = console.into_inner().unwrap_or_else(PoisonError::into_inner);
     match done {
-        Ok(Some(report)) => {
+        Ok(Some(report)) if console.prints(Level::Notice) => {
             progress.finish(&summary(&report));
             Exit::Done
         }
-        Ok(None) => {
+        Ok(_) => {
             progress.clear();
             Exit::Done
         }

@@ -129,7 +129,9 @@ fn main_of(words: &[String]) -> Exit {
 /// What comes before everything else: warnings about the command line, and the banner.
 fn greet(line: &CommandLine, console: &mut Console) {
     if line.test_by_option {
-        console.complain("WARNING: the --test option is deprecated; name the test without any option.");
+        console.complain(
+            "WARNING: the --test option is deprecated; name the test without any option.",
+        );
     }
     for warning in &line.warnings {
         console.warning(warning);
@@ -148,14 +150,18 @@ fn test_of(line: &CommandLine, console: &mut Console) -> Option<Test> {
         Script::ParallelPrepare => return Some(Test::Legacy(LegacyTest::Oltp)),
         Script::None => {
             console.fatal("No test was named, and Lua scripts from standard input are not run");
-            console.hint("dyno sysbench [options]... TEST prepare|run|cleanup; --help lists the tests");
+            console.hint(
+                "dyno sysbench [options]... TEST prepare|run|cleanup; --help lists the tests",
+            );
         }
         Script::BuiltIn(name) => {
             console.fatal(format_args!("dyno measures databases; it has no test '{name}'"));
         }
         Script::Lua(path) => {
             console.fatal(format_args!("Lua scripts are not run yet: '{path}'"));
-            console.hint("--help lists the tests that are built in, known by the name of their script");
+            console.hint(
+                "--help lists the tests that are built in, known by the name of their script",
+            );
         }
         Script::Unknown(name) => {
             console.fatal(format_args!(

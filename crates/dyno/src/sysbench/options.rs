@@ -265,7 +265,7 @@ pub(super) const OPTIONS: &[GeneralOption] = &[
         |s, v| s.loops = whole(v, 0, 4_096)?),
     option!(Dyno Number "thread-init-timeout" ["30"]
         "Seconds for connecting and preparing all workers; passing them ends with exit code 2",
-        |s, v| s.thread_init_timeout_s = whole(v, 1, SECONDS_MAX)?),
+        |s, v| s.thread_init_timeout_s = whole(v, 1, 3_600)?),
     option!(Dyno List "pgsql-ignore-errors" ["40P01,23505,40001"]
         "Errors after which a transaction is rolled back and tried again, by SQLSTATE, or all; \
          with a state of class 08 among them, lost connections are made again",

@@ -53,15 +53,19 @@ pub(super) fn run<D: Driver>(driver: &D, mut job: Job<'_>, console: &mut Console
     if let Err(error) = crate::signals::stop_on_interrupt(Arc::clone(&control)) {
         console.warning(format_args!("Ctrl-C will not print a report: {error}."));
     }
-    let mut reporter =
-        Reporter { console, intervals: Intervals::new(settings), length: spec.interval, rows: Vec::new() };
+    let mut reporter = Reporter {
+        console,
+        intervals: Intervals::new(settings),
+        length: spec.interval,
+        rows: Vec::new(),
+    };
     let begun = monotonic_now();
     let driven = drive(&workload, &watched, &spec, &control, &mut reporter);
     let Reporter { intervals, rows, .. } = reporter;
     let result = match driven {
         Ok(result) => result,
         Err(error) => {
-            let too_late = monotonic_now().saturating_sub(begun) >= spec.connect_limit;
+            let too_late = job.is_too_late(begun);
             return not_begun(error, too_late, &watched, &job, console);
         }
     };
@@ -139,6 +143,7 @@ fn look_before<D: Driver>(
     console: &mut Console,
 ) -> Result<(), Exit> {
     let threads = job.settings.threads;
+    let begun = monotonic_now();
     let looked = block_on(async {
         let mut session = watched.connect(0).await?;
         let looked = preflight(&mut session, &job.options, threads).await;
@@ -158,6 +163,10 @@ fn look_before<D: Driver>(
         Err(error) => PreflightError::Db(DbError::unreachable(error.to_string())),
     };
     match &error {
+        PreflightError::Db(_) if job.is_too_late(begun) => {
+            job.say_too_late(console);
+            return Err(Exit::Forced);
+        }
         PreflightError::Db(db) => job.print(console, db, Place::ThreadInit, watched.failed()),
         PreflightError::Unfit { problem, hint } => {
             console.fatal(problem);
@@ -168,6 +177,19 @@ fn look_before<D: Driver>(
 }
 
 impl Job<'_> {
+    fn is_too_late(&self, begun: Nanos) -> bool {
+        let limit = self.settings.thread_init_timeout_s * SECOND;
+        monotonic_now().saturating_sub(begun) >= limit
+    }
+
+    fn say_too_late(&self, console: &mut Console) {
+        console.fatal(format_args!(
+            "Worker threads could not be connected and prepared within {} seconds \
+             (--thread-init-timeout)",
+            self.settings.thread_init_timeout_s
+        ));
+    }
+
     fn print(&self, console: &mut Console, error: &DbError, place: Place, number: Option<u32>) {
         fatal::print(console, error, place, self.settings.db_driver, self.target, number);
     }
@@ -222,11 +244,7 @@ fn not_begun<D: Driver>(
 ) -> Exit {
     match error {
         DriveError::Connect(_) if too_late => {
-            let seconds = job.settings.thread_init_timeout_s;
-            console.fatal(format_args!(
-                "Worker threads could not be connected and prepared within {seconds} seconds \
-                 (--thread-init-timeout)"
-            ));
+            job.say_too_late(console);
             Exit::Forced
         }
         DriveError::Connect(error) => {
@@ -303,11 +321,9 @@ fn report(
         None => (&result.total, total_s, Fairness::of_workers(&result.workers)),
     };
     let Settings { percentile, percentiles, .. } = settings;
-    let mut figures =
-        Figures::new(frame, covered_s, total_s, *percentile, percentiles, fairness);
+    let mut figures = Figures::new(frame, covered_s, total_s, *percentile, percentiles, fairness);
     figures.unfinished = forced.then_some(result.unfinished);
-    let histogram =
-        if settings.histogram { histogram(&frame.latency()) } else { String::new() };
+    let histogram = if settings.histogram { histogram(&frame.latency()) } else { String::new() };
     format!("{histogram}{figures}")
 }
 

@@ -22,10 +22,13 @@ const MYSQL_LOST: [&str; 4] = ["2006", "2011", "2013", "2055"];
 
 /// The target that the options describe. Passwords that were not given are taken from
 /// `environment`.
-pub(super) fn target(
-    settings: &Settings,
-    environment: impl Fn(&str) -> Option<String>,
-) -> Target {
+pub(super) fn target(settings: &Settings, environment: impl Fn(&str) -> Option<String>) -> Target {
+<<<<<<< HEAD
+=======
+    // A server that does not answer is given up when the time of --thread-init-timeout is over.
+    let seconds = settings.thread_init_timeout_s.to_string();
+    let options = BTreeMap::from([("connect_timeout_s".to_owned(), seconds)]);
+>>>>>>> sbcli
     let password_from = |given: &Option<Secret>, name: &str| {
         given.clone().or_else(|| environment(name).map(Secret::new))
     };
@@ -39,7 +42,7 @@ pub(super) fn target(
                 password: password_from(&mysql.password, "MYSQL_PWD"),
                 database: Some(mysql.db.clone()).filter(|name| !name.is_empty()),
                 tls: mysql_tls(mysql, |path| path.exists()),
-                options: BTreeMap::new(),
+                options,
             }
         }
         DbDriver::Pgsql => {
@@ -55,7 +58,7 @@ pub(super) fn target(
                     ca: pgsql.ssl_root_cert.clone(),
                     ..TlsOptions::default()
                 },
-                options: BTreeMap::new(),
+                options,
             }
         }
         DbDriver::Sqlite => Target {
@@ -95,9 +98,8 @@ fn pgsql_addresses(pgsql: &PgsqlSettings) -> Vec<Address> {
             Address::Tcp { host: host.clone(), port }
         }
     };
-    let of_host = |host: &String| {
-        pgsql.ports.iter().map(|&port| address(host, port)).collect::<Vec<_>>()
-    };
+    let of_host =
+        |host: &String| pgsql.ports.iter().map(|&port| address(host, port)).collect::<Vec<_>>();
     pgsql.hosts.iter().flat_map(of_host).collect()
 }
 
@@ -187,7 +189,8 @@ mod tests {
         assert_eq!(hosts, ["a:1", "a:2", "b:1", "b:2"]);
         let sockets = addresses(&["--mysql-host=a", "--mysql-socket=/x,/y"], false);
         assert_eq!(sockets, ["/x", "/y"]);
-        let pgsql = addresses(&["--db-driver=pgsql", "--pgsql-host=a,/run", "--pgsql-port=7"], false);
+        let pgsql =
+            addresses(&["--db-driver=pgsql", "--pgsql-host=a,/run", "--pgsql-port=7"], false);
         assert_eq!(pgsql, ["a:7", "/run/.s.PGSQL.7"]);
     }
 

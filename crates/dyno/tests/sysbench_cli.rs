@@ -1,0 +1,9 @@
+//! `dyno sysbench` as a script sees it: arguments in, text and exit codes out.
+
+mod sysbench {
+    mod command_line;
+    mod mariadb;
+    mod postgres;
+    mod sqlite;
+    pub(crate) mod support;
+}
