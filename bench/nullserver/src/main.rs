@@ -37,6 +37,10 @@ struct Options {
     /// How PostgreSQL clients prove the password.
     #[arg(long, value_enum, default_value_t = Auth::Md5)]
     postgres_auth: Auth,
+    /// The catalog shows no table, as clients that are about to make some expect it; else it shows
+    /// sbtest1.
+    #[arg(long)]
+    empty: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -69,6 +73,7 @@ fn run(options: Options) -> io::Result<ExitCode> {
             Auth::Md5 => PostgresAuth::Md5,
             Auth::Cleartext => PostgresAuth::Cleartext,
         },
+        is_empty: options.empty,
     })?;
     let mut stderr = io::stderr();
     for (protocol, port) in [("mysql", handle.mysql_port()), ("postgres", handle.postgres_port())] {

@@ -1,6 +1,6 @@
 //! What the loop and the two protocols say to each other.
 
-use crate::PostgresAuth;
+use crate::{Config, PostgresAuth};
 use crate::counters::Cells;
 use crate::sql::{Plan, PlanCache};
 use std::hash::{BuildHasher, RandomState};
@@ -48,6 +48,7 @@ pub(crate) struct Lent<'a> {
 pub(crate) struct LoopState {
     pub(crate) password: Option<String>,
     pub(crate) postgres_auth: PostgresAuth,
+    is_empty: bool,
     pub(crate) mysql_plans: PlanCache,
     pub(crate) postgres_plans: PlanCache,
     /// The plan of the text being answered; reused, so that text queries allocate nothing.
@@ -59,10 +60,11 @@ pub(crate) struct LoopState {
 
 impl LoopState {
     /// `index` is the loop's number; connection ids of different loops differ.
-    pub(crate) fn new(password: Option<String>, postgres_auth: PostgresAuth, index: usize) -> Self {
+    pub(crate) fn new(config: &Config, index: usize) -> Self {
         LoopState {
-            password,
-            postgres_auth,
+            password: config.password.clone(),
+            postgres_auth: config.postgres_auth,
+            is_empty: config.is_empty,
             mysql_plans: PlanCache::default(),
             postgres_plans: PlanCache::default(),
             plan: Plan::new(),
@@ -70,6 +72,11 @@ impl LoopState {
             salts: 0,
             connection_ids: (index as u32) << 24,
         }
+    }
+
+    /// Number of rows of a statement without parameters.
+    pub(crate) fn row_count(&self, sql: &[u8], plan: &Plan) -> u64 {
+        if self.is_empty && plan.lists_tables() { 0 } else { plan.row_count(sql, |_| None) }
     }
 
     pub(crate) fn connection_id(&mut self) -> u32 {

@@ -55,6 +55,9 @@ pub struct Config {
     pub password: Option<String>,
     /// How PostgreSQL clients prove the password.
     pub postgres_auth: PostgresAuth,
+    /// The catalog shows no table, as clients that are about to make some expect it; else it shows
+    /// `sbtest1`.
+    pub is_empty: bool,
 }
 
 /// What a stopped server has to tell.
@@ -331,7 +334,7 @@ impl Loop {
             dealt: 0,
             connections: Vec::new(),
             free: Vec::new(),
-            state: LoopState::new(config.password.clone(), config.postgres_auth, index),
+            state: LoopState::new(config, index),
             buffers: Buffers { input: vec![0; INPUT_BYTES], output: Vec::new() },
         })
     }

@@ -337,7 +337,7 @@ impl Connection {
             }
             self.answer(out, more).ok(plan.affected);
         } else {
-            let rows = plan.row_count(sql, |_| None);
+            let rows = lent.shared.row_count(sql, plan);
             lent.cells.rows_sent.add(rows);
             self.answer(out, more).result(sql, plan, rows, Encoding::Text, true);
         }

@@ -203,7 +203,7 @@ impl Connection {
             }
             let mut rows = plan.affected;
             if !plan.columns.is_empty() {
-                rows = plan.row_count(sql, |_| None);
+                rows = lent.shared.row_count(sql, plan);
                 answer::row_description(out, sql, &plan.columns, 0);
                 answer::rows(out, sql, &plan.columns, 0, rows);
                 lent.cells.rows_sent.add(rows);

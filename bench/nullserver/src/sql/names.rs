@@ -17,6 +17,9 @@ pub(crate) const C: &[u8] = b"31451373586-15688153734-79729593694-96509299839-83
 /// 5 groups of 11 digits, as sysbench fills its column pad.
 pub(crate) const PAD: &[u8] = b"98996621624-36689827414-04092488557-09587706818-65008859162";
 
+/// The one table of the catalog; every id exists in it.
+pub(crate) const TABLE: &[u8] = b"sbtest1";
+
 /// Words are compared in lower case; longer ones are no keywords.
 const WORD_MAX: usize = 32;
 
@@ -125,6 +128,7 @@ fn known_column(lower: &[u8]) -> Option<Value> {
         b"pad" => Some(Value::Char(PAD)),
         b"filler" => Some(Value::Char(b"")),
         b"mtime" => Some(Value::Timestamp),
+        b"table_name" | b"tablename" => Some(Value::Text(TABLE)),
         // pgbench looks whether pgbench_accounts is partitioned and what kind of table it is.
         b"partstrat" => Some(Value::Null),
         b"relkind" => Some(Value::Text(b"r")),
@@ -167,6 +171,8 @@ pub(crate) fn function_value(name: &[u8], argument: &[u8], dialect: Dialect) -> 
     lowered(name, |lower| match lower {
         b"sum" | b"avg" => Value::Sum(501_250),
         b"count" => Value::Big(1),
+        // Of an id: a table is never too small for a client's options.
+        b"max" => Value::Int(i32::MAX),
         b"version" if dialect == Dialect::Mysql => Value::Text(MYSQL_VERSION_PLAIN.as_bytes()),
         b"version" => Value::Text(POSTGRES_VERSION_LONG.as_bytes()),
         b"database" | b"schema" | b"current_database" | b"current_schema" => Value::Text(b"sbtest"),

@@ -160,6 +160,12 @@ impl Plan {
         self.insert_columns.clear();
     }
 
+    /// Whether the catalog is asked which tables there are.
+    pub(crate) fn lists_tables(&self) -> bool {
+        let first = self.columns.first().map(|column| column.value);
+        self.rows == Rows::Count(1) && first == Some(Value::Text(names::TABLE))
+    }
+
     /// Number of rows; `bound` gives a parameter's integer.
     pub(crate) fn row_count(&self, sql: &[u8], bound: impl Fn(u16) -> Option<i64>) -> u64 {
         let operand = |operand| match operand {

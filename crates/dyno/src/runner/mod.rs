@@ -35,13 +35,8 @@ pub(crate) struct Outcome {
 pub(crate) fn execute(plan: &Plan, run: Run, control: &Control) -> Result<Outcome, Failure> {
     let mut runner =
         Runner { plan, run, control, targets: BTreeMap::new(), tests: BTreeMap::new() };
-<<<<<<< HEAD
     let (status, failure) = match runner.steps() {
         Ok(status) => (status, None),
-=======
-    let status = match runner.steps() {
-        Ok(status) => status,
->>>>>>> sbcli
         Err(failure) => {
             runner.run.event(Event::new(EventKind::Note, failure.message.clone()))?;
             (RunStatus::Failed(failure.message.clone()), Some(failure))

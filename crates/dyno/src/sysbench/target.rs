@@ -23,12 +23,9 @@ const MYSQL_LOST: [&str; 4] = ["2006", "2011", "2013", "2055"];
 /// The target that the options describe. Passwords that were not given are taken from
 /// `environment`.
 pub(super) fn target(settings: &Settings, environment: impl Fn(&str) -> Option<String>) -> Target {
-<<<<<<< HEAD
-=======
     // A server that does not answer is given up when the time of --thread-init-timeout is over.
     let seconds = settings.thread_init_timeout_s.to_string();
     let options = BTreeMap::from([("connect_timeout_s".to_owned(), seconds)]);
->>>>>>> sbcli
     let password_from = |given: &Option<Secret>, name: &str| {
         given.clone().or_else(|| environment(name).map(Secret::new))
     };

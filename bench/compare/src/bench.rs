@@ -1,0 +1,152 @@
+//! How one client is measured, and how two of them are compared.
+
+use crate::child::{Ended, run};
+use crate::client::{Load, Programs, Way, Who, reported_statements};
+use crate::null::{Counted, Null};
+use dyno_tests::Scratch;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+
+/// The server's core and the client's: only the client's own cost shows, because neither takes
+/// time from the other.
+const SERVER_CORE: usize = 1;
+pub(crate) const CLIENT_CORE: usize = 0;
+/// Statements of one connection besides those of its transactions.
+const SET_UP: u64 = 8;
+
+/// Everything a comparison needs.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) programs: Programs,
+    pub(crate) pairs: u32,
+    /// Length of a long run in seconds.
+    pub(crate) seconds: u64,
+    /// Length of a short run in seconds.
+    pub(crate) short_seconds: u64,
+    pub(crate) scratch: Scratch,
+}
+
+/// How a client reaches the null server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NullWay {
+    MysqlSocket,
+    MysqlTcp,
+    PostgresSocket,
+    PostgresTcp,
+}
+
+impl NullWay {
+    pub(crate) fn to(self, null: &Null) -> Way {
+        let folder = || null.folder.display().to_string();
+        match self {
+            NullWay::MysqlSocket => Way::MysqlSocket(null.mysql_socket()),
+            NullWay::MysqlTcp => Way::MysqlTcp(null.mysql_port),
+            NullWay::PostgresSocket => Way::Postgres(folder(), null.postgres_port),
+            NullWay::PostgresTcp => Way::Postgres("127.0.0.1".to_owned(), null.postgres_port),
+        }
+    }
+}
+
+/// What one execution of a load cost and did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Cost {
+    pub(crate) cpu_s: f64,
+    pub(crate) statements: f64,
+}
+
+/// The difference of a long and a short run: free of start-up, connecting and preparing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Steady {
+    pub(crate) cpu_us_per_statement: f64,
+    pub(crate) statements_per_s: f64,
+}
+
+impl Bench {
+    /// Measures both sides `pairs` times, each time in random order.
+    pub(crate) fn pairs<T>(
+        &self,
+        name: &str,
+        peer: Who,
+        measure: impl Fn(Who) -> Result<T, String>,
+    ) -> Result<Vec<(T, T)>, String> {
+        let mut pairs = Vec::new();
+        for pair in 1..=self.pairs {
+            crate::say(&format!("{name}: pair {pair} of {}", self.pairs));
+            let dyno_first = RandomState::new().hash_one(pair).is_multiple_of(2);
+            pairs.push(if dyno_first {
+                let dyno = measure(Who::Dyno)?;
+                (dyno, measure(peer)?)
+            } else {
+                let peer = measure(peer)?;
+                (measure(Who::Dyno)?, peer)
+            });
+        }
+        Ok(pairs)
+    }
+
+    /// A long run less a short one.
+    pub(crate) fn steady(
+        &self,
+        once: impl Fn(u64) -> Result<Cost, String>,
+    ) -> Result<Steady, String> {
+        let (short, long) = (once(self.short_seconds)?, once(self.seconds)?);
+        let statements = long.statements - short.statements;
+        if statements <= 0.0 {
+            return Err("a long run executed no more statements than a short one".to_owned());
+        }
+        Ok(Steady {
+            cpu_us_per_statement: (long.cpu_s - short.cpu_s) * 1e6 / statements,
+            statements_per_s: statements / (self.seconds - self.short_seconds) as f64,
+        })
+    }
+
+    /// Starts a null server.
+    pub(crate) fn null(&self, is_empty: bool) -> Result<Null, String> {
+        Null::start(&self.programs.null_server, self.scratch.path(), SERVER_CORE, is_empty)
+    }
+
+    /// One run against a null server of its own, with the client on the other core. The statements
+    /// are the server's count, which must agree with what the client reports.
+    pub(crate) fn on_null(
+        &self,
+        who: Who,
+        way: NullWay,
+        load: &Load,
+        seconds: u64,
+    ) -> Result<(Cost, Ended), String> {
+        let null = self.null(false)?;
+        let mut command = self.programs.command(who, &way.to(&null), load, "run", seconds)?;
+        let ended = run(&mut command, Some(CLIENT_CORE), self.scratch.path())?;
+        let counted = null.stop()?;
+        agree(counted, reported_statements(who, &ended.output)?, load)?;
+        Ok((Cost { cpu_s: ended.cpu_s, statements: counted.statements as f64 }, ended))
+    }
+}
+
+/// What the server counted beyond the client's report may only be in flight or set-up.
+fn agree(counted: Counted, reported: u64, load: &Load) -> Result<(), String> {
+    let slack = u64::from(load.workers) * (load.statements() + SET_UP) + 2 * SET_UP;
+    let extra = counted.statements.checked_sub(reported);
+    if extra.is_some_and(|extra| extra <= slack) {
+        return Ok(());
+    }
+    Err(format!(
+        "the client reports {reported} statements, but the null server counted {}",
+        counted.statements
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_must_agree_with_the_servers_count() {
+        let load = Load::closed("oltp_point_select", 64);
+        let counted = |statements| Counted { statements, rows: 0 };
+        assert!(agree(counted(1_000_000), 1_000_000, &load).is_ok());
+        assert!(agree(counted(1_000_500), 1_000_000, &load).is_ok());
+        assert!(agree(counted(1_001_000), 1_000_000, &load).is_err());
+        assert!(agree(counted(999_999), 1_000_000, &load).is_err());
+    }
+}

@@ -1,0 +1,102 @@
+//! Children whose cost is measured.
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often the peak memory of a child is read.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What a child that has ended did and cost.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    /// CPU time of all its threads, user and system, from its start to its end, in seconds.
+    pub(crate) cpu_s: f64,
+    /// From its start to its end, in seconds.
+    pub(crate) wall_s: f64,
+    /// Largest resident memory (VmHWM) in KiB, as last read before it ended.
+    pub(crate) peak_kib: u64,
+    /// Standard output.
+    pub(crate) output: String,
+}
+
+/// Starts a child on one core, or on all of them. A machine with a single core has no choice.
+pub(crate) fn spawn(command: &mut Command, core: Option<usize>) -> Result<Child, String> {
+    let program = command.get_program().to_owned();
+    let words = |error: &dyn std::fmt::Display| {
+        format!("{} can't be started: {error}", program.display())
+    };
+    let all = sched_getaffinity(None).map_err(|error| words(&error))?;
+    let one = core.filter(|&core| all.is_set(core) && all.count() > 1);
+    if let Some(core) = one {
+        // A child begins on the cores of the thread that starts it: all its threads stay there.
+        let mut set = CpuSet::new();
+        set.set(core);
+        sched_setaffinity(None, &set).map_err(|error| words(&error))?;
+    }
+    let child = command.stdin(Stdio::null()).spawn();
+    if one.is_some() {
+        sched_setaffinity(None, &all).map_err(|error| words(&error))?;
+    }
+    child.map_err(|error| words(&error))
+}
+
+/// Runs a command to its end, its talk into files of `folder`. No other child may end meanwhile:
+/// the kernel adds up what ended children cost.
+///
+/// # Errors
+/// The command can't be started or ends with another code than 0, with what it said.
+pub(crate) fn run(
+    command: &mut Command,
+    core: Option<usize>,
+    folder: &Path,
+) -> Result<Ended, String> {
+    let (out, err) = (folder.join("stdout"), folder.join("stderr"));
+    let file = |path| std::fs::File::create(path).map_err(|error| format!("{path:?}: {error}"));
+    command.stdout(file(&out)?).stderr(file(&err)?);
+    let before_s = children_cpu_s()?;
+    let began = Instant::now();
+    let mut child = spawn(command, core)?;
+    let number = child.id();
+    let (status, wall_s, peak_kib) = std::thread::scope(|scope| {
+        let peak = scope.spawn(move || peak_memory_kib(number));
+        let status = child.wait();
+        (status, began.elapsed().as_secs_f64(), peak.join().unwrap_or(0))
+    });
+    let cpu_s = children_cpu_s()? - before_s;
+    let output = std::fs::read_to_string(&out).unwrap_or_default();
+    match status {
+        Ok(status) if status.success() => Ok(Ended { cpu_s, wall_s, peak_kib, output }),
+        Ok(status) => {
+            let said = std::fs::read_to_string(&err).unwrap_or_default();
+            Err(format!("{command:?} ended with {status}:\n{output}{said}"))
+        }
+        Err(error) => Err(format!("{command:?}: {error}")),
+    }
+}
+
+fn children_cpu_s() -> Result<f64, String> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| error.to_string())?;
+    let microseconds =
+        usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+    Ok(microseconds as f64 / 1e6)
+}
+
+/// Reads VmHWM until the process is gone; a dead one has none.
+fn peak_memory_kib(process: u32) -> u64 {
+    let mut peak = 0;
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+        let line = status.as_deref().unwrap_or_default().lines().find_map(|line| {
+            line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+        });
+        match line {
+            Some(kib) => peak = peak.max(kib),
+            None => return peak,
+        }
+        std::thread::sleep(LOOK);
+    }
+}

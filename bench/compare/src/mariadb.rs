@@ -1,0 +1,58 @@
+//! Comparisons on a real server, which shares the machine's cores with the client.
+
+use crate::bench::{Bench, Cost};
+use crate::child::run;
+use crate::client::{Load, TABLE_ROWS, Way, Who, reported_statements};
+use crate::comparisons::{LOAD_TABLES, loading, prepare_lines, steady_lines};
+use crate::table::{Bar, Line};
+use dyno_tests::MariaDb;
+
+/// Workers of the tests.
+const WORKERS: u32 = 64;
+
+/// Throughput and client CPU of a test.
+pub(crate) fn run_test(
+    bench: &Bench,
+    name: &str,
+    test: &'static str,
+) -> Result<Vec<Line>, String> {
+    let server = match MariaDb::start() {
+        Ok(server) => server,
+        Err(why) => return Ok(vec![Line::skipped(name, &why)]),
+    };
+    let (way, load) = (Way::MysqlSocket(server.socket.clone()), Load::closed(test, WORKERS));
+    let mut prepare = bench.programs.command(Who::Dyno, &way, &load, "prepare", 0)?;
+    run(&mut prepare, None, bench.scratch.path())?;
+    let pairs = bench.pairs(name, Who::Sysbench, |who| {
+        bench.steady(|seconds| {
+            let mut command = bench.programs.command(who, &way, &load, "run", seconds)?;
+            let ended = run(&mut command, None, bench.scratch.path())?;
+            let statements = reported_statements(who, &ended.output)? as f64;
+            Ok(Cost { cpu_s: ended.cpu_s, statements })
+        })
+    })?;
+    Ok(steady_lines(name, &load, Who::Sysbench, &pairs, Bar::None))
+}
+
+/// Loading.
+pub(crate) fn prepare(bench: &Bench, name: &str) -> Result<Vec<Line>, String> {
+    let server = match MariaDb::start() {
+        Ok(server) => server,
+        Err(why) => return Ok(vec![Line::skipped(name, &why)]),
+    };
+    let way = Way::MysqlSocket(server.socket.clone());
+    let rows = f64::from(LOAD_TABLES * TABLE_ROWS);
+    let pairs = bench.pairs(name, Who::Sysbench, |who| {
+        server.sql("DROP DATABASE sbtest; CREATE DATABASE sbtest")?;
+        let mut command = bench.programs.command(who, &way, &loading(), "prepare", 0)?;
+        let ended = run(&mut command, None, bench.scratch.path())?;
+        for table in 1..=LOAD_TABLES {
+            let stored = server.sql(&format!("SELECT COUNT(*) FROM sbtest.sbtest{table}"))?;
+            if stored.trim() != TABLE_ROWS.to_string() {
+                return Err(format!("{who:?} left {} rows in sbtest{table}", stored.trim()));
+            }
+        }
+        Ok((rows / ended.wall_s, ended.cpu_s * 1e6 / rows))
+    })?;
+    Ok(prepare_lines(name, &pairs, Bar::RatioAtLeast(1.0)))
+}
