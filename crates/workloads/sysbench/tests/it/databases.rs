@@ -9,7 +9,7 @@ use dyno_drivers::{Target, sqlite};
 use dyno_reactor::block_on;
 use dyno_sysbench::check::{check_data, first_free_unique, preflight};
 use dyno_sysbench::{LegacyTest, Options, Sysbench, Test, cleanup, prepare, prewarm};
-use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
+use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip, skipped};
 
 /// More than one chunk.
 const ROWS: u32 = 21_000;
@@ -79,6 +79,7 @@ fn whole_way<D: Driver>(driver: &D) {
     run_the_old_scripts(driver);
     run_numbered_inserts(driver);
     run_bulk_insert(driver);
+    run_without_primary_key(driver);
     let left = with_session(driver, async |session: &mut D::Session| {
         preflight(session, &tables, WORKERS).await
     });
@@ -175,6 +176,16 @@ fn run_the_old_scripts<D: Driver>(driver: &D) {
     cleanup(driver, &keys, 1, &Said::default()).unwrap();
 }
 
+fn run_without_primary_key<D: Driver>(driver: &D) {
+    let options = Options { table_size: 500, secondary: true, ..Options::new(Test::ReadWrite) };
+    prepare(driver, &options, 1, 5, &Said::default()).unwrap();
+    let again = prepare(driver, &options, 1, 5, &Said::default()).unwrap();
+    assert_eq!(again.tables_complete, 1, "its indexes are known again");
+    assert_eq!(run(driver, &options, 3).unwrap().statements(), 120);
+    prewarm(driver, &options, 1, &Said::default()).unwrap();
+    cleanup(driver, &options, 1, &Said::default()).unwrap();
+}
+
 fn run_numbered_inserts<D: Driver>(driver: &D) {
     let mut options = Options { tables: 2, auto_inc: false, ..Options::new(Test::Insert) };
     prepare(driver, &options, 2, 5, &Said::default()).unwrap();
@@ -218,5 +229,11 @@ fn mariadb_goes_the_whole_way() {
 #[test]
 fn postgres_goes_the_whole_way() {
     let server = server_or_skip!(Postgres, "postgres_goes_the_whole_way");
-    whole_way(&PostgresDriver::new(&target(&server.socket_url())).unwrap());
+    let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
+    whole_way(&driver);
+    // With the extension, prewarming goes another way.
+    match server.sbtest("CREATE EXTENSION pg_prewarm") {
+        Ok(_) => run_without_primary_key(&driver),
+        Err(why) => skipped("prewarming by pg_prewarm", &why),
+    }
 }
