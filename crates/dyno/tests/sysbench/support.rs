@@ -56,10 +56,11 @@ impl Ran {
         rest[..end].parse().unwrap_or_else(|_| panic!("no number after {label}: {}", self.all()))
     }
 
-    /// The report: from its first line to the end.
+    /// The report: from its first line to dyno's own notes, which depend on what workers met.
     pub(crate) fn report(&self) -> &str {
         let start = self.stdout.find("SQL statistics:").unwrap_or_else(|| panic!("{}", self.all()));
-        &self.stdout[start..]
+        let report = &self.stdout[start..];
+        report.split("Notes:\n").next().unwrap_or(report)
     }
 }
 

@@ -12,14 +12,14 @@ fuzz_target!(|input: (u8, Vec<u8>)| {
     let encoding = if bit(2) { Encoding::Binary } else { Encoding::Text };
     let mut answer = Answer::new(bit(0), bit(1));
     answer.begin(encoding, sequence);
-    let mut start = 0;
+    let (mut start, mut columns) = (0, Vec::new());
     for end in [bytes.len() * usize::from(choice >> 3) / 31, bytes.len()] {
-        match answer.scan(&bytes[start..end], &mut Vec::new(), &mut Table::default()) {
+        match answer.scan(&bytes[start..end], &mut columns, &mut Table::default()) {
             Ok((taken, Step::More)) => start += taken,
             _ => break,
         }
     }
     answer.begin(encoding, sequence);
-    let _ = answer.scan(&bytes, &mut Vec::new(), &mut Discard);
+    let _ = answer.scan(&bytes, &mut columns, &mut Discard);
     let _ = PrepareAnswer::new(bit(0), sequence).scan(&bytes);
 });
