@@ -195,6 +195,10 @@ impl fmt::Debug for DbError {
 impl fmt::Display for DbError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)?;
+        if !matches!(self.0.cause, Cause::Server | Cause::Rejected) {
+            // The code is dyno's own then, for counting; it tells a reader nothing.
+            return Ok(());
+        }
         match (self.0.errno, self.sqlstate()) {
             (0, "00000") => Ok(()),
             (0, state) => write!(f, " (SQLSTATE {state})"),

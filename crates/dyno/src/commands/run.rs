@@ -69,11 +69,12 @@ pub(crate) fn run_suite(suite: &str, overrides: &Overrides, dir: &Path, new: boo
     for note in &plan.notes {
         output::talk(&format!("note: {note}"));
     }
+    let targets = runner::reach_outside(&plan)?;
     let run = open_run(&plan, dir, new)?;
     let control = Arc::new(Control::new());
     signals::stop_on_interrupt(Arc::clone(&control))
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
-    let outcome = runner::execute(&plan, run, &control)?;
+    let outcome = runner::execute(&plan, run, targets, &control)?;
     report(&outcome.path)?;
     if let Some(failure) = outcome.failure {
         return Err(failure);
@@ -132,6 +133,9 @@ fn command_line() -> Vec<String> {
 fn report(path: &Path) -> Done {
     let data = dyno_store::read(path)?;
     output::data(&super::show::tables(&data));
+    if data.trials.is_empty() {
+        return Ok(());
+    }
     for file in write_paper(&[data], path, &ALL)? {
         output::talk(&format!("written: {}", file.display()));
     }

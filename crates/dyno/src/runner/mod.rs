@@ -13,10 +13,10 @@ use crate::progress::LoadProgress;
 use dyno_engine::Control;
 use dyno_measure::TrialStatus;
 use dyno_store::{Event, EventKind, Run, RunStatus};
-use dyno_suite::{Action, OptionPart, Plan, PlannedExperiment, Step};
+use dyno_suite::{Action, OptionPart, Plan, PlannedExperiment, PlannedTarget, SecretUrl, Step};
 use dyno_sysbench::{LoadReport, OptionError, Options, Test};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How a run ended.
 pub(crate) struct Outcome {
@@ -32,9 +32,13 @@ pub(crate) struct Outcome {
 ///
 /// # Errors
 /// When the run folder can't be written. What goes wrong with targets is in the outcome's status.
-pub(crate) fn execute(plan: &Plan, run: Run, control: &Control) -> Result<Outcome, Failure> {
-    let mut runner =
-        Runner { plan, run, control, targets: BTreeMap::new(), tests: BTreeMap::new() };
+pub(crate) fn execute(
+    plan: &Plan,
+    run: Run,
+    targets: BTreeMap<String, Reached>,
+    control: &Control,
+) -> Result<Outcome, Failure> {
+    let mut runner = Runner { plan, run, control, targets, tests: BTreeMap::new() };
     let (status, failure) = match runner.steps() {
         Ok(status) => (status, None),
         Err(failure) => {
@@ -44,6 +48,31 @@ pub(crate) fn execute(plan: &Plan, run: Run, control: &Control) -> Result<Outcom
     };
     let path = runner.run.finish(status.clone())?;
     Ok(Outcome { path, status, failure })
+}
+
+/// Connects once to every target that doesn't live in the run folder: what is wrong with them is
+/// said before anything is made.
+///
+/// # Errors
+/// The first target that can't be reached or refuses the log-in.
+pub(crate) fn reach_outside(plan: &Plan) -> Result<BTreeMap<String, Reached>, Failure> {
+    let outside = plan.targets.iter().filter(|target| !target.url.contains("{run}"));
+    outside
+        .map(|target| {
+            let url = target.url_in(Path::new(""));
+            Ok((target.name.clone(), reach_one(target, &url)?))
+        })
+        .collect()
+}
+
+fn reach_one(target: &PlannedTarget, url: &SecretUrl) -> Result<Reached, Failure> {
+    let reached = reach(&target.name, url.expose()).map_err(|failure| Failure {
+        message: format!("target {}: {}", target.name, failure.message),
+        ..failure
+    })?;
+    let facts = &reached.facts;
+    output::talk(&format!("target {}: {} {}", target.name, facts.product, facts.version));
+    Ok(reached)
 }
 
 struct Runner<'a> {
@@ -94,19 +123,13 @@ impl Runner<'_> {
         })
     }
 
-    /// Connects to every target once, before anything is touched.
+    /// Connects to the targets that live in the run folder; the others have been reached.
     fn reach_targets(&mut self) -> Result<(), Failure> {
         for target in &self.plan.targets {
-            let url = target.url_in(self.run.path());
-            let reached = reach(&target.name, url.expose()).map_err(|failure| Failure {
-                message: format!("target {}: {}", target.name, failure.message),
-                ..failure
-            })?;
-            output::talk(&format!(
-                "target {}: {} {}",
-                target.name, reached.facts.product, reached.facts.version
-            ));
-            self.targets.insert(target.name.clone(), reached);
+            if !self.targets.contains_key(&target.name) {
+                let url = target.url_in(self.run.path());
+                self.targets.insert(target.name.clone(), reach_one(target, &url)?);
+            }
         }
         let facts = facts::targets(self.plan, &self.targets, self.run.path());
         self.run.update(|header| header.targets = facts)?;
