@@ -1,11 +1,11 @@
 //! Statements, results, errors and flights on a real MariaDB.
 
-use crate::support::{Ints, allocations, ask, big_packets, connect, driver, run, run_sql, text};
+use crate::support::{Ints, ask, big_packets, connect, driver, run, run_sql, text};
 use dyno_core::{
     Cause, Discard, Driver, ErrorClass, Executed, Param, ParamType, Row, Rows, Session, Table,
 };
 use dyno_drivers::mysql::MysqlSession;
-use dyno_tests::{MariaDb, server_or_skip, skipped};
+use dyno_tests::{MariaDb, allocations, server_or_skip, skipped};
 
 #[test]
 fn statements() {
