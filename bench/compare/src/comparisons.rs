@@ -108,7 +108,8 @@ impl Comparison {
     fn memory(&self, bench: &Bench, workers: u32) -> Result<Vec<Line>, String> {
         let load = Load::closed("oltp_point_select", workers);
         let pairs = bench.pairs(&self.name, Who::Sysbench, |who| {
-            let (_, ended) = bench.on_null(who, NullWay::MysqlSocket, &load, bench.short_seconds)?;
+            let (_, ended) =
+                bench.on_null(who, NullWay::MysqlSocket, &load, bench.short_seconds)?;
             Ok(ended.peak_kib as f64 / 1024.0)
         })?;
         let what = format!("{}: resident memory, {workers} connections, MiB", self.name);
@@ -179,7 +180,8 @@ pub(crate) fn steady_lines(
     bar: Bar,
 ) -> Vec<Line> {
     let peer = format!("{peer:?}").to_lowercase();
-    let what = |text| format!("{name}: {}, {} connections, {peer}, {text}", load.test, load.workers);
+    let what =
+        |text| format!("{name}: {}, {} connections, {peer}, {text}", load.test, load.workers);
     let cpu = pairs.iter().map(|(a, b)| (a.cpu_us_per_statement, b.cpu_us_per_statement));
     let rate = pairs.iter().map(|(a, b)| (a.statements_per_s, b.statements_per_s));
     vec![
@@ -189,7 +191,11 @@ pub(crate) fn steady_lines(
 }
 
 /// Lines about loading, of pairs of rows per second and CPU microseconds per row.
-pub(crate) fn prepare_lines(name: &str, pairs: &[((f64, f64), (f64, f64))], rate: Bar) -> Vec<Line> {
+pub(crate) fn prepare_lines(
+    name: &str,
+    pairs: &[((f64, f64), (f64, f64))],
+    rate: Bar,
+) -> Vec<Line> {
     let what = |text| {
         format!("{name}: {LOAD_TABLES} tables of {TABLE_ROWS} rows, {LOAD_TABLES} threads, {text}")
     };

@@ -11,11 +11,7 @@ use dyno_tests::MariaDb;
 const WORKERS: u32 = 64;
 
 /// Throughput and client CPU of a test.
-pub(crate) fn run_test(
-    bench: &Bench,
-    name: &str,
-    test: &'static str,
-) -> Result<Vec<Line>, String> {
+pub(crate) fn run_test(bench: &Bench, name: &str, test: &'static str) -> Result<Vec<Line>, String> {
     let server = match MariaDb::start() {
         Ok(server) => server,
         Err(why) => return Ok(vec![Line::skipped(name, &why)]),

@@ -2,11 +2,11 @@
 //! not have, and servers that misbehave.
 
 use crate::fake::{Client, Fake, OK, PASSWORD, RsaKey, SCRAMBLE, SSL, caching_sha2};
-use crate::support::{Certificates, allocations, connect, run};
+use crate::support::{Certificates, connect, run};
 use dyno_core::{
     BulkMethod, Cause, Discard, ErrorClass, RowSource, RowWriter, Session, Statement, Table,
 };
-use dyno_tests::skipped;
+use dyno_tests::{allocations, skipped};
 
 const FULL_PATH: &[u8] = &[1, 4];
 

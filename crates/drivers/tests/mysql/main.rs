@@ -4,5 +4,6 @@ mod accounts;
 mod bulk_loads;
 mod fake;
 mod fakes;
+mod other_server;
 mod statements;
 mod support;

@@ -1,11 +1,11 @@
 //! Statements, results, errors and flights on a real MariaDB.
 
-use crate::support::{Ints, allocations, ask, big_packets, connect, driver, run, run_sql, text};
+use crate::support::{Ints, ask, big_packets, connect, driver, run, run_sql, text};
 use dyno_core::{
     Cause, Discard, Driver, ErrorClass, Executed, Param, ParamType, Row, Rows, Session, Table,
 };
 use dyno_drivers::mysql::MysqlSession;
-use dyno_tests::{MariaDb, server_or_skip, skipped};
+use dyno_tests::{MariaDb, allocations, server_or_skip, skipped};
 
 #[test]
 fn statements() {
@@ -19,11 +19,7 @@ fn statements() {
             let mut session = connect(&url).await.unwrap();
             assert_eq!(session.product().name, "MariaDB");
             assert!(!session.product().version.starts_with("5.5.5-"));
-            prepared_values(&mut session).await;
-            several_results(&mut session).await;
-            text_only_statements(&mut session).await;
-            errors(&mut session).await;
-            flights(&mut session).await;
+            every_statement(&mut session).await;
             big_packets(&mut session, sizes).await;
             session.close().await;
         }
@@ -32,6 +28,15 @@ fn statements() {
         kill_query(&server).await;
         no_allocations(&server).await;
     });
+}
+
+/// What every product must do.
+pub(crate) async fn every_statement(session: &mut MysqlSession) {
+    prepared_values(session).await;
+    several_results(session).await;
+    text_only_statements(session).await;
+    errors(session).await;
+    flights(session).await;
 }
 
 async fn prepared_values(session: &mut MysqlSession) {

@@ -2,9 +2,7 @@
 
 use dyno_core::{DbError, Discard, Driver, Param, ParamType, Row, Rows, Session, Table};
 use dyno_drivers::mysql::{MysqlDriver, MysqlSession};
-use dyno_tests::Scratch;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use dyno_tests::{Counting, Scratch};
 use std::process::{Command, Stdio};
 
 pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
@@ -64,43 +62,8 @@ impl Rows for Ints {
     }
 }
 
-/// Counts the allocations of each thread.
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// Allocations of this thread so far.
-pub(crate) fn allocations() -> u64 {
-    COUNT.get()
-}
-
-#[expect(
-    unsafe_code,
-    reason = "the trait of allocators is unsafe; this one hands on to the system's"
-)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.set(COUNT.get() + 1);
-        // SAFETY: the caller's promises are the system allocator's conditions.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        COUNT.set(COUNT.get() + 1);
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
 
 /// Two CAs of one's own, and a server certificate for localhost and 127.0.0.1 of the first.
 pub(crate) struct Certificates(Scratch);

@@ -1,0 +1,52 @@
+//! The same on a server that is already running, such as MySQL 8 or 9: log-ins with the SHA-256
+//! methods, statements, bulk loads. `DYNO_TEST_MYSQL_URL` is its URL for an account that may do
+//! everything, by TCP, with a database that the test may fill.
+
+use crate::bulk_loads::{load_and_fall_back, refused_loads};
+use crate::statements::every_statement;
+use crate::support::{ask, connect, run, run_sql, text};
+use dyno_core::Cause;
+use dyno_drivers::Target;
+use dyno_tests::skipped;
+
+#[test]
+fn another_server() {
+    let Ok(url) = std::env::var("DYNO_TEST_MYSQL_URL") else {
+        return skipped("another_server", "DYNO_TEST_MYSQL_URL is not set");
+    };
+    let target: Target = url.parse().unwrap();
+    let place = format!("{}/{}", target.hosts.0[0], target.database.as_deref().unwrap());
+    run(async {
+        let mut root = connect(&url).await.unwrap();
+        for plugin in ["caching_sha2_password", "sha256_password"] {
+            run_sql(
+                &mut root,
+                &[
+                    "DROP USER IF EXISTS dyno_sha@'%'",
+                    &format!("CREATE USER dyno_sha@'%' IDENTIFIED WITH {plugin} BY 'pass wörd'"),
+                    "GRANT ALL ON *.* TO dyno_sha@'%'",
+                ],
+            )
+            .await;
+            for tls in ["disable", "require", "disable", "require"] {
+                // The first of each pair finds nothing cached: the full path, by RSA and by TLS.
+                let url = format!("mysql://dyno_sha:pass%20w%C3%B6rd@{place}?tls={tls}");
+                for _ in 0..2 {
+                    let mut session = connect(&url).await.unwrap();
+                    assert_eq!(session.tls_description().is_some(), tls == "require");
+                    let user = ask(&mut session, "SELECT CURRENT_USER()").await;
+                    assert_eq!(user, [[text("dyno_sha@%")]]);
+                }
+                let url = format!("mysql://dyno_sha:hunter2@{place}?tls={tls}");
+                let error = connect(&url).await.unwrap_err();
+                assert_eq!((error.cause(), error.errno()), (Cause::Rejected, 1045));
+                run_sql(&mut root, &["FLUSH PRIVILEGES"]).await;
+            }
+        }
+        run_sql(&mut root, &["DROP USER dyno_sha@'%'"]).await;
+        every_statement(&mut root).await;
+        load_and_fall_back(&url).await;
+        refused_loads(&mut connect(&url).await.unwrap()).await;
+        run_sql(&mut root, &["DROP TABLE odd, u, v", "DROP PROCEDURE p"]).await;
+    });
+}
