@@ -73,6 +73,11 @@ impl Running {
         });
     }
 
+    /// The number of the process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal.
     ///
     /// # Panics

@@ -31,10 +31,20 @@ pub(crate) struct Outcome {
 /// Executes what is left of `plan` in `run`.
 ///
 /// # Errors
-/// When the run folder can't be written. What goes wrong with targets is in the outcome's status.
+/// When the run folder can't be written or a target can't be reached: nothing was executed then. What
+/// goes wrong later is in the outcome.
 pub(crate) fn execute(plan: &Plan, run: Run, control: &Control) -> Result<Outcome, Failure> {
     let mut runner =
         Runner { plan, run, control, targets: BTreeMap::new(), tests: BTreeMap::new() };
+    if let Err(failure) = runner.look_ahead() {
+        // Nothing was touched: a wrong password leaves no folder behind.
+        if runner.run.is_untouched() {
+            runner.run.discard()?;
+        } else {
+            runner.run.finish(RunStatus::Interrupted)?;
+        }
+        return Err(failure);
+    }
     let (status, failure) = match runner.steps() {
         Ok(status) => (status, None),
         Err(failure) => {
@@ -56,7 +66,8 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    fn steps(&mut self) -> Result<RunStatus, Failure> {
+    /// Everything that can be found wrong before anything is executed.
+    fn look_ahead(&mut self) -> Result<(), Failure> {
         for experiment in &self.plan.experiments {
             let options = workload_options(self.plan, experiment)?;
             for warning in &options.warnings {
@@ -64,7 +75,10 @@ impl Runner<'_> {
             }
             self.tests.insert(experiment.name.clone(), options);
         }
-        self.reach_targets()?;
+        self.reach_targets()
+    }
+
+    fn steps(&mut self) -> Result<RunStatus, Failure> {
         let done: BTreeSet<String> = self
             .plan
             .steps
@@ -98,10 +112,9 @@ impl Runner<'_> {
     fn reach_targets(&mut self) -> Result<(), Failure> {
         for target in &self.plan.targets {
             let url = target.url_in(self.run.path());
-            let reached = reach(&target.name, url.expose()).map_err(|failure| Failure {
-                message: format!("target {}: {}", target.name, failure.message),
-                ..failure
-            })?;
+            let place = format!("target {}", target.name);
+            let reached =
+                reach(&target.name, url.expose()).map_err(|failure| failure.at(&place))?;
             output::talk(&format!(
                 "target {}: {} {}",
                 target.name, reached.facts.product, reached.facts.version
@@ -145,7 +158,9 @@ impl Runner<'_> {
         let database = self.database(&step.target)?;
         let report = with_driver!(database, driver =>
             dyno_sysbench::prepare(driver, options, sessions, seed, &observer))
-        .map_err(|error| load_failure(&error))?;
+        .map_err(|error| {
+            load_failure(&error).at(&format!("prepare {} on {}", step.experiment, step.target))
+        })?;
         let told = load_sentence(&report);
         observer.finish(&told);
         let note = format!("prepare of {} on {}: {told}", step.experiment, step.target);
@@ -207,12 +222,22 @@ pub(crate) fn workload_options(
         .map(|option| (option.name.clone(), option.value.clone()))
         .collect();
     Options::from_pairs(test, &pairs).map_err(|error| {
-        let (option, part) = match &error {
-            OptionError::Unknown { name, .. } => (name.clone(), OptionPart::Name),
-            OptionError::Value { name, .. } => (name.clone(), OptionPart::Value),
+        // In a suite options have no dashes, and it is a test that knows them.
+        let (option, part, message, hint) = match &error {
+            OptionError::Unknown { name, nearest, .. } => (
+                name,
+                OptionPart::Name,
+                format!("The test `{}` has no option `{name}`.", experiment.test),
+                nearest.as_ref().map(|name| format!("Did you mean `{name}`?")),
+            ),
+            OptionError::Value { name, value, expected } => (
+                name,
+                OptionPart::Value,
+                format!("`{name}` can't be `{value}`: it takes {expected}."),
+                None,
+            ),
             OptionError::Conflict(text) => return refuse(text.clone(), error.hint()),
         };
-        let message = crate::failure::sentence(&error.to_string());
-        plan.option_error(&experiment.name, &option, part, message, error.hint()).into()
+        plan.option_error(&experiment.name, option, part, message, hint).into()
     })
 }
