@@ -71,7 +71,11 @@ fn wait_for_commits(running: &mut Running, folder: &Path, trial: u32) -> PathBuf
 }
 
 /// A server that dies and comes back is a gap in the run, and nothing more.
-fn survives_the_death_of_a_server(url: &str, kill: impl FnOnce(), mut restart: impl FnMut() -> Result<(), String>) {
+fn survives_the_death_of_a_server(
+    url: &str,
+    kill: impl FnOnce(),
+    mut restart: impl FnMut() -> Result<(), String>,
+) {
     let scratch = Scratch::new();
     let folder = scratch.path();
     suite(folder, url, "threads = [8]\nduration_s = 25");
@@ -79,9 +83,8 @@ fn survives_the_death_of_a_server(url: &str, kill: impl FnOnce(), mut restart: i
     let run = wait_for_commits(&mut running, folder, 1);
     let measured = commits(&run, 1).len();
     kill();
-    running.wait_until("an interval without commits", |_| {
-        commits(&run, 1)[measured..].contains(&0)
-    });
+    running
+        .wait_until("an interval without commits", |_| commits(&run, 1)[measured..].contains(&0));
     // Children of the dead server may hold its files for a moment.
     wait_until("the server to come back", || restart().is_ok());
     let ran = running.end();

@@ -280,8 +280,7 @@ fn passwords_are_nowhere() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     suite(folder, |text| text.replace("duration_s = 1", "duration_s = 5"));
-    let target =
-        format!("--target=main=mysql://app:{RIGHT}@127.0.0.1:{}/sbtest", server.port);
+    let target = format!("--target=main=mysql://app:{RIGHT}@127.0.0.1:{}/sbtest", server.port);
     let mut running = dyno_tests::Running::start(folder, &["run", "s.toml", &target]);
     running.wait_until("commits", |_| {
         let run = dyno_tests::only_run(&folder.join("dyno-runs"));

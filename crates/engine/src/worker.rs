@@ -434,7 +434,9 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
                     return true;
                 }
                 Ok(Err(error)) => self.local.recorder.borrow_mut().error(&error, now()),
-                Err(_) => self.local.recorder.borrow_mut().error(&too_slow(self.shared.spec), now()),
+                Err(_) => {
+                    self.local.recorder.borrow_mut().error(&too_slow(self.shared.spec), now())
+                }
             }
             self.local.wait_until(now() + pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);

@@ -135,8 +135,7 @@ impl Run {
     /// # Errors
     /// When the folder can't be removed.
     pub fn discard(self) -> Result<(), StoreError> {
-        fs::remove_dir_all(&self.path)
-            .map_err(|error| StoreError::io("remove", &self.path, &error))
+        fs::remove_dir_all(&self.path).map_err(|error| StoreError::io("remove", &self.path, &error))
     }
 
     /// Ends the run.

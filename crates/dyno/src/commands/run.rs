@@ -134,8 +134,7 @@ fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
             trial.summary.step == step.id && trial.summary.status != TrialStatus::Interrupted
         })
     };
-    let mut trials =
-        plan.steps.iter().filter(|step| matches!(step.action, Action::Trial(_)));
+    let mut trials = plan.steps.iter().filter(|step| matches!(step.action, Action::Trial(_)));
     Ok(trials.any(|step| !was_made(step)))
 }
 

@@ -17,8 +17,7 @@ fn span(latest: Nanos) -> impl Strategy<Value = (Nanos, Nanos)> {
 
 fn fault() -> impl Strategy<Value = Fault> {
     prop_oneof![
-        (0..2_000_u64, class())
-            .prop_map(|(statement, class)| Fault::ErrorAt { statement, class }),
+        (0..2_000_u64, class()).prop_map(|(statement, class)| Fault::ErrorAt { statement, class }),
         (1..200_u64, class()).prop_map(|(period, class)| Fault::ErrorEvery { period, class }),
         (1..5 * SECOND, proptest::option::of(0..8_u32))
             .prop_map(|(at, session)| Fault::LostAt { at, session }),

@@ -78,8 +78,7 @@ fn a_count_of_events_does_not_miss_a_rate() {
 
 #[test]
 fn arrivals_of_the_warm_up_are_not_offered() {
-    let spec =
-        TrialSpec { rate_per_s: Some(100.0), warmup: 20 * SECOND, ..closed(8, 20) };
+    let spec = TrialSpec { rate_per_s: Some(100.0), warmup: 20 * SECOND, ..closed(8, 20) };
     let (result, _) = run(&Lists::of(&["SELECT 1"]), &constant(MS, vec![]), &spec);
     let offered = result.offered.unwrap();
     assert!((1_800..2_200).contains(&offered), "{offered}");

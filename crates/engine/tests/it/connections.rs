@@ -62,7 +62,14 @@ fn a_connect_that_hangs_is_counted_and_given_up() {
     let (result, _) = run(&Lists::of(&TRANSFER), &driver, &spec);
     let counts = result.total.counts();
     assert_eq!((counts.failed, counts.reconnects), (1, 1));
-    let hung: u64 = result.total.errors.0.iter().filter(|error| error.sqlstate == "08001").map(|error| error.count).sum();
+    let hung: u64 = result
+        .total
+        .errors
+        .0
+        .iter()
+        .filter(|error| error.sqlstate == "08001")
+        .map(|error| error.count)
+        .sum();
     assert_eq!(hung, 3, "{:?}", result.total.errors);
 }
 

@@ -35,7 +35,8 @@ fn a_retry_is_counted_and_inside_the_latency() {
 
 #[test]
 fn who_fails_for_ever_gives_up_after_ten_retries() {
-    let driver = constant(MS, vec![Fault::ErrorEvery { period: 1, class: ErrorClass::LockTimeout }]);
+    let driver =
+        constant(MS, vec![Fault::ErrorEvery { period: 1, class: ErrorClass::LockTimeout }]);
     let (result, _) = run(&Lists::of(&TRANSFER), &driver, &closed(2, 2));
     let counts = result.total.counts();
     // 11 attempts of 1 ms, then a pause of 10 ms: 95 times in 2 s.
@@ -107,7 +108,8 @@ fn only(errnos: Vec<u32>) -> ErrorPolicy {
 
 #[test]
 fn the_policy_decides_by_number() {
-    let driver = constant(MS, vec![Fault::ErrorEvery { period: 7, class: ErrorClass::LockTimeout }]);
+    let driver =
+        constant(MS, vec![Fault::ErrorEvery { period: 7, class: ErrorClass::LockTimeout }]);
     let spec = TrialSpec { errors: only(vec![1205]), ..closed(1, 1) };
     let (result, _) = run(&Lists::of(&["UPDATE account"]), &driver, &spec);
     assert_eq!((result.total.counts().retries, &result.ended), (142, &Ended::Time));
@@ -132,10 +134,7 @@ fn a_rollback_that_fails_is_an_error_too() {
     let (result, _) = run(&Lists::of(&TRANSFER), &constant(MS, faults.clone()), &closed(1, 1));
     assert_eq!(
         errors(&result),
-        [
-            (ErrorClass::Deadlock, 1213, "40001", 1),
-            (ErrorClass::ConnectionLost, 0, "08006", 1)
-        ]
+        [(ErrorClass::Deadlock, 1213, "40001", 1), (ErrorClass::ConnectionLost, 0, "08006", 1)]
     );
     assert_eq!(result.total.counts().reconnects, 1);
     // Who must not connect again ends the trial with it.

@@ -12,10 +12,8 @@ fn events(events: u64, workers: u32) -> TrialSpec {
 #[test]
 fn exactly_as_many_events_as_asked_for() {
     for (count, workers) in [(1, 1), (1, 8), (1_000, 7), (1_001, 7)] {
-        let driver = SimDriver::new(Script {
-            service: Service::Exponential(5 * MS),
-            ..Script::default()
-        });
+        let driver =
+            SimDriver::new(Script { service: Service::Exponential(5 * MS), ..Script::default() });
         let (result, _) = run(&Lists::of(&TRANSFER), &driver, &events(count, workers));
         let counts = result.total.counts();
         assert_eq!((counts.started, counts.committed), (count, count));
