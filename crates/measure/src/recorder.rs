@@ -129,7 +129,10 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         self.index += 1;
         if self.boundary >= self.window.closes {
             self.finished = true;
-            self.in_flight_at_close = self.in_flight.iter().sum();
+            // What is stopped in its warm-up has no measured transactions, begun or ended.
+            if self.phase == Phase::Measured {
+                self.in_flight_at_close = self.in_flight.iter().sum();
+            }
         } else if self.phase == Phase::WarmUp && self.boundary >= self.window.opens {
             self.open();
         } else {

@@ -55,7 +55,7 @@ fn spec() -> impl Strategy<Value = TrialSpec> {
     let ends = (proptest::option::of(0..500_u64), proptest::option::of(0..6 * SECOND))
         .prop_map(|(events, duration)| (events, duration.or(Some(5 * SECOND))));
     let rate = proptest::option::of(10.0..2_000.0_f64);
-    (1..9_u32, rate, 0..3 * SECOND, ends, 1..2 * SECOND, policy).prop_map(
+    (1..9_u32, rate, 0..3 * SECOND, ends, 100 * MS..2 * SECOND, policy).prop_map(
         |(workers, rate_per_s, warmup, (events, duration), interval, errors)| TrialSpec {
             rate_per_s,
             warmup,

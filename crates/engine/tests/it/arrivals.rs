@@ -34,7 +34,7 @@ fn latency_counts_from_the_due_time() {
     assert!((870..960).contains(&p99_ms), "{p99_ms} ms");
     // Of the transactions themselves only those in service, at most one per worker, took long.
     let service = result.total.service.as_ref().unwrap();
-    assert_eq!(service.percentile(99.0), MS);
+    assert!(service.percentile(99.0) <= MS + MS / 100);
     assert!((990 * MS..=1_001 * MS).contains(&service.max()), "{}", service.max());
     let lateness = result.total.lateness.as_ref().unwrap();
     assert!(lateness.percentile(99.0) > 800 * MS);

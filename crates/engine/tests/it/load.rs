@@ -12,7 +12,7 @@ fn throughput_is_workers_by_service_time() {
     let (result, seen) = run(&Lists::of(&TRANSFER), &driver, &closed(5, 12));
     // 6 ms each: 2,000 per worker in 12 s, the last of which ends as the window closes.
     assert_eq!(result.total.counts().committed, 5 * 1_999);
-    assert_eq!((result.in_flight, result.unfinished, result.ended), (5, 0, Ended::Time));
+    assert_eq!((result.in_flight, result.unfinished, &result.ended), (5, 0, &Ended::Time));
     assert_eq!((result.offered, result.missed_rate()), (None, None));
     let latency = result.total.latency();
     assert_eq!((latency.min(), latency.max(), latency.mean()), (6 * MS, 6 * MS, 6e6));
