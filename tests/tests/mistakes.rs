@@ -97,7 +97,8 @@ fn decent(ran: &Ran) {
     }
 }
 
-/// One error of a verb of dyno, with these words, and its remedy. Data is not mixed with it.
+/// One error of a verb of dyno, with these words, and its remedy (none where `hint` is empty). Data is
+/// not mixed with it.
 fn one_error(ran: &Ran, code: i32, words: &str, hint: &str) {
     decent(ran);
     let said = all(ran);
@@ -110,7 +111,8 @@ fn one_error(ran: &Ran, code: i32, words: &str, hint: &str) {
     assert!(!error.contains(".."), "{said}");
     assert!(!error.contains(". ("), "codes stand inside the sentence: {said}");
     let hints: Vec<_> = ran.stderr.lines().filter(|line| line.starts_with("hint:")).collect();
-    assert!(hints.iter().any(|line| line.contains(hint)), "no hint `{hint}` in: {said}");
+    assert_eq!(hints.len(), usize::from(!hint.is_empty()), "{said}");
+    assert!(hints.iter().all(|line| line.contains(hint)), "no hint `{hint}` in: {said}");
     assert_eq!(ran.stdout, "", "{said}");
 }
 
@@ -259,6 +261,7 @@ fn bad_suites() {
     one_error(&ran, 2, "`tables` can't be `two`: it takes a whole number", "");
     let ran = changed("oltp_read_write", "oltp_raed_write");
     one_error(&ran, 2, "no test `oltp_raed_write`", "Did you mean `oltp_read_write`?");
+    suite(folder, as_it_is);
     let ran = dyno(folder, &["run", "quickstrat"]);
     one_error(&ran, 2, "`quickstrat`", "Did you mean the bundled suite `quickstart`?");
     let ran = dyno(folder, &["run", "s.toml", "--shrink", "7"]);

@@ -70,7 +70,7 @@ fn spec() -> impl Strategy<Value = TrialSpec> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     // The identity itself is asserted by `try_run`.
     #[test]
