@@ -5,6 +5,7 @@ mod binary;
 mod counting;
 mod mariadb;
 mod postgres;
+mod running;
 mod scratch;
 mod server;
 
@@ -12,6 +13,7 @@ pub use binary::{Ran, dyno, dyno_command, peer};
 pub use counting::{Counting, allocations};
 pub use mariadb::MariaDb;
 pub use postgres::Postgres;
+pub use running::{Running, commits, only_run, wait_until};
 pub use scratch::Scratch;
 pub use server::{Server, free_port};
 

@@ -194,18 +194,40 @@ impl fmt::Debug for DbError {
 
 impl fmt::Display for DbError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)?;
-        if !matches!(self.0.cause, Cause::Server | Cause::Rejected) {
-            // The code is dyno's own then, for counting; it tells a reader nothing.
-            return Ok(());
-        }
+        let message = &self.0.message;
+        // The codes stand inside the sentence.
+        let open = message.strip_suffix('.').unwrap_or(message);
+        // A server that could not be asked has no codes; those are dyno's own, for counting.
+        let is_own = !matches!(self.0.cause, Cause::Server | Cause::Rejected);
         match (self.0.errno, self.sqlstate()) {
-            (0, "00000") => Ok(()),
-            (0, state) => write!(f, " (SQLSTATE {state})"),
-            (errno, "00000") => write!(f, " (error {errno})"),
-            (errno, state) => write!(f, " (error {errno}, SQLSTATE {state})"),
+            (0, _) if is_own => f.write_str(message),
+            (0, "00000") => f.write_str(message),
+            (0, state) => write!(f, "{open} (SQLSTATE {state})"),
+            (errno, "00000") => write!(f, "{open} (error {errno})"),
+            (errno, state) => write!(f, "{open} (error {errno}, SQLSTATE {state})"),
         }
     }
 }
 
 impl std::error::Error for DbError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_stand_inside_the_sentence_and_only_where_a_server_sent_them() {
+        let server = |errno, state| DbError::server(ErrorClass::Other, errno, state, "It failed.");
+        let cases = [
+            (server(1146, *b"42S02"), "It failed (error 1146, SQLSTATE 42S02)"),
+            (server(5, *b"00000"), "It failed (error 5)"),
+            (server(0, *b"00000"), "It failed."),
+            (DbError::rejected(0, *b"28P01", "No"), "No (SQLSTATE 28P01)"),
+            (DbError::unreachable("It can't be reached."), "It can't be reached."),
+            (DbError::lost("gone"), "gone"),
+        ];
+        for (error, text) in cases {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+}

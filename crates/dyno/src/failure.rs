@@ -27,6 +27,11 @@ impl Failure {
         Failure { code: 2, ..Failure::new(message) }
     }
 
+    /// Says where it happened, before the message.
+    pub(crate) fn at(self, place: &str) -> Self {
+        Failure { message: format!("{place}: {}", self.message), ..self }
+    }
+
     /// Adds a remedy.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

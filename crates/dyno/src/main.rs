@@ -62,6 +62,13 @@ fn main() -> ExitCode {
     if called.is_some_and(|name| name == "sysbench") {
         return sysbench::main(arguments.into_iter().skip(1).collect());
     }
+    let hidden = process_list::hide_values(&[]);
+    let has_url = arguments.iter().any(|argument| argument.to_string_lossy().contains("://"));
+    if let (Err(error), true) = (hidden, has_url) {
+        output::talk(&format!(
+            "warning: a password in a URL can be seen in the process list: {error}"
+        ));
+    }
     let command_line = CommandLine::parse_from(arguments);
     let result = match command_line.verb {
         Verb::Quickstart(arguments) => commands::quickstart::run(&arguments),

@@ -13,8 +13,8 @@ const FILLER: u8 = b'x';
 const ARGUMENTS_MAX: u64 = 6 << 20;
 
 /// Overwrites the values of the options in `names` (`mysql-password` for `--mysql-password=...`;
-/// `-` and `_` are the same) in what the process list shows. To be called after the arguments have
-/// been read, as early as possible.
+/// `-` and `_` are the same) and the passwords of URLs in what the process list shows. To be called
+/// after the arguments have been read, as early as possible.
 ///
 /// # Errors
 /// When `/proc` can't be read or written: the passwords stay visible then.
@@ -48,7 +48,8 @@ fn argument_range(stat: &str) -> io::Result<(u64, u64)> {
     }
 }
 
-/// Where the values of the options in `names` lie within arguments that end with a zero byte each.
+/// Where the values of the options in `names`, and the passwords of URLs, lie within arguments that
+/// end with a zero byte each.
 fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
     let mut from = 0;
@@ -58,10 +59,28 @@ fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
             && is_option(&argument[..equals], names)
         {
             ranges.push((from + equals + 1, to));
+        } else if let Some((begin, end)) = url_password(argument) {
+            ranges.push((from + begin, from + end));
         }
         from = to + 1;
     }
     ranges
+}
+
+/// Where the password of `scheme://user:password@host` stands, and all that follows in a URL with
+/// parameters, as a password may be one of them. It may hold any character, so it ends at the last
+/// `@`.
+fn url_password(argument: &[u8]) -> Option<(usize, usize)> {
+    let user = argument.windows(3).position(|three| three == b"://")? + 3;
+    let host = argument[user..].iter().rposition(|&byte| byte == b'@').map(|at| user + at);
+    let colon = argument[user..].iter().position(|&byte| byte == b':').map(|at| user + at);
+    let question = argument[user..].iter().position(|&byte| byte == b'?').map(|at| user + at);
+    match (colon, host, question) {
+        (Some(colon), Some(host), None) if colon < host => Some((colon + 1, host)),
+        (Some(colon), Some(host), Some(_)) if colon < host => Some((colon + 1, argument.len())),
+        (_, _, Some(question)) => Some((question + 1, argument.len())),
+        _ => None,
+    }
 }
 
 fn is_option(word: &[u8], names: &[&str]) -> bool {
@@ -89,6 +108,23 @@ mod tests {
             .map(|(from, to)| &arguments[from..to])
             .collect();
         assert_eq!(found, [&b"geheim"[..], b"a=b", b""]);
+    }
+
+    #[test]
+    fn passwords_of_urls_are_found() {
+        let cases = [
+            ("main=mysql://me:geheim@host:3306/db", "geheim"),
+            ("--target=main=postgres://me:a@b:c/d@host/db", "a@b:c/d"),
+            ("main=mysql://me:geheim@host/db?tls=prefer", "geheim@host/db?tls=prefer"),
+            ("main=mysql://me@host/db?password=x", "password=x"),
+        ];
+        for (argument, secret) in cases {
+            let (from, to) = url_password(argument.as_bytes()).expect(argument);
+            assert_eq!(&argument[from..to], secret);
+        }
+        for argument in ["main=mysql://me@host:3306/db", "sqlite:x.db", "run", "://"] {
+            assert_eq!(url_password(argument.as_bytes()), None, "{argument}");
+        }
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub struct Schedule {
     next: f64,
     /// Arrivals before this are warm-up.
     opens: Nanos,
+    /// Arrivals from this on were not asked for.
+    ends: Nanos,
     offered: u64,
 }
 
@@ -23,6 +25,7 @@ impl Schedule {
             mean_gap: SECOND as f64 / rate_per_s,
             next: released as f64,
             opens,
+            ends: Nanos::MAX,
             offered: 0,
         };
         schedule.advance();
@@ -44,10 +47,19 @@ impl Schedule {
         due
     }
 
+    /// All transactions that were asked for have begun: the arrival taken for `due` and all after
+    /// it are not offered.
+    pub fn refuse(&mut self, due: Nanos) {
+        self.ends = self.ends.min(due);
+        if due >= self.opens {
+            self.offered = self.offered.saturating_sub(1);
+        }
+    }
+
     /// Arrivals that fell into the window that closes at `closes`, taken or not.
     /// `waiting` are arrivals already taken with a due time at or after `closes`.
     pub fn offered(mut self, closes: Nanos, waiting: u64) -> u64 {
-        while (self.next as Nanos) < closes {
+        while (self.next as Nanos) < closes.min(self.ends) {
             self.take();
         }
         self.offered.saturating_sub(waiting)

@@ -118,7 +118,8 @@ fn repanic<T>(panic: Box<dyn std::any::Any + Send>) -> T {
     std::panic::resume_unwind(panic)
 }
 
-/// Runs a trial on one loop with a virtual clock: for tests with a simulated driver.
+/// Runs a trial on one loop with a virtual clock: for tests with a simulated driver. The observer
+/// is told everything after the end; what stops such a trial early is its workload.
 ///
 /// # Errors
 /// As [`drive`].
@@ -126,17 +127,17 @@ pub fn drive_simulated<W: Workload, D: Driver>(
     workload: &W,
     driver: &D,
     spec: &TrialSpec,
+    control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<TrialResult, DriveError> {
     let shared = Shared::new(workload, driver, spec);
-    let control = Control::new();
     let gate = Gate::new(1, 0);
     let (sender, receiver) = channel();
-    let end = run_on(Clock::Virtual, &shared, &gate, &control, 0..spec.workers, &sender)
+    let end = run_on(Clock::Virtual, &shared, &gate, control, 0..spec.workers, &sender)
         .map_err(DriveError::System)?;
     drop(sender);
     let collected = collect(&receiver, &shared, 1, observer);
-    finish(&shared, &control, gate.window.get().copied().flatten(), 0, collected, vec![end])
+    finish(&shared, control, gate.window.get().copied().flatten(), 0, collected, vec![end])
 }
 
 /// Where loops meet between connecting and running.

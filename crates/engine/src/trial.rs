@@ -16,7 +16,8 @@ pub struct TrialSpec {
     pub warmup: Nanos,
     /// Length of the window; `None` when only `events` ends the trial.
     pub duration: Option<Nanos>,
-    /// Transactions to execute in all; `None` is no limit.
+    /// Transactions to execute in the window, those in flight when it opens among them; `None` is
+    /// no limit.
     pub events: Option<u64>,
     /// Poisson arrivals per second over all workers; `None` is a closed loop.
     pub rate_per_s: Option<f64>,

@@ -63,11 +63,17 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
         self.events_done.load(Ordering::Relaxed)
     }
 
-    /// Takes one of the asked transactions; false when all have been taken.
+    /// Takes one of the asked transactions; false when all have been taken. `carried_over` have
+    /// begun in the warm-up and end in the window: they are among the asked ones.
     #[inline]
-    fn take_event(&self) -> bool {
+    fn take_event(&self, carried_over: u64) -> bool {
         if self.spec.events.is_none() {
             return true;
+        }
+        if carried_over > 0 {
+            let _ = self.events_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                Some(left.saturating_sub(carried_over))
+            });
         }
         let taken = self
             .events_left
@@ -217,10 +223,12 @@ async fn open<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>(
     };
     let result = timeout(now() + shared.spec.connect_limit, opened).await;
     local.connecting.set(local.connecting.get() - 1);
-    result.unwrap_or_else(|_| {
-        let seconds = shared.spec.connect_limit / dyno_core::SECOND;
-        Err(DbError::unreachable(format!("connecting and preparing took over {seconds} s")))
-    })
+    result.unwrap_or_else(|_| Err(too_slow(shared.spec)))
+}
+
+fn too_slow(spec: &TrialSpec) -> DbError {
+    let seconds = spec.connect_limit / dyno_core::SECOND;
+    DbError::unreachable(format!("connecting and preparing took over {seconds} s"))
 }
 
 /// What follows a failed attempt.
@@ -247,8 +255,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         let mut last = now();
         while !self.local.is_closed(last) {
             let Some((due, began)) = self.next_begin(last).await else { return };
-            let measured = self.local.recorder.borrow().phase() == Phase::Measured;
-            if measured && !self.shared.take_event() {
+            if !self.may_begin(due, began) {
                 return;
             }
             let kind = self.mix.pick();
@@ -262,6 +269,23 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
                 yield_now().await;
             }
         }
+    }
+
+    /// False when all transactions that were asked for have begun.
+    #[inline]
+    fn may_begin(&self, due: Nanos, began: Nanos) -> bool {
+        let mut recorder = self.local.recorder.borrow_mut();
+        // The window may have opened since the loop last looked.
+        recorder.advance(began);
+        if recorder.phase() == Phase::WarmUp
+            || self.shared.take_event(recorder.take_in_flight_at_open())
+        {
+            return true;
+        }
+        if let Some(schedule) = self.local.schedule.borrow_mut().as_mut() {
+            schedule.refuse(due);
+        }
+        false
     }
 
     /// Lets the workload send what it has held back, then takes leave.
@@ -355,7 +379,11 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         match action {
             Action::Retry => {
                 self.local.recorder.borrow_mut().retry(kind, &error, tally, at);
-                if self.recover(&error).await { After::Retry } else { self.gave_up(kind, &error) }
+                if self.recover(&error).await {
+                    return After::Retry;
+                }
+                self.local.recorder.borrow_mut().give_up(kind, now());
+                After::Stop
             }
             Action::Fail => {
                 self.local.recorder.borrow_mut().fail(kind, &error, tally, at);
@@ -373,20 +401,17 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         }
     }
 
-    /// The trial ended while the worker was waiting for a new connection to try again.
-    fn gave_up(&mut self, kind: TransactionId, error: &DbError) -> After {
-        self.local.recorder.borrow_mut().fail(kind, error, &Tally::default(), now());
-        After::Stop
-    }
-
     /// Brings the session back to a clean state. False when the trial has ended before that.
     async fn recover(&mut self, error: &DbError) -> bool {
         if !error.is_fatal()
             && let Some(session) = &mut self.session
         {
             // A server that refuses ROLLBACK leaves no clean state: a new session has one.
-            if session.rollback().await.is_ok() {
-                return true;
+            let Err(error) = session.rollback().await else { return true };
+            self.local.recorder.borrow_mut().error(&error, now());
+            if !self.shared.spec.errors.reconnect {
+                self.shared.abort(error);
+                return false;
             }
         }
         self.session = None;
@@ -408,10 +433,10 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
                     self.local.recorder.borrow_mut().reconnected(now());
                     return true;
                 }
-                Ok(Err(error)) => {
-                    self.local.recorder.borrow_mut().connect_failed(&error, now());
+                Ok(Err(error)) => self.local.recorder.borrow_mut().error(&error, now()),
+                Err(_) => {
+                    self.local.recorder.borrow_mut().error(&too_slow(self.shared.spec), now())
                 }
-                Err(_) => {}
             }
             self.local.wait_until(now() + pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);

@@ -47,6 +47,7 @@ pub struct Recorder<S: FnMut(Phase, u32, &Frame)> {
     boundary: Nanos,
     began: Nanos,
     in_flight: Vec<u64>,
+    in_flight_at_open: u64,
     in_flight_at_close: u64,
     cpu_before: Nanos,
     scheduled: bool,
@@ -67,6 +68,7 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
             boundary: 0,
             began: 0,
             in_flight: vec![0; kinds],
+            in_flight_at_open: 0,
             in_flight_at_close: 0,
             cpu_before: 0,
             scheduled,
@@ -83,7 +85,7 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         self.cpu_before = thread_cpu();
         if window.opens > window.released {
             self.phase = Phase::WarmUp;
-            self.boundary = (window.released + window.interval).min(window.opens);
+            self.boundary = window.released.saturating_add(window.interval).min(window.opens);
         } else {
             self.open();
         }
@@ -92,10 +94,12 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
     fn open(&mut self) {
         self.phase = Phase::Measured;
         self.index = 0;
-        self.boundary = (self.window.opens + self.window.interval).min(self.window.closes);
+        self.boundary =
+            self.window.opens.saturating_add(self.window.interval).min(self.window.closes);
         // What is in flight when the window opens can end within it: it counts as started now.
         for (kind, &in_flight) in self.frame.kinds.iter_mut().zip(&self.in_flight) {
             kind.counts.started += in_flight;
+            self.in_flight_at_open += in_flight;
         }
     }
 
@@ -125,7 +129,10 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         self.index += 1;
         if self.boundary >= self.window.closes {
             self.finished = true;
-            self.in_flight_at_close = self.in_flight.iter().sum();
+            // What is stopped in its warm-up has no measured transactions, begun or ended.
+            if self.phase == Phase::Measured {
+                self.in_flight_at_close = self.in_flight.iter().sum();
+            }
         } else if self.phase == Phase::WarmUp && self.boundary >= self.window.opens {
             self.open();
         } else {
@@ -133,7 +140,7 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
                 Phase::WarmUp => self.window.opens,
                 Phase::Measured => self.window.closes,
             };
-            self.boundary = (self.boundary + self.window.interval).min(limit);
+            self.boundary = self.boundary.saturating_add(self.window.interval).min(limit);
         }
     }
 
@@ -160,6 +167,13 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
     /// Transactions that had begun and not ended when the window closed.
     pub fn in_flight_at_close(&self) -> u64 {
         self.in_flight_at_close
+    }
+
+    /// Transactions that had begun in the warm-up and not ended when the window opened; 0 when asked
+    /// again.
+    #[inline]
+    pub fn take_in_flight_at_open(&mut self) -> u64 {
+        std::mem::take(&mut self.in_flight_at_open)
     }
 
     /// A transaction begins at `now`.
@@ -243,8 +257,17 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         }
     }
 
-    /// A connect failed at `now`; not a transaction.
-    pub fn connect_failed(&mut self, error: &DbError, now: Nanos) {
+    /// There will be no further attempt after all; the error of the last one has been counted.
+    pub fn give_up(&mut self, kind: TransactionId, now: Nanos) {
+        self.advance(now);
+        self.in_flight[kind] -= 1;
+        if !self.finished {
+            self.frame.kinds[kind].counts.failed += 1;
+        }
+    }
+
+    /// An error beside the attempts: a connect or a rollback failed at `now`.
+    pub fn error(&mut self, error: &DbError, now: Nanos) {
         self.advance(now);
         if !self.finished {
             self.frame.errors.count(error);

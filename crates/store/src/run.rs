@@ -125,6 +125,19 @@ impl Run {
         self.events.append(&event.line())
     }
 
+    /// True when no trial has begun and no earlier process has worked on it.
+    pub fn is_untouched(&self) -> bool {
+        self.last_trial == 0 && self.header.resumed_at.is_empty()
+    }
+
+    /// Removes the folder of a run that could not even begin.
+    ///
+    /// # Errors
+    /// When the folder can't be removed.
+    pub fn discard(self) -> Result<(), StoreError> {
+        fs::remove_dir_all(&self.path).map_err(|error| StoreError::io("remove", &self.path, &error))
+    }
+
     /// Ends the run.
     ///
     /// # Errors

@@ -77,6 +77,8 @@ pub struct TrialWriter<'run> {
     series: LineFile,
     histograms: LineFile,
     serializer: V2DeflateSerializer,
+    /// The longest interval so far: much shorter ones prove nothing.
+    longest_s: f64,
 }
 
 impl<'run> TrialWriter<'run> {
@@ -99,6 +101,7 @@ impl<'run> TrialWriter<'run> {
             series,
             histograms,
             serializer: V2DeflateSerializer::new(),
+            longest_s: 0.0,
         })
     }
 
@@ -107,7 +110,7 @@ impl<'run> TrialWriter<'run> {
         self.number
     }
 
-    /// Stores one interval: histograms, then errors and reconnects as events, then the line of
+    /// Stores one interval: histograms, then errors, reconnects and gaps as events, then the line of
     /// the series, which vouches for the rest.
     ///
     /// # Errors
@@ -139,6 +142,14 @@ impl<'run> TrialWriter<'run> {
                 at_s: Some(interval.begins_s),
                 count: row.reconnects,
                 ..Event::new(EventKind::Reconnect, "Lost sessions were connected again.")
+            })?;
+        }
+        self.longest_s = self.longest_s.max(row.length_s);
+        let is_gap = interval.phase == Phase::Measured && row.committed == 0;
+        if is_gap && row.length_s >= self.longest_s / 2.0 {
+            self.event(Event {
+                at_s: Some(interval.begins_s),
+                ..Event::new(EventKind::Server, "No transaction was committed.")
             })?;
         }
         self.series.append(series::line(&row).as_bytes())

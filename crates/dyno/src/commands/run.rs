@@ -7,8 +7,9 @@ use crate::progress::human_time;
 use crate::runner::{self, facts};
 use crate::{Done, output, signals};
 use dyno_engine::Control;
+use dyno_measure::TrialStatus;
 use dyno_store::{Run, RunHeader, RunStatus};
-use dyno_suite::{Overrides, Plan, SecretUrl, Suite};
+use dyno_suite::{Action, Overrides, Plan, SecretUrl, Step, Suite};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -69,12 +70,11 @@ pub(crate) fn run_suite(suite: &str, overrides: &Overrides, dir: &Path, new: boo
     for note in &plan.notes {
         output::talk(&format!("note: {note}"));
     }
-    let targets = runner::reach_outside(&plan)?;
     let run = open_run(&plan, dir, new)?;
     let control = Arc::new(Control::new());
     signals::stop_on_interrupt(Arc::clone(&control))
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
-    let outcome = runner::execute(&plan, run, targets, &control)?;
+    let outcome = runner::execute(&plan, run, &control)?;
     report(&outcome.path)?;
     if let Some(failure) = outcome.failure {
         return Err(failure);
@@ -110,12 +110,32 @@ fn open_run(plan: &Plan, dir: &Path, new: bool) -> Result<Run, Failure> {
 }
 
 fn unfinished(plan: &Plan, dir: &Path) -> Result<Option<PathBuf>, Failure> {
-    let entries = dyno_store::list(dir)?;
-    let open = entries.iter().rev().find(|entry| {
+    for entry in dyno_store::list(dir)?.iter().rev() {
         let same = entry.header.as_ref().is_ok_and(|header| header.plan["hash"] == *plan.hash);
-        same && entry.status() == Some(RunStatus::Interrupted)
-    });
-    Ok(open.map(|entry| entry.path.clone()))
+        let goes_on = same
+            && match entry.status() {
+                Some(RunStatus::Interrupted) => true,
+                Some(RunStatus::Failed(_)) => ended_early(plan, &entry.path)?,
+                _ => false,
+            };
+        if goes_on {
+            return Ok(Some(entry.path.clone()));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a run that failed has trials that were never made, such as those after the death of a
+/// server. Where each of them was made, some with a bad end, a new run begins.
+fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
+    let data = dyno_store::read(path)?;
+    let was_made = |step: &Step| {
+        data.trials.iter().any(|trial| {
+            trial.summary.step == step.id && trial.summary.status != TrialStatus::Interrupted
+        })
+    };
+    let mut trials = plan.steps.iter().filter(|step| matches!(step.action, Action::Trial(_)));
+    Ok(trials.any(|step| !was_made(step)))
 }
 
 /// The command as it was given, passwords in URLs masked.

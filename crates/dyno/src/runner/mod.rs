@@ -13,10 +13,10 @@ use crate::progress::LoadProgress;
 use dyno_engine::Control;
 use dyno_measure::TrialStatus;
 use dyno_store::{Event, EventKind, Run, RunStatus};
-use dyno_suite::{Action, OptionPart, Plan, PlannedExperiment, PlannedTarget, SecretUrl, Step};
+use dyno_suite::{Action, OptionPart, Plan, PlannedExperiment, Step};
 use dyno_sysbench::{LoadReport, OptionError, Options, Test};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// How a run ended.
 pub(crate) struct Outcome {
@@ -31,14 +31,20 @@ pub(crate) struct Outcome {
 /// Executes what is left of `plan` in `run`.
 ///
 /// # Errors
-/// When the run folder can't be written. What goes wrong with targets is in the outcome's status.
-pub(crate) fn execute(
-    plan: &Plan,
-    run: Run,
-    targets: BTreeMap<String, Reached>,
-    control: &Control,
-) -> Result<Outcome, Failure> {
-    let mut runner = Runner { plan, run, control, targets, tests: BTreeMap::new() };
+/// When the run folder can't be written or a target can't be reached: nothing was executed then. What
+/// goes wrong later is in the outcome.
+pub(crate) fn execute(plan: &Plan, run: Run, control: &Control) -> Result<Outcome, Failure> {
+    let mut runner =
+        Runner { plan, run, control, targets: BTreeMap::new(), tests: BTreeMap::new() };
+    if let Err(failure) = runner.look_ahead() {
+        // Nothing was touched: a wrong password leaves no folder behind.
+        if runner.run.is_untouched() {
+            runner.run.discard()?;
+        } else {
+            runner.run.finish(RunStatus::Interrupted)?;
+        }
+        return Err(failure);
+    }
     let (status, failure) = match runner.steps() {
         Ok(status) => (status, None),
         Err(failure) => {
@@ -48,31 +54,6 @@ pub(crate) fn execute(
     };
     let path = runner.run.finish(status.clone())?;
     Ok(Outcome { path, status, failure })
-}
-
-/// Connects once to every target that doesn't live in the run folder: what is wrong with them is
-/// said before anything is made.
-///
-/// # Errors
-/// The first target that can't be reached or refuses the log-in.
-pub(crate) fn reach_outside(plan: &Plan) -> Result<BTreeMap<String, Reached>, Failure> {
-    let outside = plan.targets.iter().filter(|target| !target.url.contains("{run}"));
-    outside
-        .map(|target| {
-            let url = target.url_in(Path::new(""));
-            Ok((target.name.clone(), reach_one(target, &url)?))
-        })
-        .collect()
-}
-
-fn reach_one(target: &PlannedTarget, url: &SecretUrl) -> Result<Reached, Failure> {
-    let reached = reach(&target.name, url.expose()).map_err(|failure| Failure {
-        message: format!("target {}: {}", target.name, failure.message),
-        ..failure
-    })?;
-    let facts = &reached.facts;
-    output::talk(&format!("target {}: {} {}", target.name, facts.product, facts.version));
-    Ok(reached)
 }
 
 struct Runner<'a> {
@@ -85,7 +66,8 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    fn steps(&mut self) -> Result<RunStatus, Failure> {
+    /// Everything that can be found wrong before anything is executed.
+    fn look_ahead(&mut self) -> Result<(), Failure> {
         for experiment in &self.plan.experiments {
             let options = workload_options(self.plan, experiment)?;
             for warning in &options.warnings {
@@ -93,7 +75,10 @@ impl Runner<'_> {
             }
             self.tests.insert(experiment.name.clone(), options);
         }
-        self.reach_targets()?;
+        self.reach_targets()
+    }
+
+    fn steps(&mut self) -> Result<RunStatus, Failure> {
         let done: BTreeSet<String> = self
             .plan
             .steps
@@ -123,13 +108,18 @@ impl Runner<'_> {
         })
     }
 
-    /// Connects to the targets that live in the run folder; the others have been reached.
+    /// Connects to every target once, before anything is touched.
     fn reach_targets(&mut self) -> Result<(), Failure> {
         for target in &self.plan.targets {
-            if !self.targets.contains_key(&target.name) {
-                let url = target.url_in(self.run.path());
-                self.targets.insert(target.name.clone(), reach_one(target, &url)?);
-            }
+            let url = target.url_in(self.run.path());
+            let place = format!("target {}", target.name);
+            let reached =
+                reach(&target.name, url.expose()).map_err(|failure| failure.at(&place))?;
+            output::talk(&format!(
+                "target {}: {} {}",
+                target.name, reached.facts.product, reached.facts.version
+            ));
+            self.targets.insert(target.name.clone(), reached);
         }
         let facts = facts::targets(self.plan, &self.targets, self.run.path());
         self.run.update(|header| header.targets = facts)?;
@@ -168,7 +158,9 @@ impl Runner<'_> {
         let database = self.database(&step.target)?;
         let report = with_driver!(database, driver =>
             dyno_sysbench::prepare(driver, options, sessions, seed, &observer))
-        .map_err(|error| load_failure(&error))?;
+        .map_err(|error| {
+            load_failure(&error).at(&format!("prepare {} on {}", step.experiment, step.target))
+        })?;
         let told = load_sentence(&report);
         observer.finish(&told);
         let note = format!("prepare of {} on {}: {told}", step.experiment, step.target);
@@ -230,12 +222,22 @@ pub(crate) fn workload_options(
         .map(|option| (option.name.clone(), option.value.clone()))
         .collect();
     Options::from_pairs(test, &pairs).map_err(|error| {
-        let (option, part) = match &error {
-            OptionError::Unknown { name, .. } => (name.clone(), OptionPart::Name),
-            OptionError::Value { name, .. } => (name.clone(), OptionPart::Value),
+        // In a suite options have no dashes, and it is a test that knows them.
+        let (option, part, message, hint) = match &error {
+            OptionError::Unknown { name, nearest, .. } => (
+                name,
+                OptionPart::Name,
+                format!("The test `{}` has no option `{name}`.", experiment.test),
+                nearest.as_ref().map(|name| format!("Did you mean `{name}`?")),
+            ),
+            OptionError::Value { name, value, expected } => (
+                name,
+                OptionPart::Value,
+                format!("`{name}` can't be `{value}`: it takes {expected}."),
+                None,
+            ),
             OptionError::Conflict(text) => return refuse(text.clone(), error.hint()),
         };
-        let message = crate::failure::sentence(&error.to_string());
-        plan.option_error(&experiment.name, &option, part, message, error.hint()).into()
+        plan.option_error(&experiment.name, option, part, message, hint).into()
     })
 }

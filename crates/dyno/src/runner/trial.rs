@@ -28,8 +28,10 @@ impl Runner<'_> {
             .get(&target)
             .ok_or_else(|| Failure::new(format!("The plan has no target {target}.")))?
             .database;
+        let place = format!("{} on {target}", step.experiment);
         let warnings =
-            with_driver!(database, driver => look_before(driver, &mut options, trial.threads))?;
+            with_driver!(database, driver => look_before(driver, &mut options, trial.threads))
+                .map_err(|failure| failure.at(&place))?;
         for warning in &warnings {
             output::talk(&format!("warning: {}: {warning}", step.experiment));
         }
@@ -62,7 +64,7 @@ impl Runner<'_> {
         let result = match driven {
             Ok(result) => result,
             Err(DriveError::Interrupted) => return Ok(TrialStatus::Interrupted),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(Failure::from(error).at(&place)),
         };
         if let Some(error) = error {
             return Err(error.into());
@@ -92,12 +94,12 @@ fn look_before<D: Driver>(
         Ok::<_, PreflightError>(warnings)
     });
     let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
-    looked.map_err(|error| {
-        let failure = Failure::new(sentence(&error.to_string()));
-        match error.hint() {
-            Some(hint) => failure.with_hint(hint),
-            None => failure,
-        }
+    looked.map_err(|error| match error {
+        PreflightError::Db(error) => Failure::from(&error),
+        PreflightError::Unfit { problem, .. } => Failure::new(sentence(&problem)).with_hint(
+            "Leave `prepare = false` out of the suite, so that the run loads the tables itself, or \
+             load them with the same options before.",
+        ),
     })
 }
 

@@ -1,0 +1,102 @@
+//! Random scripts of faults: whatever happens, all transactions are accounted for, the trial ends, and
+//! the commits are those that the server saw.
+
+use crate::support::{Lists, MS, try_run};
+use dyno_core::{ErrorClass, Nanos, SECOND};
+use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
+use dyno_engine::{Control, Ended, ErrorPolicy, TrialSpec};
+use proptest::prelude::*;
+
+fn class() -> impl Strategy<Value = ErrorClass> {
+    proptest::sample::select(ErrorClass::ALL.to_vec())
+}
+
+fn span(latest: Nanos) -> impl Strategy<Value = (Nanos, Nanos)> {
+    (0..latest, 0..3 * SECOND).prop_map(|(from, length)| (from, from + length))
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![
+        (0..2_000_u64, class()).prop_map(|(statement, class)| Fault::ErrorAt { statement, class }),
+        (1..200_u64, class()).prop_map(|(period, class)| Fault::ErrorEvery { period, class }),
+        (1..5 * SECOND, proptest::option::of(0..8_u32))
+            .prop_map(|(at, session)| Fault::LostAt { at, session }),
+        span(5 * SECOND).prop_map(|(from, until)| Fault::RefuseConnects { from: from + 1, until }),
+        span(5 * SECOND).prop_map(|(from, until)| Fault::Stall { from, until }),
+    ]
+}
+
+fn script() -> impl Strategy<Value = Script> {
+    let service = prop_oneof![
+        (MS..20 * MS).prop_map(Service::Constant),
+        (MS..20 * MS).prop_map(Service::Exponential),
+    ];
+    (service, proptest::collection::vec(fault(), 0..6), 0..2 * MS, any::<u64>()).prop_map(
+        |(service, faults, connect_time, seed)| Script {
+            service,
+            faults,
+            connect_time,
+            seed,
+            keep_log: true,
+            ..Script::default()
+        },
+    )
+}
+
+fn spec() -> impl Strategy<Value = TrialSpec> {
+    let policy = (proptest::option::of(0..3_u32), any::<bool>(), 0..2 * MS).prop_map(
+        |(max_retries, reconnect, pause)| ErrorPolicy {
+            max_retries,
+            reconnect,
+            pause,
+            ..ErrorPolicy::resilient()
+        },
+    );
+    let ends = (proptest::option::of(0..500_u64), proptest::option::of(0..6 * SECOND))
+        .prop_map(|(events, duration)| (events, duration.or(Some(5 * SECOND))));
+    let rate = proptest::option::of(10.0..2_000.0_f64);
+    (1..9_u32, rate, 0..3 * SECOND, ends, 100 * MS..2 * SECOND, policy).prop_map(
+        |(workers, rate_per_s, warmup, (events, duration), interval, errors)| TrialSpec {
+            rate_per_s,
+            warmup,
+            events,
+            duration,
+            interval,
+            errors,
+            drain: SECOND,
+            ..TrialSpec::closed(workers)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    // The identity itself is asserted by `try_run`.
+    #[test]
+    fn every_transaction_is_accounted_for(script in script(), spec in spec(), transfer: bool) {
+        let driver = SimDriver::new(script);
+        let statements: &[&str] = if transfer { &crate::support::TRANSFER } else { &["COMMIT"] };
+        let (result, _) = try_run(&Lists::of(statements), &driver, &spec, &Control::new());
+        let Ok(result) = result else { return Ok(()) };
+        let counts = result.total.counts();
+        let window = result.window.opens..result.window.closes;
+        let commits = driver.log().iter().filter(|line| {
+            line.sql == "COMMIT" && line.error.is_none() && window.contains(&line.ended)
+        }).count() as u64;
+        // A window that closes early closes with its last answer.
+        let last = driver.log().iter().filter(|line| {
+            line.sql == "COMMIT" && line.error.is_none() && line.ended == window.end
+        }).count() as u64;
+        prop_assert!((commits..=commits + last).contains(&counts.committed), "{commits} + {last}: {counts:?}");
+        if let Some(events) = spec.events {
+            prop_assert!(counts.started <= events.max(u64::from(spec.workers)), "{counts:?} of {events}");
+            if result.ended == Ended::Events && events > u64::from(spec.workers) {
+                prop_assert_eq!(counts.started, events);
+            }
+        }
+        if counts.failed == 0 && matches!(result.ended, Ended::Time | Ended::Events) && counts.retries == 0 {
+            prop_assert_eq!(result.total.wasted().statements(), 0);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Errors: retries, failures, the end of a trial, and what of it is counted where.
+
+use crate::support::{Lists, MS, TRANSFER, closed, constant, run};
+use dyno_core::{ErrorClass, SECOND};
+use dyno_drivers::sim::Fault;
+use dyno_engine::{Ended, ErrorPolicy, ErrorSet, TrialResult, TrialSpec};
+
+fn at(statement: u64, class: ErrorClass) -> Fault {
+    Fault::ErrorAt { statement, class }
+}
+
+fn errors(result: &TrialResult) -> Vec<(ErrorClass, u32, &str, u64)> {
+    let error = |error: &dyno_measure::ErrorCount| (error.class, error.errno, error.count);
+    let table = result.total.errors.0.iter().map(|line| (error(line), line.sqlstate.as_str()));
+    table.map(|((class, errno, count), state)| (class, errno, state, count)).collect()
+}
+
+#[test]
+fn a_retry_is_counted_and_inside_the_latency() {
+    // BEGIN, then the UPDATE meets a deadlock, ROLLBACK; the second attempt does all three.
+    let driver = constant(MS, vec![at(1, ErrorClass::Deadlock)]);
+    let (result, _) = run(&Lists::of(&TRANSFER), &driver, &closed(1, 1));
+    let counts = result.total.counts();
+    assert_eq!((counts.retries, counts.failed, counts.reconnects), (1, 0, 0));
+    let latency = result.total.latency();
+    assert_eq!((latency.min(), latency.max()), (3 * MS, 6 * MS));
+    assert_eq!(errors(&result), [(ErrorClass::Deadlock, 1213, "40001", 1)]);
+    // The BEGIN of the first attempt was for nothing; ROLLBACK is the engine's, no work.
+    let (work, wasted) = (result.total.work(), result.total.wasted());
+    assert_eq!((wasted.others, wasted.statements()), (1, 1));
+    assert_eq!((work.writes, work.others), (counts.committed, 2 * counts.committed));
+    // (1000 ms - 3 ms of the first attempt) / 3 ms, the last one ends with the window.
+    assert_eq!(counts.committed, 332);
+}
+
+#[test]
+fn who_fails_for_ever_gives_up_after_ten_retries() {
+    let driver =
+        constant(MS, vec![Fault::ErrorEvery { period: 1, class: ErrorClass::LockTimeout }]);
+    let (result, _) = run(&Lists::of(&TRANSFER), &driver, &closed(2, 2));
+    let counts = result.total.counts();
+    // 11 attempts of 1 ms, then a pause of 10 ms: 95 times in 2 s, and 4 ms are left.
+    assert_eq!((counts.failed, counts.committed, counts.retries), (2 * 95, 0, 2 * (95 * 10 + 4)));
+    assert_eq!(result.total.latency().count(), 0);
+    assert_eq!(result.total.errors.total(), counts.retries + counts.failed);
+    assert_eq!(result.total.work().statements(), 0);
+    assert_eq!(result.ended, Ended::Time);
+    assert!(result.workers.iter().all(|worker| worker.transactions == 0));
+}
+
+#[test]
+fn errors_are_told_apart_by_class_and_code() {
+    let driver = constant(
+        MS,
+        vec![
+            at(1, ErrorClass::Deadlock),
+            at(10, ErrorClass::LockTimeout),
+            at(20, ErrorClass::Serialization),
+            at(30, ErrorClass::Constraint),
+            at(40, ErrorClass::Deadlock),
+        ],
+    );
+    let (result, _) = run(&Lists::of(&["UPDATE account"]), &driver, &closed(1, 1));
+    assert_eq!(
+        errors(&result),
+        [
+            (ErrorClass::Deadlock, 1213, "40001", 2),
+            (ErrorClass::LockTimeout, 1205, "HY000", 1),
+            (ErrorClass::Serialization, 0, "40001", 1),
+            (ErrorClass::Constraint, 1062, "23000", 1),
+        ]
+    );
+    let counts = result.total.counts();
+    assert_eq!((counts.retries, counts.failed), (4, 1));
+}
+
+#[test]
+fn a_surprise_ends_the_trial_and_keeps_what_was_measured() {
+    let driver = constant(10 * MS, vec![at(50, ErrorClass::Other)]);
+    let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver, &closed(1, 10));
+    let Ended::Aborted(error) = &result.ended else { panic!("{:?}", result.ended) };
+    assert_eq!((error.class(), error.errno()), (ErrorClass::Other, 1105));
+    let counts = result.total.counts();
+    assert_eq!((counts.committed, counts.failed, result.in_flight), (50, 1, 0));
+    assert_eq!(result.length(), 510 * MS);
+}
+
+#[test]
+fn the_others_are_let_out_when_one_ends_the_trial() {
+    let driver = constant(10 * MS, vec![at(50, ErrorClass::Other)]);
+    let (result, _) = run(&Lists::of(&TRANSFER), &driver, &closed(4, 3_600));
+    assert!(matches!(result.ended, Ended::Aborted(_)), "{:?}", result.ended);
+    assert_eq!((result.total.counts().failed, result.unfinished), (1, 0));
+    assert!(result.length() < SECOND, "{}", result.length());
+    // Every transaction that was begun was also ended on the server.
+    assert_eq!(driver.statements() % 3, (50 % 3 + 1 + 1) % 3);
+}
+
+fn only(errnos: Vec<u32>) -> ErrorPolicy {
+    ErrorPolicy {
+        retry: ErrorSet { errnos, ..ErrorSet::default() },
+        max_retries: None,
+        tolerate: ErrorSet::default(),
+        reconnect: false,
+        pause: 0,
+    }
+}
+
+#[test]
+fn the_policy_decides_by_number() {
+    let driver =
+        constant(MS, vec![Fault::ErrorEvery { period: 7, class: ErrorClass::LockTimeout }]);
+    let spec = TrialSpec { errors: only(vec![1205]), ..closed(1, 1) };
+    let (result, _) = run(&Lists::of(&["UPDATE account"]), &driver, &spec);
+    assert_eq!((result.total.counts().retries, &result.ended), (142, &Ended::Time));
+    let driver = constant(MS, vec![at(3, ErrorClass::Deadlock)]);
+    let (result, _) = run(&Lists::of(&["UPDATE account"]), &driver, &spec);
+    assert!(matches!(&result.ended, Ended::Aborted(error) if error.errno() == 1213));
+}
+
+#[test]
+fn no_second_attempt_begins_after_the_end() {
+    // The only transaction meets a deadlock after the window has closed.
+    let driver = constant(3 * SECOND, vec![at(0, ErrorClass::Deadlock)]);
+    let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver, &closed(1, 2));
+    assert_eq!((result.in_flight, result.total.counts().retries), (1, 0));
+    assert_eq!(driver.statements(), 1);
+}
+
+#[test]
+fn a_rollback_that_fails_is_an_error_too() {
+    // UPDATE meets a deadlock, and the ROLLBACK after it finds the connection gone.
+    let faults = vec![at(1, ErrorClass::Deadlock), at(2, ErrorClass::ConnectionLost)];
+    let (result, _) = run(&Lists::of(&TRANSFER), &constant(MS, faults.clone()), &closed(1, 1));
+    assert_eq!(
+        errors(&result),
+        [(ErrorClass::Deadlock, 1213, "40001", 1), (ErrorClass::ConnectionLost, 0, "08006", 1)]
+    );
+    assert_eq!(result.total.counts().reconnects, 1);
+    // Who must not connect again ends the trial with it.
+    let policy = ErrorPolicy { reconnect: false, ..ErrorPolicy::resilient() };
+    let spec = TrialSpec { errors: policy, ..closed(1, 1) };
+    let (result, _) = run(&Lists::of(&TRANSFER), &constant(MS, faults), &spec);
+    assert!(matches!(&result.ended, Ended::Aborted(error) if error.is_fatal()), "{result:?}");
+}

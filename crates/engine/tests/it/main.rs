@@ -1,0 +1,10 @@
+//! The engine on a virtual clock, against a simulated database: every figure here follows from the
+//! script, and the same test gives the same figures on every machine.
+
+mod accounting;
+mod arrivals;
+mod connections;
+mod errors;
+mod load;
+mod stopping;
+mod support;

@@ -1,0 +1,126 @@
+//! How a trial ends: by time, by events, by the user, and what is in flight then.
+
+use crate::support::{Lists, MS, TRANSFER, closed, constant, run, try_run};
+use dyno_core::SECOND;
+use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
+use dyno_engine::{Control, DriveError, Ended, TrialSpec};
+
+fn events(events: u64, workers: u32) -> TrialSpec {
+    TrialSpec { duration: None, events: Some(events), ..closed(workers, 1) }
+}
+
+#[test]
+fn exactly_as_many_events_as_asked_for() {
+    for (count, workers) in [(1, 1), (1, 8), (1_000, 7), (1_001, 7)] {
+        let driver =
+            SimDriver::new(Script { service: Service::Exponential(5 * MS), ..Script::default() });
+        let (result, _) = run(&Lists::of(&TRANSFER), &driver, &events(count, workers));
+        let counts = result.total.counts();
+        assert_eq!((counts.started, counts.committed), (count, count));
+        assert_eq!((result.in_flight, &result.ended), (0, &Ended::Events));
+        assert_eq!(driver.statements(), 3 * count);
+    }
+}
+
+#[test]
+fn events_are_exact_after_a_warm_up_too() {
+    for service in [Service::Constant(10 * MS), Service::Exponential(10 * MS)] {
+        let driver = SimDriver::new(Script { service, ..Script::default() });
+        let spec = TrialSpec { warmup: SECOND + MS, ..events(1_000, 9) };
+        let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver, &spec);
+        assert_eq!(result.total.counts().committed, 1_000);
+        assert_eq!((result.in_flight, &result.ended), (0, &Ended::Events));
+    }
+}
+
+#[test]
+fn failed_transactions_are_events() {
+    let errors = Fault::ErrorEvery { period: 10, class: dyno_core::ErrorClass::Constraint };
+    let driver = constant(MS, vec![errors]);
+    let (result, _) = run(&Lists::of(&["INSERT x"]), &driver, &events(1_000, 4));
+    let counts = result.total.counts();
+    assert_eq!((counts.committed, counts.failed), (900, 100));
+}
+
+#[test]
+fn time_ends_what_events_do_not() {
+    let spec = TrialSpec { events: Some(1_000_000), ..closed(2, 3) };
+    let (result, _) = run(&Lists::of(&["SELECT 1"]), &constant(10 * MS, vec![]), &spec);
+    assert_eq!((result.total.counts().committed, &result.ended), (2 * 299, &Ended::Time));
+    assert_eq!(result.length(), 3 * SECOND);
+    let spec = TrialSpec { events: Some(100), ..closed(2, 3) };
+    let (result, _) = run(&Lists::of(&["SELECT 1"]), &constant(10 * MS, vec![]), &spec);
+    assert_eq!((result.total.counts().committed, &result.ended), (100, &Ended::Events));
+    assert_eq!(result.length(), 500 * MS);
+}
+
+#[test]
+fn what_is_in_flight_at_the_end_is_reported_and_not_counted() {
+    let driver = constant(3 * SECOND, vec![]);
+    let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver, &closed(2, 10));
+    let counts = result.total.counts();
+    assert_eq!((counts.started, counts.committed), (8, 6));
+    // They were let out after the end, with their connections whole.
+    assert_eq!((result.in_flight, result.unfinished), (2, 0));
+}
+
+#[test]
+fn what_does_not_end_is_cut() {
+    let stall = Fault::Stall { from: 5 * SECOND - MS, until: 500 * SECOND };
+    let spec = TrialSpec { drain: 7 * SECOND, ..closed(3, 10) };
+    let driver = constant(10 * MS, vec![stall]);
+    let (result, seen) = run(&Lists::of(&["SELECT 1"]), &driver, &spec);
+    assert_eq!((result.in_flight, result.unfinished, &result.ended), (3, 3, &Ended::Time));
+    assert_eq!(result.total.counts().committed, 3 * 499);
+    assert_eq!(seen.commits()[5..], [0; 5]);
+    assert_eq!(result.length(), 10 * SECOND);
+}
+
+#[test]
+fn the_user_stops_and_keeps_what_was_measured() {
+    for rate_per_s in [None, Some(100.0)] {
+        let control = Control::new();
+        let mut workload = Lists::of(&TRANSFER);
+        workload.stop = Some((4 * SECOND, &control));
+        let spec = TrialSpec { rate_per_s, ..closed(4, 3_600) };
+        let (result, seen) = run(&workload, &constant(10 * MS, vec![]), &spec);
+        assert_eq!(result.ended, Ended::Interrupted);
+        // Loops look every tenth of a second; nothing new begins after that.
+        let length = result.length();
+        assert!((4 * SECOND..=4 * SECOND + 150 * MS).contains(&length), "{length}");
+        assert!(result.total.counts().committed > 300);
+        assert_eq!((result.unfinished, seen.commits().len()), (0, 5));
+        assert_eq!(result.missed_rate(), None);
+    }
+}
+
+#[test]
+fn the_user_stops_in_the_warm_up() {
+    let control = Control::new();
+    let mut workload = Lists::of(&TRANSFER);
+    workload.stop = Some((SECOND, &control));
+    let spec = TrialSpec { warmup: 10 * SECOND, ..closed(4, 10) };
+    let (result, _) = run(&workload, &constant(MS, vec![]), &spec);
+    assert_eq!((result.ended, result.total.counts().started), (Ended::Interrupted, 0));
+    assert_eq!(result.window.closes.saturating_sub(result.window.opens), 0);
+}
+
+#[test]
+fn the_user_stops_before_the_workers_are_connected() {
+    let driver = SimDriver::new(Script { connect_time: 5 * SECOND, ..Script::default() });
+    let control = Control::new();
+    control.stop();
+    let (result, _) = try_run(&Lists::of(&TRANSFER), &driver, &closed(4, 10), &control);
+    assert!(matches!(result, Err(DriveError::Interrupted)), "{result:?}");
+    assert_eq!(driver.statements(), 0);
+}
+
+#[test]
+fn what_a_worker_held_back_is_sent_and_counted_as_work() {
+    let mut workload = Lists::of(&["SELECT 1"]);
+    workload.farewell = Some("INSERT rest");
+    let driver = constant(MS, vec![]);
+    let (result, _) = run(&workload, &driver, &events(100, 3));
+    assert_eq!((result.total.work().reads, driver.statements()), (100, 103));
+    assert_eq!(result.total.counts().committed, 100);
+}

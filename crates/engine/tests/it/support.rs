@@ -1,0 +1,201 @@
+//! A workload whose transactions are lists of statements, and short ways to run it.
+
+use dyno_core::{
+    DbError, Discard, MILLISECOND, Nanos, Outcome, Param, ParamType, Rng, SECOND, Session,
+    Statement, Tally, TransactionId, TransactionKind, WorkerId, Workload,
+};
+use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
+use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive_simulated};
+use dyno_measure::{Interval, Phase};
+use dyno_reactor::now;
+
+pub(crate) const MS: Nanos = MILLISECOND;
+
+/// One kind of transaction: its statements and how it ends when none of them fails.
+#[derive(Clone)]
+pub(crate) struct Kind {
+    pub(crate) weight: u32,
+    pub(crate) statements: Vec<&'static str>,
+    pub(crate) outcome: Outcome,
+}
+
+/// Executes the statements of its kinds, each with a random number as parameter.
+pub(crate) struct Lists<'a> {
+    kinds: Vec<Kind>,
+    names: Vec<TransactionKind>,
+    /// At this time the first worker that begins an attempt asks for the end of the trial.
+    pub(crate) stop: Option<(Nanos, &'a Control)>,
+    /// What a worker sends after its last transaction.
+    pub(crate) farewell: Option<&'static str>,
+}
+
+impl Lists<'_> {
+    pub(crate) fn new(kinds: Vec<Kind>) -> Self {
+        let name = |(number, kind): (usize, &Kind)| TransactionKind {
+            name: format!("kind_{number}"),
+            weight: kind.weight,
+        };
+        let names = kinds.iter().enumerate().map(name).collect();
+        Lists { kinds, names, stop: None, farewell: None }
+    }
+
+    /// One kind that commits.
+    pub(crate) fn of(statements: &[&'static str]) -> Self {
+        let statements = statements.to_vec();
+        Lists::new(vec![Kind { weight: 1, statements, outcome: Outcome::Committed }])
+    }
+
+    async fn prepare<S: Session>(&self, session: &mut S) -> Result<Vec<Vec<Statement>>, DbError> {
+        let mut prepared = Vec::new();
+        for kind in &self.kinds {
+            let mut statements = Vec::new();
+            for sql in &kind.statements {
+                statements.push(session.prepare(sql, &[ParamType::Int]).await?);
+            }
+            prepared.push(statements);
+        }
+        Ok(prepared)
+    }
+}
+
+pub(crate) struct Worker {
+    prepared: Vec<Vec<Statement>>,
+    rng: Rng,
+}
+
+impl Workload for Lists<'_> {
+    type Worker = Worker;
+
+    fn transactions(&self) -> &[TransactionKind] {
+        &self.names
+    }
+
+    async fn open<S: Session>(
+        &self,
+        session: &mut S,
+        _id: WorkerId,
+        _workers: u32,
+        rng: Rng,
+    ) -> Result<Worker, DbError> {
+        Ok(Worker { prepared: self.prepare(session).await?, rng })
+    }
+
+    async fn reopen<S: Session>(
+        &self,
+        worker: &mut Worker,
+        session: &mut S,
+    ) -> Result<(), DbError> {
+        worker.prepared = self.prepare(session).await?;
+        Ok(())
+    }
+
+    async fn run<S: Session>(
+        &self,
+        worker: &mut Worker,
+        session: &mut S,
+        transaction: TransactionId,
+        _attempt: u32,
+        tally: &mut Tally,
+    ) -> Result<Outcome, DbError> {
+        if let Some((at, control)) = self.stop
+            && now() >= at
+        {
+            control.stop();
+        }
+        for &statement in &worker.prepared[transaction] {
+            let param = [Param::Int(worker.rng.uniform(1, 1_000_000) as i64)];
+            tally.count(session.execute(statement, &param, &mut Discard).await?);
+        }
+        Ok(self.kinds[transaction].outcome)
+    }
+
+    async fn finish<S: Session>(
+        &self,
+        _worker: &mut Worker,
+        session: &mut S,
+        tally: &mut Tally,
+    ) -> Result<(), DbError> {
+        if let Some(sql) = self.farewell {
+            tally.count(session.query(sql, &mut Discard).await?);
+        }
+        Ok(())
+    }
+}
+
+pub(crate) const TRANSFER: [&str; 3] = ["BEGIN", "UPDATE account", "COMMIT"];
+
+/// Statements of a constant time.
+pub(crate) fn constant(time: Nanos, faults: Vec<Fault>) -> SimDriver {
+    SimDriver::new(Script { service: Service::Constant(time), faults, ..Script::default() })
+}
+
+/// A closed loop of `workers` for `seconds`.
+pub(crate) fn closed(workers: u32, seconds: u64) -> TrialSpec {
+    TrialSpec { duration: Some(seconds * SECOND), ..TrialSpec::closed(workers) }
+}
+
+/// Keeps what an observer is told.
+#[derive(Default)]
+pub(crate) struct Seen(pub(crate) Vec<Interval>);
+
+impl Observer for Seen {
+    fn interval(&mut self, interval: &Interval) {
+        self.0.push(interval.clone());
+    }
+}
+
+impl Seen {
+    /// Commits of each measured interval.
+    pub(crate) fn commits(&self) -> Vec<u64> {
+        let measured = self.0.iter().filter(|interval| interval.phase == Phase::Measured);
+        measured.map(|interval| interval.frame.counts().committed).collect()
+    }
+}
+
+/// Runs a trial that begins, and checks what holds for each of them.
+pub(crate) fn run(
+    workload: &Lists<'_>,
+    driver: &SimDriver,
+    spec: &TrialSpec,
+) -> (TrialResult, Seen) {
+    let control = Control::new();
+    let control = workload.stop.map_or(&control, |(_, control)| control);
+    let (result, seen) = try_run(workload, driver, spec, control);
+    (result.expect("the trial begins"), seen)
+}
+
+/// Runs a trial; checks its accounting when it began.
+pub(crate) fn try_run(
+    workload: &Lists<'_>,
+    driver: &SimDriver,
+    spec: &TrialSpec,
+    control: &Control,
+) -> (Result<TrialResult, DriveError>, Seen) {
+    let mut seen = Seen::default();
+    let result = drive_simulated(workload, driver, spec, control, &mut seen);
+    if let Ok(result) = &result {
+        check(result, &seen, spec);
+    }
+    (result, seen)
+}
+
+/// The accounting identity, and that all ways of counting agree.
+fn check(result: &TrialResult, seen: &Seen, spec: &TrialSpec) {
+    let counts = result.total.counts();
+    let ended = counts.committed + counts.rolled_back + counts.failed + counts.skipped;
+    assert_eq!(counts.started, ended + result.in_flight, "{counts:?}");
+    assert!(result.in_flight <= u64::from(spec.workers), "{}", result.in_flight);
+    assert!(u64::from(result.unfinished) <= u64::from(spec.workers));
+    let mut sum = dyno_measure::Counts::default();
+    let measured = seen.0.iter().filter(|interval| interval.phase == Phase::Measured);
+    measured.for_each(|interval| sum.add(&interval.frame.counts()));
+    assert_eq!(sum, counts, "the intervals add up to the total");
+    let latencies = result.total.latency().count();
+    assert_eq!(latencies, counts.committed + counts.rolled_back);
+    let by_workers: u64 = result.workers.iter().map(|worker| worker.transactions).sum();
+    assert_eq!(by_workers, counts.committed + counts.rolled_back + counts.skipped);
+    assert_eq!(result.workers.len(), spec.workers as usize);
+    if let Some(duration) = spec.duration {
+        assert!(result.length() <= duration);
+    }
+}

@@ -1,0 +1,135 @@
+//! dyno while it runs: tests that break something in the middle.
+
+use crate::{Ran, dyno_command};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+/// Long enough for the slowest machine; tests that succeed never wait for it.
+const DEADLINE: Duration = Duration::from_secs(180);
+
+/// Waits until `is_so`.
+///
+/// # Panics
+/// When that takes longer than any machine should need.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < DEADLINE, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A dyno that runs beside the test. Killed at the end of its life.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Running {
+    /// Starts dyno in `folder`; what it says goes to files there.
+    ///
+    /// # Panics
+    /// When it can't be started.
+    pub fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
+        let file = |path: &Path| File::create(path).expect("the test's folder can be written");
+        let child = dyno_command(folder)
+            .args(arguments)
+            .stdout(file(&stdout))
+            .stderr(file(&stderr))
+            .spawn()
+            .expect("dyno can be run");
+        Running { child, stdout, stderr }
+    }
+
+    /// Standard output so far.
+    pub fn stdout(&self) -> String {
+        fs::read_to_string(&self.stdout).unwrap_or_default()
+    }
+
+    /// Standard error so far.
+    pub fn stderr(&self) -> String {
+        fs::read_to_string(&self.stderr).unwrap_or_default()
+    }
+
+    /// Waits until `is_so` while dyno runs.
+    ///
+    /// # Panics
+    /// When dyno ends before that, or it takes too long.
+    pub fn wait_until(&mut self, what: &str, mut is_so: impl FnMut(&Running) -> bool) {
+        wait_until(what, || {
+            if is_so(self) {
+                return true;
+            }
+            let ended = self.child.try_wait().expect("a child can be waited for");
+            let said = || format!("{}\n{}", self.stdout(), self.stderr());
+            assert!(ended.is_none(), "ended before {what}: {ended:?}\n{}", said());
+            false
+        });
+    }
+
+    /// The number of the process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Panics
+    /// When the process is gone.
+    pub fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        kill_process(pid.expect("a process has a number"), signal).expect("dyno runs");
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Panics
+    /// When that takes too long.
+    pub fn end(&mut self) -> Ran {
+        let mut status = None;
+        wait_until("the end of dyno", || {
+            status = self.child.try_wait().expect("a child can be waited for");
+            status.is_some()
+        });
+        let code = status.and_then(|status| status.code()).unwrap_or(-1);
+        Ran { code, stdout: self.stdout(), stderr: self.stderr() }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The only run in a folder of runs, once there is one.
+pub fn only_run(runs: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(runs).ok()?;
+    let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let path = paths.next().filter(|path| path.join("run.json").is_file())?;
+    assert!(paths.next().is_none(), "there is more than one run");
+    Some(path)
+}
+
+/// Commits of each measured interval of a trial, as far as they are written.
+pub fn commits(run: &Path, trial: u32) -> Vec<u64> {
+    let text = fs::read_to_string(run.join(format!("trials/{trial}.csv"))).unwrap_or_default();
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let column = |name: &str| header.iter().position(|&column| column == name);
+    let (Some(phase), Some(committed)) = (column("phase"), column("committed")) else {
+        return Vec::new();
+    };
+    let cell = |line: &str, at: usize| line.split(',').nth(at).map(str::to_owned);
+    lines
+        .filter(|line| cell(line, phase).as_deref() == Some("measured"))
+        .filter_map(|line| cell(line, committed)?.parse().ok())
+        .collect()
+}

@@ -1,0 +1,197 @@
+//! In the steady state a transaction allocates nothing, from the arrival to the recorder, with each
+//! driver. Allocations are counted on the loop's own thread: a server in this process doesn't count.
+
+use dyno_core::{
+    Dialect, Driver, ErrorClass, Nanos, Outcome, Rng, SECOND, Session, Tally, TransactionId,
+    TransactionKind, Unobserved, WorkerId, Workload,
+};
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_drivers::target::Target;
+use dyno_engine::{Control, Ended, TrialSpec, drive, drive_simulated};
+use dyno_nullserver::Config;
+use dyno_sysbench::{Options, Sysbench, Test};
+use dyno_tests::{Counting, Scratch, allocations};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Transactions in which buffers may grow, and those in which nothing may be allocated.
+const WARM_UP: u64 = 600;
+const COUNTED: u64 = 2_000;
+
+/// A workload that looks at the allocations of its thread when transaction [`WARM_UP`] begins and
+/// when [`COUNTED`] more have ended.
+struct Probe {
+    inner: Sysbench,
+    transactions: AtomicU64,
+    before: AtomicU64,
+    after: AtomicU64,
+}
+
+impl Probe {
+    fn new(test: Test, options: &[(&str, &str)], dialect: Dialect) -> Self {
+        Probe {
+            inner: Sysbench::new(options_of(test, options), dialect),
+            transactions: AtomicU64::new(0),
+            before: AtomicU64::new(0),
+            after: AtomicU64::new(0),
+        }
+    }
+
+    fn counted(&self) -> u64 {
+        let (before, after) =
+            (self.before.load(Ordering::Relaxed), self.after.load(Ordering::Relaxed));
+        assert!(before > 0, "the allocator counts, and so many transactions were made");
+        assert!(after > 0, "so many transactions were made");
+        after - before
+    }
+}
+
+fn options_of(test: Test, options: &[(&str, &str)]) -> Options {
+    let pairs: Vec<_> =
+        options.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Options::from_pairs(test, &pairs).expect("good options")
+}
+
+impl Workload for Probe {
+    type Worker = dyno_sysbench::Worker;
+
+    fn transactions(&self) -> &[TransactionKind] {
+        self.inner.transactions()
+    }
+
+    async fn open<S: Session>(
+        &self,
+        session: &mut S,
+        id: WorkerId,
+        workers: u32,
+        rng: Rng,
+    ) -> Result<Self::Worker, dyno_core::DbError> {
+        self.inner.open(session, id, workers, rng).await
+    }
+
+    async fn reopen<S: Session>(
+        &self,
+        worker: &mut Self::Worker,
+        session: &mut S,
+    ) -> Result<(), dyno_core::DbError> {
+        self.inner.reopen(worker, session).await
+    }
+
+    async fn run<S: Session>(
+        &self,
+        worker: &mut Self::Worker,
+        session: &mut S,
+        transaction: TransactionId,
+        attempt: u32,
+        tally: &mut Tally,
+    ) -> Result<Outcome, dyno_core::DbError> {
+        match self.transactions.fetch_add(1, Ordering::Relaxed) {
+            WARM_UP => self.before.store(allocations(), Ordering::Relaxed),
+            number if number == WARM_UP + COUNTED => {
+                self.after.store(allocations(), Ordering::Relaxed);
+            }
+            _ => {}
+        }
+        self.inner.run(worker, session, transaction, attempt, tally).await
+    }
+}
+
+/// One loop, and no interval that ends among the counted transactions: an interval's frame is sent
+/// to another thread, which costs an allocation per interval, not per transaction.
+fn spec(rate_per_s: Option<f64>) -> TrialSpec {
+    const AGES: Nanos = 100_000 * SECOND;
+    TrialSpec {
+        loops: Some(1),
+        duration: None,
+        events: Some(WARM_UP + COUNTED + 100),
+        interval: AGES,
+        rate_per_s,
+        ..TrialSpec::closed(4)
+    }
+}
+
+fn measure<D: Driver>(
+    driver: &D,
+    test: Test,
+    options: &[(&str, &str)],
+    rate_per_s: Option<f64>,
+) -> u64 {
+    let probe = Probe::new(test, options, driver.dialect());
+    // SQLite's sessions get a loop each: the thread that is counted must do all transactions.
+    let workers = if driver.blocks() { 1 } else { 4 };
+    let spec = TrialSpec { workers, ..spec(rate_per_s) };
+    let result = drive(&probe, driver, &spec, &Control::new(), &mut ()).expect("the trial begins");
+    assert_eq!(result.ended, Ended::Events);
+    assert_eq!(result.total.counts().committed, WARM_UP + COUNTED + 100);
+    probe.counted()
+}
+
+const SMALL: [(&str, &str); 2] = [("tables", "2"), ("table-size", "1000")];
+
+#[test]
+fn the_engine_allocates_nothing_per_transaction() {
+    for rate_per_s in [None, Some(1_000.0), Some(100_000.0)] {
+        // Of the simulated driver: a log would grow, and a statement per session is kept shared.
+        let driver = SimDriver::new(Script {
+            service: Service::Constant(1_000_000),
+            faults: vec![Fault::ErrorAt { statement: 50, class: ErrorClass::Deadlock }],
+            ..Script::default()
+        });
+        let probe = Probe::new(Test::ReadWrite, &SMALL, driver.dialect());
+        let control = Control::new();
+        let result = drive_simulated(&probe, &driver, &spec(rate_per_s), &control, &mut ());
+        assert_eq!(result.expect("the trial begins").ended, Ended::Events);
+        assert_eq!(probe.counted(), 0, "at a rate of {rate_per_s:?}");
+    }
+}
+
+#[test]
+fn sqlite_allocates_nothing_per_transaction() {
+    let scratch = Scratch::new();
+    let target: Target =
+        format!("sqlite:{}", scratch.file("small.db").display()).parse().expect("a good URL");
+    let driver = SqliteDriver::new(&target).expect("a driver");
+    let options = options_of(Test::ReadWrite, &SMALL);
+    dyno_sysbench::prepare(&driver, &options, 1, 1, &Unobserved).expect("prepared");
+    for test in [Test::PointSelect, Test::ReadWrite] {
+        assert_eq!(measure(&driver, test, &SMALL, None), 0, "{test:?}");
+    }
+}
+
+/// Both protocols against the null server, prepared and as text, closed and with a rate.
+fn over_the_wire<D: Driver>(driver: &D) {
+    for ps_mode in ["auto", "disable"] {
+        let options = [SMALL[0], SMALL[1], ("db-ps-mode", ps_mode)];
+        for test in [Test::PointSelect, Test::ReadWrite] {
+            for rate_per_s in [None, Some(50_000.0)] {
+                let counted = measure(driver, test, &options, rate_per_s);
+                assert_eq!(counted, 0, "{test:?}, db-ps-mode {ps_mode}, rate {rate_per_s:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn mysql_allocates_nothing_per_transaction() {
+    let config = Config { mysql_port: Some(0), ..Config::default() };
+    let server = dyno_nullserver::start(config).expect("the null server starts");
+    let port = server.mysql_port().expect("it listens");
+    let target: Target = format!("mysql://root@127.0.0.1:{port}/sbtest").parse().expect("a URL");
+    over_the_wire(&MysqlDriver::new(&target).expect("a driver"));
+    assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
+}
+
+#[test]
+fn postgres_allocates_nothing_per_transaction() {
+    let config = Config { postgres_port: Some(0), ..Config::default() };
+    let server = dyno_nullserver::start(config).expect("the null server starts");
+    let port = server.postgres_port().expect("it listens");
+    let target: Target = format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
+    over_the_wire(&PostgresDriver::new(&target).expect("a driver"));
+    assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
+}

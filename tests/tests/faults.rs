@@ -1,0 +1,281 @@
+//! What happens when something breaks in the middle: servers that die, a dyno that is killed or
+//! stopped, a disk that is full. Nothing that was measured may be lost, and all of it must add up.
+
+use dyno_tests::{
+    MariaDb, Postgres, Running, Scratch, commits, dyno, only_run, server_or_skip, skipped,
+    wait_until,
+};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Writes a suite with one experiment.
+fn suite(folder: &Path, url: &str, load: &str) {
+    let text = format!(
+        "[suite]\nname = \"faults\"\n\n[target.main]\nurl = \"{url}\"\n\n[[experiment]]\n\
+         name = \"read-write\"\nworkload = \"sysbench\"\ntest = \"oltp_read_write\"\n\
+         options = {{ tables = 2, table_size = 1000 }}\ninterval_s = 0.5\n{load}\n"
+    );
+    fs::write(folder.join("faults.toml"), text).expect("the suite can be written");
+}
+
+fn json(path: &Path) -> Value {
+    let text = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+/// The summary of a trial, whose accounting identity holds.
+fn trial(run: &Path, number: u32) -> Value {
+    let trial = json(&run.join(format!("trials/{number}.json")));
+    adds_up(&trial);
+    trial
+}
+
+fn adds_up(trial: &Value) {
+    let counts = &trial["counts"];
+    let ended: u64 = ["committed", "rolled_back", "failed", "skipped"]
+        .map(|name| count(&counts[name]))
+        .iter()
+        .sum();
+    assert_eq!(count(&counts["started"]), ended + count(&trial["in_flight"]), "{trial:#}");
+}
+
+/// Errors of a class in a trial.
+fn errors(trial: &Value, class: &str) -> u64 {
+    let errors = trial["errors"].as_array().expect("a list");
+    errors.iter().filter(|error| error["class"] == class).map(|error| count(&error["count"])).sum()
+}
+
+fn events(run: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(run.join("events.jsonl")).expect("there are events");
+    text.lines().map(|line| serde_json::from_str(line).expect("whole lines of JSON")).collect()
+}
+
+fn runs(folder: &Path) -> PathBuf {
+    folder.join("dyno-runs")
+}
+
+/// Waits until the run has measured commits in two intervals of a trial.
+fn wait_for_commits(running: &mut Running, folder: &Path, trial: u32) -> PathBuf {
+    running.wait_until("commits", |_| {
+        let run = only_run(&runs(folder));
+        run.is_some_and(|run| commits(&run, trial).iter().filter(|&&count| count > 0).count() >= 2)
+    });
+    only_run(&runs(folder)).expect("there is a run")
+}
+
+/// A server that dies and comes back is a gap in the run, and nothing more.
+fn survives_the_death_of_a_server(
+    url: &str,
+    kill: impl FnOnce(),
+    mut restart: impl FnMut() -> Result<(), String>,
+) {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, url, "threads = [8]\nduration_s = 25");
+    let mut running = Running::start(folder, &["run", "faults.toml"]);
+    let run = wait_for_commits(&mut running, folder, 1);
+    let measured = commits(&run, 1).len();
+    kill();
+    running
+        .wait_until("an interval without commits", |_| commits(&run, 1)[measured..].contains(&0));
+    // Children of the dead server may hold its files for a moment.
+    wait_until("the server to come back", || restart().is_ok());
+    let ran = running.end();
+    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
+    let trial = trial(&run, 1);
+    assert_eq!(trial["status"], "complete");
+    assert_eq!(count(&trial["counts"]["reconnects"]), 8, "{trial:#}");
+    assert!(errors(&trial, "connection_lost") >= 8, "{trial:#}");
+    assert!(count(&trial["counts"]["failed"]) >= 8, "{trial:#}");
+    let commits = commits(&run, 1);
+    let gap = commits.iter().position(|&count| count == 0).expect("there is a gap");
+    assert!(commits[gap..].iter().any(|&count| count > 0), "it goes on: {commits:?}");
+    assert_eq!(commits.iter().sum::<u64>(), count(&trial["counts"]["committed"]));
+    let events = events(&run);
+    let of_kind = |kind: &str| events.iter().filter(|event| event["kind"] == kind).count();
+    assert!(of_kind("error") > 0 && of_kind("reconnect") > 0, "{events:?}");
+    let gaps = events.iter().filter(|event| event["text"] == "No transaction was committed.");
+    assert_eq!(gaps.count(), commits.iter().filter(|&&count| count == 0).count());
+    for paper in ["paper.md", "paper.html"] {
+        // Markdown escapes underlines.
+        let text = fs::read_to_string(run.join(paper)).expect("the paper was written");
+        let text = text.replace("\\_", "_");
+        for words in ["s without a commit", "reconnects", "connection_lost"] {
+            assert!(text.contains(words), "{paper} has no `{words}`");
+        }
+    }
+    assert_eq!(dyno(folder, &["show"]).code, 0);
+}
+
+#[test]
+fn a_run_survives_the_death_of_mariadb() {
+    let server = server_or_skip!(MariaDb, "a_run_survives_the_death_of_mariadb");
+    let url = server.url();
+    let server = std::cell::RefCell::new(server);
+    let kill = || server.borrow_mut().kill();
+    survives_the_death_of_a_server(&url, kill, || server.borrow_mut().restart());
+}
+
+#[test]
+fn a_run_survives_the_death_of_postgres() {
+    let server = server_or_skip!(Postgres, "a_run_survives_the_death_of_postgres");
+    let url = server.url();
+    let server = std::cell::RefCell::new(server);
+    let kill = || server.borrow_mut().kill();
+    survives_the_death_of_a_server(&url, kill, || server.borrow_mut().restart());
+}
+
+/// A suite of two trials on SQLite, and the arguments to run it.
+fn two_trials(folder: &Path, duration_s: u32) -> [&'static str; 2] {
+    let url = format!("sqlite:{}", folder.join("data.db").display());
+    suite(folder, &url, &format!("threads = [1, 2]\nduration_s = {duration_s}"));
+    ["run", "faults.toml"]
+}
+
+/// The same command finishes the run, and repeats nothing that was complete.
+fn goes_on(folder: &Path, arguments: &[&str], run: &Path) {
+    let first = fs::read(run.join("trials/1.json")).expect("the first trial is complete");
+    let ran = dyno(folder, arguments);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("Going on with"), "{}", ran.stderr);
+    assert_eq!(only_run(&runs(folder)).as_deref(), Some(run));
+    assert_eq!(json(&run.join("run.json"))["status"], "complete");
+    assert_eq!(fs::read(run.join("trials/1.json")).expect("still there"), first);
+    assert_eq!(trial(run, 2)["status"], "interrupted");
+    let (second, third) = (trial(run, 2), trial(run, 3));
+    assert_eq!((&third["status"], &third["step"]), (&Value::from("complete"), &second["step"]));
+    assert!(!run.join("trials/4.csv").exists(), "only what was missing is measured");
+    // A complete run is not gone on with.
+    assert_eq!(fs::read_dir(runs(folder)).expect("a folder").count(), 1);
+}
+
+#[test]
+fn a_killed_run_is_printed_and_gone_on_with() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let arguments = two_trials(folder, 3);
+    let mut running = Running::start(folder, &arguments);
+    let run = wait_for_commits(&mut running, folder, 2);
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, -1);
+
+    assert!(!run.join("trials/2.json").exists());
+    let ran = dyno(folder, &["paper", "last", "--out", "paper"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let paper = json(&folder.join("paper/paper.json"));
+    let cut = paper["trials"]
+        .as_array()
+        .expect("trials")
+        .iter()
+        .find(|trial| trial["summary"]["trial"] == 2);
+    let cut = cut.unwrap_or_else(|| panic!("the cut trial is in the paper: {paper:#}"));
+    assert_eq!((&cut["status"], &cut["adds_up"]), (&"interrupted".into(), &true.into()));
+    adds_up(&cut["summary"]);
+    assert!(count(&cut["summary"]["counts"]["committed"]) > 0);
+    let ran = dyno(folder, &["show"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("interrupted"), "{}", ran.stdout);
+    let listed = dyno(folder, &["ls"]);
+    assert!(listed.stdout.contains("interrupted"), "{}", listed.stdout);
+
+    goes_on(folder, &arguments, &run);
+    let second = trial(&run, 2);
+    assert!(count(&second["counts"]["committed"]) > 0, "{second:#}");
+    assert_eq!(count(&second["counts"]["committed"]), commits(&run, 2).iter().sum::<u64>());
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let arguments = two_trials(folder, 4);
+    let mut running = Running::start(folder, &arguments);
+    let run = wait_for_commits(&mut running, folder, 2);
+    running.signal(Signal::INT);
+    let ran = running.end();
+    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
+    assert_eq!(error_lines(&ran.stderr), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: The same command goes on with it."), "{}", ran.stderr);
+    assert!(ran.stdout.contains("interrupted"), "{}", ran.stdout);
+    assert_eq!(json(&run.join("run.json"))["status"], "interrupted");
+    let second = trial(&run, 2);
+    assert_eq!(second["status"], "interrupted");
+    assert!(count(&second["counts"]["committed"]) > 0, "{second:#}");
+    assert!(run.join("paper.md").is_file());
+    goes_on(folder, &arguments, &run);
+}
+
+fn error_lines(text: &str) -> usize {
+    text.lines().filter(|line| line.starts_with("error:")).count()
+}
+
+/// A tiny file system, unmounted at the end of its life.
+struct Tiny(PathBuf);
+
+impl Tiny {
+    fn mount(at: PathBuf) -> Result<Self, String> {
+        fs::create_dir(&at).map_err(|error| error.to_string())?;
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(&at);
+        let output = mount.output().map_err(|error| format!("no mount: {error}"))?;
+        if output.status.success() {
+            return Ok(Tiny(at));
+        }
+        Err(format!("a tmpfs can't be mounted: {}", String::from_utf8_lossy(&output.stderr).trim()))
+    }
+}
+
+impl Drop for Tiny {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_one_error_and_nothing_written_is_lost() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let tiny = match Tiny::mount(runs(folder)) {
+        Ok(tiny) => tiny,
+        Err(why) => return skipped("a_full_disk_is_one_error_and_nothing_written_is_lost", &why),
+    };
+    let arguments = two_trials(folder, 6);
+    let mut running = Running::start(folder, &arguments);
+    // The run is the only folder; the file that fills the disk lies inside it.
+    let run = wait_for_commits(&mut running, folder, 2);
+    let filler = run.join("filler");
+    // Whatever dyno frees between is taken again.
+    let fill = || {
+        use std::io::Write;
+        let file = fs::File::options().create(true).append(true).open(&filler);
+        let mut file = file.expect("the filler can be opened");
+        while file.write_all(&[0; 512]).is_ok() {}
+    };
+    running.wait_until("the complaint", |running| {
+        fill();
+        running.stderr().contains("No space left")
+            || running.stderr().contains("can't be written any more")
+    });
+    let before = commits(&run, 2);
+    let ran = running.end();
+    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
+    assert_eq!(error_lines(&ran.stderr), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("No space left on device"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: Free some space there"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+    assert!(commits(&run, 2).starts_with(&before), "whole lines stay");
+    fs::remove_file(&filler).expect("removed");
+    let shown = dyno(folder, &["show"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(!shown.stderr.contains("damaged"), "{}", shown.stderr);
+    // As the hint says.
+    goes_on(folder, &arguments, &run);
+    drop(tiny);
+}

@@ -1,0 +1,236 @@
+//! Style as a test: what a reviewer would otherwise have to look for.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const LINES_PER_FILE: usize = 650;
+const LINES_PER_FUNCTION: usize = 80;
+/// Functions that are longer, as `path: name`. The list may only get shorter.
+const LONG_FUNCTIONS: [&str; 0] = [];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the root").to_owned()
+}
+
+/// All files with this ending, but build products, in order, with their path from the root.
+fn files(extension: &str) -> Vec<(String, String)> {
+    let root = root();
+    let mut folders = vec![root.clone()];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of the project") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            if path.is_dir() {
+                let is_left_out = name.starts_with('.') || name == "target" || name == "dyno-runs";
+                if !is_left_out {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|found| found == extension) {
+                let text = fs::read_to_string(&path).expect("UTF-8");
+                let relative = path.strip_prefix(&root).expect("below the root");
+                found.push((relative.to_string_lossy().into_owned(), text));
+            }
+        }
+    }
+    found.sort();
+    assert!(!found.is_empty(), "no *.{extension} found");
+    found
+}
+
+/// Fails with all complaints at once.
+fn none(complaints: Vec<String>) {
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+#[test]
+fn files_are_short() {
+    let long = files("rs").into_iter().filter_map(|(path, text)| {
+        let lines = text.lines().count();
+        (lines > LINES_PER_FILE).then(|| format!("{path} has {lines} lines"))
+    });
+    none(long.collect());
+}
+
+/// Name and length of each function, judged by the indentation that rustfmt gives.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (begin, line) in lines.iter().enumerate() {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let words = line.split_whitespace().skip_while(|word| {
+            word.starts_with("pub") || matches!(*word, "const" | "async" | "unsafe" | "extern")
+        });
+        let mut words = words.take(2);
+        let (Some("fn"), Some(name)) = (words.next(), words.next()) else { continue };
+        let name = name.split(['(', '<']).next().unwrap_or(name);
+        let end = format!("{indent}}}");
+        let length = lines[begin..].iter().position(|line| *line == end).map_or(1, |at| at + 1);
+        let is_one_line = line.ends_with('}') || line.ends_with(';');
+        found.push((name.to_owned(), if is_one_line { 1 } else { length }));
+    }
+    found
+}
+
+#[test]
+fn functions_are_short() {
+    let mut complaints = Vec::new();
+    let mut known: BTreeSet<&str> = LONG_FUNCTIONS.into();
+    let mut count = 0;
+    for (path, text) in files("rs") {
+        for (name, lines) in functions(&text) {
+            count += 1;
+            let place = format!("{path}: {name}");
+            if lines > LINES_PER_FUNCTION && !known.remove(place.as_str()) {
+                complaints.push(format!("{place} has {lines} lines"));
+            }
+        }
+    }
+    assert!(count > 1_000, "only {count} functions were found");
+    complaints.extend(known.into_iter().map(|place| format!("{place} is not too long any more")));
+    none(complaints);
+}
+
+#[test]
+fn only_the_binary_prints() {
+    let may_print = |path: &str| {
+        let is_for_people = path.starts_with("crates/dyno/")
+            || path.starts_with("bench/")
+            || path.starts_with("tests/")
+            || ["/examples/", "/benches/", "/tests/"].iter().any(|part| path.contains(part));
+        is_for_people
+    };
+    // Put together, so that this file doesn't find itself.
+    let words = ["print", "println", "eprint", "eprintln"].map(|word| format!("{word}!("));
+    let mut complaints = Vec::new();
+    for (path, text) in files("rs").into_iter().filter(|(path, _)| !may_print(path)) {
+        for (number, line) in text.lines().enumerate() {
+            // What a test leaves out, it says.
+            let prints = words.iter().any(|word| {
+                line.match_indices(word.as_str())
+                    .any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric()))
+            });
+            if prints && !line.contains("\"skipped: ") {
+                complaints.push(format!("{path}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    none(complaints);
+}
+
+#[test]
+fn randomness_has_a_seed() {
+    // Put together, so that this file doesn't find itself. Nonces of log-ins come from the kernel: no
+    // load depends on them.
+    let words = ["thread", "random", "rng"].map(|word| format!("rand::{word}"));
+    let mut complaints = Vec::new();
+    for (path, text) in files("rs") {
+        for (number, line) in text.lines().enumerate() {
+            let mut names = words.iter().map(String::as_str).chain([concat!("thread", "_rng")]);
+            if names.any(|name| line.contains(name)) {
+                complaints.push(format!("{path}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    for (path, text) in files("toml").into_iter().filter(|(path, _)| path.ends_with("Cargo.toml")) {
+        let own = |line: &&str| {
+            ["rand", "fastrand"].iter().any(|name| {
+                line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '.']))
+            })
+        };
+        complaints.extend(text.lines().filter(own).map(|line| format!("{path}: {line}")));
+    }
+    none(complaints);
+}
+
+#[test]
+fn the_core_depends_on_nothing() {
+    let text = fs::read_to_string(root().join("crates/core/Cargo.toml")).expect("the core");
+    let dependencies = text.split("\n[dependencies]").nth(1).expect("a list of dependencies");
+    let dependencies = dependencies.split("\n[").next().unwrap_or_default();
+    assert_eq!(dependencies.trim(), "");
+    assert!(!text.contains("build-dependencies"));
+}
+
+#[test]
+fn every_workload_has_its_papers() {
+    let folder = root().join("crates/workloads");
+    let mut complaints = Vec::new();
+    let mut count = 0;
+    for entry in fs::read_dir(&folder).expect("the workloads") {
+        let path = entry.expect("an entry").path();
+        if !path.is_dir() {
+            continue;
+        }
+        count += 1;
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let has_any = |names: &[&str]| names.iter().any(|name| path.join(name).exists());
+        let mut want = |is_there: bool, what: &str| {
+            if !is_there {
+                complaints.push(format!("the workload {name} has no {what}"));
+            }
+        };
+        want(has_any(&["README.md"]), "README.md");
+        want(has_any(&["src/check.rs", "src/checks.rs", "src/check/mod.rs"]), "src/check.rs");
+        let golden = fs::read_dir(path.join("golden")).map_or(0, Iterator::count);
+        want(golden > 0, "golden/ with files");
+    }
+    assert!(count > 0, "there are workloads");
+    none(complaints);
+}
+
+/// Targets of Markdown links `[text](target)` outside of code.
+fn links(text: &str) -> Vec<String> {
+    let mut links = Vec::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        }
+        if is_code {
+            continue;
+        }
+        let mut rest = line;
+        while let Some((_, after)) = rest.split_once("](") {
+            let (target, more) = after.split_once(')').unwrap_or((after, ""));
+            links.push(target.split(' ').next().unwrap_or(target).to_owned());
+            rest = more;
+        }
+    }
+    links
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut complaints = Vec::new();
+    let mut count = 0;
+    for (path, text) in files("md") {
+        // Templates and their products link into a run folder.
+        if path.contains("/templates/") || path.contains("/golden/") {
+            continue;
+        }
+        let folder = root().join(&path).parent().expect("a folder").to_owned();
+        for link in links(&text) {
+            if link.contains("://") || link.starts_with('#') || link.starts_with("mailto:") {
+                continue;
+            }
+            count += 1;
+            let file = link.split('#').next().unwrap_or(&link);
+            if !folder.join(file).exists() {
+                complaints.push(format!("{path} links to {link}, which doesn't exist"));
+            }
+        }
+    }
+    assert!(count > 0, "there are relative links");
+    none(complaints);
+}
+
+#[test]
+fn the_looking_itself_works() {
+    let text = "fn a() {\n    1\n}\n\npub(crate) async fn b<T>(\n    c: T,\n) {\n    {\n    }\n}\nfn c() {}\n";
+    let found = functions(text);
+    assert_eq!(found, [("a".to_owned(), 3), ("b".to_owned(), 6), ("c".to_owned(), 1)]);
+    let text = "[a](b.md) and [c](d.md#e \"f\")\n```\n[no](code)\n```\n";
+    assert_eq!(links(text), ["b.md", "d.md#e"]);
+}
