@@ -26,9 +26,8 @@ pub(crate) struct Ended {
 /// Starts a child on one core, or on all of them. A machine with a single core has no choice.
 pub(crate) fn spawn(command: &mut Command, core: Option<usize>) -> Result<Child, String> {
     let program = command.get_program().to_owned();
-    let words = |error: &dyn std::fmt::Display| {
-        format!("{} can't be started: {error}", program.display())
-    };
+    let words =
+        |error: &dyn std::fmt::Display| format!("{} can't be started: {error}", program.display());
     let all = sched_getaffinity(None).map_err(|error| words(&error))?;
     let one = core.filter(|&core| all.is_set(core) && all.count() > 1);
     if let Some(core) = one {

@@ -1,8 +1,8 @@
 //! What the loop and the two protocols say to each other.
 
-use crate::{Config, PostgresAuth};
 use crate::counters::Cells;
 use crate::sql::{Plan, PlanCache};
+use crate::{Config, PostgresAuth};
 use std::hash::{BuildHasher, RandomState};
 
 /// Largest message of either protocol that is taken as a whole.
