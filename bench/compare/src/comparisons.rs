@@ -1,7 +1,7 @@
 //! What is compared.
 
 use crate::bench::{Bench, CLIENT_CORE, NullWay, Steady};
-use crate::child::run;
+use crate::child::{Ended, run};
 use crate::client::{Load, TABLE_ROWS, Way, Who};
 use crate::null::Counted;
 use crate::table::{Bar, Line};
@@ -12,6 +12,8 @@ use serde_json::Value;
 const OPEN_LOOP_PER_S: u32 = 20_000;
 /// Tables and sessions of a load.
 pub(crate) const LOAD_TABLES: u32 = 4;
+/// Rows of all these tables.
+pub(crate) const LOAD_ROWS: u32 = LOAD_TABLES * TABLE_ROWS;
 
 /// A group of lines of the table.
 pub(crate) struct Comparison {
@@ -149,17 +151,16 @@ impl Comparison {
     }
 
     fn prepare_null(&self, bench: &Bench) -> Result<Vec<Line>, String> {
-        let rows = u64::from(LOAD_TABLES * TABLE_ROWS);
         let pairs = bench.pairs(&self.name, Who::Sysbench, |who| {
             let null = bench.null(true)?;
             let way = Way::MysqlSocket(null.mysql_socket());
             let mut command = bench.programs.command(who, &way, &loading(), "prepare", 0)?;
             let ended = run(&mut command, Some(CLIENT_CORE), bench.scratch.path())?;
             let Counted { rows: loaded, .. } = null.stop()?;
-            if loaded != rows {
-                return Err(format!("{who:?} loaded {loaded} rows instead of {rows}"));
+            if loaded != u64::from(LOAD_ROWS) {
+                return Err(format!("{who:?} loaded {loaded} rows instead of {LOAD_ROWS}"));
             }
-            Ok((rows as f64 / ended.wall_s, ended.cpu_s * 1e6 / rows as f64))
+            Ok(Loading::new(LOAD_ROWS, &ended))
         })?;
         Ok(prepare_lines(&self.name, &pairs, Bar::None))
     }
@@ -190,17 +191,27 @@ pub(crate) fn steady_lines(
     ]
 }
 
-/// Lines about loading, of pairs of rows per second and CPU microseconds per row.
-pub(crate) fn prepare_lines(
-    name: &str,
-    pairs: &[((f64, f64), (f64, f64))],
-    rate: Bar,
-) -> Vec<Line> {
+/// What a `prepare` took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Loading {
+    pub(crate) rows_per_s: f64,
+    pub(crate) cpu_us_per_row: f64,
+}
+
+impl Loading {
+    pub(crate) fn new(rows: u32, ended: &Ended) -> Self {
+        let rows = f64::from(rows);
+        Loading { rows_per_s: rows / ended.wall_s, cpu_us_per_row: ended.cpu_s * 1e6 / rows }
+    }
+}
+
+/// Lines about loading.
+pub(crate) fn prepare_lines(name: &str, pairs: &[(Loading, Loading)], rate: Bar) -> Vec<Line> {
     let what = |text| {
         format!("{name}: {LOAD_TABLES} tables of {TABLE_ROWS} rows, {LOAD_TABLES} threads, {text}")
     };
-    let rows: Vec<_> = pairs.iter().map(|(a, b)| (a.0, b.0)).collect();
-    let cpu: Vec<_> = pairs.iter().map(|(a, b)| (a.1, b.1)).collect();
+    let rows: Vec<_> = pairs.iter().map(|(a, b)| (a.rows_per_s, b.rows_per_s)).collect();
+    let cpu: Vec<_> = pairs.iter().map(|(a, b)| (a.cpu_us_per_row, b.cpu_us_per_row)).collect();
     vec![
         Line::of_pairs(what("rows/s"), &rows, rate),
         Line::of_pairs(what("client CPU us/row"), &cpu, Bar::Value(0.5)),

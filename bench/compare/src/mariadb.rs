@@ -3,7 +3,7 @@
 use crate::bench::{Bench, Cost};
 use crate::child::run;
 use crate::client::{Load, TABLE_ROWS, Way, Who, reported_statements};
-use crate::comparisons::{LOAD_TABLES, loading, prepare_lines, steady_lines};
+use crate::comparisons::{LOAD_ROWS, LOAD_TABLES, Loading, loading, prepare_lines, steady_lines};
 use crate::table::{Bar, Line};
 use dyno_tests::MariaDb;
 
@@ -16,7 +16,8 @@ pub(crate) fn run_test(bench: &Bench, name: &str, test: &'static str) -> Result<
         Ok(server) => server,
         Err(why) => return Ok(vec![Line::skipped(name, &why)]),
     };
-    let (way, load) = (Way::MysqlSocket(server.socket.clone()), Load::closed(test, WORKERS));
+    let (way, load) =
+        (Way::MysqlSocket(server.socket.clone()), Load { loops: 0, ..Load::closed(test, WORKERS) });
     let mut prepare = bench.programs.command(Who::Dyno, &way, &load, "prepare", 0)?;
     run(&mut prepare, None, bench.scratch.path())?;
     let pairs = bench.pairs(name, Who::Sysbench, |who| {
@@ -37,7 +38,6 @@ pub(crate) fn prepare(bench: &Bench, name: &str) -> Result<Vec<Line>, String> {
         Err(why) => return Ok(vec![Line::skipped(name, &why)]),
     };
     let way = Way::MysqlSocket(server.socket.clone());
-    let rows = f64::from(LOAD_TABLES * TABLE_ROWS);
     let pairs = bench.pairs(name, Who::Sysbench, |who| {
         server.sql("DROP DATABASE sbtest; CREATE DATABASE sbtest")?;
         let mut command = bench.programs.command(who, &way, &loading(), "prepare", 0)?;
@@ -48,7 +48,7 @@ pub(crate) fn prepare(bench: &Bench, name: &str) -> Result<Vec<Line>, String> {
                 return Err(format!("{who:?} left {} rows in sbtest{table}", stored.trim()));
             }
         }
-        Ok((rows / ended.wall_s, ended.cpu_s * 1e6 / rows))
+        Ok(Loading::new(LOAD_ROWS, &ended))
     })?;
     Ok(prepare_lines(name, &pairs, Bar::RatioAtLeast(1.0)))
 }

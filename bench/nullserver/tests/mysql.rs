@@ -244,3 +244,25 @@ fn another_plugin_is_switched_to_the_native_one() {
     assert_eq!((client.packet()[0], client.sequence), (0, 4));
     assert_eq!(handle.counters().mysql.logins, 1);
 }
+
+#[test]
+fn the_catalog_has_one_table_or_none() {
+    let tables =
+        b"SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()";
+    for (is_empty, rows) in [(false, vec![b"\x07sbtest1".to_vec()]), (true, vec![])] {
+        let handle = server(Config { is_empty, ..Config::default() });
+        let mut client = Mysql::login(&handle, DEPRECATE_EOF, 0);
+        client.command(0x03, tables);
+        assert_eq!((client.packet(), client.packet().is_empty()), (vec![1], false));
+        for row in rows {
+            assert_eq!(client.packet(), row);
+        }
+        assert_eq!(client.packet()[0], 0xfe);
+        // Every id exists, with and without the table in the catalog.
+        client.command(0x03, b"SELECT MAX(id) FROM sbtest1");
+        assert_eq!((client.packet(), client.packet().is_empty()), (vec![1], false));
+        assert_eq!(client.packet(), b"\x0a2147483647");
+        assert_eq!(client.packet()[0], 0xfe);
+        assert_eq!(handle.counters().violations(), 0);
+    }
+}

@@ -1,6 +1,8 @@
 //! The real sysbench, pgbench, mysql and psql against the null server: what they count is what it
 //! counts.
 
+#![expect(clippy::print_stdout, reason = "a test that was left out must say so")]
+
 use dyno_nullserver::{Config, Handle, ProtocolCounters, start};
 use std::path::PathBuf;
 use std::process::Command;
