@@ -212,6 +212,28 @@ fn ctrl_c_keeps_what_was_measured() {
     goes_on(folder, &arguments, &run);
 }
 
+#[test]
+fn a_run_that_a_server_ended_early_is_gone_on_with() {
+    let test = "a_run_that_a_server_ended_early_is_gone_on_with";
+    let server = match MariaDb::start_with(&["--max-connections=12"]) {
+        Ok(server) => server,
+        Err(why) => return skipped(test, &why),
+    };
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, &server.url(), "threads = [2, 16]\nduration_s = 2");
+    let arguments = ["run", "faults.toml"];
+    let ran = dyno(folder, &arguments);
+    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
+    assert_eq!(error_lines(&ran.stderr), 1, "{}", ran.stderr);
+    let words = "error: read-write on main: Too many connections";
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    let run = only_run(&runs(folder)).expect("there is a run");
+    assert_eq!(trial(&run, 1)["status"], "complete");
+    server.sql("SET GLOBAL max_connections = 200").expect("the limit can be raised");
+    goes_on(folder, &arguments, &run);
+}
+
 fn error_lines(text: &str) -> usize {
     text.lines().filter(|line| line.starts_with("error:")).count()
 }

@@ -96,7 +96,8 @@ fn look_before<D: Driver>(
     let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
     looked.map_err(|error| match error {
         PreflightError::Db(error) => Failure::from(&error),
-        PreflightError::Unfit { problem, .. } => Failure::new(sentence(&problem)).with_hint(
+        PreflightError::Unfit { problem, hint } => Failure::new(sentence(&problem)).with_hint(hint),
+        PreflightError::Unprepared { problem, .. } => Failure::new(sentence(&problem)).with_hint(
             "Leave `prepare = false` out of the suite, so that the run loads the tables itself, or \
              load them with the same options before.",
         ),

@@ -168,7 +168,7 @@ fn look_before<D: Driver>(
             return Err(Exit::Forced);
         }
         PreflightError::Db(db) => job.print(console, db, Place::ThreadInit, watched.failed()),
-        PreflightError::Unfit { problem, hint } => {
+        PreflightError::Unprepared { problem, hint } | PreflightError::Unfit { problem, hint } => {
             console.fatal(problem);
             console.hint(hint);
         }

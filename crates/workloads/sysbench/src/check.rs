@@ -15,7 +15,14 @@ use std::fmt;
 pub enum PreflightError {
     /// The database itself failed.
     Db(DbError),
-    /// Tables, rows or limits of the server do not fit the options.
+    /// Tables are missing, or hold too few rows for the options.
+    Unprepared {
+        /// What is wrong, in a sentence without full stop.
+        problem: String,
+        /// The remedy, in terms of the command line.
+        hint: String,
+    },
+    /// Limits of the server do not fit the options.
     Unfit {
         /// What is wrong, in a sentence without full stop.
         problem: String,
@@ -29,7 +36,9 @@ impl PreflightError {
     pub fn hint(&self) -> Option<&str> {
         match self {
             PreflightError::Db(error) => error.hint(),
-            PreflightError::Unfit { hint, .. } => Some(hint),
+            PreflightError::Unprepared { hint, .. } | PreflightError::Unfit { hint, .. } => {
+                Some(hint)
+            }
         }
     }
 }
@@ -38,7 +47,9 @@ impl fmt::Display for PreflightError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PreflightError::Db(error) => write!(f, "{error}"),
-            PreflightError::Unfit { problem, .. } => f.write_str(problem),
+            PreflightError::Unprepared { problem, .. } | PreflightError::Unfit { problem, .. } => {
+                f.write_str(problem)
+            }
         }
     }
 }
@@ -51,8 +62,8 @@ impl From<DbError> for PreflightError {
     }
 }
 
-fn unfit(problem: String, hint: impl Into<String>) -> PreflightError {
-    PreflightError::Unfit { problem, hint: hint.into() }
+fn unprepared(problem: String, hint: impl Into<String>) -> PreflightError {
+    PreflightError::Unprepared { problem, hint: hint.into() }
 }
 
 /// Looks whether `workers` workers can run the test on this database: whether the tables are there,
@@ -75,7 +86,7 @@ pub async fn preflight<S: Session>(
             2 => format!("table '{first}' doesn't exist, nor does 1 other"),
             count => format!("table '{first}' doesn't exist, nor do {} others", count - 1),
         };
-        return Err(unfit(problem, prepare_hint(options, workers)));
+        return Err(unprepared(problem, prepare_hint(options, workers)));
     }
     check_prepared_limit(session, options, workers).await?;
     if options.test.is_bulk_insert() || options.test.is_insert() {
@@ -114,7 +125,10 @@ async fn check_size<S: Session>(
     let size = i64::from(options.table_size);
     if size == 0 {
         let problem = format!("--{size_option}=0 leaves no rows to work on");
-        return Err(unfit(problem, format!("run prepare and run with --{size_option}=N, N > 0")));
+        return Err(unprepared(
+            problem,
+            format!("run prepare and run with --{size_option}=N, N > 0"),
+        ));
     }
     let rows = catalog::integers(session, &format!("SELECT MAX(id) FROM {table}")).await?;
     let highest = rows.first().and_then(|row| row.first()).copied().unwrap_or(0);
@@ -123,7 +137,7 @@ async fn check_size<S: Session>(
     }
     if highest == 0 {
         let hint = format!("run prepare with --{size_option}={size}");
-        return Err(unfit(format!("table '{table}' is empty"), hint));
+        return Err(unprepared(format!("table '{table}' is empty"), hint));
     }
     let problem = format!(
         "the ids of table '{table}' end at {highest}, but --{size_option} is {size}: {} of 100 ids \
@@ -137,7 +151,7 @@ async fn check_size<S: Session>(
     let hint = format!(
         "run with --{size_option}={highest}, or run cleanup and prepare with --{size_option}={size}"
     );
-    Err(unfit(problem, hint))
+    Err(unprepared(problem, hint))
 }
 
 async fn check_prepared_limit<S: Session>(
@@ -166,7 +180,7 @@ async fn check_prepared_limit<S: Session>(
         "run `SET GLOBAL max_prepared_stmt_count={raise}` on the server, use fewer tables or \
          threads, or send text with --db-ps-mode=disable"
     );
-    Err(unfit(problem, hint))
+    Err(PreflightError::Unfit { problem, hint })
 }
 
 async fn second_column<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
