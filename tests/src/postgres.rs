@@ -3,6 +3,7 @@
 use crate::server::{Server, find_program, free_port, hand_over, set_up, unprivileged};
 use crate::{Scratch, binary};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 const FOLDERS: [&str; 5] = [
     "/usr/lib/postgresql/15/bin",
@@ -11,6 +12,9 @@ const FOLDERS: [&str; 5] = [
     "/usr/lib/postgresql/16/bin",
     "/usr/lib/postgresql/14/bin",
 ];
+
+/// How long the children of a killed postmaster may take to leave.
+const NOTICE: Duration = Duration::from_secs(60);
 
 /// A running PostgreSQL with user `postgres` (trusted) and an empty database `sbtest`.
 #[derive(Debug)]
@@ -86,7 +90,17 @@ impl Postgres {
     /// In words, with the server's log.
     pub fn restart(&mut self) -> Result<(), String> {
         let ask = (self.psql.clone(), self.port);
-        self.server.launch(|| client(&ask.0, ask.1, "postgres", "SELECT 1").is_ok())
+        let begin = Instant::now();
+        loop {
+            let ready = || client(&ask.0, ask.1, "postgres", "SELECT 1").is_ok();
+            match self.server.launch(ready) {
+                // Children of a killed postmaster hold its shared memory until they notice.
+                Err(why) if why.contains("still in use") && begin.elapsed() < NOTICE => {
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+                other => return other,
+            }
+        }
     }
 
     /// kill -9 of the postmaster; its children notice and leave.

@@ -17,6 +17,7 @@ pub fn push_int(out: &mut Vec<u8>, value: i64) {
 }
 
 /// Appends `value` in decimal.
+// Single bytes, because copying a slice of two bytes calls memmove.
 #[inline]
 pub fn push_uint(out: &mut Vec<u8>, mut value: u64) {
     let mut digits = [0_u8; 20];
@@ -25,12 +26,12 @@ pub fn push_uint(out: &mut Vec<u8>, mut value: u64) {
         let pair = (value % 100) as usize * 2;
         value /= 100;
         at -= 2;
-        digits[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+        [digits[at], digits[at + 1]] = [PAIRS[pair], PAIRS[pair + 1]];
     }
     if value >= 10 {
         let pair = value as usize * 2;
         at -= 2;
-        digits[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+        [digits[at], digits[at + 1]] = [PAIRS[pair], PAIRS[pair + 1]];
     } else {
         at -= 1;
         digits[at] = b'0' + value as u8;

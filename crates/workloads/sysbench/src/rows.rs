@@ -34,9 +34,10 @@ pub(crate) fn fill_groups(text: &mut [u8], rng: &mut Rng) {
         // A random word is a fraction of 64 bits; each multiplication by 100 moves two of its
         // decimal digits in front of the point. Eleven digits use up 37 of the bits.
         let mut fraction = rng.next_u64();
-        for pair in group[..GROUP_DIGITS - 1].chunks_exact_mut(2) {
+        // Arrays, because copying a slice of two bytes calls memmove.
+        for pair in group[..GROUP_DIGITS - 1].as_chunks_mut::<2>().0 {
             let product = u128::from(fraction) * 100;
-            pair.copy_from_slice(&PAIRS[(product >> 64) as usize]);
+            *pair = PAIRS[(product >> 64) as usize];
             fraction = product as u64;
         }
         group[GROUP_DIGITS - 1] = b'0' + ((u128::from(fraction) * 10) >> 64) as u8;
