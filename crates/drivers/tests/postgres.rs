@@ -5,11 +5,11 @@ use dyno_core::{
     RowSource, RowWriter, Rows, Session, Statement, Table,
 };
 use dyno_drivers::Target;
-use dyno_drivers::postgres::{PostgresDriver, PostgresSession};
+use dyno_drivers::postgres::{CancelToken, PostgresDriver, PostgresSession};
 use dyno_reactor::{block_on, now, run_all, sleep_until, timeout};
 use dyno_tests::{Postgres, server_or_skip};
 use dyno_wire::postgres::backend::TransactionStatus;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 fn driver(url: &str) -> PostgresDriver {
     PostgresDriver::new(&url.parse::<Target>().unwrap()).unwrap()
@@ -454,12 +454,13 @@ async fn killed(server: &mut Postgres) {
 
 fn cancel(server: &Postgres) {
     let token = RefCell::new(None);
+    let done = Cell::new(false);
     let sleeper = async {
         let mut session = session(server).await;
         *token.borrow_mut() = Some(session.cancel_token());
         let cancelled = run(&mut session, "SELECT pg_sleep(60)").await.unwrap_err();
         assert_eq!((cancelled.sqlstate(), cancelled.is_fatal()), ("57014", false));
-        *token.borrow_mut() = None;
+        done.set(true);
         // A late request may hit this one instead.
         let next = run(&mut session, "SELECT 1").await;
         assert!(
@@ -467,11 +468,14 @@ fn cancel(server: &Postgres) {
         );
     };
     let canceller = async {
-        loop {
-            // Again until it hits: the first request may come before the statement has begun.
+        while !done.get() {
+            // Again until it hits: the first request may come before the statement has begun, or
+            // the first look before the session has connected.
             sleep_until(now() + 50_000_000).await;
-            let Some(known) = token.borrow().clone() else { break };
-            known.cancel().await.unwrap();
+            let known: Option<CancelToken> = token.borrow().clone();
+            if let Some(known) = known.filter(|_| !done.get()) {
+                known.cancel().await.unwrap();
+            }
         }
     };
     let tasks: [std::pin::Pin<Box<dyn Future<Output = ()> + '_>>; 2] =
