@@ -1,6 +1,8 @@
 //! A MariaDB of one's own.
 
-use crate::server::{Server, find_program, free_port, hand_over, set_up, unprivileged};
+use crate::server::{
+    Server, find_program, free_port, hand_over, one_at_a_time, set_up, unprivileged,
+};
 use crate::{Scratch, binary};
 use std::path::PathBuf;
 
@@ -19,7 +21,10 @@ impl MariaDb {
     /// Starts a server with the defaults of a test: small; commits survive the death of the server, not of the machine.
     ///
     /// # Errors
-    /// In words, when MariaDB isn't installed or doesn't start.
+    /// In words, when MariaDB isn't installed.
+    ///
+    /// # Panics
+    /// When it is installed and doesn't start: a test must not be left out for that.
     pub fn start() -> Result<Self, String> {
         Self::start_with(&["--innodb-flush-log-at-trx-commit=2", "--max-connections=1200"])
     }
@@ -28,21 +33,31 @@ impl MariaDb {
     ///
     /// # Errors
     /// As [`MariaDb::start`].
+    ///
+    /// # Panics
+    /// As [`MariaDb::start`].
     pub fn start_with(options: &[&str]) -> Result<Self, String> {
         let daemon = find_program(&["mariadbd"]).ok_or("mariadbd is not installed")?;
         let installer = find_program(&["mariadb-install-db", "/usr/bin/mariadb-install-db"])
             .ok_or("mariadb-install-db is not installed")?;
+        Ok(Self::launch(&daemon, &installer, options)
+            .unwrap_or_else(|why| panic!("MariaDB is installed but doesn't start: {why}")))
+    }
+
+    fn launch(daemon: &str, installer: &str, options: &[&str]) -> Result<Self, String> {
         let scratch = Scratch::new();
         hand_over(scratch.path())?;
         let data = scratch.file("data");
         let (port, socket) = (free_port(), scratch.file("s"));
-        set_up(
-            unprivileged(&installer)
-                .arg("--no-defaults")
-                .arg("--auth-root-authentication-method=normal")
-                .arg("--skip-test-db")
-                .arg(format!("--datadir={}", data.display())),
-        )?;
+        one_at_a_time("mariadb-install-db", || {
+            set_up(
+                unprivileged(installer)
+                    .arg("--no-defaults")
+                    .arg("--auth-root-authentication-method=normal")
+                    .arg("--skip-test-db")
+                    .arg(format!("--datadir={}", data.display())),
+            )
+        })?;
         let mut arguments = vec![
             "--no-defaults".to_owned(),
             format!("--datadir={}", data.display()),
@@ -55,8 +70,7 @@ impl MariaDb {
             "--innodb-buffer-pool-size=128M".to_owned(),
         ];
         arguments.extend(options.iter().map(|&option| option.to_owned()));
-        let mut mariadb =
-            MariaDb { server: Server::new(scratch, &daemon, arguments), port, socket };
+        let mut mariadb = MariaDb { server: Server::new(scratch, daemon, arguments), port, socket };
         mariadb.restart()?;
         mariadb.sql("CREATE DATABASE sbtest")?;
         Ok(mariadb)

@@ -32,7 +32,10 @@ impl Postgres {
     /// Starts a server with the defaults of a test: small, durable settings off.
     ///
     /// # Errors
-    /// In words, when PostgreSQL isn't installed or doesn't start.
+    /// In words, when PostgreSQL isn't installed.
+    ///
+    /// # Panics
+    /// When it is installed and doesn't start: a test must not be left out for that.
     pub fn start() -> Result<Self, String> {
         Self::start_with(&["-c", "fsync=off", "-c", "max_connections=300"])
     }
@@ -40,6 +43,9 @@ impl Postgres {
     /// Starts a server with further arguments of `postgres`.
     ///
     /// # Errors
+    /// As [`Postgres::start`].
+    ///
+    /// # Panics
     /// As [`Postgres::start`].
     pub fn start_with(options: &[&str]) -> Result<Self, String> {
         let program = |name: &str| {
@@ -50,10 +56,15 @@ impl Postgres {
             find_program(&candidates).ok_or(format!("PostgreSQL's {name} is not installed"))
         };
         let (daemon, initdb, psql) = (program("postgres")?, program("initdb")?, program("psql")?);
+        Ok(Self::launch(&daemon, &initdb, psql, options)
+            .unwrap_or_else(|why| panic!("PostgreSQL is installed but doesn't start: {why}")))
+    }
+
+    fn launch(daemon: &str, initdb: &str, psql: String, options: &[&str]) -> Result<Self, String> {
         let scratch = Scratch::new();
         hand_over(scratch.path())?;
         let data = scratch.file("data");
-        set_up(unprivileged(&initdb).arg("-D").arg(&data).args([
+        set_up(unprivileged(initdb).arg("-D").arg(&data).args([
             "-U",
             "postgres",
             "-A",
@@ -77,7 +88,7 @@ impl Postgres {
             "listen_addresses=127.0.0.1".to_owned(),
         ];
         arguments.extend(options.iter().map(|&option| option.to_owned()));
-        let server = Server::new(scratch, &daemon, arguments);
+        let server = Server::new(scratch, daemon, arguments);
         let mut postgres = Postgres { server, port, socket_folder, psql };
         postgres.restart()?;
         postgres.sql("CREATE DATABASE sbtest")?;

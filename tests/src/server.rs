@@ -1,6 +1,7 @@
 //! What MariaDB and PostgreSQL have in common as children of a test.
 
 use crate::Scratch;
+use rustix::process::geteuid;
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -94,7 +95,7 @@ impl Drop for Server {
 }
 
 fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
+    geteuid().is_root()
 }
 
 /// A command that runs without root's rights.
@@ -135,6 +136,19 @@ pub(crate) fn set_up(command: &mut Command) -> Result<(), String> {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     ))
+}
+
+/// Runs a set-up that fails when several of its kind run at once: MariaDB's bootstrap sometimes
+/// lacks system tables then. The lock spans processes, because test binaries may run side by side.
+pub(crate) fn one_at_a_time<T>(
+    name: &str,
+    work: impl FnOnce() -> Result<T, String>,
+) -> Result<T, String> {
+    let path = std::env::temp_dir().join(format!("dyno-{name}-{}.lock", geteuid().as_raw()));
+    let refused = |error: std::io::Error| format!("can't lock {}: {error}", path.display());
+    let lock = File::options().create(true).append(true).open(&path).map_err(refused)?;
+    lock.lock().map_err(refused)?;
+    work()
 }
 
 /// The first of these programs that exists; a plain name is looked up in PATH and /usr/sbin.
