@@ -1,8 +1,6 @@
 //! A MariaDB of one's own.
 
-use crate::server::{
-    Server, find_program, free_port, hand_over, one_at_a_time, set_up, unprivileged,
-};
+use crate::server::{Server, find_program, free_port, hand_over, set_up, unprivileged};
 use crate::{Scratch, binary};
 use std::path::PathBuf;
 
@@ -49,21 +47,24 @@ impl MariaDb {
         hand_over(scratch.path())?;
         let data = scratch.file("data");
         let (port, socket) = (free_port(), scratch.file("s"));
-        one_at_a_time("mariadb-install-db", || {
-            set_up(
-                unprivileged(installer)
-                    .arg("--no-defaults")
-                    .arg("--auth-root-authentication-method=normal")
-                    .arg("--skip-test-db")
-                    .arg(format!("--datadir={}", data.display())),
-            )
-        })?;
+        // A server that starts removes what it takes for temporary tables left behind, those of
+        // others in the same folder included.
+        let temporary = format!("--tmpdir={}", scratch.path().display());
+        set_up(
+            unprivileged(installer)
+                .arg("--no-defaults")
+                .arg("--auth-root-authentication-method=normal")
+                .arg("--skip-test-db")
+                .arg(&temporary)
+                .arg(format!("--datadir={}", data.display())),
+        )?;
         let mut arguments = vec![
             "--no-defaults".to_owned(),
             format!("--datadir={}", data.display()),
             format!("--socket={}", socket.display()),
             format!("--port={port}"),
             format!("--pid-file={}", scratch.file("pid").display()),
+            temporary,
             "--bind-address=127.0.0.1".to_owned(),
             "--skip-name-resolve".to_owned(),
             "--innodb-log-file-size=48M".to_owned(),

@@ -138,19 +138,6 @@ pub(crate) fn set_up(command: &mut Command) -> Result<(), String> {
     ))
 }
 
-/// Runs a set-up that fails when several of its kind run at once: MariaDB's bootstrap sometimes
-/// lacks system tables then. The lock spans processes, because test binaries may run side by side.
-pub(crate) fn one_at_a_time<T>(
-    name: &str,
-    work: impl FnOnce() -> Result<T, String>,
-) -> Result<T, String> {
-    let path = std::env::temp_dir().join(format!("dyno-{name}-{}.lock", geteuid().as_raw()));
-    let refused = |error: std::io::Error| format!("can't lock {}: {error}", path.display());
-    let lock = File::options().create(true).append(true).open(&path).map_err(refused)?;
-    lock.lock().map_err(refused)?;
-    work()
-}
-
 /// The first of these programs that exists; a plain name is looked up in PATH and /usr/sbin.
 pub(crate) fn find_program(candidates: &[&str]) -> Option<String> {
     let path = std::env::var("PATH").unwrap_or_default();
