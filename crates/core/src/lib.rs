@@ -36,5 +36,3 @@ pub type Nanos = u64;
 pub const SECOND: Nanos = 1_000_000_000;
 /// Nanoseconds in one millisecond.
 pub const MILLISECOND: Nanos = 1_000_000;
-/// Nanoseconds in one microsecond.
-pub const MICROSECOND: Nanos = 1_000;

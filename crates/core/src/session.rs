@@ -137,8 +137,6 @@ pub enum BulkMethod {
     LoadData,
     /// `INSERT` with many rows per statement.
     MultiRowInsert,
-    /// A prepared `INSERT` per row inside one transaction.
-    PreparedInsert,
 }
 
 impl BulkMethod {
@@ -148,7 +146,6 @@ impl BulkMethod {
             BulkMethod::Copy => "COPY",
             BulkMethod::LoadData => "LOAD DATA LOCAL INFILE",
             BulkMethod::MultiRowInsert => "multi-row INSERT",
-            BulkMethod::PreparedInsert => "prepared INSERT",
         }
     }
 }
