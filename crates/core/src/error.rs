@@ -56,6 +56,8 @@ pub enum Cause {
     Lost,
     /// The peer sent what the protocol does not allow, or a limit of dyno was passed.
     Protocol,
+    /// The workload itself can't go on: an expression of a script failed. No server was asked.
+    Workload,
 }
 
 /// An error of a session: small, boxed, allocated only when something went wrong.
@@ -103,6 +105,16 @@ impl DbError {
     /// The peer broke the protocol, or a limit of dyno was passed.
     pub fn protocol(message: impl Into<String>) -> Self {
         Self::new(Cause::Protocol, ErrorClass::ConnectionLost, 0, *b"08P01", message)
+    }
+
+    /// The workload itself can't go on with this worker; its session is still usable.
+    pub fn workload(message: impl Into<String>) -> Self {
+        Self::new(Cause::Workload, ErrorClass::Other, 0, *b"00000", message)
+    }
+
+    /// The driver has no such operation; its session is still usable.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(Cause::Protocol, ErrorClass::Other, 0, *b"0A000", message)
     }
 
     fn new(

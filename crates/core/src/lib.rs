@@ -21,12 +21,12 @@ pub use load::{LoadObserver, Unobserved};
 pub use outcome::{Outcome, StatementKind, Tally};
 pub use rng::Rng;
 pub use session::{
-    BulkMethod, BulkReport, Discard, Driver, Executed, Row, RowSource, RowWriter, Rows, Session,
-    Statement, Table,
+    BulkMethod, BulkReport, Columns, Discard, Driver, Executed, Row, RowSource, RowWriter, Rows,
+    Session, Statement, Table,
 };
 pub use target::{Dialect, Product};
 pub use value::{Param, ParamType};
-pub use workload::{TransactionId, TransactionKind, WorkerId, Workload};
+pub use workload::{Ended, TransactionId, TransactionKind, WorkerId, Workload};
 
 /// A point in time or a length of time in nanoseconds, on the monotonic clock of the machine
 /// (or on the virtual clock of a simulated loop).

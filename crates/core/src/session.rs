@@ -68,10 +68,26 @@ pub trait Row {
     fn string(&self, column: usize) -> Option<String>;
 }
 
+/// The names of the columns of one result set.
+pub trait Columns {
+    /// Number of columns.
+    fn count(&self) -> usize;
+    /// The name of a column, from 0; empty where there is none.
+    fn name(&self, column: usize) -> &str;
+}
+
 /// Receives the rows of an answer.
 pub trait Rows {
     /// False when rows need only be counted: drivers then skip their decoding.
     const WANTED: bool = true;
+    /// True when [`Rows::columns`] and [`Rows::done`] are to be called: what needs them pays for
+    /// the names, nobody else.
+    const DESCRIBED: bool = false;
+    /// A result set begins, before its first row and even if it has none.
+    fn columns<C: Columns>(&mut self, _columns: &C) {}
+    /// One statement of the command is complete, with or without a result set. Not called for
+    /// a statement that failed.
+    fn done(&mut self, _executed: Executed) {}
     /// Called for each row in order.
     fn row<R: Row>(&mut self, row: &R);
 }
@@ -196,6 +212,46 @@ pub trait Session {
         sql: &str,
         rows: &mut R,
     ) -> impl Future<Output = Result<Executed, DbError>>;
+
+    /// Executes a statement once: parsed, bound, described and executed in as few flights as the
+    /// protocol allows, and nothing of it stays on the server. Placeholders are the dialect's own,
+    /// the types of the parameters are inferred as by [`ParamType::Inferred`].
+    ///
+    /// # Errors
+    /// As [`Session::execute`]; also when this kind of session has no such way.
+    fn execute_once<R: Rows>(
+        &mut self,
+        _sql: &str,
+        _params: &[Param<'_>],
+        _rows: &mut R,
+    ) -> impl Future<Output = Result<Executed, DbError>> {
+        async {
+            Err(DbError::unsupported("This session can't execute a statement it has not prepared."))
+        }
+    }
+
+    /// True between the begin of an explicit transaction and its end, failed or not, as of the
+    /// last answer.
+    fn is_in_transaction(&self) -> bool {
+        false
+    }
+
+    /// Adds a one-time execution (see [`Session::execute_once`]) to the next flight.
+    ///
+    /// # Errors
+    /// When the protocol can't parse and execute in one flight.
+    fn queue_once(&mut self, _sql: &str, _params: &[Param<'_>]) -> Result<(), DbError> {
+        Err(DbError::unsupported("This protocol can't queue a statement that is not prepared."))
+    }
+
+    /// Ends the implicit transaction of what is queued so far (PostgreSQL's Sync inside a flight):
+    /// what follows stands on its own. Nothing to do where each command stands alone.
+    ///
+    /// # Errors
+    /// None that a queue of usual size meets.
+    fn queue_sync(&mut self) -> Result<(), DbError> {
+        Ok(())
+    }
 
     /// Adds an execution to the next flight without sending it.
     fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError>;

@@ -22,4 +22,7 @@ pub enum ParamType {
     Double,
     /// MySQL VARCHAR, PostgreSQL varchar (OID 1043).
     Text,
+    /// Left to the server: PostgreSQL OID 0 with values sent as text, as pgbench and psql do. MySQL
+    /// and SQLite take the type of each value.
+    Inferred,
 }

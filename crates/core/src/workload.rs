@@ -1,6 +1,6 @@
 //! What is executed.
 
-use crate::{DbError, Outcome, Rng, Session, Tally};
+use crate::{DbError, Nanos, Outcome, Rng, Session, Tally};
 
 /// Number of a worker, from 0, unique over all loops of a trial.
 pub type WorkerId = u32;
@@ -15,6 +15,25 @@ pub struct TransactionKind {
     pub name: String,
     /// Relative share of the mix. Kinds of weight 0 are never started.
     pub weight: u32,
+}
+
+/// One transaction that is over, as the engine saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Which kind it was.
+    pub transaction: TransactionId,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When the schedule wanted it; without a schedule the same as `began`.
+    pub due: Nanos,
+    /// When its first attempt began.
+    pub began: Nanos,
+    /// When its last attempt was answered, or when it was skipped.
+    pub ended: Nanos,
+    /// Attempts made; 0 when it was skipped because it was late.
+    pub attempts: u32,
+    /// True when it counts: it ended inside the measured window.
+    pub is_measured: bool,
 }
 
 /// A workload: data that all workers share, and the code of its transactions.
@@ -59,6 +78,22 @@ pub trait Workload: Sync {
         attempt: u32,
         tally: &mut Tally,
     ) -> impl Future<Output = Result<Outcome, DbError>>;
+
+    /// Picks the next transaction. `None` leaves it to the engine, which draws by weight from a
+    /// stream of its own.
+    #[inline]
+    fn choose(&self, _worker: &mut Self::Worker) -> Option<TransactionId> {
+        None
+    }
+
+    /// Is told of each transaction that is over, whether it counts or not: for logs and for
+    /// statistics of the workload's own.
+    #[inline]
+    fn ended(&self, _worker: &mut Self::Worker, _ended: &Ended) {}
+
+    /// Takes the worker back when it will run nothing any more, with the error that ended it before
+    /// the others, if any.
+    fn retire(&self, _worker: Self::Worker, _error: Option<&DbError>) {}
 
     /// Sends what the worker has held back, such as the last packet of a bulk insert. Called once
     /// per worker, after its last transaction, while its session is usable; what it does is

@@ -108,7 +108,7 @@ impl Prepared {
             let code = match known {
                 ParamType::Int => column_type::LONGLONG,
                 ParamType::Double => column_type::DOUBLE,
-                ParamType::Text => column_type::VAR_STRING,
+                ParamType::Text | ParamType::Inferred => column_type::VAR_STRING,
             };
             out.extend_from_slice(&[code, 0]);
         }

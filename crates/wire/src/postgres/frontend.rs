@@ -246,7 +246,7 @@ impl Execution {
 fn param_format(param: ParamType) -> Format {
     match param {
         ParamType::Int | ParamType::Double => Format::Binary,
-        ParamType::Text => Format::Text,
+        ParamType::Text | ParamType::Inferred => Format::Text,
     }
 }
 

@@ -58,12 +58,13 @@ impl Format {
     }
 }
 
-/// The type declared for a parameter: int8, float8 or varchar.
+/// The type declared for a parameter: int8, float8, varchar, or 0 where the server infers it.
 pub fn param_oid(param: ParamType) -> u32 {
     match param {
         ParamType::Int => INT8,
         ParamType::Double => FLOAT8,
         ParamType::Text => VARCHAR,
+        ParamType::Inferred => 0,
     }
 }
 
