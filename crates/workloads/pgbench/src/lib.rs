@@ -6,3 +6,4 @@
 //! - `init`: tables and rows.
 
 pub mod random;
+pub mod script;
