@@ -94,6 +94,8 @@ fn counts(rows: &[&SeriesRow]) -> Counts {
             skipped: row.skipped,
             retries: row.retries,
             reconnects: row.reconnects,
+            // The lines of a series don't have it: what is recovered is a lower bound.
+            retried: 0,
         });
     }
     sum
