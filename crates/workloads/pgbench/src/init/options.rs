@@ -245,12 +245,6 @@ impl InitOptions {
     }
 
     fn check_ranges(&self) -> Result<(), InitError> {
-        if self.steps.is_empty() {
-            return Err(InitError::options(
-                "no initialization steps specified",
-                "give some of the letters dtgGvpf",
-            ));
-        }
         if !(1..=SCALE_MAX).contains(&self.scale) {
             let problem = format!("the scale must be between 1 and {SCALE_MAX}");
             return Err(InitError::options(problem, "give a scale in this range with -s"));
