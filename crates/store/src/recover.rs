@@ -80,6 +80,9 @@ pub(crate) fn interrupted<'a>(
         ),
         generator: generator(&rows, identity.loops, statements.total() + wasted_statements),
         notes,
+        data: identity.data,
+        statement_latencies: Vec::new(),
+        checks: Vec::new(),
     }
 }
 
