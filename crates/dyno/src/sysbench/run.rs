@@ -199,7 +199,6 @@ fn spec(settings: &Settings, seed: u64) -> TrialSpec {
     let above_0 = |number: u64| (number > 0).then_some(number);
     let grace_s = settings.forced_shutdown.grace_s(settings.time_s);
     TrialSpec {
-        workers: settings.threads,
         loops: (settings.loops > 0).then_some(settings.loops),
         warmup: settings.warmup_s * SECOND,
         duration: above_0(settings.time_s).map(|seconds| seconds * SECOND),
@@ -210,6 +209,7 @@ fn spec(settings: &Settings, seed: u64) -> TrialSpec {
         errors: error_policy(settings),
         drain: grace_s.map_or(Nanos::MAX, |seconds| seconds.saturating_mul(SECOND)),
         connect_limit: settings.thread_init_timeout_s * SECOND,
+        ..TrialSpec::closed(settings.threads)
     }
 }
 
