@@ -4,3 +4,5 @@
 //! - `script`: the script language: text to commands.
 //! - `run`: one transaction of a script on a session.
 //! - `init`: tables and rows.
+
+pub mod init;
