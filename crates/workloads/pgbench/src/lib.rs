@@ -1,8 +1,9 @@
 //! The pgbench family: its scripts, its random numbers, its tables.
 //!
-//! - `random`: the random functions, equal bit for bit to pgbench 15 to 18.
-//! - `script`: the script language: text to commands.
-//! - `run`: one transaction of a script on a session.
+//! - [`random`]: the random functions, equal bit for bit to pgbench 15 to 18.
+//! - [`script`]: the script language: text to commands.
+//! - [`run`]: one transaction of a script on a session.
 //! - `init`: tables and rows.
 
 pub mod init;
+pub mod random;
