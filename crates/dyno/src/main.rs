@@ -5,12 +5,15 @@ mod commands;
 mod databases;
 mod failure;
 mod output;
+mod percentiles;
+mod pgbench;
 mod process_list;
 mod progress;
 mod runner;
 mod signals;
 mod sysbench;
 mod table;
+mod trial_json;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;

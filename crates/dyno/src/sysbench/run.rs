@@ -5,11 +5,11 @@ use super::console::{Console, Level};
 use super::fatal::{self, Place, Watched};
 use super::histogram::histogram;
 use super::intervals::Intervals;
-use super::json::JsonFile;
 use super::notes::Notes;
 use super::report::{Fairness, Figures};
 use super::settings::Settings;
 use super::target::error_policy;
+use crate::trial_json::JsonFile;
 use crate::runner::{TrialName, summarise};
 use dyno_core::{DbError, Driver, Nanos, SECOND, Session};
 use dyno_drivers::Target;
@@ -31,7 +31,7 @@ pub(super) struct Job<'a> {
 /// Runs a test and prints what it did.
 pub(super) fn run<D: Driver>(driver: &D, mut job: Job<'_>, console: &mut Console) -> Exit {
     let settings = job.settings;
-    let json = match settings.json.as_deref().map(JsonFile::create).transpose() {
+    let json = match settings.json.as_deref().map(|path| JsonFile::create("dyno sysbench", path)).transpose() {
         Ok(json) => json,
         Err(message) => {
             console.fatal(message);
