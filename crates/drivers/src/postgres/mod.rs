@@ -56,13 +56,14 @@ impl PostgresDriver {
             DbError::rejected(0, *b"28000", error.message).with_hint(hint)
         })?;
         let database = target.database.as_deref().unwrap_or(&user);
+        let option = |name: &str| target.options.get(name).map(String::as_str);
         let mut startup = vec![
             ("user", user.as_str()),
             ("database", database),
-            ("application_name", "dyno"),
+            ("application_name", option("application_name").unwrap_or("dyno")),
             ("client_encoding", "UTF8"),
         ];
-        startup.extend(target.options.get("options").map(|options| ("options", options.as_str())));
+        startup.extend(option("options").map(|options| ("options", options)));
         startup.extend(target.session_variables());
         let startup = startup.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
         let settings = Settings {

@@ -5,5 +5,6 @@
 //! - [`run`]: one transaction of a script on a session.
 //! - `init`: tables and rows.
 
+pub mod init;
 pub mod random;
 pub mod script;
