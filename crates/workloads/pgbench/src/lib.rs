@@ -7,4 +7,5 @@
 
 pub mod init;
 pub mod random;
+pub mod run;
 pub mod script;
