@@ -2,6 +2,8 @@
 
 mod errors;
 mod golden;
+mod mariadb;
+mod postgres;
 mod resume;
 mod sqlite;
 mod support;

@@ -6,6 +6,7 @@ use dyno_core::{
 };
 use dyno_pgbench::init::{InitObserver, InitOptions, Progress, Step, initialize};
 use dyno_reactor::block_on;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -182,17 +183,24 @@ impl Session for RecordingSession {
     async fn close(self) {}
 }
 
-/// A driver whose sessions fail after some bulk loads, all together: each bulk load beyond
-/// the limit ends with `error`, its rows not stored.
+/// A driver whose bulk loads of a certain range of numbers end with `error`, their rows not
+/// stored. All its sessions count together.
 pub(crate) struct Failing<'a, D> {
     inner: &'a D,
-    left: AtomicU32,
+    /// Numbers of the loads that fail, from 0.
+    bad: Range<u32>,
+    loads: AtomicU32,
     error: DbError,
 }
 
 impl<'a, D: Driver> Failing<'a, D> {
-    pub(crate) fn new(inner: &'a D, bulk_loads: u32, error: DbError) -> Self {
-        Failing { inner, left: AtomicU32::new(bulk_loads), error }
+    pub(crate) fn new(inner: &'a D, bad: Range<u32>, error: DbError) -> Self {
+        Failing { inner, bad, loads: AtomicU32::new(0), error }
+    }
+
+    /// Loads that were tried.
+    pub(crate) fn loads(&self) -> u32 {
+        self.loads.load(Ordering::Relaxed)
     }
 }
 
@@ -201,7 +209,7 @@ impl<'a, D: Driver> Driver for &'a Failing<'_, D> {
 
     async fn connect(&self, number: u32) -> Result<Self::Session, DbError> {
         let inner = self.inner.connect(number).await?;
-        Ok(FailingSession { inner, left: &self.left, error: &self.error })
+        Ok(FailingSession { inner, bad: &self.bad, loads: &self.loads, error: &self.error })
     }
 
     fn dialect(&self) -> Dialect {
@@ -215,7 +223,8 @@ impl<'a, D: Driver> Driver for &'a Failing<'_, D> {
 
 pub(crate) struct FailingSession<'a, S> {
     inner: S,
-    left: &'a AtomicU32,
+    bad: &'a Range<u32>,
+    loads: &'a AtomicU32,
     error: &'a DbError,
 }
 
@@ -267,8 +276,7 @@ impl<S: Session> Session for FailingSession<'_, S> {
         columns: &[&str],
         rows: &mut R,
     ) -> Result<BulkReport, DbError> {
-        let take = |left: u32| left.checked_sub(1);
-        if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+        if self.bad.contains(&self.loads.fetch_add(1, Ordering::Relaxed)) {
             return Err(self.error.clone());
         }
         self.inner.bulk_load(table, columns, rows).await
