@@ -4,7 +4,11 @@
 //! - [`script`]: the script language: text to commands.
 //! - [`run`]: one transaction of a script on a session.
 //! - `init`: tables and rows.
+//! - [`check`]: balances before and after a run.
+//! - [`access`]: how much of the data is hot, and how large they are.
 
+pub mod access;
+pub mod check;
 pub mod init;
 pub mod random;
 pub mod script;
