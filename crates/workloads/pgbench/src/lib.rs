@@ -3,7 +3,9 @@
 //! - [`random`]: the random functions, equal bit for bit to pgbench 15 to 18.
 //! - [`script`]: the script language: text to commands.
 //! - [`run`]: one transaction of a script on a session.
+//! - [`log`]: the lines of transaction logs.
 //! - `init`: tables and rows.
 
 pub mod init;
+pub mod log;
 pub mod random;
