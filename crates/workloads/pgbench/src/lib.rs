@@ -9,3 +9,4 @@
 pub mod init;
 pub mod log;
 pub mod random;
+pub mod script;
