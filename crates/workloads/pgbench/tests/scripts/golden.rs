@@ -22,7 +22,8 @@ fn path() -> PathBuf {
 }
 
 fn hidden(shown: &str) -> String {
-    let letter = |letter| SHOWN.iter().find(|(_, shown)| *shown == letter).map(|(hidden, _)| *hidden);
+    let letter =
+        |letter| SHOWN.iter().find(|(_, shown)| *shown == letter).map(|(hidden, _)| *hidden);
     shown.chars().map(|shown| letter(shown).unwrap_or(shown)).collect()
 }
 

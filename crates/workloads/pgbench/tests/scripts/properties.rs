@@ -7,11 +7,56 @@ use proptest::prelude::*;
 /// Texts made of what scripts are made of.
 fn scriptlike() -> impl Strategy<Value = String> {
     let parts = [
-        "\\set ", "\\if ", "\\elif ", "\\else", "\\endif", "\\sleep ", "\\gset", "\\;", "\n", "\\\n",
-        "x", ":x", "::", "1", "9223372036854775808", "1.5e3", "(", ")", ",", "+", "-", "*", "<", ">=",
-        "random(", "hash(", "case when ", " then ", " else ", " end", " and ", " or ", " not ", " is ",
-        "null", "'", "\"", "$a$", "--", "/*", "*/", ";", "select ", "begin", "create function ", "E'\\",
-        " ", "\r", "é", "us",
+        "\\set ",
+        "\\if ",
+        "\\elif ",
+        "\\else",
+        "\\endif",
+        "\\sleep ",
+        "\\gset",
+        "\\;",
+        "\n",
+        "\\\n",
+        "x",
+        ":x",
+        "::",
+        "1",
+        "9223372036854775808",
+        "1.5e3",
+        "(",
+        ")",
+        ",",
+        "+",
+        "-",
+        "*",
+        "<",
+        ">=",
+        "random(",
+        "hash(",
+        "case when ",
+        " then ",
+        " else ",
+        " end",
+        " and ",
+        " or ",
+        " not ",
+        " is ",
+        "null",
+        "'",
+        "\"",
+        "$a$",
+        "--",
+        "/*",
+        "*/",
+        ";",
+        "select ",
+        "begin",
+        "create function ",
+        "E'\\",
+        " ",
+        "\r",
+        "é",
+        "us",
     ];
     proptest::collection::vec(proptest::sample::select(parts.to_vec()), 0..40)
         .prop_map(|parts| parts.concat())
@@ -56,7 +101,10 @@ fn deep_expressions_are_refused_and_long_ones_are_not() {
         assert!(error.to_string().contains("nested too deeply"), "{deep}");
     }
     let script = format!("\\set x debug(0{})", " + 1".repeat(50_000));
-    assert_eq!(run(&nobody(), &Case::new(script.as_bytes())), "debug(script=0,command=1): int 50000\n");
+    assert_eq!(
+        run(&nobody(), &Case::new(script.as_bytes())),
+        "debug(script=0,command=1): int 50000\n"
+    );
 }
 
 #[test]
