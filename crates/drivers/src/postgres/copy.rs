@@ -11,18 +11,21 @@ use dyno_wire::text_rows::TextRows;
 /// enough to stay in the cache.
 const PIECE_BYTES: usize = 128 * 1024;
 
-/// Streams all rows into a table; returns how many the server says it stored.
+/// The statement that loads these columns of a table, or all of it.
+pub(super) fn copy_sql(table: &str, columns: &[&str]) -> String {
+    let columns =
+        if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
+    format!("COPY {table}{columns} FROM STDIN")
+}
+
+/// Streams all rows into the COPY that `sql` begins; returns how many the server says it stored.
 pub(super) async fn copy_in<R: RowSource>(
     link: &mut Link,
-    table: &str,
-    columns: &[&str],
+    sql: &str,
     rows: &mut R,
 ) -> Result<u64, DbError> {
     link.begin()?;
-    let columns =
-        if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
-    let sql = format!("COPY {table}{columns} FROM STDIN");
-    frontend::query(&mut link.out, &sql).map_err(unsendable)?;
+    frontend::query(&mut link.out, sql).map_err(unsendable)?;
     link.state.begin_flight();
     let sent = link.transport.send(&link.out).await;
 

@@ -2,7 +2,7 @@
 
 use super::answers::{Expect, Prepared, Step};
 use super::cancel::CancelToken;
-use super::copy::copy_in;
+use super::copy::{copy_in, copy_sql};
 use super::error::{Notice, unsendable};
 use super::link::Link;
 use dyno_core::{
@@ -263,8 +263,12 @@ impl Session for PostgresSession {
         columns: &[&str],
         rows: &mut R,
     ) -> Result<BulkReport, DbError> {
-        let rows = copy_in(&mut self.link, table, columns, rows).await?;
+        let rows = copy_in(&mut self.link, &copy_sql(table, columns), rows).await?;
         Ok(BulkReport { rows, method: BulkMethod::Copy, fallback_reason: None })
+    }
+
+    async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> Result<u64, DbError> {
+        copy_in(&mut self.link, sql, rows).await
     }
 
     async fn close(mut self) {
