@@ -183,10 +183,8 @@ async fn bulk_load<S: Session>(
     rows: i64,
     source: &mut impl RowSource,
 ) -> Result<BulkReport, InitError> {
-    let report = session
-        .bulk_load(table, columns, source)
-        .await
-        .map_err(|error| failed(table, error))?;
+    let report =
+        session.bulk_load(table, columns, source).await.map_err(|error| failed(table, error))?;
     if report.rows == rows as u64 {
         return Ok(report);
     }

@@ -30,8 +30,7 @@ impl<'a> Meter<'a> {
         *done += rows;
         let elapsed = self.begin.elapsed();
         let remaining = remaining(elapsed, *done - self.found, self.total.saturating_sub(*done));
-        let progress =
-            Progress { rows_done: *done, rows_total: self.total, elapsed, remaining };
+        let progress = Progress { rows_done: *done, rows_total: self.total, elapsed, remaining };
         self.observer.rows_done(&progress);
     }
 

@@ -275,7 +275,9 @@ impl InitOptions {
         match given.into_iter().find(|(_, is_given)| *is_given) {
             None => Ok(()),
             Some((option, _)) => Err(InitError::options(
-                format!("{option} is an option of PostgreSQL's storage, {product} has no such thing"),
+                format!(
+                    "{option} is an option of PostgreSQL's storage, {product} has no such thing"
+                ),
                 format!("leave out {option}"),
             )),
         }

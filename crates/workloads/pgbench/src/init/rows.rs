@@ -34,11 +34,7 @@ pub(crate) struct Accounts<'a> {
 
 impl<'a> Accounts<'a> {
     /// `first..=last` is one or more whole branches.
-    pub(crate) fn new(
-        (first, last): (i64, i64),
-        dialect: Dialect,
-        meter: &'a Meter<'a>,
-    ) -> Self {
+    pub(crate) fn new((first, last): (i64, i64), dialect: Dialect, meter: &'a Meter<'a>) -> Self {
         Accounts { first, last, next: first, filler: filler(dialect), meter, told: 0 }
     }
 }

@@ -89,15 +89,15 @@ impl Schema<'_> {
     fn create_table(&self, table: &str) -> String {
         let is_partitioned = table == ACCOUNTS && self.options.partitions > 0;
         // PostgreSQL 18 refuses a partitioned table that is unlogged; its partitions may be.
-        let unlogged =
-            self.options.unlogged && !(is_partitioned && self.postgres_major >= 18);
+        let unlogged = self.options.unlogged && !(is_partitioned && self.postgres_major >= 18);
         let unlogged = if unlogged { " unlogged" } else { "" };
         let columns = self.columns(table);
         let mut sql = format!("create{unlogged} table {table}({columns})");
         match self.dialect {
             Dialect::Postgres => {
                 if is_partitioned {
-                    let _ = write!(sql, " partition by {} (aid)", self.options.partition_method.name());
+                    let _ =
+                        write!(sql, " partition by {} (aid)", self.options.partition_method.name());
                 } else if table != HISTORY {
                     let _ = write!(sql, " with (fillfactor={})", self.options.fillfactor);
                 }
@@ -144,7 +144,8 @@ impl Schema<'_> {
         sql.push_str(" partition by range (aid) (");
         for number in 1..=partitions {
             let comma = if number > 1 { ", " } else { "" };
-            let end = self.range_end(number).map_or("maxvalue".to_owned(), |end| format!("({end})"));
+            let end =
+                self.range_end(number).map_or("maxvalue".to_owned(), |end| format!("({end})"));
             let _ = write!(sql, "{comma}partition {ACCOUNTS}_{number} values less than {end}");
         }
         sql.push(')');
