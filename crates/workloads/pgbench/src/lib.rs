@@ -5,7 +5,11 @@
 //! - [`run`]: one transaction of a script on a session.
 //! - [`log`]: the lines of transaction logs.
 //! - `init`: tables and rows.
+//! - [`check`]: balances before and after a run.
+//! - [`access`]: how much of the data is hot, and how large they are.
 
+pub mod access;
+pub mod check;
 pub mod init;
 pub mod log;
 pub mod random;
