@@ -6,7 +6,6 @@ mod databases;
 mod failure;
 mod output;
 mod percentiles;
-mod pgbench;
 mod process_list;
 mod progress;
 mod runner;

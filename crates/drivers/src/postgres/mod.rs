@@ -2,12 +2,14 @@
 //!
 //! - `connect`: TLS as `sslmode` wants it, authentication, startup.
 //! - `link`: one connection; sends flights and collects their answers. The hot path is here.
+//! - `answers`: what is answered next, and how far the answers have come.
 //! - `session`: statements, pipelines, transactions on top of a link.
 //! - `copy`: bulk load. `cancel`: cancel requests. `error`: what the server reports.
 //!
 //! Text parameters are declared `varchar`; where a column is `char(n)` and an index must be used,
 //! write the cast into the statement (`c = $1::bpchar`).
 
+mod answers;
 mod cancel;
 mod connect;
 mod copy;
@@ -77,8 +79,9 @@ impl PostgresDriver {
         Ok(PostgresDriver { settings: Arc::new(settings), describe_each: false })
     }
 
-    /// Asks for a description of the answer with every execution of a prepared statement, as
-    /// libpq, and with it pgbench, does. Costs server and client time; for fair comparisons.
+    /// Asks for a description of the answer with every execution of a prepared statement, and for
+    /// answers in text, as libpq, and with it pgbench, does. Costs server and client time; for
+    /// fair comparisons.
     #[must_use]
     pub fn with_describe_each(mut self, describe_each: bool) -> Self {
         self.describe_each = describe_each;

@@ -66,11 +66,8 @@ impl<'a, I: Copy> Words<'a, I> {
             return Ok(Given::Option(option.id, String::new()));
         }
         let glued = std::mem::replace(&mut self.bundle, "".chars()).as_str();
-        let value = if glued.is_empty() {
-            self.words.next().map(String::as_str)
-        } else {
-            Some(glued)
-        };
+        let value =
+            if glued.is_empty() { self.words.next().map(String::as_str) } else { Some(glued) };
         match value {
             Some(value) => Ok(Given::Option(option.id, value.to_owned())),
             None => Err(format!("option requires an argument -- '{letter}'")),

@@ -8,7 +8,8 @@ pub(super) fn leading_double(text: &str) -> f64 {
         let rest = &text.as_bytes()[from..];
         from + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
     };
-    let is_at = |at: usize, bytes: &[u8]| text.as_bytes().get(at).is_some_and(|b| bytes.contains(b));
+    let is_at =
+        |at: usize, bytes: &[u8]| text.as_bytes().get(at).is_some_and(|b| bytes.contains(b));
     let signed = |at: usize| if is_at(at, b"+-") { at + 1 } else { at };
     let whole = digits(signed(0));
     let mut end = if is_at(whole, b".") { digits(whole + 1) } else { whole };

@@ -9,8 +9,8 @@ use super::notes::Notes;
 use super::report::{Fairness, Figures};
 use super::settings::Settings;
 use super::target::error_policy;
-use crate::trial_json::JsonFile;
 use crate::runner::{TrialName, summarise};
+use crate::trial_json::JsonFile;
 use dyno_core::{DbError, Driver, Nanos, SECOND, Session};
 use dyno_drivers::Target;
 use dyno_engine::{Control, DriveError, Ended, Observer, TrialResult, TrialSpec, drive};
@@ -31,7 +31,12 @@ pub(super) struct Job<'a> {
 /// Runs a test and prints what it did.
 pub(super) fn run<D: Driver>(driver: &D, mut job: Job<'_>, console: &mut Console) -> Exit {
     let settings = job.settings;
-    let json = match settings.json.as_deref().map(|path| JsonFile::create("dyno sysbench", path)).transpose() {
+    let json = match settings
+        .json
+        .as_deref()
+        .map(|path| JsonFile::create("dyno sysbench", path))
+        .transpose()
+    {
         Ok(json) => json,
         Err(message) => {
             console.fatal(message);

@@ -51,7 +51,7 @@ impl InitError {
 
     /// A session's error while a step was doing something.
     pub(crate) fn session(step: Step, doing: impl Into<String>, error: DbError) -> Self {
-        let hint = remedy(&error).map(str::to_owned);
+        let hint = remedy(step, &error).map(str::to_owned);
         InitError::Session { step: Some(step), doing: doing.into(), sql: None, error, hint }
     }
 
@@ -131,7 +131,7 @@ pub(crate) fn is_missing_table(error: &DbError) -> bool {
 
 /// What to do about errors that an initialization can meet, by SQLSTATE (PostgreSQL), by number
 /// (MySQL), or by the words of SQLite, whose numbers tell little.
-fn remedy(error: &DbError) -> Option<&'static str> {
+fn remedy(step: Step, error: &DbError) -> Option<&'static str> {
     if is_missing_table(error) {
         return Some("create the tables first: step t");
     }
@@ -158,7 +158,9 @@ fn remedy(error: &DbError) -> Option<&'static str> {
         ("42710", _) | (_, 1826) => {
             "the tables have foreign keys already: leave out step f, or begin with step d"
         }
-        ("42830", _) | (_, 1822) => "foreign keys need the primary keys: put step p before step f",
+        ("42704" | "42830", _) | (_, 1005 | 1822) if step == Step::ForeignKeys => {
+            "foreign keys need the primary keys: put step p before step f"
+        }
         ("25006", _) | (_, 1290 | 1836) => "connect to the primary: this server is read-only",
         (_, 3750) => "SET GLOBAL sql_require_primary_key=OFF: primary keys come last, in step p",
         _ => return sqlite_remedy(error.message()),

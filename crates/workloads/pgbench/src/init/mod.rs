@@ -244,5 +244,8 @@ fn analyze_error(answer: &Table) -> Option<DbError> {
     };
     let row = answer.rows.iter().find(is_error)?;
     let message = text(row, 3).unwrap_or_else(|| "ANALYZE TABLE failed".to_owned());
-    Some(DbError::server(ErrorClass::Other, 0, *b"HY000", message))
+    // The answer has no numbers.
+    let (errno, state) =
+        if message.contains("doesn't exist") { (1146, *b"42S02") } else { (0, *b"HY000") };
+    Some(DbError::server(ErrorClass::Other, errno, state, message))
 }
