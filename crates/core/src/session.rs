@@ -280,6 +280,20 @@ pub trait Session {
         rows: &mut R,
     ) -> impl Future<Output = Result<BulkReport, DbError>>;
 
+    /// Streams rows as the answer to a COPY statement in the caller's own words (`... FROM STDIN`
+    /// in text format): options such as FREEZE, and COPY inside an open transaction. Returns how
+    /// many rows the server says it stored. PostgreSQL only.
+    ///
+    /// # Errors
+    /// As [`Session::bulk_load`]; also when this kind of session has no such way.
+    fn copy_in<R: RowSource>(
+        &mut self,
+        _sql: &str,
+        _rows: &mut R,
+    ) -> impl Future<Output = Result<u64, DbError>> {
+        async { Err(DbError::unsupported("This kind of session has no COPY.")) }
+    }
+
     /// Takes leave politely; errors do not matter any more.
     fn close(self) -> impl Future<Output = ()>;
 }

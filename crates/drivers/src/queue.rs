@@ -56,33 +56,65 @@ impl Params {
     }
 }
 
+/// What a queued execution executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queued<'a> {
+    Prepared(Statement),
+    /// Text that is executed once.
+    Once(&'a str),
+}
+
 /// Queued executions with copies of their parameters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    /// Each with the end of its parameters.
-    executions: Vec<(Statement, usize)>,
+    executions: Vec<Execution>,
     params: Params,
+    /// The texts that are executed once, one after the other.
+    sql: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Execution {
+    /// `None` for the next text.
+    statement: Option<Statement>,
+    /// Where its parameters end.
+    params_end: usize,
+    /// Where its text ends, or that of an earlier one.
+    sql_end: usize,
 }
 
 impl Queue {
     pub(crate) fn push(&mut self, statement: Statement, params: &[Param<'_>]) {
+        self.add(Some(statement), params);
+    }
+
+    pub(crate) fn push_once(&mut self, sql: &str, params: &[Param<'_>]) {
+        self.sql.push_str(sql);
+        self.add(None, params);
+    }
+
+    fn add(&mut self, statement: Option<Statement>, params: &[Param<'_>]) {
         params.iter().for_each(|&param| self.params.push(param));
-        self.executions.push((statement, self.params.len()));
+        let (params_end, sql_end) = (self.params.len(), self.sql.len());
+        self.executions.push(Execution { statement, params_end, sql_end });
     }
 
     pub(crate) fn clear(&mut self) {
         self.executions.clear();
         self.params.clear();
+        self.sql.clear();
     }
 
     /// The executions in order.
     pub(crate) fn iter(
         &self,
-    ) -> impl Iterator<Item = (Statement, impl ExactSizeIterator<Item = Param<'_>>)> {
-        let mut start = 0;
-        self.executions.iter().map(move |&(statement, end)| {
-            let range = std::mem::replace(&mut start, end)..end;
-            (statement, self.params.range(range))
+    ) -> impl Iterator<Item = (Queued<'_>, impl ExactSizeIterator<Item = Param<'_>>)> {
+        let (mut params_at, mut sql_at) = (0, 0);
+        self.executions.iter().map(move |&Execution { statement, params_end, sql_end }| {
+            let params = std::mem::replace(&mut params_at, params_end)..params_end;
+            let sql = std::mem::replace(&mut sql_at, sql_end)..sql_end;
+            let queued = statement.map_or(Queued::Once(&self.sql[sql]), Queued::Prepared);
+            (queued, self.params.range(params))
         })
     }
 }

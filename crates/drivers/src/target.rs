@@ -1,13 +1,18 @@
-//! Targets as users write them: URLs.
+//! Targets as users write them: URLs, and what libpq's programs take.
 
+mod conninfo;
+mod libpq;
 mod password;
 mod print;
 mod text;
 mod url;
 
 #[cfg(test)]
+mod libpq_tests;
+#[cfg(test)]
 mod tests;
 
+pub use libpq::LibpqOptions;
 pub use password::{Found, find_password};
 
 use crate::net::{Address, Hosts, TlsOptions};

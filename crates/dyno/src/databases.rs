@@ -56,7 +56,11 @@ impl Database {
     }
 }
 
-async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbError> {
+/// What the server behind a driver says of itself.
+///
+/// # Errors
+/// When it can't be reached or refuses the log-in.
+pub(crate) async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbError> {
     let mut session = driver.connect(0).await?;
     let facts = read_facts(&mut session).await;
     session.close().await;

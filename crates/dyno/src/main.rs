@@ -5,12 +5,14 @@ mod commands;
 mod databases;
 mod failure;
 mod output;
+mod percentiles;
 mod process_list;
 mod progress;
 mod runner;
 mod signals;
 mod sysbench;
 mod table;
+mod trial_json;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;

@@ -70,6 +70,8 @@ struct LoopEnd {
     offered: Option<u64>,
     in_flight: u64,
     unfinished: u32,
+    retired: u32,
+    retired_transactions: u64,
     cpu: Nanos,
 }
 
@@ -183,19 +185,26 @@ impl Gate {
         *self.window.get_or_init(|| {
             may_begin().then(|| {
                 let opens = now + spec.warmup;
-                let closes =
-                    spec.duration.map_or(Nanos::MAX, |duration| opens.saturating_add(duration));
+                let closes = if spec.finish_begun { Nanos::MAX } else { ends(spec, opens) };
                 Window { released: now, opens, closes, interval: spec.interval }
             })
         })
     }
 }
 
+/// From when on nothing begins in a window that opens at `opens`.
+fn ends(spec: &TrialSpec, opens: Nanos) -> Nanos {
+    spec.duration.map_or(Nanos::MAX, |duration| opens.saturating_add(duration))
+}
+
+/// The workers of each loop. As in pgbench the first loops get one more where the numbers don't
+/// divide.
 fn split(spec: &TrialSpec, blocks: bool) -> Vec<Range<u32>> {
     let workers = spec.workers.max(1);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let loops = if blocks { workers } else { spec.loops.unwrap_or(cores).clamp(1, workers) };
-    (0..loops).map(|n| workers * n / loops..workers * (n + 1) / loops).collect()
+    let first = |n: u32| n * (workers / loops) + n.min(workers % loops);
+    (0..loops).map(|n| first(n)..first(n + 1)).collect()
 }
 
 fn run_loop<W: Workload, D: Driver>(
@@ -253,7 +262,7 @@ fn run_on<W: Workload, D: Driver>(
             let schedule = Schedule::new(rng, share, window.released, window.opens);
             local.schedule.replace(Some(schedule));
         }
-        local.release(window);
+        local.release(window, ends(spec, window.opens));
         measure(&mut tasks, &local, spec, &stopped);
     }
     let unfinished = match window {
@@ -261,16 +270,18 @@ fn run_on<W: Workload, D: Driver>(
         None => 0,
     };
     drop(tasks);
-    let closes = local.closes();
+    let closes = local.recorder.borrow().closes();
     let _ = sender.send(Message::Done);
     let schedule = local.schedule.take();
     Ok(LoopEnd {
         first,
         stats: local.stats.take(),
         closes,
-        offered: schedule.map(|schedule| schedule.offered(closes, local.untaken.get())),
+        offered: schedule.map(|schedule| schedule.offered(local.ends(), local.untaken.get())),
         in_flight: local.recorder.borrow().in_flight_at_close(),
         unfinished,
+        retired: local.retired.get(),
+        retired_transactions: local.retired_transactions.get(),
         cpu: cpu.get(),
     })
 }
@@ -287,26 +298,30 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame)>(
         tasks.wake_all();
         let mut live = 0;
         let mut stop_now = false;
+        let mut over = false;
         tasks.run(|tick| {
             (last, live) = (tick.now, tick.live);
             let mut recorder = local.recorder.borrow_mut();
             recorder.advance(tick.now);
-            stop_now = tick.now < local.closes() && stopped();
-            let cut = local.closes().saturating_add(spec.drain);
-            if stop_now || tick.now >= cut {
+            // A window that stays open for what has begun can be closed by hand after its end.
+            let is_open = tick.now < local.ends() || !recorder.is_finished();
+            stop_now = is_open && stopped();
+            let cut = local.ends().saturating_add(spec.drain);
+            over = tick.now >= cut;
+            if stop_now || over {
                 return Next::Pause;
             }
             Next::RunUntil((tick.now + LOOK).min(recorder.boundary()).min(cut))
         });
-        if live > 0 && stop_now {
-            local.close(last);
-            local.recorder.borrow_mut().close(last);
+        let closes = if spec.finish_begun { last } else { last.min(local.ends()) };
+        if live > 0 && stop_now && !over {
+            local.end(last);
+            local.recorder.borrow_mut().close(closes);
             continue;
         }
         // Nobody is left, or the drain is over.
-        let at = last.min(local.closes());
-        local.recorder.borrow_mut().close(at);
-        local.close(at);
+        local.recorder.borrow_mut().close(closes);
+        local.end(closes);
         return;
     }
 }
@@ -397,6 +412,8 @@ fn finish<W: Workload, D: Driver>(
         offered: ends.iter().map(|end| end.offered).sum(),
         in_flight,
         unfinished: ends.iter().map(|end| end.unfinished).sum(),
+        retired: ends.iter().map(|end| end.retired).sum(),
+        retired_transactions: ends.iter().map(|end| end.retired_transactions).sum(),
         loops_cpu: ends.iter().map(|end| end.cpu).collect(),
         workers: ends.into_iter().flat_map(|end| end.stats).collect(),
         host: collected.host,

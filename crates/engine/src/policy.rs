@@ -1,6 +1,6 @@
 //! What follows an error.
 
-use dyno_core::{DbError, ErrorClass, MILLISECOND, Nanos};
+use dyno_core::{Cause, DbError, ErrorClass, MILLISECOND, Nanos};
 
 /// A set of errors, by class or by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub enum Action {
     Retry,
     /// Count the transaction as failed and go on with the next one.
     Fail,
+    /// Count the transaction as failed; its worker leaves, the others go on.
+    Retire,
     /// End the trial.
     Abort,
 }
@@ -45,8 +47,10 @@ pub struct ErrorPolicy {
     pub max_retries: Option<u32>,
     /// Errors that are counted and survived without a retry.
     pub tolerate: ErrorSet,
-    /// Connect again after a lost connection; else that ends the trial.
+    /// Connect again after a lost connection; else that is an error not survived.
     pub reconnect: bool,
+    /// An error not survived ends its worker only, as in pgbench; else it ends the trial.
+    pub retire: bool,
     /// Pause of a worker after a failed transaction, so that a broken server isn't flooded.
     pub pause: Nanos,
 }
@@ -76,14 +80,17 @@ impl ErrorPolicy {
                 ..ErrorSet::default()
             },
             reconnect: true,
+            retire: false,
             pause: 10 * MILLISECOND,
         }
     }
 
     /// Decides after attempt number `attempt` (from 0) met `error`.
     pub fn action(&self, error: &DbError, attempt: u32) -> Action {
-        if error.is_fatal() && !self.reconnect {
-            return Action::Abort;
+        let end = if self.retire { Action::Retire } else { Action::Abort };
+        let is_lost = error.is_fatal() && !self.reconnect;
+        if is_lost || error.cause() == Cause::Workload {
+            return end;
         }
         let may_retry = self.max_retries.is_none_or(|limit| attempt < limit);
         if self.retry.contains(error) && may_retry {
@@ -92,7 +99,7 @@ impl ErrorPolicy {
         let survives = error.is_fatal()
             || self.tolerate.contains(error)
             || (self.retry.contains(error) && self.max_retries.is_some());
-        if survives { Action::Fail } else { Action::Abort }
+        if survives { Action::Fail } else { end }
     }
 }
 
@@ -119,6 +126,23 @@ mod tests {
     fn a_lost_connection_ends_the_trial_without_reconnect() {
         let policy = ErrorPolicy { reconnect: false, ..ErrorPolicy::resilient() };
         assert_eq!(policy.action(&DbError::lost("gone"), 0), Action::Abort);
+    }
+
+    #[test]
+    fn what_is_not_survived_ends_the_worker_or_the_trial() {
+        let policy = ErrorPolicy { retire: true, reconnect: false, ..ErrorPolicy::resilient() };
+        assert_eq!(policy.action(&DbError::lost("gone"), 0), Action::Retire);
+        assert_eq!(policy.action(&error(ErrorClass::Other, 1146), 0), Action::Retire);
+        assert_eq!(policy.action(&error(ErrorClass::Constraint, 1062), 0), Action::Fail);
+    }
+
+    #[test]
+    fn no_policy_survives_a_workload_that_can_not_go_on() {
+        let tolerate = ErrorSet { all: true, ..ErrorSet::default() };
+        let policy = ErrorPolicy { tolerate, ..ErrorPolicy::resilient() };
+        assert_eq!(policy.action(&DbError::workload("division by zero"), 0), Action::Abort);
+        let policy = ErrorPolicy { retire: true, ..policy };
+        assert_eq!(policy.action(&DbError::workload("division by zero"), 0), Action::Retire);
     }
 
     #[test]

@@ -19,6 +19,17 @@ pub struct TrialSpec {
     /// Transactions to execute in the window, those in flight when it opens among them; `None` is
     /// no limit.
     pub events: Option<u64>,
+    /// The same for each worker on its own, failed and skipped transactions among them.
+    pub events_per_worker: Option<u64>,
+    /// Nothing begins after `duration`, but the window stays open until what had begun has ended
+    /// (pgbench). Without it the window is exactly `duration` long.
+    pub finish_begun: bool,
+    /// Every transaction gets a session of its own, connected before it begins and closed after
+    /// it. Only transactions with a schedule have that in their latency.
+    pub connect_each: bool,
+    /// With a schedule: transactions that could begin only this late are skipped. In any case
+    /// there is no further attempt once this long has passed since the due time.
+    pub late_limit: Option<Nanos>,
     /// Poisson arrivals per second over all workers; `None` is a closed loop.
     pub rate_per_s: Option<f64>,
     /// Length of an interval.
@@ -43,6 +54,10 @@ impl TrialSpec {
             warmup: 0,
             duration: Some(10 * SECOND),
             events: None,
+            events_per_worker: None,
+            finish_begun: false,
+            connect_each: false,
+            late_limit: None,
             rate_per_s: None,
             interval: SECOND,
             seed: 1,
@@ -73,6 +88,10 @@ pub struct WorkerStats {
     pub transactions: u64,
     /// Time inside transactions.
     pub busy: Nanos,
+    /// Sessions opened for single transactions ([`TrialSpec::connect_each`]).
+    pub connects: u64,
+    /// Time for opening them.
+    pub connecting: Nanos,
 }
 
 /// What a trial gives back.
@@ -94,6 +113,10 @@ pub struct TrialResult {
     pub in_flight: u64,
     /// Transactions whose connections were cut after the drain.
     pub unfinished: u32,
+    /// Workers that an error ended before the others ([`ErrorPolicy::retire`]).
+    pub retired: u32,
+    /// Transactions of the window, counted as failed, that ended their workers.
+    pub retired_transactions: u64,
     /// CPU time of each loop's thread in the window.
     pub loops_cpu: Vec<Nanos>,
     /// The generator's machine over the window.

@@ -4,7 +4,8 @@ use crate::arrival::Schedule;
 use crate::policy::Action;
 use crate::trial::{TrialSpec, WorkerStats};
 use dyno_core::{
-    DbError, Driver, MILLISECOND, Nanos, Outcome, Rng, Session, Tally, TransactionId, Workload,
+    DbError, Driver, Ended, MILLISECOND, Nanos, Outcome, Rng, Session, Tally, TransactionId,
+    Workload,
 };
 use dyno_measure::{Frame, Phase, Recorder, Times, Window};
 use dyno_reactor::{now, sleep_until, timeout, yield_now};
@@ -91,12 +92,15 @@ pub(crate) struct Local<S: FnMut(Phase, u32, &Frame)> {
     pub(crate) schedule: RefCell<Option<Schedule>>,
     pub(crate) stats: RefCell<Vec<WorkerStats>>,
     pub(crate) ready: Cell<u32>,
-    /// Arrivals taken that are due only after the window.
+    /// Arrivals taken that are due only after the end.
     pub(crate) untaken: Cell<u64>,
+    /// Workers that an error has ended, and the measured transactions that ended so.
+    pub(crate) retired: Cell<u32>,
+    pub(crate) retired_transactions: Cell<u64>,
     first: u32,
     released: Cell<bool>,
-    closed: Cell<bool>,
-    closes: Cell<Nanos>,
+    ended: Cell<bool>,
+    ends: Cell<Nanos>,
     connecting: Cell<u32>,
 }
 
@@ -108,34 +112,38 @@ impl<S: FnMut(Phase, u32, &Frame)> Local<S> {
             stats: RefCell::new(vec![WorkerStats::default(); workers as usize]),
             ready: Cell::new(0),
             untaken: Cell::new(0),
+            retired: Cell::new(0),
+            retired_transactions: Cell::new(0),
             first,
             released: Cell::new(false),
-            closed: Cell::new(false),
-            closes: Cell::new(Nanos::MAX),
+            ended: Cell::new(false),
+            ends: Cell::new(Nanos::MAX),
             connecting: Cell::new(0),
         }
     }
 
-    pub(crate) fn release(&self, window: Window) {
-        self.closes.set(window.closes);
+    /// The workers start; nothing begins any more at `ends`.
+    pub(crate) fn release(&self, window: Window, ends: Nanos) {
+        self.ends.set(ends);
         self.recorder.borrow_mut().release(window);
         self.released.set(true);
     }
 
     /// No new transaction begins from now on.
-    pub(crate) fn close(&self, at: Nanos) {
-        self.closes.set(self.closes.get().min(at));
-        self.closed.set(true);
+    pub(crate) fn end(&self, at: Nanos) {
+        self.ends.set(self.ends.get().min(at));
+        self.ended.set(true);
         self.released.set(true);
     }
 
-    pub(crate) fn closes(&self) -> Nanos {
-        self.closes.get()
+    /// From when on nothing begins.
+    pub(crate) fn ends(&self) -> Nanos {
+        self.ends.get()
     }
 
     #[inline]
-    fn is_closed(&self, now: Nanos) -> bool {
-        self.closed.get() || now >= self.closes.get()
+    fn is_over(&self, now: Nanos) -> bool {
+        self.ended.get() || now >= self.ends.get()
     }
 
     async fn wait_for_release(&self) {
@@ -147,7 +155,7 @@ impl<S: FnMut(Phase, u32, &Frame)> Local<S> {
         let mut sleep = pin!(sleep_until(due));
         poll_fn(
             |context| {
-                if self.closed.get() { Poll::Ready(()) } else { sleep.as_mut().poll(context) }
+                if self.ended.get() { Poll::Ready(()) } else { sleep.as_mut().poll(context) }
             },
         )
         .await;
@@ -200,9 +208,9 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>
     shared.connected.fetch_add(1, Ordering::Relaxed);
     local.wait_for_release().await;
     let mix = Mix::new(shared.workload, Rng::new(shared.spec.seed, "mix", u64::from(id)));
-    let mut worker = Worker { shared, local, id, session: Some(session), state, mix };
-    worker.drive().await;
-    worker.finish().await;
+    let mut worker = Worker { shared, local, id, session: Some(session), state, mix, counted: 0 };
+    let error = worker.drive().await;
+    worker.finish(error).await;
 }
 
 async fn open<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>(
@@ -235,130 +243,244 @@ fn too_slow(spec: &TrialSpec) -> DbError {
 enum After {
     Retry,
     Next,
-    Stop,
+    Stop(Option<DbError>),
+}
+
+/// When a transaction is due and when it begins.
+#[derive(Clone, Copy)]
+struct Begin {
+    due: Nanos,
+    began: Nanos,
+}
+
+impl Begin {
+    fn until(self, ended: Nanos) -> Times {
+        Times { due: self.due, began: self.began, ended }
+    }
 }
 
 struct Worker<'a, W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> {
     shared: &'a Shared<'a, W, D>,
     local: &'a Local<S>,
     id: u32,
-    /// Empty only between a lost connection and the next one.
+    /// Empty only between two connections.
     session: Option<D::Session>,
     state: W::Worker,
     mix: Mix,
+    /// Transactions that count and are over.
+    counted: u64,
 }
 
 impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
-    async fn drive(&mut self) {
+    /// Transaction after transaction. Returns the error that ended this worker before the others.
+    async fn drive(&mut self) -> Option<DbError> {
+        let spec = self.shared.spec;
         let blocks = self.shared.driver.blocks();
         let mut stride = 0;
         let mut last = now();
-        while !self.local.is_closed(last) {
-            let Some((due, began)) = self.next_begin(last).await else { return };
-            if !self.may_begin(due, began) {
-                return;
+        while !self.local.is_over(last) && !self.has_done_all() {
+            let mut begin = self.next_begin(last).await?;
+            if !self.may_begin(begin) {
+                return None;
             }
-            let kind = self.mix.pick();
-            self.local.recorder.borrow_mut().begin(kind, began);
-            match self.transaction(kind, due, began).await {
-                Some(ended) => last = ended,
-                None => return,
+            let kind =
+                self.shared.workload.choose(&mut self.state).unwrap_or_else(|| self.mix.pick());
+            self.local.recorder.borrow_mut().begin(kind, begin.began);
+            if spec.late_limit.is_some_and(|limit| begin.began > begin.due.saturating_add(limit)) {
+                last = begin.began;
+                self.ended(kind, Outcome::Skipped, begin.until(last), 0, &Tally::default());
+                continue;
+            }
+            if spec.connect_each {
+                match self.connect_for_one(begin).await {
+                    Ok(connected) => begin = connected,
+                    Err(error) => return self.leave(kind, error),
+                }
+            }
+            match self.transaction(kind, begin).await {
+                Ok(ended) => last = ended,
+                Err(error) => return error,
+            }
+            if spec.connect_each
+                && let Some(session) = self.session.take()
+            {
+                session.close().await;
+                last = now();
             }
             stride += 1;
             if blocks && stride % BLOCKING_STRIDE == 0 {
                 yield_now().await;
             }
         }
+        None
+    }
+
+    /// True when this worker has done what each worker is asked for.
+    #[inline]
+    fn has_done_all(&self) -> bool {
+        let done = self.shared.spec.events_per_worker.is_some_and(|limit| self.counted >= limit);
+        if done {
+            self.shared.events_done.store(true, Ordering::Relaxed);
+        }
+        done
+    }
+
+    /// Replaces the session by one for a single transaction, which begins once it is connected.
+    async fn connect_for_one(&mut self, begin: Begin) -> Result<Begin, DbError> {
+        if let Some(session) = self.session.take() {
+            session.close().await;
+        }
+        let before = now();
+        let shared = self.shared;
+        let connect = async {
+            let mut session = shared.driver.connect(self.id).await?;
+            shared.workload.reopen(&mut self.state, &mut session).await?;
+            Ok::<_, DbError>(session)
+        };
+        let session = timeout(before + shared.spec.connect_limit, connect).await;
+        self.session = Some(session.unwrap_or_else(|_| Err(too_slow(shared.spec)))?);
+        let began = now();
+        let stats = &mut self.local.stats.borrow_mut()[(self.id - self.local.first) as usize];
+        stats.connects += 1;
+        stats.connecting += began - before;
+        let due = if shared.spec.rate_per_s.is_some() { begin.due } else { began };
+        Ok(Begin { due, began })
+    }
+
+    /// The transaction and with it this worker, or the whole trial, can't go on.
+    fn leave(&mut self, kind: TransactionId, error: DbError) -> Option<DbError> {
+        let counts = self.local.recorder.borrow_mut().fail(kind, &error, &Tally::default(), now());
+        self.end_worker(error, counts)
+    }
+
+    /// The failed transaction has been counted; `counts` says whether within the window.
+    fn end_worker(&mut self, error: DbError, counts: bool) -> Option<DbError> {
+        if !self.shared.spec.errors.retire {
+            self.shared.abort(error);
+            return None;
+        }
+        let local = self.local;
+        local.retired.set(local.retired.get() + 1);
+        local.retired_transactions.set(local.retired_transactions.get() + u64::from(counts));
+        Some(error)
     }
 
     /// False when all transactions that were asked for have begun.
     #[inline]
-    fn may_begin(&self, due: Nanos, began: Nanos) -> bool {
+    fn may_begin(&self, begin: Begin) -> bool {
         let mut recorder = self.local.recorder.borrow_mut();
         // The window may have opened since the loop last looked.
-        recorder.advance(began);
+        recorder.advance(begin.began);
         if recorder.phase() == Phase::WarmUp
             || self.shared.take_event(recorder.take_in_flight_at_open())
         {
             return true;
         }
         if let Some(schedule) = self.local.schedule.borrow_mut().as_mut() {
-            schedule.refuse(due);
+            schedule.refuse(begin.due);
         }
         false
     }
 
     /// Lets the workload send what it has held back, then takes leave.
-    async fn finish(mut self) {
-        let Some(mut session) = self.session.take() else { return };
-        let mut tally = Tally::default();
-        let finished = self.shared.workload.finish(&mut self.state, &mut session, &mut tally).await;
-        self.local.recorder.borrow_mut().finish(&tally, now());
-        match finished {
-            Ok(()) => session.close().await,
-            Err(error) => self.shared.abort(error),
+    async fn finish(mut self, error: Option<DbError>) {
+        let workload = self.shared.workload;
+        if let Some(mut session) = self.session.take() {
+            let mut tally = Tally::default();
+            let finished = match &error {
+                None => workload.finish(&mut self.state, &mut session, &mut tally).await,
+                Some(_) => Ok(()),
+            };
+            self.local.recorder.borrow_mut().finish(&tally, now());
+            match finished {
+                Ok(()) => session.close().await,
+                Err(error) => self.shared.abort(error),
+            }
         }
+        workload.retire(self.state, error.as_ref());
     }
 
     /// When the next transaction is due and when it begins. `None` at the end of the trial.
     #[inline]
-    async fn next_begin(&mut self, last: Nanos) -> Option<(Nanos, Nanos)> {
+    async fn next_begin(&mut self, last: Nanos) -> Option<Begin> {
         let due = match self.local.schedule.borrow_mut().as_mut() {
-            None => return Some((last, last)),
+            None => return Some(Begin { due: last, began: last }),
             Some(schedule) => schedule.take(),
         };
         if due <= last {
-            return Some((due, last));
+            return Some(Begin { due, began: last });
         }
         // A worker with nothing left to do stays until the end: the window is not cut short.
-        self.local.wait_until(due.min(self.local.closes())).await;
+        self.local.wait_until(due.min(self.local.ends())).await;
         let began = now();
-        if due >= self.local.closes() {
+        if due >= self.local.ends() {
             self.local.untaken.set(self.local.untaken.get() + 1);
             return None;
         }
-        if self.local.is_closed(began) { None } else { Some((due, began)) }
+        if self.local.is_over(began) { None } else { Some(Begin { due, began }) }
     }
 
-    /// One transaction with all its attempts. Returns when it ended; `None` ends the worker.
+    /// One transaction with all its attempts. Returns when it ended; an error ends the worker.
     #[inline]
     async fn transaction(
         &mut self,
         kind: TransactionId,
-        due: Nanos,
-        began: Nanos,
-    ) -> Option<Nanos> {
+        begin: Begin,
+    ) -> Result<Nanos, Option<DbError>> {
         let mut attempt = 0;
         loop {
             let mut tally = Tally::default();
-            let session = self.session.as_mut()?;
+            let Some(session) = self.session.as_mut() else { return Err(None) };
             let run =
                 self.shared.workload.run(&mut self.state, session, kind, attempt, &mut tally).await;
             let ended = now();
             match run {
                 Ok(outcome) => {
-                    let times = Times { due, began, ended };
-                    self.ended(kind, outcome, times, &tally);
-                    return Some(ended);
+                    self.ended(kind, outcome, begin.until(ended), attempt + 1, &tally);
+                    return Ok(ended);
                 }
-                Err(error) => match self.failed(kind, error, attempt, &tally).await {
+                Err(error) => match self.failed(kind, error, begin, attempt, &tally).await {
                     After::Retry => attempt += 1,
-                    After::Next => return Some(now()),
-                    After::Stop => return None,
+                    After::Next => return Ok(now()),
+                    After::Stop(error) => return Err(error),
                 },
             }
         }
     }
 
     #[inline]
-    fn ended(&mut self, kind: TransactionId, outcome: Outcome, times: Times, tally: &Tally) {
-        let measured = self.local.recorder.borrow_mut().end(kind, outcome, times, tally);
-        if measured {
+    fn ended(
+        &mut self,
+        kind: TransactionId,
+        outcome: Outcome,
+        times: Times,
+        attempts: u32,
+        tally: &Tally,
+    ) {
+        let is_measured = self.local.recorder.borrow_mut().end(kind, outcome, times, tally);
+        if is_measured {
             let index = (self.id - self.local.first) as usize;
             let stats = &mut self.local.stats.borrow_mut()[index];
             stats.transactions += u64::from(!matches!(outcome, Outcome::Failed(_)));
             stats.busy += times.ended - times.began;
         }
+        self.tell(kind, outcome, times, attempts, is_measured);
+    }
+
+    /// Tells the workload of a transaction that is over.
+    #[inline]
+    fn tell(
+        &mut self,
+        transaction: TransactionId,
+        outcome: Outcome,
+        times: Times,
+        attempts: u32,
+        is_measured: bool,
+    ) {
+        let Times { due, began, ended } = times;
+        let ended = Ended { transaction, outcome, due, began, ended, attempts, is_measured };
+        self.counted += u64::from(is_measured);
+        self.shared.workload.ended(&mut self.state, &ended);
     }
 
     #[cold]
@@ -366,39 +488,38 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         &mut self,
         kind: TransactionId,
         error: DbError,
+        begin: Begin,
         attempt: u32,
         tally: &Tally,
     ) -> After {
         let at = now();
         let policy = &self.shared.spec.errors;
+        let limit = self.shared.spec.late_limit;
+        let is_too_late = limit.is_some_and(|limit| at > begin.due.saturating_add(limit));
         let action = match policy.action(&error, attempt) {
             // After the end there is no second attempt: what is in flight is let out, not renewed.
-            Action::Retry if self.local.is_closed(at) => Action::Fail,
+            Action::Retry if self.local.is_over(at) || is_too_late => Action::Fail,
             action => action,
         };
-        match action {
-            Action::Retry => {
-                self.local.recorder.borrow_mut().retry(kind, &error, tally, at);
-                if self.recover(&error).await {
-                    return After::Retry;
-                }
-                self.local.recorder.borrow_mut().give_up(kind, now());
-                After::Stop
+        if action == Action::Retry {
+            self.local.recorder.borrow_mut().retry(kind, attempt, &error, tally, at);
+            if self.recover(&error).await {
+                return After::Retry;
             }
-            Action::Fail => {
-                self.local.recorder.borrow_mut().fail(kind, &error, tally, at);
-                if !self.recover(&error).await {
-                    return After::Stop;
-                }
-                self.local.wait_until(now() + policy.pause).await;
-                After::Next
-            }
-            Action::Abort => {
-                self.local.recorder.borrow_mut().fail(kind, &error, tally, at);
-                self.shared.abort(error);
-                After::Stop
-            }
+            self.local.recorder.borrow_mut().give_up(kind, now());
+            return After::Stop(None);
         }
+        let counts = self.local.recorder.borrow_mut().fail(kind, &error, tally, at);
+        if action != Action::Fail {
+            return After::Stop(self.end_worker(error, counts));
+        }
+        let outcome = Outcome::Failed(error.class());
+        self.tell(kind, outcome, begin.until(at), attempt + 1, counts);
+        if !self.recover(&error).await {
+            return After::Stop(None);
+        }
+        self.local.wait_until(now() + policy.pause).await;
+        After::Next
     }
 
     /// Brings the session back to a clean state. False when the trial has ended before that.
@@ -420,14 +541,14 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
 
     async fn reconnect(&mut self) -> bool {
         let mut pause = MILLISECOND;
-        while !self.local.is_closed(now()) {
+        while !self.local.is_over(now()) {
             let attempt = async {
                 let mut session = self.shared.driver.connect(self.id).await?;
                 self.shared.workload.reopen(&mut self.state, &mut session).await?;
                 Ok::<_, DbError>(session)
             };
             let limit = now() + self.shared.spec.connect_limit;
-            match timeout(limit.min(self.local.closes()), attempt).await {
+            match timeout(limit.min(self.local.ends()), attempt).await {
                 Ok(Ok(session)) => {
                     self.session = Some(session);
                     self.local.recorder.borrow_mut().reconnected(now());

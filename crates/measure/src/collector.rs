@@ -109,7 +109,7 @@ mod tests {
         committed(&mut recorder, 3 * SECOND, 3 * SECOND + 7);
         recorder.begin(0, 4 * SECOND);
         let error = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found");
-        recorder.retry(0, &error, &Tally { writes: 2, ..Tally::default() }, 4 * SECOND + 1);
+        recorder.retry(0, 0, &error, &Tally { writes: 2, ..Tally::default() }, 4 * SECOND + 1);
         recorder.fail(0, &error, &Tally::default(), 4 * SECOND + 2);
         // In flight when the window closes, ended after it: not throughput.
         committed(&mut recorder, 4 * SECOND + 3, 5 * SECOND + 1);
@@ -137,8 +137,14 @@ mod tests {
             collector.take(phase, index, frame);
         }
         let total = collector.total();
-        let expected =
-            Counts { started: 4, committed: 2, failed: 1, retries: 1, ..Counts::default() };
+        let expected = Counts {
+            started: 4,
+            committed: 2,
+            failed: 1,
+            retries: 1,
+            retried: 1,
+            ..Counts::default()
+        };
         assert_eq!(total.counts(), expected);
         assert_eq!(recorder.in_flight_at_close(), 1);
         assert_eq!(total.counts().started, total.counts().ended() + 1);

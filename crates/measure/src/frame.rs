@@ -22,6 +22,9 @@ pub struct Counts {
     pub skipped: u64,
     /// Attempts beyond the first one of a transaction.
     pub retries: u64,
+    /// Transactions that took more than one attempt.
+    #[serde(default)]
+    pub retried: u64,
     /// Sessions connected again after a loss.
     pub reconnects: u64,
 }
@@ -45,6 +48,7 @@ impl Counts {
         self.failed += more.failed;
         self.skipped += more.skipped;
         self.retries += more.retries;
+        self.retried += more.retried;
         self.reconnects += more.reconnects;
     }
 }

@@ -4,6 +4,7 @@
 //! to the [`Collector`], which merges the frames of all loops into [`Interval`]s and totals.
 
 mod collector;
+mod evidence;
 mod frame;
 mod histogram;
 mod host;
@@ -12,6 +13,7 @@ mod server;
 mod summary;
 
 pub use collector::{Collector, Interval};
+pub use evidence::{DataCheck, DataFacts, StatementLatency, Verdict};
 pub use frame::{Counts, ErrorCount, ErrorTable, Frame, KindFrame};
 pub use histogram::Latencies;
 pub use host::{HostSample, HostSampler, thread_cpu};

@@ -31,7 +31,7 @@ pub struct Window {
     pub released: Nanos,
     /// When the measured window opens: `released` plus warm-up.
     pub opens: Nanos,
-    /// When it closes; `Nanos::MAX` when only a count of events ends the trial.
+    /// When it closes; `Nanos::MAX` when it does so with the end of the last transaction.
     pub closes: Nanos,
     /// Length of an interval.
     pub interval: Nanos,
@@ -164,6 +164,11 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         self.finished
     }
 
+    /// When the window closes, or has closed.
+    pub fn closes(&self) -> Nanos {
+        self.window.closes
+    }
+
     /// Transactions that had begun and not ended when the window closed.
     pub fn in_flight_at_close(&self) -> u64 {
         self.in_flight_at_close
@@ -184,25 +189,41 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         self.frame.kinds[kind].counts.started += 1;
     }
 
-    /// An attempt failed and there will be another one.
-    pub fn retry(&mut self, kind: TransactionId, error: &DbError, wasted: &Tally, now: Nanos) {
+    /// Attempt number `attempt` (from 0) failed and there will be another one.
+    pub fn retry(
+        &mut self,
+        kind: TransactionId,
+        attempt: u32,
+        error: &DbError,
+        wasted: &Tally,
+        now: Nanos,
+    ) {
         self.advance(now);
         if !self.finished {
             self.frame.errors.count(error);
             self.frame.kinds[kind].counts.retries += 1;
+            self.frame.kinds[kind].counts.retried += u64::from(attempt == 0);
             self.frame.kinds[kind].wasted.add(wasted);
         }
     }
 
-    /// The last attempt failed.
-    pub fn fail(&mut self, kind: TransactionId, error: &DbError, wasted: &Tally, now: Nanos) {
+    /// The last attempt failed. Returns whether that was inside the measured window.
+    pub fn fail(
+        &mut self,
+        kind: TransactionId,
+        error: &DbError,
+        wasted: &Tally,
+        now: Nanos,
+    ) -> bool {
         self.advance(now);
         self.in_flight[kind] -= 1;
-        if !self.finished {
-            self.frame.errors.count(error);
-            self.frame.kinds[kind].counts.failed += 1;
-            self.frame.kinds[kind].wasted.add(wasted);
+        if self.finished {
+            return false;
         }
+        self.frame.errors.count(error);
+        self.frame.kinds[kind].counts.failed += 1;
+        self.frame.kinds[kind].wasted.add(wasted);
+        self.phase == Phase::Measured
     }
 
     /// A transaction ended without an error. Returns whether that was inside the measured window.

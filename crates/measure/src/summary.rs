@@ -1,6 +1,9 @@
 //! What is stored and shown of a trial.
 
-use crate::{Counts, ErrorTable, Frame, HostSample, Interval, Latencies, Phase};
+use crate::{
+    Counts, DataCheck, DataFacts, ErrorTable, Frame, HostSample, Interval, Latencies, Phase,
+    StatementLatency,
+};
 use dyno_core::{Nanos, Tally};
 use serde::{Deserialize, Serialize};
 
@@ -225,9 +228,25 @@ pub struct TrialSummary {
     pub generator: GeneratorSummary,
     /// Notes for the reader, in sentences.
     pub notes: Vec<String>,
+    /// The data; `None` where the workload says nothing of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataFacts>,
+    /// Command by command; empty where the workload doesn't measure them one by one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statement_latencies: Vec<StatementLatency>,
+    /// The workload's checks of the data after the trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<DataCheck>,
 }
 
 impl TrialSummary {
+    /// Statements per second that read or changed data: SELECT, INSERT, UPDATE and DELETE, without
+    /// BEGIN, COMMIT and the like, of transactions that did not fail.
+    pub fn data_qps(&self) -> f64 {
+        let statements = self.statements.reads + self.statements.writes + self.statements.misses;
+        if self.window_s > 0.0 { statements as f64 / self.window_s } else { 0.0 }
+    }
+
     /// Fills what follows from the total frame and the window's length.
     pub fn set_totals(&mut self, total: &Frame, names: &[String], window: Nanos) {
         let seconds = (window as f64 / 1e9).max(1e-9);

@@ -18,11 +18,13 @@
 //! assert_eq!(ends, [1_000_000_000, 2_000_000_000, 3_000_000_000]);
 //! ```
 
+mod child;
 mod clock;
 mod event_loop;
 mod source;
 mod timers;
 
+pub use child::{Output, ShellEnd, shell};
 pub use clock::{Clock, monotonic_now};
 pub use event_loop::{Loop, Next, Tick, block_on, run_all};
 pub use source::Source;

@@ -80,6 +80,9 @@ pub(crate) fn interrupted<'a>(
         ),
         generator: generator(&rows, identity.loops, statements.total() + wasted_statements),
         notes,
+        data: identity.data,
+        statement_latencies: Vec::new(),
+        checks: Vec::new(),
     }
 }
 
@@ -94,6 +97,8 @@ fn counts(rows: &[&SeriesRow]) -> Counts {
             skipped: row.skipped,
             retries: row.retries,
             reconnects: row.reconnects,
+            // The lines of a series don't have it: what is recovered is a lower bound.
+            retried: 0,
         });
     }
     sum

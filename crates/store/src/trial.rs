@@ -6,7 +6,7 @@ use crate::histograms;
 use crate::read::NodeFacts;
 use crate::run::Run;
 use crate::{StoreError, series};
-use dyno_measure::{Interval, Phase, SCHEMA_VERSION, SeriesRow, TrialSummary};
+use dyno_measure::{DataFacts, Interval, Phase, SCHEMA_VERSION, SeriesRow, TrialSummary};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -39,6 +39,9 @@ pub struct TrialIdentity {
     pub kinds: Vec<String>,
     /// RFC 3339, UTC: when it began; filled by the store when empty.
     pub began_at: String,
+    /// The data it runs on; `None` where the workload says nothing of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataFacts>,
 }
 
 /// `trials/<n>.partial.json`.

@@ -82,6 +82,9 @@ fn summary(trial: u32, step: &str, intervals: &[Interval]) -> TrialSummary {
         errors: Vec::new(),
         generator: GeneratorSummary { loops: 2, ..GeneratorSummary::default() },
         notes: Vec::new(),
+        data: None,
+        statement_latencies: Vec::new(),
+        checks: Vec::new(),
     };
     let names = ["oltp_read_only".to_owned()];
     summary.set_totals(&total, &names, intervals.len() as u64 * 1_000_000_000);

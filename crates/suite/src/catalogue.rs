@@ -5,21 +5,37 @@
 pub(crate) struct WorkloadNames {
     pub(crate) name: &'static str,
     pub(crate) tests: &'static [TestNames],
+    /// Options that are tables: names of one's own with values.
+    pub(crate) tables: &'static [&'static str],
+    /// Options that are lists of texts.
+    pub(crate) lists: &'static [&'static str],
 }
 
 /// A test of a workload, and the options that say how much data it has.
 pub(crate) struct TestNames {
     pub(crate) name: &'static str,
     /// `None`: the size is not known before the run.
-    pub(crate) size: Option<SizeOptions>,
+    pub(crate) size: Option<Size>,
 }
 
 /// The options, with underscores, that say how much data there is.
-pub(crate) struct SizeOptions {
-    /// Rows of each table.
-    pub(crate) rows: Scale,
-    /// Number of tables.
-    pub(crate) tables: Scale,
+pub(crate) enum Size {
+    /// Equal tables.
+    Tables {
+        /// Rows of each table.
+        rows: Scale,
+        /// Number of tables.
+        tables: Scale,
+    },
+    /// One number for all tables.
+    Factor {
+        /// That number.
+        factor: Scale,
+        /// Rows of the largest table for each unit of it.
+        rows_per_unit: u64,
+        /// Options that count rows of that table: they shrink with it, so that shares stay.
+        rows: &'static [&'static str],
+    },
 }
 
 /// An option that scales data.
@@ -33,19 +49,40 @@ pub(crate) struct Scale {
 const fn v1(name: &'static str) -> TestNames {
     let rows = Scale { option: "table_size", default: 10_000 };
     let tables = Scale { option: "tables", default: 1 };
-    TestNames { name, size: Some(SizeOptions { rows, tables }) }
+    TestNames { name, size: Some(Size::Tables { rows, tables }) }
 }
 
 /// A test of sysbench 0.5.
 const fn v05(name: &'static str) -> TestNames {
     let rows = Scale { option: "oltp_table_size", default: 10_000 };
     let tables = Scale { option: "oltp_tables_count", default: 1 };
-    TestNames { name, size: Some(SizeOptions { rows, tables }) }
+    TestNames { name, size: Some(Size::Tables { rows, tables }) }
 }
 
-/// All workloads. Defaults: sysbench 1.0.20 and 0.5. Where both have a test of a name, it is the
-/// one of 1.0.
-pub(crate) const WORKLOADS: &[WorkloadNames] = &[WorkloadNames {
+/// A test of pgbench. The variable `range` is the number of accounts that keys are drawn from.
+const fn pgbench(name: &'static str) -> TestNames {
+    let factor = Scale { option: "scale", default: 1 };
+    let size = Size::Factor { factor, rows_per_unit: 100_000, rows: &["define.range"] };
+    TestNames { name, size: Some(size) }
+}
+
+/// All workloads.
+pub(crate) const WORKLOADS: &[WorkloadNames] = &[SYSBENCH, PGBENCH];
+
+const PGBENCH: WorkloadNames = WorkloadNames {
+    name: "pgbench",
+    tests: &[
+        pgbench("tpcb-like"),
+        pgbench("simple-update"),
+        pgbench("select-only"),
+        pgbench("script"),
+    ],
+    tables: &["define"],
+    lists: &["scripts"],
+};
+
+/// Defaults: sysbench 1.0.20 and 0.5. Where both have a test of a name, it is the one of 1.0.
+const SYSBENCH: WorkloadNames = WorkloadNames {
     name: "sysbench",
     tests: &[
         v1("oltp_point_select"),
@@ -67,7 +104,9 @@ pub(crate) const WORKLOADS: &[WorkloadNames] = &[WorkloadNames {
         v05("update_index"),
         v05("update_non_index"),
     ],
-}];
+    tables: &[],
+    lists: &[],
+};
 
 pub(crate) fn workload(name: &str) -> Option<&'static WorkloadNames> {
     WORKLOADS.iter().find(|workload| workload.name == name)
@@ -88,7 +127,9 @@ pub(crate) fn instead_of_option(name: &str) -> Option<&'static str> {
         "mysql_ignore_errors",
     ];
     Some(match name {
-        "threads" | "num_threads" => "Write `threads = [...]` in the experiment.",
+        "threads" | "num_threads" | "clients" | "client" => {
+            "Write `threads = [...]` in the experiment."
+        }
         "time" | "max_time" => "Write `duration_s = ...` in the experiment.",
         "events" | "max_requests" => "Write `events = ...` in the experiment.",
         "rate" | "tx_rate" => "Write `rate = [...]` in the experiment.",
@@ -115,7 +156,6 @@ pub(crate) fn instead_of_option(name: &str) -> Option<&'static str> {
 pub(crate) const EXPERIMENT_SYNONYMS: &[(&str, &str)] = &[
     ("time", "duration_s"),
     ("seconds", "duration_s"),
-    ("clients", "threads"),
     ("connections", "threads"),
     ("workers", "threads"),
     ("concurrency", "threads"),

@@ -18,6 +18,7 @@ mod problem;
 mod published;
 mod reader;
 mod resume;
+mod scripts;
 mod secret;
 mod shrink;
 mod source;
@@ -31,6 +32,7 @@ pub use plan::{
 };
 pub use problem::{Place, Problem, SuiteError};
 pub use published::{PublishedRow, PublishedSeries};
+pub use scripts::PlannedScript;
 pub use secret::SecretUrl;
 pub use steps::{Action, Step, Trial};
 pub use suite::{Experiment, Link, Node, OptionEntry, OptionPart, Role, Suite, Target, Written};

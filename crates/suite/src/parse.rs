@@ -2,7 +2,7 @@
 
 use toml::de::DeValue;
 
-use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS};
+use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS, WorkloadNames};
 use crate::figures::{self, Value as FigureValue};
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, found, short};
@@ -202,11 +202,15 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
     let test = read_test(&mut table, workload.as_deref());
     let targets = table.texts("targets");
     let options = match table.take("options") {
-        Some((span, value)) => Reader::of_value(sheet, "`options`", span, value).map(read_options),
+        Some((span, value)) => {
+            let names = workload.as_deref().and_then(catalogue::workload);
+            let reader = Reader::of_value(sheet, "`options`", span, value);
+            // With an unknown workload nothing is known of its options.
+            reader.zip(names).map(|(reader, names)| read_options(reader, names))
+        }
         None => Some(Vec::new()),
     };
-    table.require("threads", "Add `threads = [1, 2, 4]`, for example.");
-    let threads = table.wholes("threads", &(1..=100_000));
+    let threads = read_workers(&mut table);
     let rates = table.numbers("rate", &(0.001..=100_000_000.0));
     let (duration_s, events) = read_length(&mut table);
     let warmup_s = table.number("warmup_s", 0.0..=86_400.0);
@@ -276,6 +280,25 @@ fn read_test(table: &mut Reader<'_, '_>, workload: Option<&str>) -> Option<Writt
     Some(name)
 }
 
+/// `threads`, which users of pgbench may call `clients`.
+fn read_workers(table: &mut Reader<'_, '_>) -> Option<Vec<Written<u64>>> {
+    let range = 1..=100_000;
+    if !table.has("clients") {
+        table.require("threads", "Add `threads = [1, 2, 4]`, for example.");
+        let threads = table.wholes("threads", &range);
+        // Registers the key, so that a misspelt one is recognised.
+        table.take("clients");
+        return threads;
+    }
+    let clients = table.wholes("clients", &range);
+    if let Some((span, _)) = table.take("threads") {
+        let message = format!("{} has both `clients` and `threads`.", table.name);
+        let hint = "They are two words for the number of workers: keep one.";
+        table.note(&span, Problem::new(message).hint(hint));
+    }
+    clients
+}
+
 /// `duration_s` and `events`: at least one must end the window.
 fn read_length(table: &mut Reader<'_, '_>) -> (Option<f64>, Option<u64>) {
     let timed = table.has("duration_s");
@@ -290,9 +313,10 @@ fn read_length(table: &mut Reader<'_, '_>) -> (Option<f64>, Option<u64>) {
     (duration_s, events.filter(|events| *events > 0))
 }
 
-fn read_options(table: Reader<'_, '_>) -> Vec<OptionEntry> {
+fn read_options(table: Reader<'_, '_>, workload: &WorkloadNames) -> Vec<OptionEntry> {
     let sheet = table.sheet;
     let mut options: Vec<OptionEntry> = Vec::new();
+    let mut given: Vec<String> = Vec::new();
     for (key, key_span, value) in table.into_entries() {
         let name = key.replace('-', "_");
         let note = |message: String, hint: &str| {
@@ -302,29 +326,60 @@ fn read_options(table: Reader<'_, '_>) -> Vec<OptionEntry> {
             note(format!("`{}` can't be an option in a suite.", short(key)), remedy);
             continue;
         }
-        if options.iter().any(|option| option.name == name) {
+        if given.contains(&name) {
             let hint = "Dashes and underscores in names of options are equal.";
             note(format!("The option `{}` is given twice.", short(key)), hint);
             continue;
         }
-        let text = match value.get_ref() {
-            DeValue::String(text) => text.to_string(),
-            DeValue::Integer(digits) if digits.radix() == 10 => digits.to_string(),
-            DeValue::Float(digits) => digits.to_string(),
-            DeValue::Boolean(flag) => if *flag { "on" } else { "off" }.to_string(),
-            other => {
-                let message = format!(
-                    "The option `{}` must be a text, a decimal number, true or false, but is {}.",
-                    short(key),
-                    found(other)
-                );
-                sheet.note(&value.span(), Problem::new(message));
-                continue;
+        given.push(name.clone());
+        match value.get_ref() {
+            DeValue::Table(_) if workload.tables.contains(&name.as_str()) => {
+                let title = format!("`{name}`");
+                let inner = Reader::of_value(sheet, title, key_span.clone(), value);
+                for (key, span, value) in inner.into_iter().flat_map(Reader::into_entries) {
+                    let entry = format!("{name}.{key}");
+                    options.extend(option_entry(sheet, entry, span, value));
+                }
             }
-        };
-        options.push(OptionEntry { name, value: text, key_span, value_span: value.span() });
+            DeValue::Array(items) if workload.lists.contains(&name.as_str()) => {
+                for (number, item) in (1..).zip(items.iter()) {
+                    let entry = format!("{name}.{number}");
+                    options.extend(option_entry(sheet, entry, key_span.clone(), item));
+                }
+            }
+            // A list of one needs no brackets.
+            DeValue::String(_) if workload.lists.contains(&name.as_str()) => {
+                options.extend(option_entry(sheet, format!("{name}.1"), key_span, value));
+            }
+            _ => options.extend(option_entry(sheet, name, key_span, value)),
+        }
     }
     options
+}
+
+/// One value as it would stand on a command line.
+fn option_entry(
+    sheet: &Sheet<'_>,
+    name: String,
+    key_span: Span,
+    value: Value<'_>,
+) -> Option<OptionEntry> {
+    let text = match value.get_ref() {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Integer(digits) if digits.radix() == 10 => digits.to_string(),
+        DeValue::Float(digits) => digits.to_string(),
+        DeValue::Boolean(flag) => if *flag { "on" } else { "off" }.to_string(),
+        other => {
+            let message = format!(
+                "The option `{}` must be a text, a decimal number, true or false, but is {}.",
+                short(&name),
+                found(other)
+            );
+            sheet.note(&value.span(), Problem::new(message));
+            return None;
+        }
+    };
+    Some(OptionEntry { name, value: text, key_span, value_span: value.span() })
 }
 
 /// `published` is the name of a figure, a table, or a list of both.

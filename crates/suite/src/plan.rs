@@ -8,6 +8,7 @@ use crate::catalogue;
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::published::{self, PublishedSeries};
 use crate::resume;
+use crate::scripts::{self, PlannedScript};
 use crate::secret::{SecretUrl, password_variable};
 use crate::shrink;
 use crate::source::{Source, Span};
@@ -161,6 +162,9 @@ pub struct PlannedExperiment {
     pub test: String,
     /// The workload's options, already shrunk, in the order of the suite.
     pub options: Vec<PlannedOption>,
+    /// The scripts that the options name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<PlannedScript>,
     /// The size of the data that the options state, if the test has one.
     pub data: Option<DataSize>,
     /// Names of the targets that are measured.
@@ -237,14 +241,25 @@ impl Plan {
             ));
         }
         let mut experiments = Vec::new();
+        let mut without = Vec::new();
         for experiment in &suite.experiments {
-            let planned = plan_experiment(suite, experiment, &targets, overrides, &mut notes);
+            let mut planned = plan_experiment(suite, experiment, &targets, overrides, &mut notes);
             if planned.targets.is_empty() {
-                notes.push(format!("The experiment `{}` has no target: left out.", planned.name));
+                without.push(planned.name);
                 continue;
             }
+            planned.scripts = scripts::read(suite, experiment)?;
             check_same_data(suite, experiment, &planned, &targets)?;
             experiments.push(planned);
+        }
+        match without.as_slice() {
+            [] => {}
+            [name] => notes.push(format!("The experiment `{name}` has no target: left out.")),
+            names => notes.push(format!(
+                "{} experiments have no target and are left out: {}.",
+                names.len(),
+                names.join(", ")
+            )),
         }
         if shrink < 1.0 {
             notes.push(format!(
@@ -479,6 +494,7 @@ fn plan_experiment(
         test: experiment.test.value.clone(),
         data: test.and_then(|test| shrink::data_size(test, &options)),
         options,
+        scripts: Vec::new(),
         targets: names,
         threads: cap_threads(experiment, overrides.max_threads, notes),
         rates: experiment.rates.clone(),

@@ -30,6 +30,9 @@ pub struct PublishedSeries {
 pub struct PublishedRow {
     /// Such as a node class.
     pub label: String,
+    /// Number of the published row, from 1: rows that share it were printed as one.
+    #[serde(default)]
+    pub number: usize,
     /// Conditions by name; `threads`, if there, is the load level.
     pub conditions: BTreeMap<String, Value>,
     /// Results by metric: `tps` and `qps` per second, others as their figure says.
@@ -52,6 +55,7 @@ pub(crate) fn series(link: &Link, targets: &[&Target]) -> Option<PublishedSeries
     };
     let publish = |row: &Row| PublishedRow {
         label: row.label.clone(),
+        number: row.number,
         conditions: row.conditions.clone(),
         metrics: row.metrics.clone(),
         targets: targets

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::plan::{Plan, PlannedExperiment};
+use crate::scripts::PlannedScript;
 use crate::steps::{Action, Step};
 
 /// FNV-1a over bytes, finished by a mix: the low bits of FNV alone are weak. Stable for ever, as
@@ -38,6 +39,9 @@ struct Load<'a> {
     workload: &'a str,
     test: &'a str,
     options: BTreeMap<&'a str, &'a str>,
+    /// Left out where there are none, as in plans of before there were any.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    scripts: &'a [PlannedScript],
 }
 
 impl<'a> Load<'a> {
@@ -48,6 +52,7 @@ impl<'a> Load<'a> {
             workload: &experiment.workload,
             test: &experiment.test,
             options: options.map(|option| (&*option.name, &*option.value)).collect(),
+            scripts: &experiment.scripts,
         }
     }
 }

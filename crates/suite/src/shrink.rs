@@ -1,6 +1,6 @@
 //! `--shrink F`: the same plan, smaller. `suites/README.md` states these rules for users.
 
-use crate::catalogue::{Scale, TestNames};
+use crate::catalogue::{Scale, Size, TestNames};
 use crate::plan::{DataSize, PlannedOption};
 
 /// A table is not shrunk below this many rows: ranges of 100 rows must still fit.
@@ -24,12 +24,21 @@ pub(crate) fn events(events: u64, shrink: f64) -> u64 {
 /// The size of the data as the options state it; `None` if the test has no size of its own.
 /// Values that are no numbers are left to the workload, which refuses them.
 pub(crate) fn data_size(test: &TestNames, options: &[PlannedOption]) -> Option<DataSize> {
-    let value = |scale: &Scale| {
-        let given = options.iter().find(|option| option.name == scale.option);
-        given.map_or(Some(scale.default), |option| whole(&option.value))
-    };
-    let size = test.size.as_ref()?;
-    Some(DataSize { tables: value(&size.tables)?, rows_per_table: value(&size.rows)? })
+    match test.size.as_ref()? {
+        Size::Tables { rows, tables } => Some(DataSize {
+            tables: value(options, tables)?,
+            rows_per_table: value(options, rows)?,
+        }),
+        Size::Factor { factor, rows_per_unit, .. } => Some(DataSize {
+            tables: 1,
+            rows_per_table: value(options, factor)?.checked_mul(*rows_per_unit)?,
+        }),
+    }
+}
+
+fn value(options: &[PlannedOption], scale: &Scale) -> Option<u64> {
+    let given = options.iter().find(|option| option.name == scale.option);
+    given.map_or(Some(scale.default), |option| whole(&option.value))
 }
 
 /// sysbench takes `1e6` for a whole number, too.
@@ -38,16 +47,38 @@ fn whole(value: &str) -> Option<u64> {
     (number.fract() == 0.0 && (0.0..=1e15).contains(&number)).then_some(number as u64)
 }
 
-/// Shrinks the data to the share `shrink` of all rows: first the rows of each table, down to
-/// 1,000, then the number of tables, down to one. Rewrites the options that say so.
+/// Shrinks the data to the share `shrink` of all rows and rewrites the options that say so.
 pub(crate) fn data(test: &TestNames, options: &mut Vec<PlannedOption>, shrink: f64) {
-    let Some((names, size)) = test.size.as_ref().zip(data_size(test, options)) else { return };
-    let wanted = size.tables as f64 * size.rows_per_table as f64 * shrink;
-    let floor = ROWS_MIN.min(size.rows_per_table);
-    let rows_per_table = ((size.rows_per_table as f64 * shrink).round() as u64).max(floor);
-    let tables = (wanted / rows_per_table as f64).round() as u64;
-    set(options, &names.rows, rows_per_table);
-    set(options, &names.tables, tables.clamp(1, size.tables.max(1)));
+    match &test.size {
+        Some(Size::Tables { rows, tables }) => shrink_tables(rows, tables, options, shrink),
+        Some(Size::Factor { factor, rows, .. }) => shrink_factor(factor, rows, options, shrink),
+        None => {}
+    }
+}
+
+/// First the rows of each table, down to 1,000, then the number of tables, down to one.
+fn shrink_tables(rows: &Scale, tables: &Scale, options: &mut Vec<PlannedOption>, shrink: f64) {
+    let sizes = value(options, rows).zip(value(options, tables));
+    let Some((rows_per_table, count)) = sizes else { return };
+    let wanted = count as f64 * rows_per_table as f64 * shrink;
+    let floor = ROWS_MIN.min(rows_per_table);
+    let fewer_rows = ((rows_per_table as f64 * shrink).round() as u64).max(floor);
+    let fewer_tables = (wanted / fewer_rows as f64).round() as u64;
+    set(options, rows, fewer_rows);
+    set(options, tables, fewer_tables.clamp(1, count.max(1)));
+}
+
+/// The factor, down to one; what counts rows shrinks as much as the factor really does.
+fn shrink_factor(factor: &Scale, rows: &[&str], options: &mut Vec<PlannedOption>, shrink: f64) {
+    let Some(full) = value(options, factor).filter(|&full| full > 0) else { return };
+    let shrunk = ((full as f64 * shrink).round() as u64).max(1);
+    set(options, factor, shrunk);
+    for option in options.iter_mut().filter(|option| rows.contains(&option.name.as_str())) {
+        if let Some(count) = whole(&option.value) {
+            let fewer = (count as f64 * (shrunk as f64 / full as f64)).round() as u64;
+            option.value = fewer.max(count.min(1)).to_string();
+        }
+    }
 }
 
 fn set(options: &mut Vec<PlannedOption>, scale: &Scale, value: u64) {
@@ -65,10 +96,12 @@ mod tests {
 
     fn shrunk(test: &str, tables: u64, rows: u64, shrink: f64) -> (u64, u64) {
         let test = catalogue::test("sysbench", test).expect("a test of the catalogue");
-        let names = test.size.as_ref().expect("a test with a size");
+        let Some(Size::Tables { rows: row_names, tables: table_names }) = &test.size else {
+            panic!("a test with tables")
+        };
         let mut options = vec![
-            PlannedOption::new(names.tables.option, tables.to_string()),
-            PlannedOption::new(names.rows.option, rows.to_string()),
+            PlannedOption::new(table_names.option, tables.to_string()),
+            PlannedOption::new(row_names.option, rows.to_string()),
         ];
         data(test, &mut options, shrink);
         let size = data_size(test, &options).expect("a size");
@@ -84,6 +117,28 @@ mod tests {
         assert_eq!(shrunk("oltp_read_only", 250, 25_000, 0.001), (6, 1_000));
         assert_eq!(shrunk("oltp_read_only", 4, 100, 0.5), (2, 100));
         assert_eq!(shrunk("oltp_read_only", 1, 0, 0.5), (1, 0));
+    }
+
+    #[test]
+    fn the_share_of_hot_rows_stays() {
+        let test = catalogue::test("pgbench", "script").expect("a test of the catalogue");
+        let shrunk = |scale: &str, range: &str, shrink: f64| {
+            let mut options = vec![
+                PlannedOption::new("scale", scale.to_string()),
+                PlannedOption::new("define.range", range.to_string()),
+                PlannedOption::new("define.other", "7".to_string()),
+            ];
+            data(test, &mut options, shrink);
+            assert_eq!(options[2].value, "7");
+            let rows = data_size(test, &options).expect("a size").rows_per_table;
+            (rows, options[1].value.clone())
+        };
+        assert_eq!(shrunk("1000", "50000000", 0.01), (1_000_000, "500000".to_string()));
+        assert_eq!(shrunk("10000", "100000000", 0.000_01), (100_000, "10000".to_string()));
+        assert_eq!(shrunk("1000", "half", 0.01), (1_000_000, "half".to_string()));
+        let mut options = vec![PlannedOption::new("scale", "many".to_string())];
+        data(test, &mut options, 0.5);
+        assert_eq!(options, [PlannedOption::new("scale", "many".to_string())]);
     }
 
     #[test]

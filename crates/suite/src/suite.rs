@@ -2,7 +2,7 @@
 
 use toml::de::DeTable;
 
-use crate::bundled;
+use crate::bundled::{BUNDLED_PREFIX, bundled};
 use crate::figures::Value as FigureValue;
 use crate::parse::read_file;
 use crate::problem::{Problem, SuiteError, nearest};
@@ -128,7 +128,8 @@ pub struct Experiment {
     pub test: Written<String>,
     /// Names of targets; `None` means all.
     pub targets: Option<Vec<Written<String>>>,
-    /// The workload's options in the order of the file.
+    /// The workload's options in the order of the file; `NAME.KEY` is what stands in a table, `NAME.1`
+    /// in a list.
     pub options: Vec<OptionEntry>,
     /// Numbers of workers; never empty, no doubles.
     pub threads: Vec<u32>,
@@ -154,10 +155,10 @@ pub struct Experiment {
     pub published: Vec<Link>,
 }
 
-/// One option of a workload.
+/// One value of an option of a workload.
 #[derive(Clone, Debug)]
 pub struct OptionEntry {
-    /// The name with underscores.
+    /// The name with underscores; with a dot and a key where the option is a table or a list.
     pub name: String,
     /// The value as it would stand on a command line: `true` is `on`.
     pub value: String,
@@ -193,7 +194,7 @@ impl Suite {
     /// There is no such suite, the file can't be read, or what [`Suite::parse`] says.
     pub fn open(name: &str) -> Result<Suite, SuiteError> {
         if let Some(suite) = bundled().iter().find(|suite| suite.name == name) {
-            return Suite::parse(&format!("bundled:{name}.toml"), suite.text);
+            return Suite::parse(&format!("{BUNDLED_PREFIX}{name}.toml"), suite.text);
         }
         match std::fs::read_to_string(name) {
             Ok(text) => Suite::parse(name, &text),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dyno_suite::{Action, Overrides, Plan, Role, SecretUrl, Step, Suite, Trial, bundled};
+use dyno_suite::{Action, Overrides, Plan, Role, SecretUrl, Step, Suite, Trial, bundled, figures};
 
 fn overrides(targets: &[(&str, &str)]) -> Overrides {
     let targets = targets.iter().map(|(name, url)| ((*name).into(), SecretUrl::new(*url)));
@@ -73,6 +73,115 @@ fn every_suite_file_is_bundled() {
     let mut names: Vec<&str> = bundled().iter().map(|suite| suite.name).collect();
     names.sort_unstable();
     assert_eq!(files, names);
+}
+
+#[test]
+fn every_script_file_is_bundled() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/pgbench");
+    let head = "[suite]\nname = \"a\"\n[target.main]\nurl = \"sqlite:x\"\n[[experiment]]\nname = \"a\"\n\
+                workload = \"pgbench\"\ntest = \"script\"\nclients = 1\nevents = 5\n";
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).expect("suites/pgbench/") {
+        let path = entry.expect("an entry").path();
+        let file = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let text = format!("{head}options = {{ scripts = \"pgbench/{file}@2\" }}\n");
+        let suite = Suite::parse("bundled:any.toml", &text).expect("a suite");
+        let scripts = &build(&suite, &Overrides::default()).experiments[0].scripts;
+        assert_eq!(scripts[0].text, std::fs::read_to_string(&path).expect("a script"));
+        assert_eq!((scripts[0].name.as_str(), scripts[0].weight), (&*format!("pgbench/{file}"), 2));
+        count += 1;
+    }
+    assert_eq!(count, 2);
+}
+
+#[test]
+fn the_pgbench_paper_has_all_its_rows() {
+    let suite = Suite::open("polardb-oracle-pgbench").expect("the suite");
+    let plan = build(&suite, &all_targets(&suite));
+    assert_eq!((plan.targets.len(), plan.experiments.len(), plan.steps.len()), (6, 32, 32 + 12));
+    let figure = figures::figure("polardb-for-oracle-pgbench").expect("the figure");
+    let mut seen = BTreeSet::new();
+    for experiment in &plan.experiments {
+        let [series] = experiment.published.as_slice() else { panic!("one figure") };
+        let [row] = series.rows.as_slice() else { panic!("one row: {:?}", series.rows) };
+        assert_eq!(row.targets, experiment.targets);
+        let printed = |name: &str| row.conditions[name].number().expect("a number");
+        let option = |name: &str| {
+            let found = experiment.options.iter().find(|option| option.name == name);
+            found.expect("the option").value.clone()
+        };
+        assert_eq!(experiment.threads, [printed("clients") as u32]);
+        assert_eq!(experiment.duration_s, Some(printed("duration_s")));
+        assert_eq!(option("scale"), printed("scale").to_string());
+        assert_eq!(option("define.range"), printed("hot_rows").to_string());
+        assert_eq!(option("mode"), "prepared");
+        let size = experiment.data.expect("a size");
+        assert_eq!(size.rows_per_table as f64, printed("rows"));
+        let script = row.conditions["script"].to_string();
+        assert_eq!(experiment.scripts[0].name, format!("pgbench/{script}.sql"));
+        assert_eq!(experiment.scripts[0].text.contains("INSERT"), script == "read-write");
+        assert!(seen.insert((row.number, script)), "{} is there twice", experiment.name);
+    }
+    assert_eq!(seen.len(), figure.rows.len());
+    // One load and one removal per class, around all of its experiments.
+    for target in &plan.targets {
+        let own: Vec<&Action> =
+            plan.steps.iter().filter(|s| s.target == target.name).map(|s| &s.action).collect();
+        let count = |action: &Action| own.iter().filter(|own| **own == action).count();
+        assert_eq!((count(&Action::Prepare), count(&Action::Cleanup)), (1, 1));
+        assert_eq!((own[0], own[own.len() - 1]), (&Action::Prepare, &Action::Cleanup));
+    }
+}
+
+#[test]
+fn a_shrunk_hot_range_keeps_its_share() {
+    let suite = Suite::open("polardb-oracle-pgbench").expect("the suite");
+    let mut given = overrides(&[("x4-large", "postgres://a/d")]);
+    given.shrink = Some(0.001);
+    let plan = build(&suite, &given);
+    assert_eq!(plan.experiments.len(), 4);
+    // Five classes have no URL: two notes name them and their experiments, a third one the shrinking.
+    assert_eq!(plan.notes.len(), 3, "{:?}", plan.notes);
+    assert!(plan.notes[1].starts_with("28 experiments have no target"), "{}", plan.notes[1]);
+    for (experiment, share) in plan.experiments.iter().zip([0.2, 1.0, 0.2, 1.0]) {
+        let option = |name: &str| -> f64 {
+            let found = experiment.options.iter().find(|option| option.name == name);
+            found.expect("the option").value.parse().expect("a number")
+        };
+        assert_eq!(option("scale"), 5.0);
+        assert_eq!(option("define.range") / (option("scale") * 100_000.0), share);
+        assert_eq!(
+            (experiment.threads.as_slice(), experiment.duration_s),
+            ([16].as_slice(), Some(1.0))
+        );
+    }
+}
+
+#[test]
+fn scripts_are_part_of_what_is_executed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("s.toml");
+    let script = folder.path().join("own.sql");
+    let text = "[suite]\nname = \"a\"\n[target.main]\nurl = \"sqlite:x\"\n[[experiment]]\nname = \"a\"\n\
+                workload = \"pgbench\"\ntest = \"script\"\nclients = [1, 2]\nevents = 5\n\
+                options = { scripts = [\"own.sql\", \"./own.sql@0\"] }\n";
+    std::fs::write(&file, text).expect("a suite can be written");
+    let built = || {
+        let suite = Suite::open(&file.to_string_lossy()).unwrap_or_else(|error| panic!("{error}"));
+        Plan::build(&suite, &Overrides::default())
+    };
+    let error = built().expect_err("there is no script").to_string();
+    assert!(error.contains("own.sql can't be read: No such file"), "{error}");
+    assert!(error.contains("s.toml:11:24"), "{error}");
+    std::fs::write(&script, "SELECT 1;\n").expect("a script can be written");
+    let one = built().expect("a plan");
+    assert_eq!(
+        (one.experiments[0].scripts[0].weight, one.experiments[0].scripts[1].weight),
+        (1, 0)
+    );
+    assert_eq!(one.experiments[0].threads, [1, 2]);
+    std::fs::write(&script, "SELECT 2;\n").expect("a script can be written");
+    assert_ne!(one.hash, built().expect("a plan").hash, "another script is another plan");
 }
 
 #[test]

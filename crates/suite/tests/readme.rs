@@ -16,11 +16,18 @@ const EXPERIMENT: &str = "[[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\
 #[test]
 fn its_examples_are_valid() {
     let blocks = toml_blocks();
-    assert_eq!(blocks.len(), 2);
+    assert_eq!(blocks.len(), 3);
     let suite = Suite::parse("README.md", blocks[0]).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(plan.steps.len(), 3 * 6 + 2);
-    for (line, rows) in blocks[1].lines().zip([12, 6]) {
+    let options = blocks[1].trim_end();
+    let text = format!("{HEAD}{EXPERIMENT}{options}\n")
+        .replace("\"sysbench\"", "\"pgbench\"")
+        .replace("oltp_insert", "script");
+    let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
+    let names: Vec<&str> = suite.experiments[0].options.iter().map(|o| o.name.as_str()).collect();
+    assert_eq!(names, ["scripts.1", "scripts.2", "scale", "define.range", "mode"]);
+    for (line, rows) in blocks[2].lines().zip([12, 6]) {
         let text = format!("{HEAD}{EXPERIMENT}{line}\n");
         let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
@@ -48,6 +55,15 @@ fn it_names_every_key_suite_and_test() {
         assert!(README.contains(&format!("| `{}` |", suite.name)), "{}", suite.name);
     }
     let said = Suite::parse("a.toml", &EXPERIMENT.replace("oltp_insert", "zzzzzzzzzzzz"));
+    let said = said.expect_err("an unknown test").to_string();
+    let tests = said.split("Tests: ").nth(1).expect("the known tests");
+    for test in tests.split('.').next().unwrap_or("").split(", ") {
+        assert!(README.contains(&format!("`{test}`")), "`{test}` is not described");
+    }
+    let said = Suite::parse(
+        "a.toml",
+        &EXPERIMENT.replace("sysbench", "pgbench").replace("oltp_insert", "zzzzzzzzzzzz"),
+    );
     let said = said.expect_err("an unknown test").to_string();
     let tests = said.split("Tests: ").nth(1).expect("the known tests");
     for test in tests.split('.').next().unwrap_or("").split(", ") {

@@ -2,7 +2,7 @@
 
 use dyno_core::{Discard, Param, ParamType, Row, RowWriter, Rows};
 use dyno_wire::mysql::row::{Column, column_type};
-use dyno_wire::mysql::{Answer, Encoding, Prepared};
+use dyno_wire::mysql::{Answer, Definitions, Encoding, Prepared};
 use dyno_wire::text_rows::TextRows;
 use std::hint::black_box;
 use std::time::Instant;
@@ -49,7 +49,7 @@ fn measure(what: &str, mut work: impl FnMut(u32)) {
 }
 
 fn main() {
-    let mut statement = Prepared::new(1, &[ParamType::Int], Vec::new());
+    let mut statement = Prepared::new(1, &[ParamType::Int], Definitions::default());
     let mut out = Vec::with_capacity(512);
     measure("encode an execution with one integer", |round| {
         out.clear();
@@ -57,18 +57,18 @@ fn main() {
         black_box(&out);
     });
     let column = Column { column_type: column_type::VAR_STRING, unsigned: false, decimals: 0 };
-    let mut columns = vec![column];
+    let mut definitions = Definitions { columns: vec![column], ..Definitions::default() };
     for (name, cached) in [("with cached columns", true), ("with column definitions", false)] {
         let bytes = answer(cached);
         let mut scanner = Answer::new(true, cached);
         measure(&format!("scan a row {name}, counted"), |_| {
             scanner.begin(Encoding::Binary, 1);
-            let _ = black_box(scanner.scan(black_box(&bytes), &mut columns, &mut Discard));
+            let _ = black_box(scanner.scan(black_box(&bytes), &mut definitions, &mut Discard));
         });
         measure(&format!("scan a row {name}, read"), |_| {
             let mut first = First(0);
             scanner.begin(Encoding::Binary, 1);
-            let _ = black_box(scanner.scan(black_box(&bytes), &mut columns, &mut first));
+            let _ = black_box(scanner.scan(black_box(&bytes), &mut definitions, &mut first));
             black_box(first.0);
         });
     }

@@ -2,5 +2,6 @@
 
 pub mod decimal;
 pub mod mysql;
+pub mod names;
 pub mod postgres;
 pub mod text_rows;

@@ -1,11 +1,10 @@
 //! Answers of a MySQL server, whole, cut into pieces, truncated and made up.
 
-use dyno_core::{Discard, Executed, Row, Rows};
+use dyno_core::{Columns, Discard, Executed, Row, Rows};
 use dyno_wire::mysql::packet::{begin_packet, finish_packet};
 use dyno_wire::mysql::reader::push_lenenc_bytes;
-use dyno_wire::mysql::row::Column;
 use dyno_wire::mysql::statement::PrepareStep;
-use dyno_wire::mysql::{Answer, Encoding, Malformed, PrepareAnswer, Step};
+use dyno_wire::mysql::{Answer, Definitions, Encoding, Malformed, PrepareAnswer, Step};
 use proptest::prelude::*;
 
 /// What a server would send, packet by packet.
@@ -30,7 +29,8 @@ impl Script {
     fn columns(mut self, types: &[u8]) -> Self {
         for &column_type in types {
             let mut payload = Vec::new();
-            for name in ["def", "db", "t", "t", "a_column", "a_column"] {
+            let name = format!("column_{column_type}");
+            for name in ["def", "db", "t", "t", &name, "original"] {
                 push_lenenc_bytes(&mut payload, name.as_bytes());
             }
             payload.extend_from_slice(&[12, 45, 0, 255, 0, 0, 0, column_type, 0, 0, 0, 0, 0]);
@@ -63,12 +63,79 @@ impl Rows for Kept {
     }
 }
 
+/// Writes down everything that a consumer can be told.
+#[derive(Default)]
+struct Described(Vec<String>);
+
+impl Rows for Described {
+    const DESCRIBED: bool = true;
+
+    fn columns<C: Columns>(&mut self, columns: &C) {
+        let names: Vec<_> = (0..columns.count()).map(|column| columns.name(column)).collect();
+        self.0.push(names.join(","));
+    }
+
+    fn done(&mut self, executed: Executed) {
+        self.0.push(format!("done {} {} {}", executed.has_rows, executed.rows, executed.affected));
+    }
+
+    fn row<R: Row>(&mut self, row: &R) {
+        self.0.push(row.string(0).unwrap_or_default());
+    }
+}
+
+/// Only the counts and names.
+#[derive(Default)]
+struct NamesOnly(Described);
+
+impl Rows for NamesOnly {
+    const WANTED: bool = false;
+    const DESCRIBED: bool = true;
+
+    fn columns<C: Columns>(&mut self, columns: &C) {
+        self.0.columns(columns);
+    }
+
+    fn done(&mut self, executed: Executed) {
+        self.0.done(executed);
+    }
+
+    fn row<R: Row>(&mut self, _row: &R) {}
+}
+
+#[test]
+fn names_and_ends_are_told_per_result() {
+    for deprecate_eof in [true, false] {
+        let bytes = several(deprecate_eof);
+        for step in [1, 2, 7, bytes.len()] {
+            let mut answer = Answer::new(deprecate_eof, false);
+            let (mut described, mut names) = (Described::default(), NamesOnly::default());
+            answer.begin(Encoding::Text, 1);
+            feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut described).unwrap();
+            let told = [
+                "column_3,column_253",
+                "1",
+                "2",
+                "done true 2 0",
+                "column_253",
+                "done true 0 0",
+                "done false 0 5",
+            ];
+            assert_eq!(described.0, told);
+            answer.begin(Encoding::Text, 1);
+            feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut names).unwrap();
+            let told: Vec<_> = told.into_iter().filter(|line| line.len() > 1).collect();
+            assert_eq!(names.0.0, told);
+        }
+    }
+}
+
 /// Feeds `bytes` in pieces of `step` bytes; `None` when more would be needed at their end.
 fn feed<R: Rows>(
     answer: &mut Answer,
     bytes: &[u8],
     step: usize,
-    columns: &mut Vec<Column>,
+    columns: &mut Definitions,
     rows: &mut R,
 ) -> Result<Option<Step>, Malformed> {
     let (mut start, mut end) = (0, 0);
@@ -113,7 +180,7 @@ fn several_results_arrive_in_any_pieces() {
         let expected = Executed { has_rows: true, rows: 2, affected: 5 };
         for step in 1..=bytes.len() {
             let mut answer = Answer::new(deprecate_eof, false);
-            let mut columns = Vec::new();
+            let mut columns = Definitions::default();
             let mut kept = Kept::default();
             answer.begin(Encoding::Text, 1);
             let done = feed(&mut answer, &bytes, step, &mut columns, &mut kept).unwrap();
@@ -130,7 +197,7 @@ fn several_results_arrive_in_any_pieces() {
             let mut answer = Answer::new(deprecate_eof, false);
             answer.begin(Encoding::Text, 1);
             let mut kept = Kept::default();
-            let cut = feed(&mut answer, &bytes[..end], 7, &mut Vec::new(), &mut kept);
+            let cut = feed(&mut answer, &bytes[..end], 7, &mut Definitions::default(), &mut kept);
             assert_eq!(cut, Ok(None), "{end}");
         }
     }
@@ -147,7 +214,7 @@ fn binary_rows_use_cached_columns() {
     let second =
         Script::new(true).packet(&[1, 0]).packet(&[0, 0, 8, 0, 0, 0, 0, 0, 0, 0]).end(2).bytes;
     let mut answer = Answer::new(true, true);
-    let mut columns = Vec::new();
+    let mut columns = Definitions::default();
     // The columns are kept even when nobody wants the rows: they come only once.
     answer.begin(Encoding::Binary, 1);
     feed(&mut answer, &first, 100, &mut columns, &mut Discard).unwrap();
@@ -155,8 +222,12 @@ fn binary_rows_use_cached_columns() {
     answer.begin(Encoding::Binary, 1);
     feed(&mut answer, &second, 100, &mut columns, &mut kept).unwrap();
     assert_eq!(kept.0, [[Some("8".to_string())]]);
+    let mut described = Described::default();
     answer.begin(Encoding::Binary, 1);
-    let strange = feed(&mut answer, &second, 100, &mut Vec::new(), &mut kept);
+    feed(&mut answer, &second, 100, &mut columns, &mut described).unwrap();
+    assert_eq!(described.0, ["column_8", "8", "done true 1 0"], "names are kept as well");
+    answer.begin(Encoding::Binary, 1);
+    let strange = feed(&mut answer, &second, 100, &mut Definitions::default(), &mut kept);
     assert!(strange.is_err(), "columns that were never sent");
 }
 
@@ -172,12 +243,13 @@ fn rows_over_16_mib_are_joined_or_skipped() {
         let mut answer = Answer::new(true, false);
         answer.begin(Encoding::Text, 1);
         let mut kept = Kept::default();
-        let done = feed(&mut answer, &bytes, step, &mut Vec::new(), &mut kept).unwrap();
+        let done = feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut kept).unwrap();
         assert_eq!(done, expected);
         assert_eq!(kept.0[0][0].as_ref().map(String::len), Some(long.len()));
         assert_eq!(kept.0[1][0].as_deref(), Some("y"));
         answer.begin(Encoding::Text, 1);
-        let done = feed(&mut answer, &bytes, step, &mut Vec::new(), &mut Discard).unwrap();
+        let done =
+            feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut Discard).unwrap();
         assert_eq!(done, expected);
     }
 }
@@ -192,13 +264,13 @@ fn errors_and_file_requests_end_a_scan() {
         .packet(b"\x011")
         .packet(b"\xff\xbd\x04#40001Deadlock")
         .bytes;
-    let step = feed(&mut answer, &bytes, 9, &mut Vec::new(), &mut Discard).unwrap();
+    let step = feed(&mut answer, &bytes, 9, &mut Definitions::default(), &mut Discard).unwrap();
     let Some(Step::Failed(error)) = step else { panic!("{step:?}") };
     assert_eq!((error.errno, error.message.as_str()), (1213, "Deadlock"));
 
     answer.begin(Encoding::Text, 1);
     let bytes = Script::new(true).packet(b"\xfb/etc/passwd").bytes;
-    let step = feed(&mut answer, &bytes, 9, &mut Vec::new(), &mut Discard).unwrap();
+    let step = feed(&mut answer, &bytes, 9, &mut Definitions::default(), &mut Discard).unwrap();
     assert_eq!(step, Some(Step::FileRequest(b"/etc/passwd".to_vec())));
     assert_eq!(answer.next_sequence(), 2);
 }
@@ -218,7 +290,8 @@ fn a_wrong_packet_is_an_error() {
     for (number, bytes) in broken.iter().enumerate() {
         let mut answer = Answer::new(number != 4, false);
         answer.begin(Encoding::Text, 1);
-        let result = feed(&mut answer, bytes, 100, &mut Vec::new(), &mut Kept::default());
+        let result =
+            feed(&mut answer, bytes, 100, &mut Definitions::default(), &mut Kept::default());
         assert!(result.is_err(), "{number}: {result:?}");
     }
 }
@@ -238,18 +311,22 @@ fn a_preparation_is_read_in_any_pieces() {
         for step in 1..=bytes.len() {
             let mut answer = PrepareAnswer::new(deprecate_eof, 1);
             let (mut start, mut end) = (0, 0);
-            let (id, params, columns) = loop {
+            let (id, params, definitions) = loop {
                 end = (end + step).min(bytes.len());
                 let (taken, result) = answer.scan(&bytes[start..end]).unwrap();
                 start += taken;
                 match result {
                     PrepareStep::More => assert!(end < bytes.len()),
-                    PrepareStep::Done { id, params, columns } => break (id, params, columns),
+                    PrepareStep::Done { id, params, definitions } => {
+                        break (id, params, definitions);
+                    }
                     PrepareStep::Failed(error) => panic!("{error:?}"),
                 }
             };
             assert_eq!((id, params, start), (7, 1, bytes.len()));
-            let types: Vec<u8> = columns.iter().map(|column| column.column_type).collect();
+            assert_eq!((definitions.names.count(), definitions.names.name(1)), (2, "column_253"));
+            let types: Vec<u8> =
+                definitions.columns.iter().map(|column| column.column_type).collect();
             assert_eq!(types, [3, 253]);
         }
     }
@@ -281,9 +358,9 @@ proptest! {
     ) {
         let mut answer = Answer::new(flags.0, flags.1);
         answer.begin(encoding, bytes.get(3).copied().unwrap_or(0));
-        let _ = answer.scan(&bytes, &mut Vec::new(), &mut Kept::default());
+        let _ = answer.scan(&bytes, &mut Definitions::default(), &mut Kept::default());
         answer.begin(encoding, bytes.get(3).copied().unwrap_or(0));
-        let _ = answer.scan(&bytes, &mut Vec::new(), &mut Discard);
+        let _ = answer.scan(&bytes, &mut Definitions::default(), &mut Discard);
         let _ = PrepareAnswer::new(flags.0, bytes.get(3).copied().unwrap_or(0)).scan(&bytes);
         let _ = dyno_wire::mysql::handshake::Greeting::parse(&bytes);
         let _ = dyno_wire::mysql::rsa::PublicKey::from_pem(&bytes);
@@ -302,7 +379,7 @@ proptest! {
         let scan = |step: usize| {
             let mut answer = Answer::new(flags.0, flags.1);
             answer.begin(encoding, 1);
-            let (mut columns, mut kept) = (Vec::new(), Kept::default());
+            let (mut columns, mut kept) = (Definitions::default(), Kept::default());
             let (mut start, mut end) = (0, 0);
             let outcome = loop {
                 end = (end + step).min(bytes.len());

@@ -101,10 +101,10 @@ async fn load_data<R: RowSource>(
     channel.idle = false;
     channel.transport.send(&channel.out).await?;
     channel.answer.begin(Encoding::Text, sequence);
-    match channel.reply(&mut session.columns, &mut Discard).await? {
+    match channel.reply(&mut session.definitions, &mut Discard).await? {
         Reply::FileRequest(name) if name == FILE.as_bytes() => {}
         Reply::FileRequest(name) => {
-            return Err(channel.refuse_file(&name, &mut session.columns, &mut Discard).await);
+            return Err(channel.refuse_file(&name, &mut session.definitions, &mut Discard).await);
         }
         Reply::Done(_) => {
             return Err(DbError::protocol("The server did not ask for the rows of LOAD DATA."));
@@ -125,7 +125,7 @@ async fn load_data<R: RowSource>(
     }
     channel.push_empty_packet();
     channel.transport.send(&channel.out).await?;
-    let done = channel.receive(&mut session.columns, &mut Discard).await?;
+    let done = channel.receive(&mut session.definitions, &mut Discard).await?;
     check_warnings(session, table).await?;
     Ok(done.affected)
 }
@@ -156,9 +156,9 @@ async fn insert<R: RowSource>(
             break;
         }
         let sequence = finish_packet(out, start, 0);
-        let (channel, columns) = (&mut session.channel, &mut session.columns);
+        let (channel, definitions) = (&mut session.channel, &mut session.definitions);
         let done: Executed =
-            channel.exchange(Encoding::Text, sequence, columns, &mut Discard).await?;
+            channel.exchange(Encoding::Text, sequence, definitions, &mut Discard).await?;
         check_warnings(session, table).await?;
         stored += done.affected;
     }

@@ -3,8 +3,7 @@
 use crate::net::{Inbox, Transport};
 use dyno_core::{DbError, Executed, Rows};
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
-use dyno_wire::mysql::row::Column;
-use dyno_wire::mysql::{Answer, Capabilities, Encoding, Malformed, Step};
+use dyno_wire::mysql::{Answer, Capabilities, Definitions, Encoding, Malformed, Step};
 
 /// The longest packet, with its header; an inbox doubles up to this and not beyond.
 const INBOX_BYTES: usize = 32 << 20;
@@ -75,25 +74,25 @@ impl Channel {
         &mut self,
         encoding: Encoding,
         sequence: u8,
-        columns: &mut Vec<Column>,
+        definitions: &mut Definitions,
         rows: &mut R,
     ) -> Result<Executed, DbError> {
         self.idle = false;
         self.transport.send(&self.out).await?;
         self.answer.begin(encoding, sequence);
-        self.receive(columns, rows).await
+        self.receive(definitions, rows).await
     }
 
     /// Awaits the rest of an answer in which no file may be asked for.
     #[inline]
     pub(super) async fn receive<R: Rows>(
         &mut self,
-        columns: &mut Vec<Column>,
+        definitions: &mut Definitions,
         rows: &mut R,
     ) -> Result<Executed, DbError> {
-        match self.reply(columns, rows).await? {
+        match self.reply(definitions, rows).await? {
             Reply::Done(executed) => Ok(executed),
-            Reply::FileRequest(name) => Err(self.refuse_file(&name, columns, rows).await),
+            Reply::FileRequest(name) => Err(self.refuse_file(&name, definitions, rows).await),
         }
     }
 
@@ -101,14 +100,14 @@ impl Channel {
     #[inline]
     pub(super) async fn reply<R: Rows>(
         &mut self,
-        columns: &mut Vec<Column>,
+        definitions: &mut Definitions,
         rows: &mut R,
     ) -> Result<Reply, DbError> {
         loop {
             if self.inbox.filled().is_empty() {
                 self.transport.recv(&mut self.inbox).await?;
             }
-            let scanned = self.answer.scan(self.inbox.filled(), columns, rows);
+            let scanned = self.answer.scan(self.inbox.filled(), definitions, rows);
             let (taken, step) = scanned.map_err(malformed)?;
             self.inbox.consume(taken);
             match step {
@@ -134,7 +133,7 @@ impl Channel {
     pub(super) async fn refuse_file<R: Rows>(
         &mut self,
         name: &[u8],
-        columns: &mut Vec<Column>,
+        definitions: &mut Definitions,
         rows: &mut R,
     ) -> DbError {
         self.push_empty_packet();
@@ -142,7 +141,7 @@ impl Channel {
             return error;
         }
         // Whatever it says to that: the session is in step again, and gets no second try.
-        if let Ok(Reply::FileRequest(_)) = self.reply(columns, rows).await {
+        if let Ok(Reply::FileRequest(_)) = self.reply(definitions, rows).await {
             self.idle = false;
         }
         let name = String::from_utf8_lossy(name);

@@ -6,10 +6,12 @@ use dyno_core::{
     BulkReport, DbError, Dialect, Discard, ErrorClass, Executed, Param, ParamType, Product,
     RowSource, Rows, Session, Statement,
 };
-use dyno_wire::mysql::command::{COM_QUERY, COM_QUIT, COM_STMT_PREPARE, push_command};
-use dyno_wire::mysql::row::Column;
+use dyno_wire::mysql::answer::STATUS_IN_TRANSACTION;
+use dyno_wire::mysql::command::{
+    COM_QUERY, COM_QUIT, COM_STMT_CLOSE, COM_STMT_PREPARE, push_command,
+};
 use dyno_wire::mysql::statement::{PrepareStep, WrongParamCount};
-use dyno_wire::mysql::{Encoding, PrepareAnswer, Prepared};
+use dyno_wire::mysql::{Definitions, Encoding, PrepareAnswer, Prepared};
 
 /// ER_UNSUPPORTED_PS: the statement exists only as text.
 const CANNOT_BE_PREPARED: u32 = 1295;
@@ -24,7 +26,7 @@ pub struct MysqlSession {
     pub(super) channel: Channel,
     statements: Vec<Slot>,
     /// Columns of answers to text.
-    pub(super) columns: Vec<Column>,
+    pub(super) definitions: Definitions,
     flight: Vec<Queued>,
     product: Product,
     connection_id: u32,
@@ -60,7 +62,7 @@ impl MysqlSession {
         MysqlSession {
             channel,
             statements: Vec::new(),
-            columns: Vec::new(),
+            definitions: Definitions::default(),
             flight: Vec::new(),
             product,
             connection_id,
@@ -99,11 +101,11 @@ impl MysqlSession {
     ) -> Result<Executed, DbError> {
         self.begin()?;
         let sequence = push_command(&mut self.channel.out, COM_QUERY, sql);
-        self.channel.exchange(Encoding::Text, sequence, &mut self.columns, rows).await
+        self.channel.exchange(Encoding::Text, sequence, &mut self.definitions, rows).await
     }
 
     /// Sends a PREPARE; returns the statement's number, its placeholders and its columns.
-    async fn send_prepare(&mut self, sql: &str) -> Result<(u32, u16, Vec<Column>), DbError> {
+    async fn send_prepare(&mut self, sql: &str) -> Result<(u32, u16, Definitions), DbError> {
         self.begin()?;
         let channel = &mut self.channel;
         let sequence = push_command(&mut channel.out, COM_STMT_PREPARE, sql.as_bytes());
@@ -116,9 +118,9 @@ impl MysqlSession {
             channel.inbox.consume(taken);
             match step {
                 PrepareStep::More => {}
-                PrepareStep::Done { id, params, columns } => {
+                PrepareStep::Done { id, params, definitions } => {
                     channel.idle = true;
-                    return Ok((id, params, columns));
+                    return Ok((id, params, definitions));
                 }
                 PrepareStep::Failed(error) => {
                     let error = error.into_db_error();
@@ -150,8 +152,8 @@ impl Session for MysqlSession {
                 let count = WrongParamCount { expected: count.into(), given: params.len() };
                 Err(wrong_count(count).with_detail(sql))
             }
-            Ok((id, _, columns)) => {
-                Ok(self.add(Slot::Prepared(Prepared::new(id, params, columns))))
+            Ok((id, _, definitions)) => {
+                Ok(self.add(Slot::Prepared(Prepared::new(id, params, definitions))))
             }
             Err(error) if error.errno() == CANNOT_BE_PREPARED && params.is_empty() => {
                 Ok(self.add(Slot::Text(sql.as_bytes().into())))
@@ -173,8 +175,9 @@ impl Session for MysqlSession {
         match slot {
             Slot::Prepared(prepared) => {
                 let sequence = prepared.encode(params, out).map_err(wrong_count)?;
-                let columns = &mut prepared.columns;
-                let answer = self.channel.exchange(Encoding::Binary, sequence, columns, rows).await;
+                let definitions = &mut prepared.definitions;
+                let answer = self.channel.exchange(Encoding::Binary, sequence, definitions, rows);
+                let answer = answer.await;
                 if answer.is_err() {
                     prepared.forget_types();
                 }
@@ -183,13 +186,48 @@ impl Session for MysqlSession {
             Slot::Text(sql) => {
                 no_params(params)?;
                 let sequence = push_command(out, COM_QUERY, sql);
-                self.channel.exchange(Encoding::Text, sequence, &mut self.columns, rows).await
+                self.channel.exchange(Encoding::Text, sequence, &mut self.definitions, rows).await
             }
         }
     }
 
     async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> Result<Executed, DbError> {
         self.query_bytes(sql.as_bytes(), rows).await
+    }
+
+    /// Two round trips: the server numbers the statement before it can be executed.
+    async fn execute_once<R: Rows>(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        let (id, count, definitions) = match self.send_prepare(sql).await {
+            Err(error) if error.errno() == CANNOT_BE_PREPARED && params.is_empty() => {
+                return self.query_bytes(sql.as_bytes(), rows).await;
+            }
+            answer => answer?,
+        };
+        self.begin()?;
+        let mut prepared = Prepared::new(id, &vec![ParamType::Inferred; count.into()], definitions);
+        let out = &mut self.channel.out;
+        let sequence = prepared.encode(params, out);
+        // Closing has no answer, so it goes along with the execution: also when there is none.
+        push_command(out, COM_STMT_CLOSE, &id.to_le_bytes());
+        match sequence {
+            Ok(sequence) => {
+                let definitions = &mut prepared.definitions;
+                self.channel.exchange(Encoding::Binary, sequence, definitions, rows).await
+            }
+            Err(count) => {
+                self.channel.transport.send(&self.channel.out).await?;
+                Err(wrong_count(count).with_detail(sql))
+            }
+        }
+    }
+
+    fn is_in_transaction(&self) -> bool {
+        self.channel.answer.status() & STATUS_IN_TRANSACTION != 0
     }
 
     #[inline]
@@ -218,7 +256,7 @@ impl Session for MysqlSession {
     ) -> Result<(), DbError> {
         self.channel.check_idle()?;
         let mut sent = 0;
-        let MysqlSession { channel, statements, columns, flight, .. } = self;
+        let MysqlSession { channel, statements, definitions, flight, .. } = self;
         for number in 0..flight.len() {
             let queued = flight[number];
             channel.idle = false;
@@ -231,7 +269,7 @@ impl Session for MysqlSession {
             let answer = match &mut statements[queued.statement as usize] {
                 Slot::Prepared(prepared) => {
                     channel.answer.begin(Encoding::Binary, queued.sequence);
-                    let answer = channel.receive(&mut prepared.columns, rows).await;
+                    let answer = channel.receive(&mut prepared.definitions, rows).await;
                     if answer.is_err() {
                         prepared.forget_types();
                     }
@@ -239,7 +277,7 @@ impl Session for MysqlSession {
                 }
                 Slot::Text(_) => {
                     channel.answer.begin(Encoding::Text, queued.sequence);
-                    channel.receive(columns, rows).await
+                    channel.receive(definitions, rows).await
                 }
             };
             match answer {

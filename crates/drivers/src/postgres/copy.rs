@@ -1,7 +1,8 @@
 //! Bulk load: `COPY ... FROM STDIN` in text format.
 
+use super::answers::{Expect, Progress};
 use super::error::unsendable;
-use super::link::{Expect, Link, Progress, Stop};
+use super::link::{Link, Stop};
 use dyno_core::{DbError, Discard, ErrorClass, RowSource};
 use dyno_wire::postgres::frontend;
 use dyno_wire::text_rows::TextRows;
@@ -10,18 +11,21 @@ use dyno_wire::text_rows::TextRows;
 /// enough to stay in the cache.
 const PIECE_BYTES: usize = 128 * 1024;
 
-/// Streams all rows into a table; returns how many the server says it stored.
+/// The statement that loads these columns of a table, or all of it.
+pub(super) fn copy_sql(table: &str, columns: &[&str]) -> String {
+    let columns =
+        if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
+    format!("COPY {table}{columns} FROM STDIN")
+}
+
+/// Streams all rows into the COPY that `sql` begins; returns how many the server says it stored.
 pub(super) async fn copy_in<R: RowSource>(
     link: &mut Link,
-    table: &str,
-    columns: &[&str],
+    sql: &str,
     rows: &mut R,
 ) -> Result<u64, DbError> {
     link.begin()?;
-    let columns =
-        if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
-    let sql = format!("COPY {table}{columns} FROM STDIN");
-    frontend::query(&mut link.out, &sql).map_err(unsendable)?;
+    frontend::query(&mut link.out, sql).map_err(unsendable)?;
     link.state.begin_flight();
     let sent = link.transport.send(&link.out).await;
 
@@ -30,12 +34,12 @@ pub(super) async fn copy_in<R: RowSource>(
     let mut done = |outcome: Result<dyno_core::Executed, DbError>| {
         stored += outcome.map_or(0, |executed| executed.affected);
     };
-    let mut stop = link.collect(&mut progress, Expect::Announced, &mut Discard, &mut done).await?;
+    let mut stop = link.collect(&mut progress, Expect::Text, &mut Discard, &mut done).await?;
     sent?;
     if stop == Stop::CopyIn {
         stop = match stream(link, rows, &mut progress, &mut done).await? {
             Some(stop) => stop,
-            None => link.collect(&mut progress, Expect::Announced, &mut Discard, &mut done).await?,
+            None => link.collect(&mut progress, Expect::Text, &mut Discard, &mut done).await?,
         };
     }
     match (progress.error, stop) {
@@ -69,7 +73,7 @@ async fn stream<R: RowSource>(
         let sent = link.transport.send_receiving(&link.out, &mut link.inbox).await;
         // Nothing is awaited here: what the server has said until now is enough.
         let received = link.transport.try_recv(&mut link.inbox);
-        let stop = link.take(progress, Expect::Announced, &mut Discard, done)?;
+        let stop = link.take(progress, Expect::Text, &mut Discard, done)?;
         if stop.is_some() {
             return Ok(stop);
         }

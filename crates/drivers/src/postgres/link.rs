@@ -1,34 +1,19 @@
 //! One connection: sends flights and collects their answers.
 
+use super::answers::{Expect, Progress};
 use super::error::{Notice, broken, server_error};
 use crate::net::{Inbox, Transport};
 use dyno_core::{DbError, Executed, Rows};
+use dyno_wire::names::Names;
 use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::backend::{self, Report, TransactionStatus};
 use dyno_wire::postgres::frame::{self, BODY_LIMIT_BYTES, HEADER_BYTES, Header, tag};
-use dyno_wire::postgres::frontend::{self, Execution};
+use dyno_wire::postgres::frontend;
 use dyno_wire::postgres::row::{Cell, data_row};
 use dyno_wire::postgres::types::Column;
 
 /// Notices kept until someone takes them; later ones are dropped.
 const NOTICE_LIMIT: usize = 100;
-
-/// A prepared statement of this session.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) execution: Execution,
-    /// The columns of its answer, in the formats asked for; `None` when it has no result set.
-    pub(super) columns: Option<Vec<Column>>,
-}
-
-/// Which answers are to come.
-#[derive(Clone, Copy)]
-pub(super) enum Expect<'a> {
-    /// That to text, or to Parse and Describe: columns are announced.
-    Announced,
-    /// Those of these prepared statements, in this order.
-    Executions { statements: &'a [Prepared], order: &'a [u32] },
-}
 
 /// Why collecting stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,20 +22,6 @@ pub(super) enum Stop {
     Ready,
     /// The server wants rows of a COPY.
     CopyIn,
-}
-
-/// How far the answers to one flight have come.
-#[derive(Debug, Default)]
-pub(super) struct Progress {
-    /// Executions answered.
-    answered: usize,
-    current: Executed,
-    /// The first error of the flight.
-    pub(super) error: Option<DbError>,
-    /// Bytes of a row that nobody wants and that have not arrived yet.
-    skip: usize,
-    /// Parameters that the server found in a described statement.
-    pub(super) param_count: u16,
 }
 
 /// A connection after its startup.
@@ -71,6 +42,8 @@ pub(super) struct State {
     pub(super) status: TransactionStatus,
     /// The columns announced last.
     pub(super) columns: Vec<Column>,
+    /// Their names, where these were wanted.
+    pub(super) names: Names,
     /// False when the statement in question has no result set.
     pub(super) has_columns: bool,
     cells: Vec<Cell>,
@@ -88,6 +61,7 @@ impl Link {
                 usable: true,
                 status: TransactionStatus::Idle,
                 columns: Vec::new(),
+                names: Names::default(),
                 has_columns: false,
                 cells: Vec::new(),
                 notices: Vec::new(),
@@ -150,7 +124,7 @@ impl Link {
         // A server that ends the session says why before it closes: its answer is read even when
         // the flight could not be sent.
         while self.collect(&mut progress, expect, rows, &mut done).await? == Stop::CopyIn {
-            self.refuse_copy(expect).await?;
+            self.refuse_copy(&mut progress, expect).await?;
         }
         sent?;
         Ok(progress)
@@ -195,7 +169,7 @@ impl Link {
             let Header { tag, body_len } = header;
             let body_at = at + HEADER_BYTES;
             if tag == tag::DATA_ROW && !R::WANTED {
-                progress.current.rows += 1;
+                progress.rows += 1;
                 let end = (body_at + body_len).min(bytes.len());
                 progress.skip = body_at + body_len - end;
                 at = end;
@@ -229,10 +203,22 @@ impl Link {
     }
 
     /// COPY FROM STDIN inside ordinary statements has nothing to give.
-    async fn refuse_copy(&mut self, expect: Expect<'_>) -> Result<(), DbError> {
+    #[cold]
+    async fn refuse_copy(
+        &mut self,
+        progress: &mut Progress,
+        expect: Expect<'_>,
+    ) -> Result<(), DbError> {
+        if let Expect::Flight { steps, .. } = expect
+            && !progress.is_last(steps)
+        {
+            return Err(copy_in_flight());
+        }
+        // Before the server's own words, which would be about a cancelled statement.
+        progress.fail(copy_refused());
         self.out.clear();
         frontend::copy_fail(&mut self.out, "only a bulk load can copy rows").map_err(broken)?;
-        if let Expect::Executions { .. } = expect {
+        if let Expect::Flight { .. } = expect {
             // The Sync of the flight was swallowed by the copy.
             frontend::sync(&mut self.out);
         }
@@ -259,30 +245,44 @@ impl State {
         done: &mut impl FnMut(Result<Executed, DbError>),
     ) -> Result<Option<Stop>, WireError> {
         match tag {
-            tag::BIND_COMPLETE | tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE => {}
+            tag::BIND_COMPLETE => {
+                if R::DESCRIBED
+                    && let Some(prepared) = progress.prepared(expect)
+                    && prepared.columns.is_some()
+                {
+                    rows.columns(&prepared.names);
+                }
+            }
+            tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE => {}
             tag::DATA_ROW => {
-                let announced = self.has_columns.then_some(&self.columns[..]);
-                let columns = columns_of(announced, progress, expect)
-                    .ok_or(WireError("a row came from a statement without a result set"))?;
-                progress.current.rows += 1;
+                let columns = match progress.prepared(expect) {
+                    Some(prepared) => prepared.columns.as_deref(),
+                    None => self.has_columns.then_some(&self.columns[..]),
+                };
+                let columns =
+                    columns.ok_or(WireError("a row came from a statement without a result set"))?;
+                progress.rows += 1;
                 rows.row(&data_row(body, columns, &mut self.cells)?);
             }
             tag::COMMAND_COMPLETE | tag::EMPTY_QUERY => {
-                self.complete(tag, body, progress, expect, done)?;
+                self.complete(tag, body, progress, expect, rows, done)?;
             }
             tag::READY => {
                 self.status = backend::ready(body)?;
-                self.usable = true;
-                progress.finish(expect, done)?;
-                return Ok(Some(Stop::Ready));
+                self.usable = match expect {
+                    Expect::Flight { steps, .. } => progress.synced(steps, done)?,
+                    Expect::Text | Expect::Description => true,
+                };
+                return Ok(self.usable.then_some(Stop::Ready));
             }
             tag::ROW_DESCRIPTION | tag::NO_DATA | tag::PARAMETER_DESCRIPTION => {
-                self.describe(tag, body, progress, expect)?;
+                self.describe(tag, body, progress, expect, rows)?;
             }
             tag::ERROR => progress.fail(server_error(&backend::report(body)?)),
             tag::COPY_IN => return Ok(Some(Stop::CopyIn)),
-            // Rows of COPY TO STDOUT are not for us; its end is CommandComplete as ever.
-            tag::COPY_OUT | tag::COPY_DATA | tag::COPY_DONE => {}
+            // The end of COPY TO STDOUT is CommandComplete as ever.
+            tag::COPY_OUT => progress.is_copy = true,
+            tag::COPY_DATA | tag::COPY_DONE => {}
             _ => self.aside(tag, body)?,
         }
         Ok(None)
@@ -312,122 +312,85 @@ impl State {
         Ok(())
     }
 
+    /// A statement is complete.
     #[inline]
-    fn complete(
+    fn complete<R: Rows>(
         &mut self,
         tag: u8,
         body: &[u8],
         progress: &mut Progress,
         expect: Expect<'_>,
+        rows: &mut R,
         done: &mut impl FnMut(Result<Executed, DbError>),
     ) -> Result<(), WireError> {
-        let announced = self.has_columns.then_some(&self.columns[..]);
-        let has_rows = columns_of(announced, progress, expect).is_some();
+        let has_rows = match progress.prepared(expect) {
+            Some(prepared) => prepared.columns.is_some(),
+            None => std::mem::take(&mut self.has_columns),
+        };
         let affected = match tag {
             tag::COMMAND_COMPLETE => backend::rows_changed(body, has_rows)?,
             _ => 0,
         };
-        let executed = Executed { has_rows, rows: progress.current.rows, affected };
-        match expect {
-            Expect::Announced => {
-                self.has_columns = false;
-                progress.current = Executed::default();
-                done(Ok(executed));
+        let executed = Executed { has_rows, rows: std::mem::take(&mut progress.rows), affected };
+        let outcome = if std::mem::take(&mut progress.is_copy) {
+            Err(copy_refused())
+        } else {
+            if R::DESCRIBED {
+                rows.done(executed);
             }
-            Expect::Executions { order, .. } => {
-                progress.answered += 1;
-                match progress.answered.cmp(&order.len()) {
-                    std::cmp::Ordering::Less => {
-                        progress.current = Executed::default();
-                        done(Ok(executed));
-                    }
-                    // The last one may yet fail: Sync commits, and deferred constraints speak then.
-                    std::cmp::Ordering::Equal => progress.current = executed,
-                    std::cmp::Ordering::Greater => {
-                        return Err(WireError("an answer came to a statement that was not sent"));
-                    }
-                }
-            }
+            Ok(executed)
+        };
+        match (expect, outcome) {
+            (Expect::Flight { steps, .. }, outcome) => progress.answered(steps, outcome, done)?,
+            (Expect::Text | Expect::Description, Ok(executed)) => done(Ok(executed)),
+            (Expect::Text | Expect::Description, Err(error)) => progress.fail(error),
         }
         Ok(())
     }
 
-    #[cold]
-    fn describe(
+    #[inline]
+    fn describe<R: Rows>(
         &mut self,
         tag: u8,
         body: &[u8],
         progress: &mut Progress,
         expect: Expect<'_>,
+        rows: &mut R,
     ) -> Result<(), WireError> {
-        match (tag, expect) {
-            (tag::PARAMETER_DESCRIPTION, _) => {
-                progress.param_count = backend::parameter_description(body)?;
-            }
+        if tag == tag::PARAMETER_DESCRIPTION {
+            progress.param_count = backend::parameter_description(body)?;
+        } else if progress.prepared(expect).is_some() {
             // What was decided when the statement was prepared stands: the server refuses to
             // execute a statement whose columns have changed.
-            (_, Expect::Executions { .. }) => {}
-            (tag::ROW_DESCRIPTION, Expect::Announced) => {
-                backend::row_description(body, &mut self.columns)?;
-                self.has_columns = true;
+        } else if tag == tag::NO_DATA {
+            self.has_columns = false;
+        } else {
+            self.has_columns = true;
+            let is_named = R::DESCRIBED || matches!(expect, Expect::Description);
+            if R::WANTED || is_named {
+                let names = is_named.then_some(&mut self.names);
+                backend::row_description(body, &mut self.columns, names)?;
             }
-            (_, Expect::Announced) => self.has_columns = false,
-        }
-        Ok(())
-    }
-}
-
-/// Columns of the statement whose answer is being received; `None` when it has no result set.
-#[inline]
-fn columns_of<'a>(
-    announced: Option<&'a [Column]>,
-    progress: &Progress,
-    expect: Expect<'a>,
-) -> Option<&'a [Column]> {
-    match expect {
-        Expect::Announced => announced,
-        Expect::Executions { statements, order } => {
-            let index = *order.get(progress.answered)?;
-            statements.get(index as usize)?.columns.as_deref()
-        }
-    }
-}
-
-impl Progress {
-    fn fail(&mut self, error: DbError) {
-        self.error.get_or_insert(error);
-    }
-
-    /// Reports the outcome of the executions that have not been reported yet.
-    #[inline]
-    fn finish(
-        &mut self,
-        expect: Expect<'_>,
-        done: &mut impl FnMut(Result<Executed, DbError>),
-    ) -> Result<(), WireError> {
-        let Expect::Executions { order, .. } = expect else {
-            return Ok(());
-        };
-        match &self.error {
-            None if self.answered == order.len() => done(Ok(self.current)),
-            None => return Err(WireError("a statement was not answered")),
-            Some(error) => {
-                let failed = self.answered.min(order.len().saturating_sub(1));
-                done(Err(error.clone()));
-                for _ in failed + 1..order.len() {
-                    done(Err(not_executed(error)));
-                }
+            if R::DESCRIBED {
+                rows.columns(&self.names);
             }
         }
         Ok(())
     }
 }
 
-/// A statement behind one that failed in the same flight.
-fn not_executed(error: &DbError) -> DbError {
-    let sqlstate = error.sqlstate().as_bytes().try_into().unwrap_or(*b"00000");
-    let message = "The statement was not executed: an earlier one of the same flight failed.";
-    DbError::server(error.class(), 0, sqlstate, message).with_detail(error.message())
+/// Rows of a COPY in either direction are not for sessions.
+#[cold]
+fn copy_refused() -> DbError {
+    DbError::unsupported("COPY FROM STDIN and COPY TO STDOUT can't be executed as statements.")
+        .with_hint("COPY to or from a file or program of the server is possible")
+}
+
+/// The rest of a flight has ended a COPY in a way that no one can put in order again.
+#[cold]
+fn copy_in_flight() -> DbError {
+    DbError::lost("COPY FROM STDIN was sent together with other statements.")
+        .with_hint("COPY FROM STDIN and COPY TO STDOUT can't be executed as statements")
 }
 
 #[cold]

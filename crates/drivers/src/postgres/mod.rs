@@ -2,12 +2,14 @@
 //!
 //! - `connect`: TLS as `sslmode` wants it, authentication, startup.
 //! - `link`: one connection; sends flights and collects their answers. The hot path is here.
+//! - `answers`: what is answered next, and how far the answers have come.
 //! - `session`: statements, pipelines, transactions on top of a link.
 //! - `copy`: bulk load. `cancel`: cancel requests. `error`: what the server reports.
 //!
 //! Text parameters are declared `varchar`; where a column is `char(n)` and an index must be used,
 //! write the cast into the statement (`c = $1::bpchar`).
 
+mod answers;
 mod cancel;
 mod connect;
 mod copy;
@@ -56,13 +58,14 @@ impl PostgresDriver {
             DbError::rejected(0, *b"28000", error.message).with_hint(hint)
         })?;
         let database = target.database.as_deref().unwrap_or(&user);
+        let option = |name: &str| target.options.get(name).map(String::as_str);
         let mut startup = vec![
             ("user", user.as_str()),
             ("database", database),
-            ("application_name", "dyno"),
+            ("application_name", option("application_name").unwrap_or("dyno")),
             ("client_encoding", "UTF8"),
         ];
-        startup.extend(target.options.get("options").map(|options| ("options", options.as_str())));
+        startup.extend(option("options").map(|options| ("options", options)));
         startup.extend(target.session_variables());
         let startup = startup.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
         let settings = Settings {
@@ -76,8 +79,9 @@ impl PostgresDriver {
         Ok(PostgresDriver { settings: Arc::new(settings), describe_each: false })
     }
 
-    /// Asks for a description of the answer with every execution of a prepared statement, as
-    /// libpq, and with it pgbench, does. Costs server and client time; for fair comparisons.
+    /// Asks for a description of the answer with every execution of a prepared statement, and for
+    /// answers in text, as libpq, and with it pgbench, does. Costs server and client time; for
+    /// fair comparisons.
     #[must_use]
     pub fn with_describe_each(mut self, describe_each: bool) -> Self {
         self.describe_each = describe_each;

@@ -1,30 +1,33 @@
 //! Statements, pipelines and transactions on top of a link.
 
+use super::answers::{Expect, Prepared, Step};
 use super::cancel::CancelToken;
-use super::copy::copy_in;
+use super::copy::{copy_in, copy_sql};
 use super::error::{Notice, unsendable};
-use super::link::{Expect, Link, Prepared};
+use super::link::Link;
 use dyno_core::{
     BulkMethod, BulkReport, DbError, Dialect, Discard, ErrorClass, Executed, Param, ParamType,
     Product, RowSource, Rows, Session, Statement,
 };
+use dyno_wire::names::Names;
 use dyno_wire::postgres::backend::TransactionStatus;
 use dyno_wire::postgres::frontend::{self, Execution};
 use dyno_wire::postgres::types::{Column, Format};
 
 /// One open connection to a server that speaks the PostgreSQL protocol.
 ///
-/// Statements of one flight ([`Session::flush`]) share one implicit transaction unless they open
-/// their own: when one fails, those before it are undone although they were reported as executed.
+/// Statements of one flight ([`Session::flush`]) share one implicit transaction, up to a
+/// [`Session::queue_sync`], unless they open their own: when one fails, those before it are undone
+/// although they were reported as executed.
 #[derive(Debug)]
 pub struct PostgresSession {
     link: Link,
     statements: Vec<Prepared>,
     /// Statement names given so far.
     names: u32,
-    /// Encoded executions that wait for `flush`, and their statements.
+    /// Messages that wait for `flush`, and what they stand for.
     flight: Vec<u8>,
-    queued: Vec<u32>,
+    steps: Vec<Step>,
     product: Product,
     cancel: CancelToken,
     describe_each: bool,
@@ -37,7 +40,7 @@ impl PostgresSession {
             statements: Vec::new(),
             names: 0,
             flight: Vec::new(),
-            queued: Vec::new(),
+            steps: Vec::new(),
             product: Product { name: "PostgreSQL".to_owned(), version: String::new() },
             cancel,
             describe_each,
@@ -80,11 +83,11 @@ impl PostgresSession {
         results: &mut Vec<Result<Executed, DbError>>,
     ) -> Result<(), DbError> {
         self.link.begin()?;
-        let PostgresSession { link, statements, queued, flight, .. } = self;
+        self.queue_sync()?;
+        let PostgresSession { link, statements, steps, flight, .. } = self;
         // The buffers change places, so that nothing is copied.
         std::mem::swap(&mut link.out, flight);
-        frontend::sync(&mut link.out);
-        let expect = Expect::Executions { statements, order: queued };
+        let expect = Expect::Flight { statements, steps };
         link.exchange_long(expect, rows, |outcome| results.push(outcome)).await.map(drop)
     }
 
@@ -115,7 +118,7 @@ impl Session for PostgresSession {
         frontend::parse(out, &name, sql, params).map_err(unsendable)?;
         frontend::describe_statement(out, &name).map_err(unsendable)?;
         frontend::sync(out);
-        let progress = self.link.exchange(Expect::Announced, &mut Discard, |_| {}).await?;
+        let progress = self.link.exchange(Expect::Description, &mut Discard, |_| {}).await?;
         if let Some(error) = progress.error {
             return Err(error);
         }
@@ -128,11 +131,17 @@ impl Session for PostgresSession {
             return Err(DbError::protocol(message).with_class(ErrorClass::Other));
         }
         let state = &mut self.link.state;
+        let format = |type_oid| {
+            if self.describe_each { Format::Text } else { Format::for_result(type_oid) }
+        };
         let columns = std::mem::take(&mut state.has_columns).then(|| {
-            let wanted =
-                |column: &Column| Column { format: Format::for_result(column.type_oid), ..*column };
+            let wanted = |column: &Column| Column { format: format(column.type_oid), ..*column };
             state.columns.iter().map(wanted).collect::<Vec<_>>()
         });
+        let names = match columns {
+            Some(_) => state.names.clone(),
+            None => Names::default(),
+        };
         let execution = Execution::new(
             &name,
             params,
@@ -140,7 +149,7 @@ impl Session for PostgresSession {
             self.describe_each,
         );
         let execution = execution.map_err(unsendable)?;
-        self.statements.push(Prepared { execution, columns });
+        self.statements.push(Prepared { execution, columns, names });
         Ok(Statement(self.statements.len() as u32 - 1))
     }
 
@@ -157,7 +166,8 @@ impl Session for PostgresSession {
         let execution = &statements[statement.0 as usize].execution;
         execution.encode(&mut link.out, params).map_err(unsendable)?;
         frontend::sync(&mut link.out);
-        let expect = Expect::Executions { statements, order: &[statement.0] };
+        let steps = &[Step::Prepared(statement.0), Step::Sync];
+        let expect = Expect::Flight { statements, steps };
         let mut result = Ok(Executed::default());
         link.exchange(expect, rows, |outcome| result = outcome).await?;
         result
@@ -174,8 +184,30 @@ impl Session for PostgresSession {
                 sum.affected += executed.affected;
             }
         };
-        let progress = self.link.exchange(Expect::Announced, rows, add).await?;
+        let progress = self.link.exchange(Expect::Text, rows, add).await?;
         progress.error.map_or(Ok(sum), Err)
+    }
+
+    #[inline]
+    async fn execute_once<R: Rows>(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        self.link.begin()?;
+        let out = &mut self.link.out;
+        frontend::execute_once(out, sql, params).map_err(unsendable)?;
+        frontend::sync(out);
+        let expect =
+            Expect::Flight { statements: &self.statements, steps: &[Step::Once, Step::Sync] };
+        let mut result = Ok(Executed::default());
+        self.link.exchange(expect, rows, |outcome| result = outcome).await?;
+        result
+    }
+
+    fn is_in_transaction(&self) -> bool {
+        self.link.state.status != TransactionStatus::Idle
     }
 
     #[inline]
@@ -183,7 +215,21 @@ impl Session for PostgresSession {
         self.known(statement)?;
         let execution = &self.statements[statement.0 as usize].execution;
         execution.encode(&mut self.flight, params).map_err(unsendable)?;
-        self.queued.push(statement.0);
+        self.steps.push(Step::Prepared(statement.0));
+        Ok(())
+    }
+
+    fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), DbError> {
+        frontend::execute_once(&mut self.flight, sql, params).map_err(unsendable)?;
+        self.steps.push(Step::Once);
+        Ok(())
+    }
+
+    fn queue_sync(&mut self) -> Result<(), DbError> {
+        if matches!(self.steps.last(), Some(Step::Prepared(_) | Step::Once)) {
+            frontend::sync(&mut self.flight);
+            self.steps.push(Step::Sync);
+        }
         Ok(())
     }
 
@@ -192,17 +238,17 @@ impl Session for PostgresSession {
         rows: &mut R,
         results: &mut Vec<Result<Executed, DbError>>,
     ) -> Result<(), DbError> {
-        if self.queued.is_empty() {
+        if self.steps.is_empty() {
             return Ok(());
         }
         let flushed = self.send_flight(rows, results).await;
-        self.queued.clear();
+        self.steps.clear();
         self.flight.clear();
         flushed
     }
 
     async fn rollback(&mut self) -> Result<(), DbError> {
-        self.queued.clear();
+        self.steps.clear();
         self.flight.clear();
         self.link.begin()?;
         if self.link.state.status == TransactionStatus::Idle {
@@ -217,8 +263,12 @@ impl Session for PostgresSession {
         columns: &[&str],
         rows: &mut R,
     ) -> Result<BulkReport, DbError> {
-        let rows = copy_in(&mut self.link, table, columns, rows).await?;
+        let rows = copy_in(&mut self.link, &copy_sql(table, columns), rows).await?;
         Ok(BulkReport { rows, method: BulkMethod::Copy, fallback_reason: None })
+    }
+
+    async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> Result<u64, DbError> {
+        copy_in(&mut self.link, sql, rows).await
     }
 
     async fn close(mut self) {

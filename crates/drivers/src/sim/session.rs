@@ -1,10 +1,10 @@
 //! One simulated connection.
 
 use super::{Logged, Shared};
-use crate::queue::Queue;
+use crate::queue::{Queue, Queued};
 use dyno_core::{
-    BulkMethod, BulkReport, DbError, Dialect, ErrorClass, Executed, Nanos, Param, ParamType,
-    Product, Rng, Row, RowSource, RowWriter, Rows, Session, Statement,
+    BulkMethod, BulkReport, Columns, DbError, Dialect, ErrorClass, Executed, Nanos, Param,
+    ParamType, Product, Rng, Row, RowSource, RowWriter, Rows, Session, Statement,
 };
 use dyno_reactor::{now, sleep_until};
 use std::rc::Rc;
@@ -87,6 +87,19 @@ impl Row for Number {
 
     fn string(&self, _column: usize) -> Option<String> {
         Some(self.0.to_string())
+    }
+}
+
+/// The name of the one column.
+struct Name;
+
+impl Columns for Name {
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn name(&self, column: usize) -> &str {
+        if column == 0 { "number" } else { "" }
     }
 }
 
@@ -173,12 +186,18 @@ impl SimSession {
             Verb::Read => {
                 done.has_rows = true;
                 done.rows = self.shared.script.rows;
+                if R::DESCRIBED {
+                    rows.columns(&Name);
+                }
                 if R::WANTED {
                     (1..=done.rows).for_each(|row| rows.row(&Number(row as i64)));
                 }
             }
             Verb::Write => done.affected = 1,
             Verb::Begin | Verb::End | Verb::Other => {}
+        }
+        if R::DESCRIBED {
+            rows.done(done);
         }
         done
     }
@@ -257,6 +276,24 @@ impl Session for SimSession {
         self.serve(sql, std::iter::empty(), rows).await
     }
 
+    async fn execute_once<R: Rows>(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        self.serve(sql, params.iter().copied(), rows).await
+    }
+
+    fn is_in_transaction(&self) -> bool {
+        self.is_in_transaction
+    }
+
+    fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), DbError> {
+        self.queue.push_once(sql, params);
+        Ok(())
+    }
+
     fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
         self.prepared(statement, params.len())?;
         self.queue.push(statement, params);
@@ -269,9 +306,15 @@ impl Session for SimSession {
         results: &mut Vec<Result<Executed, DbError>>,
     ) -> Result<(), DbError> {
         let queue = std::mem::take(&mut self.queue);
-        for (statement, params) in queue.iter() {
-            let prepared = self.prepared(statement, params.len())?;
-            match self.serve(&prepared.sql, params, rows).await {
+        for (queued, params) in queue.iter() {
+            let answer = match queued {
+                Queued::Prepared(statement) => {
+                    let prepared = self.prepared(statement, params.len())?;
+                    self.serve(&prepared.sql, params, rows).await
+                }
+                Queued::Once(sql) => self.serve(sql, params, rows).await,
+            };
+            match answer {
                 Err(error) if error.is_fatal() => return Err(error),
                 result => results.push(result),
             }

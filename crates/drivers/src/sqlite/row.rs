@@ -1,8 +1,21 @@
 //! Rows and parameters between dyno and SQLite.
 
-use dyno_core::{Param, Row};
+use dyno_core::{Columns, Param, Row};
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+
+/// The names of the columns of a statement.
+pub(super) struct Names<'a, 'c>(pub(super) &'a rusqlite::Statement<'c>);
+
+impl Columns for Names<'_, '_> {
+    fn count(&self) -> usize {
+        self.0.column_count()
+    }
+
+    fn name(&self, column: usize) -> &str {
+        self.0.column_name(column).unwrap_or_default()
+    }
+}
 
 /// The row that a statement stands on.
 pub(super) struct SqliteRow<'a, 's> {

@@ -1,8 +1,8 @@
 //! One connection to a SQLite file and its prepared statements.
 
-use super::row::{Bound, SqliteRow};
+use super::row::{Bound, Names, SqliteRow};
 use super::{bulk, translate};
-use crate::queue::Queue;
+use crate::queue::{Queue, Queued};
 use dyno_core::{
     BulkReport, DbError, Dialect, ErrorClass, Executed, Param, ParamType, Product, RowSource, Rows,
     Session, Statement,
@@ -62,22 +62,39 @@ fn run<'a, R: Rows>(
         let Some(prepared) = statements.get_mut(statement.0 as usize) else {
             return Err(misuse(format!("This session has no statement {}.", statement.0)));
         };
-        if params.len() != prepared.parameters {
-            return Err(misuse(format!(
-                "The statement takes {} parameters and was given {}.",
-                prepared.parameters,
-                params.len()
-            )));
-        }
-        for (index, param) in params.enumerate() {
-            prepared
-                .statement
-                .raw_bind_parameter(index + 1, Bound(param))
-                .map_err(|error| translate(&error))?;
-        }
+        bind(&mut prepared.statement, prepared.parameters, params)?;
         step(connection, &mut prepared.statement, prepared.columns, rows)
             .map_err(|error| translate(&error))
     })
+}
+
+fn run_once<'a, R: Rows>(
+    connection: &Connection,
+    sql: &str,
+    params: impl ExactSizeIterator<Item = Param<'a>>,
+    rows: &mut R,
+) -> Result<Executed, DbError> {
+    let mut statement = connection.prepare(sql).map_err(|error| translate(&error))?;
+    let (columns, parameters) = (statement.column_count(), statement.parameter_count());
+    bind(&mut statement, parameters, params)?;
+    step(connection, &mut statement, columns, rows).map_err(|error| translate(&error))
+}
+
+fn bind<'a>(
+    statement: &mut rusqlite::Statement<'_>,
+    parameters: usize,
+    params: impl ExactSizeIterator<Item = Param<'a>>,
+) -> Result<(), DbError> {
+    if params.len() != parameters {
+        return Err(misuse(format!(
+            "The statement takes {parameters} parameters and was given {}.",
+            params.len()
+        )));
+    }
+    for (index, param) in params.enumerate() {
+        statement.raw_bind_parameter(index + 1, Bound(param)).map_err(|error| translate(&error))?;
+    }
+    Ok(())
 }
 
 /// Runs a statement whose parameters are bound.
@@ -89,6 +106,9 @@ fn step<R: Rows>(
 ) -> rusqlite::Result<Executed> {
     let mut done = Executed { has_rows: columns > 0, rows: 0, affected: 0 };
     let changes_before = connection.total_changes();
+    if R::DESCRIBED && done.has_rows {
+        rows.columns(&Names(statement));
+    }
     let mut answer = statement.raw_query();
     while let Some(row) = answer.next()? {
         done.rows += 1;
@@ -99,6 +119,9 @@ fn step<R: Rows>(
     // `changes` alone would be an earlier statement's after one that changes nothing.
     if connection.total_changes() != changes_before {
         done.affected = connection.changes();
+    }
+    if R::DESCRIBED {
+        rows.done(done);
     }
     Ok(done)
 }
@@ -159,6 +182,24 @@ impl Session for SqliteSession {
         Ok(total)
     }
 
+    async fn execute_once<R: Rows>(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        run_once(self.handle.borrow_owner(), sql, params.iter().copied(), rows)
+    }
+
+    fn is_in_transaction(&self) -> bool {
+        !self.handle.borrow_owner().is_autocommit()
+    }
+
+    fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), DbError> {
+        self.queue.push_once(sql, params);
+        Ok(())
+    }
+
     fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
         self.queue.push(statement, params);
         Ok(())
@@ -169,8 +210,11 @@ impl Session for SqliteSession {
         rows: &mut R,
         results: &mut Vec<Result<Executed, DbError>>,
     ) -> Result<(), DbError> {
-        for (statement, params) in self.queue.iter() {
-            results.push(run(&mut self.handle, statement, params, rows));
+        for (queued, params) in self.queue.iter() {
+            results.push(match queued {
+                Queued::Prepared(statement) => run(&mut self.handle, statement, params, rows),
+                Queued::Once(sql) => run_once(self.handle.borrow_owner(), sql, params, rows),
+            });
         }
         self.queue.clear();
         Ok(())

@@ -21,7 +21,7 @@ pub struct Found {
 
 /// Looks for the password of a target: in its URL, then in the environment variable
 /// `DYNO_PASSWORD_NAME` (`name` in capitals, `_` for all but letters and digits), then in
-/// `~/.pgpass` or the file `PGPASSFILE` names (PostgreSQL), or in `~/.my.cnf` (MySQL).
+/// `~/.pgpass` or the file that `passfile=` or `PGPASSFILE` names (PostgreSQL), or in `~/.my.cnf` (MySQL).
 ///
 /// # Errors
 /// When a password file exists and can't be read.
@@ -51,8 +51,9 @@ pub(super) fn find_with(
     if let Some(password) = target.password.clone().or_else(from_variable) {
         return Ok(Found { password: Some(password), warning: None, ..found });
     }
+    let named = || target.options.get("passfile").cloned().or_else(|| variable("PGPASSFILE"));
     if target.dialect == Dialect::Postgres
-        && let Some(path) = variable("PGPASSFILE").map(PathBuf::from).or_else(|| at_home(".pgpass"))
+        && let Some(path) = named().map(PathBuf::from).or_else(|| at_home(".pgpass"))
     {
         found = read_pgpass(&path, target, variable("USER"))?;
     }

@@ -59,6 +59,7 @@ const KEYS: &[Key] = &[
     key(&["connect_timeout_s", "connect_timeout"], NETWORK, number(1, 3600)),
     key(&["options"], POSTGRES, Place::Option(Value::Text)),
     key(&["application_name"], POSTGRES, Place::Option(Value::Text)),
+    key(&["passfile"], POSTGRES, Place::Option(Value::Text)),
     key(&["busy_timeout_ms"], SQLITE, number(0, 3_600_000)),
     key(&["synchronous"], SQLITE, Place::Option(Value::OneOf(&["off", "normal", "full", "extra"]))),
     key(&["journal"], SQLITE, Place::Option(Value::OneOf(&["wal", "delete", "truncate", "persist"]))),

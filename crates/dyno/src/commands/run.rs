@@ -65,7 +65,7 @@ pub(crate) fn run_suite(suite: &str, overrides: &Overrides, dir: &Path, new: boo
     let suite = Suite::open(suite)?;
     let plan = Plan::build(&suite, overrides)?;
     for experiment in &plan.experiments {
-        runner::workload_options(&plan, experiment)?;
+        runner::Experiment::new(&plan, experiment)?;
     }
     for note in &plan.notes {
         output::talk(&format!("note: {note}"));

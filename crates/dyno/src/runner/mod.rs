@@ -3,20 +3,22 @@
 pub(crate) mod facts;
 mod summary;
 mod trial;
+mod workloads;
 
 pub(crate) use summary::{TrialName, summarise};
+pub(crate) use workloads::Experiment;
 
-use crate::databases::{Database, Reached, reach, with_driver};
+use crate::databases::{Database, Reached, reach};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::LoadProgress;
 use dyno_engine::Control;
 use dyno_measure::TrialStatus;
 use dyno_store::{Event, EventKind, Run, RunStatus};
-use dyno_suite::{Action, OptionPart, Plan, PlannedExperiment, Step};
-use dyno_sysbench::{LoadReport, OptionError, Options, Test};
+use dyno_suite::{Action, Plan, Step, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use trial::Job;
 
 /// How a run ended.
 pub(crate) struct Outcome {
@@ -35,7 +37,7 @@ pub(crate) struct Outcome {
 /// goes wrong later is in the outcome.
 pub(crate) fn execute(plan: &Plan, run: Run, control: &Control) -> Result<Outcome, Failure> {
     let mut runner =
-        Runner { plan, run, control, targets: BTreeMap::new(), tests: BTreeMap::new() };
+        Runner { plan, run, control, targets: BTreeMap::new(), experiments: BTreeMap::new() };
     if let Err(failure) = runner.look_ahead() {
         // Nothing was touched: a wrong password leaves no folder behind.
         if runner.run.is_untouched() {
@@ -61,19 +63,19 @@ struct Runner<'a> {
     run: Run,
     control: &'a Control,
     targets: BTreeMap<String, Reached>,
-    /// Validated workload options by experiment.
-    tests: BTreeMap<String, Options>,
+    /// By their names.
+    experiments: BTreeMap<String, Experiment>,
 }
 
 impl Runner<'_> {
     /// Everything that can be found wrong before anything is executed.
     fn look_ahead(&mut self) -> Result<(), Failure> {
         for experiment in &self.plan.experiments {
-            let options = workload_options(self.plan, experiment)?;
-            for warning in &options.warnings {
+            let valid = Experiment::new(self.plan, experiment)?;
+            for warning in valid.warnings() {
                 output::talk(&format!("warning: {}: {warning}", experiment.name));
             }
-            self.tests.insert(experiment.name.clone(), options);
+            self.experiments.insert(experiment.name.clone(), valid);
         }
         self.reach_targets()
     }
@@ -126,42 +128,13 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn options(&self, experiment: &str) -> Result<&Options, Failure> {
-        self.tests
-            .get(experiment)
-            .ok_or_else(|| Failure::new(format!("The plan has no experiment {experiment}.")))
-    }
-
-    fn database(&self, target: &str) -> Result<&Database, Failure> {
-        self.targets
-            .get(target)
-            .map(|reached| &reached.database)
-            .ok_or_else(|| Failure::new(format!("The plan has no target {target}.")))
-    }
-
-    fn most_workers(&self, experiment: &str) -> u32 {
-        let planned = self.plan.experiment(experiment);
-        planned.and_then(|planned| planned.threads.iter().max().copied()).unwrap_or(1)
-    }
-
     fn prepare(&mut self, step: &Step) -> Result<(), Failure> {
-        let options = self.options(&step.experiment)?;
-        let observer =
-            LoadProgress::new(&format!("prepare {} on {}", step.experiment, step.target));
-        let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
-        let sessions = match options.test.is_bulk_insert() {
-            // bulk_insert has a table per worker.
-            true => self.most_workers(&step.experiment),
-            false => (2 * cores).clamp(2, 16),
-        };
-        let seed = self.plan.seed;
-        let database = self.database(&step.target)?;
-        let report = with_driver!(database, driver =>
-            dyno_sysbench::prepare(driver, options, sessions, seed, &observer))
-        .map_err(|error| {
-            load_failure(&error).at(&format!("prepare {} on {}", step.experiment, step.target))
-        })?;
-        let told = load_sentence(&report);
+        let (experiment, database) = self.parties(step)?;
+        let title = format!("prepare {} on {}", step.experiment, step.target);
+        let observer = LoadProgress::new(&title);
+        let told = experiment
+            .load(database, self.plan.seed, &observer)
+            .map_err(|failure| failure.at(&title))?;
         observer.finish(&told);
         let note = format!("prepare of {} on {}: {told}", step.experiment, step.target);
         self.run.event(Event::new(EventKind::Note, note))?;
@@ -169,75 +142,37 @@ impl Runner<'_> {
     }
 
     fn cleanup(&mut self, step: &Step) -> Result<(), Failure> {
-        let options = self.options(&step.experiment)?;
+        let (experiment, database) = self.parties(step)?;
         let observer =
             LoadProgress::new(&format!("cleanup {} on {}", step.experiment, step.target));
-        let workers = self.most_workers(&step.experiment);
-        let database = self.database(&step.target)?;
-        with_driver!(database, driver => dyno_sysbench::cleanup(driver, options, workers, &observer))
-            .map_err(|error| load_failure(&error))?;
+        experiment.remove(database, &observer)?;
         observer.finish("tables dropped");
         Ok(())
     }
-}
 
-/// What a load did, in words.
-fn load_sentence(report: &LoadReport) -> String {
-    let mut text = match report.method {
-        Some(method) => format!("{} rows by {}", report.rows_loaded, method.name()),
-        None => "nothing had to be loaded".to_owned(),
-    };
-    if report.rows_found > 0 {
-        text.push_str(&format!(", {} rows were there before", report.rows_found));
+    fn trial(&mut self, step: &Step, planned: &Trial) -> Result<TrialStatus, Failure> {
+        // Fields are borrowed one by one: a trial writes to the run folder.
+        let (experiment, database) = parties(&self.experiments, &self.targets, step)?;
+        let job = Job { step, planned, run: &mut self.run, control: self.control };
+        experiment.trial(database, job)
     }
-    if let Some(reason) = &report.fallback_reason {
-        text.push_str(&format!("; no faster way: {reason}"));
-    }
-    text
-}
 
-/// A loader's error with its remedy.
-pub(crate) fn load_failure(error: &dyno_sysbench::LoadError) -> Failure {
-    let failure = Failure::new(crate::failure::sentence(&error.to_string()));
-    match error.hint() {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
+    fn parties(&self, step: &Step) -> Result<(&Experiment, &Database), Failure> {
+        parties(&self.experiments, &self.targets, step)
     }
 }
 
-/// The workload's own view of an experiment's options; errors point into the suite file.
-pub(crate) fn workload_options(
-    plan: &Plan,
-    experiment: &PlannedExperiment,
-) -> Result<Options, Failure> {
-    let refuse = |message: String, hint: Option<String>| {
-        Failure::from(plan.experiment_error(&experiment.name, message, hint))
-    };
-    let Some(test) = Test::from_script(&experiment.test) else {
-        return Err(refuse(format!("`{}` is no test of sysbench.", experiment.test), None));
-    };
-    let pairs: Vec<(String, String)> = experiment
-        .options
-        .iter()
-        .map(|option| (option.name.clone(), option.value.clone()))
-        .collect();
-    Options::from_pairs(test, &pairs).map_err(|error| {
-        // In a suite options have no dashes, and it is a test that knows them.
-        let (option, part, message, hint) = match &error {
-            OptionError::Unknown { name, nearest, .. } => (
-                name,
-                OptionPart::Name,
-                format!("The test `{}` has no option `{name}`.", experiment.test),
-                nearest.as_ref().map(|name| format!("Did you mean `{name}`?")),
-            ),
-            OptionError::Value { name, value, expected } => (
-                name,
-                OptionPart::Value,
-                format!("`{name}` can't be `{value}`: it takes {expected}."),
-                None,
-            ),
-            OptionError::Conflict(text) => return refuse(text.clone(), error.hint()),
-        };
-        plan.option_error(&experiment.name, option, part, message, hint).into()
-    })
+/// What a step is about.
+fn parties<'a>(
+    experiments: &'a BTreeMap<String, Experiment>,
+    targets: &'a BTreeMap<String, Reached>,
+    step: &Step,
+) -> Result<(&'a Experiment, &'a Database), Failure> {
+    let experiment = experiments
+        .get(&step.experiment)
+        .ok_or_else(|| Failure::new(format!("The plan has no experiment {}.", step.experiment)))?;
+    let reached = targets
+        .get(&step.target)
+        .ok_or_else(|| Failure::new(format!("The plan has no target {}.", step.target)))?;
+    Ok((experiment, &reached.database))
 }

@@ -55,6 +55,9 @@ pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult
         errors: Vec::new(),
         generator: generator(result),
         notes: notes(result),
+        data: None,
+        statement_latencies: Vec::new(),
+        checks: Vec::new(),
     };
     summary.set_totals(&result.total, &name.kinds, result.length());
     summary

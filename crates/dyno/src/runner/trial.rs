@@ -1,107 +1,93 @@
 //! One trial of a plan.
 
-use super::{Runner, TrialName, summarise};
-use crate::databases::{Database, with_driver};
-use crate::failure::{Failure, sentence};
+use super::workloads::Family;
+use super::{TrialName, summarise};
+use crate::databases::{self, facts_of};
+use crate::failure::Failure;
 use crate::output;
 use crate::progress::TrialProgress;
 use crate::table::number;
-use dyno_core::{Driver, Nanos, Session, Workload};
+use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
-use dyno_measure::{Interval, ServerFacts, TrialStatus};
-use dyno_reactor::block_on;
-use dyno_store::{Moment, StoreError, TrialIdentity, TrialWriter};
+use dyno_measure::{DataFacts, Interval, ServerFacts, TrialStatus, TrialSummary};
+use dyno_store::{Moment, Run, StoreError, TrialIdentity, TrialWriter};
 use dyno_suite::{Step, Trial};
-use dyno_sysbench::check::{PreflightError, first_free_unique, preflight};
-use dyno_sysbench::{Options, Sysbench};
 use std::collections::BTreeMap;
 
-impl Runner<'_> {
-    /// Runs one trial and stores it.
-    pub(super) fn trial(&mut self, step: &Step, trial: &Trial) -> Result<TrialStatus, Failure> {
-        let mut options = self.options(&step.experiment)?.clone();
-        let spec = trial_spec(trial);
-        let target = step.target.clone();
-        // Fields are borrowed one by one: the writer keeps the run folder for itself.
-        let database = &self
-            .targets
-            .get(&target)
-            .ok_or_else(|| Failure::new(format!("The plan has no target {target}.")))?
-            .database;
-        let place = format!("{} on {target}", step.experiment);
-        let warnings =
-            with_driver!(database, driver => look_before(driver, &mut options, trial.threads))
-                .map_err(|failure| failure.at(&place))?;
-        for warning in &warnings {
-            output::talk(&format!("warning: {}: {warning}", step.experiment));
-        }
-        let workload = with_driver!(database, driver => Sysbench::new(options, driver.dialect()));
-        let kinds: Vec<String> =
-            workload.transactions().iter().map(|kind| kind.name.clone()).collect();
-        let test = workload.options().test.name().to_owned();
-        let name = TrialName {
-            step: step.id.clone(),
-            experiment: step.experiment.clone(),
-            target: target.clone(),
-            test,
-            repeat: trial.repeat,
-            kinds,
-        };
-        let mut writer = self.run.begin_trial(identity(&name, &spec))?;
-        let facts_before = node_facts(&target, database);
-        writer.server(Moment::Before, &facts_before)?;
-        let title = format!("{} on {target}, {} workers", name.experiment, spec.workers);
-        let mut observer = StoringObserver {
-            writer: &mut writer,
-            progress: TrialProgress::new(&title, trial.warmup_s + trial.duration_s.unwrap_or(0.0)),
-            warmup_s: trial.warmup_s,
-            control: self.control,
-            error: None,
-        };
-        let driven = with_driver!(database, driver =>
-            drive(&workload, driver, &spec, self.control, &mut observer));
-        let StoringObserver { progress, error, .. } = observer;
-        let result = match driven {
-            Ok(result) => result,
-            Err(DriveError::Interrupted) => return Ok(TrialStatus::Interrupted),
-            Err(error) => return Err(Failure::from(error).at(&place)),
-        };
-        if let Some(error) = error {
-            return Err(error.into());
-        }
-        writer.server(Moment::After, &node_facts(&target, database))?;
-        let summary = summarise(&name, &spec, &result);
-        progress.finish(&headline(&summary.status, &result, summary.tps, summary.qps));
-        let status = summary.status.clone();
-        writer.finish(summary)?;
-        Ok(status)
-    }
+/// A trial of a plan, and where it is stored.
+pub(crate) struct Job<'a> {
+    pub(super) step: &'a Step,
+    pub(super) planned: &'a Trial,
+    pub(super) run: &'a mut Run,
+    pub(super) control: &'a Control,
 }
 
-/// Whether the test can run on this database; what the user should know.
-fn look_before<D: Driver>(
+/// Runs one trial and stores it.
+///
+/// # Errors
+/// When it can't begin, or can't be stored.
+pub(super) fn trial<F: Family, D: Driver>(
+    family: &F,
     driver: &D,
-    options: &mut Options,
-    workers: u32,
-) -> Result<Vec<String>, Failure> {
-    let looked = block_on(async {
-        let mut session = driver.connect(0).await?;
-        let warnings = preflight(&mut session, options, workers).await?;
-        if options.test.is_insert() && !options.auto_inc {
-            options.unique_start = first_free_unique(&mut session, options).await?;
-        }
-        session.close().await;
-        Ok::<_, PreflightError>(warnings)
-    });
-    let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
-    looked.map_err(|error| match error {
-        PreflightError::Db(error) => Failure::from(&error),
-        PreflightError::Unfit { problem, hint } => Failure::new(sentence(&problem)).with_hint(hint),
-        PreflightError::Unprepared { problem, .. } => Failure::new(sentence(&problem)).with_hint(
-            "Leave `prepare = false` out of the suite, so that the run loads the tables itself, or \
-             load them with the same options before.",
-        ),
-    })
+    job: Job<'_>,
+) -> Result<TrialStatus, Failure> {
+    let Job { step, planned, run, control } = job;
+    let target = &step.target;
+    let place = format!("{} on {target}", step.experiment);
+    let mut spec = trial_spec(planned);
+    family.tune(&mut spec);
+    let ready = family.look_before(driver, &spec).map_err(|failure| failure.at(&place))?;
+    for warning in &ready.warnings {
+        output::talk(&format!("warning: {}: {warning}", step.experiment));
+    }
+    let workload = ready.workload;
+    let name = TrialName {
+        step: step.id.clone(),
+        experiment: step.experiment.clone(),
+        target: target.clone(),
+        test: ready.test,
+        repeat: planned.repeat,
+        kinds: workload.transactions().iter().map(|kind| kind.name.clone()).collect(),
+    };
+    let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone()))?;
+    writer.server(Moment::Before, &node_facts(target, driver))?;
+    let title = format!("{} on {target}, {} workers", name.experiment, spec.workers);
+    let mut observer = StoringObserver {
+        writer: &mut writer,
+        progress: TrialProgress::new(&title, planned.warmup_s + planned.duration_s.unwrap_or(0.0)),
+        warmup_s: planned.warmup_s,
+        control,
+        error: None,
+    };
+    let driven = drive(&workload, driver, &spec, control, &mut observer);
+    let StoringObserver { progress, error, .. } = observer;
+    let result = match driven {
+        Ok(result) => result,
+        Err(DriveError::Interrupted) => return Ok(TrialStatus::Interrupted),
+        Err(error) => return Err(Failure::from(error).at(&place)),
+    };
+    if let Some(error) = error {
+        return Err(error.into());
+    }
+    writer.server(Moment::After, &node_facts(target, driver))?;
+    let mut summary = summarise(&name, &spec, &result);
+    let after = family.look_after(driver, &workload, ready.before);
+    summary.data = ready.data;
+    summary.statement_latencies = after.statements;
+    summary.checks = after.checks;
+    progress.finish(&headline(&summary.status, &result, summary.tps, summary.qps));
+    tell_checks(&summary, &place);
+    let status = summary.status.clone();
+    writer.finish(summary)?;
+    Ok(status)
+}
+
+/// Says how checks of the data ended.
+fn tell_checks(summary: &TrialSummary, place: &str) {
+    for check in &summary.checks {
+        let verdict = check.verdict.name();
+        output::talk(&format!("{place}: check {}: {verdict}: {}", check.name, check.evidence));
+    }
 }
 
 fn trial_spec(trial: &Trial) -> TrialSpec {
@@ -117,7 +103,7 @@ fn trial_spec(trial: &Trial) -> TrialSpec {
     }
 }
 
-fn identity(name: &TrialName, spec: &TrialSpec) -> TrialIdentity {
+fn identity(name: &TrialName, spec: &TrialSpec, data: Option<DataFacts>) -> TrialIdentity {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     TrialIdentity {
         step: name.step.clone(),
@@ -132,12 +118,13 @@ fn identity(name: &TrialName, spec: &TrialSpec) -> TrialIdentity {
         loops: spec.loops.unwrap_or(cores).min(spec.workers),
         kinds: name.kinds.clone(),
         began_at: String::new(),
+        data,
     }
 }
 
 /// What the server says now; when it can't be asked (it may have been killed), that is noted.
-fn node_facts(target: &str, database: &Database) -> BTreeMap<String, ServerFacts> {
-    let facts = database.facts().unwrap_or_else(|error| ServerFacts {
+fn node_facts<D: Driver>(target: &str, driver: &D) -> BTreeMap<String, ServerFacts> {
+    let facts = databases::run(facts_of(driver)).unwrap_or_else(|error| ServerFacts {
         not_readable: vec![error.to_string()],
         ..ServerFacts::default()
     });

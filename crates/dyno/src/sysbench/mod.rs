@@ -10,7 +10,6 @@ mod fatal;
 mod help;
 mod histogram;
 mod intervals;
-mod json;
 mod load;
 mod notes;
 mod options;

@@ -104,6 +104,8 @@ mod tests {
             offered: None,
             in_flight: 2,
             unfinished: 0,
+            retired: 0,
+            retired_transactions: 0,
             loops_cpu: Vec::new(),
             host: HostSample::default(),
         }

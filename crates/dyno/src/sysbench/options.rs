@@ -4,7 +4,8 @@
 //! `dyno_sysbench::OPTIONS`.
 
 use super::settings::{DbDriver, ForcedShutdown, IgnoredErrors, MysqlSsl, ReportFormat, Settings};
-use super::values::{list, percentiles, size, switch, whole, whole_list, word};
+use super::values::{list, size, switch, whole, whole_list, word};
+use crate::percentiles::percentiles;
 use dyno_drivers::Secret;
 use dyno_drivers::net::TlsMode;
 

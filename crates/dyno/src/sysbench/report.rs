@@ -299,7 +299,8 @@ mod tests {
 
     #[test]
     fn fairness_is_the_populations() {
-        let worker = |transactions, busy| WorkerStats { transactions, busy };
+        let worker =
+            |transactions, busy| WorkerStats { transactions, busy, ..WorkerStats::default() };
         let fairness = Fairness::of_workers(&[worker(2, 1_000_000_000), worker(4, 3_000_000_000)]);
         let expected = Fairness {
             events_mean: 3.0,

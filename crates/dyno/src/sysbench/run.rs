@@ -5,12 +5,12 @@ use super::console::{Console, Level};
 use super::fatal::{self, Place, Watched};
 use super::histogram::histogram;
 use super::intervals::Intervals;
-use super::json::JsonFile;
 use super::notes::Notes;
 use super::report::{Fairness, Figures};
 use super::settings::Settings;
 use super::target::error_policy;
 use crate::runner::{TrialName, summarise};
+use crate::trial_json::JsonFile;
 use dyno_core::{DbError, Driver, Nanos, SECOND, Session};
 use dyno_drivers::Target;
 use dyno_engine::{Control, DriveError, Ended, Observer, TrialResult, TrialSpec, drive};
@@ -31,7 +31,12 @@ pub(super) struct Job<'a> {
 /// Runs a test and prints what it did.
 pub(super) fn run<D: Driver>(driver: &D, mut job: Job<'_>, console: &mut Console) -> Exit {
     let settings = job.settings;
-    let json = match settings.json.as_deref().map(JsonFile::create).transpose() {
+    let json = match settings
+        .json
+        .as_deref()
+        .map(|path| JsonFile::create("dyno sysbench", path))
+        .transpose()
+    {
         Ok(json) => json,
         Err(message) => {
             console.fatal(message);
@@ -199,7 +204,6 @@ fn spec(settings: &Settings, seed: u64) -> TrialSpec {
     let above_0 = |number: u64| (number > 0).then_some(number);
     let grace_s = settings.forced_shutdown.grace_s(settings.time_s);
     TrialSpec {
-        workers: settings.threads,
         loops: (settings.loops > 0).then_some(settings.loops),
         warmup: settings.warmup_s * SECOND,
         duration: above_0(settings.time_s).map(|seconds| seconds * SECOND),
@@ -210,6 +214,7 @@ fn spec(settings: &Settings, seed: u64) -> TrialSpec {
         errors: error_policy(settings),
         drain: grace_s.map_or(Nanos::MAX, |seconds| seconds.saturating_mul(SECOND)),
         connect_limit: settings.thread_init_timeout_s * SECOND,
+        ..TrialSpec::closed(settings.threads)
     }
 }
 

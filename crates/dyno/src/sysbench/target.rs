@@ -156,7 +156,14 @@ pub(super) fn error_policy(settings: &Settings) -> ErrorPolicy {
     if reconnect {
         retry.classes.push(ErrorClass::ConnectionLost);
     }
-    ErrorPolicy { retry, max_retries: None, tolerate: ErrorSet::default(), reconnect, pause: 0 }
+    ErrorPolicy {
+        retry,
+        max_retries: None,
+        tolerate: ErrorSet::default(),
+        reconnect,
+        retire: false,
+        pause: 0,
+    }
 }
 
 #[cfg(test)]

@@ -59,21 +59,6 @@ pub(super) fn word<T: Copy>(value: &str, words: &[(&str, T)]) -> Result<T, Strin
     })
 }
 
-/// Percentiles above 0 and up to 100, in the order given and each of them once.
-pub(super) fn percentiles(value: &str) -> Result<Vec<f64>, String> {
-    let mut percentiles: Vec<f64> = Vec::new();
-    for part in list(value) {
-        let percent: f64 =
-            part.parse().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0).ok_or(
-                "a list of numbers above 0 and up to 100, with commas, such as 50,95,99.9",
-            )?;
-        if !percentiles.contains(&percent) {
-            percentiles.push(percent);
-        }
-    }
-    Ok(percentiles)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,8 +99,5 @@ mod tests {
         assert_eq!(list("a, b,,c").collect::<Vec<_>>(), ["a", "b", "c"]);
         assert_eq!(whole_list::<u16>("3306,3307", 1, 65_535), Ok(vec![3306, 3307]));
         assert!(whole_list::<u16>("3306,x", 1, 65_535).is_err());
-        assert_eq!(percentiles("50,99.9,50"), Ok(vec![50.0, 99.9]));
-        assert!(percentiles("0").is_err() && percentiles("101").is_err());
-        assert!(percentiles("nan").is_err());
     }
 }

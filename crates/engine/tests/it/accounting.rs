@@ -44,19 +44,35 @@ fn script() -> impl Strategy<Value = Script> {
 }
 
 fn spec() -> impl Strategy<Value = TrialSpec> {
-    let policy = (proptest::option::of(0..3_u32), any::<bool>(), 0..2 * MS).prop_map(
-        |(max_retries, reconnect, pause)| ErrorPolicy {
+    let flags = (any::<bool>(), any::<bool>());
+    let policy = (proptest::option::of(0..3_u32), flags, 0..2 * MS).prop_map(
+        |(max_retries, (reconnect, retire), pause)| ErrorPolicy {
             max_retries,
             reconnect,
+            retire,
             pause,
             ..ErrorPolicy::resilient()
         },
     );
     let ends = (proptest::option::of(0..500_u64), proptest::option::of(0..6 * SECOND))
         .prop_map(|(events, duration)| (events, duration.or(Some(5 * SECOND))));
-    let rate = proptest::option::of(10.0..2_000.0_f64);
-    (1..9_u32, rate, 0..3 * SECOND, ends, 100 * MS..2 * SECOND, policy).prop_map(
-        |(workers, rate_per_s, warmup, (events, duration), interval, errors)| TrialSpec {
+    let rate = (proptest::option::of(10.0..2_000.0_f64), proptest::option::of(0..50 * MS));
+    let pgbench = (any::<bool>(), any::<bool>(), proptest::option::of(0..200_u64));
+    let all = (1..9_u32, rate, 0..3 * SECOND, ends, 100 * MS..2 * SECOND, policy, pgbench);
+    all.prop_map(
+        |(
+            workers,
+            (rate_per_s, late_limit),
+            warmup,
+            (events, duration),
+            interval,
+            errors,
+            more,
+        )| TrialSpec {
+            late_limit,
+            finish_begun: more.0,
+            connect_each: more.1,
+            events_per_worker: more.2,
             rate_per_s,
             warmup,
             events,
@@ -91,7 +107,8 @@ proptest! {
         prop_assert!((commits..=commits + last).contains(&counts.committed), "{commits} + {last}: {counts:?}");
         if let Some(events) = spec.events {
             prop_assert!(counts.started <= events.max(u64::from(spec.workers)), "{counts:?} of {events}");
-            if result.ended == Ended::Events && events > u64::from(spec.workers) {
+            let is_total = spec.events_per_worker.is_none() && events > u64::from(spec.workers);
+            if result.ended == Ended::Events && is_total {
                 prop_assert_eq!(counts.started, events);
             }
         }

@@ -102,6 +102,7 @@ fn only(errnos: Vec<u32>) -> ErrorPolicy {
         max_retries: None,
         tolerate: ErrorSet::default(),
         reconnect: false,
+        retire: false,
         pause: 0,
     }
 }

@@ -3,6 +3,7 @@
 
 mod accounting;
 mod arrivals;
+mod clients;
 mod connections;
 mod errors;
 mod load;

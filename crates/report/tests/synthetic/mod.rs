@@ -155,6 +155,9 @@ pub(crate) fn trial(number: u32, shape: &Shape<'_>) -> TrialData {
         errors: errors(failed),
         generator: generator(&statements, window_s),
         notes: Vec::new(),
+        data: None,
+        statement_latencies: Vec::new(),
+        checks: Vec::new(),
     };
     let mut data = TrialData::new(summary, series);
     data.before = [("primary".to_owned(), facts(0))].into();

@@ -2,6 +2,7 @@
 #![no_main]
 
 use dyno_core::Row;
+use dyno_wire::names::Names;
 use dyno_wire::postgres::frame::{next_frame, tag};
 use dyno_wire::postgres::row::data_row;
 use dyno_wire::postgres::scram::ClientFirst;
@@ -10,7 +11,7 @@ use dyno_wire::postgres::{backend, frame};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|stream: &[u8]| {
-    let (mut columns, mut cells) = (Vec::new(), Vec::new());
+    let (mut columns, mut cells, mut names) = (Vec::new(), Vec::new(), Names::default());
     let mut at = 0;
     while let Ok(Some(frame)) = next_frame(&stream[at..]) {
         assert!(frame.wire_len() >= frame::HEADER_BYTES && at + frame.wire_len() <= stream.len());
@@ -18,7 +19,7 @@ fuzz_target!(|stream: &[u8]| {
         let body = frame.body;
         match frame.tag {
             tag::ROW_DESCRIPTION => {
-                if backend::row_description(body, &mut columns).is_ok() {
+                if backend::row_description(body, &mut columns, Some(&mut names)).is_ok() {
                     for column in &mut columns {
                         column.format = Format::for_result(column.type_oid);
                     }

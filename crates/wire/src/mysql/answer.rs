@@ -5,7 +5,7 @@ use super::{
     error::PROGRESS_REPORT,
     packet::{FULL_PACKET_BYTES, Framed, Framing, HEADER_BYTES, Header},
     reader::Reader,
-    row::{BinaryRow, Column, Span, TextRow, scan_binary_row, scan_text_row},
+    row::{BinaryRow, Column, Definitions, Span, TextRow, scan_binary_row, scan_text_row},
 };
 use dyno_core::{Executed, Rows};
 
@@ -65,7 +65,10 @@ struct State {
     cache_metadata: bool,
     encoding: Encoding,
     phase: Phase,
+    /// All results of the answer together.
     executed: Executed,
+    /// Rows of the results before the current one.
+    earlier_rows: u64,
     warnings: u32,
     status: u16,
     /// Bytes of a row that nobody wants and that have not arrived yet.
@@ -84,6 +87,7 @@ impl Answer {
             encoding: Encoding::Text,
             phase: Phase::Head,
             executed: Executed::default(),
+            earlier_rows: 0,
             warnings: 0,
             status: 0,
             skip_bytes: 0,
@@ -100,6 +104,7 @@ impl Answer {
         self.state.encoding = encoding;
         self.state.phase = Phase::Head;
         self.state.executed = Executed::default();
+        self.state.earlier_rows = 0;
         self.state.warnings = 0;
         self.state.skip_bytes = 0;
         self.state.skip_continues = false;
@@ -126,7 +131,7 @@ impl Answer {
     }
 
     /// Scans what was received; the first number is how many bytes are done with and must not be
-    /// passed again. `columns` belongs to the statement (or to the session, for text) and is
+    /// passed again. `definitions` belongs to the statement (or to the session, for text) and is
     /// filled from the column definitions where these are sent.
     ///
     /// # Errors
@@ -135,7 +140,7 @@ impl Answer {
     pub fn scan<R: Rows>(
         &mut self,
         bytes: &[u8],
-        columns: &mut Vec<Column>,
+        definitions: &mut Definitions,
         rows: &mut R,
     ) -> Result<(usize, Step), Malformed> {
         let mut taken = 0;
@@ -150,7 +155,7 @@ impl Answer {
                 Framed::Partial(more) => return Ok((taken + more, Step::More)),
                 Framed::Payload(payload, more) => {
                     taken += more;
-                    if let Some(step) = self.state.payload(payload, columns, rows)? {
+                    if let Some(step) = self.state.payload(payload, definitions, rows)? {
                         return Ok((taken, step));
                     }
                 }
@@ -165,7 +170,7 @@ impl State {
     fn payload<R: Rows>(
         &mut self,
         payload: &[u8],
-        columns: &mut Vec<Column>,
+        definitions: &mut Definitions,
         rows: &mut R,
     ) -> Result<Option<Step>, Malformed> {
         let Some(&first) = payload.first() else {
@@ -177,29 +182,39 @@ impl State {
         match self.phase {
             Phase::Head => match first {
                 0 => {
-                    self.executed.affected =
-                        self.executed.affected.saturating_add(self.read_ok(payload)?);
+                    let affected = self.read_ok(payload)?;
+                    self.executed.affected = self.executed.affected.saturating_add(affected);
+                    if R::DESCRIBED {
+                        rows.done(Executed { affected, ..Executed::default() });
+                    }
                     return Ok(self.end_of_result());
                 }
                 0xfb => return Ok(Some(Step::FileRequest(payload[1..].to_vec()))),
-                _ => self.read_head::<R>(payload, columns)?,
+                _ => self.read_head(payload, definitions, rows)?,
             },
             Phase::Columns(left) => {
                 if self.keeps_columns::<R>() {
-                    columns.push(Column::parse(payload)?);
+                    definitions.push(payload, self.keeps_names::<R>())?;
                 }
                 self.phase = self.after_column(left);
+                if R::DESCRIBED && left <= 1 {
+                    rows.columns(&definitions.names);
+                }
             }
             Phase::ColumnsEnd if first == 0xfe => self.phase = Phase::Rows,
             Phase::ColumnsEnd => return Err(Malformed("column definitions lack their end")),
             Phase::Rows if ends_rows(first, payload.len()) => {
                 self.read_end_of_rows(payload)?;
+                if R::DESCRIBED {
+                    let rows_of_it = self.executed.rows - self.earlier_rows;
+                    rows.done(Executed { has_rows: true, rows: rows_of_it, affected: 0 });
+                }
                 return Ok(self.end_of_result());
             }
             Phase::Rows => {
                 self.executed.rows += 1;
                 if R::WANTED {
-                    self.deliver(payload, columns, rows)?;
+                    self.deliver(payload, &definitions.columns, rows)?;
                 }
             }
         }
@@ -211,7 +226,8 @@ impl State {
     fn read_head<R: Rows>(
         &mut self,
         payload: &[u8],
-        columns: &mut Vec<Column>,
+        definitions: &mut Definitions,
+        rows: &mut R,
     ) -> Result<(), Malformed> {
         let mut reader = Reader::new(payload);
         let count = reader.lenenc()?;
@@ -219,16 +235,20 @@ impl State {
             return Err(Malformed("a result set has more columns than the protocol allows"));
         }
         self.executed.has_rows = true;
+        self.earlier_rows = self.executed.rows;
         // MariaDB says whether definitions follow, if caching them was agreed on.
         if self.cache_metadata && reader.u8()? == 0 {
-            if R::WANTED && columns.len() as u64 != count {
+            if (R::WANTED || R::DESCRIBED) && definitions.columns.len() as u64 != count {
                 return Err(Malformed("a result set lacks column definitions never sent before"));
             }
             self.phase = if self.deprecate_eof { Phase::Rows } else { Phase::ColumnsEnd };
+            if R::DESCRIBED {
+                rows.columns(&definitions.names);
+            }
             return Ok(());
         }
         if self.keeps_columns::<R>() {
-            columns.clear();
+            definitions.clear();
         }
         self.phase = Phase::Columns(count);
         Ok(())
@@ -238,7 +258,14 @@ impl State {
     /// server sends them only once, later.
     #[inline]
     fn keeps_columns<R: Rows>(&self) -> bool {
-        R::WANTED || self.cache_metadata
+        R::WANTED || R::DESCRIBED || self.cache_metadata
+    }
+
+    /// Whether their names are kept too: those of a statement whose definitions are sent only once
+    /// may be wanted later.
+    #[inline]
+    fn keeps_names<R: Rows>(&self) -> bool {
+        R::DESCRIBED || (self.cache_metadata && self.encoding == Encoding::Binary)
     }
 
     #[inline]

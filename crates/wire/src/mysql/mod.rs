@@ -26,6 +26,7 @@ pub mod statement;
 pub use answer::{Answer, Encoding, Step};
 pub use error::ServerError;
 pub use handshake::Capabilities;
+pub use row::Definitions;
 pub use statement::{PrepareAnswer, Prepared};
 
 use std::fmt;

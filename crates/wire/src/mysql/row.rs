@@ -4,6 +4,7 @@ use super::{
     Malformed,
     reader::{Reader, TextValue},
 };
+use crate::names::Names;
 use dyno_core::Row;
 use std::fmt::Write;
 
@@ -39,6 +40,36 @@ pub mod column_type {
     pub const VAR_STRING: u8 = 253;
 }
 
+/// The columns of a result set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Definitions {
+    /// What is needed to read their values.
+    pub columns: Vec<Column>,
+    /// Their names; not kept up where nobody wants them.
+    pub names: Names,
+}
+
+impl Definitions {
+    /// Forgets all columns.
+    pub fn clear(&mut self) {
+        self.columns.clear();
+        self.names.clear();
+    }
+
+    /// Adds the column of a definition packet, and its name if that is wanted.
+    ///
+    /// # Errors
+    /// When the packet ends too early.
+    pub fn push(&mut self, payload: &[u8], is_named: bool) -> Result<(), Malformed> {
+        let (column, name) = Column::parse(payload)?;
+        self.columns.push(column);
+        if is_named {
+            self.names.push(name);
+        }
+        Ok(())
+    }
+}
+
 /// What is kept of a column definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
@@ -51,23 +82,25 @@ pub struct Column {
 }
 
 impl Column {
-    /// Reads a column definition packet.
+    /// Reads a column definition packet; also returns the column's name.
     ///
     /// # Errors
     /// When it ends too early.
-    pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+    pub fn parse(payload: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let mut reader = Reader::new(payload);
-        // Catalog, schema, table, original table, name, original name.
-        for _ in 0..6 {
+        // Catalog, schema, table, original table.
+        for _ in 0..4 {
             reader.lenenc_bytes()?;
         }
+        let name = reader.lenenc_bytes()?;
+        let _original_name = reader.lenenc_bytes()?;
         let mut fixed = Reader::new(reader.lenenc_bytes()?);
         let _charset = fixed.u16()?;
         let _display_width = fixed.u32()?;
         let column_type = fixed.u8()?;
         let flags = fixed.u16()?;
         let decimals = fixed.u8()?;
-        Ok(Column { column_type, unsigned: flags & 0x20 != 0, decimals })
+        Ok((Column { column_type, unsigned: flags & 0x20 != 0, decimals }, name))
     }
 }
 

@@ -5,7 +5,7 @@ use super::{
     error::PROGRESS_REPORT,
     packet::{Framed, Framing, HEADER_BYTES, finish_packet},
     reader::{Reader, push_lenenc_bytes},
-    row::{Column, column_type},
+    row::{Definitions, column_type},
 };
 use dyno_core::{Param, ParamType};
 
@@ -20,7 +20,7 @@ pub struct Prepared {
     types: Vec<ParamType>,
     types_sent: bool,
     /// Columns of its result set. Servers that cache metadata do not repeat them.
-    pub columns: Vec<Column>,
+    pub definitions: Definitions,
 }
 
 /// Why parameters do not fit a statement.
@@ -38,7 +38,7 @@ const BITMAP: usize = HEADER_BYTES + 1 + 4 + 1 + 4;
 impl Prepared {
     /// A statement with the number that the server gave it, the types of its parameters and the
     /// columns of its result set.
-    pub fn new(id: u32, types: &[ParamType], columns: Vec<Column>) -> Self {
+    pub fn new(id: u32, types: &[ParamType], definitions: Definitions) -> Self {
         let mut template = vec![0; HEADER_BYTES];
         template.push(COM_STMT_EXECUTE);
         template.extend_from_slice(&id.to_le_bytes());
@@ -50,7 +50,7 @@ impl Prepared {
             // New types do not follow.
             template.push(0);
         }
-        Prepared { template, types: types.to_vec(), types_sent: false, columns }
+        Prepared { template, types: types.to_vec(), types_sent: false, definitions }
     }
 
     /// Appends an execution. Returns the sequence number of the answer's first packet.
@@ -135,7 +135,7 @@ pub struct PrepareAnswer {
     columns_announced: u16,
     params_left: u32,
     columns_left: u32,
-    columns: Vec<Column>,
+    definitions: Definitions,
 }
 
 /// What a scan of the answer to a preparation came to.
@@ -150,7 +150,7 @@ pub enum PrepareStep {
         /// Number of placeholders.
         params: u16,
         /// Columns of the result set, empty when there is none.
-        columns: Vec<Column>,
+        definitions: Definitions,
     },
     /// The server can't or won't prepare it.
     Failed(ServerError),
@@ -169,7 +169,7 @@ impl PrepareAnswer {
             columns_announced: 0,
             params_left: 0,
             columns_left: 0,
-            columns: Vec::new(),
+            definitions: Definitions::default(),
         }
     }
 
@@ -206,14 +206,14 @@ impl PrepareAnswer {
                 (Some(_), _) if self.params_left > 0 => self.params_left -= 1,
                 (Some(_), _) => {
                     self.columns_left -= 1;
-                    if self.columns.len() < usize::from(self.columns_announced) {
-                        self.columns.push(Column::parse(payload)?);
+                    if self.definitions.columns.len() < usize::from(self.columns_announced) {
+                        self.definitions.push(payload, true)?;
                     }
                 }
             }
             if let (Some(id), 0, 0) = (self.id, self.params_left, self.columns_left) {
-                let columns = std::mem::take(&mut self.columns);
-                return Ok((taken, PrepareStep::Done { id, params: self.params, columns }));
+                let definitions = std::mem::take(&mut self.definitions);
+                return Ok((taken, PrepareStep::Done { id, params: self.params, definitions }));
             }
         }
     }
@@ -235,7 +235,8 @@ mod tests {
 
     #[test]
     fn executions_carry_types_once_and_nulls_in_the_bitmap() {
-        let mut statement = Prepared::new(7, &[ParamType::Int, ParamType::Text], Vec::new());
+        let mut statement =
+            Prepared::new(7, &[ParamType::Int, ParamType::Text], Definitions::default());
         let mut first = Vec::new();
         let next = statement.encode(&[Param::Int(-1), Param::Text(b"ab")], &mut first).unwrap();
         assert_eq!(next, 1);
@@ -263,12 +264,12 @@ mod tests {
 
     #[test]
     fn a_wrong_number_of_parameters_appends_nothing() {
-        let mut statement = Prepared::new(7, &[ParamType::Int], Vec::new());
+        let mut statement = Prepared::new(7, &[ParamType::Int], Definitions::default());
         let mut out = Vec::new();
         let error = WrongParamCount { expected: 1, given: 0 };
         assert_eq!(statement.encode(&[], &mut out), Err(error));
         assert!(out.is_empty());
-        assert_eq!(Prepared::new(1, &[], Vec::new()).encode(&[], &mut out), Ok(1));
+        assert_eq!(Prepared::new(1, &[], Definitions::default()).encode(&[], &mut out), Ok(1));
         assert_eq!(out.len(), BITMAP);
     }
 }

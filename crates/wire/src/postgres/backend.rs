@@ -3,6 +3,7 @@
 use super::WireError;
 use super::reader::Reader;
 use super::types::{Column, Format};
+use crate::names::Names;
 
 /// Where the session stands with respect to transactions, from ReadyForQuery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,15 +132,26 @@ pub fn negotiate(body: &[u8]) -> Result<(u32, u32), WireError> {
     Ok((minor, unknown))
 }
 
-/// Reads RowDescription into `columns`, which is emptied first.
+/// Reads RowDescription into `columns`, and into `names` where they are wanted; both are emptied
+/// first.
 ///
 /// # Errors
 /// When the body does not hold as many columns as it says, or names an unknown format.
-pub fn row_description(body: &[u8], columns: &mut Vec<Column>) -> Result<(), WireError> {
+pub fn row_description(
+    body: &[u8],
+    columns: &mut Vec<Column>,
+    mut names: Option<&mut Names>,
+) -> Result<(), WireError> {
     columns.clear();
+    if let Some(names) = &mut names {
+        names.clear();
+    }
     let mut reader = Reader::new(body);
     for _ in 0..reader.u16()? {
-        reader.zero_terminated()?;
+        let name = reader.zero_terminated()?;
+        if let Some(names) = &mut names {
+            names.push(name);
+        }
         // OID of the table and number of the column in it.
         reader.take(6)?;
         let type_oid = reader.u32()?;
@@ -260,6 +272,7 @@ pub fn report(body: &[u8]) -> Result<Report<'_>, WireError> {
 mod tests {
     use super::*;
     use crate::postgres::types;
+    use dyno_core::Columns;
     use proptest::prelude::*;
 
     #[test]
@@ -324,7 +337,10 @@ mod tests {
         let body = b"\0\x02id\0\0\0\x40\0\0\x01\0\0\0\x17\0\x04\xff\xff\xff\xff\0\x01\
             ?column?\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
         let mut columns = vec![Column { type_oid: 1, format: Format::Text }];
-        row_description(body, &mut columns).unwrap();
+        let mut names = Names::default();
+        names.push(b"earlier");
+        row_description(body, &mut columns, Some(&mut names)).unwrap();
+        assert_eq!((names.count(), names.name(0), names.name(1)), (2, "id", "?column?"));
         assert_eq!(
             columns,
             [
@@ -333,7 +349,7 @@ mod tests {
             ]
         );
         for end in 0..body.len() {
-            assert!(row_description(&body[..end], &mut columns).is_err(), "cut at {end}");
+            assert!(row_description(&body[..end], &mut columns, None).is_err(), "cut at {end}");
         }
     }
 
@@ -357,7 +373,9 @@ mod tests {
         #[test]
         fn arbitrary_bodies_never_panic(body in prop::collection::vec(any::<u8>(), 0..80)) {
             let mut columns = Vec::new();
-            let _ = row_description(&body, &mut columns);
+            let mut names = Names::default();
+            let _ = row_description(&body, &mut columns, Some(&mut names));
+            prop_assert!(names.count() - columns.len() <= 1);
             // A column takes at least 19 bytes, whatever number the body claims.
             prop_assert!(columns.len() <= body.len() / 19);
             let _ = report(&body);

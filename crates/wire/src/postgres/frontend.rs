@@ -2,6 +2,7 @@
 
 use super::WireError;
 use super::types::{Column, Format, param_oid};
+use crate::decimal::{push_double_15g, push_int};
 use dyno_core::{Param, ParamType};
 
 /// Protocol 3.0, which every server since PostgreSQL 7.4 speaks.
@@ -126,6 +127,34 @@ pub fn describe_statement(out: &mut Vec<u8>, name: &str) -> Result<(), WireError
     })
 }
 
+/// Executes `sql` without preparing it under a name: `Parse`, `Bind`, `Describe`, `Execute` (not
+/// `Sync`), byte for byte as libpq's `PQexecParams` sends them. The server infers the types of the
+/// parameters, which are sent as text, and answers in text.
+///
+/// # Errors
+/// When the text contains a zero byte, there are more than 65,535 parameters or a message would be
+/// too long; nothing is appended then.
+pub fn execute_once(out: &mut Vec<u8>, sql: &str, params: &[Param<'_>]) -> Result<(), WireError> {
+    if params.len() > PARAM_LIMIT {
+        return Err(WireError("a statement can't have more than 65535 parameters"));
+    }
+    let start = out.len();
+    parse(out, "", sql, &[])?;
+    let bind = out.len();
+    // Unnamed portal and statement, and no formats: all is text.
+    out.extend_from_slice(b"B\0\0\0\0\0\0\0\0");
+    out.extend_from_slice(&(params.len() as u16).to_be_bytes());
+    let encoded = params.iter().try_for_each(|&param| push_text_param(out, param));
+    out.extend_from_slice(b"\0\x01\0\0");
+    if let Err(error) = encoded.and_then(|()| finish(out, bind, bind + 1)) {
+        out.truncate(start);
+        return Err(error);
+    }
+    out.extend_from_slice(DESCRIBE_PORTAL);
+    out.extend_from_slice(EXECUTE);
+    Ok(())
+}
+
 /// Ends a flight of extended-protocol messages.
 #[inline]
 pub fn sync(out: &mut Vec<u8>) {
@@ -207,7 +236,8 @@ impl Execution {
         Ok(Execution { params: params.to_vec(), head, formats, execute })
     }
 
-    /// Appends `Bind` and `Execute` (not `Sync`). An integer is accepted for a double.
+    /// Appends `Bind` and `Execute` (not `Sync`). An integer is accepted for a double, and anything
+    /// where the type is inferred.
     ///
     /// # Errors
     /// When number or types of the parameters are not those declared; nothing is appended then.
@@ -220,6 +250,12 @@ impl Execution {
         out.extend_from_slice(&self.head);
         for (param, declared) in params.iter().zip(&self.params) {
             match (*param, declared) {
+                (param, ParamType::Inferred) => {
+                    if let Err(error) = push_text_param(out, param) {
+                        out.truncate(start);
+                        return Err(error);
+                    }
+                }
                 (Param::Int(value), ParamType::Int) => push_word(out, value.to_be_bytes()),
                 (Param::Double(value), ParamType::Double) => push_word(out, value.to_be_bytes()),
                 (Param::Int(value), ParamType::Double) => {
@@ -266,6 +302,26 @@ fn push_formats(out: &mut Vec<u8>, formats: impl Iterator<Item = Format> + Clone
             }
         }
     }
+}
+
+/// Appends length and text of a value.
+#[inline]
+fn push_text_param(out: &mut Vec<u8>, param: Param<'_>) -> Result<(), WireError> {
+    let length_at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    match param {
+        Param::Int(value) => push_int(out, value),
+        Param::Double(value) => push_double_15g(out, value),
+        Param::Text(text) if text.len() <= MESSAGE_LIMIT_BYTES => out.extend_from_slice(text),
+        Param::Text(_) => return Err(WireError("a parameter is longer than 1 GiB")),
+        Param::Null => {
+            out[length_at..].copy_from_slice(&(-1_i32).to_be_bytes());
+            return Ok(());
+        }
+    }
+    let len = (out.len() - length_at - 4) as u32;
+    out[length_at..length_at + 4].copy_from_slice(&len.to_be_bytes());
+    Ok(())
 }
 
 #[inline]
@@ -366,6 +422,39 @@ mod tests {
     }
 
     #[test]
+    fn inferred_parameters_are_text() {
+        let inferred = [ParamType::Inferred; 4];
+        let execution = Execution::new("a", &inferred, &[], false).unwrap();
+        let params = [Param::Int(-120), Param::Double(0.1), Param::Text(b"hi"), Param::Null];
+        let mut out = Vec::new();
+        execution.encode(&mut out, &params).unwrap();
+        let bind = b"B\0\0\0\x28\0a\0\0\x01\0\0\0\x04\0\0\0\x04-120\0\0\0\x030.1\0\0\0\x02hi\xff\xff\xff\xff\0\0";
+        assert_eq!(bind.len(), 0x28 + 1);
+        assert_eq!(
+            out.escape_ascii().to_string(),
+            [&bind[..], EXECUTE].concat().escape_ascii().to_string()
+        );
+        out.clear();
+        parse(&mut out, "a", "x", &inferred[..2]).unwrap();
+        assert_eq!(out, b"P\0\0\0\x12a\0x\0\0\x02\0\0\0\0\0\0\0\0");
+    }
+
+    #[test]
+    fn once_is_what_libpq_sends() {
+        // The form that PQexecParams gives them, with neither types nor formats.
+        let mut out = b"kept".to_vec();
+        execute_once(&mut out, "SELECT $1, $2", &[Param::Int(7), Param::Null]).unwrap();
+        let parse = b"P\0\0\0\x15\0SELECT $1, $2\0\0\0";
+        let bind = b"B\0\0\0\x17\0\0\0\0\0\x02\0\0\0\x017\xff\xff\xff\xff\0\x01\0\0";
+        let describe_and_execute = b"D\0\0\0\x06P\0E\0\0\0\x09\0\0\0\0\0";
+        assert_eq!(out[4..], [&parse[..], bind, describe_and_execute].concat());
+        out.truncate(4);
+        assert!(execute_once(&mut out, "a\0b", &[]).is_err());
+        assert!(execute_once(&mut out, "a", &vec![Param::Null; 65_536]).is_err());
+        assert_eq!(out, b"kept");
+    }
+
+    #[test]
     fn wrong_parameters_append_nothing() {
         let execution = Execution::new("a", &[ParamType::Int], &[], false).unwrap();
         let mut out = b"kept".to_vec();
@@ -396,6 +485,7 @@ mod tests {
             out.extend_from_slice(&rows);
             end_copy_data(&mut out, start).unwrap();
             copy_fail(&mut out, &sql).unwrap();
+            execute_once(&mut out, &sql, &[Param::Text(&rows), Param::Int(rows.len() as i64)]).unwrap();
             sync(&mut out);
             let (mut at, mut tags) = (0, Vec::new());
             while at < out.len() {
@@ -403,7 +493,7 @@ mod tests {
                 at += 1 + u32::from_be_bytes(out[at + 1..at + 5].try_into().unwrap()) as usize;
             }
             prop_assert_eq!(at, out.len());
-            prop_assert_eq!(tags, b"QPdfS".to_vec());
+            prop_assert_eq!(tags, b"QPdfPBDES".to_vec());
         }
     }
 }

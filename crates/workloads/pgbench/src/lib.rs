@@ -1,6 +1,16 @@
 //! The pgbench family: its scripts, its random numbers, its tables.
 //!
-//! - `random`: the random functions, equal bit for bit to pgbench 15 to 18.
-//! - `script`: the script language: text to commands.
-//! - `run`: one transaction of a script on a session.
+//! - [`random`]: the random functions, equal bit for bit to pgbench 15 to 18.
+//! - [`script`]: the script language: text to commands.
+//! - [`run`]: one transaction of a script on a session.
+//! - [`log`]: the lines of transaction logs.
 //! - `init`: tables and rows.
+//! - [`check`]: balances before and after a run.
+//! - [`access`]: how much of the data is hot, and how large they are.
+
+pub mod access;
+pub mod check;
+pub mod init;
+pub mod log;
+pub mod random;
+pub mod script;

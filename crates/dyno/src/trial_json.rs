@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Where the result goes. Made before the run, so that a folder that can't be written to is found
 /// before the time is spent.
-pub(super) struct JsonFile {
+pub(crate) struct JsonFile {
+    program: &'static str,
     path: PathBuf,
     out: Box<dyn Write>,
 }
@@ -29,11 +30,11 @@ struct Document<'a> {
 }
 
 impl JsonFile {
-    /// Creates the file; `-` is stdout.
+    /// Creates the file for a result of `program`; `-` is stdout.
     ///
     /// # Errors
     /// A sentence that names the file.
-    pub(super) fn create(path: &Path) -> Result<Self, String> {
+    pub(crate) fn create(program: &'static str, path: &Path) -> Result<Self, String> {
         let out: Box<dyn Write> = if path.as_os_str() == "-" {
             Box::new(io::stdout())
         } else {
@@ -41,14 +42,14 @@ impl JsonFile {
                 |error| format!("The file of --json can't be made: {}: {error}", path.display());
             Box::new(File::create(path).map_err(failed)?)
         };
-        Ok(JsonFile { path: path.to_owned(), out })
+        Ok(JsonFile { program, path: path.to_owned(), out })
     }
 
     /// Writes the result.
     ///
     /// # Errors
     /// A sentence that names the file.
-    pub(super) fn write(
+    pub(crate) fn write(
         mut self,
         command_line: &[String],
         summary: TrialSummary,
@@ -59,7 +60,7 @@ impl JsonFile {
         let latency = total.latency();
         let at = |percent: &f64| (percent.to_string(), latency.percentile(*percent) as f64 / 1e3);
         let document = Document {
-            program: "dyno sysbench",
+            program: self.program,
             version: env!("CARGO_PKG_VERSION"),
             command_line,
             percentiles_us: percentiles.iter().map(at).collect(),

@@ -1,0 +1,147 @@
+//! What the answers to a flight are about, and how far they have come.
+
+use dyno_core::{DbError, Executed};
+use dyno_wire::names::Names;
+use dyno_wire::postgres::WireError;
+use dyno_wire::postgres::frontend::Execution;
+use dyno_wire::postgres::types::Column;
+
+/// A prepared statement of this session.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) execution: Execution,
+    /// The columns of its answer, in the formats asked for; `None` when it has no result set.
+    pub(super) columns: Option<Vec<Column>>,
+    pub(super) names: Names,
+}
+
+/// One part of a flight that is answered on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// An execution of this prepared statement.
+    Prepared(u32),
+    /// An execution of a statement that comes along: its columns are announced.
+    Once,
+    /// What came before stands or falls together.
+    Sync,
+}
+
+/// Which answers are to come.
+#[derive(Clone, Copy)]
+pub(super) enum Expect<'a> {
+    /// Those to text: columns are announced.
+    Text,
+    /// That to Parse and Describe.
+    Description,
+    /// Those to these steps, in this order; the last is a Sync, and no two Syncs are neighbours.
+    Flight { statements: &'a [Prepared], steps: &'a [Step] },
+}
+
+/// How far the answers to one flight have come.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// Steps answered.
+    at: usize,
+    /// Rows of the statement that is being answered.
+    pub(super) rows: u64,
+    /// The outcome of the last step answered. The last before a Sync may yet fail: Sync commits,
+    /// and deferred constraints speak then.
+    held: Option<Result<Executed, DbError>>,
+    /// The first error: of the answer to a text, or since the last Sync.
+    pub(super) error: Option<DbError>,
+    /// Rows of a COPY are coming.
+    pub(super) is_copy: bool,
+    /// Bytes of a row that nobody wants and that have not arrived yet.
+    pub(super) skip: usize,
+    /// Parameters that the server found in a described statement.
+    pub(super) param_count: u16,
+}
+
+impl Progress {
+    #[inline]
+    pub(super) fn fail(&mut self, error: DbError) {
+        self.error.get_or_insert(error);
+    }
+
+    /// The prepared statement whose execution is being answered.
+    #[inline]
+    pub(super) fn prepared<'a>(&self, expect: Expect<'a>) -> Option<&'a Prepared> {
+        let Expect::Flight { statements, steps } = expect else { return None };
+        match steps.get(self.at) {
+            Some(&Step::Prepared(index)) => statements.get(index as usize),
+            _ => None,
+        }
+    }
+
+    /// True when nothing but the Sync was sent behind the step that is being answered.
+    pub(super) fn is_last(&self, steps: &[Step]) -> bool {
+        self.at + 2 == steps.len()
+    }
+
+    /// Takes the outcome of a step.
+    #[inline]
+    pub(super) fn answered(
+        &mut self,
+        steps: &[Step],
+        outcome: Result<Executed, DbError>,
+        done: &mut impl FnMut(Result<Executed, DbError>),
+    ) -> Result<(), WireError> {
+        if matches!(steps.get(self.at), None | Some(Step::Sync)) {
+            return Err(WireError("an answer came to a statement that was not sent"));
+        }
+        self.at += 1;
+        if let Some(earlier) = self.held.replace(outcome) {
+            done(earlier);
+        }
+        Ok(())
+    }
+
+    /// Takes the answer to a Sync: reports what has not been reported yet. Returns true at the
+    /// end of the flight.
+    #[inline]
+    pub(super) fn synced(
+        &mut self,
+        steps: &[Step],
+        done: &mut impl FnMut(Result<Executed, DbError>),
+    ) -> Result<bool, WireError> {
+        let rest = steps.get(self.at..).unwrap_or_default();
+        let Some(unanswered) = rest.iter().position(|step| *step == Step::Sync) else {
+            return Err(WireError("the server was ready once more than it was asked"));
+        };
+        self.at += unanswered + 1;
+        self.rows = 0;
+        self.is_copy = false;
+        let held = self.held.take();
+        match self.error.take() {
+            None if unanswered > 0 => return Err(WireError("a statement was not answered")),
+            None => held.into_iter().for_each(done),
+            Some(error) => failed(held, &error, unanswered, done),
+        }
+        Ok(self.at == steps.len())
+    }
+}
+
+/// Reports the outcomes up to a Sync of which `unanswered` are missing because of an error.
+#[cold]
+fn failed(
+    held: Option<Result<Executed, DbError>>,
+    error: &DbError,
+    unanswered: usize,
+    done: &mut impl FnMut(Result<Executed, DbError>),
+) {
+    if unanswered == 0 {
+        return held.into_iter().for_each(|outcome| done(outcome.and(Err(error.clone()))));
+    }
+    held.into_iter().for_each(&mut *done);
+    done(Err(error.clone()));
+    for _ in 1..unanswered {
+        done(Err(not_executed(error)));
+    }
+}
+
+/// A statement behind one that failed before the same Sync.
+fn not_executed(error: &DbError) -> DbError {
+    let sqlstate = error.sqlstate().as_bytes().try_into().unwrap_or(*b"00000");
+    let message = "The statement was not executed: an earlier one of the same flight failed.";
+    DbError::server(error.class(), 0, sqlstate, message).with_detail(error.message())
+}

@@ -1,0 +1,176 @@
+//! What libpq's connection strings, options and variables come to.
+
+use super::libpq::from_libpq_with;
+use super::*;
+use crate::net::TlsMode;
+use proptest::prelude::*;
+
+const NONE: LibpqOptions<'_> =
+    LibpqOptions { host: None, port: None, user: None, fallback_application_name: None };
+
+fn with(
+    dbname: Option<&str>,
+    given: &LibpqOptions<'_>,
+    variables: &[(&str, &str)],
+) -> Result<Target, TargetError> {
+    let variable = |wanted: &str| {
+        variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
+    };
+    from_libpq_with(dbname, given, &variable, Some("me".to_owned()))
+}
+
+fn read(dbname: &str) -> Target {
+    with(Some(dbname), &NONE, &[]).unwrap_or_else(|error| panic!("{dbname}: {error}"))
+}
+
+fn refuse(dbname: &str) -> String {
+    with(Some(dbname), &NONE, &[]).expect_err(dbname).message
+}
+
+fn hosts(target: &Target) -> Vec<String> {
+    target.hosts.0.iter().map(ToString::to_string).collect()
+}
+
+fn names(target: &Target) -> (&str, &str) {
+    (target.user.as_deref().unwrap_or("-"), target.database.as_deref().unwrap_or("-"))
+}
+
+#[test]
+fn defaults_are_a_socket_and_the_name_of_the_user() {
+    let target = with(None, &NONE, &[("PGPORT", "47113")]).unwrap();
+    assert_eq!(hosts(&target), ["/var/run/postgresql/.s.PGSQL.47113"]);
+    assert_eq!(names(&target), ("me", "me"));
+    assert_eq!(target.tls.mode, TlsMode::Prefer);
+    let named = with(None, &NONE, &[("PGUSER", "you")]).unwrap();
+    assert_eq!(names(&named), ("you", "you"), "the database has the user's name");
+    assert_eq!(names(&read("bench")), ("me", "bench"));
+    let error = from_libpq_with(None, &NONE, &|_| None, None).unwrap_err();
+    assert!(error.message.contains("No user") && error.hint.is_some());
+    assert!(!system_user_of_this_machine().is_empty());
+}
+
+fn system_user_of_this_machine() -> String {
+    Target::from_libpq(Some("x"), &NONE).unwrap().user.unwrap()
+}
+
+#[test]
+fn keywords_take_quotes_and_backslashes() {
+    let target = read(
+        " host=/tmp port = 5433 dbname='a b' user=a\\ b password='x\\'y\\\\' sslmode=require \
+          options='-c geqo=off -c jit=off' application_name = app connect_timeout=7 keepalives=1",
+    );
+    assert_eq!(hosts(&target), ["/tmp/.s.PGSQL.5433"]);
+    assert_eq!(names(&target), ("a b", "a b"));
+    assert_eq!(target.password.as_ref().unwrap().reveal(), "x'y\\");
+    assert_eq!(target.tls.mode, TlsMode::Require);
+    assert_eq!(target.options["options"], "-c geqo=off -c jit=off");
+    assert_eq!(target.options["application_name"], "app");
+    assert_eq!(target.connect_timeout_s(), 7);
+    assert!(!format!("{target:?} {target}").contains("x'y"));
+    assert_eq!(names(&read("dbname='' user=u")), ("u", "u"));
+    assert_eq!(read("connect_timeout=0").connect_timeout_s(), 3_600);
+    assert_eq!(read("sslrootcert=system").tls.mode, TlsMode::VerifyFull);
+}
+
+#[test]
+fn uris_name_users_hosts_and_keywords() {
+    let target =
+        read("postgresql://u:p%40w@h1:5433,[::1],%2Ftmp:7/db%20x?sslmode=disable&ssl=true");
+    assert_eq!(hosts(&target), ["h1:5433", "[::1]:5432", "/tmp/.s.PGSQL.7"]);
+    assert_eq!(names(&target), ("u", "db x"));
+    assert_eq!(target.password.as_ref().unwrap().reveal(), "p@w");
+    assert_eq!(target.tls.mode, TlsMode::Require, "the last word counts");
+    assert_eq!(hosts(&read("postgres://h")), ["h:5432"]);
+    assert_eq!(hosts(&read("postgres://h?host=a,b&port=1,2")), ["a:1", "b:2"]);
+    assert_eq!(names(&read("postgres:///db?user=x")), ("x", "db"));
+    assert_eq!(hosts(&read("postgres://?hostaddr=127.0.0.1&host=name")), ["127.0.0.1:5432"]);
+}
+
+#[test]
+fn the_string_comes_before_options_and_those_before_variables() {
+    let given = LibpqOptions {
+        host: Some("option"),
+        port: Some("1"),
+        user: Some("option"),
+        fallback_application_name: Some("pgbench"),
+    };
+    let variables = [
+        ("PGHOST", "variable"),
+        ("PGPORT", "3"),
+        ("PGUSER", "variable"),
+        ("PGDATABASE", "variable"),
+        ("PGPASSWORD", "secret"),
+        ("PGSSLMODE", "disable"),
+        ("PGOPTIONS", "-c x=y"),
+        ("PGTZ", "UTC"),
+        ("PGDATESTYLE", "default"),
+    ];
+    let target = with(Some("host=string"), &given, &variables).unwrap();
+    assert_eq!(hosts(&target), ["string:1"]);
+    assert_eq!(names(&target), ("option", "variable"));
+    assert_eq!(target.password.as_ref().unwrap().reveal(), "secret");
+    assert_eq!(target.tls.mode, TlsMode::Disable);
+    assert_eq!(target.options["options"], "-c x=y");
+    assert_eq!(target.options["application_name"], "pgbench");
+    assert_eq!(target.session_variables().collect::<Vec<_>>(), [("timezone", "UTC")]);
+    let target = with(Some("plain"), &NONE, &variables).unwrap();
+    assert_eq!((hosts(&target)[0].as_str(), names(&target)), ("variable:3", ("variable", "plain")));
+    let named = with(None, &given, &[("PGAPPNAME", "mine")]).unwrap();
+    assert_eq!(named.options["application_name"], "mine");
+}
+
+#[test]
+fn lists_of_ports_fit_the_hosts() {
+    assert_eq!(hosts(&read("host=a,b,c port=7")), ["a:7", "b:7", "c:7"]);
+    assert_eq!(hosts(&read("host=a,b port=7,")), ["a:7", "b:5432"]);
+    assert_eq!(refuse("host=a,b port=1,2,3"), "could not match 3 port numbers to 2 hosts");
+    assert_eq!(
+        refuse("host=a,b hostaddr=::1"),
+        "could not match 2 host names to 1 hostaddr values"
+    );
+}
+
+#[test]
+fn mistakes_have_the_words_of_libpq_and_no_password() {
+    for (text, message) in [
+        ("host=a user", "missing \"=\" after \"user\" in connection info string"),
+        ("dbname='x", "unterminated quoted string in connection info string"),
+        ("hots=a", "invalid connection option \"hots\""),
+        ("port=x", "invalid integer value \"x\" for connection option \"port\""),
+        ("port=70000", "invalid port number: \"70000\""),
+        ("sslmode=on", "invalid sslmode value: \"on\""),
+        ("postgres://u:p%zz@h", "invalid percent-encoded token: \"***\""),
+        ("postgres://h/%00", "forbidden value %00 in percent-encoded value: \"%00\""),
+        ("postgres://h?user", "missing key/value separator \"=\" in URI query parameter: \"user\""),
+        ("postgres://h?a=b=c", "extra key/value separator \"=\" in URI query parameter: \"a\""),
+    ] {
+        assert_eq!(refuse(text), message, "{text}");
+    }
+    for text in ["service=x", "channel_binding=require", "sslpassword=geheim", "require_auth=md5"] {
+        let error = with(Some(text), &NONE, &[]).unwrap_err();
+        assert!(!error.to_string().contains("geheim") && error.hint.is_some(), "{error}");
+    }
+    assert!(with(None, &NONE, &[("PGSERVICE", "x")]).is_err());
+    let hint = with(Some("hots=a"), &NONE, &[]).unwrap_err().hint.unwrap();
+    assert_eq!(hint, "did you mean `host`?");
+}
+
+proptest! {
+    #[test]
+    fn quoted_values_read_back(value in "[^\0]{1,30}") {
+        let quoted = value.replace('\\', "\\\\").replace('\'', "\\'");
+        let target = read(&format!("user='{quoted}' dbname=x"));
+        prop_assert_eq!(target.user.unwrap(), value);
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "(postgres://)?[a-z=:@/?&%,' \\\\\\[\\]0-9]{0,40}") {
+        let _ = with(Some(&text), &NONE, &[]);
+    }
+
+    #[test]
+    fn what_is_read_prints_as_a_url(host in "[a-z]{1,9}", port in 1_u16.., user in "[a-z'@ ]{1,9}") {
+        let target = read(&format!("host={host} port={port} user='{}'", user.replace('\'', "\\'")));
+        prop_assert_eq!(target.to_string().parse::<Target>(), Ok(target));
+    }
+}

@@ -1,0 +1,55 @@
+//! Why a command line can't be followed, in pgbench's lines.
+
+use std::fmt;
+
+/// The lines for standard error, as pgbench writes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal(String);
+
+impl Refusal {
+    /// `pgbench: error: ...`
+    pub(super) fn error(message: impl fmt::Display) -> Self {
+        Refusal(format!("pgbench: error: {message}\n"))
+    }
+
+    /// A complaint about the words themselves, with the advice that follows it.
+    pub(super) fn words(complaint: impl fmt::Display) -> Self {
+        Refusal(format!("pgbench: {complaint}\n")).with_advice()
+    }
+
+    /// Adds where all options are explained.
+    pub(super) fn with_advice(self) -> Self {
+        self.with_hint("Try \"pgbench --help\" for more information.")
+    }
+
+    /// Adds `pgbench: detail: ...`
+    pub(super) fn with_detail(mut self, detail: impl fmt::Display) -> Self {
+        self.0.push_str(&format!("pgbench: detail: {detail}\n"));
+        self
+    }
+
+    /// Adds `pgbench: hint: ...`
+    pub(super) fn with_hint(mut self, hint: impl fmt::Display) -> Self {
+        self.0.push_str(&format!("pgbench: hint: {hint}\n"));
+        self
+    }
+
+    /// Adds a further `pgbench: error: ...`
+    pub(super) fn then(mut self, error: impl fmt::Display) -> Self {
+        self.0.push_str(&format!("pgbench: error: {error}\n"));
+        self
+    }
+
+    /// Adds text as it is.
+    pub(super) fn with_text(mut self, text: &str) -> Self {
+        self.0.push_str(text);
+        self
+    }
+}
+
+/// All lines, each with its line end.
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,160 @@
+//! What the options ask for.
+
+use dyno_pgbench::init::InitOptions;
+use std::path::PathBuf;
+
+/// How statements are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QueryMode {
+    Simple,
+    Extended,
+    Prepared,
+}
+
+impl QueryMode {
+    pub(super) const ALL: [QueryMode; 3] =
+        [QueryMode::Simple, QueryMode::Extended, QueryMode::Prepared];
+
+    /// The word of `-M` and of the report.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            QueryMode::Simple => "simple",
+            QueryMode::Extended => "extended",
+            QueryMode::Prepared => "prepared",
+        }
+    }
+}
+
+/// Where the database is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Connection {
+    pub(super) host: Option<String>,
+    pub(super) port: Option<String>,
+    pub(super) user: Option<String>,
+    /// The operand, or what `-d` names: a database, a connection string or a URI.
+    pub(super) dbname: Option<String>,
+    /// `--target`: a URL, which names everything else as well.
+    pub(super) target: Option<String>,
+}
+
+/// When a run is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    /// Transactions of each client.
+    Transactions(u32),
+    Seconds(u32),
+}
+
+/// What `-l` writes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct LogSettings {
+    pub(super) wanted: bool,
+    pub(super) prefix: Option<String>,
+    /// Above 0 and up to 1.
+    pub(super) sampling_rate: Option<f64>,
+    pub(super) aggregate_s: Option<u32>,
+}
+
+/// All options, as given.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Settings {
+    /// `-i`.
+    pub(super) initialize: bool,
+    pub(super) init: InitOptions,
+    pub(super) partition_method_given: bool,
+    pub(super) quiet: bool,
+    pub(super) connection: Connection,
+    pub(super) clients: u32,
+    /// `-j`, not more than the clients once the command line is complete.
+    pub(super) threads: u32,
+    pub(super) transactions: Option<u32>,
+    pub(super) seconds: Option<u32>,
+    pub(super) mode: QueryMode,
+    pub(super) connect_each: bool,
+    /// `-D`, in order; a later one replaces an earlier one of the same name.
+    pub(super) variables: Vec<(String, String)>,
+    pub(super) scale: Option<u32>,
+    /// `-n` makes it false.
+    pub(super) vacuum: bool,
+    pub(super) vacuum_accounts: bool,
+    pub(super) log: LogSettings,
+    /// `-L` in microseconds; 0 is none.
+    pub(super) late_limit_us: u64,
+    pub(super) rate_per_s: Option<f64>,
+    pub(super) progress_s: Option<u32>,
+    pub(super) progress_timestamp: bool,
+    pub(super) report_per_command: bool,
+    pub(super) failures_detailed: bool,
+    pub(super) verbose_errors: bool,
+    /// 0 is no limit.
+    pub(super) max_tries: u32,
+    pub(super) exit_on_abort: bool,
+    pub(super) continue_on_error: bool,
+    pub(super) seed: u64,
+    pub(super) debug: bool,
+    pub(super) warmup_s: u32,
+    pub(super) percentiles: Vec<f64>,
+    pub(super) json: Option<PathBuf>,
+    pub(super) hdr: Option<PathBuf>,
+}
+
+impl Settings {
+    /// pgbench's defaults, with the seed of this run.
+    pub(super) fn new(seed: u64) -> Self {
+        Settings {
+            initialize: false,
+            init: InitOptions::default(),
+            partition_method_given: false,
+            quiet: false,
+            connection: Connection::default(),
+            clients: 1,
+            threads: 1,
+            transactions: None,
+            seconds: None,
+            mode: QueryMode::Simple,
+            connect_each: false,
+            variables: Vec::new(),
+            scale: None,
+            vacuum: true,
+            vacuum_accounts: false,
+            log: LogSettings::default(),
+            late_limit_us: 0,
+            rate_per_s: None,
+            progress_s: None,
+            progress_timestamp: false,
+            report_per_command: false,
+            failures_detailed: false,
+            verbose_errors: false,
+            max_tries: 1,
+            exit_on_abort: false,
+            continue_on_error: false,
+            seed,
+            debug: false,
+            warmup_s: 0,
+            percentiles: Vec::new(),
+            json: None,
+            hdr: None,
+        }
+    }
+
+    pub(super) fn length(&self) -> Length {
+        match (self.transactions, self.seconds) {
+            (_, Some(seconds)) => Length::Seconds(seconds),
+            (transactions, None) => Length::Transactions(transactions.unwrap_or(10)),
+        }
+    }
+
+    /// `-L` together with `-R`: late slots are skipped.
+    pub(super) fn skips(&self) -> bool {
+        self.rate_per_s.is_some() && self.late_limit_us > 0
+    }
+
+    /// The value of a variable that `-D` defines.
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        self.variables
+            .iter()
+            .rev()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+}

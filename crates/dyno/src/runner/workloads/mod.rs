@@ -1,0 +1,174 @@
+//! The workloads that suites can name. A further one is a file here and a line in the registry below.
+
+mod sysbench;
+
+use super::trial::{Job, trial};
+use crate::databases::{Database, with_driver};
+use crate::failure::Failure;
+use crate::progress::LoadProgress;
+use dyno_core::{Driver, Workload};
+use dyno_engine::TrialSpec;
+use dyno_measure::{DataCheck, DataFacts, StatementLatency, TrialStatus};
+use dyno_suite::{Plan, PlannedExperiment};
+
+/// What a family of workloads offers the runner: an experiment whose options are valid, its data and
+/// its trials. The driver is a type parameter, so nothing is told apart within a trial.
+pub(crate) trait Family: Sized {
+    /// The name of the workload in suites.
+    const NAME: &'static str;
+    /// What the engine drives.
+    type Workload: Workload;
+    /// What was found before a trial and is needed to judge the data after it.
+    type Before;
+
+    /// Looks at the options of an experiment; nothing is connected yet.
+    ///
+    /// # Errors
+    /// The first wrong option, with its place in the suite file.
+    fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure>;
+
+    /// What the user should know of the options, in sentences.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Loads the data, or what an interrupted load has left undone; says what was done.
+    ///
+    /// # Errors
+    /// With the remedy.
+    fn load<D: Driver>(
+        &self,
+        driver: &D,
+        seed: u64,
+        observer: &LoadProgress,
+    ) -> Result<String, Failure>;
+
+    /// Removes the data.
+    ///
+    /// # Errors
+    /// With the remedy.
+    fn remove<D: Driver>(&self, driver: &D, observer: &LoadProgress) -> Result<(), Failure>;
+
+    /// Looks at the data and makes the workload of one trial.
+    ///
+    /// # Errors
+    /// When the trial would fail or measure something else.
+    fn look_before<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<Ready<Self>, Failure>;
+
+    /// Changes what is asked of the engine.
+    fn tune(&self, _spec: &mut TrialSpec) {}
+
+    /// What the workload has measured itself, and its checks of the data after a trial.
+    fn look_after<D: Driver>(
+        &self,
+        _driver: &D,
+        _workload: &Self::Workload,
+        _before: Self::Before,
+    ) -> After {
+        After::default()
+    }
+}
+
+/// The remedy for tables that are missing or too small.
+const UNPREPARED_HINT: &str = "Leave `prepare = false` out of the suite, so that the run loads the tables itself, or \
+                               load them with the same options before.";
+
+/// Sessions that load data at once.
+fn load_sessions() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
+    (2 * cores).clamp(2, 16)
+}
+
+/// A trial that can begin.
+pub(crate) struct Ready<F: Family> {
+    /// What the engine drives.
+    pub(crate) workload: F::Workload,
+    /// For [`Family::look_after`].
+    pub(crate) before: F::Before,
+    /// The test's name in reports.
+    pub(crate) test: String,
+    /// The data, where the workload says something of them.
+    pub(crate) data: Option<DataFacts>,
+    /// What the user should know, in sentences.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What a workload adds to the summary of a trial.
+#[derive(Default)]
+pub(crate) struct After {
+    /// Command by command.
+    pub(crate) statements: Vec<StatementLatency>,
+    /// Checks of the data.
+    pub(crate) checks: Vec<DataCheck>,
+}
+
+macro_rules! registry {
+    ($($variant:ident: $family:ty,)+) => {
+        /// An experiment of one of the workloads.
+        pub(crate) enum Experiment {
+            $(#[doc = "See the file of the workload."] $variant($family),)+
+        }
+
+        impl Experiment {
+            /// See [`Family::new`].
+            pub(crate) fn new(plan: &Plan, planned: &PlannedExperiment) -> Result<Self, Failure> {
+                match planned.workload.as_str() {
+                    $(<$family>::NAME => <$family>::new(plan, planned).map(Self::$variant),)+
+                    other => Err(unknown(plan, planned, other)),
+                }
+            }
+
+            /// See [`Family::warnings`].
+            pub(crate) fn warnings(&self) -> Vec<String> {
+                match self { $(Self::$variant(family) => family.warnings(),)+ }
+            }
+
+            /// See [`Family::load`].
+            pub(crate) fn load(
+                &self,
+                database: &Database,
+                seed: u64,
+                observer: &LoadProgress,
+            ) -> Result<String, Failure> {
+                match self {
+                    $(Self::$variant(family) =>
+                        with_driver!(database, driver => family.load(driver, seed, observer)),)+
+                }
+            }
+
+            /// See [`Family::remove`].
+            pub(crate) fn remove(
+                &self,
+                database: &Database,
+                observer: &LoadProgress,
+            ) -> Result<(), Failure> {
+                match self {
+                    $(Self::$variant(family) =>
+                        with_driver!(database, driver => family.remove(driver, observer)),)+
+                }
+            }
+
+            /// Runs one trial and stores it.
+            pub(crate) fn trial(
+                &self,
+                database: &Database,
+                job: Job<'_>,
+            ) -> Result<TrialStatus, Failure> {
+                match self {
+                    $(Self::$variant(family) =>
+                        with_driver!(database, driver => trial(family, driver, job)),)+
+                }
+            }
+        }
+    };
+}
+
+registry! {
+    Sysbench: sysbench::Sysbench,
+}
+
+/// The suite's catalogue and the registry name the same workloads; a stored plan may name others.
+fn unknown(plan: &Plan, experiment: &PlannedExperiment, workload: &str) -> Failure {
+    let message = format!("This dyno can't run the workload `{workload}`.");
+    plan.experiment_error(&experiment.name, message, None).into()
+}

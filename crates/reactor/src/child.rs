@@ -1,0 +1,155 @@
+//! Child processes that a task waits for while its loop goes on.
+
+use crate::Source;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::AsFd;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// Output kept of a command; what is longer is read and dropped.
+const OUTPUT_LIMIT_BYTES: usize = 64 * 1024;
+
+/// Where the standard output of a command goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// To where this process' own goes.
+    Inherited,
+    /// Into [`ShellEnd::output`].
+    Kept,
+}
+
+/// What a command left.
+#[derive(Debug)]
+pub struct ShellEnd {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Its standard output, if it was to be kept; at most the first 64 KiB.
+    pub output: Vec<u8>,
+}
+
+/// Kills the command when nobody waits for it any more.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only when the command has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs `command` by `sh -c` and waits for its end. Only the calling task waits. A command that
+/// isn't awaited to its end is killed.
+///
+/// # Errors
+/// When the system refuses the process or a descriptor; on a loop with a virtual clock, which can't
+/// wait for the world.
+pub async fn shell(command: &OsStr, output: Output) -> io::Result<ShellEnd> {
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(command);
+    if output == Output::Kept {
+        shell.stdout(Stdio::piped());
+    }
+    let mut child = Running(shell.spawn()?);
+    let pid = Pid::from_child(&child.0);
+    let ended = Source::new(pidfd_open(pid, PidfdFlags::NONBLOCK)?)?;
+    let kept = match child.0.stdout.take() {
+        Some(pipe) => read_all(pipe).await?,
+        None => Vec::new(),
+    };
+    loop {
+        if let Some(status) = child.0.try_wait()? {
+            return Ok(ShellEnd { status, output: kept });
+        }
+        ended.not_readable();
+        ended.readable().await;
+    }
+}
+
+/// Reads until everybody has closed the other end.
+async fn read_all<P: io::Read + AsFd>(pipe: P) -> io::Result<Vec<u8>> {
+    let flags = fcntl_getfl(&pipe)?;
+    fcntl_setfl(&pipe, flags | OFlags::NONBLOCK)?;
+    let source = Source::new(pipe)?;
+    let mut kept = Vec::new();
+    let mut chunk = [0; 4096];
+    loop {
+        match rustix::io::read(source.io(), &mut chunk) {
+            Ok(0) => return Ok(kept),
+            Ok(length) => {
+                let room = OUTPUT_LIMIT_BYTES - kept.len();
+                kept.extend_from_slice(&chunk[..length.min(room)]);
+            }
+            Err(rustix::io::Errno::AGAIN) => {
+                source.not_readable();
+                source.readable().await;
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{block_on, now, run_all, sleep_until};
+
+    fn run(command: &str, output: Output) -> io::Result<ShellEnd> {
+        block_on(shell(OsStr::new(command), output)).expect("a loop")
+    }
+
+    #[test]
+    fn a_command_says_how_it_ended_and_what_it_wrote() {
+        let end = run("echo 17; exit 3", Output::Kept).expect("a shell");
+        assert_eq!((end.status.code(), end.output.as_slice()), (Some(3), &b"17\n"[..]));
+        let end = run("exit 0", Output::Inherited).expect("a shell");
+        assert!(end.status.success() && end.output.is_empty());
+    }
+
+    #[test]
+    fn long_output_is_read_to_its_end_and_cut() {
+        let end = run("yes | head -c 1000000", Output::Kept).expect("a shell");
+        assert!(end.status.success());
+        assert_eq!(end.output.len(), OUTPUT_LIMIT_BYTES);
+    }
+
+    #[test]
+    fn a_killed_command_has_no_code() {
+        let end = run("kill -9 $$", Output::Kept).expect("a shell");
+        assert_eq!(end.status.code(), None);
+    }
+
+    #[test]
+    fn other_tasks_go_on_meanwhile() {
+        // The command waits for a file that only the other task makes.
+        let folder = std::env::temp_dir().join(format!("dyno-child-{}", std::process::id()));
+        let path = folder.display();
+        let command = format!("mkdir {path}; while ! [ -e {path}/go ]; do sleep 0.01; done");
+        let slow = async {
+            shell(OsStr::new(&command), Output::Inherited).await.expect("a shell").status.success()
+        };
+        let folder = &folder;
+        let helper = async move {
+            while std::fs::write(folder.join("go"), "").is_err() {
+                sleep_until(now() + 1_000_000).await;
+            }
+            true
+        };
+        type Task<'a> = std::pin::Pin<Box<dyn Future<Output = bool> + 'a>>;
+        let tasks: [Task<'_>; 2] = [Box::pin(slow), Box::pin(helper)];
+        assert_eq!(run_all(tasks).expect("a loop"), [true, true]);
+        std::fs::remove_dir_all(folder).expect("the folder was made");
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_killed() {
+        let timed = async {
+            let sleep = shell(OsStr::new("sleep 1000"), Output::Kept);
+            crate::timeout(now() + 20_000_000, sleep).await.is_err()
+        };
+        assert!(block_on(timed).expect("a loop"));
+    }
+}

@@ -1,0 +1,68 @@
+//! The names of the columns of a result set.
+
+use dyno_core::Columns;
+
+/// Names of columns in one buffer that is reused: emptied and filled again without an allocation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    text: String,
+    /// Where each name ends in `text`.
+    ends: Vec<usize>,
+}
+
+impl Names {
+    /// Forgets all names.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    /// Adds the name of the next column. What is no UTF-8 in it is replaced by U+FFFD.
+    pub fn push(&mut self, name: &[u8]) {
+        self.text.push_str(&String::from_utf8_lossy(name));
+        self.ends.push(self.text.len());
+    }
+}
+
+impl Columns for Names {
+    fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn name(&self, column: usize) -> &str {
+        let start = match column.checked_sub(1) {
+            Some(before) => self.ends.get(before).copied(),
+            None => Some(0),
+        };
+        let range = start.zip(self.ends.get(column).copied());
+        range.and_then(|(start, end)| self.text.get(start..end)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced() {
+        let mut names = Names::default();
+        names.push(b"a\xffb");
+        assert_eq!((names.name(0), names.name(1), names.count()), ("a\u{fffd}b", "", 1));
+        names.clear();
+        assert_eq!((names.count(), names.name(0)), (0, ""));
+    }
+
+    proptest! {
+        #[test]
+        fn names_read_back(names in prop::collection::vec(".{0,9}", 0..9)) {
+            let mut kept = Names::default();
+            names.iter().for_each(|name| kept.push(name.as_bytes()));
+            prop_assert_eq!(kept.count(), names.len());
+            for (column, name) in names.iter().enumerate() {
+                prop_assert_eq!(kept.name(column), name);
+            }
+            prop_assert_eq!(kept.name(names.len()), "");
+        }
+    }
+}

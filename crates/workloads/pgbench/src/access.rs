@@ -1,0 +1,168 @@
+//! What a load does to the table of accounts: how much of it is hot, how large it is beside the
+//! server's memory for data.
+
+use dyno_core::{DbError, Dialect, Session, Table};
+
+/// How a script draws accounts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The highest account that can be drawn, counted from the lowest: rows of the hot range.
+    pub hot_rows: u64,
+    /// What the distribution means, in a sentence.
+    pub meaning: String,
+}
+
+impl Access {
+    /// How a script draws `:aid`, as far as its text says so. `value` gives variables that are
+    /// defined before the script runs.
+    pub fn of(script: &str, value: impl Fn(&str) -> Option<i64>) -> Option<Access> {
+        let line = script.lines().find_map(|line| {
+            line.trim_start().strip_prefix("\\set")?.trim_start().strip_prefix("aid")
+        })?;
+        let (function, arguments) = line.trim().strip_suffix(')')?.split_once('(')?;
+        let arguments: Vec<&str> = arguments.split(',').map(str::trim).collect();
+        let (low, high) = match arguments.as_slice() {
+            [low, high, ..] => (product(low, &value)?, product(high, &value)?),
+            _ => return None,
+        };
+        let hot_rows = u64::try_from(high.checked_sub(low)?.checked_add(1)?).ok()?;
+        let parameter = arguments.get(2).and_then(|text| text.parse::<f64>().ok());
+        let meaning = meaning(function.trim(), parameter)?;
+        Some(Access { hot_rows, meaning })
+    }
+}
+
+/// A product of integers and variables, such as `100000 * :scale`.
+fn product(text: &str, value: &impl Fn(&str) -> Option<i64>) -> Option<i64> {
+    text.split('*').map(str::trim).try_fold(1_i64, |product, factor| {
+        let factor = match factor.strip_prefix(':') {
+            Some(name) => value(name)?,
+            None => factor.parse().ok()?,
+        };
+        product.checked_mul(factor)
+    })
+}
+
+fn meaning(function: &str, parameter: Option<f64>) -> Option<String> {
+    let function = function.to_lowercase();
+    Some(match (function.as_str(), parameter) {
+        ("random", _) => "Accounts are drawn uniformly from the hot range.".to_owned(),
+        // Within one and two standard deviations of the middle; below a parameter of 3 the cut
+        // tails change the shares.
+        ("random_gaussian", Some(p)) if p >= 3.0 => format!(
+            "Accounts are drawn by random_gaussian with a parameter of {p}: a normal distribution over \
+             the hot range, cut off at {p} standard deviations to either side. 68 % of all draws fall into \
+             the middle {} % of the range, 95 % into its middle {} %.",
+            percent(1.0 / p),
+            percent(2.0 / p)
+        ),
+        ("random_gaussian", _) => {
+            "Accounts are drawn by random_gaussian: they crowd around the middle of the hot range."
+                .to_owned()
+        }
+        ("random_exponential" | "random_zipfian", _) => format!(
+            "Accounts are drawn by {function}: they crowd at the beginning of the hot range."
+        ),
+        _ => return None,
+    })
+}
+
+fn percent(share: f64) -> String {
+    let text = format!("{:.1}", share * 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The size of the tables beside the server's memory for data, both in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// The tables with their indexes; `None` when the server doesn't say.
+    pub size_bytes: Option<u64>,
+    /// The setting that holds the memory.
+    pub memory_setting: &'static str,
+    /// Its value; `None` when the server doesn't say.
+    pub memory_bytes: Option<u64>,
+}
+
+/// Asks the server for the size of the four tables and its memory for data. What it refuses to say
+/// is left out.
+///
+/// # Errors
+/// Only when the connection is lost.
+pub async fn footprint<S: Session>(session: &mut S) -> Result<Footprint, DbError> {
+    let (memory_setting, size, memory) = match session.dialect() {
+        Dialect::Postgres => (
+            "shared_buffers",
+            // Partitions are tables of their own; their parent has no rows.
+            "SELECT CAST(sum(pg_total_relation_size(oid)) AS bigint) FROM pg_class WHERE relkind = 'r' \
+             AND relname LIKE 'pgbench@_%' ESCAPE '@' AND pg_table_is_visible(oid)",
+            "SELECT pg_size_bytes(current_setting('shared_buffers'))",
+        ),
+        Dialect::Mysql => {
+            // MySQL 8 answers from a cache of a day otherwise; others don't know the setting.
+            let fresh = "SET SESSION information_schema_stats_expiry = 0";
+            number(session, fresh).await?;
+            (
+                "innodb_buffer_pool_size",
+                "SELECT CAST(SUM(data_length + index_length) AS SIGNED) FROM information_schema.tables \
+                 WHERE table_schema = DATABASE() AND table_name LIKE 'pgbench@_%' ESCAPE '@'",
+                "SELECT @@innodb_buffer_pool_size",
+            )
+        }
+        Dialect::Sqlite => (
+            "cache_size",
+            "SELECT sum(pgsize) FROM dbstat WHERE aggregate AND name IN (SELECT name FROM \
+             sqlite_master WHERE tbl_name LIKE 'pgbench@_%' ESCAPE '@')",
+            // Pages, or KiB when negative.
+            "SELECT CASE WHEN cache_size < 0 THEN -1024 * cache_size ELSE cache_size * page_size END \
+             FROM pragma_cache_size, pragma_page_size",
+        ),
+    };
+    let size_bytes = number(session, size).await?;
+    let memory_bytes = number(session, memory).await?;
+    Ok(Footprint { size_bytes, memory_setting, memory_bytes })
+}
+
+async fn number<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
+    let mut table = Table::default();
+    match session.query(sql, &mut table).await {
+        Ok(_) => Ok(table.single().and_then(|text| text.parse().ok())),
+        Err(error) if error.is_fatal() => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(script: &str) -> Option<Access> {
+        Access::of(script, |name| match name {
+            "scale" => Some(30),
+            "range" => Some(500_000),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn the_hot_range_is_read_from_the_script() {
+        let paper =
+            access(include_str!("../../../../suites/pgbench/read-only.sql")).expect("drawn");
+        assert_eq!(paper.hot_rows, 500_000);
+        assert!(paper.meaning.contains("68 % of all draws fall into the middle 10 %"), "{paper:?}");
+        assert!(paper.meaning.contains("95 % into its middle 20 %."), "{paper:?}");
+        let uniform = access("  \\set aid random(1, 100000 * :scale)\nSELECT 1;").expect("drawn");
+        assert_eq!(uniform.hot_rows, 3_000_000);
+        assert!(access("\\set aid random_zipfian(11, 20, 1.1)").is_some_and(|a| a.hot_rows == 10));
+        for unknown in [
+            "SELECT 1;",
+            "\\set aid 5",
+            "\\set aid random(1, :nobody)",
+            "\\set aid random(1, 9223372036854775807 * 2)",
+            "\\set aid random(5, 1)",
+            "\\set aid hash(1, 2)",
+            "\\set aid random(1",
+        ] {
+            assert_eq!(access(unknown).filter(|access| access.hot_rows > 0), None, "{unknown}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What an interrupted initialization has left behind.
+
+use super::error::InitError;
+use super::info::partitioning;
+use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, Step};
+use super::rows::{Small, chunk};
+use super::schema::{ACCOUNTS, BRANCHES, TABLES, TELLERS};
+use dyno_core::{DbError, Dialect, Session, Table};
+use std::collections::HashSet;
+
+/// What can be done about rows that don't fit.
+const START_OVER: &str =
+    "run without --resume to load from the beginning, or use the options of the first run";
+
+/// The first column of an answer.
+pub(crate) async fn column<S: Session>(session: &mut S, sql: &str) -> Result<Vec<String>, DbError> {
+    let mut answer = Table::default();
+    session.query(sql, &mut answer).await?;
+    Ok(answer.rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+}
+
+/// The rows of an answer as integers; what is none is -1, which fits nowhere.
+async fn integers<S: Session>(session: &mut S, sql: &str) -> Result<Vec<Vec<i64>>, DbError> {
+    let mut answer = Table::default();
+    session.query(sql, &mut answer).await?;
+    let number = |cell: Option<String>| cell.and_then(|text| text.parse().ok()).unwrap_or(-1);
+    Ok(answer.rows.into_iter().map(|row| row.into_iter().map(number).collect()).collect())
+}
+
+fn list(names: &[&str], before: &str, after: &str) -> String {
+    let items: Vec<String> = names.iter().map(|name| format!("{before}{name}{after}")).collect();
+    items.join(", ")
+}
+
+/// Those of the four tables that exist.
+pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
+    let names = list(&TABLES, "'", "'");
+    let sql = match session.dialect() {
+        Dialect::Postgres => format!(
+            "select relname from pg_catalog.pg_class where oid in ({})",
+            list(&TABLES, "to_regclass('", "')")
+        ),
+        Dialect::Mysql => format!(
+            "select table_name from information_schema.tables where table_schema = database() and \
+             table_name in ({names})"
+        ),
+        Dialect::Sqlite => {
+            format!("select name from sqlite_master where type = 'table' and name in ({names})")
+        }
+    };
+    Ok(column(session, &sql).await?.into_iter().collect())
+}
+
+/// The keys that the tables have: the table's name for a primary key, else the key's own.
+pub(crate) async fn keys<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
+    let names = list(&TABLES, "'", "'");
+    let sql = match session.dialect() {
+        Dialect::Postgres => format!(
+            "select case contype when 'p' then c.relname else k.conname end from \
+             pg_catalog.pg_constraint as k join pg_catalog.pg_class as c on c.oid = k.conrelid \
+             where contype in ('p', 'f') and c.oid in ({})",
+            list(&TABLES, "to_regclass('", "')")
+        ),
+        Dialect::Mysql => format!(
+            "select case constraint_type when 'PRIMARY KEY' then table_name else constraint_name \
+             end from information_schema.table_constraints where table_schema = database() and \
+             table_name in ({names})"
+        ),
+        Dialect::Sqlite => format!(
+            "select tbl_name from sqlite_master where type = 'index' and tbl_name in ({names})"
+        ),
+    };
+    Ok(column(session, &sql).await?.into_iter().collect())
+}
+
+/// Refuses accounts that are divided otherwise than the options say.
+pub(crate) async fn check_partitions<S: Session>(
+    session: &mut S,
+    options: &InitOptions,
+) -> Result<(), InitError> {
+    let doing = "reading how the accounts are partitioned";
+    let found = partitioning(session)
+        .await
+        .map_err(|error| InitError::session(Step::CreateTables, doing, error))?;
+    let Some((partitions, method)) = found else { return Ok(()) };
+    let wanted_method = (options.partitions > 0).then_some(options.partition_method);
+    if partitions == options.partitions && method == wanted_method {
+        return Ok(());
+    }
+    Err(InitError::Table {
+        step: Step::CreateTables,
+        table: ACCOUNTS,
+        problem: format!(
+            "has {partitions} partitions{}, the options say {}{}",
+            method.map_or(String::new(), |method| format!(" by {}", method.name())),
+            options.partitions,
+            wanted_method.map_or(String::new(), |method| format!(" by {}", method.name())),
+        ),
+        hint: START_OVER.to_owned(),
+    })
+}
+
+/// True when a small table holds all its rows, false when it holds none.
+///
+/// # Errors
+/// When it holds others.
+pub(crate) async fn is_small_complete<S: Session>(
+    session: &mut S,
+    small: Small,
+    rows: i64,
+) -> Result<bool, InitError> {
+    let (table, column) = match small {
+        Small::Branches => (BRANCHES, "bid"),
+        Small::Tellers => (TELLERS, "tid"),
+    };
+    let sql = format!("select count(*), min({column}), max({column}) from {table}");
+    let counted = integers(session, &sql).await.map_err(|error| {
+        let doing = format!("counting the rows of table {table}");
+        InitError::session(Step::ClientData, doing, error).with_sql(&sql)
+    })?;
+    match counted.first().map(Vec::as_slice) {
+        Some([0, _, _]) => Ok(false),
+        Some(&[count, 1, last]) if count == rows && last == rows => Ok(true),
+        found => {
+            let count = found.and_then(|row| row.first()).copied().unwrap_or(0);
+            Err(InitError::Table {
+                step: Step::ClientData,
+                table,
+                problem: format!(
+                    "has other rows than these options make: {count} instead of {rows}, or not \
+                     numbered from 1 to {rows}"
+                ),
+                hint: START_OVER.to_owned(),
+            })
+        }
+    }
+}
+
+/// The branches whose accounts are all there. Reads the whole table.
+///
+/// # Errors
+/// When a branch has some of its accounts, or others than its own.
+pub(crate) async fn complete_chunks<S: Session>(
+    session: &mut S,
+    options: &InitOptions,
+) -> Result<HashSet<u32>, InitError> {
+    let sql = format!("select bid, count(*), min(aid), max(aid) from {ACCOUNTS} group by bid");
+    let found = integers(session, &sql).await.map_err(|error| {
+        let doing = format!("counting the rows of table {ACCOUNTS}");
+        InitError::session(Step::ClientData, doing, error).with_sql(&sql)
+    })?;
+    found.into_iter().map(|row| complete_chunk(&row, options.scale)).collect()
+}
+
+fn complete_chunk(row: &[i64], scale: u32) -> Result<u32, InitError> {
+    let wrong = |problem: String| InitError::Table {
+        step: Step::ClientData,
+        table: ACCOUNTS,
+        problem,
+        hint: START_OVER.to_owned(),
+    };
+    let &[bid, count, lowest, highest] = row else {
+        return Err(wrong("gave no counts".to_owned()));
+    };
+    let branch = u32::try_from(bid).ok().filter(|branch| (1..=scale).contains(branch));
+    let Some(branch) = branch else {
+        return Err(wrong(format!(
+            "has rows that these options don't make: {count} of branch {bid} at scale {scale}"
+        )));
+    };
+    let (first, last) = chunk(branch);
+    if (count, lowest, highest) != (i64::from(ACCOUNTS_PER_BRANCH), first, last) {
+        return Err(wrong(format!(
+            "holds {count} rows from {lowest} to {highest} of branch {branch}, which has the \
+             accounts {first} to {last}"
+        )));
+    }
+    Ok(branch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_fits_or_says_what_is_wrong() {
+        assert_eq!(complete_chunk(&[2, 100_000, 100_001, 200_000], 2).unwrap(), 2);
+        let cases: [(&[i64], &str); 6] = [
+            (&[3, 100_000, 200_001, 300_000], "100000 of branch 3 at scale 2"),
+            (&[0, 1, 5, 5], "1 of branch 0"),
+            (&[-1, 7, 1, 7], "7 of branch -1"),
+            (&[1, 99_999, 1, 100_000], "holds 99999 rows from 1 to 100000 of branch 1"),
+            (&[2, 100_000, 100_000, 200_000], "accounts 100001 to 200000"),
+            (&[], "no counts"),
+        ];
+        for (row, words) in cases {
+            let error = complete_chunk(row, 2).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+            assert!(error.hint().is_some_and(|hint| hint.contains("--resume")));
+        }
+    }
+}

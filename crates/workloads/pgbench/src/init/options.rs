@@ -1,0 +1,319 @@
+//! What `-i` is asked to do, and what of it a dialect can't do.
+
+use super::error::InitError;
+use dyno_core::Dialect;
+use std::fmt;
+
+/// Accounts per unit of scale; also the rows that a parallel load commits at once.
+pub const ACCOUNTS_PER_BRANCH: u32 = 100_000;
+/// Tellers per unit of scale.
+pub const TELLERS_PER_BRANCH: u32 = 10;
+/// The largest scale: tellers are numbered by a 32-bit integer.
+pub const SCALE_MAX: u32 = i32::MAX as u32 / TELLERS_PER_BRANCH;
+/// From this scale on account numbers are 64-bit integers.
+pub const BIGINT_SCALE: u32 = 20_000;
+
+/// MySQL's limit on the partitions of one table.
+const MYSQL_PARTITIONS_MAX: u32 = 8192;
+
+/// One step of the initialization. The letters are pgbench's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// `d`: drops the four tables.
+    DropTables,
+    /// `t`: creates them.
+    CreateTables,
+    /// `g`: fills them with rows made here.
+    ClientData,
+    /// `G`: fills them with rows made by the server.
+    ServerData,
+    /// `v`: vacuums and analyzes them; MySQL and SQLite only analyze.
+    Vacuum,
+    /// `p`: creates the primary keys.
+    PrimaryKeys,
+    /// `f`: creates the foreign keys.
+    ForeignKeys,
+}
+
+/// Why a list of steps is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepsError {
+    message: String,
+    detail: Option<&'static str>,
+}
+
+impl StepsError {
+    /// pgbench's second line, after `detail:`.
+    pub fn detail(&self) -> Option<&'static str> {
+        self.detail
+    }
+}
+
+impl fmt::Display for StepsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for StepsError {}
+
+impl Step {
+    /// All steps, in the order in which pgbench lists their letters.
+    pub const ALL: [Step; 7] = [
+        Step::DropTables,
+        Step::CreateTables,
+        Step::ClientData,
+        Step::ServerData,
+        Step::Vacuum,
+        Step::PrimaryKeys,
+        Step::ForeignKeys,
+    ];
+
+    /// The letter of `--init-steps`.
+    pub fn letter(self) -> char {
+        match self {
+            Step::DropTables => 'd',
+            Step::CreateTables => 't',
+            Step::ClientData => 'g',
+            Step::ServerData => 'G',
+            Step::Vacuum => 'v',
+            Step::PrimaryKeys => 'p',
+            Step::ForeignKeys => 'f',
+        }
+    }
+
+    /// The name in pgbench's last line (`drop tables 0.01 s, ...`).
+    pub fn name(self) -> &'static str {
+        match self {
+            Step::DropTables => "drop tables",
+            Step::CreateTables => "create tables",
+            Step::ClientData => "client-side generate",
+            Step::ServerData => "server-side generate",
+            Step::Vacuum => "vacuum",
+            Step::PrimaryKeys => "primary keys",
+            Step::ForeignKeys => "foreign keys",
+        }
+    }
+
+    /// The line that pgbench prints when the step begins.
+    pub fn announcement(self) -> &'static str {
+        match self {
+            Step::DropTables => "dropping old tables...",
+            Step::CreateTables => "creating tables...",
+            Step::ClientData => "generating data (client-side)...",
+            Step::ServerData => "generating data (server-side)...",
+            Step::Vacuum => "vacuuming...",
+            Step::PrimaryKeys => "creating primary keys...",
+            Step::ForeignKeys => "creating foreign keys...",
+        }
+    }
+
+    /// The steps of an `--init-steps` option: letters in any order with repeats, blanks ignored.
+    ///
+    /// # Errors
+    /// An empty text or an unknown letter, in pgbench's words.
+    pub fn parse_all(text: &str) -> Result<Vec<Step>, StepsError> {
+        if text.is_empty() {
+            let message = "no initialization steps specified".to_owned();
+            return Err(StepsError { message, detail: None });
+        }
+        let step = |letter| {
+            Step::ALL.into_iter().find(|step| step.letter() == letter).ok_or_else(|| StepsError {
+                message: format!("unrecognized initialization step \"{letter}\""),
+                detail: Some("Allowed step characters are: \"dtgGvpf\"."),
+            })
+        };
+        text.chars().filter(|&letter| letter != ' ').map(step).collect()
+    }
+}
+
+/// How `pgbench_accounts` is divided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PartitionMethod {
+    /// Ranges of `aid`.
+    #[default]
+    Range,
+    /// The hash of `aid`.
+    Hash,
+}
+
+impl PartitionMethod {
+    /// The word of the option and of the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            PartitionMethod::Range => "range",
+            PartitionMethod::Hash => "hash",
+        }
+    }
+}
+
+/// What to create and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InitOptions {
+    /// The steps of `--init-steps`, before `vacuum` and `foreign_keys` have changed them.
+    pub steps: Vec<Step>,
+    /// 100,000 accounts, 10 tellers and 1 branch per unit; 1 to [`SCALE_MAX`].
+    pub scale: u32,
+    /// Percent of a page that is filled, 10 to 100.
+    pub fillfactor: u8,
+    /// False (`-n`) leaves out [`Step::Vacuum`].
+    pub vacuum: bool,
+    /// True (`--foreign-keys`) appends [`Step::ForeignKeys`] if it isn't there.
+    pub foreign_keys: bool,
+    /// Partitions of `pgbench_accounts`; 0 is an ordinary table.
+    pub partitions: u32,
+    /// How they divide it; without effect when there are none.
+    pub partition_method: PartitionMethod,
+    /// Where the tables go.
+    pub tablespace: Option<String>,
+    /// Where the indexes of the primary keys go.
+    pub index_tablespace: Option<String>,
+    /// Tables without a write-ahead log.
+    pub unlogged: bool,
+    /// Sessions that load accounts at the same time. 1 loads as pgbench does: all rows of all
+    /// tables in one transaction. More commit every [`ACCOUNTS_PER_BRANCH`] rows.
+    pub connections: u32,
+    /// Keeps what an interrupted load has committed and does only what is missing. Nothing is
+    /// dropped or truncated then.
+    pub resume: bool,
+}
+
+impl Default for InitOptions {
+    /// pgbench's defaults.
+    fn default() -> Self {
+        InitOptions {
+            steps: vec![
+                Step::DropTables,
+                Step::CreateTables,
+                Step::ClientData,
+                Step::Vacuum,
+                Step::PrimaryKeys,
+            ],
+            scale: 1,
+            fillfactor: 100,
+            vacuum: true,
+            foreign_keys: false,
+            partitions: 0,
+            partition_method: PartitionMethod::Range,
+            tablespace: None,
+            index_tablespace: None,
+            unlogged: false,
+            connections: 1,
+            resume: false,
+        }
+    }
+}
+
+impl InitOptions {
+    /// The steps as they will run.
+    pub fn effective_steps(&self) -> Vec<Step> {
+        let wanted = |step: &Step| self.vacuum || *step != Step::Vacuum;
+        let mut steps: Vec<Step> = self.steps.iter().copied().filter(wanted).collect();
+        if self.foreign_keys && !steps.contains(&Step::ForeignKeys) {
+            steps.push(Step::ForeignKeys);
+        }
+        steps
+    }
+
+    /// Rows of `pgbench_accounts`.
+    pub fn accounts(&self) -> i64 {
+        i64::from(self.scale) * i64::from(ACCOUNTS_PER_BRANCH)
+    }
+
+    /// Rows of `pgbench_tellers`.
+    pub fn tellers(&self) -> i64 {
+        i64::from(self.scale) * i64::from(TELLERS_PER_BRANCH)
+    }
+
+    /// Says what can't be done, before anything is touched.
+    ///
+    /// # Errors
+    /// The first option that is out of range or that the dialect has no equivalent of.
+    pub fn check(&self, dialect: Dialect) -> Result<(), InitError> {
+        self.check_ranges()?;
+        if self.resume && self.steps.contains(&Step::ServerData) {
+            return Err(InitError::options(
+                "step G can't be resumed: the server makes all rows of a table at once",
+                "use step g, or run without --resume",
+            ));
+        }
+        match dialect {
+            Dialect::Postgres => Ok(()),
+            Dialect::Mysql => self.check_mysql(),
+            Dialect::Sqlite => self.check_sqlite(),
+        }
+    }
+
+    fn check_ranges(&self) -> Result<(), InitError> {
+        if !(1..=SCALE_MAX).contains(&self.scale) {
+            let problem = format!("the scale must be between 1 and {SCALE_MAX}");
+            return Err(InitError::options(problem, "give a scale in this range with -s"));
+        }
+        if !(10..=100).contains(&self.fillfactor) {
+            return Err(InitError::options(
+                "the fillfactor must be between 10 and 100",
+                "give a fillfactor in this range with -F",
+            ));
+        }
+        if self.connections == 0 {
+            return Err(InitError::options(
+                "the number of connections must be at least 1",
+                "give a number of connections with -j",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Options of PostgreSQL's storage that nothing else has.
+    fn check_storage(&self, product: &str) -> Result<(), InitError> {
+        let given = [
+            ("--fillfactor", self.fillfactor != 100),
+            ("--tablespace", self.tablespace.is_some()),
+            ("--index-tablespace", self.index_tablespace.is_some()),
+            ("--unlogged-tables", self.unlogged),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((option, _)) => Err(InitError::options(
+                format!(
+                    "{option} is an option of PostgreSQL's storage, {product} has no such thing"
+                ),
+                format!("leave out {option}"),
+            )),
+        }
+    }
+
+    fn check_mysql(&self) -> Result<(), InitError> {
+        self.check_storage("MySQL")?;
+        if self.partitions > MYSQL_PARTITIONS_MAX {
+            return Err(InitError::options(
+                format!("MySQL allows at most {MYSQL_PARTITIONS_MAX} partitions of a table"),
+                "give fewer --partitions",
+            ));
+        }
+        if self.partitions > 0 && self.effective_steps().contains(&Step::ForeignKeys) {
+            return Err(InitError::options(
+                "MySQL has no foreign keys to or from partitioned tables",
+                "leave out either --partitions or --foreign-keys (step f)",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_sqlite(&self) -> Result<(), InitError> {
+        self.check_storage("SQLite")?;
+        if self.partitions > 0 {
+            return Err(InitError::options(
+                "--partitions: SQLite has no partitioned tables",
+                "leave out --partitions",
+            ));
+        }
+        if self.effective_steps().contains(&Step::ForeignKeys) {
+            return Err(InitError::options(
+                "--foreign-keys: SQLite can't add foreign keys to a table that exists",
+                "leave out --foreign-keys (step f)",
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! The rows: nothing in them is random.
+
+use super::meter::{Meter, STEP_ROWS};
+use super::options::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH};
+use dyno_core::{Dialect, RowSource, RowWriter};
+
+/// The columns that [`Accounts`] writes.
+pub(crate) const ACCOUNT_COLUMNS: [&str; 4] = ["aid", "bid", "abalance", "filler"];
+
+/// What `char(84)` makes of an empty text.
+const BLANKS: [u8; 84] = [b' '; 84];
+
+/// The filler of an account as it has to be sent: servers pad it, SQLite does not.
+pub(crate) fn filler(dialect: Dialect) -> &'static [u8] {
+    if dialect == Dialect::Sqlite { &BLANKS } else { b"" }
+}
+
+/// First and last account of a branch: the rows that are committed at once.
+pub(crate) fn chunk(branch: u32) -> (i64, i64) {
+    let rows = i64::from(ACCOUNTS_PER_BRANCH);
+    let last = i64::from(branch) * rows;
+    (last - rows + 1, last)
+}
+
+/// The accounts `first..=last`.
+pub(crate) struct Accounts<'a> {
+    first: i64,
+    last: i64,
+    next: i64,
+    filler: &'static [u8],
+    meter: &'a Meter<'a>,
+    told: u64,
+}
+
+impl<'a> Accounts<'a> {
+    /// `first..=last` is one or more whole branches.
+    pub(crate) fn new((first, last): (i64, i64), dialect: Dialect, meter: &'a Meter<'a>) -> Self {
+        Accounts { first, last, next: first, filler: filler(dialect), meter, told: 0 }
+    }
+}
+
+impl RowSource for Accounts<'_> {
+    #[inline]
+    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+        let aid = self.next;
+        if aid > self.last {
+            return false;
+        }
+        self.next += 1;
+        out.int(aid);
+        out.int((aid - 1) / i64::from(ACCOUNTS_PER_BRANCH) + 1);
+        out.int(0);
+        out.text(self.filler);
+        if aid % i64::from(STEP_ROWS) == 0 {
+            self.told += u64::from(STEP_ROWS);
+            self.meter.add(u64::from(STEP_ROWS));
+        }
+        true
+    }
+
+    fn restart(&mut self) {
+        self.next = self.first;
+        self.meter.take_back(self.told);
+        self.told = 0;
+    }
+}
+
+/// One of the small tables. Their filler is NULL and not in the column list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Small {
+    Branches,
+    Tellers,
+}
+
+impl Small {
+    /// The columns that [`SmallRows`] writes.
+    pub(crate) fn columns(self) -> &'static [&'static str] {
+        match self {
+            Small::Branches => &["bid", "bbalance"],
+            Small::Tellers => &["tid", "bid", "tbalance"],
+        }
+    }
+
+    /// The branch of a teller.
+    pub(crate) fn branch_of(teller: i64) -> i64 {
+        (teller - 1) / i64::from(TELLERS_PER_BRANCH) + 1
+    }
+}
+
+/// The rows `1..=last` of a small table.
+pub(crate) struct SmallRows {
+    table: Small,
+    last: i64,
+    next: i64,
+}
+
+impl SmallRows {
+    pub(crate) fn new(table: Small, last: i64) -> Self {
+        SmallRows { table, last, next: 1 }
+    }
+}
+
+impl RowSource for SmallRows {
+    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+        let number = self.next;
+        if number > self.last {
+            return false;
+        }
+        self.next += 1;
+        out.int(number);
+        if self.table == Small::Tellers {
+            out.int(Small::branch_of(number));
+        }
+        out.int(0);
+        true
+    }
+
+    fn restart(&mut self) {
+        self.next = 1;
+    }
+}

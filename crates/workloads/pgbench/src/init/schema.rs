@@ -1,0 +1,242 @@
+//! The statements of every step but the rows', in each dialect. On PostgreSQL they are pgbench 15's
+//! letter by letter.
+
+use super::options::{BIGINT_SCALE, InitOptions, PartitionMethod};
+use dyno_core::{Dialect, Product};
+use std::fmt::Write as _;
+
+/// The accounts, the one table that is large and may be partitioned.
+pub(crate) const ACCOUNTS: &str = "pgbench_accounts";
+pub(crate) const BRANCHES: &str = "pgbench_branches";
+pub(crate) const HISTORY: &str = "pgbench_history";
+pub(crate) const TELLERS: &str = "pgbench_tellers";
+
+/// All tables, in the order in which pgbench names them in one statement.
+pub(crate) const TABLES: [&str; 4] = [ACCOUNTS, BRANCHES, HISTORY, TELLERS];
+/// All tables, each after those that have a foreign key to it.
+const CHILDREN_FIRST: [&str; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
+/// The order in which pgbench creates the tables.
+const CREATED: [&str; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
+/// The order in which pgbench vacuums them.
+const VACUUMED: [&str; 4] = [BRANCHES, TELLERS, ACCOUNTS, HISTORY];
+/// Tables with a primary key, and its column.
+const PRIMARY_KEYS: [(&str, &str); 3] = [(BRANCHES, "bid"), (TELLERS, "tid"), (ACCOUNTS, "aid")];
+/// Table, column and the table it refers to, by the column of the same name.
+const FOREIGN_KEYS: [(&str, &str, &str); 5] = [
+    (TELLERS, "bid", BRANCHES),
+    (ACCOUNTS, "bid", BRANCHES),
+    (HISTORY, "bid", BRANCHES),
+    (HISTORY, "tid", TELLERS),
+    (HISTORY, "aid", ACCOUNTS),
+];
+
+/// A statement and the table it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct About {
+    pub(crate) table: &'static str,
+    pub(crate) sql: String,
+}
+
+/// A key that a step creates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) table: &'static str,
+    /// The name that the key will have; PostgreSQL and MySQL name primary keys themselves.
+    pub(crate) name: String,
+    pub(crate) sql: String,
+}
+
+/// What the statements depend on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Schema<'a> {
+    pub(crate) options: &'a InitOptions,
+    pub(crate) dialect: Dialect,
+    /// PostgreSQL's major version; 0 elsewhere.
+    pub(crate) postgres_major: u32,
+}
+
+/// The number before the first dot of a PostgreSQL's version; 0 of anything else.
+pub(crate) fn postgres_major(dialect: Dialect, product: &Product) -> u32 {
+    if dialect != Dialect::Postgres {
+        return 0;
+    }
+    let digits = product.version.find(|letter: char| !letter.is_ascii_digit());
+    product.version[..digits.unwrap_or(product.version.len())].parse().unwrap_or(0)
+}
+
+/// As libpq quotes it: always.
+fn quoted(identifier: &str) -> String {
+    format!("\"{}\"", identifier.replace('"', "\"\""))
+}
+
+impl Schema<'_> {
+    /// Drops all tables that exist.
+    pub(crate) fn drop_tables(&self) -> Vec<String> {
+        let one = |tables: &[&str]| format!("drop table if exists {}", tables.join(", "));
+        match self.dialect {
+            Dialect::Postgres => vec![one(&TABLES)],
+            Dialect::Mysql => vec![one(&CHILDREN_FIRST)],
+            Dialect::Sqlite => CHILDREN_FIRST.iter().map(|table| one(&[table])).collect(),
+        }
+    }
+
+    /// Creates all tables, without the partitions that are tables of their own.
+    pub(crate) fn create_tables(&self) -> Vec<About> {
+        let statement = |table| About { table, sql: self.create_table(table) };
+        CREATED.into_iter().map(statement).collect()
+    }
+
+    fn create_table(&self, table: &str) -> String {
+        let is_partitioned = table == ACCOUNTS && self.options.partitions > 0;
+        // PostgreSQL 18 refuses a partitioned table that is unlogged; its partitions may be.
+        let unlogged = self.options.unlogged && !(is_partitioned && self.postgres_major >= 18);
+        let unlogged = if unlogged { " unlogged" } else { "" };
+        let columns = self.columns(table);
+        let mut sql = format!("create{unlogged} table {table}({columns})");
+        match self.dialect {
+            Dialect::Postgres => {
+                if is_partitioned {
+                    let _ =
+                        write!(sql, " partition by {} (aid)", self.options.partition_method.name());
+                } else if table != HISTORY {
+                    let _ = write!(sql, " with (fillfactor={})", self.options.fillfactor);
+                }
+                if let Some(tablespace) = &self.options.tablespace {
+                    let _ = write!(sql, " tablespace {}", quoted(tablespace));
+                }
+            }
+            Dialect::Mysql if is_partitioned => self.push_mysql_partitions(&mut sql),
+            Dialect::Mysql | Dialect::Sqlite => {}
+        }
+        sql
+    }
+
+    fn columns(&self, table: &str) -> String {
+        let aid = if self.options.scale >= BIGINT_SCALE { "aid bigint" } else { "aid    int" };
+        let mtime = match self.dialect {
+            Dialect::Postgres => "timestamp",
+            // MySQL's `timestamp` ends in 2038 and may fill itself.
+            Dialect::Mysql => "datetime(6)",
+            Dialect::Sqlite => "text",
+        };
+        match table {
+            HISTORY => format!("tid int,bid int,{aid},delta int,mtime {mtime},filler char(22)"),
+            TELLERS => "tid int not null,bid int,tbalance int,filler char(84)".to_owned(),
+            ACCOUNTS => format!("{aid} not null,bid int,abalance int,filler char(84)"),
+            _ => "bid int not null,bbalance int,filler char(88)".to_owned(),
+        }
+    }
+
+    /// The first account that is not in partition `number` (from 1) of a range-partitioned table;
+    /// `None` of the last one, which has no end.
+    fn range_end(&self, number: u32) -> Option<i64> {
+        let partitions = i64::from(self.options.partitions);
+        let size = (self.options.accounts() + partitions - 1) / partitions;
+        (number < self.options.partitions).then(|| i64::from(number) * size + 1)
+    }
+
+    fn push_mysql_partitions(&self, sql: &mut String) {
+        let partitions = self.options.partitions;
+        if self.options.partition_method == PartitionMethod::Hash {
+            let _ = write!(sql, " partition by hash (aid) partitions {partitions}");
+            return;
+        }
+        sql.push_str(" partition by range (aid) (");
+        for number in 1..=partitions {
+            let comma = if number > 1 { ", " } else { "" };
+            let end =
+                self.range_end(number).map_or("maxvalue".to_owned(), |end| format!("({end})"));
+            let _ = write!(sql, "{comma}partition {ACCOUNTS}_{number} values less than {end}");
+        }
+        sql.push(')');
+    }
+
+    /// How many tables [`Schema::create_partition`] has to make.
+    pub(crate) fn partition_tables(&self) -> u32 {
+        if self.dialect == Dialect::Postgres { self.options.partitions } else { 0 }
+    }
+
+    /// Creates partition `number`, from 1, of the accounts: a table of its own on PostgreSQL.
+    pub(crate) fn create_partition(&self, number: u32) -> String {
+        let unlogged = if self.options.unlogged { " unlogged" } else { "" };
+        let bounds = match self.options.partition_method {
+            PartitionMethod::Range => {
+                let bound = |number| {
+                    self.range_end(number).map_or("maxvalue".to_owned(), |end| end.to_string())
+                };
+                let start = if number == 1 { "minvalue".to_owned() } else { bound(number - 1) };
+                format!("from ({start}) to ({})", bound(number))
+            }
+            PartitionMethod::Hash => {
+                format!("with (modulus {}, remainder {})", self.options.partitions, number - 1)
+            }
+        };
+        format!(
+            "create{unlogged} table {ACCOUNTS}_{number}\n  partition of {ACCOUNTS}\n  for values \
+             {bounds} with (fillfactor={})",
+            self.options.fillfactor
+        )
+    }
+
+    /// Empties all tables.
+    pub(crate) fn empty_tables(&self) -> Vec<String> {
+        match self.dialect {
+            Dialect::Postgres => vec![format!("truncate table {}", TABLES.join(", "))],
+            // InnoDB truncates no table that a foreign key refers to, even from an empty table.
+            Dialect::Mysql => std::iter::once("set foreign_key_checks = 0".to_owned())
+                .chain(CHILDREN_FIRST.iter().map(|table| format!("truncate table {table}")))
+                .chain(["set foreign_key_checks = 1".to_owned()])
+                .collect(),
+            Dialect::Sqlite => {
+                CHILDREN_FIRST.iter().map(|table| format!("delete from {table}")).collect()
+            }
+        }
+    }
+
+    /// Vacuums and analyzes all tables. `freeze` is for accounts that were loaded without COPY's
+    /// FREEZE where pgbench's have it.
+    pub(crate) fn vacuum(&self, freeze: bool) -> Vec<About> {
+        let statement = |table| {
+            let command = match self.dialect {
+                Dialect::Postgres if freeze && table == ACCOUNTS => "vacuum freeze analyze",
+                Dialect::Postgres => "vacuum analyze",
+                Dialect::Mysql => "analyze table",
+                Dialect::Sqlite => "analyze",
+            };
+            About { table, sql: format!("{command} {table}") }
+        };
+        VACUUMED.into_iter().map(statement).collect()
+    }
+
+    /// Creates the primary keys; unique indexes on SQLite, which can't add a primary key.
+    pub(crate) fn primary_keys(&self) -> Vec<Key> {
+        let key = |(table, column)| {
+            let name = format!("{table}_pkey");
+            let mut sql = match self.dialect {
+                Dialect::Sqlite => format!("create unique index {name} on {table} ({column})"),
+                _ => format!("alter table {table} add primary key ({column})"),
+            };
+            if let Some(tablespace) = &self.options.index_tablespace {
+                let _ = write!(sql, " using index tablespace {}", quoted(tablespace));
+            }
+            Key { table, name, sql }
+        };
+        PRIMARY_KEYS.into_iter().map(key).collect()
+    }
+
+    /// Creates the foreign keys.
+    pub(crate) fn foreign_keys(&self) -> Vec<Key> {
+        let key = |(table, column, parent)| {
+            let name = format!("{table}_{column}_fkey");
+            // MySQL does not take the parent's primary key by itself.
+            let parent_column =
+                if self.dialect == Dialect::Mysql { format!(" ({column})") } else { String::new() };
+            let sql = format!(
+                "alter table {table} add constraint {name} foreign key ({column}) references \
+                 {parent}{parent_column}"
+            );
+            Key { table, name, sql }
+        };
+        FOREIGN_KEYS.into_iter().map(key).collect()
+    }
+}

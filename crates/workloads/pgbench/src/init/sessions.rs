@@ -1,0 +1,72 @@
+//! Several loading sessions at once.
+
+use super::error::InitError;
+use dyno_core::{DbError, Driver, Session};
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// Loops of a load: one could keep up with the servers that one knows, two are never the limit on
+/// a machine that has the cores.
+const LOOPS_MIN: usize = 2;
+
+/// Tells the sessions of a load that one of them has failed: the others stop at the next chunk.
+#[derive(Debug, Default)]
+pub(crate) struct Stop(AtomicBool);
+
+impl Stop {
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Opens `sessions` sessions on several loops and has each do `work`.
+///
+/// # Errors
+/// The first error, by number of session. `refused` makes one of a failed connection.
+pub(crate) fn on_sessions<D: Driver>(
+    driver: &D,
+    sessions: u32,
+    refused: impl Fn(DbError) -> InitError + Sync,
+    work: impl AsyncFn(&mut D::Session, &Stop) -> Result<(), InitError> + Sync,
+) -> Result<(), InitError> {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let loops = cores.max(LOOPS_MIN).min(sessions as usize);
+    let stop = Stop::default();
+    let one = async || {
+        let done = match driver.connect(0).await {
+            Ok(mut session) => {
+                let done = work(&mut session, &stop).await;
+                session.close().await;
+                done
+            }
+            Err(error) => Err(refused(error)),
+        };
+        if done.is_err() {
+            stop.ask();
+        }
+        done
+    };
+    let one = &one;
+    let results = thread::scope(|scope| {
+        let threads: Vec<_> = (0..loops)
+            .map(|first| {
+                let mine = (first..sessions as usize).step_by(loops);
+                scope.spawn(move || dyno_reactor::run_all(mine.map(|_| one())))
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect::<Vec<_>>()
+    });
+    for result in results {
+        result.map_err(InitError::Loop)?.into_iter().collect::<Result<(), _>>()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,262 @@
+//! The lines that `-l` writes: one per transaction, or sums per interval. Pure: transactions in,
+//! text out.
+
+use crate::random::PgRng;
+use std::fmt::Write;
+
+/// How a logged transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logged {
+    /// It was done, and took so long: microseconds, from the scheduled begin where there is one.
+    Processed(u64),
+    /// It was too late to begin with.
+    Skipped,
+    /// Given up after a serialization failure.
+    SerializationFailure,
+    /// Given up after a deadlock.
+    DeadlockFailure,
+    /// Given up after another error (`--continue-on-error`).
+    OtherFailure,
+}
+
+/// One transaction that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Number of the client, from 0.
+    pub client: u32,
+    /// Number of the transaction among those of its client, from 1.
+    pub number: u64,
+    /// Number of the script, from 0.
+    pub script: usize,
+    /// How it ended.
+    pub logged: Logged,
+    /// When, in microseconds since 1970.
+    pub ended_us: u64,
+    /// How late it began, in microseconds.
+    pub lag_us: u64,
+    /// Tries beyond the first one.
+    pub retries: u32,
+}
+
+/// Which columns there are: they follow from the options of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    /// `-R`: how late transactions began.
+    pub lag: bool,
+    /// `-L`: skipped transactions are summed.
+    pub skipped: bool,
+    /// `--max-tries` is not 1.
+    pub retries: bool,
+    /// `--failures-detailed`.
+    pub failures: bool,
+}
+
+impl Columns {
+    /// Writes the line of one transaction.
+    pub fn push(&self, out: &mut String, entry: &Entry) {
+        let Entry { client, number, script, ended_us, .. } = entry;
+        // Writing to a String can't fail.
+        let _ = write!(out, "{client} {number} ");
+        let _ = match (entry.logged, self.failures) {
+            (Logged::Processed(latency_us), _) => write!(out, "{latency_us}"),
+            (Logged::Skipped, _) => write!(out, "skipped"),
+            (_, false) => write!(out, "failed"),
+            (Logged::SerializationFailure, true) => write!(out, "serialization"),
+            (Logged::DeadlockFailure, true) => write!(out, "deadlock"),
+            (Logged::OtherFailure, true) => write!(out, "other"),
+        };
+        let _ = write!(out, " {script} {} {}", ended_us / 1_000_000, ended_us % 1_000_000);
+        if self.lag {
+            let _ = write!(out, " {}", entry.lag_us);
+        }
+        if self.retries {
+            let _ = write!(out, " {}", entry.retries);
+        }
+        out.push('\n');
+    }
+}
+
+/// True when a log of this rate keeps the next transaction.
+pub fn is_sampled(rate: f64, stream: &mut PgRng) -> bool {
+    stream.double() <= rate
+}
+
+/// Sum, sum of squares, minimum and maximum of microseconds. As in pgbench the sums are doubles:
+/// squares of long times would not fit into integers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Sums {
+    count: u64,
+    sum: f64,
+    squares: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Sums {
+    fn add(&mut self, value_us: u64) {
+        let value = value_us as f64;
+        self.min = if self.count == 0 { value } else { self.min.min(value) };
+        self.max = self.max.max(value);
+        self.count += 1;
+        self.sum += value;
+        self.squares += value * value;
+    }
+
+    fn push(&self, out: &mut String) {
+        let Sums { sum, squares, min, max, .. } = self;
+        let _ = write!(out, " {sum:.0} {squares:.0} {min:.0} {max:.0}");
+    }
+}
+
+/// Sums transactions over intervals of whole seconds (`--aggregate-interval`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    columns: Columns,
+    length_us: u64,
+    begin_us: u64,
+    latency: Sums,
+    lag: Sums,
+    skipped: u64,
+    retried: u64,
+    retries: u64,
+    serialization_failures: u64,
+    deadlock_failures: u64,
+}
+
+impl Aggregate {
+    /// Intervals of `length_s` seconds, the first of which begins with the second in which the
+    /// run began (`begin_us`, microseconds since 1970).
+    pub fn new(columns: Columns, length_s: u32, begin_us: u64) -> Self {
+        Aggregate {
+            columns,
+            length_us: u64::from(length_s.max(1)) * 1_000_000,
+            begin_us: begin_us / 1_000_000 * 1_000_000,
+            latency: Sums::default(),
+            lag: Sums::default(),
+            skipped: 0,
+            retried: 0,
+            retries: 0,
+            serialization_failures: 0,
+            deadlock_failures: 0,
+        }
+    }
+
+    /// Takes one transaction; writes the lines of the intervals that were over before it ended.
+    pub fn take(&mut self, out: &mut String, entry: &Entry) {
+        self.advance(out, entry.ended_us);
+        if entry.logged == Logged::Skipped {
+            self.skipped += 1;
+            return;
+        }
+        self.retried += u64::from(entry.retries > 0);
+        self.retries += u64::from(entry.retries);
+        match entry.logged {
+            Logged::Processed(latency_us) => {
+                self.latency.add(latency_us);
+                self.lag.add(entry.lag_us);
+            }
+            Logged::SerializationFailure => self.serialization_failures += 1,
+            Logged::DeadlockFailure => self.deadlock_failures += 1,
+            // The format has no column for these.
+            Logged::OtherFailure | Logged::Skipped => {}
+        }
+    }
+
+    /// Writes the lines of all intervals that are over at `now_us`, empty ones too. As in pgbench
+    /// one that was cut short is not written.
+    pub fn advance(&mut self, out: &mut String, now_us: u64) {
+        while self.begin_us + self.length_us <= now_us {
+            self.push(out);
+            let next_us = self.begin_us + self.length_us;
+            let length_s = (self.length_us / 1_000_000) as u32;
+            *self = Aggregate::new(self.columns, length_s, next_us);
+        }
+    }
+
+    fn push(&self, out: &mut String) {
+        let given = |is_there: bool, count: u64| if is_there { count } else { 0 };
+        let Columns { lag, skipped, retries, failures } = self.columns;
+        let _ = write!(out, "{} {}", self.begin_us / 1_000_000, self.latency.count);
+        self.latency.push(out);
+        if lag { self.lag } else { Sums::default() }.push(out);
+        let _ = writeln!(
+            out,
+            " {} {} {} {} {}",
+            given(skipped, self.skipped),
+            given(retries, self.retried),
+            given(retries, self.retries),
+            given(failures, self.serialization_failures),
+            given(failures, self.deadlock_failures)
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Columns = Columns { lag: true, skipped: true, retries: true, failures: true };
+
+    fn entry(logged: Logged, ended_us: u64) -> Entry {
+        Entry { client: 3, number: 2, script: 1, logged, ended_us, lag_us: 40, retries: 2 }
+    }
+
+    fn line(columns: Columns, logged: Logged) -> String {
+        let mut out = String::new();
+        columns.push(&mut out, &entry(logged, 1_795_287_049_000_111));
+        out
+    }
+
+    #[test]
+    fn columns_follow_from_the_options() {
+        let plain = Columns::default();
+        // Microseconds are a number of their own, without zeros before it.
+        assert_eq!(line(plain, Logged::Processed(2_209)), "3 2 2209 1 1795287049 111\n");
+        assert_eq!(line(plain, Logged::DeadlockFailure), "3 2 failed 1 1795287049 111\n");
+        assert_eq!(line(ALL, Logged::Skipped), "3 2 skipped 1 1795287049 111 40 2\n");
+        assert_eq!(line(ALL, Logged::SerializationFailure).split(' ').nth(2), Some("serialization"));
+        assert_eq!(line(ALL, Logged::DeadlockFailure).split(' ').nth(2), Some("deadlock"));
+        assert_eq!(line(ALL, Logged::OtherFailure).split(' ').nth(2), Some("other"));
+    }
+
+    #[test]
+    fn intervals_begin_with_whole_seconds_and_empty_ones_are_written() {
+        let mut out = String::new();
+        let mut aggregate = Aggregate::new(ALL, 2, 100_700_000);
+        aggregate.take(&mut out, &entry(Logged::Processed(100), 101_000_000));
+        aggregate.take(&mut out, &entry(Logged::Processed(300), 101_999_999));
+        aggregate.take(&mut out, &entry(Logged::Skipped, 101_999_999));
+        aggregate.take(&mut out, &entry(Logged::SerializationFailure, 101_999_999));
+        assert_eq!(out, "");
+        aggregate.take(&mut out, &entry(Logged::Processed(7), 104_000_000));
+        assert_eq!(
+            out,
+            "100 2 400 100000 100 300 80 3200 40 40 1 3 6 1 0\n102 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+        );
+        out.clear();
+        aggregate.advance(&mut out, 105_999_999);
+        assert_eq!(out, "");
+        aggregate.advance(&mut out, 106_000_000);
+        assert_eq!(out, "104 1 7 49 7 7 40 1600 40 40 0 1 2 0 0\n");
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_0() {
+        let mut out = String::new();
+        let mut aggregate = Aggregate::new(Columns::default(), 1, 0);
+        aggregate.take(&mut out, &entry(Logged::DeadlockFailure, 1));
+        aggregate.take(&mut out, &entry(Logged::Skipped, 1));
+        aggregate.take(&mut out, &entry(Logged::Processed(9), 2));
+        aggregate.advance(&mut out, 1_000_000);
+        assert_eq!(out, "0 1 9 81 9 9 0 0 0 0 0 0 0 0 0\n");
+    }
+
+    #[test]
+    fn a_sample_has_its_share_and_all_is_all() {
+        let mut stream = PgRng::new(7);
+        let mut kept = |rate| (0..10_000).filter(|_| is_sampled(rate, &mut stream)).count();
+        assert_eq!(kept(1.0), 10_000);
+        // 1,000 with a standard deviation of 30.
+        assert!((820..1_180).contains(&kept(0.1)));
+    }
+}

@@ -1,0 +1,96 @@
+//! What a script consists of.
+
+use super::program::Program;
+use super::statement::Statement;
+
+/// A command of a script.
+#[derive(Clone, Debug)]
+pub struct Command {
+    pub(crate) action: Action,
+    pub(crate) name: String,
+    pub(crate) first_line: String,
+    pub(crate) line: u32,
+}
+
+impl Command {
+    pub(crate) fn sql(statement: Statement, line: u32) -> Self {
+        let first_line = statement.first_line();
+        Command { action: Action::Sql(statement), name: "SQL".to_owned(), first_line, line }
+    }
+
+    /// What reports show of it: the first line of a statement, at most 127 bytes; all of a meta
+    /// command.
+    pub fn first_line(&self) -> &str {
+        &self.first_line
+    }
+
+    /// The name of a meta command as it was written, or `SQL`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// True for statements.
+    pub fn is_sql(&self) -> bool {
+        matches!(self.action, Action::Sql(_))
+    }
+
+    /// The line of the script on which a meta command begins or a statement ends, from 1.
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+}
+
+/// What a command does. Variables are numbers of [`super::Names`]; commands to jump to are numbers
+/// within the script.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    Sql(Statement),
+    Set {
+        variable: u32,
+        program: Program,
+    },
+    If {
+        program: Program,
+        /// Where to go on if it doesn't hold.
+        otherwise: u32,
+    },
+    /// Evaluated when the branches before it did not hold. Reached from the branch before it, it
+    /// leads to the end.
+    Elif {
+        program: Program,
+        otherwise: u32,
+        end: u32,
+    },
+    /// Reached from the branch before it, it leads to the end.
+    Else {
+        end: u32,
+    },
+    Endif,
+    Sleep {
+        amount: Amount,
+        /// Microseconds per unit.
+        unit_us: i64,
+    },
+    Shell(Vec<Word>),
+    SetShell {
+        variable: u32,
+        words: Vec<Word>,
+    },
+    StartPipeline,
+    SyncPipeline,
+    EndPipeline,
+}
+
+/// How long to sleep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Amount {
+    Units(i64),
+    Variable(u32),
+}
+
+/// A word of a shell command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    Text(String),
+    Variable(u32),
+}

@@ -1,0 +1,355 @@
+//! Expressions in a compact form, and their evaluation.
+
+use super::function::Function;
+use super::value::Value;
+use crate::random::{self, PgRng};
+
+/// Most arguments that a call may have.
+const MOST_ARGUMENTS: usize = 16;
+
+/// One step on a stack of values. Jumps count from the step after them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Op {
+    /// Pushes a constant.
+    Push(Value),
+    /// Pushes the value of a variable.
+    Load(u32),
+    /// Replaces as many values by what the function makes of them.
+    Call(Function, u32),
+    /// Jumps when the left operand of AND, on top, decides; else removes it.
+    And(u32),
+    /// Jumps when the left operand of OR, on top, decides; else removes it.
+    Or(u32),
+    /// Checks that the right operand of AND or OR, on top, is a truth value or NULL.
+    Truth,
+    /// Removes a condition and jumps unless it is true.
+    Unless(u32),
+    /// Jumps.
+    Jump(u32),
+}
+
+/// A compiled expression.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Program {
+    pub(crate) ops: Vec<Op>,
+}
+
+/// What an evaluation needs of its client.
+pub(crate) trait Scope {
+    /// The value of a variable, or why it has none; the empty text when that is not explained.
+    fn load(&mut self, variable: u32) -> Result<Value, String>;
+    /// The client's random stream.
+    fn rng(&mut self) -> &mut PgRng;
+    /// Shows a value to the user.
+    fn debug(&mut self, value: Value);
+}
+
+impl Program {
+    /// Evaluates with an empty `stack`, which only lends its memory.
+    ///
+    /// # Errors
+    /// pgbench's message; empty where it has none.
+    pub(crate) fn evaluate<S: Scope>(
+        &self,
+        stack: &mut Vec<Value>,
+        scope: &mut S,
+    ) -> Result<Value, String> {
+        stack.clear();
+        let mut at = 0;
+        while let Some(&op) = self.ops.get(at) {
+            at += 1;
+            match op {
+                Op::Push(value) => stack.push(value),
+                Op::Load(variable) => stack.push(scope.load(variable)?),
+                Op::Call(function, count) => {
+                    let first = stack.len().saturating_sub(count as usize);
+                    let value = call(function, &stack[first..], scope)?;
+                    stack.truncate(first);
+                    stack.push(value);
+                }
+                Op::And(jump) => {
+                    if top(stack) == Value::Null || !truth(top(stack))? {
+                        at += jump as usize;
+                    } else {
+                        stack.pop();
+                    }
+                }
+                Op::Or(jump) => {
+                    if top(stack) == Value::Null || truth(top(stack))? {
+                        at += jump as usize;
+                    } else {
+                        stack.pop();
+                    }
+                }
+                Op::Truth => {
+                    if top(stack) != Value::Null {
+                        truth(top(stack))?;
+                    }
+                }
+                Op::Unless(jump) => {
+                    if !is_true(top(stack)) {
+                        at += jump as usize;
+                    }
+                    stack.pop();
+                }
+                Op::Jump(jump) => at += jump as usize,
+            }
+        }
+        Ok(top(stack))
+    }
+}
+
+#[inline]
+fn top(stack: &[Value]) -> Value {
+    stack.last().copied().unwrap_or(Value::Null)
+}
+
+/// Whether a condition holds: numbers do unless they are zero, NULL doesn't.
+pub(crate) fn is_true(value: Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(value) => value,
+        Value::Int(value) => value != 0,
+        Value::Double(value) => value != 0.0,
+    }
+}
+
+fn truth(value: Value) -> Result<bool, String> {
+    match value {
+        Value::Bool(value) => Ok(value),
+        other => Err(cannot_coerce(other, "boolean")),
+    }
+}
+
+#[cold]
+fn cannot_coerce(value: Value, to: &str) -> String {
+    format!("cannot coerce {} to {to}", value.type_name())
+}
+
+/// Rounds half to even.
+#[inline]
+fn int(value: Value) -> Result<i64, String> {
+    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+    match value {
+        Value::Int(value) => Ok(value),
+        Value::Double(value) => {
+            let rounded = value.round_ties_even();
+            if (-BEYOND..BEYOND).contains(&rounded) {
+                Ok(rounded as i64)
+            } else {
+                Err(format!("double to int overflow for {}", fixed(rounded)))
+            }
+        }
+        other => Err(cannot_coerce(other, "int")),
+    }
+}
+
+#[inline]
+fn double(value: Value) -> Result<f64, String> {
+    match value {
+        Value::Int(value) => Ok(value as f64),
+        Value::Double(value) => Ok(value),
+        other => Err(cannot_coerce(other, "double")),
+    }
+}
+
+/// As C's `%f`.
+fn fixed(value: f64) -> String {
+    if value.is_finite() {
+        return format!("{value:.6}");
+    }
+    let mut text = String::new();
+    Value::Double(value).push_text(&mut text);
+    text
+}
+
+#[inline]
+fn call<S: Scope>(function: Function, values: &[Value], scope: &mut S) -> Result<Value, String> {
+    if values.len() > MOST_ARGUMENTS {
+        return Err(format!("too many function arguments, maximum is {MOST_ARGUMENTS}"));
+    }
+    match (function, values) {
+        (Function::Debug, &[value]) => {
+            scope.debug(value);
+            return Ok(value);
+        }
+        (Function::Is, &[left, right]) => return Ok(Value::Bool(left == right)),
+        _ if values.contains(&Value::Null) => return Ok(Value::Null),
+        _ => {}
+    }
+    match (function, values) {
+        (Function::Pi, _) => Ok(Value::Double(std::f64::consts::PI)),
+        (Function::Greatest | Function::Least, values) => extreme(function, values),
+        (_, &[value]) => of_one(function, value),
+        (
+            Function::Random
+            | Function::RandomExponential
+            | Function::RandomGaussian
+            | Function::RandomZipfian,
+            &[low, high, ..],
+        ) => random(function, int(low)?, int(high)?, values.get(2).copied(), scope.rng()),
+        (Function::Permute, &[value, size, seed]) => permute(int(value)?, int(size)?, int(seed)?),
+        (_, &[left, right]) => of_two(function, left, right),
+        // The parser has counted.
+        _ => Err("unexpected number of arguments".to_owned()),
+    }
+}
+
+fn of_one(function: Function, value: Value) -> Result<Value, String> {
+    Ok(match function {
+        Function::Abs => match value {
+            Value::Int(value) => Value::Int(value.wrapping_abs()),
+            other => Value::Double(double(other)?.abs()),
+        },
+        Function::Not => Value::Bool(!truth(value)?),
+        Function::ToInt => Value::Int(int(value)?),
+        Function::ToDouble => Value::Double(double(value)?),
+        Function::Exp => Value::Double(double(value)?.exp()),
+        Function::Ln => Value::Double(double(value)?.ln()),
+        _ => Value::Double(double(value)?.sqrt()),
+    })
+}
+
+#[inline]
+fn of_two(function: Function, left: Value, right: Value) -> Result<Value, String> {
+    match function {
+        Function::Add
+        | Function::Subtract
+        | Function::Multiply
+        | Function::Divide
+        | Function::Equal
+        | Function::NotEqual
+        | Function::Less
+        | Function::LessOrEqual => {
+            if matches!(left, Value::Double(_)) || matches!(right, Value::Double(_)) {
+                Ok(of_doubles(function, double(left)?, double(right)?))
+            } else {
+                of_ints(function, int(left)?, int(right)?)
+            }
+        }
+        Function::Power => Ok(Value::Double(double(left)?.powf(double(right)?))),
+        Function::HashFnv1a => Ok(Value::Int(random::hash_fnv1a(int(left)?, int(right)?))),
+        Function::HashMurmur2 => Ok(Value::Int(random::hash_murmur2(int(left)?, int(right)?))),
+        _ => of_bits(function, int(left)?, int(right)?),
+    }
+}
+
+#[inline]
+fn of_doubles(function: Function, left: f64, right: f64) -> Value {
+    match function {
+        Function::Add => Value::Double(left + right),
+        Function::Subtract => Value::Double(left - right),
+        Function::Multiply => Value::Double(left * right),
+        Function::Divide => Value::Double(left / right),
+        Function::Equal => Value::Bool(left == right),
+        Function::NotEqual => Value::Bool(left != right),
+        Function::Less => Value::Bool(left < right),
+        _ => Value::Bool(left <= right),
+    }
+}
+
+#[inline]
+fn of_ints(function: Function, left: i64, right: i64) -> Result<Value, String> {
+    let (result, name) = match function {
+        Function::Add => (left.checked_add(right), "add"),
+        Function::Subtract => (left.checked_sub(right), "sub"),
+        Function::Multiply => (left.checked_mul(right), "mul"),
+        Function::Divide if right == 0 => return Err("division by zero".to_owned()),
+        Function::Divide => (left.checked_div(right), "div"),
+        Function::Equal => return Ok(Value::Bool(left == right)),
+        Function::NotEqual => return Ok(Value::Bool(left != right)),
+        Function::Less => return Ok(Value::Bool(left < right)),
+        _ => return Ok(Value::Bool(left <= right)),
+    };
+    result.map(Value::Int).ok_or_else(|| format!("bigint {name} out of range"))
+}
+
+fn of_bits(function: Function, left: i64, right: i64) -> Result<Value, String> {
+    Ok(Value::Int(match function {
+        Function::BitAnd => left & right,
+        Function::BitOr => left | right,
+        Function::BitXor => left ^ right,
+        // As C does on the usual machines: the lowest six bits say how far.
+        Function::ShiftLeft => left.wrapping_shl(right as u32),
+        Function::ShiftRight => left.wrapping_shr(right as u32),
+        _ if right == 0 => return Err("division by zero".to_owned()),
+        _ => left.wrapping_rem(right),
+    }))
+}
+
+fn extreme(function: Function, values: &[Value]) -> Result<Value, String> {
+    let wants_greatest = function == Function::Greatest;
+    if values.iter().any(|value| matches!(value, Value::Double(_))) {
+        let mut best = double(top(&values[..1]))?;
+        for &value in &values[1..] {
+            let value = double(value)?;
+            if (wants_greatest && value > best) || (!wants_greatest && value < best) {
+                best = value;
+            }
+        }
+        return Ok(Value::Double(best));
+    }
+    let mut best = int(top(&values[..1]))?;
+    for &value in &values[1..] {
+        let value = int(value)?;
+        best = if wants_greatest { best.max(value) } else { best.min(value) };
+    }
+    Ok(Value::Int(best))
+}
+
+fn permute(value: i64, size: i64, seed: i64) -> Result<Value, String> {
+    if size <= 0 {
+        return Err("permute size parameter must be greater than zero".to_owned());
+    }
+    Ok(Value::Int(random::permute(value, size, seed)))
+}
+
+#[inline]
+fn random(
+    function: Function,
+    low: i64,
+    high: i64,
+    parameter: Option<Value>,
+    rng: &mut PgRng,
+) -> Result<Value, String> {
+    if low > high {
+        return Err("empty range given to random".to_owned());
+    }
+    if high.checked_sub(low).and_then(|span| span.checked_add(1)).is_none() {
+        return Err("random range is too large".to_owned());
+    }
+    let Some(parameter) = parameter else { return Ok(Value::Int(rng.random(low, high))) };
+    let parameter = double(parameter)?;
+    let value = match function {
+        Function::RandomGaussian => {
+            if parameter < random::MIN_GAUSSIAN {
+                let least = random::MIN_GAUSSIAN;
+                let found = fixed(parameter);
+                return Err(format!(
+                    "gaussian parameter must be at least {least:.6} (not {found})"
+                ));
+            }
+            rng.gaussian(low, high, parameter)
+        }
+        Function::RandomZipfian => {
+            if !(random::MIN_ZIPFIAN..=random::MAX_ZIPFIAN).contains(&parameter) {
+                let (least, most) = (random::MIN_ZIPFIAN, random::MAX_ZIPFIAN);
+                let found = fixed(parameter);
+                return Err(format!(
+                    "zipfian parameter must be in range [{least:.3}, {most:.0}] (not {found})"
+                ));
+            }
+            rng.zipfian(low, high, parameter)
+        }
+        _ => {
+            if parameter <= 0.0 {
+                let found = fixed(parameter);
+                return Err(format!(
+                    "exponential parameter must be greater than zero (not {found})"
+                ));
+            }
+            rng.exponential(low, high, parameter)
+        }
+    };
+    Ok(Value::Int(value))
+}

@@ -1,0 +1,106 @@
+//! SQL statements and the variables in them.
+
+use super::scanner::{continues_name, starts_name};
+use super::sql::Piece;
+use super::{Names, QueryMode, ScriptError};
+use dyno_core::Dialect;
+
+/// References to variables that a statement may have where they become parameters.
+const MOST_REFERENCES: usize = 255;
+/// What reports show of a statement.
+const FIRST_LINE_BYTES: usize = 127;
+
+/// A statement, or several joined by `\;`, sent as one command.
+#[derive(Clone, Debug)]
+pub(crate) struct Statement {
+    pub(crate) text: String,
+    pub(crate) references: Vec<Reference>,
+    pub(crate) store: Option<Store>,
+}
+
+/// A variable in the text of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// The bytes of the text that name it, colon included.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) variable: u32,
+    /// It stands in a literal, a quoted name or a comment.
+    pub(crate) is_quoted: bool,
+}
+
+/// `\gset` and `\aset`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Store {
+    pub(crate) prefix: String,
+    /// Exactly one row of the last result; else the last row of each.
+    pub(crate) is_gset: bool,
+}
+
+impl Statement {
+    /// The statement of a piece from byte `skipped` on.
+    pub(crate) fn new(
+        piece: &Piece,
+        skipped: usize,
+        mode: QueryMode,
+        names: &mut Names,
+        error: impl Fn(String) -> ScriptError,
+    ) -> Result<Self, ScriptError> {
+        let Ok(text) = std::str::from_utf8(&piece.text[skipped..]) else {
+            let line = String::from_utf8_lossy(&piece.text[skipped..]).into_owned();
+            return Err(error(format!("statement is not valid UTF-8: {line}")));
+        };
+        let is_quoted = |at: usize| piece.quoted.iter().any(|range| range.contains(&(at + skipped)));
+        let mut references = Vec::new();
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while let Some(colon) = bytes[at..].iter().position(|&byte| byte == b':') {
+            at += colon;
+            if bytes.get(at + 1).is_some_and(|&byte| starts_name(byte)) {
+                let name = bytes[at + 1..].iter().take_while(|&&byte| continues_name(byte));
+                let end = at + 1 + name.count();
+                let variable = names.number(&text[at + 1..end]);
+                references.push(Reference { start: at, end, variable, is_quoted: is_quoted(at) });
+                at = end;
+            } else {
+                at += bytes[at..].iter().take_while(|&&byte| byte == b':').count();
+            }
+        }
+        if mode != QueryMode::Simple && references.len() > MOST_REFERENCES {
+            return Err(error(format!(
+                "statement has too many arguments (maximum is {MOST_REFERENCES}): {text}"
+            )));
+        }
+        Ok(Statement { text: text.to_owned(), references, store: None })
+    }
+
+    /// The first line, cut.
+    pub(crate) fn first_line(&self) -> String {
+        let mut length = self.text.len().min(FIRST_LINE_BYTES);
+        while !self.text.is_char_boundary(length) {
+            length -= 1;
+        }
+        let line = &self.text[..length];
+        line.split(['\n', '\r']).next().unwrap_or_default().to_owned()
+    }
+
+    /// Turns references into parameters: the text with the dialect's placeholders, whose order is
+    /// that of the references kept. PostgreSQL gets one for every reference, even in literals, as
+    /// pgbench does; elsewhere what is quoted stays as it is.
+    pub(crate) fn parameterize(&mut self, dialect: Dialect) {
+        if dialect != Dialect::Postgres {
+            self.references.retain(|reference| !reference.is_quoted);
+        }
+        let mut text = String::with_capacity(self.text.len());
+        let mut done = 0;
+        for (number, reference) in self.references.iter_mut().enumerate() {
+            text.push_str(&self.text[done..reference.start]);
+            done = reference.end;
+            reference.start = text.len();
+            dialect.push_placeholder(&mut text, number + 1);
+            reference.end = text.len();
+        }
+        text.push_str(&self.text[done..]);
+        self.text = text;
+    }
+}

@@ -1,0 +1,66 @@
+//! Words of errors.
+
+use crate::support::{Recorder, Said, steps};
+use dyno_core::Dialect;
+use dyno_pgbench::init::{InitError, InitOptions, Step, initialize};
+
+#[test]
+fn steps_are_parsed_with_pgbenchs_words() {
+    assert_eq!(Step::parse_all("d G d").unwrap(), [
+        Step::DropTables,
+        Step::ServerData,
+        Step::DropTables
+    ]);
+    for step in Step::ALL {
+        assert_eq!(Step::parse_all(&step.letter().to_string()).unwrap(), [step]);
+    }
+    let error = Step::parse_all("dtx").unwrap_err();
+    assert_eq!(error.to_string(), "unrecognized initialization step \"x\"");
+    assert_eq!(error.detail(), Some("Allowed step characters are: \"dtgGvpf\"."));
+    let error = Step::parse_all("").unwrap_err();
+    assert_eq!(error.to_string(), "no initialization steps specified");
+    assert_eq!(error.detail(), None);
+}
+
+#[test]
+fn flags_change_the_steps() {
+    let letters = |options: &InitOptions| {
+        options.effective_steps().into_iter().map(Step::letter).collect::<String>()
+    };
+    assert_eq!(letters(&InitOptions::default()), "dtgvp");
+    assert_eq!(letters(&InitOptions { vacuum: false, ..steps("vdvtv") }), "dt");
+    assert_eq!(letters(&InitOptions { foreign_keys: true, ..steps("dtgp") }), "dtgpf");
+    assert_eq!(letters(&InitOptions { foreign_keys: true, ..steps("fdt") }), "fdt");
+}
+
+#[test]
+fn options_out_of_range_are_refused_before_anything_is_sent() {
+    let cases = [
+        InitOptions { scale: 0, ..InitOptions::default() },
+        InitOptions { scale: 214_748_365, ..InitOptions::default() },
+        InitOptions { fillfactor: 9, ..InitOptions::default() },
+        InitOptions { fillfactor: 101, ..InitOptions::default() },
+        InitOptions { connections: 0, ..InitOptions::default() },
+    ];
+    let recorder = Recorder::new("15.20");
+    for options in cases {
+        let error = initialize(&recorder, &options, &Said::default()).unwrap_err();
+        assert!(matches!(error, InitError::Options { .. }), "{error}");
+        assert!(error.hint().is_some());
+    }
+    assert_eq!(*recorder.log.lock().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn mysql_refuses_what_it_has_not() {
+    let storage = InitOptions { fillfactor: 50, ..InitOptions::default() };
+    let error = storage.check(Dialect::Mysql).unwrap_err();
+    assert!(error.to_string().contains("--fillfactor"), "{error}");
+    let both = InitOptions { partitions: 2, ..steps("dtgpf") };
+    let error = both.check(Dialect::Mysql).unwrap_err();
+    assert!(error.to_string().contains("foreign keys"), "{error}");
+    both.check(Dialect::Postgres).unwrap();
+    let many = InitOptions { partitions: 8193, ..InitOptions::default() };
+    assert!(many.check(Dialect::Mysql).is_err());
+    assert!(InitOptions { partitions: 8192, ..many }.check(Dialect::Mysql).is_ok());
+}

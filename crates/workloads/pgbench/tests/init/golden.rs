@@ -1,0 +1,115 @@
+//! The statements, compared with what the real pgbench sends (`golden/capture-init.sh`).
+
+use crate::support::{Recorder, Said, init, steps};
+use dyno_pgbench::init::{InitOptions, PartitionMethod, initialize};
+use std::path::Path;
+
+/// Statements of a golden file: what follows its first line, a comment with the options.
+fn golden(name: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/init-{name}.txt"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+/// Line breaks inside a statement as the golden files write them.
+fn on_one_line(sql: &str) -> String {
+    sql.split('\n').map(str::trim_start).collect::<Vec<_>>().join(" ")
+}
+
+fn sent(version: &'static str, options: &InitOptions) -> Vec<String> {
+    let recorder = Recorder::new(version);
+    init(&recorder, options);
+    let log = recorder.log.lock().unwrap();
+    log.iter().map(|sql| on_one_line(sql)).collect()
+}
+
+fn assert_golden(name: &str, options: &InitOptions) {
+    let (sent, wanted) = (sent("15.20 (Debian 15.20-0+deb12u1)", options), golden(name));
+    assert!(!wanted.is_empty());
+    for (at, (sent, wanted)) in sent.iter().zip(&wanted).enumerate() {
+        assert_eq!(sent, wanted, "statement {at} of {name}");
+    }
+    assert_eq!(sent.len(), wanted.len(), "{name}");
+}
+
+#[test]
+fn every_statement_is_pgbenchs() {
+    let spaces = InitOptions {
+        scale: 2,
+        fillfactor: 90,
+        unlogged: true,
+        tablespace: Some("a space".to_owned()),
+        index_tablespace: Some("a space".to_owned()),
+        ..steps("dtgvpf")
+    };
+    assert_golden("default", &InitOptions::default());
+    assert_golden("all-options", &spaces);
+    assert_golden("server-side", &InitOptions { scale: 3, ..steps("dtGvpf") });
+    assert_golden("bigint", &InitOptions { scale: 20_000, ..steps("dt") });
+    assert_golden("repeats", &steps("dtg Gdtvv"));
+}
+
+#[test]
+fn every_partition_is_pgbenchs() {
+    let partitions = |partitions| InitOptions { partitions, ..InitOptions::default() };
+    let foreign_keys = true;
+    assert_golden("range-partitions", &InitOptions { foreign_keys, ..partitions(3) });
+    let hash = PartitionMethod::Hash;
+    let options =
+        InitOptions { partition_method: hash, vacuum: false, scale: 2, ..partitions(2) };
+    assert_golden("hash-partitions", &options);
+    let steps = steps("dt").steps;
+    assert_golden("one-partition", &InitOptions { steps: steps.clone(), ..partitions(1) });
+    let bigint = InitOptions {
+        steps,
+        scale: 30_000,
+        fillfactor: 80,
+        unlogged: true,
+        ..partitions(7)
+    };
+    assert_golden("range-bigint", &bigint);
+}
+
+#[test]
+fn servers_before_14_do_not_freeze_and_servers_from_18_have_no_unlogged_parents() {
+    let old = sent("13.11", &steps("tg"));
+    assert!(old.contains(&"copy pgbench_accounts from stdin".to_owned()), "{old:?}");
+    let options = InitOptions { unlogged: true, partitions: 2, ..steps("t") };
+    let (before, since) = (sent("17.2", &options), sent("18beta1", &options));
+    let parent = |log: &[String]| {
+        log.iter().find(|sql| sql.contains("partition by")).expect("a parent").clone()
+    };
+    assert!(parent(&before).starts_with("create unlogged table pgbench_accounts("));
+    assert!(parent(&since).starts_with("create table pgbench_accounts("));
+    let unlogged = |log: &[String]| log.iter().filter(|sql| sql.contains("unlogged")).count();
+    assert_eq!((unlogged(&before), unlogged(&since)), (6, 5));
+}
+
+#[test]
+fn several_connections_copy_whole_branches_and_vacuum_freezes_them() {
+    let options = InitOptions { connections: 3, scale: 7, ..InitOptions::default() };
+    let recorder = Recorder::new("15.20");
+    let said = Said::default();
+    let report = initialize(&recorder, &options, &said).unwrap();
+    assert_eq!((report.rows_loaded, report.rows_found, report.connections), (700_000, 0, 3));
+    let log = recorder.log.lock().unwrap();
+    let copies = log.iter().filter(|sql| sql.starts_with("COPY pgbench_accounts (")).count();
+    assert_eq!(copies, 7);
+    assert!(log.contains(&"vacuum freeze analyze pgbench_accounts".to_owned()));
+    assert!(log.contains(&"vacuum analyze pgbench_tellers".to_owned()));
+    let notes = said.notes.lock().unwrap();
+    assert!(notes.iter().any(|note| note.contains("step v freezes")), "{notes:?}");
+    let progress = said.progress.lock().unwrap();
+    assert!(progress.is_sorted_by(|a, b| a.rows_done < b.rows_done));
+    assert_eq!(progress.last().map(|last| (last.rows_done, last.rows_total)), Some((700_000, 700_000)));
+}
+
+#[test]
+fn progress_is_told_at_every_hundred_thousand_rows() {
+    let said = init(&Recorder::new("15.20"), &InitOptions { scale: 3, ..steps("g") });
+    let progress = said.progress.lock().unwrap();
+    let told: Vec<u64> = progress.iter().map(|progress| progress.rows_done).collect();
+    for rows in [100_000, 200_000, 300_000] {
+        assert!(told.contains(&rows), "{told:?}");
+    }
+}

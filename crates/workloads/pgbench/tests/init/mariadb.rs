@@ -1,0 +1,137 @@
+//! A real server of the MySQL protocol.
+
+use crate::support::{Failing, Said, ask, init, steps, with_session};
+use dyno_core::{BulkMethod, DbError};
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_pgbench::init::{
+    InitOptions, PartitionMethod, TableInfo, initialize, table_info, vacuum_accounts,
+    vacuum_before_run,
+};
+use dyno_tests::{MariaDb, server_or_skip};
+
+fn driver(mariadb: &MariaDb) -> MysqlDriver {
+    MysqlDriver::new(&mariadb.url().parse().unwrap()).unwrap()
+}
+
+/// The rows that every way of loading has to make. MySQL gives a CHAR back without its blanks.
+fn assert_rows(driver: &MysqlDriver, scale: i64) {
+    let accounts = scale * 100_000;
+    let sums = "count(*), sum(aid), min(aid), max(aid), sum(bid = (aid - 1) div 100000 + 1), \
+                sum(abalance = 0), sum(filler = repeat(' ', 84))";
+    assert_eq!(
+        ask(driver, &format!("select {sums} from pgbench_accounts")),
+        [format!(
+            "{accounts}|{}|1|{accounts}|{accounts}|{accounts}|{accounts}",
+            accounts * (accounts + 1) / 2
+        )]
+    );
+    let tellers = "select count(*), count(distinct tid), min(tid), max(tid), sum(bid = (tid - 1) \
+                   div 10 + 1), sum(tbalance), count(filler) from pgbench_tellers";
+    let count = scale * 10;
+    assert_eq!(ask(driver, tellers), [format!("{count}|{count}|1|{count}|{count}|0|0")]);
+    let branches = "select count(*), count(distinct bid), min(bid), max(bid), sum(bbalance), \
+                    count(filler) from pgbench_branches";
+    assert_eq!(ask(driver, branches), [format!("{scale}|{scale}|1|{scale}|0|0")]);
+    assert_eq!(ask(driver, "select count(*) from pgbench_history"), ["0"]);
+}
+
+fn keys(driver: &MysqlDriver, kind: &str) -> String {
+    let sql = format!(
+        "select count(*) from information_schema.table_constraints where table_schema = 'sbtest' \
+         and constraint_type = '{kind}'"
+    );
+    ask(driver, &sql).remove(0)
+}
+
+#[test]
+fn all_ways_of_loading_make_the_same_rows() {
+    let mariadb = server_or_skip!(MariaDb, "all_ways_of_loading_make_the_same_rows");
+    let driver = driver(&mariadb);
+    init(&driver, &InitOptions { scale: 2, foreign_keys: true, ..InitOptions::default() });
+    assert_rows(&driver, 2);
+    assert_eq!((keys(&driver, "PRIMARY KEY"), keys(&driver, "FOREIGN KEY")), ("3".into(), "5".into()));
+    // Emptied and filled again, foreign keys in place.
+    let parallel = InitOptions { scale: 3, connections: 3, ..steps("g") };
+    let report = initialize(&driver, &parallel, &Said::default()).unwrap();
+    assert_eq!((report.rows_loaded, report.method), (300_000, Some(BulkMethod::LoadData)));
+    assert_rows(&driver, 3);
+    let said = init(&driver, &InitOptions { scale: 2, ..steps("dtGvp") });
+    assert_rows(&driver, 2);
+    assert_eq!(said.progress.lock().unwrap().last().unwrap().rows_done, 200_000);
+
+    mariadb.sql("set global local_infile = 0").unwrap();
+    let report = initialize(&driver, &steps("dtg"), &Said::default()).unwrap();
+    assert_eq!(report.method, Some(BulkMethod::MultiRowInsert));
+    assert!(report.fallback_reason.unwrap().contains("local_infile"));
+    assert_rows(&driver, 1);
+}
+
+#[test]
+fn partitions_hold_the_accounts() {
+    let mariadb = server_or_skip!(MariaDb, "partitions_hold_the_accounts");
+    let driver = driver(&mariadb);
+    let info = || with_session(&driver, async |session| table_info(session).await).unwrap();
+    let range = InitOptions { partitions: 3, scale: 2, ..InitOptions::default() };
+    let said = init(&driver, &range);
+    assert_eq!(*said.partitions.lock().unwrap(), [3]);
+    assert_rows(&driver, 2);
+    let wanted = |partition_method| TableInfo { scale: 2, partitions: 3, partition_method };
+    assert_eq!(info(), wanted(Some(PartitionMethod::Range)));
+    let second = "select min(aid), max(aid) from pgbench_accounts partition (pgbench_accounts_2)";
+    assert_eq!(ask(&driver, second), ["66668|133334"]);
+    init(&driver, &InitOptions { partition_method: PartitionMethod::Hash, ..range });
+    assert_rows(&driver, 2);
+    assert_eq!(info(), wanted(Some(PartitionMethod::Hash)));
+    ask(&driver, "insert into pgbench_history (tid) values (1)");
+    let errors = with_session(&driver, async |session| {
+        let mut errors = vacuum_before_run(session).await;
+        errors.extend(vacuum_accounts(session).await);
+        errors
+    });
+    assert_eq!(errors, []);
+    assert_eq!(ask(&driver, "select count(*) from pgbench_history"), ["0"]);
+}
+
+#[test]
+fn a_load_goes_on_where_it_ended() {
+    let mariadb = server_or_skip!(MariaDb, "a_load_goes_on_where_it_ended");
+    let driver = driver(&mariadb);
+    let options = InitOptions {
+        scale: 5,
+        connections: 2,
+        foreign_keys: true,
+        ..InitOptions::default()
+    };
+    let failing = Failing::new(&driver, 4..u32::MAX, DbError::lost("The server went away."));
+    let error = initialize(&&failing, &options, &Said::default()).unwrap_err();
+    assert!(error.hint().unwrap().contains("--resume"), "{error}");
+    let resume = InitOptions { resume: true, ..options };
+    let report = initialize(&driver, &resume, &Said::default()).unwrap();
+    assert_eq!((report.rows_found, report.rows_loaded), (200_000, 300_000));
+    assert_rows(&driver, 5);
+    let report = initialize(&driver, &resume, &Said::default()).unwrap();
+    assert_eq!((report.rows_found, report.rows_loaded), (500_000, 0));
+    assert_eq!((keys(&driver, "PRIMARY KEY"), keys(&driver, "FOREIGN KEY")), ("3".into(), "5".into()));
+}
+
+#[test]
+fn errors_name_the_step_and_the_remedy() {
+    let mariadb = server_or_skip!(MariaDb, "errors_name_the_step_and_the_remedy");
+    let driver = driver(&mariadb);
+    let case = |letters: &str, words: &str, hint: &str| {
+        let error = initialize(&driver, &steps(letters), &Said::default()).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(error.hint().is_some_and(|h| h.contains(hint)), "{error}: {:?}", error.hint());
+    };
+    case("g", "step g (client-side generate): emptying the tables", "step t");
+    case("v", "step v (vacuum): analyzing table pgbench_branches", "step t");
+    case("tt", "step t (create tables): creating table pgbench_history", "step d");
+    case("pp", "step p (primary keys)", "leave out step p");
+    case("dtf", "step f (foreign keys)", "before step f");
+    mariadb.sql("create user poor@'%'; grant select on sbtest.* to poor@'%'").unwrap();
+    let url = mariadb.url().replace("root@", "poor@");
+    let poor = MysqlDriver::new(&url.parse().unwrap()).unwrap();
+    let error = initialize(&poor, &steps("d"), &Said::default()).unwrap_err();
+    assert!(error.to_string().starts_with("step d (drop tables)"), "{error}");
+    assert!(error.hint().unwrap().contains("may create"), "{error}: {:?}", error.hint());
+}

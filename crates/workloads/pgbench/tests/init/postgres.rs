@@ -1,0 +1,301 @@
+//! A real PostgreSQL, beside the real pgbench.
+
+use crate::support::{Said, ask, init, steps, with_session};
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_pgbench::init::{
+    InitError, InitObserver, InitOptions, PartitionMethod, Progress, TableInfo, initialize,
+    table_info, vacuum_accounts, vacuum_before_run,
+};
+use dyno_tests::{Postgres, server_or_skip, skipped};
+use rustix::process::{Pid, Signal, kill_process};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn driver(postgres: &Postgres) -> PostgresDriver {
+    PostgresDriver::new(&postgres.url().parse().unwrap()).unwrap()
+}
+
+/// Runs the installed `pgbench -i`; false when there is none of version 15.
+fn pgbench(postgres: &Postgres, options: &[&str]) -> bool {
+    let version = Command::new("pgbench").arg("--version").output();
+    let is_15 = |version: &[u8]| version.starts_with(b"pgbench (PostgreSQL) 15.");
+    if !version.is_ok_and(|version| is_15(&version.stdout)) {
+        return false;
+    }
+    let port = postgres.port.to_string();
+    let output = Command::new("pgbench")
+        .args(["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-i", "-q"])
+        .args(options)
+        .arg("sbtest")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    true
+}
+
+const ROWS: [&str; 4] = [
+    "select count(*), md5(string_agg(t::text, '/' order by aid)) from pgbench_accounts as t",
+    "select count(*), md5(string_agg(t::text, '/' order by tid)) from pgbench_tellers as t",
+    "select count(*), md5(string_agg(t::text, '/' order by bid)) from pgbench_branches as t",
+    "select count(*) from pgbench_history",
+];
+
+const CATALOG: [&str; 4] = [
+    "select relname, relkind, relpersistence, reloptions, spcname, pg_get_partkeydef(c.oid), \
+     pg_get_expr(relpartbound, c.oid), relallvisible = relpages or relkind <> 'r' from pg_class \
+     as c left join pg_tablespace as t on t.oid = reltablespace where relname like 'pgbench%' \
+     order by 1",
+    "select attrelid::regclass, attname, format_type(atttypid, atttypmod), attnotnull from \
+     pg_attribute where attnum > 0 and attrelid::regclass::text like 'pgbench%' order by 1, attnum",
+    "select conname, conrelid::regclass, pg_get_constraintdef(oid) from pg_constraint where \
+     conrelid::regclass::text like 'pgbench%' order by 1, 2",
+    "select indexname, tablespace, indexdef from pg_indexes where tablename like 'pgbench%' \
+     order by 1",
+];
+
+/// All rows and all that the catalog says.
+fn state(driver: &PostgresDriver) -> Vec<String> {
+    ROWS.iter().chain(&CATALOG).flat_map(|sql| ask(driver, sql)).collect()
+}
+
+/// The statements that the server has logged behind the first `from` bytes of its log.
+fn logged(postgres: &Postgres, from: usize) -> Vec<String> {
+    let log = postgres.server.log();
+    let mut statements: Vec<String> = Vec::new();
+    let mut on = false;
+    for line in log[from..].lines() {
+        if let Some(rest) = line.strip_prefix('\t') {
+            if let Some(last) = statements.last_mut().filter(|_| on) {
+                last.push('\n');
+                last.push_str(rest);
+            }
+            continue;
+        }
+        let statement = line.split_once("LOG:  statement: ").map(|(_, sql)| sql.to_owned());
+        on = statement.is_some();
+        statements.extend(statement);
+    }
+    statements
+}
+
+#[test]
+fn pgbench_and_dyno_send_and_leave_the_same() {
+    // A tablespace without a folder of its own: for tests, since PostgreSQL 15.
+    let in_place = "allow_in_place_tablespaces=on";
+    let logging = ["-c", "fsync=off", "-c", "log_statement=all", "-c", in_place];
+    let postgres = match Postgres::start_with(&logging) {
+        Ok(postgres) => postgres,
+        Err(why) => return skipped("pgbench_and_dyno_send_and_leave_the_same", &why),
+    };
+    postgres.sbtest("create tablespace \"my \"\"space\" location ''").unwrap();
+    let driver = driver(&postgres);
+    let base = InitOptions::default();
+    let space = || Some("my \"space".to_owned());
+    let hash = PartitionMethod::Hash;
+    let cases: [(&[&str], InitOptions); 5] = [
+        (&[], base.clone()),
+        (
+            &["--partitions=3", "--foreign-keys", "-F", "80", "-s", "2"],
+            InitOptions {
+                partitions: 3,
+                foreign_keys: true,
+                fillfactor: 80,
+                scale: 2,
+                ..base.clone()
+            },
+        ),
+        (
+            &["--partition-method=hash", "--partitions=2", "--unlogged-tables"],
+            InitOptions { partitions: 2, partition_method: hash, unlogged: true, ..base.clone() },
+        ),
+        (&["-I", "dtGvpf"], steps("dtGvpf")),
+        (
+            &["--tablespace=my \"space", "--index-tablespace=my \"space"],
+            InitOptions { tablespace: space(), index_tablespace: space(), ..base },
+        ),
+    ];
+    for (arguments, options) in cases {
+        let from = postgres.server.log().len();
+        if !pgbench(&postgres, arguments) {
+            return skipped("comparing with pgbench", "pgbench 15 is not installed");
+        }
+        let wanted = logged(&postgres, from);
+        let left = state(&driver);
+        let from = postgres.server.log().len();
+        init(&driver, &options);
+        assert_eq!(logged(&postgres, from), wanted, "{arguments:?}");
+        assert_eq!(state(&driver), left, "{arguments:?}");
+    }
+}
+
+#[test]
+fn several_connections_leave_what_pgbench_leaves() {
+    let postgres = server_or_skip!(Postgres, "several_connections_leave_what_pgbench_leaves");
+    let driver = driver(&postgres);
+    if !pgbench(&postgres, &["-s", "5", "--foreign-keys"]) {
+        return skipped("comparing with pgbench", "pgbench 15 is not installed");
+    }
+    let left = state(&driver);
+    let options = InitOptions {
+        scale: 5,
+        connections: 3,
+        foreign_keys: true,
+        ..InitOptions::default()
+    };
+    let said = init(&driver, &options);
+    assert_eq!(state(&driver), left);
+    let last = *said.progress.lock().unwrap().last().unwrap();
+    assert_eq!((last.rows_done, last.rows_total), (500_000, 500_000));
+    assert!(last.remaining.is_zero());
+    // Rows that are there, with all their keys.
+    init(&driver, &InitOptions { resume: true, ..options.clone() });
+    assert_eq!(state(&driver), left);
+    // Emptied and filled again, foreign keys in place.
+    init(&driver, &InitOptions { foreign_keys: false, ..InitOptions { steps: steps("g").steps, ..options } });
+    assert_eq!(ask(&driver, ROWS[0]), [left[0].clone()]);
+}
+
+/// Does something once, when as many rows have been sent.
+struct At<F: Fn() + Sync> {
+    rows: u64,
+    is_done: AtomicBool,
+    action: F,
+}
+
+impl<F: Fn() + Sync> At<F> {
+    fn new(rows: u64, action: F) -> Self {
+        At { rows, is_done: AtomicBool::new(false), action }
+    }
+}
+
+impl<F: Fn() + Sync> InitObserver for At<F> {
+    fn rows_done(&self, progress: &Progress) {
+        if progress.rows_done >= self.rows && !self.is_done.swap(true, Ordering::Relaxed) {
+            (self.action)();
+        }
+    }
+}
+
+const LEAVE: &str = "select pg_terminate_backend(pid) from pg_stat_activity where query ilike \
+                     'copy pgbench_accounts%' and pid <> pg_backend_pid()";
+
+#[test]
+fn a_load_goes_on_after_its_sessions_or_the_server_were_killed() {
+    let name = "a_load_goes_on_after_its_sessions_or_the_server_were_killed";
+    let mut postgres = server_or_skip!(Postgres, name);
+    let driver = driver(&postgres);
+    let options = InitOptions { scale: 6, connections: 2, ..InitOptions::default() };
+    let kill = At::new(150_000, || drop(postgres.sbtest(LEAVE).unwrap()));
+    let error = initialize(&driver, &options, &kill).unwrap_err();
+    assert!(error.to_string().starts_with("step g (client-side generate): filling"), "{error}");
+    assert!(error.hint().unwrap().contains("--resume"), "{error}");
+    let found: u64 = ask(&driver, "select count(*) from pgbench_accounts")[0].parse().unwrap();
+    assert_eq!(found % 100_000, 0);
+
+    let resume = InitOptions { resume: true, ..options.clone() };
+    let process = postgres.server.process().and_then(|id| Pid::from_raw(id as i32)).unwrap();
+    let kill = At::new(found + 150_000, || kill_process(process, Signal::KILL).unwrap());
+    let error = initialize(&driver, &resume, &kill).unwrap_err();
+    assert!(error.db_error().unwrap().is_fatal(), "{error}");
+    postgres.kill();
+    postgres.restart().unwrap();
+
+    let report = initialize(&driver, &resume, &Said::default()).unwrap();
+    assert!(report.rows_found >= found && report.rows_found % 100_000 == 0);
+    assert_eq!(report.rows_found + report.rows_loaded, 600_000);
+    let loaded = || [ROWS[0], ROWS[1], ROWS[2], CATALOG[2]].map(|sql| ask(&driver, sql));
+    let left = loaded();
+    init(&driver, &InitOptions { connections: 1, ..options });
+    assert_eq!(loaded(), left);
+}
+
+#[test]
+fn a_load_of_one_connection_is_all_or_nothing() {
+    let postgres = server_or_skip!(Postgres, "a_load_of_one_connection_is_all_or_nothing");
+    let driver = driver(&postgres);
+    init(&driver, &InitOptions::default());
+    let left = state(&driver);
+    let kill = At::new(150_000, || drop(postgres.sbtest(LEAVE).unwrap()));
+    let error = initialize(&driver, &InitOptions { scale: 3, ..steps("g") }, &kill).unwrap_err();
+    assert!(error.sql().unwrap().starts_with("copy pgbench_accounts from stdin with (freeze on)"));
+    assert_eq!(state(&driver), left);
+}
+
+#[test]
+fn a_run_can_ask_about_the_tables() {
+    let postgres = server_or_skip!(Postgres, "a_run_can_ask_about_the_tables");
+    let driver = driver(&postgres);
+    let info = || with_session(&driver, async |session| table_info(session).await);
+    let missing = info().unwrap_err();
+    assert!(
+        missing.to_string().contains("relation \"pgbench_branches\" does not exist"),
+        "{missing}"
+    );
+    assert!(missing.hint("sbtest").unwrap().ends_with("in database \"sbtest\"."));
+    let table = |partitions, partition_method| TableInfo { scale: 0, partitions, partition_method };
+    init(&driver, &steps("dt"));
+    assert_eq!(info().unwrap(), table(0, None));
+    let partitioned = InitOptions { partitions: 3, ..steps("dt") };
+    init(&driver, &partitioned);
+    assert_eq!(info().unwrap(), table(3, Some(PartitionMethod::Range)));
+    let hash = InitOptions { partition_method: PartitionMethod::Hash, ..partitioned };
+    init(&driver, &hash);
+    assert_eq!(info().unwrap(), table(3, Some(PartitionMethod::Hash)));
+    // A partitioned table that these options don't speak of can't be copied into with FREEZE.
+    init(&driver, &InitOptions { scale: 2, ..steps("g") });
+    assert_eq!(info().unwrap().scale, 2);
+    ask(&driver, "insert into pgbench_history (tid) values (1)");
+    let errors = with_session(&driver, async |session| {
+        let mut errors = vacuum_before_run(session).await;
+        errors.extend(vacuum_accounts(session).await);
+        errors
+    });
+    assert_eq!(errors, []);
+    assert_eq!(ask(&driver, "select count(*) from pgbench_history"), ["0"]);
+    init(&driver, &steps("d"));
+    let errors = with_session(&driver, async |session| vacuum_before_run(session).await);
+    assert_eq!(errors.len(), 3);
+}
+
+#[test]
+fn errors_name_the_step_and_the_remedy() {
+    let postgres = server_or_skip!(Postgres, "errors_name_the_step_and_the_remedy");
+    let driver = driver(&postgres);
+    let fails = |driver: &PostgresDriver, letters: &str, options: InitOptions| -> InitError {
+        let options = InitOptions { steps: steps(letters).steps, ..options };
+        initialize(driver, &options, &Said::default()).unwrap_err()
+    };
+    let case = |letters: &str, before: &str, words: &str, hint: &str| {
+        ask(&driver, before);
+        let error = fails(&driver, letters, InitOptions::default());
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(error.hint().is_some_and(|h| h.contains(hint)), "{error}: {:?}", error.hint());
+        assert!(error.sql().is_some());
+    };
+    case("g", "select 1", "step g (client-side generate): emptying the tables failed", "step t");
+    case("G", "select 1", "step G (server-side generate): emptying", "step t");
+    case("v", "select 1", "step v (vacuum): analyzing table pgbench_branches", "step t");
+    case("dtf", "select 1", "step f (foreign keys): creating key pgbench_tellers_bid", "before");
+    case("pp", "select 1", "step p (primary keys)", "leave out step p");
+    case("ff", "select 1", "step f (foreign keys)", "leave out step f");
+    case("t", "select 1", "step t (create tables): creating table pgbench_history", "step d");
+    let view = "create view v as select * from pgbench_branches";
+    case("d", view, "step d (drop tables): dropping the old tables", "depends on");
+    let in_the_way = "drop view v; drop table pgbench_accounts, pgbench_branches, \
+                      pgbench_history, pgbench_tellers; create view pgbench_branches as select 1";
+    case("d", in_the_way, "\"pgbench_branches\" is not a table", "view");
+    postgres.sql("create role poor login").unwrap();
+    let url = postgres.url().replace("postgres@", "poor@");
+    let poor = PostgresDriver::new(&url.parse().unwrap()).unwrap();
+    let error = fails(&poor, "t", InitOptions::default());
+    assert!(error.to_string().contains("permission denied for schema public"), "{error}");
+    assert!(error.hint().unwrap().contains("may create"), "{error}");
+    let nowhere = InitOptions { tablespace: Some("nowhere".into()), ..InitOptions::default() };
+    let error = fails(&driver, "t", nowhere);
+    assert!(error.to_string().contains("tablespace \"nowhere\" does not exist"), "{error}");
+    let partitions = InitOptions { resume: true, partitions: 2, ..InitOptions::default() };
+    ask(&driver, "drop view pgbench_branches");
+    init(&driver, &steps("dt"));
+    let error = fails(&driver, "dtgvp", partitions);
+    assert!(error.to_string().contains("has 0 partitions, the options say 2 by range"), "{error}");
+}

@@ -1,0 +1,87 @@
+//! Loads that are interrupted and go on.
+
+use crate::sqlite::{assert_rows, driver};
+use crate::support::{Failing, Said, ask, init, steps};
+use dyno_core::{DbError, ErrorClass};
+use dyno_pgbench::init::{InitOptions, InitReport, initialize};
+use dyno_tests::Scratch;
+
+fn options(scale: u32) -> InitOptions {
+    InitOptions { scale, connections: 2, ..InitOptions::default() }
+}
+
+fn resumed(driver: &impl dyno_core::Driver, options: &InitOptions) -> InitReport {
+    let options = InitOptions { resume: true, ..options.clone() };
+    initialize(driver, &options, &Said::default()).unwrap()
+}
+
+#[test]
+fn what_is_committed_is_kept_and_the_rest_is_loaded() {
+    let scratch = Scratch::new();
+    let driver = driver(&scratch);
+    // Branches, tellers and two of five branches' accounts.
+    let failing = Failing::new(&driver, 4..u32::MAX, DbError::lost("The server went away."));
+    let error = initialize(&&failing, &options(5), &Said::default()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with("step g (client-side generate): filling table pgbench_acc"), "{text}");
+    assert!(error.hint().unwrap().contains("--resume"), "{:?}", error.hint());
+    assert_eq!(ask(&driver, "select count(*) from pgbench_accounts"), ["200000"]);
+
+    let report = resumed(&driver, &options(5));
+    assert_eq!((report.rows_found, report.rows_loaded), (200_000, 300_000));
+    assert_rows(&driver, 5);
+    let indexes = "select count(*) from sqlite_master where type = 'index'";
+    assert_eq!(ask(&driver, indexes), ["3"]);
+
+    let report = resumed(&driver, &options(5));
+    assert_eq!((report.rows_found, report.rows_loaded), (500_000, 0));
+    assert_rows(&driver, 5);
+}
+
+#[test]
+fn a_load_that_never_began_is_resumed_from_nothing() {
+    let scratch = Scratch::new();
+    let driver = driver(&scratch);
+    let failing = Failing::new(&driver, 1..u32::MAX, DbError::lost("The server went away."));
+    initialize(&&failing, &options(2), &Said::default()).unwrap_err();
+    assert_eq!(ask(&driver, "select count(*) from pgbench_branches"), ["0"]);
+    ask(&driver, "drop table pgbench_history");
+    let report = resumed(&driver, &options(2));
+    assert_eq!((report.rows_found, report.rows_loaded), (0, 200_000));
+    assert_rows(&driver, 2);
+}
+
+#[test]
+fn other_rows_than_the_options_make_are_refused() {
+    let scratch = Scratch::new();
+    let driver = driver(&scratch);
+    init(&driver, &InitOptions { scale: 2, ..steps("dtg") });
+    let refused = |scale, words: &str| {
+        let options = InitOptions { resume: true, ..options(scale) };
+        let error = initialize(&driver, &options, &Said::default()).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(error.hint().unwrap().contains("without --resume"));
+    };
+    refused(3, "table pgbench_branches has other rows than these options make: 2 instead of 3");
+    ask(&driver, "delete from pgbench_accounts where aid = 7");
+    refused(2, "holds 99999 rows from 1 to 100000 of branch 1");
+    ask(&driver, "update pgbench_accounts set bid = 9 where bid = 2");
+    ask(&driver, "delete from pgbench_accounts where bid = 1");
+    refused(2, "100000 of branch 9 at scale 2");
+}
+
+#[test]
+fn a_deadlock_is_tried_again_and_then_reported() {
+    let scratch = Scratch::new();
+    let driver = driver(&scratch);
+    let deadlock = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found.");
+    // Of the third branch's accounts the first four attempts fail.
+    let failing = Failing::new(&driver, 4..8, deadlock.clone());
+    init(&&failing, &options(4));
+    assert_eq!(failing.loads(), 2 + 4 + 4);
+    assert_rows(&driver, 4);
+    let failing = Failing::new(&driver, 3..u32::MAX, deadlock);
+    let error = initialize(&&failing, &options(3), &Said::default()).unwrap_err();
+    assert_eq!(failing.loads(), 3 + 5);
+    assert_eq!(error.db_error().unwrap().errno(), 1213);
+}

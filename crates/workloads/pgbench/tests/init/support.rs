@@ -1,0 +1,292 @@
+//! What the tests of the initialization share.
+
+use dyno_core::{
+    BulkMethod, BulkReport, DbError, Dialect, Driver, Executed, Param, ParamType, Product,
+    RowSource, RowWriter, Rows, Session, Statement, Table,
+};
+use dyno_pgbench::init::{InitObserver, InitOptions, Progress, Step, initialize};
+use dyno_reactor::block_on;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Keeps what an initialization tells.
+#[derive(Default)]
+pub(crate) struct Said {
+    pub(crate) steps: Mutex<Vec<Step>>,
+    pub(crate) notes: Mutex<Vec<String>>,
+    pub(crate) partitions: Mutex<Vec<u32>>,
+    pub(crate) progress: Mutex<Vec<Progress>>,
+}
+
+impl InitObserver for Said {
+    fn step_began(&self, step: Step) {
+        self.steps.lock().unwrap().push(step);
+    }
+    fn creating_partitions(&self, partitions: u32) {
+        self.partitions.lock().unwrap().push(partitions);
+    }
+    fn rows_done(&self, progress: &Progress) {
+        self.progress.lock().unwrap().push(*progress);
+    }
+    fn note(&self, text: &str) {
+        self.notes.lock().unwrap().push(text.to_owned());
+    }
+}
+
+/// Options with these steps.
+pub(crate) fn steps(letters: &str) -> InitOptions {
+    InitOptions { steps: Step::parse_all(letters).unwrap(), ..InitOptions::default() }
+}
+
+/// Initializes; the test fails when that fails.
+pub(crate) fn init<D: Driver>(driver: &D, options: &InitOptions) -> Said {
+    let said = Said::default();
+    if let Err(error) = initialize(driver, options, &said) {
+        panic!("{error}; hint: {:?}", error.hint());
+    }
+    said
+}
+
+/// Does something with one session.
+pub(crate) fn with_session<D: Driver, T>(
+    driver: &D,
+    work: impl AsyncFn(&mut D::Session) -> T,
+) -> T {
+    block_on(async {
+        let mut session = driver.connect(0).await.unwrap();
+        let result = work(&mut session).await;
+        session.close().await;
+        result
+    })
+    .unwrap()
+}
+
+/// Runs one statement and returns its answer, columns joined by `|`.
+pub(crate) fn ask<D: Driver>(driver: &D, sql: &str) -> Vec<String> {
+    with_session(driver, async |session: &mut D::Session| {
+        let mut answer = Table::default();
+        session.query(sql, &mut answer).await.unwrap();
+        let text = |row: Vec<Option<String>>| {
+            let cells: Vec<String> =
+                row.into_iter().map(|cell| cell.unwrap_or_else(|| "NULL".to_owned())).collect();
+            cells.join("|")
+        };
+        answer.rows.into_iter().map(text).collect()
+    })
+}
+
+/// A PostgreSQL that isn't there: keeps the statements and swallows rows.
+#[derive(Clone)]
+pub(crate) struct Recorder {
+    version: &'static str,
+    pub(crate) log: Arc<Mutex<Vec<String>>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(version: &'static str) -> Self {
+        Recorder { version, log: Arc::default() }
+    }
+}
+
+impl Driver for Recorder {
+    type Session = RecordingSession;
+
+    async fn connect(&self, _number: u32) -> Result<RecordingSession, DbError> {
+        let product = Product { name: "PostgreSQL".into(), version: self.version.into() };
+        Ok(RecordingSession { log: self.log.clone(), product })
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+}
+
+pub(crate) struct RecordingSession {
+    log: Arc<Mutex<Vec<String>>>,
+    product: Product,
+}
+
+/// Takes rows and forgets them.
+struct Nowhere;
+
+impl RowWriter for Nowhere {
+    fn int(&mut self, _value: i64) {}
+    fn double(&mut self, _value: f64) {}
+    fn text(&mut self, _value: &[u8]) {}
+    fn null(&mut self) {}
+}
+
+impl Session for RecordingSession {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    fn product(&self) -> &Product {
+        &self.product
+    }
+
+    async fn prepare(&mut self, _sql: &str, _params: &[ParamType]) -> Result<Statement, DbError> {
+        unreachable!("an initialization prepares nothing")
+    }
+
+    async fn execute<R: Rows>(
+        &mut self,
+        _statement: Statement,
+        _params: &[Param<'_>],
+        _rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        unreachable!("an initialization prepares nothing")
+    }
+
+    async fn query<R: Rows>(&mut self, sql: &str, _rows: &mut R) -> Result<Executed, DbError> {
+        self.log.lock().unwrap().push(sql.to_owned());
+        Ok(Executed::default())
+    }
+
+    fn queue(&mut self, _statement: Statement, _params: &[Param<'_>]) -> Result<(), DbError> {
+        unreachable!("an initialization prepares nothing")
+    }
+
+    async fn flush<R: Rows>(
+        &mut self,
+        _rows: &mut R,
+        _results: &mut Vec<Result<Executed, DbError>>,
+    ) -> Result<(), DbError> {
+        unreachable!("an initialization prepares nothing")
+    }
+
+    async fn rollback(&mut self) -> Result<(), DbError> {
+        Ok(())
+    }
+
+    async fn bulk_load<R: RowSource>(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        rows: &mut R,
+    ) -> Result<BulkReport, DbError> {
+        let sql = format!("COPY {table} ({}) FROM STDIN", columns.join(", "));
+        let rows = self.copy_in(&sql, rows).await?;
+        Ok(BulkReport { rows, method: BulkMethod::Copy, fallback_reason: None })
+    }
+
+    async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> Result<u64, DbError> {
+        self.log.lock().unwrap().push(sql.to_owned());
+        let mut count = 0;
+        while rows.next_row(&mut Nowhere) {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    async fn close(self) {}
+}
+
+/// A driver whose bulk loads of a certain range of numbers end with `error`, their rows not
+/// stored. All its sessions count together.
+pub(crate) struct Failing<'a, D> {
+    inner: &'a D,
+    /// Numbers of the loads that fail, from 0.
+    bad: Range<u32>,
+    loads: AtomicU32,
+    error: DbError,
+}
+
+impl<'a, D: Driver> Failing<'a, D> {
+    pub(crate) fn new(inner: &'a D, bad: Range<u32>, error: DbError) -> Self {
+        Failing { inner, bad, loads: AtomicU32::new(0), error }
+    }
+
+    /// Loads that were tried.
+    pub(crate) fn loads(&self) -> u32 {
+        self.loads.load(Ordering::Relaxed)
+    }
+}
+
+impl<'a, D: Driver> Driver for &'a Failing<'_, D> {
+    type Session = FailingSession<'a, D::Session>;
+
+    async fn connect(&self, number: u32) -> Result<Self::Session, DbError> {
+        let inner = self.inner.connect(number).await?;
+        Ok(FailingSession { inner, bad: &self.bad, loads: &self.loads, error: &self.error })
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.inner.dialect()
+    }
+
+    fn blocks(&self) -> bool {
+        self.inner.blocks()
+    }
+}
+
+pub(crate) struct FailingSession<'a, S> {
+    inner: S,
+    bad: &'a Range<u32>,
+    loads: &'a AtomicU32,
+    error: &'a DbError,
+}
+
+impl<S: Session> Session for FailingSession<'_, S> {
+    fn dialect(&self) -> Dialect {
+        self.inner.dialect()
+    }
+
+    fn product(&self) -> &Product {
+        self.inner.product()
+    }
+
+    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
+        self.inner.prepare(sql, params).await
+    }
+
+    async fn execute<R: Rows>(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        self.inner.execute(statement, params, rows).await
+    }
+
+    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> Result<Executed, DbError> {
+        self.inner.query(sql, rows).await
+    }
+
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
+        self.inner.queue(statement, params)
+    }
+
+    async fn flush<R: Rows>(
+        &mut self,
+        rows: &mut R,
+        results: &mut Vec<Result<Executed, DbError>>,
+    ) -> Result<(), DbError> {
+        self.inner.flush(rows, results).await
+    }
+
+    async fn rollback(&mut self) -> Result<(), DbError> {
+        self.inner.rollback().await
+    }
+
+    async fn bulk_load<R: RowSource>(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        rows: &mut R,
+    ) -> Result<BulkReport, DbError> {
+        if self.bad.contains(&self.loads.fetch_add(1, Ordering::Relaxed)) {
+            return Err(self.error.clone());
+        }
+        self.inner.bulk_load(table, columns, rows).await
+    }
+
+    async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> Result<u64, DbError> {
+        self.inner.copy_in(sql, rows).await
+    }
+
+    async fn close(self) {
+        self.inner.close().await;
+    }
+}
