@@ -4,7 +4,7 @@
 use super::conninfo::{self, is_connection_string};
 use super::{Secret, Target, TargetError, postgres_socket};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
-use dyno_core::Dialect;
+use dyno_core::{Dialect, nearest};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -286,12 +286,9 @@ impl Words {
 }
 
 fn nearest_hint(name: &str) -> String {
-    let near = KEYWORDS.iter().min_by_key(|known| super::text::distance(known.name, name));
-    match near {
-        Some(near) if super::text::distance(near.name, name) <= 1 + name.len() / 3 => {
-            format!("did you mean `{}`?", near.name)
-        }
-        _ => "a connection string is written as `host=db port=5432 dbname=x user=y`".to_owned(),
+    match nearest(name, KEYWORDS.iter().map(|known| known.name)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "a connection string is written as `host=db port=5432 dbname=x user=y`".to_owned(),
     }
 }
 
