@@ -367,8 +367,8 @@ pub fn run_all<F: Future>(futures: impl IntoIterator<Item = F>) -> io::Result<Ve
     Ok(Loop::new(Clock::Monotonic, futures)?.finish())
 }
 
-/// Runs the tasks `0..tasks` on `loops` threads, each with a loop of its own, in turn; returns
-/// their outputs in order of their numbers. For set-up work, which is not worth a thread per task.
+/// Runs the tasks `0..tasks` concurrently, dealt out to `loops` threads with a loop each; returns
+/// their outputs in order of their numbers. For set-up work.
 ///
 /// # Errors
 /// When the kernel grants no epoll descriptor.
