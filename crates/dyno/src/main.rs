@@ -33,7 +33,8 @@ Examples:
   dyno pgbench -i -s 10 bench && dyno pgbench -c 8 -T 60 bench
   dyno paper last                                    print the last run's paper again
 
-Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage.")]
+Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage,
+4 a check of the data failed after a trial.")]
 struct CommandLine {
     #[command(subcommand)]
     verb: Verb,
