@@ -6,11 +6,10 @@ use dyno_pgbench::init::{InitError, InitOptions, Step, initialize};
 
 #[test]
 fn steps_are_parsed_with_pgbenchs_words() {
-    assert_eq!(Step::parse_all("d G d").unwrap(), [
-        Step::DropTables,
-        Step::ServerData,
-        Step::DropTables
-    ]);
+    assert_eq!(
+        Step::parse_all("d G d").unwrap(),
+        [Step::DropTables, Step::ServerData, Step::DropTables]
+    );
     for step in Step::ALL {
         assert_eq!(Step::parse_all(&step.letter().to_string()).unwrap(), [step]);
     }

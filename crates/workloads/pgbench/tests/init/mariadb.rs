@@ -49,7 +49,10 @@ fn all_ways_of_loading_make_the_same_rows() {
     let driver = driver(&mariadb);
     init(&driver, &InitOptions { scale: 2, foreign_keys: true, ..InitOptions::default() });
     assert_rows(&driver, 2);
-    assert_eq!((keys(&driver, "PRIMARY KEY"), keys(&driver, "FOREIGN KEY")), ("3".into(), "5".into()));
+    assert_eq!(
+        (keys(&driver, "PRIMARY KEY"), keys(&driver, "FOREIGN KEY")),
+        ("3".into(), "5".into())
+    );
     // Emptied and filled again, foreign keys in place.
     let parallel = InitOptions { scale: 3, connections: 3, ..steps("g") };
     let report = initialize(&driver, &parallel, &Said::default()).unwrap();
@@ -96,12 +99,8 @@ fn partitions_hold_the_accounts() {
 fn a_load_goes_on_where_it_ended() {
     let mariadb = server_or_skip!(MariaDb, "a_load_goes_on_where_it_ended");
     let driver = driver(&mariadb);
-    let options = InitOptions {
-        scale: 5,
-        connections: 2,
-        foreign_keys: true,
-        ..InitOptions::default()
-    };
+    let options =
+        InitOptions { scale: 5, connections: 2, foreign_keys: true, ..InitOptions::default() };
     let failing = Failing::new(&driver, 4..u32::MAX, DbError::lost("The server went away."));
     let error = initialize(&&failing, &options, &Said::default()).unwrap_err();
     assert!(error.hint().unwrap().contains("--resume"), "{error}");
@@ -111,7 +110,10 @@ fn a_load_goes_on_where_it_ended() {
     assert_rows(&driver, 5);
     let report = initialize(&driver, &resume, &Said::default()).unwrap();
     assert_eq!((report.rows_found, report.rows_loaded), (500_000, 0));
-    assert_eq!((keys(&driver, "PRIMARY KEY"), keys(&driver, "FOREIGN KEY")), ("3".into(), "5".into()));
+    assert_eq!(
+        (keys(&driver, "PRIMARY KEY"), keys(&driver, "FOREIGN KEY")),
+        ("3".into(), "5".into())
+    );
 }
 
 #[test]
