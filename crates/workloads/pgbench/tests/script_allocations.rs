@@ -1,8 +1,8 @@
 //! In the steady state no transaction of a script allocates.
 
 use dyno_core::{
-    BulkReport, Columns, DbError, Dialect, Ended, Executed, Outcome, Param, ParamType, Product, Rng,
-    Row, RowSource, Rows, Session, Statement, Tally, Workload,
+    BulkReport, Columns, DbError, Dialect, Ended, Executed, Outcome, Param, ParamType, Product,
+    Rng, Row, RowSource, Rows, Session, Statement, Tally, Workload,
 };
 use dyno_pgbench::run::{Options, PgBench};
 use dyno_pgbench::script::{QueryMode, Script, builtins};
@@ -148,13 +148,15 @@ SELECT :p_first, :p_second \\aset
 SELECT :f;
 ";
 
-const CHAIN: &str = "\\set a random(1, 1000)\nSELECT :a \\; SELECT ':a' \\aset\nSELECT 1 \\; SELECT 2;\n";
+const CHAIN: &str =
+    "\\set a random(1, 1000)\nSELECT :a \\; SELECT ':a' \\aset\nSELECT 1 \\; SELECT 2;\n";
 
 const PIPELINE: &str = "\\startpipeline\nSELECT :scale;\n\\syncpipeline\n\\set a random(1, 9) / 2.0\n\
                         SELECT :a;\n\\endpipeline\n";
 
 fn allocations_of(text: &str, mode: QueryMode, dialect: Dialect, latencies: bool) -> u64 {
-    let scripts = [text, "SELECT 2;"].map(|text| Script::parse(text.as_bytes(), "file", mode).unwrap());
+    let scripts =
+        [text, "SELECT 2;"].map(|text| Script::parse(text.as_bytes(), "file", mode).unwrap());
     let mut options = Options::new(scripts.map(|script| (script, 1)).to_vec(), mode, 1);
     options.statement_latencies = latencies;
     let test = PgBench::new(options, dialect, Box::new(|talk| panic!("{talk:?}"))).unwrap();
