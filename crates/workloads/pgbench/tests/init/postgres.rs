@@ -232,7 +232,9 @@ fn a_run_can_ask_about_the_tables() {
     );
     assert!(missing.hint("sbtest").unwrap().ends_with("in database \"sbtest\"."));
     let table = |partitions, partition_method| TableInfo { scale: 0, partitions, partition_method };
-    init(&driver, &steps("dt"));
+    let said = init(&driver, &steps("dt"));
+    let notice = "NOTICE:  table \"pgbench_accounts\" does not exist, skipping";
+    assert_eq!(said.notices.lock().unwrap().first().map(String::as_str), Some(notice));
     assert_eq!(info().unwrap(), table(0, None));
     let partitioned = InitOptions { partitions: 3, ..steps("dt") };
     init(&driver, &partitioned);
