@@ -37,6 +37,18 @@ struct Registered {
     waiter: u32,
     flags: epoll::EventFlags,
     generation: u32,
+    watches_out: bool,
+}
+
+/// What every source is watched for. Not for OUT: a unix socket reports that edge whenever the peer
+/// has read something, which would wake the loop once more per query for nothing.
+const INTEREST: epoll::EventFlags =
+    epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
+
+impl Registered {
+    fn event_data(&self, key: u32) -> epoll::EventData {
+        epoll::EventData::new_u64(u64::from(self.generation) << 32 | u64::from(key))
+    }
 }
 
 thread_local! {
@@ -103,18 +115,15 @@ impl State {
                 waiter: 0,
                 flags: epoll::EventFlags::empty(),
                 generation: 0,
+                watches_out: false,
             });
             (self.sources.len() - 1) as u32
         });
         let entry = &mut self.sources[key as usize];
         entry.waiter = self.current;
         entry.flags = epoll::EventFlags::OUT;
-        let interest = epoll::EventFlags::IN
-            | epoll::EventFlags::OUT
-            | epoll::EventFlags::RDHUP
-            | epoll::EventFlags::ET;
-        let data = epoll::EventData::new_u64(u64::from(entry.generation) << 32 | u64::from(key));
-        let added = epoll::add(epoll, fd, data, interest);
+        entry.watches_out = false;
+        let added = epoll::add(epoll, fd, entry.event_data(key), INTEREST);
         if let Err(error) = added {
             self.free_sources.push(key);
             return Err(error.into());
@@ -142,8 +151,25 @@ impl State {
     }
 
     #[inline]
-    pub(crate) fn clear_flag(&mut self, key: u32, flag: epoll::EventFlags) {
-        self.sources[key as usize].flags.remove(flag);
+    pub(crate) fn clear_readable(&mut self, key: u32) {
+        self.sources[key as usize].flags.remove(epoll::EventFlags::IN);
+    }
+
+    /// From now on the source is watched for OUT too.
+    #[cold]
+    pub(crate) fn clear_writable(&mut self, key: u32, fd: BorrowedFd<'_>) {
+        let entry = &mut self.sources[key as usize];
+        if let Some(epoll) = &self.epoll
+            && !entry.watches_out
+        {
+            let interest = INTEREST | epoll::EventFlags::OUT;
+            if epoll::modify(epoll, fd, entry.event_data(key), interest).is_err() {
+                // The owner asks the socket again and again then, which is slow but right.
+                return;
+            }
+            entry.watches_out = true;
+        }
+        entry.flags.remove(epoll::EventFlags::OUT);
     }
 
     /// Moves what has become due to the ready tasks.
