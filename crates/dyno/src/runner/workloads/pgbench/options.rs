@@ -122,11 +122,7 @@ impl Options {
         Ok(())
     }
 
-    fn read_scripts(
-        &mut self,
-        plan: &Plan,
-        experiment: &PlannedExperiment,
-    ) -> Result<(), Failure> {
+    fn read_scripts(&mut self, plan: &Plan, experiment: &PlannedExperiment) -> Result<(), Failure> {
         if experiment.scripts.is_empty() {
             let refuse = |message: String| {
                 Failure::from(plan.experiment_error(&experiment.name, message, None))
@@ -136,8 +132,7 @@ impl Options {
                 .ok()
                 .filter(|builtin| builtin.name == experiment.test)
                 .ok_or_else(|| refuse(format!("`{}` is no test of pgbench.", experiment.test)))?;
-            let script =
-                builtin.script(self.mode).map_err(|error| refuse(error.to_string()))?;
+            let script = builtin.script(self.mode).map_err(|error| refuse(error.to_string()))?;
             self.scripts.push((script, 1));
             self.texts.push(builtin.text.to_owned());
             return Ok(());
