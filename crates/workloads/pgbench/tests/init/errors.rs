@@ -1,6 +1,7 @@
 //! Words of errors.
 
-use crate::support::{Recorder, Said, steps};
+use crate::recorder::Recorder;
+use crate::support::{Said, steps};
 use dyno_core::Dialect;
 use dyno_pgbench::init::{InitError, InitOptions, Step, initialize};
 

@@ -1,6 +1,7 @@
 //! The statements, compared with what the real pgbench sends (`golden/capture-init.sh`).
 
-use crate::support::{Recorder, Said, init, steps};
+use crate::recorder::Recorder;
+use crate::support::{Said, init, steps};
 use dyno_pgbench::init::{InitOptions, PartitionMethod, initialize};
 use std::path::Path;
 

@@ -63,8 +63,10 @@ fn all_ways_of_loading_make_the_same_rows() {
     assert_eq!(said.progress.lock().unwrap().last().unwrap().rows_done, 200_000);
 
     mariadb.sql("set global local_infile = 0").unwrap();
-    let report = initialize(&driver, &steps("dtg"), &Said::default()).unwrap();
+    let said = Said::default();
+    let report = initialize(&driver, &steps("dtg"), &said).unwrap();
     assert_eq!(report.method, Some(BulkMethod::MultiRowInsert));
+    assert!(said.notes.lock().unwrap()[0].contains("local_infile"));
     assert!(report.fallback_reason.unwrap().contains("local_infile"));
     assert_rows(&driver, 1);
 }

@@ -1,10 +1,10 @@
 //! The options of an experiment with scripts of pgbench.
 
 use crate::failure::Failure;
+use dyno_core::nearest;
 use dyno_pgbench::init::SCALE_MAX;
 use dyno_pgbench::script::{QueryMode, Script, find_builtin};
 use dyno_suite::{OptionPart, Plan, PlannedExperiment, PlannedOption};
-use dyno_sysbench::nearest;
 
 /// The names of all options; `define` and `scripts` have more behind a dot.
 const NAMES: [&str; 7] = ["scripts", "scale", "define", "mode", "jobs", "vacuum", "check"];
@@ -57,7 +57,7 @@ impl Options {
             let known = option.name.split('.').next().is_some_and(|name| NAMES.contains(&name));
             if !known {
                 let message = format!("pgbench has no option `{}` in suites.", option.name);
-                let hint = match nearest(&option.name, NAMES) {
+                let hint = match nearest(&option.name, NAMES.iter().copied()) {
                     Some(name) => format!("Did you mean `{name}`?"),
                     None => format!("Its options: {}.", NAMES.join(", ")),
                 };
