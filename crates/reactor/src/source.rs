@@ -62,13 +62,12 @@ impl<T: AsFd> Source<T> {
     /// The receive queue is known to be empty.
     #[inline]
     pub fn not_readable(&self) {
-        with_state(|state| state.clear_flag(self.key, epoll::EventFlags::IN));
+        with_state(|state| state.clear_readable(self.key));
     }
 
     /// The send queue is known to be full.
-    #[inline]
     pub fn not_writable(&self) {
-        with_state(|state| state.clear_flag(self.key, epoll::EventFlags::OUT));
+        with_state(|state| state.clear_writable(self.key, self.io.as_fd()));
     }
 
     /// The descriptor, for system calls.

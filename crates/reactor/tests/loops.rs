@@ -4,9 +4,11 @@ use dyno_core::SECOND;
 use dyno_reactor::{
     Clock, Elapsed, Loop, Next, Source, block_on, now, run_all, sleep_until, timeout, yield_now,
 };
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::pin::pin;
 
 fn pair() -> (UnixStream, UnixStream) {
     let (left, right) = UnixStream::pair().unwrap();
@@ -96,6 +98,60 @@ fn descriptors_that_come_and_go_do_not_wake_others() {
         timeout(now() + 1_000_000, receive(&source, 1)).await
     });
     assert_eq!(got.unwrap(), Err(Elapsed));
+}
+
+#[test]
+fn a_full_send_queue_is_waited_for() {
+    const LENGTH: usize = 1 << 20;
+    let (left, right) = pair();
+    let streams = RefCell::new(vec![Some(left), Some(right)]);
+    let pass = |number: usize| {
+        let stream = streams.borrow_mut()[number].take().unwrap();
+        async move {
+            let source = Source::new(stream).unwrap();
+            if number == 1 {
+                return receive(&source, LENGTH).await.len();
+            }
+            let (mut sent, mut waits) = (0, 0);
+            while sent < LENGTH {
+                match source.io().write(&[7; 1 << 16]) {
+                    Ok(count) => sent += count,
+                    Err(error) => {
+                        assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+                        source.not_writable();
+                        source.writable().await;
+                        waits += 1;
+                    }
+                }
+            }
+            waits
+        }
+    };
+    let ended = run_all((0..2).map(pass)).unwrap();
+    assert!(ended[0] > 0, "the queue was never full: nothing was tested");
+    assert_eq!(ended[1], LENGTH);
+}
+
+#[test]
+fn a_peer_that_reads_does_not_wake_who_waits_to_read() {
+    let (left, mut right) = pair();
+    let polls = Cell::new(0);
+    block_on(async {
+        let source = Source::new(left).unwrap();
+        for _ in 0..10 {
+            source.io().write_all(b"x").unwrap();
+            let mut waiting = pin!(source.readable());
+            let counted = poll_fn(|context| {
+                polls.set(polls.get() + 1);
+                waiting.as_mut().poll(context)
+            });
+            right.read_exact(&mut [0]).unwrap();
+            assert_eq!(timeout(now() + 1_000_000, counted).await, Err(Elapsed));
+        }
+    })
+    .unwrap();
+    // Once to begin, once at the due time.
+    assert_eq!(polls.get(), 20);
 }
 
 #[test]
