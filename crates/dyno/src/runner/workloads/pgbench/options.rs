@@ -1,10 +1,10 @@
 //! The options of an experiment with scripts of pgbench.
 
 use crate::failure::Failure;
+use dyno_core::nearest;
 use dyno_pgbench::init::SCALE_MAX;
 use dyno_pgbench::script::{QueryMode, Script, find_builtin};
 use dyno_suite::{OptionPart, Plan, PlannedExperiment, PlannedOption};
-use dyno_sysbench::nearest;
 
 /// The names of all options; `define` and `scripts` have more behind a dot.
 const NAMES: [&str; 7] = ["scripts", "scale", "define", "mode", "jobs", "vacuum", "check"];
