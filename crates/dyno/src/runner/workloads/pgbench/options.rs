@@ -57,7 +57,7 @@ impl Options {
             let known = option.name.split('.').next().is_some_and(|name| NAMES.contains(&name));
             if !known {
                 let message = format!("pgbench has no option `{}` in suites.", option.name);
-                let hint = match nearest(&option.name, NAMES) {
+                let hint = match nearest(&option.name, NAMES.iter().copied()) {
                     Some(name) => format!("Did you mean `{name}`?"),
                     None => format!("Its options: {}.", NAMES.join(", ")),
                 };
