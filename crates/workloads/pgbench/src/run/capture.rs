@@ -33,7 +33,8 @@ pub(super) struct Captured {
     rows: u64,
     /// Results that are complete.
     results: u32,
-    invalid: Option<String>,
+    /// The first column that can't be stored: number of its result and its name.
+    invalid: Option<(u32, String)>,
 }
 
 impl Captured {
@@ -60,9 +61,9 @@ impl Captured {
         self.results
     }
 
-    /// The name of the first column that can't be stored.
-    pub(super) fn invalid(&self) -> Option<&str> {
-        self.invalid.as_deref()
+    /// The number of the result with the first column that can't be stored, and its name.
+    pub(super) fn invalid(&self) -> Option<(u32, &str)> {
+        self.invalid.as_ref().map(|(result, name)| (*result, name.as_str()))
     }
 
     /// Stores what was captured.
@@ -145,7 +146,7 @@ impl Rows for Capture<'_> {
                     let start = column.checked_sub(1).map_or(0, |last| captured.columns[last].0);
                     let name = &captured.names[start..captured.columns[column].0];
                     let name = format!("{}{name}", self.store.prefix);
-                    captured.invalid.get_or_insert(name);
+                    captured.invalid.get_or_insert((captured.results, name));
                 }
             }
         }

@@ -37,7 +37,7 @@ pub(super) enum Failure {
 /// What one command leaves to the next ones.
 #[derive(Default)]
 struct Flow {
-    /// The branches before an `\elif` did not hold.
+    /// The command comes after a condition that did not hold, so that an `\elif` is evaluated.
     is_looking: bool,
     /// Something was waited for.
     has_waited: bool,
@@ -88,13 +88,14 @@ impl PgBench {
         tally: &mut Tally,
     ) -> Result<usize, Failure> {
         let next = place.at + 1;
+        let is_looking = std::mem::take(&mut flow.is_looking);
         match &place.command.action {
             Action::Sql(statement) => {
                 flow.has_waited |= !client.in_pipeline;
                 self.statement(client, session, place, statement, tally).await?;
             }
             Action::Set { variable, program } => self.set(client, place, *variable, program)?,
-            Action::Elif { end, .. } if !flow.is_looking => return Ok(*end as usize),
+            Action::Elif { end, .. } if !is_looking => return Ok(*end as usize),
             Action::If { program, otherwise } | Action::Elif { program, otherwise, .. } => {
                 let holds = is_true(self.evaluate(client, place, program)?);
                 flow.is_looking = !holds;

@@ -105,6 +105,10 @@ impl PgBench {
                 tally.count(executed);
                 self.check_captured(client.id(), place, store, &captured)
             }
+            // The original looks at each answer as it comes: what it can't store is met first.
+            Err(_) if captured.invalid().is_some() && !store.is_gset => {
+                self.check_captured(client.id(), place, store, &captured)
+            }
             Err(error) => Err(Failure::Session(error, captured.results())),
         };
         if result.is_ok() {
@@ -128,7 +132,7 @@ impl PgBench {
             let text = format!("{place} query {query}: expected one row, got {rows}");
             return Err(Failure::Client(text));
         }
-        let Some(name) = captured.invalid() else { return Ok(()) };
+        let Some((query, name)) = captured.invalid() else { return Ok(()) };
         self.say(&format!("{}: invalid variable name: \"{name}\"", store.command()));
         let text = format!("{place} query {query}: error storing into variable {name}");
         Err(Failure::Client(text))

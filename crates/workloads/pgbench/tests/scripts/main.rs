@@ -1,5 +1,6 @@
 //! Tests of the script language against the installed pgbench, and against what it once printed.
 
+mod client;
 mod golden;
 mod properties;
 mod random;

@@ -1,0 +1,213 @@
+//! In the steady state no transaction of a script allocates.
+
+use dyno_core::{
+    BulkReport, Columns, DbError, Dialect, Ended, Executed, Outcome, Param, ParamType, Product,
+    Rng, Row, RowSource, Rows, Session, Statement, Tally, Workload,
+};
+use dyno_pgbench::run::{Options, PgBench};
+use dyno_pgbench::script::{QueryMode, Script, builtins};
+use dyno_reactor::block_on;
+use dyno_tests::{Counting, allocations};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A session that answers at once, with one row where somebody wants it.
+struct Sink {
+    dialect: Dialect,
+    queued: usize,
+}
+
+struct OneRow;
+
+impl Row for OneRow {
+    fn columns(&self) -> usize {
+        2
+    }
+    fn is_null(&self, _column: usize) -> bool {
+        false
+    }
+    fn int(&self, _column: usize) -> Option<i64> {
+        Some(17)
+    }
+    fn double(&self, _column: usize) -> Option<f64> {
+        Some(17.0)
+    }
+    fn bytes(&self, column: usize) -> Option<&[u8]> {
+        (column == 0).then_some(b"some text")
+    }
+    fn string(&self, _column: usize) -> Option<String> {
+        None
+    }
+}
+
+impl Columns for OneRow {
+    fn count(&self) -> usize {
+        2
+    }
+    fn name(&self, column: usize) -> &str {
+        ["first", "second"][column]
+    }
+}
+
+impl Sink {
+    fn answer<R: Rows>(&self, rows: &mut R) -> Executed {
+        let executed = Executed { has_rows: true, rows: 1, affected: 0 };
+        if R::DESCRIBED {
+            rows.columns(&OneRow);
+        }
+        if R::WANTED {
+            rows.row(&OneRow);
+        }
+        if R::DESCRIBED {
+            rows.done(executed);
+        }
+        executed
+    }
+}
+
+impl Session for Sink {
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+    fn product(&self) -> &Product {
+        unreachable!("scripts don't ask for the product")
+    }
+    async fn prepare(&mut self, _sql: &str, _params: &[ParamType]) -> Result<Statement, DbError> {
+        Ok(Statement(0))
+    }
+    async fn execute<R: Rows>(
+        &mut self,
+        _statement: Statement,
+        _params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        Ok(self.answer(rows))
+    }
+    async fn query<R: Rows>(&mut self, _sql: &str, rows: &mut R) -> Result<Executed, DbError> {
+        Ok(self.answer(rows))
+    }
+    async fn execute_once<R: Rows>(
+        &mut self,
+        _sql: &str,
+        _params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        Ok(self.answer(rows))
+    }
+    fn queue_once(&mut self, _sql: &str, _params: &[Param<'_>]) -> Result<(), DbError> {
+        self.queued += 1;
+        Ok(())
+    }
+    fn queue(&mut self, _statement: Statement, _params: &[Param<'_>]) -> Result<(), DbError> {
+        self.queued += 1;
+        Ok(())
+    }
+    async fn flush<R: Rows>(
+        &mut self,
+        rows: &mut R,
+        results: &mut Vec<Result<Executed, DbError>>,
+    ) -> Result<(), DbError> {
+        for _ in 0..std::mem::take(&mut self.queued) {
+            results.push(Ok(self.answer(rows)));
+        }
+        Ok(())
+    }
+    async fn rollback(&mut self) -> Result<(), DbError> {
+        Ok(())
+    }
+    async fn bulk_load<R: RowSource>(
+        &mut self,
+        _table: &str,
+        _columns: &[&str],
+        _rows: &mut R,
+    ) -> Result<BulkReport, DbError> {
+        unreachable!("scripts don't load")
+    }
+    async fn close(self) {}
+}
+
+/// Everything that may stand in a script, but shell commands and debug output.
+const ALL: &str = "\\set a random(1, 1000)
+\\set b random_gaussian(1, 1000, 2.5) / 7.0
+\\set c :a > 500 and not :b is null
+\\set d case when :a < 10 then permute(:a, 1000) else hash(:a) end
+\\set e greatest(:a, 1.5, :d)
+\\set n null
+\\if :c
+SELECT ':e', :a, :b, :c, :n, :nobody;
+\\elif :a = 1
+SELECT 1;
+\\else
+SELECT :a + :d;
+\\endif
+SELECT 1 AS first, 2 AS second \\gset p_
+SELECT :p_first, :p_second \\aset
+\\set f :p_second + :second
+\\sleep 0 us
+SELECT :f;
+";
+
+const CHAIN: &str =
+    "\\set a random(1, 1000)\nSELECT :a \\; SELECT ':a' \\aset\nSELECT 1 \\; SELECT 2;\n";
+
+const PIPELINE: &str = "\\startpipeline\nSELECT :scale;\n\\syncpipeline\n\\set a random(1, 9) / 2.0\n\
+                        SELECT :a;\n\\endpipeline\n";
+
+fn allocations_of(text: &str, mode: QueryMode, dialect: Dialect, latencies: bool) -> u64 {
+    let scripts =
+        [text, "SELECT 2;"].map(|text| Script::parse(text.as_bytes(), "file", mode).unwrap());
+    let mut options = Options::new(scripts.map(|script| (script, 1)).to_vec(), mode, 1);
+    options.statement_latencies = latencies;
+    let test = PgBench::new(options, dialect, Box::new(|talk| panic!("{talk:?}"))).unwrap();
+    block_on(async {
+        let mut session = Sink { dialect, queued: 0 };
+        let mut client = test.open(&mut session, 0, 1, Rng::new(1, "worker", 0)).await.unwrap();
+        let mut before = 0;
+        for number in 0..2_000 {
+            if number == 1_000 {
+                before = allocations();
+            }
+            let transaction = test.choose(&mut client).unwrap();
+            let mut tally = Tally::default();
+            let done = test.run(&mut client, &mut session, transaction, 0, &mut tally).await;
+            let ended = Ended {
+                transaction,
+                outcome: done.unwrap(),
+                due: 0,
+                began: 0,
+                ended: 1,
+                attempts: 1,
+                is_measured: true,
+            };
+            assert_eq!(ended.outcome, Outcome::Committed);
+            assert!(tally.statements() > 0);
+            test.ended(&mut client, &ended);
+        }
+        allocations() - before
+    })
+    .unwrap()
+}
+
+#[test]
+fn no_transaction_allocates() {
+    assert!(allocations() > 0, "the counting allocator is installed");
+    let texts = builtins().iter().map(|builtin| builtin.text).chain([ALL, CHAIN, PIPELINE]);
+    for text in texts {
+        for dialect in [Dialect::Postgres, Dialect::Mysql, Dialect::Sqlite] {
+            for mode in QueryMode::ALL {
+                let needs_other_mode = (text == CHAIN && mode != QueryMode::Simple)
+                    || (text == PIPELINE
+                        && (mode == QueryMode::Simple
+                            || (mode, dialect) == (QueryMode::Extended, Dialect::Mysql)));
+                if needs_other_mode {
+                    continue;
+                }
+                for latencies in [false, true] {
+                    let count = allocations_of(text, mode, dialect, latencies);
+                    assert_eq!(count, 0, "{mode:?} on {dialect:?}, latencies: {latencies}: {text}");
+                }
+            }
+        }
+    }
+}
