@@ -52,7 +52,6 @@ fn statements() {
         floats_print_as_the_server_prints_them(&mut session).await;
         errors_keep_their_fields(&mut session).await;
         transactions_roll_back(&mut session).await;
-        a_copy_in_a_text_is_refused(&mut session).await;
         notices_and_parameters(&mut session).await;
         long_answers(&mut session).await;
         session.close().await;
@@ -84,7 +83,6 @@ async fn text_queries(session: &mut PostgresSession) {
     assert_eq!(run(session, "SHOW work_mem").await.unwrap(), READ);
     assert_eq!(run(session, "CREATE TABLE t2 AS SELECT * FROM t").await.unwrap(), changed(2));
     assert_eq!(run(session, "DELETE FROM t RETURNING id").await.unwrap().rows, 2);
-    assert_eq!(run(session, "COPY t2 TO STDOUT").await.unwrap(), changed(2));
     let failed = run(session, "SELECT '\0'").await.unwrap_err();
     assert!(!failed.is_fatal() && failed.message().contains("zero byte"), "{failed}");
 }
@@ -227,15 +225,6 @@ async fn transactions_roll_back(session: &mut PostgresSession) {
     session.rollback().await.unwrap();
     assert_eq!(session.transaction_status(), TransactionStatus::Idle);
     assert_eq!(single(session, "SELECT count(*) FROM t WHERE id = 10").await, "0");
-}
-
-async fn a_copy_in_a_text_is_refused(session: &mut PostgresSession) {
-    let refused = run(session, "COPY t FROM STDIN").await.unwrap_err();
-    assert_eq!(refused.sqlstate(), "57014");
-    let copy = session.prepare("COPY t FROM STDIN", &[]).await.unwrap();
-    let refused = session.execute(copy, &[], &mut Discard).await.unwrap_err();
-    assert_eq!(refused.sqlstate(), "57014");
-    assert_eq!(single(session, "SELECT 1").await, "1");
 }
 
 async fn notices_and_parameters(session: &mut PostgresSession) {

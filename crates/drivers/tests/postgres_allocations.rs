@@ -1,6 +1,6 @@
 //! In the steady state a PostgreSQL session allocates nothing.
 
-use dyno_core::{Discard, Driver, Param, ParamType, Row, Rows, Session};
+use dyno_core::{Columns, Discard, Driver, Param, ParamType, Row, Rows, Session};
 use dyno_drivers::Target;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_reactor::block_on;
@@ -19,6 +19,20 @@ impl Rows for Sum {
     }
 }
 
+/// Reads the names of columns.
+#[derive(Default)]
+struct Letters(usize);
+
+impl Rows for Letters {
+    const DESCRIBED: bool = true;
+
+    fn columns<C: Columns>(&mut self, columns: &C) {
+        self.0 += (0..columns.count()).map(|column| columns.name(column).len()).sum::<usize>();
+    }
+
+    fn row<R: Row>(&mut self, _row: &R) {}
+}
+
 #[test]
 fn no_allocation_in_the_steady_state() {
     let server = server_or_skip!(Postgres, "no_allocation_in_the_steady_state");
@@ -33,8 +47,12 @@ fn no_allocation_in_the_steady_state() {
         let select = session.prepare(range, &types).await.unwrap();
         let types = [ParamType::Text, ParamType::Int];
         let update = session.prepare("UPDATE t SET c = $1 WHERE id = $2", &types).await.unwrap();
-        let mut results = Vec::with_capacity(10);
-        let mut sum = Sum::default();
+        let inferred = session
+            .prepare("SELECT id, c FROM t WHERE id = $1 AND 0.5 < $2", &[ParamType::Inferred; 2])
+            .await
+            .unwrap();
+        let mut results = Vec::with_capacity(20);
+        let (mut sum, mut names) = (Sum::default(), Letters::default());
         let mut counted = 0;
         // The first rounds let the buffers grow to their working size.
         for round in 0..15 {
@@ -48,7 +66,16 @@ fn no_allocation_in_the_steady_state() {
                 session.query("SELECT id, c FROM t WHERE id < 50", &mut sum).await.unwrap();
                 session.query("BEGIN", &mut Discard).await.unwrap();
                 session.rollback().await.unwrap();
+                let texts = [Param::Int(id), Param::Double(id as f64 / 7.0)];
+                session.execute(inferred, &texts, &mut sum).await.unwrap();
+                session.execute(inferred, &texts, &mut names).await.unwrap();
+                let once = "SELECT id, c FROM t WHERE id = $1 AND $2 > 0.5";
+                session.execute_once(once, &texts, &mut sum).await.unwrap();
+                session.execute_once(once, &texts, &mut names).await.unwrap();
+                session.query("SELECT 1 AS a; SELECT 2 AS b", &mut names).await.unwrap();
                 for _ in 0..5 {
+                    session.queue_once(once, &texts).unwrap();
+                    session.queue_sync().unwrap();
                     session.queue(select, &[Param::Int(id), Param::Null]).unwrap();
                     session.queue(update, &params).unwrap();
                 }
@@ -59,7 +86,7 @@ fn no_allocation_in_the_steady_state() {
                 counted += allocations() - before;
             }
         }
-        assert!(sum.0 > 0);
+        assert!(sum.0 > 0 && names.0 > 0);
         assert!(allocations() > 0, "the counting allocator is installed");
         assert_eq!(counted, 0);
     })

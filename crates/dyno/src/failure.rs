@@ -12,7 +12,7 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// A remedy.
     pub(crate) hint: Option<String>,
-    /// 1 failed, 2 wrong usage.
+    /// 1 failed, 2 wrong usage, 4 a check of the data failed.
     pub(crate) code: u8,
 }
 
@@ -25,6 +25,11 @@ impl Failure {
     /// The command can't be meant as it was given.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Failure { code: 2, ..Failure::new(message) }
+    }
+
+    /// A check of the data failed.
+    pub(crate) fn denied(message: impl Into<String>) -> Self {
+        Failure { code: 4, ..Failure::new(message) }
     }
 
     /// Says where it happened, before the message.

@@ -6,6 +6,7 @@ mod databases;
 mod failure;
 mod output;
 mod percentiles;
+mod pgbench;
 mod process_list;
 mod progress;
 mod runner;
@@ -29,9 +30,11 @@ Examples:
   dyno quickstart                                    measure embedded SQLite, no server needed
   dyno run polardb-mysql-oltp --target polardb=mysql://root@10.0.0.5/sbtest --shrink 0.01
   dyno sysbench --mysql-user=root --tables=4 oltp_read_write prepare
+  dyno pgbench -i -s 10 bench && dyno pgbench -c 8 -T 60 bench
   dyno paper last                                    print the last run's paper again
 
-Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage.")]
+Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage,
+4 a check of the data failed after a trial.")]
 struct CommandLine {
     #[command(subcommand)]
     verb: Verb,
@@ -56,6 +59,13 @@ enum Verb {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Understand the command line of pgbench 15 (and what later versions added), on any database.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Pgbench {
+        /// Everything pgbench would get.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -63,6 +73,9 @@ fn main() -> ExitCode {
     let called = arguments.first().and_then(|name| Path::new(name).file_name());
     if called.is_some_and(|name| name == "sysbench") {
         return sysbench::main(arguments.into_iter().skip(1).collect());
+    }
+    if called.is_some_and(|name| name == "pgbench") {
+        return pgbench::main(arguments.into_iter().skip(1).collect());
     }
     let hidden = process_list::hide_values(&[]);
     let has_url = arguments.iter().any(|argument| argument.to_string_lossy().contains("://"));
@@ -79,6 +92,7 @@ fn main() -> ExitCode {
         Verb::Ls(arguments) => commands::ls::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),
         Verb::Sysbench { arguments } => return sysbench::main(arguments),
+        Verb::Pgbench { arguments } => return pgbench::main(arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -229,13 +229,13 @@ pub struct TrialSummary {
     /// Notes for the reader, in sentences.
     pub notes: Vec<String>,
     /// The data; `None` where the workload says nothing of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub data: Option<DataFacts>,
     /// Command by command; empty where the workload doesn't measure them one by one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub statement_latencies: Vec<StatementLatency>,
     /// The workload's checks of the data after the trial.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub checks: Vec<DataCheck>,
 }
 

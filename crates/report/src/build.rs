@@ -4,7 +4,7 @@ use crate::format::{self, count_of, list_of, whole};
 use crate::model::{
     ErrorRow, Experiment, Gap, KeyRow, Paper, Place, Point, RunFacts, Target, Trial,
 };
-use crate::{Published, PublishedTable, checks, points, settings};
+use crate::{Published, PublishedTable, checks, comparison, points, settings, statements};
 use dyno_measure::{SCHEMA_VERSION, SeriesRow, TrialStatus};
 use dyno_store::{EventKind, ExperimentFacts, RunData, RunStatus, TargetFacts, TrialData};
 
@@ -33,6 +33,7 @@ impl Paper {
             runs: runs.iter().enumerate().map(|(index, run)| run_facts(index, run)).collect(),
             targets,
             other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
+            comparisons: comparison::comparisons(&experiments),
             experiments,
             trials,
             checks: Vec::new(),
@@ -237,6 +238,8 @@ fn experiments(
             is_open_loop: own.iter().any(|trial| trial.summary.rate_per_s.is_some()),
             shortest_window_s: measured.reduce(f64::min),
             points: points::points(&own),
+            statements: statements::rows(&own),
+            access: statements::access(&own),
             errors: errors(&own),
             published: published
                 .iter()
@@ -247,6 +250,7 @@ fn experiments(
             name: facts.name,
             test: facts.test,
             options: facts.options,
+            scripts: facts.scripts,
         }
     };
     known.into_iter().map(experiment).collect()

@@ -2,6 +2,7 @@
 
 use crate::format;
 use crate::model::{Check, Experiment, Finding, Level, Paper, Place, Target, Trial};
+use dyno_measure::Verdict;
 
 /// Fewer repeats than this can't carry a verdict (four pairs: the smallest p is 0.029).
 const REPEATS_FOR_A_VERDICT: usize = 4;
@@ -45,6 +46,20 @@ const RULES: &[Rule] = &[
             dyno_measure::TrialStatus::Failed(why) => Some(why.clone()),
             _ => None,
         }),
+    },
+    Rule {
+        id: "data",
+        level: Level::E,
+        rule: "Wherever a workload can check its data after a trial, they are as they must be.",
+        meaning: "Work was lost, invented or done twice, or somebody else changed the data: the trial's figures count what did not happen.",
+        find: Find::Trial(|trial| data_check(trial, Verdict::Failed)),
+    },
+    Rule {
+        id: "data-not-checked",
+        level: Level::W,
+        rule: "Every check of the data can be made.",
+        meaning: "Nobody knows whether the work that was counted was done.",
+        find: Find::Trial(|trial| data_check(trial, Verdict::NotMade)),
     },
     Rule {
         id: "rate-missed",
@@ -223,6 +238,14 @@ const RULES: &[Rule] = &[
         }),
     },
 ];
+
+/// The evidence of a trial's checks that ended like that.
+fn data_check(trial: &Trial, verdict: Verdict) -> Option<String> {
+    let found = trial.summary.checks.iter().filter(|check| check.verdict == verdict);
+    let found: Vec<String> =
+        found.map(|check| format!("{}: {}", check.name, check.evidence)).collect();
+    (!found.is_empty()).then(|| found.join(" "))
+}
 
 fn percent(share: f64) -> String {
     format!("{} %", format::percent(share))

@@ -7,6 +7,7 @@
 mod build;
 mod charts;
 mod checks;
+mod comparison;
 mod format;
 mod model;
 mod points;
@@ -14,11 +15,13 @@ mod published;
 mod render;
 mod rows;
 mod settings;
+mod statements;
 mod svg;
 
+pub use comparison::{Comparison, ComparisonRow, Pair};
 pub use model::{
     Check, Counter, ErrorRow, Experiment, Finding, Gap, KeyRow, Level, Paper, Place, Point,
-    RunFacts, SettingRow, Spread, Target, Trial,
+    PointData, RunFacts, SettingRow, Spread, StatementRow, Target, Trial,
 };
-pub use published::{Published, PublishedRow, PublishedTable};
+pub use published::{LOAD_LEVELS, Published, PublishedRow, PublishedTable};
 pub use render::ReportError;

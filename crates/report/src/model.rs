@@ -1,8 +1,8 @@
 //! What a paper says, before it is given a form.
 
-use crate::Published;
-use dyno_measure::{SeriesRow, TrialSummary};
-use dyno_store::{Event, RunHeader};
+use crate::{Comparison, Published};
+use dyno_measure::{DataFacts, SeriesRow, TrialSummary};
+use dyno_store::{Event, RunHeader, ScriptFacts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -23,6 +23,8 @@ pub struct Paper {
     pub targets: Vec<Target>,
     /// The experiments of all runs.
     pub experiments: Vec<Experiment>,
+    /// Published rows beside their counterparts, over all experiments.
+    pub comparisons: Vec<Comparison>,
     /// All trials of all runs.
     pub trials: Vec<Trial>,
     /// Every check that was made; those without findings have nothing to remark.
@@ -112,6 +114,8 @@ pub struct Experiment {
     pub test: String,
     /// Options of the workload.
     pub options: BTreeMap<String, String>,
+    /// The scripts that it runs, where the suite brings its own.
+    pub scripts: Vec<ScriptFacts>,
     /// How transactions arrive, how long and what latency means, in sentences.
     pub method: Vec<String>,
     /// True when transactions follow a schedule.
@@ -120,6 +124,10 @@ pub struct Experiment {
     pub shortest_window_s: Option<f64>,
     /// Load levels.
     pub points: Vec<Point>,
+    /// Statement by statement, where the workload measures them one by one.
+    pub statements: Vec<StatementRow>,
+    /// How keys are drawn, in sentences.
+    pub access: Vec<String>,
     /// Errors of all trials.
     pub errors: Vec<ErrorRow>,
     /// Published figures.
@@ -157,6 +165,10 @@ pub struct Point {
     pub tps: Spread,
     /// Statements per second of transactions that did not fail.
     pub qps: Spread,
+    /// Of these, those that read or changed data: without BEGIN, COMMIT and the like.
+    pub data_qps: Spread,
+    /// The data before the first of these trials; `None` where the workload says nothing of them.
+    pub data: Option<PointData>,
     /// Mean latency.
     pub mean_us: Option<Spread>,
     /// Median latency.
@@ -181,6 +193,45 @@ pub struct Point {
     pub cpu_us_per_statement: Spread,
     /// Numbers of the checks that found something in these trials.
     pub checks: Vec<usize>,
+}
+
+/// The data of a point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PointData {
+    /// As measured.
+    #[serde(flatten)]
+    pub facts: DataFacts,
+    /// The share of the rows that is hot, 0 to 1.
+    pub hot_share: Option<f64>,
+    /// How many times the data fill the server's memory for them.
+    pub size_to_memory: Option<f64>,
+}
+
+/// One statement of a script at one load level, over all repeats.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StatementRow {
+    /// Label of the target.
+    pub target: String,
+    /// Workers.
+    pub workers: u32,
+    /// Name of the script.
+    pub script: String,
+    /// Place in the script, from 1.
+    pub number: u32,
+    /// The statement as it is written, blanks made single.
+    pub text: String,
+    /// Executions that succeeded.
+    pub count: u64,
+    /// Mean latency, microseconds.
+    pub mean_us: f64,
+    /// Smallest.
+    pub min_us: f64,
+    /// Largest.
+    pub max_us: f64,
+    /// Executions that ended their transaction with an error.
+    pub failures: u64,
+    /// Executions after which the transaction was tried again.
+    pub retries: u64,
 }
 
 /// One kind of error.

@@ -1,6 +1,6 @@
 //! Trials to points: repeats of the same load level become one line.
 
-use crate::model::{Point, Spread, Trial};
+use crate::model::{Point, PointData, Spread, Trial};
 use dyno_measure::LatencySummary;
 
 /// A percentile rests on at least this many samples beyond it.
@@ -69,6 +69,12 @@ fn point(group: &[&Trial]) -> Option<Point> {
         status,
         tps: of(|trial| trial.summary.tps),
         qps: of(|trial| trial.summary.qps),
+        data_qps: of(|trial| trial.summary.data_qps()),
+        data: first.summary.data.as_ref().map(|facts| PointData {
+            facts: facts.clone(),
+            hot_share: facts.hot_share(),
+            size_to_memory: facts.size_to_memory(),
+        }),
         mean_us: latency(SAMPLES_BEYOND, |latency| latency.mean_us),
         p50_us: latency(0.5, |latency| latency.p50_us),
         p95_us: latency(0.05, |latency| latency.p95_us),

@@ -25,18 +25,24 @@ pub struct PublishedTable {
 pub struct PublishedRow {
     /// Such as a node class.
     pub label: String,
-    /// Conditions by name; `threads`, if there, is the number of workers.
+    /// Number of the published row, from 1: rows that share it were printed as one. 0: unknown.
+    pub number: usize,
+    /// Conditions by name; one of [`LOAD_LEVELS`] is the number of workers.
     pub conditions: BTreeMap<String, String>,
-    /// Results by metric; `tps` and `qps` are per second.
+    /// Results by metric; `tps`, `qps` and `data_qps` are per second.
     pub metrics: BTreeMap<String, f64>,
     /// Names of the targets that this row is the counterpart of; empty for context.
     pub targets: Vec<String>,
 }
 
+/// Conditions that state the number of workers; the first that is there counts. pgbench has clients,
+/// and threads that drive them.
+pub const LOAD_LEVELS: [&str; 3] = ["clients", "threads", "workers"];
+
 impl PublishedRow {
     /// The number of workers under which it was measured, where it is stated.
     pub(crate) fn workers(&self) -> Option<f64> {
-        ["threads", "clients", "workers"]
+        LOAD_LEVELS
             .iter()
             .find_map(|name| self.conditions.get(*name)?.parse::<f64>().ok())
             .filter(|workers| *workers >= 1.0)
@@ -53,6 +59,8 @@ pub struct Published {
     pub conditions: Vec<String>,
     /// Names of the metrics that some row has.
     pub metrics: Vec<String>,
+    /// The condition that states the number of workers; empty when none does.
+    pub load_level: &'static str,
 }
 
 impl From<&PublishedTable> for Published {
@@ -70,8 +78,12 @@ impl From<&PublishedTable> for Published {
         metrics.sort_by_key(|name| match name.as_str() {
             "tps" => 0,
             "qps" => 1,
-            _ => 2,
+            "data_qps" => 2,
+            _ => 3,
         });
-        Published { table: table.clone(), conditions: conditions.into_iter().collect(), metrics }
+        let states = |name: &&&str| conditions.contains(**name);
+        let load_level = LOAD_LEVELS.iter().find(states).copied().unwrap_or_default();
+        let conditions = conditions.into_iter().collect();
+        Published { table: table.clone(), conditions, metrics, load_level }
     }
 }

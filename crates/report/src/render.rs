@@ -136,6 +136,7 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.add_filter("short", |value: Value| number(&value, format::short));
     environment.add_filter("whole", |value: Value| number(&value, format::whole));
     environment.add_filter("ms", |value: Value| number(&value, format::ms));
+    environment.add_filter("bytes", |value: Value| number(&value, format::bytes));
     environment.add_filter("percent", |value: Value| number(&value, format::percent));
     environment.add_template("paper.html", include_str!("../templates/paper.html"))?;
     environment.add_template("paper.md", include_str!("../templates/paper.md"))?;

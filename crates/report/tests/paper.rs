@@ -39,6 +39,32 @@ fn markdown_csv_and_json_are_as_agreed() {
 }
 
 #[test]
+fn scripts_have_data_statements_checks_and_published_rows() {
+    let paper = Paper::new(&[synthetic::pgbench::pgbench()], &synthetic::pgbench::published());
+    golden("pgbench.md", &paper.markdown().expect("rendered"));
+    elements(&paper.html().expect("rendered"));
+    let [comparison] = paper.comparisons.as_slice() else { panic!("one table") };
+    assert_eq!(comparison.columns, ["read-only, QPS", "read-write, QPS"]);
+    let [row] = comparison.rows.as_slice() else { panic!("one printed row") };
+    assert_eq!((row.workers, row.hot_share, row.number), (8, Some(0.5), 4));
+    let (reads, pays) = (&paper.experiments[0].points[0], &paper.experiments[1].points[0]);
+    assert_eq!(row.pairs[0].measured, Some(reads.qps), "a SELECT is all there is");
+    assert_eq!(row.pairs[1].measured, Some(pays.data_qps));
+    // BEGIN and END are two of seven.
+    assert!((pays.data_qps.median / pays.qps.median - 5.0 / 7.0).abs() < 1e-9);
+    assert_eq!((row.pairs[0].published, row.pairs[1].published), (Some(34_386.0), Some(19_886.0)));
+    // The trial with broken balances is not among the figures.
+    assert_eq!((pays.repeats, pays.trials.as_slice()), (1, ["2".to_owned()].as_slice()));
+    let statements = &paper.experiments[1].statements;
+    assert_eq!(statements.len(), 3);
+    assert_eq!(statements[1].text, "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;");
+    assert_eq!(statements[1].count, paper.trials[1].summary.counts.committed);
+    let check = paper.checks.iter().find(|check| check.id == "data").expect("the check exists");
+    assert_eq!(check.lines, ["trial 3: balances: The sums changed by 6 and 5."]);
+    assert_eq!(check.level, Level::E);
+}
+
+#[test]
 fn rendering_twice_gives_the_same_bytes() {
     let (one, two) = (golden_paper(), golden_paper());
     assert_eq!(one.html().expect("rendered"), two.html().expect("rendered"));

@@ -40,6 +40,18 @@ pub struct TargetFacts {
     pub same_host: bool,
 }
 
+/// A script of an experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ScriptFacts {
+    /// Its file.
+    pub name: String,
+    /// Its share of the transactions, relative to the other scripts.
+    pub weight: u32,
+    /// What is in it.
+    pub text: String,
+}
+
 /// An experiment of the plan, as a reader needs it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -52,6 +64,9 @@ pub struct ExperimentFacts {
     pub test: String,
     /// Options of the workload, all that were given.
     pub options: BTreeMap<String, String>,
+    /// The scripts that it runs, where the suite brings its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<ScriptFacts>,
     /// Seconds of warm-up planned before each window.
     pub warmup_s: f64,
     /// Seconds planned for each window; `None` when a count of transactions ends a trial.

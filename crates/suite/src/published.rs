@@ -33,9 +33,9 @@ pub struct PublishedRow {
     /// Number of the published row, from 1: rows that share it were printed as one.
     #[serde(default)]
     pub number: usize,
-    /// Conditions by name; `threads`, if there, is the load level.
+    /// Conditions by name; `clients`, or else `threads`, is the load level.
     pub conditions: BTreeMap<String, Value>,
-    /// Results by metric: `tps` and `qps` per second, others as their figure says.
+    /// Results by metric: `tps`, `qps` and `data_qps` per second, others as their figure says.
     pub metrics: BTreeMap<String, f64>,
     /// The planned targets that this row is the counterpart of; empty for context.
     pub targets: Vec<String>,

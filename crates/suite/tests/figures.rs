@@ -71,7 +71,7 @@ fn pgbench_columns_become_scripts() {
     let read_write = rows(figure, "script", &Value::Text("read-write".into()));
     assert_eq!((read_only.len(), read_write.len()), (16, 16));
     for (read, write) in read_only.iter().zip(&read_write) {
-        assert!(read.metrics["qps"] > write.metrics["qps"], "{}", read.label);
+        assert!(read.metrics["data_qps"] > write.metrics["data_qps"], "{}", read.label);
         let (scale, rows) = (&read.conditions["scale"], &read.conditions["rows"]);
         assert_eq!(rows.number(), scale.number().map(|scale| scale * 100_000.0));
     }

@@ -1,6 +1,7 @@
 //! Answers of a MySQL server, whole, cut into pieces, truncated and made up.
 
 use dyno_core::{Columns, Discard, Executed, Row, Rows};
+use dyno_tests::{Headings, Transcript};
 use dyno_wire::mysql::packet::{begin_packet, finish_packet};
 use dyno_wire::mysql::reader::push_lenenc_bytes;
 use dyno_wire::mysql::statement::PrepareStep;
@@ -63,68 +64,28 @@ impl Rows for Kept {
     }
 }
 
-/// Writes down everything that a consumer can be told.
-#[derive(Default)]
-struct Described(Vec<String>);
-
-impl Rows for Described {
-    const DESCRIBED: bool = true;
-
-    fn columns<C: Columns>(&mut self, columns: &C) {
-        let names: Vec<_> = (0..columns.count()).map(|column| columns.name(column)).collect();
-        self.0.push(names.join(","));
-    }
-
-    fn done(&mut self, executed: Executed) {
-        self.0.push(format!("done {} {} {}", executed.has_rows, executed.rows, executed.affected));
-    }
-
-    fn row<R: Row>(&mut self, row: &R) {
-        self.0.push(row.string(0).unwrap_or_default());
-    }
-}
-
-/// Only the counts and names.
-#[derive(Default)]
-struct NamesOnly(Described);
-
-impl Rows for NamesOnly {
-    const WANTED: bool = false;
-    const DESCRIBED: bool = true;
-
-    fn columns<C: Columns>(&mut self, columns: &C) {
-        self.0.columns(columns);
-    }
-
-    fn done(&mut self, executed: Executed) {
-        self.0.done(executed);
-    }
-
-    fn row<R: Row>(&mut self, _row: &R) {}
-}
-
 #[test]
 fn names_and_ends_are_told_per_result() {
     for deprecate_eof in [true, false] {
         let bytes = several(deprecate_eof);
         for step in [1, 2, 7, bytes.len()] {
             let mut answer = Answer::new(deprecate_eof, false);
-            let (mut described, mut names) = (Described::default(), NamesOnly::default());
+            let (mut described, mut names) = (Transcript::default(), Headings::default());
             answer.begin(Encoding::Text, 1);
             feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut described).unwrap();
             let told = [
-                "column_3,column_253",
-                "1",
-                "2",
-                "done true 2 0",
-                "column_253",
-                "done true 0 0",
-                "done false 0 5",
+                "columns column_3, column_253",
+                "row 1, hello",
+                "row 2, NULL",
+                "done 2 rows",
+                "columns column_253",
+                "done 0 rows",
+                "done 5 changed",
             ];
             assert_eq!(described.0, told);
             answer.begin(Encoding::Text, 1);
             feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut names).unwrap();
-            let told: Vec<_> = told.into_iter().filter(|line| line.len() > 1).collect();
+            let told: Vec<_> = told.into_iter().filter(|line| !line.starts_with("row")).collect();
             assert_eq!(names.0.0, told);
         }
     }
@@ -222,10 +183,10 @@ fn binary_rows_use_cached_columns() {
     answer.begin(Encoding::Binary, 1);
     feed(&mut answer, &second, 100, &mut columns, &mut kept).unwrap();
     assert_eq!(kept.0, [[Some("8".to_string())]]);
-    let mut described = Described::default();
+    let mut described = Transcript::default();
     answer.begin(Encoding::Binary, 1);
     feed(&mut answer, &second, 100, &mut columns, &mut described).unwrap();
-    assert_eq!(described.0, ["column_8", "8", "done true 1 0"], "names are kept as well");
+    assert_eq!(described.0, ["columns column_8", "row 8", "done 1 rows"], "names are kept as well");
     answer.begin(Encoding::Binary, 1);
     let strange = feed(&mut answer, &second, 100, &mut Definitions::default(), &mut kept);
     assert!(strange.is_err(), "columns that were never sent");

@@ -3,6 +3,7 @@ use dyno_core::{
     BulkMethod, Cause, Discard, Param, ParamType, RowSource, RowWriter, Session, Table,
 };
 use dyno_reactor::{Clock, Loop};
+use dyno_tests::Transcript;
 
 const MS: Nanos = MILLISECOND;
 
@@ -201,4 +202,41 @@ fn a_bulk_load_takes_all_rows() {
         session.bulk_load("t", &["k"], &mut Three(0)).await.unwrap()
     });
     assert_eq!((report.rows, report.method), (3, BulkMethod::MultiRowInsert));
+}
+
+#[test]
+fn scripts_find_what_other_drivers_have() {
+    let script = Script { rows: 2, keep_log: true, ..Script::default() };
+    let (told, driver) = simulate(script, async |driver| {
+        let mut session = driver.connect(0).await.unwrap();
+        let mut transcript = Transcript::default();
+        assert!(!session.is_in_transaction());
+        session.execute_once("BEGIN", &[], &mut transcript).await.unwrap();
+        assert!(session.is_in_transaction());
+        let select = session.prepare("SELECT ?", &[ParamType::Inferred]).await.unwrap();
+        session.queue(select, &[Param::Int(1)]).unwrap();
+        session.queue_once("UPDATE t SET c = ?", &[Param::Text(b"x")]).unwrap();
+        session.queue_sync().unwrap();
+        session.queue_once("END", &[]).unwrap();
+        let mut results = Vec::new();
+        session.flush(&mut transcript, &mut results).await.unwrap();
+        assert!(results.len() == 3 && results.iter().all(Result::is_ok));
+        assert!(!session.is_in_transaction());
+        transcript.take()
+    });
+    let rows = ["columns number", "row 1", "row 2", "done 2 rows"];
+    assert_eq!(told, [&["done"], &rows[..], &["done 1 changed", "done"]].concat());
+    let log: Vec<_> = driver.log().into_iter().map(|logged| (logged.sql, logged.params)).collect();
+    let logged = |sql: &str, params: &[&str]| {
+        (sql.to_owned(), params.iter().map(|&param| param.to_owned()).collect::<Vec<_>>())
+    };
+    assert_eq!(
+        log,
+        [
+            logged("BEGIN", &[]),
+            logged("SELECT ?", &["1"]),
+            logged("UPDATE t SET c = ?", &["x"]),
+            logged("END", &[])
+        ]
+    );
 }

@@ -4,6 +4,7 @@ use dyno_core::{
     Session, Table,
 };
 use dyno_reactor::block_on;
+use dyno_tests::{Headings, Transcript};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -298,5 +299,98 @@ fn batches_and_what_is_left_over_all_arrive() {
         let mut rows = Numbers { next: 400, end: 480, bad: 460 };
         assert!(session.bulk_load("t", &["k", "s", "d", "n"], &mut rows).await.is_err());
         assert_eq!(single(session, "SELECT count(*) FROM t").await, "349");
+    });
+}
+
+#[test]
+fn scripts_are_told_names_and_ends() {
+    with_session(async |session| {
+        let chain = "CREATE TABLE t (id, c); INSERT INTO t VALUES (1, 'x'), (2, NULL); \
+                     SELECT id AS a, c AS \"B c\" FROM t; SELECT id FROM t WHERE 0; DELETE FROM t WHERE id = 2";
+        let told = [
+            "done",
+            "done 2 changed",
+            "columns a, B c",
+            "row 1, x",
+            "row 2, NULL",
+            "done 2 rows",
+            "columns id",
+            "done 0 rows",
+            "done 1 changed",
+        ];
+        let (mut transcript, mut headings) = (Transcript::default(), Headings::default());
+        session.query(chain, &mut transcript).await.unwrap();
+        assert_eq!(transcript.take(), told);
+        let sql = "SELECT id AS x FROM t WHERE id = ?";
+        let select = session.prepare(sql, &[ParamType::Inferred]).await.unwrap();
+        let told = ["columns x", "row 1", "done 1 rows"];
+        session.execute(select, &[Param::Int(1)], &mut transcript).await.unwrap();
+        assert_eq!(transcript.take(), told);
+        session.execute(select, &[Param::Int(1)], &mut headings).await.unwrap();
+        assert_eq!(headings.0.take(), [told[0], told[2]]);
+        session.execute_once(sql, &[Param::Int(1)], &mut transcript).await.unwrap();
+        assert_eq!(transcript.take(), told);
+
+        let chain = "INSERT INTO t VALUES (3, 3); SELECT nonsense; SELECT 1";
+        session.query(chain, &mut transcript).await.unwrap_err();
+        assert_eq!(transcript.take(), ["done 1 changed"]);
+    });
+}
+
+#[test]
+fn statements_are_executed_once_and_queued() {
+    with_session(async |session| {
+        session.query("CREATE TABLE t (id UNIQUE, c)", &mut Discard).await.unwrap();
+        let insert = "INSERT INTO t VALUES (?, ?)";
+        for params in [[Param::Int(1), Param::Double(0.5)], [Param::Text(b"b"), Param::Null]] {
+            let done = session.execute_once(insert, &params, &mut Discard).await.unwrap();
+            assert_eq!(counts(done), (false, 0, 1));
+        }
+        let error = session.execute_once(insert, &[Param::Null], &mut Discard).await.unwrap_err();
+        assert!(error.message().contains("takes 2 parameters"), "{error}");
+        let two = session.execute_once("SELECT 1; SELECT 2", &[], &mut Discard).await;
+        assert!(!two.unwrap_err().is_fatal(), "nothing of a chain is left out silently");
+
+        let prepared = session.prepare(insert, &[ParamType::Inferred; 2]).await.unwrap();
+        session.queue_once("SELECT c FROM t WHERE id = ?", &[Param::Int(1)]).unwrap();
+        session.queue(prepared, &[Param::Int(2), Param::Text(b"two")]).unwrap();
+        session.queue_once(insert, &[Param::Int(1), Param::Null]).unwrap();
+        session.queue_sync().unwrap();
+        session.queue_once("SELECT count(*) AS n FROM t", &[]).unwrap();
+        let (mut transcript, mut results) = (Transcript::default(), Vec::new());
+        session.flush(&mut transcript, &mut results).await.unwrap();
+        assert_eq!(
+            transcript.take(),
+            [
+                "columns c",
+                "row 0.5",
+                "done 1 rows",
+                "done 1 changed",
+                "columns n",
+                "row 3",
+                "done 1 rows"
+            ]
+        );
+        assert_eq!(
+            results.iter().map(Result::is_ok).collect::<Vec<_>>(),
+            [true, true, false, true]
+        );
+        assert_eq!(results[2].as_ref().unwrap_err().class(), ErrorClass::Constraint);
+        results.clear();
+        session.flush(&mut transcript, &mut results).await.unwrap();
+        assert!(results.is_empty() && transcript.0.is_empty());
+    });
+}
+
+#[test]
+fn transactions_are_seen() {
+    with_session(async |session| {
+        assert!(!session.is_in_transaction());
+        session.query("BEGIN", &mut Discard).await.unwrap();
+        assert!(session.is_in_transaction());
+        session.query("SELECT nonsense", &mut Discard).await.unwrap_err();
+        assert!(session.is_in_transaction());
+        session.execute_once("END", &[], &mut Discard).await.unwrap();
+        assert!(!session.is_in_transaction());
     });
 }

@@ -5,5 +5,6 @@ mod bulk_loads;
 mod fake;
 mod fakes;
 mod other_server;
+mod scripts;
 mod statements;
 mod support;

@@ -246,6 +246,7 @@ async fn kill_query(server: &MariaDb) {
 async fn no_allocations(server: &MariaDb) {
     let mut session = connect(&server.socket_url()).await.unwrap();
     let select = session.prepare("SELECT ?, 'abc'", &[ParamType::Int]).await.unwrap();
+    let inferred = session.prepare("SELECT ?, ?", &[ParamType::Inferred; 2]).await.unwrap();
     let mut total = 0;
     let mut results = Vec::new();
     for round in 0..3 {
@@ -255,6 +256,8 @@ async fn no_allocations(server: &MariaDb) {
             let mut sum = Sum::default();
             session.execute(select, &[Param::Int(id)], &mut sum).await.unwrap();
             total += sum.0;
+            let params = [Param::Int(id), Param::Double(0.5)];
+            session.execute(inferred, &params, &mut Discard).await.unwrap();
             session.query("SELECT 1", &mut Discard).await.unwrap();
             for id in 0..10 {
                 session.queue(select, &[Param::Int(id)]).unwrap();

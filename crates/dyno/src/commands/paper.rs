@@ -127,6 +127,7 @@ fn published(run: &RunData) -> Vec<PublishedTable> {
 fn table(experiment: &str, series: &PublishedSeries) -> PublishedTable {
     let row = |row: &dyno_suite::PublishedRow| PublishedRow {
         label: row.label.clone(),
+        number: row.number,
         conditions: row
             .conditions
             .iter()

@@ -81,6 +81,7 @@ pub(crate) fn run_suite(suite: &str, overrides: &Overrides, dir: &Path, new: boo
     }
     match outcome.status {
         RunStatus::Complete => Ok(()),
+        RunStatus::Failed(why) if outcome.denied > 0 => Err(Failure::denied(why)),
         RunStatus::Failed(why) => Err(Failure::new(why)),
         RunStatus::Interrupted | RunStatus::Running => {
             Err(Failure::new("The run was interrupted; what was measured is in its folder.")

@@ -6,9 +6,10 @@ use super::numbers::{leading_double, leading_int, option_int, scanned_u64};
 use super::open_files;
 use super::options::{Mode, Name, OPTIONS};
 use super::refusal::Refusal;
-use super::scripts::{self, Builtin, Source};
-use super::settings::{QueryMode, Settings};
+use super::scripts::{self, Source};
+use super::settings::Settings;
 use dyno_pgbench::init::{PartitionMethod, Step};
+use dyno_pgbench::script::{Builtin, QueryMode};
 
 /// What pgbench does while it reads its options.
 pub(super) trait Host {
@@ -20,6 +21,12 @@ pub(super) trait Host {
     /// # Errors
     /// A file that can't be read, a script that can't be understood.
     fn load(&mut self, source: Source, weight: u32) -> Result<(), Refusal>;
+
+    /// All options are read: scripts are sent in this mode.
+    ///
+    /// # Errors
+    /// A script that can't be sent so.
+    fn complete(&mut self, mode: QueryMode) -> Result<(), Refusal>;
 
     /// Scripts loaded so far, and the sum of their weights.
     fn scripts(&self) -> (usize, u64);
@@ -295,6 +302,7 @@ impl Reader<'_> {
         if self.host.scripts().0 == 0 && !self.settings.initialize {
             self.host.load(Source::Builtin(scripts::find("tpcb-like")?), 1)?;
         }
+        self.host.complete(self.settings.mode)?;
         if self.host.scripts().1 == 0 && !self.settings.initialize {
             return Err(Refusal::error("total script weight must not be zero").into());
         }

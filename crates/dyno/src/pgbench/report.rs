@@ -241,7 +241,7 @@ impl Report<'_> {
             if has_retries {
                 write!(f, "  {retries:>10}")?;
             }
-            writeln!(f, " {text}")?;
+            writeln!(f, "  {text}")?;
         }
         Ok(())
     }

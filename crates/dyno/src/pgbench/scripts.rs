@@ -1,25 +1,14 @@
 //! Which scripts a run executes: built-in ones by name, files, and their weights.
 
+use super::command_line::Host;
 use super::numbers::long;
 use super::refusal::Refusal;
+use dyno_pgbench::script::{Builtin, QueryMode, Script, builtins, find_builtin};
+use std::fs::File;
+use std::io::{self, Read};
 
 /// At most this many scripts are taken.
-pub(super) const SCRIPTS_MAX: usize = 128;
-
-/// A built-in script.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Builtin {
-    pub(super) name: &'static str,
-    /// As the report calls it.
-    pub(super) description: &'static str,
-    pub(super) text: &'static str,
-}
-
-pub(super) static BUILTINS: [Builtin; 3] = [
-    Builtin { name: "tpcb-like", description: "<builtin: TPC-B (sort of)>", text: "" },
-    Builtin { name: "simple-update", description: "<builtin: simple update>", text: "" },
-    Builtin { name: "select-only", description: "<builtin: select only>", text: "" },
-];
+const SCRIPTS_MAX: usize = 128;
 
 /// Where a script comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +21,7 @@ pub(super) enum Source {
 /// The list of `-b list`.
 pub(super) fn list() -> String {
     let mut text = "Available builtin scripts:\n".to_owned();
-    for Builtin { name, description, .. } in &BUILTINS {
+    for Builtin { name, description, .. } in builtins() {
         text.push_str(&format!("  {name:>13}: {description}\n"));
     }
     text.push('\n');
@@ -44,17 +33,7 @@ pub(super) fn list() -> String {
 /// # Errors
 /// None or several do.
 pub(super) fn find(prefix: &str) -> Result<&'static Builtin, Refusal> {
-    let fitting: Vec<_> =
-        BUILTINS.iter().filter(|builtin| builtin.name.starts_with(prefix)).collect();
-    let complaint = match fitting.as_slice() {
-        [only] => return Ok(only),
-        [] => format!("no builtin script found for name \"{prefix}\""),
-        several => format!(
-            "ambiguous builtin name: {} builtin scripts found for prefix \"{prefix}\"",
-            several.len()
-        ),
-    };
-    Err(Refusal::error(complaint).with_text(&list()))
+    find_builtin(prefix).map_err(|complaint| Refusal::error(complaint).with_text(&list()))
 }
 
 /// `SCRIPT@WEIGHT`: the weight is what follows the last `@`, 1 where there is none.
@@ -75,7 +54,83 @@ pub(super) fn split_weight(text: &str) -> Result<(&str, u32), Refusal> {
     }
 }
 
-/// The complaint about a script beyond the last one.
-pub(super) fn too_many() -> Refusal {
-    Refusal::error(format_args!("at most {SCRIPTS_MAX} SQL scripts are allowed"))
+/// The text of a script file.
+fn read_file(name: &str) -> Result<Vec<u8>, Refusal> {
+    let mut text = Vec::new();
+    let read = if name == "-" {
+        io::stdin().lock().read_to_end(&mut text)
+    } else {
+        let mut file = File::open(name)
+            .map_err(|error| format!("could not open file \"{name}\": {}", words(&error)))?;
+        file.read_to_end(&mut text)
+    };
+    read.map_err(|error| format!("could not read file \"{name}\": {}", words(&error)))?;
+    Ok(text)
+}
+
+/// The system's words for an error, without the number that Rust adds.
+pub(super) fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+struct Loaded {
+    description: String,
+    text: Vec<u8>,
+    weight: u32,
+    script: Script,
+}
+
+/// Loads scripts in the order of their options.
+#[derive(Default)]
+pub(super) struct Loader {
+    loaded: Vec<Loaded>,
+    has_builtin: bool,
+}
+
+impl Loader {
+    /// The scripts and their weights.
+    pub(super) fn into_scripts(self) -> Vec<(Script, u32)> {
+        self.loaded.into_iter().map(|loaded| (loaded.script, loaded.weight)).collect()
+    }
+
+    /// True when a built-in script is among them: these need pgbench's tables.
+    pub(super) fn has_builtin(&self) -> bool {
+        self.has_builtin
+    }
+}
+
+impl Host for Loader {
+    fn say(&mut self, line: &str) {
+        crate::output::talk(line);
+    }
+
+    fn load(&mut self, source: Source, weight: u32) -> Result<(), Refusal> {
+        let (description, text) = match &source {
+            Source::Builtin(builtin) => (builtin.description, builtin.text.as_bytes().to_vec()),
+            Source::File(name) => (name.as_str(), read_file(name)?),
+        };
+        self.has_builtin |= matches!(source, Source::Builtin(_));
+        // The mode is known only when all options are; most mistakes don't depend on it.
+        let script =
+            Script::parse(&text, description, QueryMode::Simple).map_err(Refusal::error)?;
+        if self.loaded.len() >= SCRIPTS_MAX {
+            return Err(Refusal::error(format_args!("at most {SCRIPTS_MAX} SQL scripts are allowed")));
+        }
+        self.loaded.push(Loaded { description: description.to_owned(), text, weight, script });
+        Ok(())
+    }
+
+    fn complete(&mut self, mode: QueryMode) -> Result<(), Refusal> {
+        if mode != QueryMode::Simple {
+            for Loaded { description, text, script, .. } in &mut self.loaded {
+                *script = Script::parse(text, description, mode).map_err(Refusal::error)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn scripts(&self) -> (usize, u64) {
+        (self.loaded.len(), self.loaded.iter().map(|loaded| u64::from(loaded.weight)).sum())
+    }
 }

@@ -1,29 +1,8 @@
 //! What the options ask for.
 
 use dyno_pgbench::init::InitOptions;
+use dyno_pgbench::script::QueryMode;
 use std::path::PathBuf;
-
-/// How statements are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum QueryMode {
-    Simple,
-    Extended,
-    Prepared,
-}
-
-impl QueryMode {
-    pub(super) const ALL: [QueryMode; 3] =
-        [QueryMode::Simple, QueryMode::Extended, QueryMode::Prepared];
-
-    /// The word of `-M` and of the report.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            QueryMode::Simple => "simple",
-            QueryMode::Extended => "extended",
-            QueryMode::Prepared => "prepared",
-        }
-    }
-}
 
 /// Where the database is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

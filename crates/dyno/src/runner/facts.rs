@@ -1,7 +1,7 @@
 //! What `run.json` says of targets and experiments.
 
 use crate::databases::Reached;
-use dyno_store::{ExperimentFacts, TargetFacts};
+use dyno_store::{ExperimentFacts, ScriptFacts, TargetFacts};
 use dyno_suite::Plan;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,6 +36,15 @@ pub(crate) fn experiments(plan: &Plan) -> Vec<ExperimentFacts> {
             .options
             .iter()
             .map(|option| (option.name.clone(), option.value.clone()))
+            .collect(),
+        scripts: experiment
+            .scripts
+            .iter()
+            .map(|script| ScriptFacts {
+                name: script.name.clone(),
+                weight: script.weight,
+                text: script.text.clone(),
+            })
             .collect(),
         warmup_s: experiment.warmup_s,
         window_s: experiment.duration_s,

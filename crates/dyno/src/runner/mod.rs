@@ -18,7 +18,7 @@ use dyno_store::{Event, EventKind, Run, RunStatus};
 use dyno_suite::{Action, Plan, Step, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use trial::Job;
+use trial::{Done, Job};
 
 /// How a run ended.
 pub(crate) struct Outcome {
@@ -28,6 +28,8 @@ pub(crate) struct Outcome {
     pub(crate) status: RunStatus,
     /// What ended the run early, with its remedy.
     pub(crate) failure: Option<Failure>,
+    /// Trials after which a check of the data failed.
+    pub(crate) denied: u32,
 }
 
 /// Executes what is left of `plan` in `run`.
@@ -36,8 +38,14 @@ pub(crate) struct Outcome {
 /// When the run folder can't be written or a target can't be reached: nothing was executed then. What
 /// goes wrong later is in the outcome.
 pub(crate) fn execute(plan: &Plan, run: Run, control: &Control) -> Result<Outcome, Failure> {
-    let mut runner =
-        Runner { plan, run, control, targets: BTreeMap::new(), experiments: BTreeMap::new() };
+    let mut runner = Runner {
+        plan,
+        run,
+        control,
+        targets: BTreeMap::new(),
+        denied: 0,
+        experiments: BTreeMap::new(),
+    };
     if let Err(failure) = runner.look_ahead() {
         // Nothing was touched: a wrong password leaves no folder behind.
         if runner.run.is_untouched() {
@@ -54,8 +62,9 @@ pub(crate) fn execute(plan: &Plan, run: Run, control: &Control) -> Result<Outcom
             (RunStatus::Failed(failure.message.clone()), Some(failure))
         }
     };
+    let denied = runner.denied;
     let path = runner.run.finish(status.clone())?;
-    Ok(Outcome { path, status, failure })
+    Ok(Outcome { path, status, failure, denied })
 }
 
 struct Runner<'a> {
@@ -63,6 +72,8 @@ struct Runner<'a> {
     run: Run,
     control: &'a Control,
     targets: BTreeMap<String, Reached>,
+    /// Trials after which a check of the data failed.
+    denied: u32,
     /// By their names.
     experiments: BTreeMap<String, Experiment>,
 }
@@ -96,11 +107,15 @@ impl Runner<'_> {
             match &step.action {
                 Action::Prepare => self.prepare(step)?,
                 Action::Cleanup => self.cleanup(step)?,
-                Action::Trial(trial) => match self.trial(step, trial)? {
-                    TrialStatus::Complete => {}
-                    TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
-                    TrialStatus::Failed(_) => failed += 1,
-                },
+                Action::Trial(trial) => {
+                    let done = self.trial(step, trial)?;
+                    self.denied += u32::from(done.is_denied);
+                    match done.status {
+                        TrialStatus::Complete => {}
+                        TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
+                        TrialStatus::Failed(_) => failed += 1,
+                    }
+                }
             }
         }
         Ok(match failed {
@@ -150,7 +165,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn trial(&mut self, step: &Step, planned: &Trial) -> Result<TrialStatus, Failure> {
+    fn trial(&mut self, step: &Step, planned: &Trial) -> Result<Done, Failure> {
         // Fields are borrowed one by one: a trial writes to the run folder.
         let (experiment, database) = parties(&self.experiments, &self.targets, step)?;
         let job = Job { step, planned, run: &mut self.run, control: self.control };

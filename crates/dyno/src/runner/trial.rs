@@ -9,7 +9,7 @@ use crate::progress::TrialProgress;
 use crate::table::number;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
-use dyno_measure::{DataFacts, Interval, ServerFacts, TrialStatus, TrialSummary};
+use dyno_measure::{DataFacts, Interval, ServerFacts, TrialStatus, TrialSummary, Verdict};
 use dyno_store::{Moment, Run, StoreError, TrialIdentity, TrialWriter};
 use dyno_suite::{Step, Trial};
 use std::collections::BTreeMap;
@@ -22,6 +22,13 @@ pub(crate) struct Job<'a> {
     pub(super) control: &'a Control,
 }
 
+/// How a trial ended.
+pub(crate) struct Done {
+    pub(super) status: TrialStatus,
+    /// True when a check of the data failed.
+    pub(super) is_denied: bool,
+}
+
 /// Runs one trial and stores it.
 ///
 /// # Errors
@@ -30,7 +37,7 @@ pub(super) fn trial<F: Family, D: Driver>(
     family: &F,
     driver: &D,
     job: Job<'_>,
-) -> Result<TrialStatus, Failure> {
+) -> Result<Done, Failure> {
     let Job { step, planned, run, control } = job;
     let target = &step.target;
     let place = format!("{} on {target}", step.experiment);
@@ -63,7 +70,9 @@ pub(super) fn trial<F: Family, D: Driver>(
     let StoringObserver { progress, error, .. } = observer;
     let result = match driven {
         Ok(result) => result,
-        Err(DriveError::Interrupted) => return Ok(TrialStatus::Interrupted),
+        Err(DriveError::Interrupted) => {
+            return Ok(Done { status: TrialStatus::Interrupted, is_denied: false });
+        }
         Err(error) => return Err(Failure::from(error).at(&place)),
     };
     if let Some(error) = error {
@@ -75,11 +84,22 @@ pub(super) fn trial<F: Family, D: Driver>(
     summary.data = ready.data;
     summary.statement_latencies = after.statements;
     summary.checks = after.checks;
+    let is_denied = deny(&mut summary);
     progress.finish(&headline(&summary.status, &result, summary.tps, summary.qps));
     tell_checks(&summary, &place);
     let status = summary.status.clone();
     writer.finish(summary)?;
-    Ok(status)
+    Ok(Done { status, is_denied })
+}
+
+/// A trial whose data are wrong afterwards is not usable, however well it ended.
+fn deny(summary: &mut TrialSummary) -> bool {
+    let failed = summary.checks.iter().find(|check| check.verdict == Verdict::Failed);
+    let why = failed.map(|check| format!("The check {} failed. {}", check.name, check.evidence));
+    if let (Some(why), TrialStatus::Complete) = (&why, &summary.status) {
+        summary.status = TrialStatus::Failed(why.clone());
+    }
+    why.is_some()
 }
 
 /// Says how checks of the data ended.

@@ -1,5 +1,7 @@
 //! A made-up run: the same folder on every machine.
 
+pub(crate) mod pgbench;
+
 use dyno_measure::{
     Counts, ErrorSummary, GeneratorSummary, HostSample, KindSummary, LatencySummary,
     SCHEMA_VERSION, SeriesRow, ServerFacts, StatementCounts, TrialStatus, TrialSummary,
@@ -66,6 +68,7 @@ fn experiment(name: &str, title: &str, test: &str) -> ExperimentFacts {
         title: title.to_owned(),
         test: test.to_owned(),
         options: options.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        scripts: Vec::new(),
         warmup_s: 5.0,
         window_s: Some(60.0),
     }
@@ -325,6 +328,7 @@ pub(crate) fn two_targets(workers: &[u32], repeats: u32, seconds: u32) -> RunDat
 pub(crate) fn published() -> PublishedTable {
     let row = |label: &str, threads: &str, tps: f64, targets: &[&str]| PublishedRow {
         label: label.to_owned(),
+        number: 0,
         conditions: [("threads", threads), ("class", label)]
             .map(|(a, b)| (a.to_owned(), b.to_owned()))
             .into(),

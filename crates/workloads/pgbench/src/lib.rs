@@ -13,4 +13,5 @@ pub mod check;
 pub mod init;
 pub mod log;
 pub mod random;
+pub mod run;
 pub mod script;

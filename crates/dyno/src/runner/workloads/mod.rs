@@ -1,14 +1,15 @@
 //! The workloads that suites can name. A further one is a file here and a line in the registry below.
 
+mod pgbench;
 mod sysbench;
 
-use super::trial::{Job, trial};
+use super::trial::{Done, Job, trial};
 use crate::databases::{Database, with_driver};
 use crate::failure::Failure;
 use crate::progress::LoadProgress;
 use dyno_core::{Driver, Workload};
 use dyno_engine::TrialSpec;
-use dyno_measure::{DataCheck, DataFacts, StatementLatency, TrialStatus};
+use dyno_measure::{DataCheck, DataFacts, StatementLatency};
 use dyno_suite::{Plan, PlannedExperiment};
 
 /// What a family of workloads offers the runner: an experiment whose options are valid, its data and
@@ -153,7 +154,7 @@ macro_rules! registry {
                 &self,
                 database: &Database,
                 job: Job<'_>,
-            ) -> Result<TrialStatus, Failure> {
+            ) -> Result<Done, Failure> {
                 match self {
                     $(Self::$variant(family) =>
                         with_driver!(database, driver => trial(family, driver, job)),)+
@@ -165,6 +166,7 @@ macro_rules! registry {
 
 registry! {
     Sysbench: sysbench::Sysbench,
+    Pgbench: pgbench::Pgbench,
 }
 
 /// The suite's catalogue and the registry name the same workloads; a stored plan may name others.

@@ -65,8 +65,8 @@ impl InitError {
 
     /// Adds that what is committed is not lost.
     pub(crate) fn with_resume_hint(mut self) -> Self {
-        const RESUME: &str = "run it again with --resume: rows that are stored are kept and only \
-                              the rest is loaded";
+        const RESUME: &str = "run it again with --resume: what is stored is kept and only the rest \
+                              is made";
         if let InitError::Session { hint, .. } = &mut self {
             *hint = Some(match hint.take() {
                 Some(remedy) => format!("{remedy}; then {RESUME}"),

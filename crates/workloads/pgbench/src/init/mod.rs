@@ -74,6 +74,28 @@ async fn command<S: Session>(
     done.map(drop).map_err(|error| InitError::session(step, doing, error).with_sql(sql))
 }
 
+/// What the steps so far have done.
+#[derive(Default)]
+struct Done {
+    report: InitReport,
+    /// True when step v has to freeze the accounts.
+    unfrozen: bool,
+}
+
+impl Done {
+    fn add(&mut self, loaded: data::Loaded) {
+        self.unfrozen = loaded.unfrozen;
+        let report = &mut self.report;
+        report.rows_loaded += loaded.rows;
+        report.rows_found += loaded.rows_found;
+        report.connections = loaded.connections;
+        if let Some(how) = loaded.how {
+            report.method = Some(how.method);
+            report.fallback_reason = how.fallback_reason;
+        }
+    }
+}
+
 /// An initialization in progress.
 struct Init<'a, D: Driver> {
     driver: &'a D,
@@ -83,40 +105,43 @@ struct Init<'a, D: Driver> {
 
 impl<D: Driver> Init<'_, D> {
     async fn run(&self, session: &mut D::Session) -> Result<InitReport, InitError> {
-        let mut report = InitReport::default();
-        let mut unfrozen = false;
+        let mut done = Done::default();
         for step in self.schema.options.effective_steps() {
             self.observer.step_began(step);
             let begin = Instant::now();
-            match step {
-                Step::DropTables => self.drop_tables(session).await?,
-                Step::CreateTables => self.create_tables(session).await?,
-                Step::ClientData => {
-                    let loaded = data::load(self, session).await?;
-                    unfrozen = loaded.unfrozen;
-                    report.rows_loaded += loaded.rows;
-                    report.rows_found += loaded.rows_found;
-                    report.connections = loaded.connections;
-                    report.method = loaded.how.as_ref().map(|how| how.method).or(report.method);
-                    report.fallback_reason = loaded.how.and_then(|how| how.fallback_reason);
-                }
-                Step::ServerData => {
-                    report.rows_loaded += self.server_data(session).await?;
-                    unfrozen = false;
-                }
-                Step::Vacuum => self.vacuum(session, unfrozen).await?,
-                Step::PrimaryKeys => {
-                    self.keys(session, step, self.schema.primary_keys()).await?;
-                }
-                Step::ForeignKeys => {
-                    self.keys(session, step, self.schema.foreign_keys()).await?;
-                }
-            }
+            self.step(session, step, &mut done).await?;
             let elapsed = begin.elapsed();
             self.observer.step_ended(step, elapsed);
-            report.steps.push((step, elapsed));
+            done.report.steps.push((step, elapsed));
         }
-        Ok(report)
+        Ok(done.report)
+    }
+
+    async fn step(
+        &self,
+        session: &mut D::Session,
+        step: Step,
+        done: &mut Done,
+    ) -> Result<(), InitError> {
+        let result = match step {
+            Step::DropTables => return self.drop_tables(session).await,
+            Step::CreateTables => return self.create_tables(session).await,
+            Step::ClientData => {
+                done.add(data::load(self, session).await?);
+                return Ok(());
+            }
+            Step::ServerData => {
+                done.report.rows_loaded += self.server_data(session).await?;
+                done.unfrozen = false;
+                return Ok(());
+            }
+            Step::Vacuum => self.vacuum(session, done.unfrozen).await,
+            Step::PrimaryKeys => self.keys(session, step, self.schema.primary_keys()).await,
+            Step::ForeignKeys => self.keys(session, step, self.schema.foreign_keys()).await,
+        };
+        // A load of hours is not lost because what follows it fails.
+        let is_worth_it = done.report.rows_loaded > 0;
+        result.map_err(|error| if is_worth_it { error.with_resume_hint() } else { error })
     }
 
     async fn drop_tables(&self, session: &mut D::Session) -> Result<(), InitError> {

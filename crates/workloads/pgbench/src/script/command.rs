@@ -94,3 +94,42 @@ pub(crate) enum Word {
     Text(String),
     Variable(u32),
 }
+
+impl Action {
+    /// The expression, if there is one.
+    pub(crate) fn program(&self) -> Option<&Program> {
+        match self {
+            Action::Set { program, .. }
+            | Action::If { program, .. }
+            | Action::Elif { program, .. } => Some(program),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn program_mut(&mut self) -> Option<&mut Program> {
+        match self {
+            Action::Set { program, .. }
+            | Action::If { program, .. }
+            | Action::Elif { program, .. } => Some(program),
+            _ => None,
+        }
+    }
+}
+
+impl Amount {
+    pub(crate) fn variable_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            Amount::Variable(variable) => Some(variable),
+            Amount::Units(_) => None,
+        }
+    }
+}
+
+impl Word {
+    pub(crate) fn variable_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            Word::Variable(variable) => Some(variable),
+            Word::Text(_) => None,
+        }
+    }
+}

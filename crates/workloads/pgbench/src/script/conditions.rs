@@ -18,7 +18,8 @@ struct Open {
 /// pgbench's words for a structure that isn't one.
 pub(crate) fn resolve(commands: &mut [Command], description: &str) -> Result<(), ScriptError> {
     let fail = |number: usize, line: u32, message: &str| {
-        let text = format!("condition error in script \"{description}\" command {number}: {message}");
+        let text =
+            format!("condition error in script \"{description}\" command {number}: {message}");
         Err(ScriptError::new(text).at_line(line))
     };
     let mut open: Vec<Open> = Vec::new();

@@ -32,9 +32,9 @@ pub(crate) use command::{Action, Amount, Word};
 pub use error::ScriptError;
 pub(crate) use program::{Op, Program, Scope, is_true};
 pub(crate) use scanner::is_variable_name;
-pub(crate) use statement::{Reference, Statement, Store};
+pub(crate) use statement::{Statement, Store};
 pub use value::Value;
-pub(crate) use value::{NoValue, parse_value};
+pub(crate) use value::{NoValue, leading_int, parse_value};
 
 use error::SourceLine;
 use scanner::Scanner;

@@ -89,7 +89,8 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn advance(&mut self) -> Result<(), ParseError> {
-        self.token = self.scanner.token().map_err(|error| of_token(error, self.scanner.offset()))?;
+        self.token =
+            self.scanner.token().map_err(|error| of_token(error, self.scanner.offset()))?;
         Ok(())
     }
 

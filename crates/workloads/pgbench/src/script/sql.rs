@@ -21,6 +21,8 @@ pub(crate) struct Piece {
     pub(crate) text: Vec<u8>,
     /// Literals, quoted names and comments within `text`.
     pub(crate) quoted: Vec<Range<usize>>,
+    /// True when it has a forced semicolon.
+    pub(crate) is_chain: bool,
 }
 
 /// What reaches from one statement to the next.
@@ -48,6 +50,7 @@ impl SqlLexer {
                         scanner.advance(2);
                         if forced == b';' {
                             self.identifiers = 0;
+                            piece.is_chain = true;
                         }
                     }
                     _ => {
@@ -101,9 +104,8 @@ impl SqlLexer {
                 (1, false)
             }
             _ if starts_identifier(first) => {
-                let is_part = |byte: u8| {
-                    starts_identifier(byte) || byte.is_ascii_digit() || byte == b'$'
-                };
+                let is_part =
+                    |byte: u8| starts_identifier(byte) || byte.is_ascii_digit() || byte == b'$';
                 let length = rest.iter().take_while(|&&byte| is_part(byte)).count();
                 self.identifier(&rest[..length]);
                 (length, false)
@@ -131,10 +133,8 @@ impl SqlLexer {
             *letter = word[0].to_ascii_lowercase();
         }
         self.identifiers += 1;
-        let creates = matches!(
-            &self.letters,
-            [b'c', b'f' | b'p', ..] | [b'c', b'o', b'r', b'f' | b'p']
-        );
+        let creates =
+            matches!(&self.letters, [b'c', b'f' | b'p', ..] | [b'c', b'o', b'r', b'f' | b'p']);
         if !creates || self.parentheses > 0 {
             return;
         }

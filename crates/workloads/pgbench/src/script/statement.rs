@@ -16,6 +16,10 @@ pub(crate) struct Statement {
     pub(crate) text: String,
     pub(crate) references: Vec<Reference>,
     pub(crate) store: Option<Store>,
+    /// True for several statements in one.
+    pub(crate) is_chain: bool,
+    /// True for COPY from or to the client, which isn't supported.
+    pub(crate) is_copy: bool,
 }
 
 /// A variable in the text of a statement.
@@ -37,6 +41,21 @@ pub(crate) struct Store {
     pub(crate) is_gset: bool,
 }
 
+impl Store {
+    /// The name of the command.
+    pub(crate) fn command(&self) -> &'static str {
+        if self.is_gset { "gset" } else { "aset" }
+    }
+}
+
+/// COPY whose rows would come from the client or go to it.
+fn is_copy(text: &str) -> bool {
+    let mut words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let is_client =
+        |word: &str| word.eq_ignore_ascii_case("stdin") || word.eq_ignore_ascii_case("stdout");
+    words.next().is_some_and(|word| word.eq_ignore_ascii_case("copy")) && words.any(is_client)
+}
+
 impl Statement {
     /// The statement of a piece from byte `skipped` on.
     pub(crate) fn new(
@@ -50,7 +69,8 @@ impl Statement {
             let line = String::from_utf8_lossy(&piece.text[skipped..]).into_owned();
             return Err(error(format!("statement is not valid UTF-8: {line}")));
         };
-        let is_quoted = |at: usize| piece.quoted.iter().any(|range| range.contains(&(at + skipped)));
+        let is_quoted =
+            |at: usize| piece.quoted.iter().any(|range| range.contains(&(at + skipped)));
         let mut references = Vec::new();
         let bytes = text.as_bytes();
         let mut at = 0;
@@ -71,7 +91,14 @@ impl Statement {
                 "statement has too many arguments (maximum is {MOST_REFERENCES}): {text}"
             )));
         }
-        Ok(Statement { text: text.to_owned(), references, store: None })
+        let is_chain = piece.is_chain;
+        let (text, is_copy) = (text.to_owned(), is_copy(text));
+        Ok(Statement { text, references, store: None, is_chain, is_copy })
+    }
+
+    /// True when nothing but its success matters.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.store.is_none() && !self.is_chain && !self.is_copy
     }
 
     /// The first line, cut.

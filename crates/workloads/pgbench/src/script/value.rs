@@ -148,9 +148,8 @@ pub(crate) fn parse_value(text: &str) -> Result<Value, NoValue> {
     if text.is_empty() {
         return Err(NoValue::Empty);
     }
-    let is_prefix_of = |word: &str| {
-        word.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text))
-    };
+    let is_prefix_of =
+        |word: &str| word.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
     let is = |word: &str| word.eq_ignore_ascii_case(text);
     if is("null") {
         return Ok(Value::Null);

@@ -1,0 +1,301 @@
+//! The pgbench family in suites.
+
+mod options;
+
+use super::{After, Family, Ready};
+use crate::failure::{Failure, sentence};
+use crate::output;
+use crate::progress::LoadProgress;
+use dyno_core::{DbError, Driver, LoadObserver, Session};
+use dyno_engine::TrialSpec;
+use dyno_measure::{DataCheck, DataFacts, StatementLatency, Verdict};
+use dyno_pgbench::access::{Access, Footprint, footprint};
+use dyno_pgbench::check::{Balances, Ledger, balances};
+use dyno_pgbench::init::{
+    ACCOUNTS_PER_BRANCH, InitError, InitObserver, InitOptions, InitReport, Progress, Step,
+    initialize, table_info, vacuum_accounts, vacuum_before_run,
+};
+use dyno_pgbench::run::{self, PgBench, Talk, Talker};
+use dyno_reactor::block_on;
+use dyno_suite::{Plan, PlannedExperiment};
+use options::{Options, Vacuum};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Lines that scripts and clients may print in one trial.
+const LINES_MAX: u32 = 20;
+
+/// An experiment with scripts of pgbench.
+pub(crate) struct Pgbench {
+    options: Options,
+    ledger: Ledger,
+}
+
+impl Family for Pgbench {
+    const NAME: &'static str = "pgbench";
+    type Workload = PgBench;
+    type Before = Option<Balances>;
+
+    fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
+        let options = Options::new(plan, experiment)?;
+        let ledger = match options.check {
+            true => Ledger::of(options.texts()),
+            false => Ledger::default(),
+        };
+        Ok(Pgbench { options, ledger })
+    }
+
+    fn load<D: Driver>(
+        &self,
+        driver: &D,
+        _seed: u64,
+        observer: &LoadProgress,
+    ) -> Result<String, Failure> {
+        let wanted = InitOptions {
+            scale: self.options.scale,
+            connections: super::load_sessions(),
+            resume: true,
+            ..InitOptions::default()
+        };
+        let watcher = Watcher { progress: observer, rows: AtomicU64::new(0) };
+        let report = initialize(driver, &wanted, &watcher).map_err(|error| load_failure(&error))?;
+        Ok(load_sentence(&report))
+    }
+
+    fn remove<D: Driver>(&self, driver: &D, observer: &LoadProgress) -> Result<(), Failure> {
+        let drop = InitOptions { steps: vec![Step::DropTables], ..InitOptions::default() };
+        let watcher = Watcher { progress: observer, rows: AtomicU64::new(0) };
+        initialize(driver, &drop, &watcher).map(|_| ()).map_err(|error| load_failure(&error))
+    }
+
+    fn tune(&self, spec: &mut TrialSpec) {
+        spec.loops = self.options.jobs;
+    }
+
+    fn look_before<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+    ) -> Result<Ready<Self>, Failure> {
+        let looked = block_on(async {
+            let mut session =
+                driver.connect(0).await.map_err(|error| Failure::from(&error))?;
+            let found = self.look(&mut session).await;
+            session.close().await;
+            found
+        });
+        let found = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))??;
+        let workload = PgBench::new(self.run_options(spec), driver.dialect(), talker())
+            .map_err(|problem| Failure::new(sentence(&problem)))?;
+        let Found { data, before, warnings } = found;
+        Ok(Ready { workload, before, test: self.options.test.clone(), data, warnings })
+    }
+
+    fn look_after<D: Driver>(
+        &self,
+        driver: &D,
+        workload: &PgBench,
+        before: Option<Balances>,
+    ) -> After {
+        let statements = statements(workload);
+        let checks = before.map(|before| self.check(driver, &before)).into_iter().collect();
+        After { statements, checks }
+    }
+}
+
+/// What was found before a trial.
+struct Found {
+    data: Option<DataFacts>,
+    before: Option<Balances>,
+    warnings: Vec<String>,
+}
+
+impl Pgbench {
+    async fn look<S: Session>(&self, session: &mut S) -> Result<Found, Failure> {
+        if !self.options.texts().any(|text| text.contains("pgbench_")) {
+            return Ok(Found { data: None, before: None, warnings: Vec::new() });
+        }
+        let info = table_info(session).await.map_err(|error| {
+            Failure::new(sentence(&error.to_string())).with_hint(super::UNPREPARED_HINT)
+        })?;
+        if info.scale != i64::from(self.options.scale) {
+            return Err(Failure::new(format!(
+                "The tables have scale {}, but the suite says {}.",
+                info.scale, self.options.scale
+            ))
+            .with_hint(format!("Write `scale = {}` or load other tables.", info.scale)));
+        }
+        let mut errors = Vec::new();
+        if self.options.vacuum != Vacuum::None {
+            errors.extend(vacuum_before_run(session).await);
+        }
+        if self.options.vacuum == Vacuum::All {
+            errors.extend(vacuum_accounts(session).await);
+        }
+        let mut warnings: Vec<String> =
+            errors.iter().map(|error| sentence(&error.to_string())).collect();
+        let failed = |error: DbError| Failure::from(&error);
+        let size = footprint(session).await.map_err(failed)?;
+        let data = self.data(size, &mut warnings);
+        let before = match self.ledger.is_empty() {
+            true => None,
+            false => Some(balances(session).await.map_err(failed)?),
+        };
+        Ok(Found { data: Some(data), before, warnings })
+    }
+
+    fn data(&self, size: Footprint, warnings: &mut Vec<String>) -> DataFacts {
+        let rows = u64::from(self.options.scale) * u64::from(ACCOUNTS_PER_BRANCH);
+        let drawn: Vec<Access> = self
+            .options
+            .texts()
+            .filter_map(|text| Access::of(text, |name| self.options.variable(name)))
+            .collect();
+        let mut meanings: Vec<&str> = drawn.iter().map(|access| access.meaning.as_str()).collect();
+        meanings.dedup();
+        let hot_rows = drawn.iter().map(|access| access.hot_rows).max();
+        if let Some(hot_rows) = hot_rows.filter(|hot_rows| *hot_rows > rows) {
+            warnings.push(format!(
+                "Accounts are drawn from {hot_rows} numbers, but there are only {rows}: many draws \
+                 will meet no row."
+            ));
+        }
+        DataFacts {
+            rows,
+            hot_rows,
+            access: meanings.join(" "),
+            size_bytes: size.size_bytes,
+            memory_setting: size.memory_setting.to_owned(),
+            memory_bytes: size.memory_bytes,
+        }
+    }
+
+    fn run_options(&self, spec: &TrialSpec) -> run::Options {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        let options = &self.options;
+        run::Options {
+            clients: spec.workers,
+            threads: spec.loops.unwrap_or(cores),
+            scale: i64::from(options.scale),
+            defines: options.defines.clone(),
+            statement_latencies: true,
+            continue_on_error: true,
+            ..run::Options::new(options.scripts.clone(), options.mode, spec.seed)
+        }
+    }
+
+    fn check<D: Driver>(&self, driver: &D, before: &Balances) -> DataCheck {
+        let looked = block_on(async {
+            let mut session = driver.connect(0).await?;
+            let after = balances(&mut session).await;
+            session.close().await;
+            after
+        });
+        let after = looked.unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())));
+        let (verdict, evidence) = match after {
+            Ok(after) => match after.change_since(before).verdict(&self.ledger) {
+                Some(found) if found.is_balanced => (Verdict::Passed, found.evidence),
+                Some(found) => (Verdict::Failed, found.evidence),
+                None => (Verdict::NotMade, "The scripts book nothing that is known.".to_owned()),
+            },
+            Err(error) => (Verdict::NotMade, sentence(&error.to_string())),
+        };
+        DataCheck { name: "balances".to_owned(), verdict, evidence }
+    }
+}
+
+/// What the workload has measured of each statement.
+fn statements(workload: &PgBench) -> Vec<StatementLatency> {
+    let scripts = workload.options().scripts.iter().map(|(script, _)| script);
+    let mut found = Vec::new();
+    for (script, statistics) in scripts.zip(workload.statistics().scripts) {
+        let commands = script.commands().iter().zip(&statistics.commands);
+        // Meta commands are no work of the database, but those that wait take time.
+        let shown = (1..).zip(commands).filter(|(_, (command, _))| {
+            command.is_sql() || ["sleep", "shell", "setshell"].contains(&command.name())
+                || command.name().ends_with("pipeline")
+        });
+        for (number, (command, statistics)) in shown {
+            let latency = &statistics.latency;
+            found.push(StatementLatency {
+                script: script.description().to_owned(),
+                number,
+                text: command.first_line().to_owned(),
+                count: latency.count,
+                mean_us: latency.mean_ns() / 1e3,
+                min_us: latency.min_ns as f64 / 1e3,
+                max_us: latency.max_ns as f64 / 1e3,
+                failures: statistics.failures,
+                retries: statistics.retries,
+            });
+        }
+    }
+    found
+}
+
+/// Passes on what scripts and clients say, but not without end.
+fn talker() -> Talker {
+    let lines = AtomicU32::new(0);
+    Box::new(move |talk| {
+        let text = match talk {
+            Talk::Error(text) | Talk::Info(text) | Talk::Debug(text) => text,
+        };
+        match lines.fetch_add(1, Ordering::Relaxed) {
+            LINES_MAX => output::talk("Scripts have more to say; the rest is left out."),
+            line if line < LINES_MAX => output::talk(text),
+            _ => {}
+        }
+    })
+}
+
+/// What a load did, in words.
+fn load_sentence(report: &InitReport) -> String {
+    let mut text = match report.method {
+        Some(method) => format!("{} accounts by {}", report.rows_loaded, method.name()),
+        None => "nothing had to be loaded".to_owned(),
+    };
+    if report.rows_found > 0 {
+        text.push_str(&format!(", {} accounts were there before", report.rows_found));
+    }
+    if let Some(reason) = &report.fallback_reason {
+        text.push_str(&format!("; no faster way: {reason}"));
+    }
+    text
+}
+
+fn load_failure(error: &InitError) -> Failure {
+    let failure = Failure::new(sentence(&error.to_string()));
+    match error {
+        // The loader's own remedy speaks of options of its command line.
+        InitError::Table { .. } => failure.with_hint(
+            "Drop the tables pgbench_accounts, pgbench_branches, pgbench_history and \
+             pgbench_tellers, or use another database.",
+        ),
+        InitError::Session { error, .. } => match error.hint() {
+            Some(hint) => failure.with_hint(hint),
+            None => failure.with_hint("The same command goes on with what has been loaded."),
+        },
+        InitError::Options { .. } | InitError::Loop(_) => failure,
+    }
+}
+
+/// Shows the progress of a load.
+struct Watcher<'a> {
+    progress: &'a LoadProgress,
+    rows: AtomicU64,
+}
+
+impl InitObserver for Watcher<'_> {
+    fn rows_done(&self, progress: &Progress) {
+        let before = self.rows.swap(progress.rows_done, Ordering::Relaxed);
+        if before == 0 {
+            self.progress.rows_planned(progress.rows_total);
+        }
+        self.progress.rows_done(progress.rows_done.saturating_sub(before));
+    }
+
+    fn step_began(&self, step: Step) {
+        if matches!(step, Step::PrimaryKeys | Step::ForeignKeys) {
+            self.progress.creating_index("pgbench_accounts");
+        }
+    }
+}

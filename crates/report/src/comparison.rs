@@ -1,0 +1,236 @@
+//! Published rows beside their counterparts, over all experiments that share a published table.
+
+use crate::format;
+use crate::model::{Experiment, Point, Spread};
+use crate::{Published, PublishedRow};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A published table and what was measured in its place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// What the published table shows.
+    pub title: String,
+    /// The document that published it.
+    pub source: String,
+    /// How its figures were measured.
+    pub method: String,
+    /// What a reader must know before comparing.
+    pub note: Option<String>,
+    /// Names of the conditions that differ between rows.
+    pub conditions: Vec<String>,
+    /// Titles of the measured quantities: the metric and what tells apart the columns of one row.
+    pub columns: Vec<String>,
+    /// In the order of the publication.
+    pub rows: Vec<ComparisonRow>,
+}
+
+/// One published row with a counterpart.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparisonRow {
+    /// Such as a node class.
+    pub label: String,
+    /// Number of the published row.
+    pub number: usize,
+    /// Values of the conditions, in their order; empty where the row doesn't state one.
+    pub conditions: Vec<String>,
+    /// Label of the target that was measured.
+    pub target: String,
+    /// Its workers.
+    pub workers: u32,
+    /// Share of the rows that is hot, 0 to 1, where it is known.
+    pub hot_share: Option<f64>,
+    /// How many times the data fill the server's memory for them, where that is known.
+    pub size_to_memory: Option<f64>,
+    /// In the order of the columns.
+    pub pairs: Vec<Pair>,
+}
+
+/// One quantity, measured and published.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Pair {
+    /// What was measured; `None` when no trial of it ended well.
+    pub measured: Option<Spread>,
+    /// Trials that it rests on.
+    pub repeats: usize,
+    /// What was published.
+    pub published: Option<f64>,
+    /// Numbers of the checks that found something.
+    pub checks: Vec<usize>,
+}
+
+/// One published result, where it belongs, and its counterpart.
+struct Cell<'a> {
+    row: &'a PublishedRow,
+    metric: &'a str,
+    target: &'a str,
+    point: Option<&'a Point>,
+}
+
+/// Published tables of which at least two experiments measure some row. A table of one experiment
+/// stands beside that alone.
+pub(crate) fn comparisons(experiments: &[Experiment]) -> Vec<Comparison> {
+    let mut tables: Vec<&Published> = Vec::new();
+    let mut found: Vec<Comparison> = Vec::new();
+    for published in experiments.iter().flat_map(|experiment| &experiment.published) {
+        if !tables.iter().any(|table| table.table.title == published.table.title) {
+            tables.push(published);
+        }
+    }
+    for table in tables {
+        let of_table = |published: &&Published| published.table.title == table.table.title;
+        let users = experiments.iter().filter(|e| e.published.iter().any(|p| of_table(&p)));
+        if users.clone().count() < 2 {
+            continue;
+        }
+        let cells: Vec<Cell<'_>> = users.flat_map(|e| cells(e, of_table)).collect();
+        if cells.iter().any(|cell| cell.point.is_some()) {
+            found.push(compare(table, &cells));
+        }
+    }
+    found
+}
+
+fn cells<'a>(experiment: &'a Experiment, of_table: impl Fn(&&Published) -> bool) -> Vec<Cell<'a>> {
+    let mut cells = Vec::new();
+    let rows = experiment.published.iter().filter(of_table).flat_map(|p| &p.table.rows);
+    for row in rows {
+        for target in &row.targets {
+            let is_counterpart = |point: &&Point| {
+                // Of several runs a target's label has the run's number behind its name.
+                let same =
+                    point.target == *target || point.target.starts_with(&format!("{target},"));
+                let level = row.workers().is_none_or(|workers| workers == f64::from(point.workers));
+                same && level && point.status == "complete"
+            };
+            // With a cap on workers no point has the published number: the nearest is shown.
+            let point = experiment.points.iter().find(is_counterpart).or_else(|| {
+                let own = experiment.points.iter().filter(|point| point.target == *target);
+                own.filter(|point| point.status == "complete").max_by_key(|point| point.workers)
+            });
+            for metric in row.metrics.keys() {
+                cells.push(Cell { row, metric, target, point });
+            }
+        }
+    }
+    cells
+}
+
+fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
+    let mut columns: Vec<String> = Vec::new();
+    let mut rows: Vec<ComparisonRow> = Vec::new();
+    let splitting = splitting(cells);
+    let conditions = differing(cells, &splitting);
+    for cell in cells {
+        let column = column(cell, &splitting);
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    for cell in cells {
+        let same = |row: &&mut ComparisonRow| {
+            row.target == cell.target
+                && row.label == cell.row.label
+                && row.number == cell.row.number
+        };
+        let at = columns.iter().position(|name| *name == column(cell, &splitting)).unwrap_or(0);
+        let pair = pair(cell);
+        if let Some(row) = rows.iter_mut().find(same) {
+            row.pairs[at] = pair;
+            continue;
+        }
+        let mut pairs = vec![Pair::default(); columns.len()];
+        pairs[at] = pair;
+        let data = cell.point.and_then(|point| point.data.as_ref());
+        let value = |name: &String| cell.row.conditions.get(name).cloned().unwrap_or_default();
+        rows.push(ComparisonRow {
+            label: cell.row.label.clone(),
+            number: cell.row.number,
+            conditions: conditions.iter().map(|name| readable(&value(name))).collect(),
+            target: cell.target.to_owned(),
+            workers: cell.point.map_or(0, |point| point.workers),
+            hot_share: data.and_then(|data| data.hot_share),
+            size_to_memory: data.and_then(|data| data.size_to_memory),
+            pairs,
+        });
+    }
+    rows.sort_by_key(|row| row.number);
+    Comparison {
+        title: table.table.title.clone(),
+        source: table.table.source.clone(),
+        method: table.table.method.clone(),
+        note: table.table.note.clone(),
+        conditions,
+        columns,
+        rows,
+    }
+}
+
+fn pair(cell: &Cell<'_>) -> Pair {
+    let measured = cell.point.and_then(|point| match cell.metric {
+        "tps" => Some(point.tps),
+        "qps" => Some(point.qps),
+        "data_qps" => Some(point.data_qps),
+        _ => None,
+    });
+    Pair {
+        measured,
+        repeats: cell.point.map_or(0, |point| point.repeats),
+        published: cell.row.metrics.get(cell.metric).copied(),
+        checks: cell.point.map(|point| point.checks.clone()).unwrap_or_default(),
+    }
+}
+
+/// Conditions that differ between results printed in the same row: they name columns.
+fn splitting(cells: &[Cell<'_>]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (index, cell) in cells.iter().enumerate() {
+        let same_row = |other: &&Cell<'_>| {
+            (other.row.number, &other.row.label) == (cell.row.number, &cell.row.label)
+        };
+        for other in cells[..index].iter().filter(same_row) {
+            for (name, value) in &cell.row.conditions {
+                if other.row.conditions.get(name) != Some(value) && !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+    }
+    names
+}
+
+/// Conditions that differ between rows, but those that name columns and the row's own label.
+fn differing(cells: &[Cell<'_>], splitting: &[String]) -> Vec<String> {
+    let mut values: BTreeMap<&String, Vec<&String>> = BTreeMap::new();
+    let is_label = |cell: &Cell<'_>, value: &String| *value == cell.row.label;
+    for cell in cells {
+        for (name, value) in &cell.row.conditions {
+            if !splitting.contains(name) && !is_label(cell, value) {
+                values.entry(name).or_default().push(value);
+            }
+        }
+    }
+    let differs = |values: &Vec<&String>| values.iter().any(|value| *value != values[0]);
+    let is_kept = |(_, values): &(&String, Vec<&String>)| differs(values) || cells.len() <= 2;
+    values.into_iter().filter(is_kept).map(|(name, _)| name.clone()).collect()
+}
+
+fn column(cell: &Cell<'_>, splitting: &[String]) -> String {
+    let value = |name: &String| cell.row.conditions.get(name).cloned();
+    let told: Vec<String> = splitting.iter().filter_map(value).collect();
+    let metric = match cell.metric {
+        "tps" => "transactions/s",
+        "qps" => "statements/s",
+        "data_qps" => "QPS",
+        other => other,
+    };
+    if told.is_empty() { metric.to_owned() } else { format!("{}, {metric}", told.join(", ")) }
+}
+
+/// Large numbers with thousands set apart.
+fn readable(value: &str) -> String {
+    match value.parse::<f64>() {
+        Ok(number) if number.fract() == 0.0 => format::whole(number),
+        _ => value.to_owned(),
+    }
+}

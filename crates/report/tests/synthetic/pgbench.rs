@@ -1,0 +1,118 @@
+//! A made-up run of two pgbench scripts: data, statements, a check that failed.
+
+use super::{Shape, header, run, trial};
+use dyno_measure::{DataCheck, DataFacts, StatementCounts, StatementLatency, TrialStatus, Verdict};
+use dyno_report::{PublishedRow, PublishedTable};
+use dyno_store::{ExperimentFacts, RunData, ScriptFacts, TrialData};
+
+const SELECT: &str = "SELECT abalance\nFROM pgbench_accounts\nWHERE aid = :aid;";
+
+fn latency(number: u32, text: &str, count: u64) -> StatementLatency {
+    let us = f64::from(number) * 100.0;
+    StatementLatency {
+        script: "pgbench/read.sql".to_owned(),
+        number,
+        text: text.to_owned(),
+        count,
+        mean_us: us,
+        min_us: us / 2.0,
+        max_us: us * 9.0,
+        failures: u64::from(number == 2),
+        retries: u64::from(number == 3),
+    }
+}
+
+fn one(number: u32, experiment: &str, repeat: u32, is_write: bool) -> TrialData {
+    let shape = Shape {
+        experiment,
+        target: "medium",
+        workers: 8,
+        repeat,
+        rate_per_s: None,
+        speed: 1.0,
+        seconds: 6,
+        away_at: None,
+    };
+    let mut data = trial(number, &shape);
+    let summary = &mut data.summary;
+    let committed = summary.counts.committed;
+    summary.statements = match is_write {
+        true => StatementCounts {
+            reads: committed,
+            writes: 4 * committed,
+            others: 2 * committed,
+            ..StatementCounts::default()
+        },
+        false => StatementCounts { reads: committed, ..StatementCounts::default() },
+    };
+    summary.qps = summary.statements.total() as f64 / summary.window_s;
+    summary.data = Some(DataFacts {
+        rows: 1_000_000,
+        hot_rows: Some(500_000),
+        access: "Accounts are drawn by hand.".to_owned(),
+        size_bytes: Some(157_286_400),
+        memory_setting: "shared_buffers".to_owned(),
+        memory_bytes: Some(134_217_728),
+    });
+    let texts: &[&str] = if is_write { &["BEGIN;", SELECT, "END;"] } else { &[SELECT] };
+    summary.statement_latencies =
+        (1..).zip(texts).map(|(number, text)| latency(number, text, committed)).collect();
+    if is_write {
+        let verdict = if repeat == 1 { Verdict::Passed } else { Verdict::Failed };
+        let evidence = format!("The sums changed by {} and 5.", 4 + repeat);
+        summary.checks = vec![DataCheck { name: "balances".to_owned(), verdict, evidence }];
+        if verdict == Verdict::Failed {
+            summary.status = TrialStatus::Failed("The balances differ.".to_owned());
+        }
+    }
+    data
+}
+
+/// One experiment that reads, one that writes; of the latter's two trials the second broke the data.
+pub(crate) fn pgbench() -> RunData {
+    let trials = vec![one(1, "reads", 1, false), one(2, "pays", 1, true), one(3, "pays", 2, true)];
+    let mut run = run(&["medium"], trials);
+    run.events.clear();
+    run.header = header(&["medium"]);
+    run.header.title = "pgbench".to_owned();
+    let experiment = |name: &str, title: &str| ExperimentFacts {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        test: "pgbench script".to_owned(),
+        options: [("scale".to_owned(), "10".to_owned())].into(),
+        scripts: vec![ScriptFacts {
+            name: "pgbench/read.sql".to_owned(),
+            weight: 1,
+            text: format!("\\set aid 5\n{SELECT}\n"),
+        }],
+        ..ExperimentFacts::default()
+    };
+    run.header.experiments = vec![experiment("reads", "It reads"), experiment("pays", "It pays")];
+    run
+}
+
+/// One printed row: a column for each experiment.
+pub(crate) fn published() -> Vec<PublishedTable> {
+    let table = |experiment: &str, script: &str, qps: f64| PublishedTable {
+        experiment: experiment.to_owned(),
+        title: "A vendor's classes".to_owned(),
+        source: "A vendor's white paper".to_owned(),
+        method: "pgbench -M prepared.".to_owned(),
+        note: None,
+        rows: vec![PublishedRow {
+            label: "class.medium".to_owned(),
+            number: 4,
+            conditions: [
+                ("clients", "8"),
+                ("threads", "16"),
+                ("rows", "100000000"),
+                ("script", script),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+            metrics: [("data_qps".to_owned(), qps)].into(),
+            targets: vec!["medium".to_owned()],
+        }],
+    };
+    vec![table("reads", "read-only", 34_386.0), table("pays", "read-write", 19_886.0)]
+}

@@ -1,0 +1,187 @@
+//! What one client keeps, and what is counted of it.
+
+use super::PgBench;
+use super::capture::Captured;
+use super::options::{Talk, Talker};
+use super::statistics::ScriptStatistics;
+use super::variables::Variables;
+use crate::random::PgRng;
+use crate::script::{Action, Scope, Value};
+use dyno_core::{DbError, Ended, Executed, Nanos, Outcome, Param, Statement, TransactionId};
+use dyno_reactor::now;
+use std::sync::PoisonError;
+
+/// A client of a run: the worker of this workload.
+pub struct Client {
+    pub(super) id: u32,
+    pub(super) thread: u32,
+    pub(super) variables: Variables,
+    pub(super) rng: PgRng,
+    /// The random stream as it was when the transaction began.
+    pub(super) remembered: PgRng,
+    pub(super) began: Nanos,
+    pub(super) stack: Vec<Value>,
+    /// The statement that is sent, with its variables put in.
+    pub(super) text: String,
+    /// Memory for the parameters of a statement.
+    pub(super) params: Vec<Param<'static>>,
+    /// Prepared statements by their numbers.
+    pub(super) prepared: Vec<Option<Statement>>,
+    /// What statements with `\gset` or `\aset` took, by their numbers.
+    pub(super) captured: Vec<Option<Box<Captured>>>,
+    pub(super) results: Vec<Result<Executed, DbError>>,
+    pub(super) in_pipeline: bool,
+    /// Times of the commands of the transaction that is not over yet.
+    pub(super) pending: Vec<(u32, Nanos)>,
+    /// The command that ended the last attempt.
+    pub(super) failed_command: Option<usize>,
+    pub(super) statistics: Vec<ScriptStatistics>,
+}
+
+impl Client {
+    pub(super) fn new(run: &PgBench, id: u32) -> Self {
+        let options = run.options();
+        let mut variables = Variables::new(run.names.names().len());
+        let startup = &run.startup;
+        variables.set(startup.scale, Value::Int(options.scale));
+        variables.set(startup.client_id, Value::Int(i64::from(id)));
+        variables.set(startup.random_seed, Value::Int(options.seed as i64));
+        if let Some(seed) = run.seeds.default_seed {
+            variables.set(startup.default_seed, Value::Int(seed));
+        }
+        for (&number, (_, text)) in startup.defines.iter().zip(&options.defines) {
+            variables.set_text(number, text);
+        }
+        let scripts = || options.scripts.iter().map(|(script, _)| script);
+        let captured = scripts().flat_map(|script| script.commands()).map(|command| {
+            let Action::Sql(statement) = &command.action else { return None };
+            statement.store.as_ref().map(|_| Box::default())
+        });
+        // A run that is given more workers than clients goes on with streams of its own.
+        let rng = run.seeds.clients.get(id as usize).copied();
+        let rng = rng.unwrap_or_else(|| PgRng::new(options.seed ^ u64::from(id)));
+        Client {
+            id,
+            thread: run.thread_of(id),
+            variables,
+            rng,
+            remembered: rng,
+            began: 0,
+            stack: Vec::with_capacity(run.longest_program()),
+            text: String::new(),
+            params: Vec::new(),
+            prepared: vec![None; run.statements],
+            captured: captured.collect(),
+            results: Vec::new(),
+            in_pipeline: false,
+            pending: Vec::new(),
+            failed_command: None,
+            statistics: scripts()
+                .map(|script| ScriptStatistics::new(script.commands().len()))
+                .collect(),
+        }
+    }
+
+    /// The number of the client, from 0.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+}
+
+impl PgBench {
+    fn longest_program(&self) -> usize {
+        let commands = self.options.scripts.iter().flat_map(|(script, _)| script.commands());
+        commands
+            .filter_map(|command| command.action.program())
+            .map(|one| one.ops.len())
+            .max()
+            .unwrap_or(0)
+    }
+
+    pub(super) fn say(&self, text: &str) {
+        (self.talk)(Talk::Error(text));
+    }
+
+    /// An attempt begins: the first one remembers the random numbers that all others draw again.
+    #[inline]
+    pub(super) fn begin_attempt(&self, client: &mut Client, script: TransactionId, attempt: u32) {
+        client.in_pipeline = false;
+        if attempt == 0 {
+            client.remembered = client.rng;
+            client.failed_command = None;
+            if self.options.verbose_errors.is_some() {
+                client.began = now();
+            }
+            return;
+        }
+        client.rng = client.remembered;
+        if let Some(command) = client.failed_command.take() {
+            client.statistics[script].commands[command].retries += 1;
+        }
+        self.tell_of_try(client, "repeats the transaction after the error", attempt);
+    }
+
+    #[inline]
+    pub(super) fn count(&self, client: &mut Client, ended: &Ended) {
+        if let Some(log) = self.options.logs.get(client.thread as usize) {
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.ended(client.id, ended.transaction, ended);
+        }
+        if let Outcome::Failed(_) = ended.outcome {
+            self.tell_of_try(client, "ends the failed transaction", ended.attempts);
+        }
+        let statistics = &mut client.statistics[ended.transaction];
+        if ended.is_measured {
+            statistics.add(ended);
+            for &(command, latency) in &client.pending {
+                statistics.commands[command as usize].latency.add(latency);
+            }
+            if let (Outcome::Failed(_), Some(command)) = (ended.outcome, client.failed_command) {
+                statistics.commands[command].failures += 1;
+            }
+        }
+        client.pending.clear();
+    }
+
+    fn tell_of_try(&self, client: &Client, what: &str, tries: u32) {
+        let Some(verbose) = self.options.verbose_errors else { return };
+        let mut text = format!("client {} {what} (try {tries}", client.id);
+        if verbose.max_tries > 0 {
+            text.push_str(&format!("/{}", verbose.max_tries));
+        }
+        if let Some(limit) = verbose.latency_limit {
+            let share = 100.0 * (now() - client.began) as f64 / limit as f64;
+            text.push_str(&format!(", {share:.3}% of the maximum time of tries was used"));
+        }
+        text.push(')');
+        (self.talk)(Talk::Info(&text));
+    }
+}
+
+/// What an expression of a client sees.
+pub(super) struct ClientScope<'a> {
+    pub(super) variables: &'a mut Variables,
+    pub(super) rng: &'a mut PgRng,
+    pub(super) names: &'a [String],
+    pub(super) talk: &'a Talker,
+    /// Script from 0 and command from 1, as `debug()` counts them.
+    pub(super) place: (usize, usize),
+}
+
+impl Scope for ClientScope<'_> {
+    #[inline]
+    fn load(&mut self, variable: u32) -> Result<Value, String> {
+        self.variables.value(variable, &self.names[variable as usize])
+    }
+
+    #[inline]
+    fn rng(&mut self) -> &mut PgRng {
+        self.rng
+    }
+
+    fn debug(&mut self, value: Value) {
+        let (script, command) = self.place;
+        let text = format!("debug(script={script},command={command}): {}", value.described());
+        (self.talk)(Talk::Debug(&text));
+    }
+}

@@ -1,0 +1,354 @@
+//! One attempt at a transaction: command after command.
+
+use super::PgBench;
+use super::client::{Client, ClientScope};
+use super::error_text::server_text;
+use super::options::Talk;
+use super::shell;
+use crate::script::{
+    Action, Amount, Command, Program, QueryMode, Statement, Value, Word, is_true, leading_int,
+};
+use dyno_core::{Cause, DbError, ErrorClass, Outcome, Session, Tally, TransactionId};
+use dyno_reactor::{now, sleep_until, yield_now};
+
+/// Where a client is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'a> {
+    pub(super) script: TransactionId,
+    /// Number of the command within the script.
+    pub(super) at: usize,
+    /// Number of the command over all scripts.
+    pub(super) number: usize,
+    pub(super) command: &'a Command,
+}
+
+/// Why a command can't be completed.
+pub(super) enum Failure {
+    /// The server, or the way to it; the number of the query within the command.
+    Session(DbError, u32),
+    /// The command; what is said after client, command and script.
+    Command(&'static str),
+    /// `\gset` or `\aset` within a pipeline.
+    Store(&'static str),
+    /// The client; all that is said.
+    Client(String),
+}
+
+/// What one command leaves to the next ones.
+#[derive(Default)]
+struct Flow {
+    /// The branches before an `\elif` did not hold.
+    is_looking: bool,
+    /// Something was waited for.
+    has_waited: bool,
+}
+
+impl PgBench {
+    #[inline]
+    pub(super) async fn attempt<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+        transaction: TransactionId,
+        attempt: u32,
+        tally: &mut Tally,
+    ) -> Result<Outcome, DbError> {
+        self.begin_attempt(client, transaction, attempt);
+        let commands = self.options().scripts[transaction].0.commands();
+        let first = self.first_statements[transaction];
+        let mut flow = Flow::default();
+        let mut at = 0;
+        while let Some(command) = commands.get(at) {
+            let place = Place { script: transaction, at, number: first + at, command };
+            let began = if self.options().statement_latencies { now() } else { 0 };
+            match self.command(client, session, place, &mut flow, tally).await {
+                Ok(next) => at = next,
+                Err(failure) => return Err(self.fail(client, place, failure)),
+            }
+            if self.options().statement_latencies {
+                client.pending.push((place.at as u32, now() - began));
+            }
+        }
+        self.end_script(client, session)?;
+        if !flow.has_waited {
+            // A script that asks no server must not keep the others of its thread from working.
+            yield_now().await;
+        }
+        Ok(Outcome::Committed)
+    }
+
+    /// Executes a command; the number of the one to go on with.
+    #[inline]
+    async fn command<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+        place: Place<'_>,
+        flow: &mut Flow,
+        tally: &mut Tally,
+    ) -> Result<usize, Failure> {
+        let next = place.at + 1;
+        match &place.command.action {
+            Action::Sql(statement) => {
+                flow.has_waited |= !client.in_pipeline;
+                self.statement(client, session, place, statement, tally).await?;
+            }
+            Action::Set { variable, program } => self.set(client, place, *variable, program)?,
+            Action::Elif { end, .. } if !flow.is_looking => return Ok(*end as usize),
+            Action::If { program, otherwise } | Action::Elif { program, otherwise, .. } => {
+                let holds = is_true(self.evaluate(client, place, program)?);
+                flow.is_looking = !holds;
+                return Ok(if holds { next } else { *otherwise as usize });
+            }
+            Action::Else { end } => return Ok(*end as usize),
+            Action::Endif => {}
+            Action::Sleep { amount, unit_us } => {
+                flow.has_waited = true;
+                self.sleep(client, place, amount, *unit_us).await?;
+            }
+            Action::Shell(words) => {
+                flow.has_waited = true;
+                self.shell(client, place, words, None).await?;
+            }
+            Action::SetShell { variable, words } => {
+                flow.has_waited = true;
+                self.shell(client, place, words, Some(*variable)).await?;
+            }
+            Action::StartPipeline => self.start_pipeline(client, session, place).await?,
+            Action::SyncPipeline => self.sync_pipeline(client, session)?,
+            Action::EndPipeline => {
+                flow.has_waited = true;
+                self.end_pipeline(client, session, tally).await?;
+            }
+        }
+        Ok(next)
+    }
+
+    /// Nothing may be left open at the end of a script.
+    #[inline]
+    fn end_script<S: Session>(&self, client: &mut Client, session: &S) -> Result<(), DbError> {
+        let open = if client.in_pipeline {
+            "end of script reached with pipeline open"
+        } else if session.is_in_transaction() {
+            "end of script reached without completing the last transaction"
+        } else {
+            return Ok(());
+        };
+        let text = format!("client {} aborted: {open}", client.id());
+        self.say(&text);
+        Err(DbError::workload(text))
+    }
+
+    #[inline]
+    fn evaluate(
+        &self,
+        client: &mut Client,
+        place: Place<'_>,
+        program: &Program,
+    ) -> Result<Value, Failure> {
+        let mut scope = ClientScope {
+            variables: &mut client.variables,
+            rng: &mut client.rng,
+            names: self.names.names(),
+            talk: &self.talk,
+            place: (place.script, place.at + 1),
+        };
+        program.evaluate(&mut client.stack, &mut scope).map_err(|why| {
+            if !why.is_empty() {
+                self.say(&why);
+            }
+            Failure::Command("evaluation of meta-command failed")
+        })
+    }
+
+    #[inline]
+    fn set(
+        &self,
+        client: &mut Client,
+        place: Place<'_>,
+        variable: u32,
+        program: &Program,
+    ) -> Result<(), Failure> {
+        let value = self.evaluate(client, place, program)?;
+        if self.invalid_names[variable as usize] {
+            self.say_invalid_name(place, variable);
+            return Err(Failure::Command("assignment of meta-command failed"));
+        }
+        client.variables.set(variable, value);
+        Ok(())
+    }
+
+    /// A name that can't be one is noticed when it is assigned to.
+    #[cold]
+    fn say_invalid_name(&self, place: Place<'_>, variable: u32) {
+        let (command, name) = (place.command.name(), &self.names.names()[variable as usize]);
+        self.say(&format!("{command}: invalid variable name: \"{name}\""));
+    }
+
+    /// Says why a command can't be executed.
+    #[cold]
+    fn not_executed(&self, why: &str) -> Failure {
+        self.say(why);
+        Failure::Command("execution of meta-command failed")
+    }
+
+    async fn sleep(
+        &self,
+        client: &mut Client,
+        place: Place<'_>,
+        amount: &Amount,
+        unit_us: i64,
+    ) -> Result<(), Failure> {
+        let units = match *amount {
+            Amount::Units(units) => units,
+            Amount::Variable(variable) => {
+                let (command, name) =
+                    (place.command.name(), &self.names.names()[variable as usize]);
+                let Some(text) = client.variables.text(variable) else {
+                    let why = format!("{command}: undefined variable \"{name}\"");
+                    return Err(self.not_executed(&why));
+                };
+                let units = leading_int(text);
+                if units == 0 && !text.starts_with(|letter: char| letter.is_ascii_digit()) {
+                    let why =
+                        format!("{command}: invalid sleep time \"{text}\" for variable \"{name}\"");
+                    return Err(self.not_executed(&why));
+                }
+                units
+            }
+        };
+        let ns = units.saturating_mul(unit_us).saturating_mul(1_000);
+        if let Ok(ns @ 1..) = u64::try_from(ns) {
+            sleep_until(now().saturating_add(ns)).await;
+        }
+        Ok(())
+    }
+
+    async fn shell(
+        &self,
+        client: &mut Client,
+        place: Place<'_>,
+        words: &[Word],
+        variable: Option<u32>,
+    ) -> Result<(), Failure> {
+        let command = shell::command(words, &mut client.variables, self.names.names());
+        let done = match (command, variable) {
+            (Err(why), _) => Err(why),
+            (Ok(command), None) => command.run().await,
+            (Ok(command), Some(variable)) => command.value().await.map(|value| {
+                client.variables.set(variable, Value::Int(value));
+            }),
+        };
+        done.map_err(|why| self.not_executed(&why))?;
+        match variable {
+            Some(variable) if self.invalid_names[variable as usize] => {
+                self.say_invalid_name(place, variable);
+                Err(Failure::Command("execution of meta-command failed"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn start_pipeline<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+        place: Place<'_>,
+    ) -> Result<(), Failure> {
+        if self.options().mode == QueryMode::Simple {
+            return Err(Failure::Command(
+                "cannot use pipeline mode with the simple query protocol",
+            ));
+        }
+        if client.in_pipeline {
+            return Err(Failure::Command("already in pipeline mode"));
+        }
+        if self.options().mode == QueryMode::Prepared {
+            self.prepare_pipeline(client, session, place).await?;
+        }
+        client.in_pipeline = true;
+        Ok(())
+    }
+
+    fn sync_pipeline<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+    ) -> Result<(), Failure> {
+        if !client.in_pipeline {
+            return Err(Failure::Command("not in pipeline mode"));
+        }
+        session.queue_sync().map_err(|error| Failure::Session(error, 0))
+    }
+
+    async fn end_pipeline<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+        tally: &mut Tally,
+    ) -> Result<(), Failure> {
+        if !client.in_pipeline {
+            return Err(Failure::Command("not in pipeline mode"));
+        }
+        client.in_pipeline = false;
+        self.flush(client, session, tally).await.map_err(|error| Failure::Session(error, 0))
+    }
+
+    /// Says what pgbench says, unless it is the engine's to decide what follows.
+    #[cold]
+    fn fail(&self, client: &mut Client, place: Place<'_>, failure: Failure) -> DbError {
+        client.failed_command = Some(place.at);
+        let Place { script, at, command, .. } = place;
+        let id = client.id();
+        let text = match failure {
+            Failure::Session(error, query) => {
+                let text = server_text(&error, self.sent_text(client, command));
+                if self.is_survived(&error) {
+                    if self.options().verbose_errors.is_some() {
+                        let text = format!(
+                            "client {id} got an error in command {at} (SQL) of script {script}; {text}"
+                        );
+                        (self.talk)(Talk::Info(&text));
+                    }
+                } else {
+                    self.say(&format!(
+                        "client {id} script {script} aborted in command {at} query {query}: {text}"
+                    ));
+                }
+                return error;
+            }
+            Failure::Command(why) => {
+                let name = command.name();
+                format!("client {id} aborted in command {at} ({name}) of script {script}; {why}")
+            }
+            Failure::Store(name) => format!(
+                "client {id} aborted in command {at} ({name}) of script {script}; \
+                 \\{name} is not allowed in pipeline mode"
+            ),
+            Failure::Client(text) => text,
+        };
+        self.say(&text);
+        DbError::workload(text)
+    }
+
+    /// True for errors after which the client goes on: with a retry, or with the next transaction.
+    fn is_survived(&self, error: &DbError) -> bool {
+        let is_conflict = matches!(error.class(), ErrorClass::Serialization | ErrorClass::Deadlock);
+        is_conflict
+            || (self.options().continue_on_error
+                && error.cause() == Cause::Server
+                && !error.is_fatal())
+    }
+
+    /// What the server's positions refer to.
+    fn sent_text<'a>(&self, client: &'a Client, command: &'a Command) -> &'a str {
+        match &command.action {
+            Action::Sql(Statement { text, references, .. }) => {
+                let is_substituted =
+                    self.options().mode == QueryMode::Simple && !references.is_empty();
+                if is_substituted { &client.text } else { text }
+            }
+            _ => "",
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Scripts as a [`Workload`].
+//!
+//! A client keeps its variables, its random stream and its buffers from transaction to
+//! transaction; after that they have grown, nothing is allocated and nothing is locked. Variables are
+//! numbers, expressions are compiled, statements are cut at their variables: all of that is done
+//! when the workload is made.
+
+mod capture;
+mod client;
+mod dialect;
+mod error_text;
+mod execute;
+mod options;
+mod send;
+mod shell;
+mod statistics;
+mod variables;
+
+pub use client::Client;
+pub use options::{Options, Talk, Talker, ThreadLog, TransactionLog, VerboseErrors};
+pub use statistics::{CommandStatistics, Latency, ScriptStatistics, Statistics};
+
+use crate::random::{PgRng, Seeds};
+use crate::script::{Action, Names, Op, Script, Word, is_variable_name};
+use dyno_core::{
+    DbError, Dialect, Ended, Outcome, Rng, Session, Tally, TransactionId, TransactionKind,
+    WorkerId, Workload,
+};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The scripts of a run on one dialect.
+pub struct PgBench {
+    options: Options,
+    dialect: Dialect,
+    kinds: Vec<TransactionKind>,
+    names: Names,
+    /// Names of variables that can't be assigned to.
+    invalid_names: Vec<bool>,
+    startup: Startup,
+    seeds: Seeds,
+    /// The streams that choose scripts, each used by one thread.
+    choosers: Vec<Chooser>,
+    total_weight: u64,
+    /// Number of the first statement of each script, for tables of prepared statements.
+    first_statements: Vec<usize>,
+    statements: usize,
+    talk: Talker,
+    statistics: Mutex<Statistics>,
+}
+
+/// Numbers of the variables that every client has.
+#[derive(Debug)]
+struct Startup {
+    scale: u32,
+    client_id: u32,
+    default_seed: u32,
+    random_seed: u32,
+    defines: Vec<u32>,
+}
+
+/// A random stream that its thread can advance through a shared reference. Lies in a cache line of
+/// its own.
+#[repr(align(64))]
+struct Chooser([AtomicU64; 2]);
+
+impl Chooser {
+    fn new(rng: &PgRng) -> Self {
+        Chooser(rng.state().map(AtomicU64::new))
+    }
+
+    #[inline]
+    fn range(&self, last: u64) -> u64 {
+        let [s0, s1] = &self.0;
+        let mut rng = PgRng::from_state([s0.load(Ordering::Relaxed), s1.load(Ordering::Relaxed)]);
+        let value = rng.range(last);
+        let state = rng.state();
+        s0.store(state[0], Ordering::Relaxed);
+        s1.store(state[1], Ordering::Relaxed);
+        value
+    }
+}
+
+impl PgBench {
+    /// Scripts for sessions of `dialect`. `talk` is told what pgbench prints while it runs.
+    ///
+    /// # Errors
+    /// A sentence for the user: no script, weights that are all 0, a variable that can't be
+    /// defined, or something that the dialect can't do.
+    pub fn new(mut options: Options, dialect: Dialect, talk: Talker) -> Result<PgBench, String> {
+        dialect::check(&options, dialect)?;
+        check(&options)?;
+        options.threads = options.threads.clamp(1, options.clients.max(1));
+        let mut names = Names::default();
+        let startup = Startup {
+            scale: names.number("scale"),
+            client_id: names.number("client_id"),
+            default_seed: names.number("default_seed"),
+            random_seed: names.number("random_seed"),
+            defines: options.defines.iter().map(|(name, _)| names.number(name)).collect(),
+        };
+        let is_seeded = startup.defines.contains(&startup.default_seed);
+        let seeds = Seeds::new(options.seed, options.clients, options.threads, !is_seeded);
+        let mut statements = 0;
+        let mut first_statements = Vec::new();
+        for (script, _) in &mut options.scripts {
+            renumber(script, &mut names);
+            dialect::adapt(script, options.mode, dialect);
+            first_statements.push(statements);
+            statements += script.commands().len();
+        }
+        let kinds = options.scripts.iter().map(|(script, weight)| TransactionKind {
+            name: script.description().to_owned(),
+            weight: *weight,
+        });
+        let empty = options.scripts.iter();
+        let empty = empty.map(|(script, _)| ScriptStatistics::new(script.commands().len()));
+        Ok(PgBench {
+            kinds: kinds.collect(),
+            statistics: Mutex::new(Statistics { scripts: empty.collect() }),
+            choosers: seeds.threads.iter().map(|thread| Chooser::new(&thread.choose)).collect(),
+            total_weight: options.scripts.iter().map(|(_, weight)| u64::from(*weight)).sum(),
+            invalid_names: names.names().iter().map(|name| !is_variable_name(name)).collect(),
+            options,
+            dialect,
+            names,
+            startup,
+            seeds,
+            first_statements,
+            statements,
+            talk,
+        })
+    }
+
+    /// The options, with scripts in the dialect's words.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The value of the variable `default_seed`, unless it was defined by an option.
+    pub fn default_seed(&self) -> Option<i64> {
+        self.seeds.default_seed
+    }
+
+    /// The random streams of a thread, for schedules and logs.
+    pub fn streams(&self, thread: u32) -> Option<&crate::random::ThreadStreams> {
+        self.seeds.threads.get(thread as usize)
+    }
+
+    /// The thread that runs a client: each takes as many of the clients that are left as divides
+    /// them evenly among the threads that are left, rounded up.
+    pub fn thread_of(&self, client: u32) -> u32 {
+        let (mut clients, mut threads) = (self.options.clients, self.options.threads);
+        let mut first = 0;
+        for thread in 0..self.options.threads {
+            let share = clients.div_ceil(threads.max(1));
+            if client < first + share {
+                return thread;
+            }
+            first += share;
+            clients -= share;
+            threads -= 1;
+        }
+        self.options.threads.saturating_sub(1)
+    }
+
+    /// Statistics of the clients that have retired; all of them after a trial.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Forgets all statistics, before another trial.
+    pub fn clear_statistics(&self) {
+        let mut statistics = self.statistics.lock().unwrap_or_else(PoisonError::into_inner);
+        for script in &mut statistics.scripts {
+            *script = ScriptStatistics::new(script.commands.len());
+        }
+    }
+}
+
+impl fmt::Debug for PgBench {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PgBench")
+            .field("options", &self.options)
+            .field("dialect", &self.dialect)
+            .finish_non_exhaustive()
+    }
+}
+
+fn check(options: &Options) -> Result<(), String> {
+    if options.scripts.is_empty() {
+        return Err("there is no script to run".to_owned());
+    }
+    if options.scripts.iter().all(|(_, weight)| *weight == 0) {
+        return Err("total script weight must not be zero".to_owned());
+    }
+    if let Some((script, _)) =
+        options.scripts.iter().find(|(script, _)| script.mode() != options.mode)
+    {
+        let (script, mode) = (script.description(), options.mode.name());
+        return Err(format!("script \"{script}\" was not read for query mode \"{mode}\""));
+    }
+    match options.defines.iter().find(|(name, _)| !is_variable_name(name)) {
+        Some((name, _)) => Err(format!("option: invalid variable name: \"{name}\"")),
+        None => Ok(()),
+    }
+}
+
+/// Replaces a script's own numbers of variables by those of the run.
+fn renumber(script: &mut Script, names: &mut Names) {
+    let numbers: Vec<u32> = script.variables().iter().map(|name| names.number(name)).collect();
+    let new = |number: &mut u32| *number = numbers[*number as usize];
+    for command in script.commands_mut() {
+        match &mut command.action {
+            Action::Sql(statement) => {
+                statement.references.iter_mut().for_each(|one| new(&mut one.variable));
+            }
+            Action::Sleep { amount, .. } => amount.variable_mut().into_iter().for_each(new),
+            Action::Shell(words) => words.iter_mut().filter_map(Word::variable_mut).for_each(new),
+            Action::SetShell { variable, words } => {
+                new(variable);
+                words.iter_mut().filter_map(Word::variable_mut).for_each(new);
+            }
+            Action::Set { variable, .. } => new(variable),
+            _ => {}
+        }
+        if let Some(program) = command.action.program_mut() {
+            for op in &mut program.ops {
+                if let Op::Load(number) = op {
+                    new(number);
+                }
+            }
+        }
+    }
+}
+
+impl Workload for PgBench {
+    type Worker = Client;
+
+    fn transactions(&self) -> &[TransactionKind] {
+        &self.kinds
+    }
+
+    async fn open<S: Session>(
+        &self,
+        session: &mut S,
+        id: WorkerId,
+        _workers: u32,
+        _rng: Rng,
+    ) -> Result<Client, DbError> {
+        let mut client = Client::new(self, id);
+        self.prepare_all(&mut client, session).await?;
+        Ok(client)
+    }
+
+    async fn reopen<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+    ) -> Result<(), DbError> {
+        self.prepare_all(client, session).await
+    }
+
+    #[inline]
+    async fn run<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+        transaction: TransactionId,
+        attempt: u32,
+        tally: &mut Tally,
+    ) -> Result<Outcome, DbError> {
+        self.attempt(client, session, transaction, attempt, tally).await
+    }
+
+    #[inline]
+    fn choose(&self, client: &mut Client) -> Option<TransactionId> {
+        if self.kinds.len() == 1 {
+            return Some(0);
+        }
+        let mut rest = self.choosers[client.thread as usize].range(self.total_weight - 1);
+        let kind = self.kinds.iter().position(|kind| {
+            let weight = u64::from(kind.weight);
+            let is_it = rest < weight;
+            rest = rest.wrapping_sub(weight);
+            is_it
+        });
+        Some(kind.unwrap_or(0))
+    }
+
+    #[inline]
+    fn ended(&self, client: &mut Client, ended: &Ended) {
+        self.count(client, ended);
+    }
+
+    fn retire(&self, client: Client, _error: Option<&DbError>) {
+        let mut statistics = self.statistics.lock().unwrap_or_else(PoisonError::into_inner);
+        for (script, more) in statistics.scripts.iter_mut().zip(&client.statistics) {
+            script.merge(more);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a run of scripts is told.
+
+use crate::script::{QueryMode, Script};
+use dyno_core::{Ended, Nanos};
+use std::fmt;
+use std::sync::Mutex;
+
+/// Follows the transactions of one thread, for log files.
+pub trait TransactionLog: Send {
+    /// A transaction of this client, running this script, is over.
+    fn ended(&mut self, client: u32, script: usize, ended: &Ended);
+}
+
+/// The log of one thread. Locked once per transaction, by one thread only while the trial lasts.
+pub type ThreadLog = Mutex<Box<dyn TransactionLog>>;
+
+/// Which errors are told as they happen, beside those that end a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerboseErrors {
+    /// Tries that a transaction has; 0 is unlimited.
+    pub max_tries: u32,
+    /// Latency from which there is no further try.
+    pub latency_limit: Option<Nanos>,
+}
+
+/// Options of a run.
+pub struct Options {
+    /// The scripts and their weights, at least one of which is not 0.
+    pub scripts: Vec<(Script, u32)>,
+    /// How statements are sent; the scripts were read for it.
+    pub mode: QueryMode,
+    /// Clients: the workers of the trial.
+    pub clients: u32,
+    /// Threads: the loops of the trial, from 1 to the number of clients.
+    pub threads: u32,
+    /// The value of the variable `scale`, unless it is among `defines`.
+    pub scale: i64,
+    /// Variables of all clients and their texts.
+    pub defines: Vec<(String, String)>,
+    /// The seed of all random streams.
+    pub seed: u64,
+    /// Whether the latency of each command is measured.
+    pub statement_latencies: bool,
+    /// Whether a client goes on after an error of the server that isn't worth a retry: then it is
+    /// not said that it aborted.
+    pub continue_on_error: bool,
+    /// Whether errors are told that lead to a retry or a failed transaction.
+    pub verbose_errors: Option<VerboseErrors>,
+    /// One log per thread, or none.
+    pub logs: Vec<ThreadLog>,
+}
+
+impl Options {
+    /// pgbench's defaults for these scripts, which were read for `mode`.
+    pub fn new(scripts: Vec<(Script, u32)>, mode: QueryMode, seed: u64) -> Self {
+        Options {
+            scripts,
+            mode,
+            clients: 1,
+            threads: 1,
+            scale: 1,
+            defines: Vec::new(),
+            seed,
+            statement_latencies: false,
+            continue_on_error: false,
+            verbose_errors: None,
+            logs: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scripts: Vec<_> =
+            self.scripts.iter().map(|(script, weight)| (script.description(), weight)).collect();
+        f.debug_struct("Options")
+            .field("scripts", &scripts)
+            .field("mode", &self.mode)
+            .field("clients", &self.clients)
+            .field("threads", &self.threads)
+            .field("scale", &self.scale)
+            .field("defines", &self.defines)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Something to be told to the user, without the program's name before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Talk<'a> {
+    /// An error; pgbench puts `pgbench: error: ` before it.
+    Error(&'a str),
+    /// News; pgbench puts `pgbench: ` before it.
+    Info(&'a str),
+    /// A line of `debug()`; nothing is put before it.
+    Debug(&'a str),
+}
+
+/// Told from all threads of a trial.
+pub type Talker = Box<dyn Fn(Talk<'_>) + Send + Sync>;

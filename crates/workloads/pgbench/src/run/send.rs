@@ -1,0 +1,281 @@
+//! Statements on their way to the server.
+
+use super::PgBench;
+use super::capture::{Capture, Captured, CountResults};
+use super::client::Client;
+use super::execute::{Failure, Place};
+use super::variables::Variables;
+use crate::script::{Action, QueryMode, Statement, Store, Value};
+use dyno_core::{
+    DbError, Dialect, Discard, Executed, Param, ParamType, Rows, Session, Statement as Prepared,
+    Tally,
+};
+
+impl PgBench {
+    /// Prepares what the server accepts; the rest is prepared when it is first used, by when the
+    /// script may have created what is missing.
+    pub(super) async fn prepare_all<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+    ) -> Result<(), DbError> {
+        client.prepared.fill(None);
+        if self.options().mode != QueryMode::Prepared {
+            return Ok(());
+        }
+        let commands = self.options().scripts.iter().flat_map(|(script, _)| script.commands());
+        for (number, command) in commands.enumerate() {
+            if let Action::Sql(statement) = &command.action {
+                match prepare(session, statement).await {
+                    Ok(prepared) => client.prepared[number] = Some(prepared),
+                    Err(error) if error.is_fatal() => return Err(error),
+                    Err(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares what comes up to the end of the pipeline: within it, no answer can be awaited.
+    pub(super) async fn prepare_pipeline<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+        place: Place<'_>,
+    ) -> Result<(), Failure> {
+        let commands = &self.options().scripts[place.script].0.commands()[place.at..];
+        for (offset, command) in commands.iter().enumerate() {
+            match &command.action {
+                Action::EndPipeline => break,
+                Action::Sql(statement) => {
+                    let slot = &mut client.prepared[place.number + offset];
+                    let prepared = prepared(session, slot, statement).await;
+                    prepared.map_err(|error| Failure::Session(error, 0))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) async fn statement<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+        place: Place<'_>,
+        statement: &Statement,
+        tally: &mut Tally,
+    ) -> Result<(), Failure> {
+        if client.in_pipeline {
+            return self.queue(client, session, place, statement);
+        }
+        if statement.is_plain() {
+            let sent = self.send(client, session, place, statement, &mut Discard).await;
+            tally.count(sent.map_err(|error| Failure::Session(error, 0))?);
+            return Ok(());
+        }
+        self.unusual_statement(client, session, place, statement, tally).await
+    }
+
+    /// Statements whose answers matter, or that have several.
+    async fn unusual_statement<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+        place: Place<'_>,
+        statement: &Statement,
+        tally: &mut Tally,
+    ) -> Result<(), Failure> {
+        if statement.is_copy {
+            return Err(Failure::Client("COPY is not supported in pgbench, aborting".to_owned()));
+        }
+        let Some(store) = &statement.store else {
+            let mut results = CountResults::default();
+            let sent = self.send(client, session, place, statement, &mut results).await;
+            tally.count(sent.map_err(|error| Failure::Session(error, results.0))?);
+            return Ok(());
+        };
+        let mut captured = client.captured[place.number].take().unwrap_or_default();
+        captured.clear();
+        let mut capture = Capture { store, names: &self.names, captured: &mut captured };
+        let sent = self.send(client, session, place, statement, &mut capture).await;
+        let result = match sent {
+            Ok(executed) => {
+                tally.count(executed);
+                self.check_captured(client.id(), place, store, &captured)
+            }
+            Err(error) => Err(Failure::Session(error, captured.results())),
+        };
+        if result.is_ok() {
+            captured.assign(&mut client.variables);
+        }
+        client.captured[place.number] = Some(captured);
+        result
+    }
+
+    /// `\gset` wants one row, and columns must have names that variables can have.
+    fn check_captured(
+        &self,
+        client: u32,
+        place: Place<'_>,
+        store: &Store,
+        captured: &Captured,
+    ) -> Result<(), Failure> {
+        let (rows, query) = captured.last_result();
+        let place = format_args!("client {client} script {} command {}", place.script, place.at);
+        if store.is_gset && rows != 1 {
+            let text = format!("{place} query {query}: expected one row, got {rows}");
+            return Err(Failure::Client(text));
+        }
+        let Some(name) = captured.invalid() else { return Ok(()) };
+        self.say(&format!("{}: invalid variable name: \"{name}\"", store.command()));
+        let text = format!("{place} query {query}: error storing into variable {name}");
+        Err(Failure::Client(text))
+    }
+
+    /// Sends a statement and awaits its answer.
+    #[inline]
+    async fn send<S: Session, R: Rows>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+        place: Place<'_>,
+        statement: &Statement,
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        let Client { variables, text, params: memory, prepared: slots, .. } = client;
+        match self.options().mode {
+            QueryMode::Simple if statement.references.is_empty() => {
+                session.query(&statement.text, rows).await
+            }
+            QueryMode::Simple => {
+                substitute(statement, variables, text);
+                session.query(text, rows).await
+            }
+            QueryMode::Extended => {
+                let params = bind(self.dialect, statement, variables, memory);
+                let result = session.execute_once(&statement.text, &params, rows).await;
+                *memory = emptied(params);
+                result
+            }
+            QueryMode::Prepared => {
+                let prepared = prepared(session, &mut slots[place.number], statement).await?;
+                let params = bind(self.dialect, statement, variables, memory);
+                let result = session.execute(prepared, &params, rows).await;
+                *memory = emptied(params);
+                result
+            }
+        }
+    }
+
+    /// Adds a statement to the pipeline.
+    fn queue<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+        place: Place<'_>,
+        statement: &Statement,
+    ) -> Result<(), Failure> {
+        if let Some(store) = &statement.store {
+            return Err(Failure::Store(store.command()));
+        }
+        let Client { variables, params: memory, prepared: slots, .. } = client;
+        let params = bind(self.dialect, statement, variables, memory);
+        let queued = match slots[place.number] {
+            Some(prepared) => session.queue(prepared, &params),
+            None => session.queue_once(&statement.text, &params),
+        };
+        *memory = emptied(params);
+        queued.map_err(|error| Failure::Session(error, 0))
+    }
+
+    /// Sends the pipeline and awaits all answers; the first error among them.
+    pub(super) async fn flush<S: Session>(
+        &self,
+        client: &mut Client,
+        session: &mut S,
+        tally: &mut Tally,
+    ) -> Result<(), DbError> {
+        client.results.clear();
+        session.flush(&mut Discard, &mut client.results).await?;
+        for result in client.results.drain(..) {
+            tally.count(result?);
+        }
+        Ok(())
+    }
+}
+
+async fn prepare<S: Session>(session: &mut S, statement: &Statement) -> Result<Prepared, DbError> {
+    let types = vec![ParamType::Inferred; statement.references.len()];
+    session.prepare(&statement.text, &types).await
+}
+
+/// The prepared statement of a slot, which is filled when it is first asked for.
+#[inline]
+async fn prepared<S: Session>(
+    session: &mut S,
+    slot: &mut Option<Prepared>,
+    statement: &Statement,
+) -> Result<Prepared, DbError> {
+    match slot {
+        Some(prepared) => Ok(*prepared),
+        None => Ok(*slot.insert(prepare(session, statement).await?)),
+    }
+}
+
+/// Puts the values of variables into the text; undefined ones stay as they are.
+#[inline]
+fn substitute(statement: &Statement, variables: &mut Variables, out: &mut String) {
+    out.clear();
+    let mut done = 0;
+    for reference in &statement.references {
+        if let Some(value) = variables.text(reference.variable) {
+            out.push_str(&statement.text[done..reference.start]);
+            out.push_str(value);
+            done = reference.end;
+        }
+    }
+    out.push_str(&statement.text[done..]);
+}
+
+/// The values of a statement's variables, in the memory of another list.
+#[inline]
+fn bind<'a>(
+    dialect: Dialect,
+    statement: &Statement,
+    variables: &'a mut Variables,
+    memory: &mut Vec<Param<'static>>,
+) -> Vec<Param<'a>> {
+    let is_postgres = dialect == Dialect::Postgres;
+    if is_postgres {
+        for reference in &statement.references {
+            if !matches!(variables.known_value(reference.variable), Some(Value::Int(_))) {
+                variables.text(reference.variable);
+            }
+        }
+    }
+    let variables = &*variables;
+    let mut params = emptied(std::mem::take(memory));
+    params.extend(statement.references.iter().map(|reference| {
+        let number = reference.variable;
+        match (variables.known_text(number), variables.known_value(number)) {
+            (Some(text), _) if is_postgres => Param::Text(text.as_bytes()),
+            (_, Some(Value::Int(value))) => Param::Int(value),
+            (_, Some(Value::Double(value))) => Param::Double(value),
+            (_, Some(Value::Bool(value))) => Param::Int(value.into()),
+            (_, Some(Value::Null)) => Param::Null,
+            (Some(text), None) => Param::Text(text.as_bytes()),
+            (None, None) => Param::Null,
+        }
+    }));
+    params
+}
+
+/// An empty list in the memory of this one.
+#[inline]
+fn emptied<'b>(mut params: Vec<Param<'_>>) -> Vec<Param<'b>> {
+    params.clear();
+    // Nothing is left to be converted: the standard library collects in place.
+    params.into_iter().map(|_| Param::Null).collect()
+}

@@ -1,0 +1,118 @@
+//! The variables of one client.
+
+use crate::script::{NoValue, Value, parse_value};
+
+/// A variable: a value, a text, or one made from the other when it was asked for.
+#[derive(Clone, Debug, Default)]
+struct Variable {
+    value: Option<Value>,
+    text: String,
+    has_text: bool,
+}
+
+/// All variables by their numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Variables(Vec<Variable>);
+
+impl Variables {
+    pub(super) fn new(count: usize) -> Self {
+        Variables(vec![Variable::default(); count])
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, number: u32, value: Value) {
+        let variable = &mut self.0[number as usize];
+        variable.value = Some(value);
+        variable.has_text = false;
+    }
+
+    pub(super) fn set_text(&mut self, number: u32, text: &str) {
+        let variable = &mut self.0[number as usize];
+        variable.value = None;
+        variable.text.clear();
+        variable.text.push_str(text);
+        variable.has_text = true;
+    }
+
+    /// The value in an expression. `name` is for messages.
+    ///
+    /// # Errors
+    /// pgbench's message; empty where it has none.
+    #[inline]
+    pub(super) fn value(&mut self, number: u32, name: &str) -> Result<Value, String> {
+        match self.0[number as usize].value {
+            Some(value) => Ok(value),
+            None => self.value_of_text(number, name),
+        }
+    }
+
+    #[cold]
+    fn value_of_text(&mut self, number: u32, name: &str) -> Result<Value, String> {
+        let variable = &mut self.0[number as usize];
+        if !variable.has_text {
+            return Err(format!("undefined variable \"{name}\""));
+        }
+        let text = &variable.text;
+        let value = parse_value(text).map_err(|why| match why {
+            NoValue::Empty => String::new(),
+            NoValue::OutOfRange => {
+                format!("value \"{}\" is out of range for type bigint", text.trim_start())
+            }
+            NoValue::Malformed => format!("malformed variable \"{name}\" value: \"{text}\""),
+        })?;
+        variable.value = Some(value);
+        Ok(value)
+    }
+
+    /// The text that replaces the variable in SQL; `None` when it is undefined.
+    #[inline]
+    pub(super) fn text(&mut self, number: u32) -> Option<&str> {
+        let variable = &mut self.0[number as usize];
+        if !variable.has_text {
+            let value = variable.value?;
+            variable.text.clear();
+            value.push_text(&mut variable.text);
+            variable.has_text = true;
+        }
+        Some(&variable.text)
+    }
+
+    /// The text, if it has been asked for since the last assignment or was given.
+    #[inline]
+    pub(super) fn known_text(&self, number: u32) -> Option<&str> {
+        let variable = &self.0[number as usize];
+        variable.has_text.then_some(variable.text.as_str())
+    }
+
+    /// The value, if there is one without looking into a text.
+    #[inline]
+    pub(super) fn known_value(&self, number: u32) -> Option<Value> {
+        self.0[number as usize].value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_values_are_made_from_each_other() {
+        let mut variables = Variables::new(2);
+        assert_eq!(variables.text(0), None);
+        assert_eq!(variables.value(0, "x"), Err("undefined variable \"x\"".to_owned()));
+        variables.set(0, Value::Double(0.5));
+        assert_eq!(variables.text(0), Some("0.5"));
+        variables.set(0, Value::Int(7));
+        assert_eq!(variables.known_text(0), None);
+        assert_eq!(variables.text(0), Some("7"));
+        variables.set_text(0, "on");
+        assert_eq!(variables.known_value(0), None);
+        assert_eq!(variables.value(0, "x"), Ok(Value::Bool(true)));
+        assert_eq!(variables.text(0), Some("on"));
+        variables.set_text(1, "");
+        assert_eq!(variables.value(1, "y"), Err(String::new()));
+        variables.set_text(1, "z");
+        let why = "malformed variable \"y\" value: \"z\"";
+        assert_eq!(variables.value(1, "y"), Err(why.to_owned()));
+    }
+}
