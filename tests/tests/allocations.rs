@@ -2,8 +2,8 @@
 //! driver. Allocations are counted on the loop's own thread: a server in this process doesn't count.
 
 use dyno_core::{
-    Dialect, Driver, ErrorClass, Nanos, Outcome, Rng, SECOND, Session, Tally, TransactionId,
-    TransactionKind, Unobserved, WorkerId, Workload,
+    DbError, Dialect, Discard, Driver, ErrorClass, Executed, Nanos, Outcome, Param, ParamType, Rng,
+    SECOND, Session, Tally, TransactionId, TransactionKind, Unobserved, WorkerId, Workload,
 };
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
@@ -193,5 +193,48 @@ fn postgres_allocates_nothing_per_transaction() {
     let port = server.postgres_port().expect("it listens");
     let target: Target = format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
     over_the_wire(&PostgresDriver::new(&target).expect("a driver"));
+    assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
+}
+
+/// What scripts execute: text parameters, statements executed once, flights of several parts.
+async fn as_scripts_do(driver: &PostgresDriver) -> Result<u64, DbError> {
+    let mut session = driver.connect(0).await?;
+    let sql = "SELECT c FROM sbtest1 WHERE id=$1";
+    let prepared = session.prepare(sql, &[ParamType::Inferred]).await?;
+    let mut results = Vec::with_capacity(4);
+    let mut before = 0;
+    for number in 0..WARM_UP + COUNTED {
+        if number == WARM_UP {
+            before = allocations();
+        }
+        let params = [Param::Int(number as i64)];
+        session.execute(prepared, &params, &mut Discard).await?;
+        session.execute_once(sql, &params, &mut Discard).await?;
+        session.execute_once("BEGIN", &[], &mut Discard).await?;
+        session.execute_once("COMMIT", &[], &mut Discard).await?;
+        session.queue(prepared, &params)?;
+        session.queue_once(sql, &params)?;
+        session.queue_sync()?;
+        session.queue_once(sql, &params)?;
+        session.flush(&mut Discard, &mut results).await?;
+        let read = Executed { has_rows: true, rows: 1, affected: 0 };
+        assert!(results.drain(..).all(|result| result == Ok(read)));
+    }
+    Ok(allocations() - before)
+}
+
+#[test]
+fn scripts_ways_of_executing_allocate_nothing() {
+    let config = Config { postgres_port: Some(0), ..Config::default() };
+    let server = dyno_nullserver::start(config).expect("the null server starts");
+    let port = server.postgres_port().expect("it listens");
+    for describe_each in [false, true] {
+        let target: Target =
+            format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
+        let driver = PostgresDriver::new(&target).expect("a driver");
+        let driver = driver.with_describe_each(describe_each);
+        let counted = dyno_reactor::block_on(as_scripts_do(&driver)).expect("a loop");
+        assert_eq!(counted.expect("all is executed"), 0);
+    }
     assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
 }

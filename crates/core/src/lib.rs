@@ -6,9 +6,11 @@
 //! - [`Tally`]: what an attempt did, statement by statement.
 //! - [`LoadObserver`]: what a loader tells while it works.
 //! - [`Rng`]: one random stream per worker and purpose.
+//! - [`nearest`]: the name that a misspelt one was meant to be.
 
 mod error;
 mod load;
+mod nearest;
 mod outcome;
 mod rng;
 mod session;
@@ -18,6 +20,7 @@ mod workload;
 
 pub use error::{Cause, DbError, ErrorClass};
 pub use load::{LoadObserver, Unobserved};
+pub use nearest::nearest;
 pub use outcome::{Outcome, StatementKind, Tally};
 pub use rng::Rng;
 pub use session::{

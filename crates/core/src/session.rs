@@ -86,7 +86,8 @@ pub trait Rows {
     /// A result set begins, before its first row and even if it has none.
     fn columns<C: Columns>(&mut self, _columns: &C) {}
     /// One statement of the command is complete, with or without a result set. Not called for
-    /// a statement that failed.
+    /// a statement that failed; of a MySQL procedure, called for each result set and once more at
+    /// its end.
     fn done(&mut self, _executed: Executed) {}
     /// Called for each row in order.
     fn row<R: Row>(&mut self, row: &R);
@@ -257,8 +258,9 @@ pub trait Session {
     fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError>;
 
     /// Sends all queued executions in one flight and awaits all answers, appended to `results` in
-    /// order. On PostgreSQL the flight ends with one Sync, so after an error the rest of the
-    /// flight reports the same SQLSTATE class as aborted; on MySQL each command stands alone.
+    /// order. On PostgreSQL the flight ends with a Sync, so after an error the rest of the flight,
+    /// or what was queued before the next [`Session::queue_sync`], reports the same SQLSTATE class
+    /// as aborted; on MySQL each command stands alone.
     ///
     /// # Errors
     /// Only when the connection is lost; errors of statements are in `results`.

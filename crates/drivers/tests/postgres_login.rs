@@ -4,7 +4,7 @@ use dyno_core::{Cause, DbError, Discard, Driver, Executed, Param, ParamType, Ses
 use dyno_drivers::Target;
 use dyno_drivers::postgres::{PostgresDriver, PostgresSession};
 use dyno_reactor::{block_on, run_all};
-use dyno_tests::{Postgres, Scratch, free_port, skipped};
+use dyno_tests::{Postgres, Scratch, Transcript, free_port, skipped};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
@@ -324,6 +324,14 @@ fn byte_by_byte() {
         answer.clone(),
         answer,
         [&bound[..], &row, &done, &error, &ready].concat(),
+        [
+            &[&bound[..], &error, &ready, &message(b'1', b""), &bound].concat(),
+            &message(b'T', b"\0\x01name\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0"),
+            &message(b'D', b"\0\x01\0\0\0\x01x"),
+            &[&done[..], &ready, &bound, &row, &done, &ready].concat()[..],
+        ]
+        .concat(),
+        [&ready[..], &ready].concat(),
     ];
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -356,6 +364,27 @@ fn byte_by_byte() {
         assert_eq!(results[0], one);
         assert_eq!(results[1].as_ref().unwrap_err().sqlstate(), "40001");
         assert_eq!(results.len(), 2);
+
+        // A flight of three parts, the first of which fails at its first statement.
+        results.clear();
+        session.queue(select, &[Param::Int(1)]).unwrap();
+        session.queue(select, &[Param::Int(2)]).unwrap();
+        session.queue_sync().unwrap();
+        session.queue_once("SELECT name FROM x", &[]).unwrap();
+        session.queue_sync().unwrap();
+        session.queue(select, &[Param::Int(3)]).unwrap();
+        let mut transcript = Transcript::default();
+        session.flush(&mut transcript, &mut results).await.unwrap();
+        assert_eq!(results[0].as_ref().unwrap_err().sqlstate(), "40001");
+        assert!(results[1].as_ref().unwrap_err().message().contains("not executed"));
+        assert_eq!(results[2..], [one.clone(), one]);
+        let told = ["columns id", "columns name", "row x", "done 1 rows"];
+        assert_eq!(transcript.0[..4], told);
+        assert_eq!(transcript.0[4..], ["columns id", "row 256", "done 1 rows"]);
+
+        // Ready without an answer.
+        let error = session.execute(select, &[Param::Int(1)], &mut Discard).await.unwrap_err();
+        assert!(error.is_fatal() && error.message().contains("was not answered"), "{error}");
     })
     .unwrap();
     server.join().unwrap();

@@ -7,6 +7,7 @@ use dyno_core::{
 };
 use dyno_drivers::Target;
 use dyno_drivers::postgres::{PostgresDriver, PostgresSession};
+use dyno_drivers::target::LibpqOptions;
 use dyno_reactor::block_on;
 use dyno_tests::{Headings, Postgres, Transcript, server_or_skip};
 
@@ -50,8 +51,26 @@ fn scripts() {
             session.close().await;
         }
         a_copy_among_other_statements_ends_the_session(&server).await;
+        connection_strings_lead_to_the_server(&server).await;
     })
     .unwrap();
+}
+
+async fn connection_strings_lead_to_the_server(server: &Postgres) {
+    let (folder, port) = (server.socket_folder.display(), server.port);
+    let given = LibpqOptions { fallback_application_name: Some("pgbench"), ..Default::default() };
+    for (text, name) in [
+        (format!("host={folder} port={port} user=postgres dbname=sbtest"), "pgbench"),
+        (format!("postgres://postgres@127.0.0.1:{port}/sbtest?application_name=a%20b"), "a b"),
+    ] {
+        let mut target = Target::from_libpq(Some(&text), &given).unwrap();
+        target.options.insert("options".to_owned(), "-c work_mem=7MB".to_owned());
+        let mut session = PostgresDriver::new(&target).unwrap().connect(0).await.unwrap();
+        assert_eq!(single(&mut session, "SHOW application_name").await, name);
+        assert_eq!(single(&mut session, "SHOW work_mem").await, "7MB");
+        assert_eq!(single(&mut session, "SELECT current_database()").await, "sbtest");
+        session.close().await;
+    }
 }
 
 async fn types_are_inferred(session: &mut PostgresSession) {

@@ -99,7 +99,7 @@ pub(crate) fn reach(name: &str, url: &str) -> Result<Reached, Failure> {
     let first = open(&target);
     let (database, facts) = match first {
         Err(error) if may_ask(&error, &target) => {
-            target.password = Some(ask(&target)?);
+            target.password = Some(ask(&format!("Password for {target}: "))?);
             open(&target)
         }
         other => other,
@@ -132,8 +132,8 @@ fn is_local(address: &Address) -> bool {
     }
 }
 
-/// Access denied without a password, at a terminal.
-fn may_ask(error: &DbError, target: &Target) -> bool {
+/// True when a password may help: access was denied without one, and somebody sits at the terminal.
+pub(crate) fn may_ask(error: &DbError, target: &Target) -> bool {
     let denied = error.errno() == 1045 || error.sqlstate().starts_with("28");
     error.cause() == Cause::Rejected
         && denied
@@ -141,7 +141,11 @@ fn may_ask(error: &DbError, target: &Target) -> bool {
         && io::stdin().is_terminal()
 }
 
-fn ask(target: &Target) -> Result<Secret, Failure> {
+/// Asks for a password, which is not shown.
+///
+/// # Errors
+/// When the terminal can't be read.
+pub(crate) fn ask(prompt: &str) -> Result<Secret, Failure> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
     let failed = |error: io::Error| Failure::new(format!("The password can't be read: {error}."));
     let stdin = io::stdin();
@@ -149,7 +153,7 @@ fn ask(target: &Target) -> Result<Secret, Failure> {
     let mut silent = before.clone();
     silent.local_modes.remove(LocalModes::ECHO);
     tcsetattr(&stdin, OptionalActions::Flush, &silent).map_err(|error| failed(error.into()))?;
-    let _ = write!(io::stderr(), "Password for {target}: ");
+    let _ = write!(io::stderr(), "{prompt}");
     let mut line = String::new();
     let read = stdin.read_line(&mut line);
     // Whatever happened, the terminal must echo again.

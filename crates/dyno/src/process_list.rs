@@ -13,8 +13,8 @@ const FILLER: u8 = b'x';
 const ARGUMENTS_MAX: u64 = 6 << 20;
 
 /// Overwrites the values of the options in `names` (`mysql-password` for `--mysql-password=...`;
-/// `-` and `_` are the same) and the passwords of URLs in what the process list shows. To be called
-/// after the arguments have been read, as early as possible.
+/// `-` and `_` are the same) and the passwords of URLs and connection strings in what the process
+/// list shows. To be called after the arguments have been read, as early as possible.
 ///
 /// # Errors
 /// When `/proc` can't be read or written: the passwords stay visible then.
@@ -48,8 +48,8 @@ fn argument_range(stat: &str) -> io::Result<(u64, u64)> {
     }
 }
 
-/// Where the values of the options in `names`, and the passwords of URLs, lie within arguments that
-/// end with a zero byte each.
+/// Where the values of the options in `names`, and the passwords of URLs and connection strings, lie
+/// within arguments that end with a zero byte each.
 fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
     let mut from = 0;
@@ -59,7 +59,9 @@ fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
             && is_option(&argument[..equals], names)
         {
             ranges.push((from + equals + 1, to));
-        } else if let Some((begin, end)) = url_password(argument) {
+        } else if let Some((begin, end)) =
+            url_password(argument).or_else(|| connection_string_password(argument))
+        {
             ranges.push((from + begin, from + end));
         }
         from = to + 1;
@@ -81,6 +83,18 @@ fn url_password(argument: &[u8]) -> Option<(usize, usize)> {
         (_, _, Some(question)) => Some((question + 1, argument.len())),
         _ => None,
     }
+}
+
+/// All that follows the keyword in `host=h password=geheim`: values may be quoted, and it costs
+/// nothing to hide what comes after them.
+fn connection_string_password(argument: &[u8]) -> Option<(usize, usize)> {
+    const KEYWORD: &[u8] = b"password";
+    let keyword = argument.windows(KEYWORD.len()).position(|word| word == KEYWORD)?;
+    let is_begin = keyword == 0 || argument[keyword - 1].is_ascii_whitespace();
+    let rest = &argument[keyword + KEYWORD.len()..];
+    let equals = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    let begin = keyword + KEYWORD.len() + equals + 1;
+    (is_begin && rest[equals] == b'=').then_some((begin, argument.len()))
 }
 
 fn is_option(word: &[u8], names: &[&str]) -> bool {
@@ -124,6 +138,19 @@ mod tests {
         }
         for argument in ["main=mysql://me@host:3306/db", "sqlite:x.db", "run", "://"] {
             assert_eq!(url_password(argument.as_bytes()), None, "{argument}");
+        }
+    }
+
+    #[test]
+    fn passwords_of_connection_strings_are_found() {
+        for (argument, secret) in
+            [("password=geheim", "geheim"), ("host=h password = 'a b' port=1", " 'a b' port=1")]
+        {
+            let (from, to) = connection_string_password(argument.as_bytes()).expect(argument);
+            assert_eq!(&argument[from..to], secret);
+        }
+        for argument in ["--mysql-password=x", "password", "passwords=1", "host=h"] {
+            assert_eq!(connection_string_password(argument.as_bytes()), None, "{argument}");
         }
     }
 

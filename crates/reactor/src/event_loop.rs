@@ -14,6 +14,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+use std::thread;
 
 /// Events taken from the kernel at once.
 const BATCH: usize = 128;
@@ -390,4 +391,55 @@ pub fn block_on<F: Future>(future: F) -> io::Result<F::Output> {
 /// When the kernel grants no epoll descriptor.
 pub fn run_all<F: Future>(futures: impl IntoIterator<Item = F>) -> io::Result<Vec<F::Output>> {
     Ok(Loop::new(Clock::Monotonic, futures)?.finish())
+}
+
+/// Runs the tasks `0..tasks` concurrently, dealt out to `loops` threads with a loop each; returns
+/// their outputs in order of their numbers. For set-up work.
+///
+/// # Errors
+/// When the kernel grants no epoll descriptor.
+pub fn run_spread<T: Send>(
+    tasks: u32,
+    loops: u32,
+    task: impl AsyncFn(u32) -> T + Sync,
+) -> io::Result<Vec<T>> {
+    let loops = loops.clamp(1, tasks.max(1));
+    let task = &task;
+    let finished = thread::scope(|scope| {
+        let threads: Vec<_> = (0..loops)
+            .map(|first| {
+                let numbers = (first..tasks).step_by(loops as usize);
+                scope.spawn(move || run_all(numbers.map(|number| task(number))))
+            })
+            .collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect::<io::Result<Vec<Vec<T>>>>()
+    })?;
+    let mut finished: Vec<_> = finished.into_iter().map(Vec::into_iter).collect();
+    let in_order = (0..tasks as usize).filter_map(|number| {
+        let of_loop = number % finished.len();
+        finished[of_loop].next()
+    });
+    Ok(in_order.collect())
+}
+
+#[cfg(test)]
+mod spread_tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_spread_over_threads_and_their_outputs_are_in_order() {
+        for (tasks, loops, threads) in [(0, 3, 0), (1, 0, 1), (7, 3, 3), (3, 7, 3)] {
+            let done = run_spread(tasks, loops, async |number| {
+                crate::timers::yield_now().await;
+                (number, thread::current().id())
+            });
+            let (numbers, ids): (Vec<_>, std::collections::HashSet<_>) =
+                done.unwrap().into_iter().unzip();
+            assert_eq!(numbers, (0..tasks).collect::<Vec<_>>());
+            assert_eq!(ids.len(), threads);
+        }
+    }
 }

@@ -26,6 +26,6 @@ mod timers;
 
 pub use child::{Output, ShellEnd, shell};
 pub use clock::{Clock, monotonic_now};
-pub use event_loop::{Loop, Next, Tick, block_on, run_all};
+pub use event_loop::{Loop, Next, Tick, block_on, run_all, run_spread};
 pub use source::Source;
 pub use timers::{Elapsed, now, sleep_until, timeout, yield_now};

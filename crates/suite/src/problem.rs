@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use dyno_core::nearest;
+
 use crate::source::{Source, Span};
 
 /// A place in a suite file.
@@ -121,46 +123,6 @@ impl fmt::Display for SuiteError {
 
 impl std::error::Error for SuiteError {}
 
-/// The known name that `written` was probably meant to be. Dashes and underscores are equal.
-pub(crate) fn nearest<'a>(
-    written: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let plain = |name: &str| name.to_lowercase().replace('-', "_");
-    let wanted = plain(written);
-    // Far longer names than any known one cost time and have no neighbour.
-    if wanted.len() > 64 {
-        return None;
-    }
-    known
-        .into_iter()
-        .map(|name| (distance(&wanted, &plain(name)), name))
-        .filter(|(edits, name)| *edits <= (wanted.len().max(name.len()) / 3).max(1))
-        .min_by_key(|(edits, _)| *edits)
-        .map(|(_, name)| name)
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    rows[0] = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = least;
-        }
-    }
-    rows[a.len()][b.len()]
-}
-
 /// `Did you mean ...?`, or the list of all that is known.
 pub(crate) fn hint_of_known(written: &str, what: &str, known: &[&str]) -> String {
     match nearest(written, known.iter().copied()) {
@@ -172,18 +134,6 @@ pub(crate) fn hint_of_known(written: &str, what: &str, known: &[&str]) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nearest_name() {
-        let known = ["threads", "repeats", "duration_s", "table_size"];
-        assert_eq!(nearest("thraeds", known), Some("threads"));
-        assert_eq!(nearest("Threads", known), Some("threads"));
-        assert_eq!(nearest("duration", known), Some("duration_s"));
-        assert_eq!(nearest("table-size", known), Some("table_size"));
-        assert_eq!(nearest("colour", known), None);
-        assert_eq!(distance("ab", "ba"), 1);
-        assert_eq!(distance("", "abc"), 3);
-    }
 
     #[test]
     fn marks_stand_under_wide_characters() {

@@ -7,10 +7,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use dyno_core::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::problem::{Problem, nearest};
+use crate::problem::Problem;
 use crate::source::{Source, Span};
 use crate::suite::Written;
 

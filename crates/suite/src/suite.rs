@@ -1,11 +1,12 @@
 //! A suite file as it is written.
 
+use dyno_core::nearest;
 use toml::de::DeTable;
 
 use crate::bundled::{BUNDLED_PREFIX, bundled};
 use crate::figures::Value as FigureValue;
 use crate::parse::read_file;
-use crate::problem::{Problem, SuiteError, nearest};
+use crate::problem::{Problem, SuiteError};
 use crate::reader::{Reader, Sheet};
 use crate::secret::SecretUrl;
 use crate::source::{Source, Span};

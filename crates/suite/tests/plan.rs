@@ -188,16 +188,17 @@ fn scripts_are_part_of_what_is_executed() {
 fn quickstart_needs_nothing_and_is_short() {
     let suite = Suite::open("quickstart").expect("quickstart");
     let plan = build(&suite, &Overrides::default());
-    assert!(plan.estimated_s <= 90.0, "{} s", plan.estimated_s);
+    assert!(plan.estimated_s <= 100.0, "{} s", plan.estimated_s);
     let tests: Vec<&str> = plan.experiments.iter().map(|e| e.test.as_str()).collect();
-    let expected = ["oltp_point_select", "oltp_read_only", "oltp_write_only", "oltp_read_write"];
-    assert_eq!(tests, expected);
-    // All share one set of data: loaded first, dropped last.
+    let sysbench = ["oltp_point_select", "oltp_read_only", "oltp_write_only", "oltp_read_write"];
+    let pgbench = ["select-only", "simple-update", "tpcb-like", "script", "script"];
+    assert_eq!(tests, [sysbench.as_slice(), &pgbench].concat());
+    // Each family has one set of data: loaded first, dropped last.
     let actions: Vec<&Action> = plan.steps.iter().map(|step| &step.action).collect();
-    assert_eq!(actions.iter().filter(|action| ***action == Action::Prepare).count(), 1);
+    assert_eq!(actions.iter().filter(|action| ***action == Action::Prepare).count(), 2);
     assert_eq!(*actions[0], Action::Prepare);
     assert_eq!(*actions[actions.len() - 1], Action::Cleanup);
-    assert_eq!(actions.len(), 14);
+    assert_eq!(actions.len(), 14 + 12);
     let target = plan.target("sqlite").expect("the target");
     assert_eq!(target.url, "sqlite:{run}/quickstart.db");
     assert_eq!(target.url_in(Path::new("runs/1")).expose(), "sqlite:runs/1/quickstart.db");

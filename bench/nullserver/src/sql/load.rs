@@ -17,6 +17,7 @@ enum Word {
     Enclosed,
     Escaped,
     Ignore,
+    Character,
     Set,
     From,
     Stdin,
@@ -38,6 +39,7 @@ fn option(word: &[u8]) -> Word {
         b"enclosed" => Word::Enclosed,
         b"escaped" => Word::Escaped,
         b"ignore" => Word::Ignore,
+        b"character" => Word::Character,
         b"set" => Word::Set,
         b"from" => Word::From,
         b"stdin" => Word::Stdin,
@@ -85,6 +87,10 @@ impl Parser<'_, '_> {
                             continue;
                         }
                         load.skip = integer(self.lexer.text()).unwrap_or(0).unsigned_abs();
+                    }
+                    // The SET of CHARACTER SET assigns nothing.
+                    Word::Character => {
+                        self.next()?;
                     }
                     Word::Set => {
                         token = self.next()?;

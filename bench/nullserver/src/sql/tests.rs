@@ -122,8 +122,8 @@ fn statements_of_one_text_are_taken_one_by_one() {
 #[test]
 fn loads_know_their_columns_and_format() {
     let load = mysql(
-        "LOAD DATA LOCAL INFILE 'rows' INTO TABLE sbtest1 FIELDS TERMINATED BY '\\t' ESCAPED BY \
-         '\\\\' LINES TERMINATED BY '\\n' (k, c, pad)",
+        "LOAD DATA LOCAL INFILE 'rows' INTO TABLE sbtest1 CHARACTER SET utf8mb4 FIELDS \
+         TERMINATED BY '\\t' ESCAPED BY '\\\\' LINES TERMINATED BY '\\n' (k, c, pad)",
     );
     let load = load.load.expect("a load");
     assert_eq!(load.columns, 3);

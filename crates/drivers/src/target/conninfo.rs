@@ -3,22 +3,27 @@
 //! which are never quoted.
 
 use super::TargetError;
-use super::text::percent_decode;
+use super::text::{percent_decode, redact};
 
 /// Keywords with their values, in the order of the string.
 pub(super) type Pairs = Vec<(String, String)>;
 
 /// True for what libpq takes for a connection string where a database name is expected.
 pub(super) fn is_connection_string(text: &str) -> bool {
-    uri_rest(text).is_some() || text.contains('=')
+    is_uri(text) || text.contains('=')
 }
 
 /// Reads a connection string of either form.
 pub(super) fn read(text: &str) -> Result<Pairs, TargetError> {
     match uri_rest(text) {
-        Some(rest) => read_uri(rest),
+        Some(rest) => read_uri(text, rest),
         None => read_keywords(text),
     }
+}
+
+/// True for the form with a scheme.
+pub(super) fn is_uri(text: &str) -> bool {
+    uri_rest(text).is_some()
 }
 
 fn uri_rest(text: &str) -> Option<&str> {
@@ -71,8 +76,9 @@ fn read_value(text: &str) -> Result<(String, &str), TargetError> {
     Ok((value, ""))
 }
 
-/// What follows the scheme: `user:password@host:port,host:port/database?keyword=value&...`
-fn read_uri(text: &str) -> Result<Pairs, TargetError> {
+/// What follows the scheme of `uri`:
+/// `user:password@host:port,host:port/database?keyword=value&...`
+fn read_uri(uri: &str, text: &str) -> Result<Pairs, TargetError> {
     let mut pairs = Pairs::new();
     let mut add = |keyword: &str, value: &str| {
         decode(value, keyword == "password").map(|value| pairs.push((keyword.to_owned(), value)))
@@ -93,7 +99,7 @@ fn read_uri(text: &str) -> Result<Pairs, TargetError> {
     };
     let place_end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (place, rest) = rest.split_at(place_end);
-    let (hosts, ports) = read_hosts(place)?;
+    let (hosts, ports) = read_hosts(uri, place)?;
     if !hosts.trim_matches(',').is_empty() {
         add("host", &hosts)?;
     }
@@ -111,7 +117,7 @@ fn read_uri(text: &str) -> Result<Pairs, TargetError> {
 }
 
 /// The hosts and ports of a URI, each joined by commas.
-fn read_hosts(place: &str) -> Result<(String, String), TargetError> {
+fn read_hosts(uri: &str, place: &str) -> Result<(String, String), TargetError> {
     let mut hosts = Vec::new();
     let mut ports = Vec::new();
     for part in place.split(',') {
@@ -119,17 +125,22 @@ fn read_hosts(place: &str) -> Result<(String, String), TargetError> {
             None => part.split_once(':').unwrap_or((part, "")),
             Some(inside) => {
                 let wrong = |what: &str| {
-                    TargetError::new(format!(
-                        "{what} of an IPv6 host address in URI: \"postgresql://{part}\""
-                    ))
-                    .with_hint("an IPv6 address stands in brackets, a port after it: [::1]:5432")
+                    TargetError::new(format!("{what}: \"{}\"", redact(uri))).with_hint(
+                        "an IPv6 address stands in brackets, a port after it: [::1]:5432",
+                    )
                 };
-                let (host, after) =
-                    inside.split_once(']').ok_or_else(|| wrong("missing \"]\" at the end"))?;
+                let (host, after) = inside.split_once(']').ok_or_else(|| {
+                    wrong("end of string reached when looking for matching \"]\" in IPv6 host address in URI")
+                })?;
+                if host.is_empty() {
+                    return Err(wrong("IPv6 host address may not be empty in URI"));
+                }
                 match after.strip_prefix(':') {
                     Some(port) => (host, port),
                     None if after.is_empty() => (host, ""),
-                    None => return Err(wrong("unexpected character behind the \"]\"")),
+                    None => {
+                        return Err(wrong("unexpected character in URI (expected \":\" or \"/\")"));
+                    }
                 }
             }
         };

@@ -1,10 +1,10 @@
 //! Targets as libpq's programs name them: connection strings, options, environment variables,
 //! defaults.
 
-use super::conninfo::{self, is_connection_string};
+use super::conninfo::{self, is_connection_string, is_uri};
 use super::{Secret, Target, TargetError, postgres_socket};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
-use dyno_core::Dialect;
+use dyno_core::{Dialect, nearest};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -130,7 +130,12 @@ pub(super) fn from_libpq_with(
     }
     match dbname {
         Some(text) if is_connection_string(text) => {
+            let what = if is_uri(text) { "URI query parameter:" } else { "connection option" };
             for (name, value) in conninfo::read(text)? {
+                if !KEYWORDS.iter().any(|known| known.name == name) {
+                    let message = format!("invalid {what} \"{name}\"");
+                    return Err(TargetError::new(message).with_hint(nearest_hint(&name)));
+                }
                 words.set(&name, value)?;
             }
         }
@@ -163,15 +168,10 @@ pub(super) fn from_libpq_with(
 struct Words(BTreeMap<&'static str, String>);
 
 impl Words {
-    /// Takes a value, in place of an earlier one. An empty one from the caller counts as none.
+    /// Takes the value of a known keyword, in place of an earlier one. An empty one counts as none.
     fn set(&mut self, name: &str, value: String) -> Result<(), TargetError> {
-        let Some(known) = KEYWORDS.iter().find(|known| known.name == name) else {
-            let message = format!("invalid connection option \"{name}\"");
-            return Err(TargetError::new(message).with_hint(nearest_hint(name)));
-        };
-        if value.is_empty() {
-            return Ok(());
-        }
+        let known = KEYWORDS.iter().find(|known| known.name == name && !value.is_empty());
+        let Some(known) = known else { return Ok(()) };
         if let Use::Only(allowed) = known.what
             && !allowed.iter().any(|word| word.eq_ignore_ascii_case(&value))
         {
@@ -193,8 +193,15 @@ impl Words {
     }
 
     fn target(mut self, system_user: Option<String>) -> Result<Target, TargetError> {
-        let hosts = self.addresses()?;
         let tls = self.tls()?;
+        let is_renamed = self.0.contains_key("host") && self.0.contains_key("hostaddr");
+        if is_renamed && tls.mode == TlsMode::VerifyFull {
+            return Err(TargetError::new(
+                "The connection option sslmode=verify-full can't be used with both host and hostaddr.",
+            )
+            .with_hint("leave hostaddr out, so that the host's name is looked up and verified"));
+        }
+        let hosts = self.addresses()?;
         let user = self.take("user").or(system_user).ok_or_else(|| {
             TargetError::new("No user is named, and this system's name for the user is not known.")
                 .with_hint("name one with -U or PGUSER")
@@ -286,12 +293,9 @@ impl Words {
 }
 
 fn nearest_hint(name: &str) -> String {
-    let near = KEYWORDS.iter().min_by_key(|known| super::text::distance(known.name, name));
-    match near {
-        Some(near) if super::text::distance(near.name, name) <= 1 + name.len() / 3 => {
-            format!("did you mean `{}`?", near.name)
-        }
-        _ => "a connection string is written as `host=db port=5432 dbname=x user=y`".to_owned(),
+    match nearest(name, KEYWORDS.iter().map(|known| known.name)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "a connection string is written as `host=db port=5432 dbname=x user=y`".to_owned(),
     }
 }
 

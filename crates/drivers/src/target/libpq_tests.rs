@@ -136,6 +136,15 @@ fn mistakes_have_the_words_of_libpq_and_no_password() {
         ("host=a user", "missing \"=\" after \"user\" in connection info string"),
         ("dbname='x", "unterminated quoted string in connection info string"),
         ("hots=a", "invalid connection option \"hots\""),
+        ("postgres://u:secret@h?hots=a", "invalid URI query parameter: \"hots\""),
+        ("postgres://h?&", "missing key/value separator \"=\" in URI query parameter: \"\""),
+        ("dbname='a''b'", "missing \"=\" after \"'b'\" in connection info string"),
+        ("postgres://[]/", "IPv6 host address may not be empty in URI: \"postgres://[]/\""),
+        (
+            "postgres://u:secret@[::1/x",
+            "end of string reached when looking for matching \"]\" in IPv6 host address in URI: \
+             \"postgres://u:***@[::1/x\"",
+        ),
         ("port=x", "invalid integer value \"x\" for connection option \"port\""),
         ("port=70000", "invalid port number: \"70000\""),
         ("sslmode=on", "invalid sslmode value: \"on\""),
@@ -151,6 +160,7 @@ fn mistakes_have_the_words_of_libpq_and_no_password() {
         assert!(!error.to_string().contains("geheim") && error.hint.is_some(), "{error}");
     }
     assert!(with(None, &NONE, &[("PGSERVICE", "x")]).is_err());
+    assert!(with(Some("host=a hostaddr=::1 sslmode=verify-full"), &NONE, &[]).is_err());
     let hint = with(Some("hots=a"), &NONE, &[]).unwrap_err().hint.unwrap();
     assert_eq!(hint, "did you mean `host`?");
 }

@@ -1,4 +1,4 @@
-//! Text work on URLs: percent-encoding, hiding passwords, nearest words.
+//! Text work on URLs: percent-encoding, hiding passwords.
 
 use std::fmt::Write as _;
 
@@ -86,20 +86,4 @@ pub(super) fn push_encoded(url: &mut String, text: &str, also_plain: &[u8]) {
             let _ = write!(url, "%{byte:02X}");
         }
     }
-}
-
-/// Levenshtein distance: how many letters must be changed to make one word of the other.
-pub(super) fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, &to) in b.iter().enumerate() {
-            let changed = corner + usize::from(from != to);
-            corner = row[j + 1];
-            row[j + 1] = changed.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -1,9 +1,9 @@
 //! Reading target URLs.
 
-use super::text::{distance, percent_decode, redact};
+use super::text::{percent_decode, redact};
 use super::{Secret, Target, TargetError, default_port, postgres_socket};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
-use dyno_core::Dialect;
+use dyno_core::{Dialect, nearest};
 use std::collections::BTreeMap;
 
 /// What the value of a query key may be.
@@ -340,11 +340,9 @@ impl Reader {
                 .with_hint("a ? in a password is written %3F, and an @ in the query %40");
         }
         let error = self.wrong(format!("has the unknown key `{key}` in its query"));
-        match known.iter().min_by_key(|name| distance(name, key)) {
-            Some(name) if distance(name, key) <= 1 + key.len() / 3 => {
-                error.with_hint(format!("did you mean `{name}`?"))
-            }
-            _ => error.with_hint(format!("known keys are {}", known.join(", "))),
+        match nearest(key, known.iter().copied()) {
+            Some(name) => error.with_hint(format!("did you mean `{name}`?")),
+            None => error.with_hint(format!("known keys are {}", known.join(", "))),
         }
     }
 

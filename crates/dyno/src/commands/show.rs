@@ -24,6 +24,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         output::talk(&format!("warning: {warning}"));
     }
     output::data(&tables(&data));
+    output::data(&statements(&data));
     Ok(())
 }
 
@@ -62,6 +63,8 @@ pub(crate) fn tables(data: &RunData) -> String {
         text.push('\n');
     }
     text.push_str(&errors(data));
+    text.push_str(&hot_data(data));
+    text.push_str(&checks(data));
     text
 }
 
@@ -111,6 +114,108 @@ fn accounting(trial: &TrialSummary) -> String {
         n(counts.retries),
         n(counts.reconnects),
     )
+}
+
+/// How much of the data is hot, and how large they are.
+fn hot_data(data: &RunData) -> String {
+    let share =
+        |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| number(share * 100.0));
+    let mib = |bytes: Option<u64>| {
+        bytes.map_or_else(|| "-".to_owned(), |bytes| number(bytes as f64 / 1_048_576.0))
+    };
+    let described =
+        data.trials.iter().filter_map(|trial| Some((trial, trial.summary.data.as_ref()?)));
+    let rows: Vec<Vec<String>> = described
+        .map(|(trial, facts)| {
+            vec![
+                trial.summary.trial.to_string(),
+                facts.memory_setting.clone(),
+                grouped(&facts.rows.to_string()),
+                facts.hot_rows.map_or_else(|| "-".to_owned(), |rows| grouped(&rows.to_string())),
+                share(facts.hot_share()),
+                mib(facts.size_bytes),
+                mib(facts.memory_bytes),
+                facts.size_to_memory().map_or_else(|| "-".to_owned(), number),
+                number(trial.summary.data_qps()),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let header = [
+        "trial",
+        "memory setting",
+        "rows",
+        "hot rows",
+        "hot %",
+        "data MiB",
+        "memory MiB",
+        "data/memory",
+        "reads+writes/s",
+    ];
+    format!("\n{}", layout(&header, &rows, 2))
+}
+
+/// How the checks of the data ended.
+fn checks(data: &RunData) -> String {
+    let rows: Vec<Vec<String>> = data
+        .trials
+        .iter()
+        .flat_map(|trial| {
+            trial.summary.checks.iter().map(|check| {
+                vec![
+                    trial.summary.trial.to_string(),
+                    check.name.clone(),
+                    check.verdict.name().to_owned(),
+                    check.evidence.clone(),
+                ]
+            })
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", layout(&["trial", "check", "verdict", "evidence"], &rows, 4))
+}
+
+/// Statement by statement.
+fn statements(data: &RunData) -> String {
+    let ms = |us: f64| number(us / 1e3);
+    let rows: Vec<Vec<String>> = data
+        .trials
+        .iter()
+        .flat_map(|trial| {
+            trial.summary.statement_latencies.iter().map(move |statement| {
+                vec![
+                    trial.summary.trial.to_string(),
+                    statement.script.clone(),
+                    statement.text.split_whitespace().collect::<Vec<_>>().join(" "),
+                    grouped(&statement.count.to_string()),
+                    ms(statement.mean_us),
+                    ms(statement.min_us),
+                    ms(statement.max_us),
+                    grouped(&statement.failures.to_string()),
+                    grouped(&statement.retries.to_string()),
+                ]
+            })
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let header = [
+        "trial",
+        "script",
+        "statement",
+        "executions",
+        "mean ms",
+        "min",
+        "max",
+        "failures",
+        "retries",
+    ];
+    format!("\n{}", layout(&header, &rows, 3))
 }
 
 fn errors(data: &RunData) -> String {

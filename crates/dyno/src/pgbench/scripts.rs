@@ -115,7 +115,9 @@ impl Host for Loader {
         let script =
             Script::parse(&text, description, QueryMode::Simple).map_err(Refusal::error)?;
         if self.loaded.len() >= SCRIPTS_MAX {
-            return Err(Refusal::error(format_args!("at most {SCRIPTS_MAX} SQL scripts are allowed")));
+            return Err(Refusal::error(format_args!(
+                "at most {SCRIPTS_MAX} SQL scripts are allowed"
+            )));
         }
         self.loaded.push(Loaded { description: description.to_owned(), text, weight, script });
         Ok(())

@@ -6,7 +6,8 @@
 
 use super::options::{DEPRECATED, GeneralOption, Kind, OPTIONS};
 use super::settings::Settings;
-use dyno_sysbench::{OptionKind, Test, nearest, options_of};
+use dyno_core::nearest;
+use dyno_sysbench::{OptionKind, Test, options_of};
 use std::path::Path;
 
 /// What the first plain word names.

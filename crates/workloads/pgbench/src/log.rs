@@ -214,7 +214,10 @@ mod tests {
         assert_eq!(line(plain, Logged::Processed(2_209)), "3 2 2209 1 1795287049 111\n");
         assert_eq!(line(plain, Logged::DeadlockFailure), "3 2 failed 1 1795287049 111\n");
         assert_eq!(line(ALL, Logged::Skipped), "3 2 skipped 1 1795287049 111 40 2\n");
-        assert_eq!(line(ALL, Logged::SerializationFailure).split(' ').nth(2), Some("serialization"));
+        assert_eq!(
+            line(ALL, Logged::SerializationFailure).split(' ').nth(2),
+            Some("serialization")
+        );
         assert_eq!(line(ALL, Logged::DeadlockFailure).split(' ').nth(2), Some("deadlock"));
         assert_eq!(line(ALL, Logged::OtherFailure).split(' ').nth(2), Some("other"));
     }

@@ -2,10 +2,15 @@
 
 use crate::distribution::Distribution;
 use crate::options::{EngineTransactions, Options, Test};
-use crate::suggest::{canonical, nearest};
 use crate::table::{OptionSpec, options_of};
+use dyno_core::nearest;
 use std::fmt;
 use std::str::FromStr;
+
+/// An option's name with `-` written as `_`.
+fn canonical(name: &str) -> String {
+    name.replace('-', "_")
+}
 
 /// Why options were refused.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,6 @@
 
 use crate::load::{LoadError, while_doing};
 use dyno_core::{Driver, Session};
-use std::panic::resume_unwind;
-use std::thread;
 
 /// Opens `sessions` sessions and has each do `work`. Network sessions share one loop, because
 /// making rows takes a fraction of what a server needs to store them; sessions that block get a
@@ -16,26 +14,10 @@ pub(crate) fn on_sessions<D: Driver>(
     sessions: u32,
     work: impl AsyncFn(&mut D::Session) -> Result<(), LoadError> + Sync,
 ) -> Result<(), LoadError> {
-    let loops = if driver.blocks() { sessions } else { sessions.min(1) };
-    let work = &work;
-    let results = thread::scope(|scope| {
-        let threads: Vec<_> = (0..loops)
-            .map(|first| {
-                let numbers = (first..sessions).step_by(loops as usize);
-                scope.spawn(move || {
-                    dyno_reactor::run_all(numbers.map(|number| one_session(driver, number, work)))
-                })
-            })
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect::<Vec<_>>()
-    });
-    for result in results {
-        result.map_err(LoadError::Loop)?.into_iter().collect::<Result<(), _>>()?;
-    }
-    Ok(())
+    let loops = if driver.blocks() { sessions } else { 1 };
+    let one = async |number| one_session(driver, number, &work).await;
+    let results = dyno_reactor::run_spread(sessions, loops, one).map_err(LoadError::Loop)?;
+    results.into_iter().collect()
 }
 
 async fn one_session<D: Driver>(

@@ -71,14 +71,9 @@ impl Family for Pgbench {
         spec.loops = self.options.jobs;
     }
 
-    fn look_before<D: Driver>(
-        &self,
-        driver: &D,
-        spec: &TrialSpec,
-    ) -> Result<Ready<Self>, Failure> {
+    fn look_before<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<Ready<Self>, Failure> {
         let looked = block_on(async {
-            let mut session =
-                driver.connect(0).await.map_err(|error| Failure::from(&error))?;
+            let mut session = driver.connect(0).await.map_err(|error| Failure::from(&error))?;
             let found = self.look(&mut session).await;
             session.close().await;
             found
@@ -211,7 +206,8 @@ fn statements(workload: &PgBench) -> Vec<StatementLatency> {
         let commands = script.commands().iter().zip(&statistics.commands);
         // Meta commands are no work of the database, but those that wait take time.
         let shown = (1..).zip(commands).filter(|(_, (command, _))| {
-            command.is_sql() || ["sleep", "shell", "setshell"].contains(&command.name())
+            command.is_sql()
+                || ["sleep", "shell", "setshell"].contains(&command.name())
                 || command.name().ends_with("pipeline")
         });
         for (number, (command, statistics)) in shown {

@@ -8,12 +8,14 @@
 use super::error::InitError;
 use super::existing;
 use super::meter::Meter;
+use super::observer::InitObserver;
 use super::options::Step;
 use super::rows::{ACCOUNT_COLUMNS, Accounts, Small, SmallRows, chunk};
 use super::schema::{ACCOUNTS, BRANCHES, TELLERS};
 use super::sessions::{Stop, on_sessions};
 use super::{Init, command};
-use dyno_core::{BulkReport, DbError, Dialect, Driver, ErrorClass, RowSource, Session};
+use dyno_core::{BulkMethod, BulkReport, DbError, Dialect, Driver, ErrorClass, RowSource, Session};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -55,6 +57,7 @@ pub(crate) async fn load<D: Driver>(
         missing,
         next: AtomicUsize::new(0),
         stored: AtomicU64::new(0),
+        observer: init.observer,
         meter: Meter::new(init.observer, total, rows_found),
         how: Mutex::new(None),
     };
@@ -115,7 +118,7 @@ async fn load_at_once<D: Driver>(
             .copy_in(&sql, &mut source)
             .await
             .map_err(|error| failed(ACCOUNTS, error).with_sql(&sql))?;
-        let method = dyno_core::BulkMethod::Copy;
+        let method = BulkMethod::Copy;
         (BulkReport { rows, method, fallback_reason: None }, rows)
     } else {
         load_small(init, session, Small::Branches).await?;
@@ -204,7 +207,7 @@ async fn prepare_chunks<D: Driver>(
 ) -> Result<Vec<u32>, InitError> {
     let options = init.schema.options;
     let mut missing_small = vec![Small::Branches, Small::Tellers];
-    let mut complete = std::collections::HashSet::new();
+    let mut complete = HashSet::new();
     if options.resume {
         missing_small.clear();
         for small in [Small::Branches, Small::Tellers] {
@@ -238,8 +241,9 @@ struct Chunks<'a> {
     missing: Vec<u32>,
     next: AtomicUsize,
     stored: AtomicU64,
+    observer: &'a dyn InitObserver,
     meter: Meter<'a>,
-    /// The first report.
+    /// The first report; its reason for a slower method is told once.
     how: Mutex<Option<BulkReport>>,
 }
 
@@ -252,7 +256,12 @@ impl Chunks<'_> {
             let report = self.load(session, branch).await?;
             self.stored.fetch_add(report.rows, Ordering::Relaxed);
             let mut how = self.how.lock().unwrap_or_else(PoisonError::into_inner);
-            how.get_or_insert(report);
+            if how.is_none() {
+                if let Some(reason) = &report.fallback_reason {
+                    self.observer.note(reason);
+                }
+                *how = Some(report);
+            }
         }
         Ok(())
     }

@@ -177,3 +177,41 @@ fn sqlite_remedy(message: &str) -> Option<&'static str> {
     ];
     remedies.into_iter().find(|(words, _)| message.contains(words)).map(|(_, remedy)| remedy)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::ErrorClass;
+
+    #[test]
+    fn every_known_error_has_a_remedy() {
+        let server = |errno, state: &[u8; 5], message: &str| {
+            DbError::server(ErrorClass::Other, errno, *state, message)
+        };
+        let cases = [
+            (Step::ClientData, server(0, b"53100", "could not extend file"), "free space"),
+            (Step::ClientData, server(1114, b"HY000", "The table is full"), "free space"),
+            (Step::ClientData, server(13, b"00000", "database or disk is full"), "free space"),
+            (Step::CreateTables, server(0, b"25006", "read-only transaction"), "primary"),
+            (Step::CreateTables, server(1290, b"HY000", "--read-only"), "primary"),
+            (Step::CreateTables, server(8, b"00000", "readonly database"), "may be written"),
+            (Step::CreateTables, server(3750, b"HY000", "primary key"), "sql_require_primary_key"),
+            (Step::CreateTables, server(1, b"00000", "table x already exists"), "step d"),
+            (Step::PrimaryKeys, server(1, b"00000", "no such table: x"), "step t"),
+            (Step::Vacuum, DbError::lost("The server went away."), "log"),
+        ];
+        for (step, error, words) in cases {
+            let error = InitError::session(step, "working", error);
+            assert!(error.hint().is_some_and(|hint| hint.contains(words)), "{error}");
+        }
+        let unknown = InitError::session(Step::Vacuum, "working", server(0, b"XX000", "oops"));
+        assert_eq!(unknown.hint(), None);
+        assert_eq!(unknown.to_string(), "step v (vacuum): working failed: oops (SQLSTATE XX000)");
+        let hint = unknown.with_resume_hint();
+        assert!(hint.hint().is_some_and(|hint| hint.starts_with("run it again with --resume")));
+        // Only step f speaks of foreign keys.
+        let undefined = || server(0, b"42704", "there is no primary key");
+        assert!(InitError::session(Step::ForeignKeys, "x", undefined()).hint().is_some());
+        assert!(InitError::session(Step::CreateTables, "x", undefined()).hint().is_none());
+    }
+}

@@ -28,6 +28,7 @@ pub use options::{
 use dyno_core::{DbError, Dialect, Discard, Driver, ErrorClass, Session, Table};
 use meter::Meter;
 use schema::{Key, Schema, postgres_major};
+use std::collections::HashSet;
 use std::time::Instant;
 
 /// The first server version that freezes rows while it copies them into an empty table
@@ -157,7 +158,7 @@ impl<D: Driver> Init<'_, D> {
 
     async fn create_tables(&self, session: &mut D::Session) -> Result<(), InitError> {
         let step = Step::CreateTables;
-        let mut existing = std::collections::HashSet::new();
+        let mut existing = HashSet::new();
         if self.schema.options.resume {
             let failed = |error| InitError::session(step, "listing the tables", error);
             existing = existing::tables(session).await.map_err(failed)?;
@@ -228,7 +229,7 @@ impl<D: Driver> Init<'_, D> {
         step: Step,
         keys: Vec<Key>,
     ) -> Result<(), InitError> {
-        let mut existing = std::collections::HashSet::new();
+        let mut existing = HashSet::new();
         if self.schema.options.resume {
             let failed = |error| InitError::session(step, "listing the keys", error);
             existing = existing::keys(session).await.map_err(failed)?;

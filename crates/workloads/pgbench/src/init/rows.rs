@@ -119,3 +119,80 @@ impl RowSource for SmallRows {
         self.next = 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::init::NobodyWatches;
+    use proptest::prelude::*;
+
+    #[derive(Default)]
+    struct Kept(Vec<String>);
+
+    impl RowWriter for Kept {
+        fn int(&mut self, value: i64) {
+            self.0.push(value.to_string());
+        }
+        fn double(&mut self, value: f64) {
+            self.0.push(value.to_string());
+        }
+        fn text(&mut self, value: &[u8]) {
+            self.0.push(String::from_utf8(value.to_vec()).unwrap());
+        }
+        fn null(&mut self) {
+            self.0.push("NULL".to_owned());
+        }
+    }
+
+    fn rows(source: &mut impl RowSource, columns: usize) -> Vec<Vec<String>> {
+        let mut kept = Kept::default();
+        while source.next_row(&mut kept) {}
+        kept.0.chunks(columns).map(<[String]>::to_vec).collect()
+    }
+
+    #[test]
+    fn accounts_are_those_of_their_branches_also_after_a_restart() {
+        let meter = Meter::new(&NobodyWatches, 300_000, 0);
+        let mut source = Accounts::new((100_001, 300_000), Dialect::Postgres, &meter);
+        let made = rows(&mut source, 4);
+        assert_eq!(made.len(), 200_000);
+        assert_eq!(made[0], ["100001", "2", "0", ""]);
+        assert_eq!(made[99_999], ["200000", "2", "0", ""]);
+        assert_eq!(made[100_000], ["200001", "3", "0", ""]);
+        source.restart();
+        assert!(rows(&mut source, 4) == made);
+        let mut blank = Accounts::new((1, 1), Dialect::Sqlite, &meter);
+        assert_eq!(rows(&mut blank, 4)[0][3], " ".repeat(84));
+    }
+
+    #[test]
+    fn small_tables_count() {
+        let mut source = SmallRows::new(Small::Tellers, 11);
+        let made = rows(&mut source, 3);
+        assert_eq!(
+            (made.len(), &made[9][..], &made[10][..]),
+            (
+                11,
+                &["10".to_owned(), "1".to_owned(), "0".to_owned()][..],
+                &["11".to_owned(), "2".to_owned(), "0".to_owned()][..]
+            )
+        );
+        source.restart();
+        assert_eq!(rows(&mut source, 3), made);
+        assert_eq!(rows(&mut SmallRows::new(Small::Branches, 2), 2), [["1", "0"], ["2", "0"]]);
+    }
+
+    proptest! {
+        /// Chunks follow each other without gap, and each holds the accounts of its own branch.
+        #[test]
+        fn chunks_cut_the_accounts_by_branch(branch in 1..=super::super::SCALE_MAX) {
+            let (first, last) = chunk(branch);
+            prop_assert_eq!(last - first + 1, i64::from(ACCOUNTS_PER_BRANCH));
+            prop_assert_eq!(first, if branch == 1 { 1 } else { chunk(branch - 1).1 + 1 });
+            for aid in [first, last] {
+                let wanted = i64::from(branch);
+                prop_assert_eq!((aid - 1) / i64::from(ACCOUNTS_PER_BRANCH) + 1, wanted);
+            }
+        }
+    }
+}

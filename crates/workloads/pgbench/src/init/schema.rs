@@ -240,3 +240,120 @@ impl Schema<'_> {
         FOREIGN_KEYS.into_iter().map(key).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn schema(options: &InitOptions, dialect: Dialect) -> Schema<'_> {
+        Schema { options, dialect, postgres_major: 15 }
+    }
+
+    fn texts(statements: Vec<About>) -> Vec<String> {
+        statements.into_iter().map(|about| about.sql).collect()
+    }
+
+    #[test]
+    fn mysql_gets_what_it_understands() {
+        let options = InitOptions { scale: BIGINT_SCALE, partitions: 3, ..InitOptions::default() };
+        let mysql = schema(&options, Dialect::Mysql);
+        assert_eq!(
+            texts(mysql.create_tables()),
+            [
+                "create table pgbench_history(tid int,bid int,aid bigint,delta int,mtime \
+                 datetime(6),filler char(22))",
+                "create table pgbench_tellers(tid int not null,bid int,tbalance int,filler \
+                 char(84))",
+                "create table pgbench_accounts(aid bigint not null,bid int,abalance int,filler \
+                 char(84)) partition by range (aid) (partition pgbench_accounts_1 values less \
+                 than (666666668), partition pgbench_accounts_2 values less than (1333333335), \
+                 partition pgbench_accounts_3 values less than maxvalue)",
+                "create table pgbench_branches(bid int not null,bbalance int,filler char(88))",
+            ]
+        );
+        assert_eq!(mysql.partition_tables(), 0);
+        assert_eq!(
+            mysql.drop_tables(),
+            ["drop table if exists pgbench_history, pgbench_tellers, pgbench_accounts, \
+              pgbench_branches"]
+        );
+        assert_eq!(
+            mysql.empty_tables(),
+            [
+                "set foreign_key_checks = 0",
+                "truncate table pgbench_history",
+                "truncate table pgbench_tellers",
+                "truncate table pgbench_accounts",
+                "truncate table pgbench_branches",
+                "set foreign_key_checks = 1",
+            ]
+        );
+        assert_eq!(texts(mysql.vacuum(true))[2], "analyze table pgbench_accounts");
+        assert_eq!(
+            mysql.foreign_keys()[4].sql,
+            "alter table pgbench_history add constraint pgbench_history_aid_fkey foreign key \
+             (aid) references pgbench_accounts (aid)"
+        );
+        let hash = InitOptions { partition_method: PartitionMethod::Hash, ..options };
+        let accounts = schema(&hash, Dialect::Mysql).create_table(ACCOUNTS);
+        assert!(accounts.ends_with("filler char(84)) partition by hash (aid) partitions 3"));
+    }
+
+    #[test]
+    fn sqlite_gets_what_it_understands() {
+        let options = InitOptions::default();
+        let sqlite = schema(&options, Dialect::Sqlite);
+        let tables = texts(sqlite.create_tables());
+        assert!(tables[0].ends_with("delta int,mtime text,filler char(22))"), "{}", tables[0]);
+        assert_eq!(sqlite.drop_tables()[0], "drop table if exists pgbench_history");
+        assert_eq!(sqlite.empty_tables().len(), 4);
+        assert_eq!(sqlite.empty_tables()[3], "delete from pgbench_branches");
+        assert_eq!(texts(sqlite.vacuum(true))[2], "analyze pgbench_accounts");
+        assert_eq!(
+            sqlite.primary_keys()[2].sql,
+            "create unique index pgbench_accounts_pkey on pgbench_accounts (aid)"
+        );
+    }
+
+    #[test]
+    fn names_are_quoted_and_versions_read() {
+        assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
+        let major = |version: &str, dialect| {
+            postgres_major(dialect, &Product { name: String::new(), version: version.to_owned() })
+        };
+        assert_eq!(major("15.20 (Debian 15.20-0+deb12u1)", Dialect::Postgres), 15);
+        assert_eq!(major("18beta1", Dialect::Postgres), 18);
+        assert_eq!(major("9", Dialect::Postgres), 9);
+        assert_eq!(major("devel", Dialect::Postgres), 0);
+        assert_eq!(major("10.11.19-MariaDB", Dialect::Mysql), 0);
+    }
+
+    proptest! {
+        /// Each account is in exactly one range.
+        #[test]
+        fn ranges_follow_each_other(scale in 1..=50_000_u32, partitions in 1..=3_000_u32) {
+            let options = InitOptions { scale, partitions, ..InitOptions::default() };
+            let schema = schema(&options, Dialect::Postgres);
+            let mut end = "minvalue".to_owned();
+            let mut last_number = 1;
+            for number in 1..=partitions {
+                let sql = schema.create_partition(number);
+                let (_, bounds) = sql.split_once("for values from (").unwrap();
+                let (from, rest) = bounds.split_once(") to (").unwrap();
+                let (to, _) = rest.split_once(')').unwrap();
+                prop_assert_eq!(from, &end);
+                end = to.to_owned();
+                if number < partitions {
+                    let bound: i64 = to.parse().unwrap();
+                    prop_assert!(bound > last_number);
+                    last_number = bound;
+                }
+            }
+            prop_assert_eq!(end, "maxvalue");
+            // All but the last hold the same share, rounded up.
+            let size = options.accounts().unsigned_abs().div_ceil(u64::from(partitions)) as i64;
+            prop_assert_eq!(last_number, i64::from(partitions - 1) * size + 1);
+        }
+    }
+}

@@ -93,3 +93,53 @@ fn insert(table: &Numbered, dialect: Dialect, first: i64, last: i64) -> String {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn options(scale: u32) -> InitOptions {
+        InitOptions { scale, ..InitOptions::default() }
+    }
+
+    #[test]
+    fn each_dialect_numbers_its_own_way() {
+        let first = |dialect| fill(&options(3), dialect).next().unwrap().sql;
+        assert_eq!(
+            first(Dialect::Postgres),
+            "insert into pgbench_branches(bid,bbalance) select bid, 0 from generate_series(1, 3) \
+             as bid"
+        );
+        assert_eq!(
+            first(Dialect::Sqlite),
+            "with recursive numbers(bid) as (select 1 union all select bid + 1 from numbers where \
+             bid < 3) insert into pgbench_branches(bid,bbalance) select bid, 0 from numbers"
+        );
+        let mysql = first(Dialect::Mysql);
+        assert!(
+            mysql.starts_with("insert into pgbench_branches(bid,bbalance) select bid, 0 from ")
+        );
+        assert!(mysql.ends_with("as numbers where bid <= 3"), "{mysql}");
+    }
+
+    proptest! {
+        /// MySQL's statements make each account once, no more than five digits can number at once.
+        #[test]
+        fn mysql_statements_follow_each_other(scale in 1..=300_u32) {
+            let mut next = 1;
+            let mut accounts = 0;
+            for fill in fill(&options(scale), Dialect::Mysql).filter(|fill| fill.table == ACCOUNTS) {
+                let (_, rest) = fill.sql.split_once("from (select ").unwrap();
+                let first: i64 = rest.split(' ').next().unwrap().parse().unwrap();
+                let last: i64 = fill.sql.rsplit(' ').next().unwrap().parse().unwrap();
+                prop_assert_eq!(first, next);
+                prop_assert!(last - first < MYSQL_ROWS);
+                prop_assert_eq!(fill.accounts, (last - first + 1) as u64);
+                accounts += fill.accounts;
+                next = last + 1;
+            }
+            prop_assert_eq!(accounts, u64::from(scale) * 100_000);
+        }
+    }
+}

@@ -3,13 +3,12 @@
 use super::error::InitError;
 use dyno_core::{DbError, Driver, Session};
 use std::num::NonZero;
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// Loops of a load: one could keep up with the servers that one knows, two are never the limit on
 /// a machine that has the cores.
-const LOOPS_MIN: usize = 2;
+const LOOPS_MIN: u32 = 2;
 
 /// Tells the sessions of a load that one of them has failed: the others stop at the next chunk.
 #[derive(Debug, Default)]
@@ -36,9 +35,9 @@ pub(crate) fn on_sessions<D: Driver>(
     work: impl AsyncFn(&mut D::Session, &Stop) -> Result<(), InitError> + Sync,
 ) -> Result<(), InitError> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let loops = cores.max(LOOPS_MIN).min(sessions as usize);
+    let loops = u32::try_from(cores).unwrap_or(u32::MAX).max(LOOPS_MIN);
     let stop = Stop::default();
-    let one = async || {
+    let one = async |_| {
         let done = match driver.connect(0).await {
             Ok(mut session) => {
                 let done = work(&mut session, &stop).await;
@@ -52,21 +51,6 @@ pub(crate) fn on_sessions<D: Driver>(
         }
         done
     };
-    let one = &one;
-    let results = thread::scope(|scope| {
-        let threads: Vec<_> = (0..loops)
-            .map(|first| {
-                let mine = (first..sessions as usize).step_by(loops);
-                scope.spawn(move || dyno_reactor::run_all(mine.map(|_| one())))
-            })
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect::<Vec<_>>()
-    });
-    for result in results {
-        result.map_err(InitError::Loop)?.into_iter().collect::<Result<(), _>>()?;
-    }
-    Ok(())
+    let results = dyno_reactor::run_spread(sessions, loops, one).map_err(InitError::Loop)?;
+    results.into_iter().collect()
 }

@@ -22,8 +22,6 @@ mod program;
 mod scanner;
 mod sql;
 mod statement;
-#[cfg(test)]
-mod tests;
 mod value;
 
 pub use builtin::{Builtin, builtins, find_builtin};

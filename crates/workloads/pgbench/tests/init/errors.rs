@@ -1,16 +1,16 @@
 //! Words of errors.
 
-use crate::support::{Recorder, Said, steps};
+use crate::recorder::Recorder;
+use crate::support::{Said, steps};
 use dyno_core::Dialect;
 use dyno_pgbench::init::{InitError, InitOptions, Step, initialize};
 
 #[test]
 fn steps_are_parsed_with_pgbenchs_words() {
-    assert_eq!(Step::parse_all("d G d").unwrap(), [
-        Step::DropTables,
-        Step::ServerData,
-        Step::DropTables
-    ]);
+    assert_eq!(
+        Step::parse_all("d G d").unwrap(),
+        [Step::DropTables, Step::ServerData, Step::DropTables]
+    );
     for step in Step::ALL {
         assert_eq!(Step::parse_all(&step.letter().to_string()).unwrap(), [step]);
     }

@@ -1,6 +1,7 @@
 //! The statements, compared with what the real pgbench sends (`golden/capture-init.sh`).
 
-use crate::support::{Recorder, Said, init, steps};
+use crate::recorder::Recorder;
+use crate::support::{Said, init, steps};
 use dyno_pgbench::init::{InitOptions, PartitionMethod, initialize};
 use std::path::Path;
 
@@ -55,18 +56,12 @@ fn every_partition_is_pgbenchs() {
     let foreign_keys = true;
     assert_golden("range-partitions", &InitOptions { foreign_keys, ..partitions(3) });
     let hash = PartitionMethod::Hash;
-    let options =
-        InitOptions { partition_method: hash, vacuum: false, scale: 2, ..partitions(2) };
+    let options = InitOptions { partition_method: hash, vacuum: false, scale: 2, ..partitions(2) };
     assert_golden("hash-partitions", &options);
     let steps = steps("dt").steps;
     assert_golden("one-partition", &InitOptions { steps: steps.clone(), ..partitions(1) });
-    let bigint = InitOptions {
-        steps,
-        scale: 30_000,
-        fillfactor: 80,
-        unlogged: true,
-        ..partitions(7)
-    };
+    let bigint =
+        InitOptions { steps, scale: 30_000, fillfactor: 80, unlogged: true, ..partitions(7) };
     assert_golden("range-bigint", &bigint);
 }
 
@@ -101,7 +96,10 @@ fn several_connections_copy_whole_branches_and_vacuum_freezes_them() {
     assert!(notes.iter().any(|note| note.contains("step v freezes")), "{notes:?}");
     let progress = said.progress.lock().unwrap();
     assert!(progress.is_sorted_by(|a, b| a.rows_done < b.rows_done));
-    assert_eq!(progress.last().map(|last| (last.rows_done, last.rows_total)), Some((700_000, 700_000)));
+    assert_eq!(
+        progress.last().map(|last| (last.rows_done, last.rows_total)),
+        Some((700_000, 700_000))
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod errors;
 mod golden;
 mod mariadb;
 mod postgres;
+mod recorder;
 mod resume;
 mod sqlite;
 mod support;

@@ -49,7 +49,10 @@ fn all_ways_of_loading_make_the_same_rows() {
     let driver = driver(&mariadb);
     init(&driver, &InitOptions { scale: 2, foreign_keys: true, ..InitOptions::default() });
     assert_rows(&driver, 2);
-    assert_eq!((keys(&driver, "PRIMARY KEY"), keys(&driver, "FOREIGN KEY")), ("3".into(), "5".into()));
+    assert_eq!(
+        (keys(&driver, "PRIMARY KEY"), keys(&driver, "FOREIGN KEY")),
+        ("3".into(), "5".into())
+    );
     // Emptied and filled again, foreign keys in place.
     let parallel = InitOptions { scale: 3, connections: 3, ..steps("g") };
     let report = initialize(&driver, &parallel, &Said::default()).unwrap();
@@ -60,8 +63,10 @@ fn all_ways_of_loading_make_the_same_rows() {
     assert_eq!(said.progress.lock().unwrap().last().unwrap().rows_done, 200_000);
 
     mariadb.sql("set global local_infile = 0").unwrap();
-    let report = initialize(&driver, &steps("dtg"), &Said::default()).unwrap();
+    let said = Said::default();
+    let report = initialize(&driver, &steps("dtg"), &said).unwrap();
     assert_eq!(report.method, Some(BulkMethod::MultiRowInsert));
+    assert!(said.notes.lock().unwrap()[0].contains("local_infile"));
     assert!(report.fallback_reason.unwrap().contains("local_infile"));
     assert_rows(&driver, 1);
 }
@@ -96,12 +101,8 @@ fn partitions_hold_the_accounts() {
 fn a_load_goes_on_where_it_ended() {
     let mariadb = server_or_skip!(MariaDb, "a_load_goes_on_where_it_ended");
     let driver = driver(&mariadb);
-    let options = InitOptions {
-        scale: 5,
-        connections: 2,
-        foreign_keys: true,
-        ..InitOptions::default()
-    };
+    let options =
+        InitOptions { scale: 5, connections: 2, foreign_keys: true, ..InitOptions::default() };
     let failing = Failing::new(&driver, 4..u32::MAX, DbError::lost("The server went away."));
     let error = initialize(&&failing, &options, &Said::default()).unwrap_err();
     assert!(error.hint().unwrap().contains("--resume"), "{error}");
@@ -111,7 +112,10 @@ fn a_load_goes_on_where_it_ended() {
     assert_rows(&driver, 5);
     let report = initialize(&driver, &resume, &Said::default()).unwrap();
     assert_eq!((report.rows_found, report.rows_loaded), (500_000, 0));
-    assert_eq!((keys(&driver, "PRIMARY KEY"), keys(&driver, "FOREIGN KEY")), ("3".into(), "5".into()));
+    assert_eq!(
+        (keys(&driver, "PRIMARY KEY"), keys(&driver, "FOREIGN KEY")),
+        ("3".into(), "5".into())
+    );
 }
 
 #[test]

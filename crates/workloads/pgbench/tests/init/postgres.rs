@@ -136,12 +136,8 @@ fn several_connections_leave_what_pgbench_leaves() {
         return skipped("comparing with pgbench", "pgbench 15 is not installed");
     }
     let left = state(&driver);
-    let options = InitOptions {
-        scale: 5,
-        connections: 3,
-        foreign_keys: true,
-        ..InitOptions::default()
-    };
+    let options =
+        InitOptions { scale: 5, connections: 3, foreign_keys: true, ..InitOptions::default() };
     let said = init(&driver, &options);
     assert_eq!(state(&driver), left);
     let last = *said.progress.lock().unwrap().last().unwrap();
@@ -151,7 +147,10 @@ fn several_connections_leave_what_pgbench_leaves() {
     init(&driver, &InitOptions { resume: true, ..options.clone() });
     assert_eq!(state(&driver), left);
     // Emptied and filled again, foreign keys in place.
-    init(&driver, &InitOptions { foreign_keys: false, ..InitOptions { steps: steps("g").steps, ..options } });
+    init(
+        &driver,
+        &InitOptions { foreign_keys: false, ..InitOptions { steps: steps("g").steps, ..options } },
+    );
     assert_eq!(ask(&driver, ROWS[0]), [left[0].clone()]);
 }
 

@@ -86,10 +86,7 @@ fn what_sqlite_has_not_is_refused_before_anything_is_touched() {
         (InitOptions { foreign_keys: true, ..InitOptions::default() }, "--foreign-keys"),
         (InitOptions { fillfactor: 90, ..InitOptions::default() }, "--fillfactor"),
         (InitOptions { unlogged: true, ..InitOptions::default() }, "--unlogged-tables"),
-        (
-            InitOptions { tablespace: Some("t".into()), ..InitOptions::default() },
-            "--tablespace",
-        ),
+        (InitOptions { tablespace: Some("t".into()), ..InitOptions::default() }, "--tablespace"),
         (
             InitOptions { index_tablespace: Some("t".into()), ..InitOptions::default() },
             "--index-tablespace",

@@ -1,10 +1,10 @@
 //! The options of an experiment with scripts of pgbench.
 
 use crate::failure::Failure;
+use dyno_core::nearest;
 use dyno_pgbench::init::SCALE_MAX;
 use dyno_pgbench::script::{QueryMode, Script, find_builtin};
 use dyno_suite::{OptionPart, Plan, PlannedExperiment, PlannedOption};
-use dyno_sysbench::nearest;
 
 /// The names of all options; `define` and `scripts` have more behind a dot.
 const NAMES: [&str; 7] = ["scripts", "scale", "define", "mode", "jobs", "vacuum", "check"];
@@ -57,7 +57,7 @@ impl Options {
             let known = option.name.split('.').next().is_some_and(|name| NAMES.contains(&name));
             if !known {
                 let message = format!("pgbench has no option `{}` in suites.", option.name);
-                let hint = match nearest(&option.name, NAMES) {
+                let hint = match nearest(&option.name, NAMES.iter().copied()) {
                     Some(name) => format!("Did you mean `{name}`?"),
                     None => format!("Its options: {}.", NAMES.join(", ")),
                 };
@@ -122,11 +122,7 @@ impl Options {
         Ok(())
     }
 
-    fn read_scripts(
-        &mut self,
-        plan: &Plan,
-        experiment: &PlannedExperiment,
-    ) -> Result<(), Failure> {
+    fn read_scripts(&mut self, plan: &Plan, experiment: &PlannedExperiment) -> Result<(), Failure> {
         if experiment.scripts.is_empty() {
             let refuse = |message: String| {
                 Failure::from(plan.experiment_error(&experiment.name, message, None))
@@ -136,8 +132,7 @@ impl Options {
                 .ok()
                 .filter(|builtin| builtin.name == experiment.test)
                 .ok_or_else(|| refuse(format!("`{}` is no test of pgbench.", experiment.test)))?;
-            let script =
-                builtin.script(self.mode).map_err(|error| refuse(error.to_string()))?;
+            let script = builtin.script(self.mode).map_err(|error| refuse(error.to_string()))?;
             self.scripts.push((script, 1));
             self.texts.push(builtin.text.to_owned());
             return Ok(());

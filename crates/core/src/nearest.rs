@@ -1,0 +1,80 @@
+//! The known name that a misspelt one was probably meant to be.
+
+/// Longer words cost time to compare, and no name of dyno's has as many letters.
+const LONGEST_BYTES: usize = 64;
+
+/// The known name with the fewest edits (insert, delete, replace, swap neighbours), if those are
+/// at most a third of the longer one's letters. Capitals are small letters here, and `-` is `_`.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > LONGEST_BYTES {
+        return None;
+    }
+    let word = letters(word);
+    known
+        .into_iter()
+        .map(|name| {
+            let name_letters = letters(name);
+            (edits(&word, &name_letters), word.len().max(name_letters.len()), name)
+        })
+        .filter(|&(edits, length, _)| edits * 3 <= length)
+        .min_by_key(|&(edits, ..)| edits)
+        .map(|(.., name)| name)
+}
+
+fn letters(text: &str) -> Vec<char> {
+    text.chars().flat_map(char::to_lowercase).map(|c| if c == '-' { '_' } else { c }).collect()
+}
+
+/// How many edits make one of the other: the distance of Damerau and Levenshtein, restricted to
+/// one edit per pair of letters.
+fn edits(a: &[char], b: &[char]) -> usize {
+    let mut before_last = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(before_last[j - 2] + 1);
+            }
+            row.push(best);
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_intended_name_or_none() {
+        let known = ["table_size", "tables", "range_size", "point_selects", "threads", "sslmode"];
+        for (word, name) in [
+            ("tabel-size", Some("table_size")),
+            ("table", Some("tables")),
+            ("pointselects", Some("point_selects")),
+            ("Thraeds", Some("threads")),
+            ("SSLMODE", Some("sslmode")),
+            ("warehouse", None),
+            ("", None),
+            ("x", None),
+            (&"threads".repeat(10), None),
+        ] {
+            assert_eq!(nearest(word, known), name, "{word}");
+        }
+        assert_eq!(nearest("threads", []), None);
+    }
+
+    #[test]
+    fn counts_swapped_neighbours_as_one_edit() {
+        for (a, b, count) in
+            [("oltop", "oltpo", 1), ("kitten", "sitting", 3), ("", "abc", 3), ("ü-", "Ü_", 0)]
+        {
+            assert_eq!(edits(&letters(a), &letters(b)), count, "{a} {b}");
+            assert_eq!(edits(&letters(b), &letters(a)), count, "{b} {a}");
+        }
+    }
+}

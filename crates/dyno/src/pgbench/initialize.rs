@@ -1,0 +1,140 @@
+//! `-i`: the lines that pgbench prints while tables are made.
+
+use super::refusal::Refusal;
+use super::settings::Settings;
+use super::words::{connection_failed, server_words};
+use crate::databases::with_driver;
+use crate::output;
+use dyno_drivers::target::Target;
+use dyno_pgbench::init::{InitError, InitObserver, InitReport, Progress, Step, initialize};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Rows between two lines without `-q`.
+const LINE_ROWS: u64 = 100_000;
+/// Seconds between two lines with `-q`.
+const QUIET_LINE_S: u64 = 5;
+
+/// Makes the tables.
+///
+/// # Errors
+/// In pgbench's words.
+pub(super) fn run(settings: &Settings) -> Result<(), Refusal> {
+    let reached = super::connection::reach(settings, "initialization")?;
+    let lines = Lines { quiet: settings.quiet, next: Mutex::new(Next::default()) };
+    let done = with_driver!(&reached.database, driver => {
+        initialize(driver, &settings.init, &lines)
+    });
+    let report = done.map_err(|error| failed(&error, &reached.target))?;
+    output::talk(&summary(&report));
+    Ok(())
+}
+
+/// Which line of rows comes next.
+#[derive(Clone, Copy, Debug, Default)]
+struct Next {
+    line: u64,
+}
+
+/// Prints what happens.
+struct Lines {
+    quiet: bool,
+    next: Mutex<Next>,
+}
+
+impl InitObserver for Lines {
+    fn step_began(&self, step: Step) {
+        output::talk(step.announcement());
+    }
+
+    fn creating_partitions(&self, partitions: u32) {
+        output::talk(&format!("creating {partitions} partitions..."));
+    }
+
+    fn rows_done(&self, progress: &Progress) {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let reached = match self.quiet {
+            true => progress.elapsed.as_secs() / QUIET_LINE_S,
+            false => progress.rows_done / LINE_ROWS,
+        };
+        let is_last = progress.rows_done == progress.rows_total;
+        if reached > next.line || is_last {
+            next.line = reached;
+            output::talk(&rows_line(progress));
+        }
+    }
+
+    fn note(&self, text: &str) {
+        output::talk(&format!("pgbench: {text}"));
+    }
+}
+
+fn rows_line(progress: &Progress) -> String {
+    let Progress { rows_done, rows_total, elapsed, remaining } = progress;
+    let percent = rows_done * 100 / (*rows_total).max(1);
+    format!(
+        "{rows_done} of {rows_total} tuples ({percent}%) done (elapsed {:.2} s, remaining {:.2} s)",
+        elapsed.as_secs_f64(),
+        remaining.as_secs_f64()
+    )
+}
+
+/// `done in 0.66 s (drop tables 0.00 s, ...).`
+fn summary(report: &InitReport) -> String {
+    let total: Duration = report.steps.iter().map(|(_, elapsed)| *elapsed).sum();
+    let steps: Vec<_> = report
+        .steps
+        .iter()
+        .map(|(step, elapsed)| format!("{} {:.2} s", step.name(), elapsed.as_secs_f64()))
+        .collect();
+    format!("done in {:.2} s ({}).", total.as_secs_f64(), steps.join(", "))
+}
+
+fn failed(error: &InitError, target: &Target) -> Refusal {
+    let refusal = match (error, error.db_error()) {
+        (InitError::Session { step: None, .. }, Some(error)) => {
+            return connection_failed(error, target)
+                .then("could not create connection for initialization");
+        }
+        (_, Some(db_error)) => {
+            let refusal = Refusal::error(format_args!("query failed: {}", server_words(db_error)));
+            match error.sql() {
+                Some(sql) => refusal.with_detail(format_args!("Query was: {sql}")),
+                None => refusal,
+            }
+        }
+        _ => Refusal::error(error),
+    };
+    match error.hint() {
+        Some(hint) => refusal.with_hint(hint),
+        None => refusal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_the_originals() {
+        let progress = Progress {
+            rows_done: 100_000,
+            rows_total: 200_000,
+            elapsed: Duration::from_millis(61),
+            remaining: Duration::from_millis(64),
+        };
+        assert_eq!(
+            rows_line(&progress),
+            "100000 of 200000 tuples (50%) done (elapsed 0.06 s, remaining 0.06 s)"
+        );
+        let steps = vec![
+            (Step::DropTables, Duration::from_millis(10)),
+            (Step::ClientData, Duration::from_millis(540)),
+        ];
+        let report = InitReport { steps, ..InitReport::default() };
+        assert_eq!(
+            summary(&report),
+            "done in 0.55 s (drop tables 0.01 s, client-side generate 0.54 s)."
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! Running the front end and the original, and reading what they print.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// How it ended and what it said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Ran {
+    /// All of it, for messages of failed tests.
+    pub(crate) fn all(&self) -> String {
+        format!("exit code {}\n{}\n-- stderr --\n{}", self.code, self.stdout, self.stderr)
+    }
+}
+
+fn prepared(mut command: Command, folder: &Path) -> Command {
+    for name in ["PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD", "PGBENCH_RANDOM_SEED"] {
+        command.env_remove(name);
+    }
+    command.current_dir(folder).stdin(Stdio::null()).env("HOME", folder).env("LC_ALL", "C");
+    command
+}
+
+/// `dyno pgbench` in `folder`, with nobody's settings in its environment.
+pub(crate) fn ours(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = prepared(Command::new(env!("CARGO_BIN_EXE_dyno")), folder);
+    command.arg("pgbench").args(arguments);
+    command
+}
+
+/// Path of pgbench 15: other versions say other things.
+fn original_path() -> Option<&'static str> {
+    static PATH: OnceLock<Option<String>> = OnceLock::new();
+    let find = || {
+        // Debian's pgbench is a script that looks for one; the tests want the program itself.
+        let debian = "/usr/lib/postgresql/15/bin/pgbench".to_owned();
+        let candidates = [Some(debian), dyno_tests::peer("pgbench")];
+        candidates.into_iter().flatten().find(|path| {
+            let version = Command::new(path).arg("--version").output();
+            version.is_ok_and(|output| {
+                String::from_utf8_lossy(&output.stdout).starts_with("pgbench (PostgreSQL) 15.")
+            })
+        })
+    };
+    PATH.get_or_init(find).as_deref()
+}
+
+/// The original in the same surroundings; `None` when it isn't installed.
+pub(crate) fn original(folder: &Path, arguments: &[&str]) -> Option<Command> {
+    let mut command = prepared(Command::new(original_path()?), folder);
+    command.args(arguments);
+    Some(command)
+}
+
+/// Runs it to its end.
+pub(crate) fn finish(command: &mut Command) -> Ran {
+    let mut ran: Ran = command.output().expect("the program can be started").into();
+    // The C library names the program by its path.
+    if let Some(path) = original_path() {
+        ran.stderr = ran.stderr.replace(path, "pgbench");
+    }
+    ran
+}
+
+/// Both, and the same: exit code, standard output and standard error, after `shape` has taken out of
+/// these what may differ.
+pub(crate) fn assert_same(
+    folder: &Path,
+    arguments: &[&str],
+    shape: impl Fn(&str) -> String,
+    set_up: impl Fn(&mut Command),
+) -> Option<(Ran, Ran)> {
+    let mut theirs = original(folder, arguments)?;
+    let mut ours = ours(folder, arguments);
+    set_up(&mut theirs);
+    set_up(&mut ours);
+    let (theirs, ours) = (finish(&mut theirs), finish(&mut ours));
+    let shaped = |ran: &Ran| (ran.code, shape(&ran.stdout), shape(&ran.stderr));
+    assert_eq!(
+        shaped(&ours),
+        shaped(&theirs),
+        "{arguments:?}\n== ours: {}\n== the original: {}",
+        ours.all(),
+        theirs.all()
+    );
+    Some((ours, theirs))
+}

@@ -1,0 +1,42 @@
+//! Making the rows of a load allocates nothing per row.
+
+#[path = "init/recorder.rs"]
+mod recorder;
+
+use dyno_pgbench::init::{InitObserver, InitOptions, Progress, Step, initialize};
+use dyno_tests::{Counting, allocations};
+use recorder::Recorder;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations of this thread at the first and the last time that rows were told of.
+#[derive(Default)]
+struct Seen {
+    first: AtomicU64,
+    last: AtomicU64,
+}
+
+impl InitObserver for Seen {
+    fn rows_done(&self, _progress: &Progress) {
+        let now = allocations();
+        let _ = self.first.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        self.last.store(now, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn no_row_allocates() {
+    assert!(allocations() > 0, "the counting allocator is installed");
+    let seen = Seen::default();
+    let options = InitOptions {
+        scale: 3,
+        steps: vec![Step::CreateTables, Step::ClientData],
+        ..InitOptions::default()
+    };
+    let report = initialize(&Recorder::new("15.20"), &options, &seen).unwrap();
+    assert_eq!(report.rows_loaded, 300_000);
+    assert!(seen.first.load(Ordering::Relaxed) > 0);
+    assert_eq!(seen.first.load(Ordering::Relaxed), seen.last.load(Ordering::Relaxed));
+}

@@ -1,0 +1,127 @@
+//! Scripts and what pgbench 15 says of them. With `DYNO_GOLDEN=write` the live test writes the
+//! file anew.
+
+use crate::support::{Case, Original, nobody, run};
+use dyno_pgbench::script::QueryMode;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// In the golden file a script is one line: these stand for what a line can't show.
+const SHOWN: [(char, char); 4] = [('\n', '␤'), ('\t', '␉'), ('\r', '␍'), (' ', '␠')];
+
+struct Golden {
+    title: String,
+    case: Case,
+    said: String,
+    /// The comment lines before it.
+    comment: String,
+}
+
+fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/scripts.txt")
+}
+
+fn hidden(shown: &str) -> String {
+    let letter =
+        |letter| SHOWN.iter().find(|(_, shown)| *shown == letter).map(|(hidden, _)| *hidden);
+    shown.chars().map(|shown| letter(shown).unwrap_or(shown)).collect()
+}
+
+fn read() -> Vec<Golden> {
+    let text = std::fs::read_to_string(path()).unwrap();
+    let mut cases: Vec<Golden> = Vec::new();
+    let mut comment = String::new();
+    for line in text.lines() {
+        if let Some(script) = line.strip_prefix("= ") {
+            let case = Case::new(hidden(script).as_bytes());
+            let (title, said) = (script.to_owned(), String::new());
+            cases.push(Golden { title, case, said, comment: std::mem::take(&mut comment) });
+        } else if line.starts_with("# ") || line == "#" {
+            comment.push_str(line);
+            comment.push('\n');
+        } else if let Some(option) = line.strip_prefix("- ") {
+            let case = &mut cases.last_mut().unwrap().case;
+            match option.split_once(' ').unwrap() {
+                ("mode", mode) => {
+                    case.mode = QueryMode::ALL.into_iter().find(|one| one.name() == mode).unwrap();
+                }
+                ("define", define) => {
+                    let define = hidden(define);
+                    let (name, value) = define.split_once('=').unwrap();
+                    case.defines.push((name.to_owned(), value.to_owned()));
+                }
+                _ => panic!("{line}"),
+            }
+        } else if let Some(said) = line.strip_prefix("> ") {
+            cases.last_mut().unwrap().said.push_str(&format!("{said}\n"));
+        } else {
+            assert_eq!(line, "", "every line begins with a mark");
+        }
+    }
+    cases
+}
+
+fn written(cases: &[Golden], said: impl Fn(&Case) -> String) -> String {
+    let mut text = String::new();
+    for Golden { title, case, comment, .. } in cases {
+        write!(text, "{comment}= {title}\n").unwrap();
+        if case.mode != QueryMode::Simple {
+            writeln!(text, "- mode {}", case.mode.name()).unwrap();
+        }
+        for (name, value) in &case.defines {
+            let shown = |letter| SHOWN.iter().find(|(hidden, _)| *hidden == letter);
+            let value: String =
+                value.chars().map(|letter| shown(letter).map_or(letter, |shown| shown.1)).collect();
+            writeln!(text, "- define {name}={value}").unwrap();
+        }
+        for line in said(case).lines() {
+            writeln!(text, "> {line}").unwrap();
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// All differences at once.
+fn compare(cases: &[&Golden], said: impl Fn(&Case) -> String) {
+    let mut complaints = String::new();
+    for golden in cases {
+        let found = said(&golden.case);
+        if found != golden.said {
+            let (title, wanted) = (&golden.title, &golden.said);
+            write!(complaints, "\n{title}\n  pgbench 15:\n{wanted}  here:\n{found}").unwrap();
+        }
+    }
+    assert!(complaints.is_empty(), "{complaints}");
+}
+
+fn needs_server(golden: &Golden) -> bool {
+    let script = String::from_utf8_lossy(&golden.case.script).to_ascii_lowercase();
+    ["select", "selec", "update", "copy", "begin"].iter().any(|word| script.contains(word))
+}
+
+#[test]
+fn scripts_say_what_they_say_in_pgbench_15() {
+    let cases = read();
+    let alone: Vec<_> = cases.iter().filter(|golden| !needs_server(golden)).collect();
+    let expressions = alone.iter().filter(|golden| golden.title.contains("debug("));
+    assert!(expressions.count() >= 150, "there are many expressions");
+    let driver = nobody();
+    compare(&alone, |case| run(&driver, case));
+}
+
+#[test]
+fn scripts_say_the_same_as_in_the_installed_pgbench() {
+    let Some(original) = Original::start("scripts against pgbench", &["-c", "fsync=off"]) else {
+        return;
+    };
+    let cases = read();
+    if std::env::var("DYNO_GOLDEN").is_ok_and(|what| what == "write") {
+        std::fs::write(path(), written(&cases, |case| original.run(case))).unwrap();
+        return;
+    }
+    let all: Vec<_> = cases.iter().collect();
+    compare(&all, |case| original.run(case));
+    let driver = original.driver();
+    compare(&all, |case| run(&driver, case));
+}

@@ -1,0 +1,7 @@
+//! Tests of the script language against the installed pgbench, and against what it once printed.
+
+mod golden;
+mod properties;
+mod random;
+mod stream;
+mod support;
