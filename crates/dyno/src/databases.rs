@@ -11,6 +11,7 @@ use dyno_drivers::target::{Secret, Target, TargetError, find_password};
 use dyno_measure::{ServerFacts, read_facts};
 use dyno_reactor::block_on;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// One of the drivers: types are told apart here, once per trial, never per query.
 pub(crate) enum Database {
@@ -70,6 +71,53 @@ pub(crate) async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbErr
 /// Runs a short task on a loop of its own.
 pub(crate) fn run<T>(task: impl Future<Output = Result<T, DbError>>) -> Result<T, DbError> {
     block_on(task).unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())))
+}
+
+/// A driver that remembers which connection failed, so that the server can be named, and tells of
+/// it at once where that is wanted.
+pub(crate) struct Watched<'a, D> {
+    driver: &'a D,
+    /// Number of the connection plus 1; 0 is none.
+    failed: AtomicU32,
+    tell: Box<dyn Fn(u32, &DbError) + Sync + 'a>,
+}
+
+impl<'a, D: Driver> Watched<'a, D> {
+    /// Only remembers.
+    pub(crate) fn new(driver: &'a D) -> Self {
+        Self::telling(driver, |_, _| {})
+    }
+
+    /// Calls `tell` with the number of each connection that fails.
+    pub(crate) fn telling(driver: &'a D, tell: impl Fn(u32, &DbError) + Sync + 'a) -> Self {
+        Watched { driver, failed: AtomicU32::new(0), tell: Box::new(tell) }
+    }
+
+    /// The number of a connection that failed.
+    pub(crate) fn failed(&self) -> Option<u32> {
+        self.failed.load(Ordering::Relaxed).checked_sub(1)
+    }
+}
+
+impl<D: Driver> Driver for Watched<'_, D> {
+    type Session = D::Session;
+
+    async fn connect(&self, number: u32) -> Result<D::Session, DbError> {
+        let session = self.driver.connect(number).await;
+        if let Err(error) = &session {
+            self.failed.store(number.saturating_add(1), Ordering::Relaxed);
+            (self.tell)(number, error);
+        }
+        session
+    }
+
+    fn dialect(&self) -> dyno_core::Dialect {
+        self.driver.dialect()
+    }
+
+    fn blocks(&self) -> bool {
+        self.driver.blocks()
+    }
 }
 
 /// A target that has been reached once.

@@ -2,5 +2,7 @@
 
 mod pgbench {
     mod command_line;
+    mod manual;
+    pub(crate) mod shape;
     pub(crate) mod support;
 }

@@ -9,6 +9,9 @@ use hdrhistogram::serialization::interval_log::{
 };
 use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 /// Tag of the time from begin to end, where there is a schedule.
@@ -98,6 +101,34 @@ fn entry(line: &str, deserializer: &mut Deserializer) -> Option<(String, f64, La
     Some((tag, entry.start_timestamp().as_secs_f64(), latencies))
 }
 
+/// An interval log outside of a run folder.
+pub struct HistogramLog {
+    file: File,
+    tags: Vec<String>,
+    serializer: V2DeflateSerializer,
+}
+
+impl HistogramLog {
+    /// Makes the file, for a trial with these kinds of transactions.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub fn create(path: &Path, kinds: &[String]) -> io::Result<Self> {
+        let mut file = File::create(path)?;
+        file.write_all(header_text(1).as_bytes())?;
+        Ok(HistogramLog { file, tags: tags(kinds), serializer: V2DeflateSerializer::new() })
+    }
+
+    /// Adds the lines of a measured interval.
+    ///
+    /// # Errors
+    /// When they can't be written.
+    pub fn interval(&mut self, interval: &Interval) -> io::Result<()> {
+        let text = lines(interval, &self.tags, &mut self.serializer).map_err(io::Error::other)?;
+        self.file.write_all(&text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +148,18 @@ mod tests {
             frame,
             host: HostSample::default(),
         }
+    }
+
+    #[test]
+    fn a_log_of_its_own_can_be_merged_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x.hlog");
+        let mut log = HistogramLog::create(&path, &["one".into(), "two".into()]).expect("a file");
+        log.interval(&interval(0, &[1_000, 2_000])).expect("a line");
+        log.interval(&interval(1, &[3_000])).expect("a line");
+        let text = std::fs::read_to_string(&path).expect("the file");
+        let (merged, warnings) = merge(&text, 10.0);
+        assert_eq!((merged["two"].count(), warnings.len()), (3, 0));
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub use error::StoreError;
 pub use event::{Event, EventKind};
 pub use files::write_atomically;
 pub use header::{ExperimentFacts, RunHeader, RunStatus, ScriptFacts, TargetFacts};
+pub use histograms::HistogramLog;
 pub use read::{NodeFacts, RunData, RunEntry, TrialData, list, read};
 pub use run::Run;
 pub use series::{SERIES_COLUMNS, read_series};

@@ -6,17 +6,22 @@
 
 mod command_line;
 mod connection;
+mod figures;
+mod follow;
 mod getopt;
 mod help;
 mod initialize;
+mod logs;
 mod numbers;
 mod open_files;
 mod options;
 mod progress;
 mod refusal;
 mod report;
+mod run;
 mod scripts;
 mod settings;
+mod setup;
 mod words;
 
 use crate::output;
@@ -109,5 +114,5 @@ fn main_of(words: &[String]) -> Result<Exit, Refusal> {
     if settings.initialize {
         return initialize::run(&settings).map(|()| Exit::Done);
     }
-    Ok(Exit::Done)
+    run::run(&settings, loader, words)
 }

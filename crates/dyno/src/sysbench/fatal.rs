@@ -2,51 +2,12 @@
 
 use super::console::Console;
 use super::settings::DbDriver;
-use dyno_core::{Cause, DbError, Driver};
+use dyno_core::{Cause, DbError};
 use dyno_drivers::Target;
 use dyno_drivers::net::Address;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the client library of MySQL answers when a server can't be reached.
 const UNREACHABLE: u32 = 2002;
-
-/// A driver that remembers which connection failed, so that the server can be named.
-pub(super) struct Watched<'a, D> {
-    driver: &'a D,
-    /// Number of the connection plus 1; 0 is none.
-    failed: AtomicU32,
-}
-
-impl<'a, D: Driver> Watched<'a, D> {
-    pub(super) fn new(driver: &'a D) -> Self {
-        Watched { driver, failed: AtomicU32::new(0) }
-    }
-
-    /// The number of a connection that failed.
-    pub(super) fn failed(&self) -> Option<u32> {
-        self.failed.load(Ordering::Relaxed).checked_sub(1)
-    }
-}
-
-impl<D: Driver> Driver for Watched<'_, D> {
-    type Session = D::Session;
-
-    async fn connect(&self, number: u32) -> Result<D::Session, DbError> {
-        let session = self.driver.connect(number).await;
-        if session.is_err() {
-            self.failed.store(number.saturating_add(1), Ordering::Relaxed);
-        }
-        session
-    }
-
-    fn dialect(&self) -> dyno_core::Dialect {
-        self.driver.dialect()
-    }
-
-    fn blocks(&self) -> bool {
-        self.driver.blocks()
-    }
-}
 
 /// Where something went wrong, as sysbench names its functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

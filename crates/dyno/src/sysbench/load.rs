@@ -2,8 +2,9 @@
 
 use super::Exit;
 use super::console::{Console, Level};
-use super::fatal::{self, Place, Watched};
+use super::fatal::{self, Place};
 use super::settings::Settings;
+use crate::databases::Watched;
 use crate::progress::LoadProgress;
 use dyno_core::{Driver, LoadObserver};
 use dyno_drivers::Target;

@@ -2,13 +2,14 @@
 
 use super::Exit;
 use super::console::{Console, Level};
-use super::fatal::{self, Place, Watched};
+use super::fatal::{self, Place};
 use super::histogram::histogram;
 use super::intervals::Intervals;
 use super::notes::Notes;
 use super::report::{Fairness, Figures};
 use super::settings::Settings;
 use super::target::error_policy;
+use crate::databases::Watched;
 use crate::runner::{TrialName, summarise};
 use crate::trial_json::JsonFile;
 use dyno_core::{DbError, Driver, Nanos, SECOND, Session};

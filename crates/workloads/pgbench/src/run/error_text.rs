@@ -6,8 +6,9 @@ use dyno_core::{Cause, DbError};
 const WIDTH: usize = 60;
 const RIGHT_OF_MARK: usize = 10;
 
-/// The message with its severity, the line of the statement and the details.
-pub(super) fn server_text(error: &DbError, statement: &str) -> String {
+/// An error as libpq prints it: the message with its severity, the line of the statement with a
+/// mark, and the details. What no server has said stays as it is.
+pub fn server_text(error: &DbError, statement: &str) -> String {
     if error.cause() != Cause::Server {
         return error.to_string();
     }
