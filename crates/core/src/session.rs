@@ -296,6 +296,12 @@ pub trait Session {
         async { Err(DbError::unsupported("This kind of session has no COPY.")) }
     }
 
+    /// Notices and warnings since the last call, at most the first hundred, as the server's own
+    /// client prints them (`NOTICE:  table "t" does not exist, skipping`).
+    fn take_notice_lines(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Takes leave politely; errors do not matter any more.
     fn close(self) -> impl Future<Output = ()>;
 }

@@ -5,7 +5,7 @@
 //! cargo run --release --example postgres_point_select -- URL SESSIONS SECONDS ROWS MODE
 //! ```
 //!
-//! MODE is pgbench's `simple`, `extended` or `prepared`, in which the same bytes are sent as by
+//! MODE is pgbench's `simple`, `extended` or `prepared`, in which the same messages are sent as by
 //! pgbench, or `typed`: prepared, but with types, in binary and not described each time.
 
 use dyno_core::{DbError, Discard, Driver, Param, ParamType, Rng, SECOND, Session};

@@ -1,6 +1,8 @@
 //! The way into a real PostgreSQL: passwords, TLS, hosts, and what is said when it is barred.
 
-use dyno_core::{Cause, DbError, Discard, Driver, Executed, Param, ParamType, Session, Table};
+use dyno_core::{
+    Cause, DbError, Discard, Driver, Executed, Param, ParamType, Session, Statement, Table,
+};
 use dyno_drivers::Target;
 use dyno_drivers::postgres::{PostgresDriver, PostgresSession};
 use dyno_reactor::{block_on, run_all};
@@ -19,6 +21,7 @@ host      all plain          127.0.0.1/32  password
 hostssl   all only_tls       127.0.0.1/32  trust
 hostnossl all without_tls    127.0.0.1/32  trust
 host      all lonely         127.0.0.1/32  trust
+host      all reader         127.0.0.1/32  trust
 ";
 
 const ROLES: &str = "
@@ -29,6 +32,7 @@ SET password_encryption = 'md5';
 CREATE ROLE hashed LOGIN PASSWORD 'hash''ed';
 CREATE ROLE only_tls LOGIN; CREATE ROLE without_tls LOGIN; CREATE ROLE outsider LOGIN;
 CREATE ROLE lonely LOGIN CONNECTION LIMIT 1;
+CREATE ROLE reader LOGIN; ALTER ROLE reader SET default_transaction_read_only = on;
 ";
 
 /// Runs openssl; false when it is missing or fails.
@@ -117,6 +121,7 @@ fn log_in() {
         Err(why) => return skipped("log_in", &why),
     };
     passwords(&server);
+    wanted_servers(server.port);
     sslmodes(&server, files.path());
     refusals(&server);
     hosts_rotate(&server);
@@ -296,16 +301,15 @@ fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     [&[tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
 }
 
-/// A server of a newer protocol whose every byte arrives alone.
-#[test]
-fn byte_by_byte() {
+/// What the server of [`byte_by_byte`] says, each time when it has been sent something.
+fn answers() -> [Vec<u8>; 7] {
     let ready = message(b'Z', b"I");
     let row = message(b'D', b"\0\x01\0\0\0\x04\0\0\x01\0");
     let (bound, done) = (message(b'2', b""), message(b'C', b"SELECT 1\0"));
     let error = message(b'E', b"SERROR\0VERROR\0C40001\0Magain\0\0");
     let column = b"\0\x01id\0\0\0\0\0\0\0\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
     let answer = [&bound[..], &row, &done, &ready].concat();
-    let answers = [
+    [
         [
             message(b'v', b"\0\x03\0\0\0\0\0\x01_pq_.unknown\0"),
             message(b'R', &[0; 4]),
@@ -332,7 +336,41 @@ fn byte_by_byte() {
         ]
         .concat(),
         [&ready[..], &ready].concat(),
-    ];
+    ]
+}
+
+/// A host that does not fit is passed over, and so is one that can't be reached, unless anyone
+/// will do.
+fn wanted_servers(port: u16) {
+    let closed = free_port();
+    for (user, wanted, objection) in [
+        ("postgres", "any", None),
+        ("postgres", "read-write", None),
+        ("postgres", "primary", None),
+        ("reader", "read-only", None),
+        ("reader", "primary", None),
+        ("postgres", "prefer-standby", None),
+        ("reader", "read-write", Some("session is read-only")),
+        ("postgres", "read-only", Some("session is not read-only")),
+        ("postgres", "standby", Some("server is not in hot standby mode")),
+    ] {
+        let query = format!("sslmode=disable&target_session_attrs={wanted}");
+        let one = format!("postgres://{user}@127.0.0.1:{port}/sbtest?{query}");
+        let Some(objection) = objection else {
+            assert_eq!(login(&one).unwrap().0, format!("{user} false"), "{wanted}");
+            let two =
+                format!("postgres://{user}@127.0.0.1:{closed},127.0.0.1:{port}/sbtest?{query}");
+            assert_eq!(login(&two).is_err(), wanted == "any", "{wanted}");
+            continue;
+        };
+        rejected(&one, "08001", objection);
+    }
+}
+
+/// A server of a newer protocol whose every byte arrives alone.
+#[test]
+fn byte_by_byte() {
+    let answers = answers();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = std::thread::spawn(move || {
@@ -365,27 +403,31 @@ fn byte_by_byte() {
         assert_eq!(results[1].as_ref().unwrap_err().sqlstate(), "40001");
         assert_eq!(results.len(), 2);
 
-        // A flight of three parts, the first of which fails at its first statement.
-        results.clear();
-        session.queue(select, &[Param::Int(1)]).unwrap();
-        session.queue(select, &[Param::Int(2)]).unwrap();
-        session.queue_sync().unwrap();
-        session.queue_once("SELECT name FROM x", &[]).unwrap();
-        session.queue_sync().unwrap();
-        session.queue(select, &[Param::Int(3)]).unwrap();
-        let mut transcript = Transcript::default();
-        session.flush(&mut transcript, &mut results).await.unwrap();
-        assert_eq!(results[0].as_ref().unwrap_err().sqlstate(), "40001");
-        assert!(results[1].as_ref().unwrap_err().message().contains("not executed"));
-        assert_eq!(results[2..], [one.clone(), one]);
-        let told = ["columns id", "columns name", "row x", "done 1 rows"];
-        assert_eq!(transcript.0[..4], told);
-        assert_eq!(transcript.0[4..], ["columns id", "row 256", "done 1 rows"]);
-
+        flight_of_three_parts(&mut session, select).await;
         // Ready without an answer.
         let error = session.execute(select, &[Param::Int(1)], &mut Discard).await.unwrap_err();
         assert!(error.is_fatal() && error.message().contains("was not answered"), "{error}");
     })
     .unwrap();
     server.join().unwrap();
+}
+
+/// The first part fails at its first statement.
+async fn flight_of_three_parts(session: &mut PostgresSession, select: Statement) {
+    let one = Ok(Executed { has_rows: true, rows: 1, affected: 0 });
+    let mut results = Vec::new();
+    session.queue(select, &[Param::Int(1)]).unwrap();
+    session.queue(select, &[Param::Int(2)]).unwrap();
+    session.queue_sync().unwrap();
+    session.queue_once("SELECT name FROM x", &[]).unwrap();
+    session.queue_sync().unwrap();
+    session.queue(select, &[Param::Int(3)]).unwrap();
+    let mut transcript = Transcript::default();
+    session.flush(&mut transcript, &mut results).await.unwrap();
+    assert_eq!(results[0].as_ref().unwrap_err().sqlstate(), "40001");
+    assert!(results[1].as_ref().unwrap_err().message().contains("not executed"));
+    assert_eq!(results[2..], [one.clone(), one]);
+    let told = ["columns id", "columns name", "row x", "done 1 rows"];
+    assert_eq!(transcript.0[..4], told);
+    assert_eq!(transcript.0[4..], ["columns id", "row 256", "done 1 rows"]);
 }

@@ -166,6 +166,13 @@ const RULES: &[Rule] = &[
         }),
     },
     Rule {
+        id: "full-size",
+        level: Level::W,
+        rule: "A suite runs in full size.",
+        meaning: "Data and durations are smaller than those of the suite: a rehearsal, whose figures can't be compared with published ones.",
+        find: Find::Paper(|paper| paper.runs.iter().filter_map(shrunk).collect()),
+    },
+    Rule {
         id: "settings-differ",
         level: Level::W,
         rule: "Targets of the same product have the same version and settings.",
@@ -238,6 +245,13 @@ const RULES: &[Rule] = &[
         }),
     },
 ];
+
+/// The share of the suite's size that was executed, where that is less than the whole.
+fn shrunk(run: &crate::RunFacts) -> Option<Finding> {
+    let share = run.header.plan.get("shrink")?.as_f64().filter(|share| *share < 1.0)?;
+    let value = format!("shrunk to {share} of its data and durations");
+    Some(Finding { place: format!("run {}", run.folder), value })
+}
 
 /// The evidence of a trial's checks that ended like that.
 fn data_check(trial: &Trial, verdict: Verdict) -> Option<String> {

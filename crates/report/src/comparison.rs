@@ -4,7 +4,7 @@ use crate::format;
 use crate::model::{Experiment, Point, Spread};
 use crate::{Published, PublishedRow};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// A published table and what was measured in its place.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -17,7 +17,7 @@ pub struct Comparison {
     pub method: String,
     /// What a reader must know before comparing.
     pub note: Option<String>,
-    /// Names of the conditions that differ between rows.
+    /// Names of the conditions that differ between rows of the same label.
     pub conditions: Vec<String>,
     /// Titles of the measured quantities: the metric and what tells apart the columns of one row.
     pub columns: Vec<String>,
@@ -30,6 +30,8 @@ pub struct Comparison {
 pub struct ComparisonRow {
     /// Such as a node class.
     pub label: String,
+    /// The row's other conditions.
+    pub description: String,
     /// Number of the published row.
     pub number: usize,
     /// Values of the conditions, in their order; empty where the row doesn't state one.
@@ -120,7 +122,7 @@ fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
     let mut columns: Vec<String> = Vec::new();
     let mut rows: Vec<ComparisonRow> = Vec::new();
     let splitting = splitting(cells);
-    let conditions = differing(cells, &splitting);
+    let conditions = distinguishing(cells, &splitting);
     for cell in cells {
         let column = column(cell, &splitting);
         if !columns.contains(&column) {
@@ -145,6 +147,7 @@ fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
         let value = |name: &String| cell.row.conditions.get(name).cloned().unwrap_or_default();
         rows.push(ComparisonRow {
             label: cell.row.label.clone(),
+            description: description(cell.row, &[&splitting, &conditions]),
             number: cell.row.number,
             conditions: conditions.iter().map(|name| readable(&value(name))).collect(),
             target: cell.target.to_owned(),
@@ -199,20 +202,26 @@ fn splitting(cells: &[Cell<'_>]) -> Vec<String> {
     names
 }
 
-/// Conditions that differ between rows, but those that name columns and the row's own label.
-fn differing(cells: &[Cell<'_>], splitting: &[String]) -> Vec<String> {
-    let mut values: BTreeMap<&String, Vec<&String>> = BTreeMap::new();
-    let is_label = |cell: &Cell<'_>, value: &String| *value == cell.row.label;
+/// Conditions that differ between rows of the same label: the others describe the label.
+fn distinguishing(cells: &[Cell<'_>], splitting: &[String]) -> Vec<String> {
+    let mut names: BTreeSet<&String> = BTreeSet::new();
     for cell in cells {
-        for (name, value) in &cell.row.conditions {
-            if !splitting.contains(name) && !is_label(cell, value) {
-                values.entry(name).or_default().push(value);
-            }
+        let same_label = cells.iter().filter(|other| other.row.label == cell.row.label);
+        for other in same_label {
+            let differs = |(name, value): &(&String, &String)| {
+                other.row.conditions.get(*name) != Some(*value) && !splitting.contains(name)
+            };
+            names.extend(cell.row.conditions.iter().filter(differs).map(|(name, _)| name));
         }
     }
-    let differs = |values: &Vec<&String>| values.iter().any(|value| *value != values[0]);
-    let is_kept = |(_, values): &(&String, Vec<&String>)| differs(values) || cells.len() <= 2;
-    values.into_iter().filter(is_kept).map(|(name, _)| name.clone()).collect()
+    names.into_iter().cloned().collect()
+}
+
+/// The conditions of a row that are told nowhere else.
+fn description(row: &PublishedRow, elsewhere: &[&[String]]) -> String {
+    let is_told = |name: &String| elsewhere.iter().any(|names| names.contains(name));
+    let told = row.conditions.iter().filter(|(name, value)| **value != row.label && !is_told(name));
+    told.map(|(name, value)| format!("{name} {}", readable(value))).collect::<Vec<_>>().join(", ")
 }
 
 fn column(cell: &Cell<'_>, splitting: &[String]) -> String {

@@ -174,6 +174,11 @@ fn checks_follow_from_the_numbers() {
     assert_eq!((find(&quiet, "short-window"), find(&quiet, "littles-law")), (0, 1));
     assert_eq!((find(&quiet, "same-host"), find(&quiet, "weak-durability")), (1, 2));
 
+    let mut small = two_targets(&[8], 1, 6);
+    assert_eq!(find(&Paper::new(&[small.clone()], &[]), "full-size"), 0);
+    small.header.plan = serde_json::json!({ "shrink": 0.01 });
+    assert_eq!(find(&Paper::new(&[small], &[]), "full-size"), 1);
+
     let mut loud = two_targets(&[8, 64], 1, 30);
     // The first two trials are on the load generator's machine, the others are not.
     loud.trials[0].summary.generator.host.cpu_share = 0.97;

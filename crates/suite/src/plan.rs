@@ -241,12 +241,15 @@ impl Plan {
             ));
         }
         let mut experiments = Vec::new();
-        let mut without = Vec::new();
+        let (mut without, mut capped) = (Vec::new(), Vec::new());
         for experiment in &suite.experiments {
-            let mut planned = plan_experiment(suite, experiment, &targets, overrides, &mut notes);
+            let mut planned = plan_experiment(suite, experiment, &targets, overrides);
             if planned.targets.is_empty() {
                 without.push(planned.name);
                 continue;
+            }
+            if planned.threads != experiment.threads {
+                capped.push(planned.name.clone());
             }
             planned.scripts = scripts::read(suite, experiment)?;
             check_same_data(suite, experiment, &planned, &targets)?;
@@ -258,8 +261,11 @@ impl Plan {
             names => notes.push(format!(
                 "{} experiments have no target and are left out: {}.",
                 names.len(),
-                names.join(", ")
+                some_of(names)
             )),
+        }
+        if let (Some(cap), false) = (overrides.max_threads, capped.is_empty()) {
+            notes.push(format!("Capped at {cap} threads: {}.", some_of(&capped)));
         }
         if shrink < 1.0 {
             notes.push(format!(
@@ -457,7 +463,6 @@ fn plan_experiment(
     experiment: &Experiment,
     targets: &[PlannedTarget],
     overrides: &Overrides,
-    notes: &mut Vec<String>,
 ) -> PlannedExperiment {
     let shrink = overrides.shrink.unwrap_or(1.0);
     let named = |name: &str| match &experiment.targets {
@@ -496,7 +501,7 @@ fn plan_experiment(
         options,
         scripts: Vec::new(),
         targets: names,
-        threads: cap_threads(experiment, overrides.max_threads, notes),
+        threads: cap_threads(experiment, overrides.max_threads),
         rates: experiment.rates.clone(),
         warmup_s: shrink::seconds(experiment.warmup_s, shrink),
         duration_s,
@@ -515,7 +520,7 @@ fn plan_experiment(
     }
 }
 
-fn cap_threads(experiment: &Experiment, cap: Option<u32>, notes: &mut Vec<String>) -> Vec<u32> {
+fn cap_threads(experiment: &Experiment, cap: Option<u32>) -> Vec<u32> {
     let cap = cap.unwrap_or(u32::MAX);
     let mut threads = Vec::new();
     for &wanted in &experiment.threads {
@@ -524,11 +529,16 @@ fn cap_threads(experiment: &Experiment, cap: Option<u32>, notes: &mut Vec<String
             threads.push(kept);
         }
     }
-    if threads != experiment.threads {
-        let name = &experiment.name.value;
-        notes.push(format!("The experiment `{name}` is capped at {cap} threads."));
-    }
     threads
+}
+
+/// The first names of a list, and how many more there are.
+fn some_of(names: &[String]) -> String {
+    const MOST: usize = 6;
+    match names.get(MOST..).map_or(0, <[String]>::len) {
+        0 | 1 => names.join(", "),
+        more => format!("{} and {more} more", names[..MOST].join(", ")),
+    }
 }
 
 /// Two targets on one database would load the same tables twice.

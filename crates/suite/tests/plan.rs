@@ -257,7 +257,7 @@ fn shrinking_keeps_shape_and_says_so() {
     assert_eq!(option("range_selects"), Some("0"));
     assert_eq!(option("skip_trx"), Some("1"));
     assert!(plan.notes.iter().any(|note| note.contains("shrunk by 0.01")));
-    assert!(plan.notes.iter().any(|note| note.contains("capped at 50 threads")));
+    assert!(plan.notes.iter().any(|note| note.contains("Capped at 50 threads: read-only, ")));
     assert_eq!(plan.targets[0].role, Role::Endpoint);
 }
 

@@ -145,3 +145,83 @@ fn not_executed(error: &DbError) -> DbError {
     let message = "The statement was not executed: an earlier one of the same flight failed.";
     DbError::server(error.class(), 0, sqlstate, message).with_detail(error.message())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::ErrorClass;
+    use proptest::prelude::*;
+
+    const SYNC_ONLY: [Step; 1] = [Step::Sync];
+
+    fn error(number: usize) -> DbError {
+        DbError::server(ErrorClass::Other, 0, *b"XX000", format!("error {number}"))
+    }
+
+    fn executed(number: usize) -> Executed {
+        Executed { has_rows: false, rows: 0, affected: number as u64 }
+    }
+
+    /// `3` for an execution that changed 3 rows, else the words of the error.
+    fn words(outcome: Result<Executed, DbError>) -> String {
+        match outcome {
+            Ok(executed) => executed.affected.to_string(),
+            Err(error) => error.message().to_owned(),
+        }
+    }
+
+    #[test]
+    fn answers_out_of_turn_are_errors() {
+        let mut none = |_: Result<Executed, DbError>| ();
+        let mut progress = Progress::default();
+        assert!(progress.answered(&SYNC_ONLY, Ok(executed(1)), &mut none).is_err());
+        assert_eq!(progress.synced(&SYNC_ONLY, &mut none), Ok(true));
+        assert!(progress.synced(&SYNC_ONLY, &mut none).is_err());
+        let mut progress = Progress::default();
+        assert!(progress.synced(&[Step::Once, Step::Sync], &mut none).is_err());
+    }
+
+    proptest! {
+        /// Each execution has one outcome, in order, whichever of each part fails: none, one of
+        /// its executions, or (behind all of them) its commit.
+        #[test]
+        fn each_execution_has_one_outcome(
+            parts in prop::collection::vec((1..5_usize, prop::option::of(0..6_usize)), 1..5),
+        ) {
+            let mut steps = Vec::new();
+            for (count, _) in &parts {
+                steps.extend(std::iter::repeat_n(Step::Once, *count));
+                steps.push(Step::Sync);
+            }
+            let (mut progress, mut told, mut expected) = (Progress::default(), Vec::new(), Vec::new());
+            let mut done = |outcome| told.push(words(outcome));
+            let mut number = 0;
+            for (part, (count, fails)) in parts.iter().enumerate() {
+                let fails = fails.filter(|at| at <= count);
+                for at in 0..*count {
+                    number += 1;
+                    match fails {
+                        Some(failed) if at == failed || (failed == *count && at + 1 == failed) => {
+                            expected.push(format!("error {number}"));
+                        }
+                        Some(failed) if at > failed => {
+                            expected.push(words(Err(not_executed(&error(0)))));
+                        }
+                        _ => expected.push(number.to_string()),
+                    }
+                    if fails == Some(at) {
+                        progress.fail(error(number));
+                    } else if fails.is_none_or(|failed| at < failed) {
+                        progress.answered(&steps, Ok(executed(number)), &mut done).unwrap();
+                    }
+                }
+                if fails == Some(*count) {
+                    progress.fail(error(number));
+                }
+                let is_over = progress.synced(&steps, &mut done).unwrap();
+                prop_assert_eq!(is_over, part + 1 == parts.len());
+            }
+            prop_assert_eq!(told, expected);
+        }
+    }
+}

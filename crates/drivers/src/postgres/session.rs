@@ -271,6 +271,11 @@ impl Session for PostgresSession {
         copy_in(&mut self.link, sql, rows).await
     }
 
+    fn take_notice_lines(&mut self) -> Vec<String> {
+        let line = |notice: Notice| format!("{}:  {}", notice.severity, notice.message);
+        self.take_notices().into_iter().map(line).collect()
+    }
+
     async fn close(mut self) {
         if self.link.begin().is_ok() {
             frontend::terminate(&mut self.link.out);

@@ -286,21 +286,17 @@ fn param_format(param: ParamType) -> Format {
     }
 }
 
-/// One code for all where that says it, as the protocol allows.
+/// No code where all is text, one code where all is binary, as the protocol allows.
 fn push_formats(out: &mut Vec<u8>, formats: impl Iterator<Item = Format> + Clone) {
-    let mut all = formats.clone();
-    let first = all.next();
-    match first {
-        Some(first) if all.all(|format| format == first) => {
-            out.extend_from_slice(&1_u16.to_be_bytes());
-            out.extend_from_slice(&first.code().to_be_bytes());
-        }
-        _ => {
-            out.extend_from_slice(&(formats.clone().count() as u16).to_be_bytes());
-            for format in formats {
-                out.extend_from_slice(&format.code().to_be_bytes());
-            }
-        }
+    let is_all = |wanted| formats.clone().all(|format| format == wanted);
+    let count = match formats.clone().count() {
+        _ if is_all(Format::Text) => 0,
+        _ if is_all(Format::Binary) => 1,
+        count => count,
+    };
+    out.extend_from_slice(&(count as u16).to_be_bytes());
+    for format in formats.take(count) {
+        out.extend_from_slice(&format.code().to_be_bytes());
     }
 }
 
@@ -428,8 +424,8 @@ mod tests {
         let params = [Param::Int(-120), Param::Double(0.1), Param::Text(b"hi"), Param::Null];
         let mut out = Vec::new();
         execution.encode(&mut out, &params).unwrap();
-        let bind = b"B\0\0\0\x28\0a\0\0\x01\0\0\0\x04\0\0\0\x04-120\0\0\0\x030.1\0\0\0\x02hi\xff\xff\xff\xff\0\0";
-        assert_eq!(bind.len(), 0x28 + 1);
+        let bind = b"B\0\0\0\x26\0a\0\0\0\0\x04\0\0\0\x04-120\0\0\0\x030.1\0\0\0\x02hi\xff\xff\xff\xff\0\0";
+        assert_eq!(bind.len(), 0x26 + 1);
         assert_eq!(
             out.escape_ascii().to_string(),
             [&bind[..], EXECUTE].concat().escape_ascii().to_string()

@@ -75,7 +75,8 @@ fn percent(share: f64) -> String {
 /// The size of the tables beside the server's memory for data, both in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// The tables with their indexes; `None` when the server doesn't say.
+    /// The tables with their indexes, on SQLite all that is in the file; `None` when the server
+    /// doesn't say.
     pub size_bytes: Option<u64>,
     /// The setting that holds the memory.
     pub memory_setting: &'static str,
@@ -110,8 +111,9 @@ pub async fn footprint<S: Session>(session: &mut S) -> Result<Footprint, DbError
         }
         Dialect::Sqlite => (
             "cache_size",
-            "SELECT sum(pgsize) FROM dbstat WHERE aggregate AND name IN (SELECT name FROM \
-             sqlite_master WHERE tbl_name LIKE 'pgbench@_%' ESCAPE '@')",
+            // All tables of the file: it doesn't say whose its pages are.
+            "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, \
+             pragma_freelist_count, pragma_page_size",
             // Pages, or KiB when negative.
             "SELECT CASE WHEN cache_size < 0 THEN -1024 * cache_size ELSE cache_size * page_size END \
              FROM pragma_cache_size, pragma_page_size",

@@ -110,7 +110,11 @@ impl<D: Driver> Init<'_, D> {
         for step in self.schema.options.effective_steps() {
             self.observer.step_began(step);
             let begin = Instant::now();
-            self.step(session, step, &mut done).await?;
+            let result = self.step(session, step, &mut done).await;
+            for line in session.take_notice_lines() {
+                self.observer.server_notice(&line);
+            }
+            result?;
             let elapsed = begin.elapsed();
             self.observer.step_ended(step, elapsed);
             done.report.steps.push((step, elapsed));

@@ -28,6 +28,9 @@ pub trait InitObserver: Sync {
     fn creating_partitions(&self, _partitions: u32) {}
     /// More accounts have been sent.
     fn rows_done(&self, _progress: &Progress) {}
+    /// What the server remarked on the step that ends now, as its own client prints it:
+    /// `NOTICE:  table "pgbench_accounts" does not exist, skipping`.
+    fn server_notice(&self, _line: &str) {}
     /// Something the user should know, in one sentence without its full stop.
     fn note(&self, _text: &str) {}
 }

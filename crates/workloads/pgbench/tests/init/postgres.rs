@@ -132,16 +132,16 @@ fn pgbench_and_dyno_send_and_leave_the_same() {
 fn several_connections_leave_what_pgbench_leaves() {
     let postgres = server_or_skip!(Postgres, "several_connections_leave_what_pgbench_leaves");
     let driver = driver(&postgres);
-    if !pgbench(&postgres, &["-s", "5", "--foreign-keys"]) {
+    if !pgbench(&postgres, &["-s", "3", "--foreign-keys"]) {
         return skipped("comparing with pgbench", "pgbench 15 is not installed");
     }
     let left = state(&driver);
     let options =
-        InitOptions { scale: 5, connections: 3, foreign_keys: true, ..InitOptions::default() };
+        InitOptions { scale: 3, connections: 3, foreign_keys: true, ..InitOptions::default() };
     let said = init(&driver, &options);
     assert_eq!(state(&driver), left);
     let last = *said.progress.lock().unwrap().last().unwrap();
-    assert_eq!((last.rows_done, last.rows_total), (500_000, 500_000));
+    assert_eq!((last.rows_done, last.rows_total), (300_000, 300_000));
     assert!(last.remaining.is_zero());
     // Rows that are there, with all their keys.
     init(&driver, &InitOptions { resume: true, ..options.clone() });
@@ -208,10 +208,17 @@ fn a_load_goes_on_after_its_sessions_or_the_server_were_killed() {
     assert_eq!(loaded(), left);
 }
 
+/// One server for all, because starting it takes longer than most of them.
 #[test]
-fn a_load_of_one_connection_is_all_or_nothing() {
-    let postgres = server_or_skip!(Postgres, "a_load_of_one_connection_is_all_or_nothing");
-    let driver = driver(&postgres);
+fn a_postgresql_is_filled_asked_and_refuses() {
+    let postgres = server_or_skip!(Postgres, "a_postgresql_is_filled_asked_and_refuses");
+    a_run_can_ask_about_the_tables(&postgres);
+    errors_name_the_step_and_the_remedy(&postgres);
+    a_load_of_one_connection_is_all_or_nothing(&postgres);
+}
+
+fn a_load_of_one_connection_is_all_or_nothing(postgres: &Postgres) {
+    let driver = driver(postgres);
     init(&driver, &InitOptions::default());
     let left = state(&driver);
     let kill = At::new(150_000, || drop(postgres.sbtest(LEAVE).unwrap()));
@@ -220,10 +227,8 @@ fn a_load_of_one_connection_is_all_or_nothing() {
     assert_eq!(state(&driver), left);
 }
 
-#[test]
-fn a_run_can_ask_about_the_tables() {
-    let postgres = server_or_skip!(Postgres, "a_run_can_ask_about_the_tables");
-    let driver = driver(&postgres);
+fn a_run_can_ask_about_the_tables(postgres: &Postgres) {
+    let driver = driver(postgres);
     let info = || with_session(&driver, async |session| table_info(session).await);
     let missing = info().unwrap_err();
     assert!(
@@ -232,7 +237,9 @@ fn a_run_can_ask_about_the_tables() {
     );
     assert!(missing.hint("sbtest").unwrap().ends_with("in database \"sbtest\"."));
     let table = |partitions, partition_method| TableInfo { scale: 0, partitions, partition_method };
-    init(&driver, &steps("dt"));
+    let said = init(&driver, &steps("dt"));
+    let notice = "NOTICE:  table \"pgbench_accounts\" does not exist, skipping";
+    assert_eq!(said.notices.lock().unwrap().first().map(String::as_str), Some(notice));
     assert_eq!(info().unwrap(), table(0, None));
     let partitioned = InitOptions { partitions: 3, ..steps("dt") };
     init(&driver, &partitioned);
@@ -256,10 +263,8 @@ fn a_run_can_ask_about_the_tables() {
     assert_eq!(errors.len(), 3);
 }
 
-#[test]
-fn errors_name_the_step_and_the_remedy() {
-    let postgres = server_or_skip!(Postgres, "errors_name_the_step_and_the_remedy");
-    let driver = driver(&postgres);
+fn errors_name_the_step_and_the_remedy(postgres: &Postgres) {
+    let driver = driver(postgres);
     let fails = |driver: &PostgresDriver, letters: &str, options: InitOptions| -> InitError {
         let options = InitOptions { steps: steps(letters).steps, ..options };
         initialize(driver, &options, &Said::default()).unwrap_err()

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(crate) struct Said {
     pub(crate) steps: Mutex<Vec<Step>>,
     pub(crate) notes: Mutex<Vec<String>>,
+    pub(crate) notices: Mutex<Vec<String>>,
     pub(crate) partitions: Mutex<Vec<u32>>,
     pub(crate) progress: Mutex<Vec<Progress>>,
 }
@@ -28,6 +29,9 @@ impl InitObserver for Said {
     }
     fn rows_done(&self, progress: &Progress) {
         self.progress.lock().unwrap().push(*progress);
+    }
+    fn server_notice(&self, line: &str) {
+        self.notices.lock().unwrap().push(line.to_owned());
     }
     fn note(&self, text: &str) {
         self.notes.lock().unwrap().push(text.to_owned());
