@@ -6,11 +6,14 @@ use super::support::{Ran, assert_same, original};
 use dyno_tests::{Postgres, Scratch, server_or_skip, skipped};
 use std::path::Path;
 
+/// Names and values of environment variables.
+type Variables = &'static [(&'static str, &'static str)];
+
 /// One run: command line, and variables of the environment.
 struct Example {
     about: &'static str,
     arguments: &'static [&'static str],
-    environment: &'static [(&'static str, &'static str)],
+    environment: Variables,
 }
 
 const fn example(about: &'static str, arguments: &'static [&'static str]) -> Example {
@@ -112,7 +115,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("copy.sql", "COPY pgbench_branches TO STDOUT;\n"),
 ];
 
-const ERRORS: &[(&str, &str)] = &[("PGOPTIONS", "-c default_transaction_isolation=serializable")];
+const ERRORS: Variables = &[("PGOPTIONS", "-c default_transaction_isolation=serializable")];
 
 #[rustfmt::skip]
 const EXAMPLES: &[Example] = &[
@@ -260,7 +263,7 @@ fn logs_have_the_originals_lines() {
     let server = server_or_skip!(Postgres, TEST);
     initialized(&server, folder.path());
     #[rustfmt::skip]
-    let lines: &[(&[&str], &[(&str, &str)], bool)] = &[
+    let lines: &[(&[&str], Variables, bool)] = &[
         // Per transaction: as many lines as transactions, a file per thread.
         (&["-n", "-l", "-c", "3", "-j", "2", "-t", "10", "-S", "-N"], &[], true),
         (&["-n", "-l", "--log-prefix=mine", "-R", "500", "-t", "10", "-S"], &[], true),
