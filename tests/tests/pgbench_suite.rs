@@ -1,7 +1,7 @@
 //! pgbench in suites, on a real PostgreSQL: the white paper's suite at a thousandth of its size, and books
 //! that somebody else falsifies.
 
-use dyno_tests::{Postgres, Ran, Scratch, dyno, only_run, server_or_skip};
+use dyno_tests::{MariaDb, Postgres, Ran, Scratch, dyno, only_run, server_or_skip};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -169,4 +169,39 @@ fn wrong_options_and_scripts_are_one_error_with_its_place() {
     let ran = dyno(folder, &["run", "small.toml", "--dir", "two"]);
     assert_eq!(ran.code, 1, "{}", all(&ran));
     assert!(ran.stderr.contains("The tables have scale 1, but the suite says 2."), "{}", all(&ran));
+}
+
+#[test]
+fn what_a_dialect_can_not_do_is_said_before_anything_is_touched() {
+    let name = "what_a_dialect_can_not_do_is_said_before_anything_is_touched";
+    let server = server_or_skip!(MariaDb, name);
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let pipeline = "\\startpipeline\nSELECT 1;\n\\endpipeline\n";
+    fs::write(folder.join("pipe.sql"), pipeline).expect("a script");
+    let options = "options = { scripts = \"pipe.sql\", mode = \"extended\" }";
+    small(folder, &server.url(), "script", options);
+    let ran = dyno(folder, &["run", "small.toml"]);
+    assert_eq!(ran.code, 1, "{}", all(&ran));
+    assert!(
+        ran.stderr.contains("error: pay on main: script \"pipe.sql\" uses a pipeline"),
+        "{}",
+        all(&ran)
+    );
+    assert!(fs::read_dir(folder.join("dyno-runs")).is_ok_and(|mut runs| runs.next().is_none()));
+    assert!(!ran.stderr.contains("prepare pay"), "{}", all(&ran));
+    // The same on what it can do, with its books.
+    small(
+        folder,
+        &server.url(),
+        "tpcb-like",
+        "options = { mode = \"prepared\", vacuum = \"some\" }",
+    );
+    let ran = dyno(folder, &["run", "small.toml"]);
+    assert_eq!(ran.code, 0, "{}", all(&ran));
+    assert!(
+        ran.stderr.contains("check balances: passed: The sums of accounts, tellers"),
+        "{}",
+        all(&ran)
+    );
 }

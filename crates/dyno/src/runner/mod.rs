@@ -8,10 +8,11 @@ mod workloads;
 pub(crate) use summary::{TrialName, summarise};
 pub(crate) use workloads::Experiment;
 
-use crate::databases::{Database, Reached, reach};
+use crate::databases::{Database, Reached, reach, with_driver};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::LoadProgress;
+use dyno_core::Driver;
 use dyno_engine::Control;
 use dyno_measure::TrialStatus;
 use dyno_store::{Event, EventKind, Run, RunStatus};
@@ -88,7 +89,15 @@ impl Runner<'_> {
             }
             self.experiments.insert(experiment.name.clone(), valid);
         }
-        self.reach_targets()
+        self.reach_targets()?;
+        for step in &self.plan.steps {
+            let (experiment, database) = self.parties(step)?;
+            let dialect = with_driver!(database, driver => driver.dialect());
+            experiment.fits(dialect).map_err(|failure| {
+                failure.at(&format!("{} on {}", step.experiment, step.target))
+            })?;
+        }
+        Ok(())
     }
 
     fn steps(&mut self) -> Result<RunStatus, Failure> {

@@ -80,7 +80,8 @@ pub(super) fn trial<F: Family, D: Driver>(
     }
     writer.server(Moment::After, &node_facts(target, driver))?;
     let mut summary = summarise(&name, &spec, &result);
-    let after = family.look_after(driver, &workload, ready.before);
+    let is_interrupted = summary.status == TrialStatus::Interrupted;
+    let after = family.look_after(driver, &workload, ready.before, is_interrupted);
     summary.data = ready.data;
     summary.statement_latencies = after.statements;
     summary.checks = after.checks;

@@ -7,7 +7,7 @@ use super::trial::{Done, Job, trial};
 use crate::databases::{Database, with_driver};
 use crate::failure::Failure;
 use crate::progress::LoadProgress;
-use dyno_core::{Driver, Workload};
+use dyno_core::{Dialect, Driver, Workload};
 use dyno_engine::TrialSpec;
 use dyno_measure::{DataCheck, DataFacts, StatementLatency};
 use dyno_suite::{Plan, PlannedExperiment};
@@ -31,6 +31,14 @@ pub(crate) trait Family: Sized {
     /// What the user should know of the options, in sentences.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Whether this can be done in a dialect; called before anything is touched.
+    ///
+    /// # Errors
+    /// What can't be done, with the remedy.
+    fn fits(&self, _dialect: Dialect) -> Result<(), Failure> {
+        Ok(())
     }
 
     /// Loads the data, or what an interrupted load has left undone; says what was done.
@@ -59,12 +67,14 @@ pub(crate) trait Family: Sized {
     /// Changes what is asked of the engine.
     fn tune(&self, _spec: &mut TrialSpec) {}
 
-    /// What the workload has measured itself, and its checks of the data after a trial.
+    /// What the workload has measured itself, and its checks of the data after a trial. Who has
+    /// interrupted the trial doesn't want to wait for a check.
     fn look_after<D: Driver>(
         &self,
         _driver: &D,
         _workload: &Self::Workload,
         _before: Self::Before,
+        _is_interrupted: bool,
     ) -> After {
         After::default()
     }
@@ -122,6 +132,11 @@ macro_rules! registry {
             /// See [`Family::warnings`].
             pub(crate) fn warnings(&self) -> Vec<String> {
                 match self { $(Self::$variant(family) => family.warnings(),)+ }
+            }
+
+            /// See [`Family::fits`].
+            pub(crate) fn fits(&self, dialect: Dialect) -> Result<(), Failure> {
+                match self { $(Self::$variant(family) => family.fits(dialect),)+ }
             }
 
             /// See [`Family::load`].

@@ -6,7 +6,7 @@ use super::{After, Family, Ready};
 use crate::failure::{Failure, sentence};
 use crate::output;
 use crate::progress::LoadProgress;
-use dyno_core::{DbError, Driver, LoadObserver, Session};
+use dyno_core::{DbError, Dialect, Driver, LoadObserver, Session};
 use dyno_engine::TrialSpec;
 use dyno_measure::{DataCheck, DataFacts, StatementLatency, Verdict};
 use dyno_pgbench::access::{Access, Footprint, footprint};
@@ -21,6 +21,8 @@ use dyno_suite::{Plan, PlannedExperiment};
 use options::{Options, Vacuum};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+/// From this scale on a pass over the accounts takes seconds, and is announced.
+const LARGE_SCALE: u32 = 100;
 /// Lines that scripts and clients may print in one trial.
 const LINES_MAX: u32 = 20;
 
@@ -44,18 +46,21 @@ impl Family for Pgbench {
         Ok(Pgbench { options, ledger })
     }
 
+    fn fits(&self, dialect: Dialect) -> Result<(), Failure> {
+        self.init_options().check(dialect).map_err(|error| load_failure(&error))?;
+        let options = self.run_options(&TrialSpec::closed(1), false);
+        PgBench::new(options, dialect, talker())
+            .map(|_| ())
+            .map_err(|problem| Failure::new(sentence(&problem)))
+    }
+
     fn load<D: Driver>(
         &self,
         driver: &D,
         _seed: u64,
         observer: &LoadProgress,
     ) -> Result<String, Failure> {
-        let wanted = InitOptions {
-            scale: self.options.scale,
-            connections: super::load_sessions(),
-            resume: true,
-            ..InitOptions::default()
-        };
+        let wanted = self.init_options();
         let watcher = Watcher { progress: observer, rows: AtomicU64::new(0) };
         let report = initialize(driver, &wanted, &watcher).map_err(|error| load_failure(&error))?;
         Ok(load_sentence(&report))
@@ -79,8 +84,9 @@ impl Family for Pgbench {
             found
         });
         let found = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))??;
-        let workload = PgBench::new(self.run_options(spec), driver.dialect(), talker())
-            .map_err(|problem| Failure::new(sentence(&problem)))?;
+        let workload =
+            PgBench::new(self.run_options(spec, driver.blocks()), driver.dialect(), talker())
+                .map_err(|problem| Failure::new(sentence(&problem)))?;
         let Found { data, before, warnings } = found;
         Ok(Ready { workload, before, test: self.options.test.clone(), data, warnings })
     }
@@ -90,10 +96,19 @@ impl Family for Pgbench {
         driver: &D,
         workload: &PgBench,
         before: Option<Balances>,
+        is_interrupted: bool,
     ) -> After {
         let statements = statements(workload);
-        let checks = before.map(|before| self.check(driver, &before)).into_iter().collect();
-        After { statements, checks }
+        let check = before.map(|before| match is_interrupted {
+            true => (Verdict::NotMade, "The trial was interrupted.".to_owned()),
+            false => self.check(driver, &before),
+        });
+        let named = check.map(|(verdict, evidence)| DataCheck {
+            name: "balances".to_owned(),
+            verdict,
+            evidence,
+        });
+        After { statements, checks: named.into_iter().collect() }
     }
 }
 
@@ -164,12 +179,23 @@ impl Pgbench {
         }
     }
 
-    fn run_options(&self, spec: &TrialSpec) -> run::Options {
+    fn init_options(&self) -> InitOptions {
+        InitOptions {
+            scale: self.options.scale,
+            connections: super::load_sessions(),
+            resume: true,
+            ..InitOptions::default()
+        }
+    }
+
+    /// Sessions that block have a loop each.
+    fn run_options(&self, spec: &TrialSpec, is_blocking: bool) -> run::Options {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        let loops = if is_blocking { spec.workers } else { spec.loops.unwrap_or(cores) };
         let options = &self.options;
         run::Options {
             clients: spec.workers,
-            threads: spec.loops.unwrap_or(cores),
+            threads: loops,
             scale: i64::from(options.scale),
             defines: options.defines.clone(),
             statement_latencies: true,
@@ -178,7 +204,10 @@ impl Pgbench {
         }
     }
 
-    fn check<D: Driver>(&self, driver: &D, before: &Balances) -> DataCheck {
+    fn check<D: Driver>(&self, driver: &D, before: &Balances) -> (Verdict, String) {
+        if self.options.scale >= LARGE_SCALE {
+            output::talk("The balances are being checked: a pass over all accounts.");
+        }
         let looked = block_on(async {
             let mut session = driver.connect(0).await?;
             let after = balances(&mut session).await;
@@ -186,15 +215,14 @@ impl Pgbench {
             after
         });
         let after = looked.unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())));
-        let (verdict, evidence) = match after {
+        match after {
             Ok(after) => match after.change_since(before).verdict(&self.ledger) {
                 Some(found) if found.is_balanced => (Verdict::Passed, found.evidence),
                 Some(found) => (Verdict::Failed, found.evidence),
                 None => (Verdict::NotMade, "The scripts book nothing that is known.".to_owned()),
             },
             Err(error) => (Verdict::NotMade, sentence(&error.to_string())),
-        };
-        DataCheck { name: "balances".to_owned(), verdict, evidence }
+        }
     }
 }
 
