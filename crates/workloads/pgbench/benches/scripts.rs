@@ -1,4 +1,5 @@
 //! What scripts cost by themselves, without driver and server: ns per transaction.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
 
 #[path = "../tests/sink/mod.rs"]
 mod sink;

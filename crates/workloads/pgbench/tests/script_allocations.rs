@@ -1,9 +1,8 @@
 //! In the steady state no transaction of a script allocates.
 
-use dyno_core::{
-    BulkReport, Columns, DbError, Dialect, Ended, Executed, Outcome, Param, ParamType, Product,
-    Rng, Row, RowSource, Rows, Session, Statement, Tally, Workload,
-};
+mod sink;
+
+use dyno_core::{Dialect, Ended, Outcome, Rng, Tally, Workload};
 use dyno_pgbench::run::{Options, PgBench};
 use dyno_pgbench::script::{QueryMode, Script, builtins};
 use dyno_reactor::block_on;

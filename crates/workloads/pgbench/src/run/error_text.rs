@@ -45,12 +45,8 @@ fn line_of(statement: &str, position: usize) -> Option<String> {
     let at = position.checked_sub(1).filter(|&at| at <= letters.len())?;
     let is_end = |letter: &char| matches!(letter, '\n' | '\r');
     let number = letters[..at].iter().filter(|&&letter| letter == '\n').count() + 1;
-    let mut begin =
-        letters[..at].iter().rposition(is_end).map_or(0, |end| end + 1);
-    let mut end = letters[at..]
-        .iter()
-        .position(is_end)
-        .map_or(letters.len(), |end| at + end);
+    let mut begin = letters[..at].iter().rposition(is_end).map_or(0, |end| end + 1);
+    let mut end = letters[at..].iter().position(is_end).map_or(letters.len(), |end| at + end);
     let (mut cut_left, mut cut_right) = ("", "");
     if end - begin > WIDTH {
         if begin + WIDTH >= at + RIGHT_OF_MARK {
