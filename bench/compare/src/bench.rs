@@ -120,7 +120,7 @@ impl Bench {
         let mut command = self.programs.command(who, &way.to(&null), load, "run", seconds)?;
         let ended = run(&mut command, Some(CLIENT_CORE), self.scratch.path())?;
         let counted = null.stop()?;
-        agree(counted, reported_statements(who, &ended.output)?, load)?;
+        agree(counted, reported_statements(load, &ended.output)?, load)?;
         Ok((Cost { cpu_s: ended.cpu_s, statements: counted.statements as f64 }, ended))
     }
 }

@@ -1,6 +1,7 @@
 //! Command lines of dyno and its peers, and what is read from their reports.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -33,26 +34,63 @@ pub(crate) enum Way {
     Postgres(String, u16),
 }
 
+/// What is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Test {
+    /// A test of sysbench.
+    Sysbench(&'static str),
+    /// A built-in script of pgbench, sent by this protocol.
+    Pgbench { script: &'static str, protocol: &'static str },
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Test::Sysbench(test) => f.write_str(test),
+            Test::Pgbench { script, protocol } => write!(f, "{script}, {protocol}"),
+        }
+    }
+}
+
 /// One load: what is executed, by how many workers.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
-    pub(crate) test: &'static str,
+    pub(crate) test: Test,
     pub(crate) tables: u32,
     pub(crate) workers: u32,
     /// Transactions per second; 0 is a closed loop.
     pub(crate) rate_per_s: u32,
-    /// Loops of dyno; 0 leaves its default.
+    /// Loops of dyno, jobs of pgbench; 0 leaves the default.
     pub(crate) loops: u32,
 }
 
 impl Load {
+    /// A closed loop of one of sysbench's tests.
     pub(crate) fn closed(test: &'static str, workers: u32) -> Self {
-        Load { test, tables: 1, workers, rate_per_s: 0, loops: 1 }
+        Load { test: Test::Sysbench(test), tables: 1, workers, rate_per_s: 0, loops: 1 }
+    }
+
+    /// A closed loop of one of pgbench's scripts.
+    pub(crate) fn pgbench(script: &'static str, protocol: &'static str, workers: u32) -> Self {
+        let test = Test::Pgbench { script, protocol };
+        Load { test, tables: 0, workers, rate_per_s: 0, loops: 1 }
+    }
+
+    /// Whose test it is.
+    pub(crate) fn peer(&self) -> Who {
+        match self.test {
+            Test::Sysbench(_) => Who::Sysbench,
+            Test::Pgbench { .. } => Who::Pgbench,
+        }
     }
 
     /// Statements of one transaction.
     pub(crate) fn statements(&self) -> u64 {
-        if self.test == "oltp_read_write" { 20 } else { 1 }
+        match self.test {
+            Test::Sysbench("oltp_read_write") => 20,
+            Test::Pgbench { script: "tpcb-like", .. } => 7,
+            _ => 1,
+        }
     }
 }
 
@@ -75,30 +113,71 @@ impl Programs {
         verb: &str,
         seconds: u64,
     ) -> Result<Command, String> {
+        let test = match load.test {
+            Test::Pgbench { script, protocol } => {
+                let mut command = self.pgbench(who, way)?;
+                command.arg("--no-vacuum").arg(format!("--builtin={script}"));
+                command.arg(format!("--protocol={protocol}")).arg(format!("--jobs={}", load.loops));
+                command.arg(format!("--client={}", load.workers)).arg(format!("--time={seconds}"));
+                return Ok(command);
+            }
+            Test::Sysbench(test) => test,
+        };
         let mut command = Command::new(self.find(who)?);
-        if who == Who::Pgbench {
-            let Way::Postgres(host, port) = way else {
-                return Err("pgbench speaks the PostgreSQL protocol only".to_owned());
-            };
-            command.args(["--no-vacuum", "--select-only", "--protocol=prepared", "--jobs=1"]);
-            command.arg(format!("--host={host}")).arg(format!("--port={port}"));
-            command.arg(format!("--client={}", load.workers)).arg(format!("--time={seconds}"));
-            command.args(["--username=sbtest", "sbtest"]);
-            return Ok(command);
-        }
-        if who == Who::Dyno {
-            command.arg("sysbench");
-            if load.loops > 0 {
-                command.arg(format!("--loops={}", load.loops));
+        match who {
+            Who::Pgbench => return Err("pgbench has none of sysbench's tests".to_owned()),
+            Who::Sysbench => {}
+            Who::Dyno => {
+                command.arg("sysbench");
+                if load.loops > 0 {
+                    command.arg(format!("--loops={}", load.loops));
+                }
             }
         }
-        command.arg(load.test).args(way_options(way));
+        command.arg(test).args(way_options(way));
         command.arg(format!("--tables={}", load.tables)).arg(format!("--table-size={TABLE_ROWS}"));
         command.arg(format!("--threads={}", load.workers)).arg(format!("--time={seconds}"));
         if load.rate_per_s > 0 {
             command.arg(format!("--rate={}", load.rate_per_s));
         }
         command.arg(verb);
+        Ok(command)
+    }
+
+    /// The command of `who` that makes pgbench's tables at `scale`. dyno makes them over
+    /// `connections`, for which it takes the option that pgbench has for runs only.
+    pub(crate) fn initialize(
+        &self,
+        who: Who,
+        way: &Way,
+        scale: u32,
+        connections: u32,
+    ) -> Result<Command, String> {
+        let mut command = self.pgbench(who, way)?;
+        // Tables and rows; vacuum and keys are the server's work alone.
+        command.args(["--initialize", "--init-steps=dtg", "--quiet"]);
+        command.arg(format!("--scale={scale}"));
+        if who == Who::Dyno {
+            command.arg(format!("--jobs={connections}"));
+        }
+        Ok(command)
+    }
+
+    /// pgbench, or dyno in its place, with all that says where the server is.
+    fn pgbench(&self, who: Who, way: &Way) -> Result<Command, String> {
+        let Way::Postgres(host, port) = way else {
+            return Err("pgbench speaks the PostgreSQL protocol only".to_owned());
+        };
+        let mut command = Command::new(self.find(who)?);
+        match who {
+            Who::Sysbench => return Err("sysbench has none of pgbench's scripts".to_owned()),
+            Who::Pgbench => {}
+            Who::Dyno => {
+                command.arg("pgbench");
+            }
+        }
+        command.env("PGDATABASE", "sbtest").env("PGUSER", "postgres");
+        command.arg(format!("--host={host}")).arg(format!("--port={port}"));
         Ok(command)
     }
 }
@@ -123,14 +202,15 @@ fn way_options(way: &Way) -> Vec<OsString> {
 }
 
 /// Statements that a client says it has executed.
-pub(crate) fn reported_statements(who: Who, report: &str) -> Result<u64, String> {
-    let head = match who {
-        Who::Dyno | Who::Sysbench => "total:",
-        Who::Pgbench => "number of transactions actually processed:",
+pub(crate) fn reported_statements(load: &Load, report: &str) -> Result<u64, String> {
+    let (head, each) = match load.test {
+        Test::Sysbench(_) => ("total:", 1),
+        Test::Pgbench { .. } => ("number of transactions actually processed:", load.statements()),
     };
     report
         .lines()
-        .find_map(|line| line.trim().strip_prefix(head)?.trim().parse().ok())
+        .find_map(|line| line.trim().strip_prefix(head)?.trim().parse::<u64>().ok())
+        .map(|count| count * each)
         .ok_or_else(|| format!("the report has no line `{head}`:\n{report}"))
 }
 
@@ -138,33 +218,62 @@ pub(crate) fn reported_statements(who: Who, report: &str) -> Result<u64, String>
 mod tests {
     use super::*;
 
+    fn programs() -> Programs {
+        Programs {
+            dyno: "dyno".into(),
+            null_server: "null".into(),
+            sysbench: Some("sysbench".into()),
+            pgbench: Some("pgbench".into()),
+        }
+    }
+
+    fn words(command: &Command) -> Vec<OsString> {
+        command.get_args().map(|word| word.to_owned()).collect()
+    }
+
     #[test]
     fn statements_are_read_from_either_report() {
         let sysbench = "SQL statistics:\n    queries performed:\n        read:    140\n        \
                         total:                           200\n    total time:   10.0s\n";
-        assert_eq!(reported_statements(Who::Sysbench, sysbench), Ok(200));
+        let point = Load::closed("oltp_point_select", 1);
+        assert_eq!(reported_statements(&point, sysbench), Ok(200));
         let pgbench = "scaling factor: 1\nnumber of transactions actually processed: 4711\n";
-        assert_eq!(reported_statements(Who::Pgbench, pgbench), Ok(4_711));
-        assert!(reported_statements(Who::Dyno, "FATAL: no").is_err());
+        let (select, mixed) = ("select-only", "tpcb-like");
+        let of = |script| reported_statements(&Load::pgbench(script, "simple", 1), pgbench);
+        assert_eq!((of(select), of(mixed)), (Ok(4_711), Ok(32_977)));
+        assert!(reported_statements(&point, "FATAL: no").is_err());
     }
 
     #[test]
     fn a_load_becomes_the_same_options_for_dyno_and_sysbench() {
-        let programs = Programs {
-            dyno: "dyno".into(),
-            null_server: "null".into(),
-            sysbench: Some("sysbench".into()),
-            pgbench: None,
-        };
         let (way, load) = (Way::MysqlTcp(3306), Load::closed("oltp_point_select", 64));
-        let words = |who| {
-            let command = programs.command(who, &way, &load, "run", 5).unwrap();
-            command.get_args().map(|word| word.to_owned()).collect::<Vec<_>>()
-        };
-        let (dyno, sysbench) = (words(Who::Dyno), words(Who::Sysbench));
+        let of = |who| words(&programs().command(who, &way, &load, "run", 5).unwrap());
+        let (dyno, sysbench) = (of(Who::Dyno), of(Who::Sysbench));
         assert_eq!(dyno[..2], ["sysbench", "--loops=1"]);
         assert_eq!(dyno[2..], sysbench);
         assert!(sysbench.contains(&"--threads=64".into()));
-        assert!(programs.command(Who::Pgbench, &way, &load, "run", 5).is_err());
+        assert!(programs().command(Who::Pgbench, &way, &load, "run", 5).is_err());
+    }
+
+    #[test]
+    fn a_script_becomes_the_same_options_for_dyno_and_pgbench() {
+        let way = Way::Postgres("/folder".to_owned(), 5432);
+        let load = Load::pgbench("tpcb-like", "extended", 64);
+        let of = |who| words(&programs().command(who, &way, &load, "run", 5).unwrap());
+        let (dyno, pgbench) = (of(Who::Dyno), of(Who::Pgbench));
+        assert_eq!(dyno[0], "pgbench");
+        assert_eq!(dyno[1..], pgbench);
+        assert!(pgbench.contains(&"--builtin=tpcb-like".into()));
+        assert!(programs().command(Who::Sysbench, &way, &load, "run", 5).is_err());
+        assert!(programs().command(Who::Pgbench, &Way::MysqlTcp(1), &load, "run", 5).is_err());
+    }
+
+    #[test]
+    fn only_dyno_is_told_of_connections_that_load() {
+        let way = Way::Postgres("/folder".to_owned(), 5432);
+        let of = |who| words(&programs().initialize(who, &way, 50, 2).unwrap());
+        let (mut dyno, pgbench) = (of(Who::Dyno), of(Who::Pgbench));
+        assert_eq!(dyno.pop(), Some("--jobs=2".into()));
+        assert_eq!(dyno[1..], pgbench);
     }
 }

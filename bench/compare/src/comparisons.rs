@@ -5,7 +5,7 @@ use crate::child::{Ended, run};
 use crate::client::{Load, TABLE_ROWS, Way, Who};
 use crate::null::Counted;
 use crate::table::{Bar, Line};
-use crate::{mariadb, say};
+use crate::{mariadb, postgres, say};
 use serde_json::Value;
 
 /// Transactions per second of the open loop.
@@ -14,6 +14,11 @@ const OPEN_LOOP_PER_S: u32 = 20_000;
 pub(crate) const LOAD_TABLES: u32 = 4;
 /// Rows of all these tables.
 pub(crate) const LOAD_ROWS: u32 = LOAD_TABLES * TABLE_ROWS;
+
+/// Scale of pgbench's tables.
+pub(crate) const SCALE: u32 = 50;
+/// Sessions over which dyno makes pgbench's tables.
+pub(crate) const INIT_CONNECTIONS: u32 = 2;
 
 /// A group of lines of the table.
 pub(crate) struct Comparison {
@@ -24,9 +29,9 @@ pub(crate) struct Comparison {
 
 pub(crate) enum Subject {
     /// Client CPU per statement on the null server.
-    Cpu { way: NullWay, load: Load, peer: Who, bar: Bar },
-    /// Resident memory with as many connections.
-    Memory { workers: u32 },
+    Cpu { way: NullWay, load: Load, bar: Bar },
+    /// Resident memory on the null server.
+    Memory { way: NullWay, load: Load, bar: Bar },
     /// Lateness at a rate.
     OpenLoop,
     /// Loading into the null server.
@@ -35,38 +40,96 @@ pub(crate) enum Subject {
     MariaDb { test: &'static str },
     /// Loading into MariaDB.
     PrepareMariaDb,
+    /// pgbench's tables into the null server.
+    InitNull,
+    /// pgbench's tables into PostgreSQL.
+    InitPostgres,
+    /// Throughput and client CPU of pgbench's scripts on PostgreSQL.
+    Postgres { load: Load },
 }
 
 /// All comparisons in the order of the table.
 pub(crate) fn all() -> Vec<Comparison> {
+    let mut all = against_sysbench();
+    all.extend(against_pgbench());
+    all.into_iter().map(|(name, subject)| Comparison { name, subject }).collect()
+}
+
+fn against_sysbench() -> Vec<(String, Subject)> {
     use NullWay::{MysqlSocket, MysqlTcp, PostgresSocket, PostgresTcp};
-    use Who::{Pgbench, Sysbench};
-    let mut all = Vec::new();
-    let mut cpu = |name: &str, way, test, workers, peer, bar| {
-        let (name, load) = (format!("{name}-{workers}"), Load::closed(test, workers));
-        all.push(Comparison { name, subject: Subject::Cpu { way, load, peer, bar } });
-    };
     let (point, mixed) = ("oltp_point_select", "oltp_read_write");
+    let mut all = Vec::new();
+    let mut cpu = |name: &str, way, test, workers, bar| {
+        let load = Load::closed(test, workers);
+        all.push((format!("{name}-{workers}"), Subject::Cpu { way, load, bar }));
+    };
     for workers in [16, 64, 256] {
         let bar = |limit| if workers == 64 { Bar::Ratio(limit) } else { Bar::None };
-        cpu("mysql-unix", MysqlSocket, point, workers, Sysbench, bar(0.35));
-        cpu("mysql-tcp", MysqlTcp, point, workers, Sysbench, bar(0.5));
+        cpu("mysql-unix", MysqlSocket, point, workers, bar(0.35));
+        cpu("mysql-tcp", MysqlTcp, point, workers, bar(0.5));
     }
-    cpu("mysql-unix-read-write", MysqlSocket, mixed, 64, Sysbench, Bar::None);
-    cpu("postgres-unix", PostgresSocket, point, 64, Sysbench, Bar::None);
-    cpu("postgres-tcp", PostgresTcp, point, 64, Sysbench, Bar::None);
-    cpu("pgbench-unix", PostgresSocket, point, 64, Pgbench, Bar::Ratio(0.7));
-    cpu("pgbench-tcp", PostgresTcp, point, 64, Pgbench, Bar::Ratio(0.95));
+    cpu("mysql-unix-read-write", MysqlSocket, mixed, 64, Bar::None);
+    cpu("postgres-unix", PostgresSocket, point, 64, Bar::None);
+    cpu("postgres-tcp", PostgresTcp, point, 64, Bar::None);
+    let load = Load::closed(point, 1_000);
     let subjects = [
-        ("memory", Subject::Memory { workers: 1_000 }),
+        ("memory", Subject::Memory { way: MysqlSocket, load, bar: Bar::Value(60.0) }),
         ("open-loop", Subject::OpenLoop),
         ("prepare-null", Subject::PrepareNull),
         ("mariadb-point", Subject::MariaDb { test: point }),
         ("mariadb-read-write", Subject::MariaDb { test: mixed }),
         ("prepare-mariadb", Subject::PrepareMariaDb),
     ];
-    all.extend(subjects.map(|(name, subject)| Comparison { name: name.to_owned(), subject }));
+    all.extend(subjects.map(|(name, subject)| (name.to_owned(), subject)));
     all
+}
+
+fn against_pgbench() -> Vec<(String, Subject)> {
+    use NullWay::{PostgresSocket, PostgresTcp};
+    let (select, mixed) = ("select-only", "tpcb-like");
+    let select_by = |protocol| Load::pgbench(select, protocol, 64);
+    let cpu = |way, load, bar| Subject::Cpu { way, load, bar };
+    let on_server = |script, protocol| {
+        let load = Load::pgbench(script, protocol, 64);
+        Subject::Postgres { load }
+    };
+    let memory = Subject::Memory {
+        way: PostgresSocket,
+        load: Load::pgbench(select, "prepared", 500),
+        bar: Bar::Ratio(2.0),
+    };
+    let mixed_load = Load::pgbench(mixed, "prepared", 64);
+    [
+        ("pgbench-unix-64", cpu(PostgresSocket, select_by("prepared"), Bar::Ratio(0.7))),
+        ("pgbench-tcp-64", cpu(PostgresTcp, select_by("prepared"), Bar::Ratio(0.95))),
+        ("pgbench-unix-simple-64", cpu(PostgresSocket, select_by("simple"), Bar::None)),
+        ("pgbench-unix-extended-64", cpu(PostgresSocket, select_by("extended"), Bar::None)),
+        ("pgbench-unix-read-write-64", cpu(PostgresSocket, mixed_load, Bar::Ratio(0.8))),
+        ("pgbench-memory", memory),
+        ("pgbench-init-null", Subject::InitNull),
+        ("pgbench-init-postgres", Subject::InitPostgres),
+        ("pgbench-postgres-simple", on_server(select, "simple")),
+        ("pgbench-postgres-extended", on_server(select, "extended")),
+        ("pgbench-postgres-prepared", on_server(select, "prepared")),
+        ("pgbench-postgres-read-write", on_server(mixed, "prepared")),
+    ]
+    .map(|(name, subject)| (name.to_owned(), subject))
+    .into()
+}
+
+impl Subject {
+    fn peer(&self) -> Who {
+        match self {
+            Subject::Cpu { load, .. }
+            | Subject::Memory { load, .. }
+            | Subject::Postgres { load } => load.peer(),
+            Subject::InitNull | Subject::InitPostgres => Who::Pgbench,
+            Subject::OpenLoop
+            | Subject::PrepareNull
+            | Subject::MariaDb { .. }
+            | Subject::PrepareMariaDb => Who::Sysbench,
+        }
+    }
 }
 
 impl Comparison {
@@ -76,46 +139,42 @@ impl Comparison {
     /// When a program fails or what it reports can't be right. A missing program or server is a
     /// line that says so.
     pub(crate) fn lines(&self, bench: &Bench) -> Result<Vec<Line>, String> {
-        let peer = match self.subject {
-            Subject::Cpu { peer, .. } => peer,
-            _ => Who::Sysbench,
-        };
-        if let Err(why) = bench.programs.find(peer) {
+        if let Err(why) = bench.programs.find(self.subject.peer()) {
             return Ok(vec![Line::skipped(&self.name, &why)]);
         }
         match &self.subject {
-            Subject::Cpu { way, load, peer, bar } => self.cpu(bench, *way, load, *peer, *bar),
-            Subject::Memory { workers } => self.memory(bench, *workers),
+            Subject::Cpu { way, load, bar } => self.cpu(bench, *way, load, *bar),
+            Subject::Memory { way, load, bar } => self.memory(bench, *way, load, *bar),
             Subject::OpenLoop => self.open_loop(bench),
             Subject::PrepareNull => self.prepare_null(bench),
             Subject::MariaDb { test } => mariadb::run_test(bench, &self.name, test),
             Subject::PrepareMariaDb => mariadb::prepare(bench, &self.name),
+            Subject::InitNull => self.init_null(bench),
+            Subject::InitPostgres => postgres::initialize(bench, &self.name),
+            Subject::Postgres { load } => postgres::run_script(bench, &self.name, load),
         }
     }
 
-    fn cpu(
+    fn cpu(&self, bench: &Bench, way: NullWay, load: &Load, bar: Bar) -> Result<Vec<Line>, String> {
+        let pairs = bench.pairs(&self.name, load.peer(), |who| {
+            bench.steady(|seconds| Ok(bench.on_null(who, way, load, seconds)?.0))
+        })?;
+        Ok(steady_lines(&self.name, load, &pairs, bar, Bar::None))
+    }
+
+    fn memory(
         &self,
         bench: &Bench,
         way: NullWay,
         load: &Load,
-        peer: Who,
         bar: Bar,
     ) -> Result<Vec<Line>, String> {
-        let pairs = bench.pairs(&self.name, peer, |who| {
-            bench.steady(|seconds| Ok(bench.on_null(who, way, load, seconds)?.0))
-        })?;
-        Ok(steady_lines(&self.name, load, peer, &pairs, bar))
-    }
-
-    fn memory(&self, bench: &Bench, workers: u32) -> Result<Vec<Line>, String> {
-        let load = Load::closed("oltp_point_select", workers);
-        let pairs = bench.pairs(&self.name, Who::Sysbench, |who| {
-            let (_, ended) =
-                bench.on_null(who, NullWay::MysqlSocket, &load, bench.short_seconds)?;
+        let pairs = bench.pairs(&self.name, load.peer(), |who| {
+            let (_, ended) = bench.on_null(who, way, load, bench.short_seconds)?;
             Ok(ended.peak_kib as f64 / 1024.0)
         })?;
-        let what = format!("{}: resident memory, {workers} connections, MiB", self.name);
-        Ok(vec![Line::of_pairs(what, &pairs, Bar::Value(60.0))])
+        let what = format!("{}: resident memory, {} connections, MiB", self.name, load.workers);
+        Ok(vec![Line::of_pairs(what, &pairs, bar)])
     }
 
     fn open_loop(&self, bench: &Bench) -> Result<Vec<Line>, String> {
@@ -164,6 +223,21 @@ impl Comparison {
         })?;
         Ok(prepare_lines(&self.name, &pairs, Bar::None))
     }
+
+    fn init_null(&self, bench: &Bench) -> Result<Vec<Line>, String> {
+        let pairs = bench.pairs(&self.name, Who::Pgbench, |who| {
+            let null = bench.null(true)?;
+            let way = NullWay::PostgresSocket.to(&null);
+            let mut command = bench.programs.initialize(who, &way, SCALE, INIT_CONNECTIONS)?;
+            let ended = run(&mut command, Some(CLIENT_CORE), bench.scratch.path())?;
+            let Counted { rows: loaded, .. } = null.stop()?;
+            if loaded != u64::from(init_rows()) {
+                return Err(format!("{who:?} loaded {loaded} rows instead of {}", init_rows()));
+            }
+            Ok(Loading::new(init_rows(), &ended))
+        })?;
+        Ok(init_lines(&self.name, &pairs, Bar::RatioAtLeast(1.3), Bar::Value(0.3)))
+    }
 }
 
 /// The options of `prepare`.
@@ -176,18 +250,18 @@ pub(crate) fn loading() -> Load {
 pub(crate) fn steady_lines(
     name: &str,
     load: &Load,
-    peer: Who,
     pairs: &[(Steady, Steady)],
-    bar: Bar,
+    cpu_bar: Bar,
+    rate_bar: Bar,
 ) -> Vec<Line> {
-    let peer = format!("{peer:?}").to_lowercase();
+    let peer = format!("{:?}", load.peer()).to_lowercase();
     let what =
         |text| format!("{name}: {}, {} connections, {peer}, {text}", load.test, load.workers);
     let cpu = pairs.iter().map(|(a, b)| (a.cpu_us_per_statement, b.cpu_us_per_statement));
     let rate = pairs.iter().map(|(a, b)| (a.statements_per_s, b.statements_per_s));
     vec![
-        Line::of_pairs(what("client CPU us/query"), &cpu.collect::<Vec<_>>(), bar),
-        Line::of_pairs(what("queries/s"), &rate.collect::<Vec<_>>(), Bar::None),
+        Line::of_pairs(what("client CPU us/query"), &cpu.collect::<Vec<_>>(), cpu_bar),
+        Line::of_pairs(what("queries/s"), &rate.collect::<Vec<_>>(), rate_bar),
     ]
 }
 
@@ -205,17 +279,38 @@ impl Loading {
     }
 }
 
-/// Lines about loading.
+/// Lines about loading sysbench's tables.
 pub(crate) fn prepare_lines(name: &str, pairs: &[(Loading, Loading)], rate: Bar) -> Vec<Line> {
-    let what = |text| {
-        format!("{name}: {LOAD_TABLES} tables of {TABLE_ROWS} rows, {LOAD_TABLES} threads, {text}")
-    };
-    let rows: Vec<_> = pairs.iter().map(|(a, b)| (a.rows_per_s, b.rows_per_s)).collect();
-    let cpu: Vec<_> = pairs.iter().map(|(a, b)| (a.cpu_us_per_row, b.cpu_us_per_row)).collect();
+    let what = format!("{name}: {LOAD_TABLES} tables of {TABLE_ROWS} rows, {LOAD_TABLES} threads");
+    loading_lines(&what, pairs, rate, Bar::Value(0.5))
+}
+
+/// Lines about loading pgbench's tables.
+pub(crate) fn init_lines(
+    name: &str,
+    pairs: &[(Loading, Loading)],
+    rate: Bar,
+    cpu: Bar,
+) -> Vec<Line> {
+    let what = format!(
+        "{name}: pgbench -i --init-steps=dtg at scale {SCALE}, dyno over {INIT_CONNECTIONS} connections"
+    );
+    loading_lines(&what, pairs, rate, cpu)
+}
+
+fn loading_lines(what: &str, pairs: &[(Loading, Loading)], rate: Bar, cpu: Bar) -> Vec<Line> {
+    let rates: Vec<_> = pairs.iter().map(|(a, b)| (a.rows_per_s, b.rows_per_s)).collect();
+    let costs: Vec<_> = pairs.iter().map(|(a, b)| (a.cpu_us_per_row, b.cpu_us_per_row)).collect();
     vec![
-        Line::of_pairs(what("rows/s"), &rows, rate),
-        Line::of_pairs(what("client CPU us/row"), &cpu, Bar::Value(0.5)),
+        Line::of_pairs(format!("{what}, rows/s"), &rates, rate),
+        Line::of_pairs(format!("{what}, client CPU us/row"), &costs, cpu),
     ]
+}
+
+/// Rows of all tables that pgbench makes at the scale of the comparison, history being empty.
+pub(crate) fn init_rows() -> u32 {
+    let (accounts, tellers, branches) = (100_000, 10, 1);
+    SCALE * (accounts + tellers + branches)
 }
 
 fn open_loop_once(bench: &Bench, load: &Load) -> Result<Value, String> {

@@ -1,4 +1,4 @@
-//! `dyno-bench`: dyno and its peers side by side, on the null server and on MariaDB.
+//! `dyno-bench`: dyno and its peers side by side, on the null server, MariaDB and PostgreSQL.
 //!
 //! Every figure comes from pairs of runs on the same server, one after the other in random order.
 //! CPU is user and system time of the whole client process, as the kernel accounts it when the
@@ -11,6 +11,7 @@ mod comparisons;
 mod machine;
 mod mariadb;
 mod null;
+mod postgres;
 mod table;
 
 use bench::Bench;
@@ -25,7 +26,7 @@ use table::Line;
 
 /// Compares dyno with sysbench and pgbench: client CPU per query, throughput, memory, loading.
 /// Prints a table in Markdown to stdout. A client runs on core 0 and the null server on core 1;
-/// MariaDB and its clients share all cores. Exits with 1 when a run fails or its figures can't be
+/// MariaDB or PostgreSQL and their clients share all cores. Exits with 1 when a run fails or its figures can't be
 /// right, not when a bar is missed.
 #[derive(Parser)]
 #[command(version)]

@@ -24,11 +24,11 @@ pub(crate) fn run_test(bench: &Bench, name: &str, test: &'static str) -> Result<
         bench.steady(|seconds| {
             let mut command = bench.programs.command(who, &way, &load, "run", seconds)?;
             let ended = run(&mut command, None, bench.scratch.path())?;
-            let statements = reported_statements(who, &ended.output)? as f64;
+            let statements = reported_statements(&load, &ended.output)? as f64;
             Ok(Cost { cpu_s: ended.cpu_s, statements })
         })
     })?;
-    Ok(steady_lines(name, &load, Who::Sysbench, &pairs, Bar::None))
+    Ok(steady_lines(name, &load, &pairs, Bar::None, Bar::None))
 }
 
 /// Loading.

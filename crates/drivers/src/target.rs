@@ -50,7 +50,8 @@ impl fmt::Debug for Secret {
 /// mysql://user:password@host:port,[::1]:3307/database?tls=require&ca=/x.pem&cert=..&key=..
 ///     &socket=/path&connect_timeout_s=5&set.NAME=VALUE          (mariadb:// is the same)
 /// postgres://user:password@host:port/database?sslmode=require&sslrootcert=/x.pem&sslcert=..&sslkey=..
-///     &host=/socket/folder&options=..&connect_timeout_s=5       (postgresql:// is the same)
+///     &host=/socket/folder&options=..&connect_timeout_s=5&target_session_attrs=read-write
+///     &application_name=..&passfile=/path                       (postgresql:// is the same)
 /// sqlite:path?busy_timeout_ms=5000&synchronous=normal&journal=wal
 /// ```
 /// Without a host, `localhost` over TCP is meant; without a port, 3306 or 5432. Display prints the

@@ -21,6 +21,7 @@ host      all plain          127.0.0.1/32  password
 hostssl   all only_tls       127.0.0.1/32  trust
 hostnossl all without_tls    127.0.0.1/32  trust
 host      all lonely         127.0.0.1/32  trust
+host      all reader         127.0.0.1/32  trust
 ";
 
 const ROLES: &str = "
@@ -31,6 +32,7 @@ SET password_encryption = 'md5';
 CREATE ROLE hashed LOGIN PASSWORD 'hash''ed';
 CREATE ROLE only_tls LOGIN; CREATE ROLE without_tls LOGIN; CREATE ROLE outsider LOGIN;
 CREATE ROLE lonely LOGIN CONNECTION LIMIT 1;
+CREATE ROLE reader LOGIN; ALTER ROLE reader SET default_transaction_read_only = on;
 ";
 
 /// Runs openssl; false when it is missing or fails.
@@ -119,6 +121,7 @@ fn log_in() {
         Err(why) => return skipped("log_in", &why),
     };
     passwords(&server);
+    wanted_servers(server.port);
     sslmodes(&server, files.path());
     refusals(&server);
     hosts_rotate(&server);
@@ -334,6 +337,34 @@ fn answers() -> [Vec<u8>; 7] {
         .concat(),
         [&ready[..], &ready].concat(),
     ]
+}
+
+/// A host that does not fit is passed over, and so is one that can't be reached, unless anyone
+/// will do.
+fn wanted_servers(port: u16) {
+    let closed = free_port();
+    for (user, wanted, objection) in [
+        ("postgres", "any", None),
+        ("postgres", "read-write", None),
+        ("postgres", "primary", None),
+        ("reader", "read-only", None),
+        ("reader", "primary", None),
+        ("postgres", "prefer-standby", None),
+        ("reader", "read-write", Some("session is read-only")),
+        ("postgres", "read-only", Some("session is not read-only")),
+        ("postgres", "standby", Some("server is not in hot standby mode")),
+    ] {
+        let query = format!("sslmode=disable&target_session_attrs={wanted}");
+        let one = format!("postgres://{user}@127.0.0.1:{port}/sbtest?{query}");
+        let Some(objection) = objection else {
+            assert_eq!(login(&one).unwrap().0, format!("{user} false"), "{wanted}");
+            let two =
+                format!("postgres://{user}@127.0.0.1:{closed},127.0.0.1:{port}/sbtest?{query}");
+            assert_eq!(login(&two).is_err(), wanted == "any", "{wanted}");
+            continue;
+        };
+        rejected(&one, "08001", objection);
+    }
 }
 
 /// A server of a newer protocol whose every byte arrives alone.

@@ -67,6 +67,11 @@ impl ResolvedHosts {
     pub fn pick(&self, number: u32) -> &Resolved {
         &self.0[number as usize % self.0.len()]
     }
+
+    /// Number of hosts, at least 1.
+    pub fn count(&self) -> u32 {
+        self.0.len() as u32
+    }
 }
 
 /// One address and what its name stands for.

@@ -4,7 +4,8 @@
 //! - `link`: one connection; sends flights and collects their answers. The hot path is here.
 //! - `answers`: what is answered next, and how far the answers have come.
 //! - `session`: statements, pipelines, transactions on top of a link.
-//! - `copy`: bulk load. `cancel`: cancel requests. `error`: what the server reports.
+//! - `copy`: bulk load. `cancel`: cancel requests. `error`: what the server reports. `wanted`:
+//!   which servers will do.
 //!
 //! Text parameters are declared `varchar`; where a column is `char(n)` and an index must be used,
 //! write the cast into the statement (`c = $1::bpchar`).
@@ -16,17 +17,19 @@ mod copy;
 mod error;
 mod link;
 mod session;
+mod wanted;
 
 pub use cancel::CancelToken;
 pub use error::Notice;
 pub use session::PostgresSession;
 
-use crate::net::{ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before};
+use crate::net::{Address, ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before};
 use crate::target::{Secret, Target};
 use dyno_core::{DbError, Dialect, Driver, Nanos, SECOND};
 use dyno_reactor::now;
 use std::path::Path;
 use std::sync::Arc;
+use wanted::Wanted;
 
 /// Opens sessions to one target. Names are looked up and certificates read once, when it is made.
 #[derive(Clone, Debug)]
@@ -45,6 +48,7 @@ struct Settings {
     /// Names and values of the startup message, `user` and `database` among them.
     startup: Vec<(String, String)>,
     connect_timeout: Nanos,
+    wanted: Wanted,
 }
 
 impl PostgresDriver {
@@ -74,6 +78,7 @@ impl PostgresDriver {
             password: target.password.clone(),
             startup,
             connect_timeout: target.connect_timeout_s().saturating_mul(SECOND),
+            wanted: Wanted::named(option("target_session_attrs")),
             user,
         };
         Ok(PostgresDriver { settings: Arc::new(settings), describe_each: false })
@@ -89,16 +94,52 @@ impl PostgresDriver {
     }
 }
 
-impl Driver for PostgresDriver {
-    type Session = PostgresSession;
+impl PostgresDriver {
+    /// Connects to the host of this number, or to the first one after it that is what is wanted.
+    async fn connect_wanted(
+        &self,
+        number: u32,
+        wanted: Wanted,
+    ) -> Result<PostgresSession, DbError> {
+        if wanted == Wanted::Any {
+            return self.connect_to(number).await;
+        }
+        let mut result = Err(DbError::unreachable("The target has no host."));
+        for number in (0..self.settings.hosts.count()).map(|later| number.wrapping_add(later)) {
+            result = self.connect_to(number).await;
+            if let Ok(session) = &mut result {
+                let Some(objection) = wanted.objection(session).await? else { return result };
+                result = Err(unwanted(self.settings.hosts.pick(number).address(), objection));
+            }
+        }
+        result
+    }
 
-    async fn connect(&self, number: u32) -> Result<PostgresSession, DbError> {
+    async fn connect_to(&self, number: u32) -> Result<PostgresSession, DbError> {
         let host = self.settings.hosts.pick(number);
         let due = now().saturating_add(self.settings.connect_timeout);
         let opened = connect::open(&self.settings, host, due);
         let (link, key) = before(due, host.address(), opened).await?;
         let cancel = CancelToken::new(self.settings.clone(), number, key);
         Ok(PostgresSession::new(link, cancel, self.describe_each))
+    }
+}
+
+fn unwanted(address: &Address, objection: &str) -> DbError {
+    let message = format!("The server at {address} is not the one wanted: {objection}.");
+    DbError::rejected(0, *b"08001", message)
+        .with_hint("name the right host, or change target_session_attrs")
+}
+
+impl Driver for PostgresDriver {
+    type Session = PostgresSession;
+
+    async fn connect(&self, number: u32) -> Result<PostgresSession, DbError> {
+        let (first, second) = self.settings.wanted.rounds();
+        match (self.connect_wanted(number, first).await, second) {
+            (Err(_), Some(second)) => self.connect_wanted(number, second).await,
+            (connected, _) => connected,
+        }
     }
 
     fn dialect(&self) -> Dialect {

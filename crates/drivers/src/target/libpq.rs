@@ -2,6 +2,7 @@
 //! defaults.
 
 use super::conninfo::{self, is_connection_string, is_uri};
+use super::url::SESSION_ATTRIBUTES;
 use super::{Secret, Target, TargetError, postgres_socket};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_core::{Dialect, nearest};
@@ -58,7 +59,7 @@ const KEYWORDS: &[Keyword] = &[
     keyword("sslrootcert", "PGSSLROOTCERT", Use::Taken),
     keyword("sslcert", "PGSSLCERT", Use::Taken),
     keyword("sslkey", "PGSSLKEY", Use::Taken),
-    keyword("target_session_attrs", "PGTARGETSESSIONATTRS", Use::Only(&["any"])),
+    keyword("target_session_attrs", "PGTARGETSESSIONATTRS", Use::Taken),
     keyword("client_encoding", "PGCLIENTENCODING", Use::Only(&["auto", "utf8", "utf-8", "unicode", "sql_ascii"])),
     keyword("service", "PGSERVICE", Use::Only(&[])),
     keyword("channel_binding", "PGCHANNELBINDING", Use::Only(&["disable", "prefer"])),
@@ -105,7 +106,7 @@ impl Target {
     /// 5432, the operating system's user, and a database of the user's name.
     ///
     /// With several hosts, connections rotate over them, where libpq would take the first that
-    /// answers. The password file is left to [`super::find_password`].
+    /// answers; `target_session_attrs` leaves out those that do not fit. The password file is left to [`super::find_password`].
     ///
     /// # Errors
     /// As libpq's, mostly in its words; also when an option asks for what dyno can't do.
@@ -215,6 +216,14 @@ impl Words {
         }
         for name in ["options", "passfile"] {
             options.extend(self.take(name).map(|value| (name.to_owned(), value)));
+        }
+        if let Some(wanted) = self.take("target_session_attrs") {
+            if !SESSION_ATTRIBUTES.contains(&wanted.as_str()) {
+                let message = format!("invalid target_session_attrs value: \"{wanted}\"");
+                return Err(TargetError::new(message)
+                    .with_hint(format!("it is {}", SESSION_ATTRIBUTES.join(", "))));
+            }
+            options.insert("target_session_attrs".to_owned(), wanted);
         }
         Ok(Target {
             dialect: Dialect::Postgres,

@@ -148,6 +148,7 @@ fn mistakes_have_the_words_of_libpq_and_no_password() {
         ("port=x", "invalid integer value \"x\" for connection option \"port\""),
         ("port=70000", "invalid port number: \"70000\""),
         ("sslmode=on", "invalid sslmode value: \"on\""),
+        ("target_session_attrs=x", "invalid target_session_attrs value: \"x\""),
         ("postgres://u:p%zz@h", "invalid percent-encoded token: \"***\""),
         ("postgres://h/%00", "forbidden value %00 in percent-encoded value: \"%00\""),
         ("postgres://h?user", "missing key/value separator \"=\" in URI query parameter: \"user\""),

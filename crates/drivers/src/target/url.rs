@@ -59,11 +59,16 @@ const KEYS: &[Key] = &[
     key(&["connect_timeout_s", "connect_timeout"], NETWORK, number(1, 3600)),
     key(&["options"], POSTGRES, Place::Option(Value::Text)),
     key(&["application_name"], POSTGRES, Place::Option(Value::Text)),
+    key(&["target_session_attrs"], POSTGRES, Place::Option(Value::OneOf(SESSION_ATTRIBUTES))),
     key(&["passfile"], POSTGRES, Place::Option(Value::Text)),
     key(&["busy_timeout_ms"], SQLITE, number(0, 3_600_000)),
     key(&["synchronous"], SQLITE, Place::Option(Value::OneOf(&["off", "normal", "full", "extra"]))),
     key(&["journal"], SQLITE, Place::Option(Value::OneOf(&["wal", "delete", "truncate", "persist"]))),
 ];
+
+/// What a server may have to be, in libpq's words.
+pub(super) const SESSION_ATTRIBUTES: &[&str] =
+    &["any", "read-write", "read-only", "primary", "standby", "prefer-standby"];
 
 const fn key(names: &'static [&'static str], dialects: &'static [Dialect], place: Place) -> Key {
     Key { names, dialects, place }

@@ -2,11 +2,12 @@
 
 use super::refusal::Refusal;
 use super::settings::Settings;
-use super::words::{connection_failed, server_words};
+use super::words::connection_failed;
 use crate::databases::with_driver;
 use crate::output;
 use dyno_drivers::target::Target;
 use dyno_pgbench::init::{InitError, InitObserver, InitReport, Progress, Step, initialize};
+use dyno_pgbench::run::server_text;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -97,7 +98,9 @@ fn failed(error: &InitError, target: &Target) -> Refusal {
                 .then("could not create connection for initialization");
         }
         (_, Some(db_error)) => {
-            let refusal = Refusal::error(format_args!("query failed: {}", server_words(db_error)));
+            let sql = error.sql().unwrap_or_default();
+            let text = server_text(db_error, sql);
+            let refusal = Refusal::error(format_args!("query failed: {text}"));
             match error.sql() {
                 Some(sql) => refusal.with_detail(format_args!("Query was: {sql}")),
                 None => refusal,
@@ -105,7 +108,9 @@ fn failed(error: &InitError, target: &Target) -> Refusal {
         }
         _ => Refusal::error(error),
     };
-    match error.hint() {
+    // What the server itself advises is among its words.
+    match error.hint().filter(|hint| error.db_error().and_then(|error| error.hint()) != Some(hint))
+    {
         Some(hint) => refusal.with_hint(hint),
         None => refusal,
     }

@@ -3,13 +3,14 @@
 use super::connection::Reached;
 use super::refusal::Refusal;
 use super::settings::Settings;
-use super::words::{connection_failed, server_words};
+use super::words::connection_failed;
 use crate::databases::with_driver;
 use crate::output;
 use dyno_core::{DbError, Driver, Session};
 use dyno_pgbench::init::{
     TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run,
 };
+use dyno_pgbench::run::server_text;
 use dyno_pgbench::script::Script;
 use std::io::Write;
 
@@ -78,7 +79,7 @@ fn no_tables(error: &TableInfoError, reached: &Reached) -> Refusal {
     let refusal = match error {
         TableInfoError::Count(error) => Refusal::error(format_args!(
             "could not count number of branches: {}",
-            server_words(error)
+            server_text(error, "select count(*) from pgbench_branches")
         )),
         TableInfoError::NoAccounts => {
             Refusal::error("no pgbench_accounts table found in \"search_path\"")
@@ -129,7 +130,7 @@ fn end(errors: &[DbError]) {
     for error in errors {
         output::talk(&format!(
             "pgbench: error: {}\npgbench: detail: (ignoring this error and continuing anyway)",
-            server_words(error)
+            server_text(error, "")
         ));
     }
     output::talk("end.");

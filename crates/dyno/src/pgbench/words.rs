@@ -1,28 +1,9 @@
 //! The words of libpq for what a server or the way to it says.
 
 use super::refusal::Refusal;
-use dyno_core::{Cause, DbError, Dialect};
+use dyno_core::{DbError, Dialect};
 use dyno_drivers::net::Address;
 use dyno_drivers::target::Target;
-
-/// An error of a statement as libpq prints it: `ERROR:  ...`, with the server's other lines.
-pub(super) fn server_words(error: &DbError) -> String {
-    if error.cause() != Cause::Server {
-        return error.message().to_owned();
-    }
-    let mut text = format!("ERROR:  {}", error.message());
-    // The place within the statement is shown by libpq in a way of its own.
-    let detail = error.detail().map(|detail| match detail.rfind("At character ") {
-        Some(position) => detail[..position].trim_end(),
-        None => detail,
-    });
-    for (label, line) in [("DETAIL", detail), ("HINT", error.hint())] {
-        if let Some(line) = line.filter(|line| !line.is_empty()) {
-            text.push_str(&format!("\n{label}:  {line}"));
-        }
-    }
-    text
-}
 
 /// Where a connection went, as libpq names it.
 fn place(address: &Address) -> String {
@@ -71,12 +52,9 @@ pub(super) fn connection_failed(error: &DbError, target: &Target) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_core::ErrorClass;
 
     fn connect_words(error: &DbError) -> String {
-        let target: Target = "postgres://db:5433,/run/pg:5432/x"
-            .parse()
-            .unwrap_or_else(|_| "postgres://db:5433/x".parse().expect("a URL"));
+        let target: Target = "postgres://other:5432,db:5433/x".parse().expect("a URL");
         connection_failed(error, &target).to_string()
     }
 
@@ -98,17 +76,5 @@ mod tests {
         );
         let other = DbError::unreachable("It is gone.").with_hint("look");
         assert_eq!(connect_words(&other), "pgbench: error: It is gone.\npgbench: hint: look\n");
-    }
-
-    #[test]
-    fn errors_of_statements_have_the_servers_lines() {
-        let error = DbError::server(ErrorClass::Other, 0, *b"42P01", "no table \"x\"")
-            .with_detail("It is not there. At character 8.")
-            .with_hint("Make it.");
-        assert_eq!(
-            server_words(&error),
-            "ERROR:  no table \"x\"\nDETAIL:  It is not there.\nHINT:  Make it."
-        );
-        assert_eq!(server_words(&DbError::lost("gone")), "gone");
     }
 }

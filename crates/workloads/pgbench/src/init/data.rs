@@ -216,6 +216,7 @@ async fn prepare_chunks<D: Driver>(
                 missing_small.push(small);
             }
         }
+        existing::wait_for_writers(session).await?;
         complete = existing::complete_chunks(session, options).await?;
     }
     // MySQL commits at each TRUNCATE and loads in transactions of its own.

@@ -1,12 +1,15 @@
 //! What an interrupted initialization has left behind.
 
+use super::command;
 use super::error::InitError;
 use super::info::partitioning;
 use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, Step};
 use super::rows::{Small, chunk};
 use super::schema::{ACCOUNTS, BRANCHES, TABLES, TELLERS};
-use dyno_core::{DbError, Dialect, Session, Table};
+use dyno_core::{DbError, Dialect, Discard, Session, Table};
 use std::collections::HashSet;
+
+const STEP: Step = Step::ClientData;
 
 /// What can be done about rows that don't fit.
 const START_OVER: &str =
@@ -116,7 +119,7 @@ pub(crate) async fn is_small_complete<S: Session>(
     let sql = format!("select count(*), min({column}), max({column}) from {table}");
     let counted = integers(session, &sql).await.map_err(|error| {
         let doing = format!("counting the rows of table {table}");
-        InitError::session(Step::ClientData, doing, error).with_sql(&sql)
+        InitError::session(STEP, doing, error).with_sql(&sql)
     })?;
     match counted.first().map(Vec::as_slice) {
         Some([0, _, _]) => Ok(false),
@@ -124,7 +127,7 @@ pub(crate) async fn is_small_complete<S: Session>(
         found => {
             let count = found.and_then(|row| row.first()).copied().unwrap_or(0);
             Err(InitError::Table {
-                step: Step::ClientData,
+                step: STEP,
                 table,
                 problem: format!(
                     "has other rows than these options make: {count} instead of {rows}, or not \
@@ -134,6 +137,32 @@ pub(crate) async fn is_small_complete<S: Session>(
             })
         }
     }
+}
+
+/// Waits until no transaction writes to the accounts any more. The last chunk of a load that was
+/// killed may be on its way to its commit while the rows are counted; it would be loaded twice.
+pub(crate) async fn wait_for_writers<S: Session>(session: &mut S) -> Result<(), InitError> {
+    let statements = match session.dialect() {
+        Dialect::Postgres => [
+            "begin".to_owned(),
+            format!("lock table {ACCOUNTS} in share mode"),
+            "commit".to_owned(),
+        ],
+        Dialect::Mysql => {
+            // Not every user may lock tables; then step p still finds rows that are there twice.
+            let lock = format!("lock tables {ACCOUNTS} read");
+            if session.query(&lock, &mut Discard).await.is_ok() {
+                command(session, STEP, "unlocking the accounts", "unlock tables").await?;
+            }
+            return Ok(());
+        }
+        // A process that is gone holds no lock and has committed nothing since.
+        Dialect::Sqlite => return Ok(()),
+    };
+    for sql in statements {
+        command(session, STEP, "waiting for other writers of the accounts", &sql).await?;
+    }
+    Ok(())
 }
 
 /// The branches whose accounts are all there. Reads the whole table.
@@ -147,14 +176,14 @@ pub(crate) async fn complete_chunks<S: Session>(
     let sql = format!("select bid, count(*), min(aid), max(aid) from {ACCOUNTS} group by bid");
     let found = integers(session, &sql).await.map_err(|error| {
         let doing = format!("counting the rows of table {ACCOUNTS}");
-        InitError::session(Step::ClientData, doing, error).with_sql(&sql)
+        InitError::session(STEP, doing, error).with_sql(&sql)
     })?;
     found.into_iter().map(|row| complete_chunk(&row, options.scale)).collect()
 }
 
 fn complete_chunk(row: &[i64], scale: u32) -> Result<u32, InitError> {
     let wrong = |problem: String| InitError::Table {
-        step: Step::ClientData,
+        step: STEP,
         table: ACCOUNTS,
         problem,
         hint: START_OVER.to_owned(),

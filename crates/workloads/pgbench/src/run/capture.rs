@@ -115,7 +115,9 @@ impl Rows for Capture<'_> {
 
     fn columns<C: Columns>(&mut self, columns: &C) {
         if self.store.is_gset {
+            // Only the last result counts; what is wrong with the columns of others doesn't matter.
             self.captured.kept = (0, 0);
+            self.captured.invalid = None;
         }
         self.captured.forget_row();
         if !self.has_changed(columns) {

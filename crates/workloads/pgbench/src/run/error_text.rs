@@ -6,8 +6,9 @@ use dyno_core::{Cause, DbError};
 const WIDTH: usize = 60;
 const RIGHT_OF_MARK: usize = 10;
 
-/// The message with its severity, the line of the statement and the details.
-pub(super) fn server_text(error: &DbError, statement: &str) -> String {
+/// An error as libpq prints it: the message with its severity, the line of the statement with a
+/// mark, and the details. What no server has said stays as it is.
+pub fn server_text(error: &DbError, statement: &str) -> String {
     if error.cause() != Cause::Server {
         return error.to_string();
     }
@@ -44,12 +45,8 @@ fn line_of(statement: &str, position: usize) -> Option<String> {
     let at = position.checked_sub(1).filter(|&at| at <= letters.len())?;
     let is_end = |letter: &char| matches!(letter, '\n' | '\r');
     let number = letters[..at].iter().filter(|&&letter| letter == '\n').count() + 1;
-    let mut begin =
-        letters[..at].iter().rposition(|letter| is_end(letter)).map_or(0, |end| end + 1);
-    let mut end = letters[at..]
-        .iter()
-        .position(|letter| is_end(letter))
-        .map_or(letters.len(), |end| at + end);
+    let mut begin = letters[..at].iter().rposition(is_end).map_or(0, |end| end + 1);
+    let mut end = letters[at..].iter().position(is_end).map_or(letters.len(), |end| at + end);
     let (mut cut_left, mut cut_right) = ("", "");
     if end - begin > WIDTH {
         if begin + WIDTH >= at + RIGHT_OF_MARK {

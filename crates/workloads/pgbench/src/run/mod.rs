@@ -17,6 +17,7 @@ mod statistics;
 mod variables;
 
 pub use client::Client;
+pub use error_text::server_text;
 pub use options::{Options, Talk, Talker, ThreadLog, TransactionLog, VerboseErrors};
 pub use statistics::{CommandStatistics, Latency, ScriptStatistics, Statistics};
 

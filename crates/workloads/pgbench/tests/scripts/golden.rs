@@ -64,7 +64,7 @@ fn read() -> Vec<Golden> {
 fn written(cases: &[Golden], said: impl Fn(&Case) -> String) -> String {
     let mut text = String::new();
     for Golden { title, case, comment, .. } in cases {
-        write!(text, "{comment}= {title}\n").unwrap();
+        writeln!(text, "{comment}= {title}").unwrap();
         if case.mode != QueryMode::Simple {
             writeln!(text, "- mode {}", case.mode.name()).unwrap();
         }

@@ -1,6 +1,7 @@
 //! Tests of the script language against the installed pgbench, and against what it once printed.
 
 mod client;
+mod dialects;
 mod golden;
 mod properties;
 mod random;

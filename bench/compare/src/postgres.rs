@@ -1,0 +1,67 @@
+//! Comparisons with pgbench on a real server, which shares the machine's cores with the client.
+
+use crate::bench::{Bench, Cost};
+use crate::child::run;
+use crate::client::{Load, Way, Who, reported_statements};
+use crate::comparisons::{INIT_CONNECTIONS, Loading, SCALE, init_lines, init_rows, steady_lines};
+use crate::table::{Bar, Line};
+use dyno_tests::Postgres;
+
+/// Tables in memory, nothing waits for a disk: both clients meet the server at its fastest.
+const SETTINGS: [&str; 8] = [
+    "-c",
+    "fsync=off",
+    "-c",
+    "synchronous_commit=off",
+    "-c",
+    "shared_buffers=1GB",
+    "-c",
+    "max_wal_size=4GB",
+];
+
+fn way(server: &Postgres) -> Way {
+    Way::Postgres(server.socket_folder.display().to_string(), server.port)
+}
+
+/// Throughput and client CPU of one of pgbench's scripts.
+pub(crate) fn run_script(bench: &Bench, name: &str, load: &Load) -> Result<Vec<Line>, String> {
+    let server = match Postgres::start_with(&SETTINGS) {
+        Ok(server) => server,
+        Err(why) => return Ok(vec![Line::skipped(name, &why)]),
+    };
+    let way = way(&server);
+    // pgbench itself makes the tables: what dyno's own are like is another comparison's subject.
+    let mut make = bench.programs.initialize(Who::Pgbench, &way, SCALE, 1)?;
+    run(make.arg("--init-steps=dtgvp"), None, bench.scratch.path())?;
+    let pairs = bench.pairs(name, load.peer(), |who| {
+        bench.steady(|seconds| {
+            let mut command = bench.programs.command(who, &way, load, "run", seconds)?;
+            let ended = run(&mut command, None, bench.scratch.path())?;
+            let statements = reported_statements(load, &ended.output)? as f64;
+            Ok(Cost { cpu_s: ended.cpu_s, statements })
+        })
+    })?;
+    Ok(steady_lines(name, load, &pairs, Bar::None, Bar::RatioAtLeast(1.0)))
+}
+
+/// Making pgbench's tables.
+pub(crate) fn initialize(bench: &Bench, name: &str) -> Result<Vec<Line>, String> {
+    let server = match Postgres::start_with(&SETTINGS) {
+        Ok(server) => server,
+        Err(why) => return Ok(vec![Line::skipped(name, &why)]),
+    };
+    let pairs = bench.pairs(name, Who::Pgbench, |who| {
+        // What the other has left is not this one's to drop, nor its pages to write out.
+        server.sbtest("DROP TABLE IF EXISTS pgbench_accounts, pgbench_tellers, pgbench_branches, pgbench_history")?;
+        server.sql("CHECKPOINT")?;
+        let mut command = bench.programs.initialize(who, &way(&server), SCALE, INIT_CONNECTIONS)?;
+        let ended = run(&mut command, None, bench.scratch.path())?;
+        let count = "SELECT (SELECT count(*) FROM pgbench_accounts) + (SELECT count(*) FROM pgbench_tellers) + (SELECT count(*) FROM pgbench_branches)";
+        let stored = server.sbtest(count)?;
+        if stored.trim() != init_rows().to_string() {
+            return Err(format!("{who:?} left {} rows", stored.trim()));
+        }
+        Ok(Loading::new(init_rows(), &ended))
+    })?;
+    Ok(init_lines(name, &pairs, Bar::None, Bar::Value(0.3)))
+}

@@ -1,0 +1,85 @@
+//! Which servers a target will have: libpq's `target_session_attrs`.
+
+use super::PostgresSession;
+use dyno_core::{DbError, Session, Table};
+
+/// What a server must be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Wanted {
+    #[default]
+    Any,
+    ReadWrite,
+    ReadOnly,
+    Primary,
+    Standby,
+    /// A standby, or any server where no standby can be had.
+    PreferStandby,
+}
+
+impl Wanted {
+    /// By the name that the target's options have checked.
+    pub(super) fn named(name: Option<&str>) -> Self {
+        match name {
+            Some("read-write") => Wanted::ReadWrite,
+            Some("read-only") => Wanted::ReadOnly,
+            Some("primary") => Wanted::Primary,
+            Some("standby") => Wanted::Standby,
+            Some("prefer-standby") => Wanted::PreferStandby,
+            _ => Wanted::Any,
+        }
+    }
+
+    /// What is wanted of each host in turn, and then of each once more. Only with `Any` nothing
+    /// but the host whose turn it is will do.
+    pub(super) fn rounds(self) -> (Wanted, Option<Wanted>) {
+        match self {
+            Wanted::PreferStandby => (Wanted::Standby, Some(Wanted::PreferStandby)),
+            wanted => (wanted, None),
+        }
+    }
+
+    /// What is against this server, in libpq's words; `None` when it fits.
+    ///
+    /// # Errors
+    /// When the server can't be asked.
+    pub(super) async fn objection(
+        self,
+        session: &mut PostgresSession,
+    ) -> Result<Option<&'static str>, DbError> {
+        Ok(match self {
+            Wanted::Any | Wanted::PreferStandby => None,
+            Wanted::ReadWrite => is_read_only(session).await?.then_some("session is read-only"),
+            Wanted::ReadOnly => {
+                (!is_read_only(session).await?).then_some("session is not read-only")
+            }
+            Wanted::Primary => {
+                is_standby(session).await?.then_some("server is in hot standby mode")
+            }
+            Wanted::Standby => {
+                (!is_standby(session).await?).then_some("server is not in hot standby mode")
+            }
+        })
+    }
+}
+
+/// Servers report it unasked since PostgreSQL 14.
+async fn is_standby(session: &mut PostgresSession) -> Result<bool, DbError> {
+    match session.parameter("in_hot_standby") {
+        Some(value) => Ok(value == "on"),
+        None => is_true(session, "SELECT pg_catalog.pg_is_in_recovery()").await,
+    }
+}
+
+async fn is_read_only(session: &mut PostgresSession) -> Result<bool, DbError> {
+    let by_default = session.parameter("default_transaction_read_only");
+    match (session.parameter("in_hot_standby"), by_default) {
+        (Some(standby), Some(by_default)) => Ok(standby == "on" || by_default == "on"),
+        _ => is_true(session, "SHOW transaction_read_only").await,
+    }
+}
+
+async fn is_true(session: &mut PostgresSession, sql: &str) -> Result<bool, DbError> {
+    let mut answer = Table::default();
+    session.query(sql, &mut answer).await?;
+    Ok(matches!(answer.single(), Some("on" | "t")))
+}

@@ -1,0 +1,51 @@
+//! What scripts cost by themselves, without driver and server: ns per transaction.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
+
+#[path = "../tests/sink/mod.rs"]
+mod sink;
+
+use dyno_core::{Dialect, Rng, Tally, Workload};
+use dyno_pgbench::run::{Options, PgBench};
+use dyno_pgbench::script::{QueryMode, Script, builtins};
+use dyno_reactor::block_on;
+use sink::Sink;
+use std::time::Instant;
+
+const TRANSACTIONS: u32 = 300_000;
+
+fn main() {
+    let select = "SELECT 1;\n";
+    let with = |line: &str| format!("{}{select}", line.repeat(10));
+    let texts = [
+        ("one statement".to_owned(), select.to_owned()),
+        ("+ 10 random".to_owned(), with("\\set a random(1, 100000 * :scale)\n")),
+        ("+ 10 random_gaussian".to_owned(), with("\\set a random_gaussian(1, 1000000, 10.0)\n")),
+        ("+ 10 additions".to_owned(), with("\\set a :scale + 1\n")),
+    ];
+    let builtins = builtins().iter().map(|one| (one.name.to_owned(), one.text.to_owned()));
+    for (name, text) in texts.into_iter().chain(builtins) {
+        for mode in QueryMode::ALL {
+            println!("{name:>22} {:>9} {:7.0} ns", mode.name(), cost_ns(&text, mode));
+        }
+    }
+}
+
+fn cost_ns(text: &str, mode: QueryMode) -> f64 {
+    let script = Script::parse(text.as_bytes(), "file", mode).expect("a good script");
+    let options = Options::new(vec![(script, 1)], mode, 1);
+    let silent = Box::new(|_: dyno_pgbench::run::Talk<'_>| {});
+    let test = PgBench::new(options, Dialect::Postgres, silent).expect("good options");
+    block_on(async {
+        let mut session = Sink::new(Dialect::Postgres);
+        let rng = Rng::new(1, "worker", 0);
+        let mut client = test.open(&mut session, 0, 1, rng).await.expect("a client");
+        let begin = Instant::now();
+        for _ in 0..TRANSACTIONS {
+            let mut tally = Tally::default();
+            let done = test.run(&mut client, &mut session, 0, 0, &mut tally).await;
+            done.expect("a transaction");
+        }
+        begin.elapsed().as_nanos() as f64 / f64::from(TRANSACTIONS)
+    })
+    .expect("a loop")
+}
