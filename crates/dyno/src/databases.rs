@@ -73,13 +73,16 @@ pub(crate) fn run<T>(task: impl Future<Output = Result<T, DbError>>) -> Result<T
     block_on(task).unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())))
 }
 
+/// Is told the number of a connection that failed, and why.
+type Tell<'a> = Box<dyn Fn(u32, &DbError) + Sync + 'a>;
+
 /// A driver that remembers which connection failed, so that the server can be named, and tells of
 /// it at once where that is wanted.
 pub(crate) struct Watched<'a, D> {
     driver: &'a D,
     /// Number of the connection plus 1; 0 is none.
     failed: AtomicU32,
-    tell: Box<dyn Fn(u32, &DbError) + Sync + 'a>,
+    tell: Tell<'a>,
 }
 
 impl<'a, D: Driver> Watched<'a, D> {

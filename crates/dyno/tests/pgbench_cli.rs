@@ -2,6 +2,7 @@
 
 mod pgbench {
     mod command_line;
+    mod extras;
     mod manual;
     pub(crate) mod shape;
     pub(crate) mod support;

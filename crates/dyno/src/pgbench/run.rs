@@ -18,7 +18,7 @@ use dyno_drivers::target::Target;
 use dyno_engine::{
     Control, DriveError, Ended, ErrorPolicy, ErrorSet, TrialResult, TrialSpec, drive,
 };
-use dyno_measure::SeriesRow;
+use dyno_measure::{SeriesRow, TrialStatus};
 use dyno_pgbench::run::{Options, PgBench, Talk, VerboseErrors};
 use dyno_pgbench::script::Script;
 use dyno_store::HistogramLog;
@@ -43,7 +43,7 @@ pub(super) fn run(settings: &Settings, loader: Loader, words: &[String]) -> Resu
         Dialect::Postgres => String::new(),
         Dialect::Mysql | Dialect::Sqlite => format!("{} ", product.name),
     };
-    output::data(&format!("pgbench ({VERSION}, server {name}{})\n", product.version));
+    print(settings, &format!("pgbench ({VERSION}, server {name}{})\n", product.version));
     if settings.debug {
         output::talk(&debug_line(settings, target));
     }
@@ -55,6 +55,15 @@ pub(super) fn run(settings: &Settings, loader: Loader, words: &[String]) -> Resu
     let command_line: Vec<String> = words.iter().map(hide).collect();
     let job = Job { settings, tables, target, command_line };
     with_driver!(&reached.database, driver => job.run(driver, scripts, json))
+}
+
+/// Prints what pgbench prints to standard output.
+fn print(settings: &Settings, text: &str) {
+    if settings.json_to_stdout() {
+        output::talk(text.trim_end_matches('\n'));
+    } else {
+        output::data(text);
+    }
 }
 
 fn debug_line(settings: &Settings, target: &Target) -> String {
@@ -154,7 +163,12 @@ impl Job<'_> {
         let kinds = kinds(workload);
         let test = kinds.join(", ");
         let name = TrialName { kinds, test, repeat: 1, ..TrialName::default() };
-        let summary = summarise(&name, spec, result);
+        let mut summary = summarise(&name, spec, result);
+        let stopped = stopped(result);
+        if stopped > 0 {
+            summary.status =
+                TrialStatus::Failed(format!("{stopped} clients stopped after an error."));
+        }
         let percentiles = &self.settings.percentiles;
         Ok(json.write(&self.command_line, summary, &result.total, percentiles, rows)?)
     }
@@ -167,11 +181,8 @@ impl Job<'_> {
         let percentiles = figures::percentiles(settings, result);
         let parts = (scripts.as_slice(), percentiles.as_slice());
         let report = figures::report(settings, self.tables, result, &total, late, parts);
-        output::data(&report.to_string());
-        let stopped = match result.ended {
-            Ended::Aborted(_) => result.retired.max(1),
-            _ => result.retired,
-        };
+        print(settings, &report.to_string());
+        let stopped = stopped(result);
         if result.ended == Ended::Interrupted {
             return Exit::Interrupted;
         }
@@ -188,6 +199,14 @@ impl Job<'_> {
             return Exit::Failed;
         }
         Exit::Done
+    }
+}
+
+/// Clients that an error ended before the others.
+fn stopped(result: &TrialResult) -> u32 {
+    match result.ended {
+        Ended::Aborted(_) => result.retired.max(1),
+        _ => result.retired,
     }
 }
 

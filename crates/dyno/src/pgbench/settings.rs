@@ -123,6 +123,11 @@ impl Settings {
         }
     }
 
+    /// `--json=-`: standard output is for the result, what pgbench prints there goes to standard error.
+    pub(super) fn json_to_stdout(&self) -> bool {
+        self.json.as_deref().is_some_and(|path| path.as_os_str() == "-")
+    }
+
     /// `-L` together with `-R`: late slots are skipped.
     pub(super) fn skips(&self) -> bool {
         self.rate_per_s.is_some() && self.late_limit_us > 0

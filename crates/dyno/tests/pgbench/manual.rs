@@ -6,11 +6,14 @@ use super::support::{Ran, assert_same, original};
 use dyno_tests::{Postgres, Scratch, server_or_skip, skipped};
 use std::path::Path;
 
+/// Names and values of environment variables.
+type Variables = &'static [(&'static str, &'static str)];
+
 /// One run: command line, and variables of the environment.
 struct Example {
     about: &'static str,
     arguments: &'static [&'static str],
-    environment: &'static [(&'static str, &'static str)],
+    environment: Variables,
 }
 
 const fn example(about: &'static str, arguments: &'static [&'static str]) -> Example {
@@ -112,7 +115,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("copy.sql", "COPY pgbench_branches TO STDOUT;\n"),
 ];
 
-const ERRORS: &[(&str, &str)] = &[("PGOPTIONS", "-c default_transaction_isolation=serializable")];
+const ERRORS: Variables = &[("PGOPTIONS", "-c default_transaction_isolation=serializable")];
 
 #[rustfmt::skip]
 const EXAMPLES: &[Example] = &[
@@ -198,16 +201,60 @@ fn every_example_of_the_manual_page_behaves_the_same() {
     }
     let server = server_or_skip!(Postgres, TEST);
     initialized(&server, folder.path());
+    run_all(&server, folder.path(), EXAMPLES);
+}
+
+/// Runs all, then fails if any differed.
+fn run_all(server: &Postgres, folder: &Path, examples: &[Example]) {
     let mut different = Vec::new();
-    for example in EXAMPLES {
+    for example in examples {
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            both(&server, folder.path(), example)
+            both(server, folder, example)
         }));
         if ran.is_err() {
             different.push(example.about);
         }
     }
     assert!(different.is_empty(), "these differ, see above: {different:#?}");
+}
+
+/// Initializations, each on what the one before has left.
+#[rustfmt::skip]
+const INITIALIZATIONS: &[Example] = &[
+    example("default", &["-i"]),
+    example("the same again", &["-i", "sbtest"]),
+    example("scale, quiet", &["-i", "-s", "2", "-q"]),
+    example("steps with blanks and repeats", &["-i", "-I", "d t  g v p v"]),
+    example("rows made by the server", &["-i", "-I", "dtGvp"]),
+    example("no vacuum", &["-i", "-n"]),
+    example("foreign keys", &["-i", "--foreign-keys"]),
+    example("fillfactor", &["-i", "-F", "90", "--unlogged-tables"]),
+    example("ranges", &["-i", "--partitions=3"]),
+    example("hashes", &["-i", "--partitions=2", "--partition-method=hash", "-I", "dtgvpf"]),
+    example("a run on partitions", &["-S", "-t", "2"]),
+    example("tablespace", &["-i", "--tablespace=pg_default", "--index-tablespace=pg_default"]),
+    example("no such tablespace", &["-i", "--tablespace=nowhere"]),
+    example("drop only", &["-i", "-I", "d"]),
+    example("keys without tables", &["-i", "-I", "p"]),
+    example("vacuum without tables", &["-i", "-I", "v"]),
+    example("foreign keys without tables", &["-i", "-I", "f"]),
+    example("rows without tables", &["-i", "-I", "g"]),
+    example("no such database", &["-i", "nowhere"]),
+    example("a built-in script without tables", &["-S"]),
+    example("a script without tables", &["-f", "set.sql", "-v", "--random-seed=1"]),
+    example("no such user", &["-U", "nobody", "-S"]),
+    example("a run in no such database", &["nowhere"]),
+];
+
+#[test]
+fn initializations_say_what_the_original_says() {
+    const TEST: &str = "initializations_say_what_the_original_says";
+    let folder = folder_with_scripts();
+    if original(folder.path(), &[]).is_none() {
+        return skipped(TEST, "pgbench 15 is missing");
+    }
+    let server = server_or_skip!(Postgres, TEST);
+    run_all(&server, folder.path(), INITIALIZATIONS);
 }
 
 /// The original counts the transaction that was left open as processed; dyno doesn't, because nobody has
@@ -260,7 +307,7 @@ fn logs_have_the_originals_lines() {
     let server = server_or_skip!(Postgres, TEST);
     initialized(&server, folder.path());
     #[rustfmt::skip]
-    let lines: &[(&[&str], &[(&str, &str)], bool)] = &[
+    let lines: &[(&[&str], Variables, bool)] = &[
         // Per transaction: as many lines as transactions, a file per thread.
         (&["-n", "-l", "-c", "3", "-j", "2", "-t", "10", "-S", "-N"], &[], true),
         (&["-n", "-l", "--log-prefix=mine", "-R", "500", "-t", "10", "-S"], &[], true),
