@@ -80,11 +80,9 @@ mod tests {
         let error = DbError::server(ErrorClass::Other, 0, *b"42703", "column \"x\" does not exist")
             .with_detail("At character 15.")
             .with_hint("Look.");
-        let text = "ERROR:  column \"x\" does not exist\nLINE 2: \tx\n         ^\nHINT:  Look.";
-        assert_eq!(
-            server_text(&error, "select 1,\n    \tx"),
-            text.replace("\tx", "     x").replace("         ^", "             ^")
-        );
+        let text =
+            "ERROR:  column \"x\" does not exist\nLINE 2:     x\n            ^\nHINT:  Look.";
+        assert_eq!(server_text(&error, "select 1,\n\t   x"), text);
         let lost = DbError::lost("The connection is gone.");
         assert_eq!(server_text(&lost, "select 1"), "The connection is gone.");
     }

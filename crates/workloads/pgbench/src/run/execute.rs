@@ -61,7 +61,11 @@ impl PgBench {
         while let Some(command) = commands.get(at) {
             let place = Place { script: transaction, at, number: first + at, command };
             let began = if self.options().statement_latencies { now() } else { 0 };
-            match self.command(client, session, place, &mut flow, tally).await {
+            let done = match self.at_once(client, place, &mut flow) {
+                Some(done) => done,
+                None => self.command(client, session, place, &mut flow, tally).await,
+            };
+            match done {
                 Ok(next) => at = next,
                 Err(failure) => return Err(self.fail(client, place, failure)),
             }
@@ -77,7 +81,35 @@ impl PgBench {
         Ok(Outcome::Committed)
     }
 
-    /// Executes a command; the number of the one to go on with.
+    /// Executes a command that waits for nothing; the number of the one to go on with. `None` for
+    /// the others.
+    #[inline]
+    fn at_once(
+        &self,
+        client: &mut Client,
+        place: Place<'_>,
+        flow: &mut Flow,
+    ) -> Option<Result<usize, Failure>> {
+        let next = place.at + 1;
+        let is_looking = std::mem::take(&mut flow.is_looking);
+        Some(match &place.command.action {
+            Action::Set { variable, program } => {
+                self.set(client, place, *variable, program).map(|()| next)
+            }
+            Action::Elif { end, .. } if !is_looking => Ok(*end as usize),
+            Action::If { program, otherwise } | Action::Elif { program, otherwise, .. } => {
+                self.evaluate(client, place, program).map(|value| {
+                    flow.is_looking = !is_true(value);
+                    if flow.is_looking { *otherwise as usize } else { next }
+                })
+            }
+            Action::Else { end } => Ok(*end as usize),
+            Action::Endif => Ok(next),
+            _ => return None,
+        })
+    }
+
+    /// Executes any other command.
     #[inline]
     async fn command<S: Session>(
         &self,
@@ -87,32 +119,16 @@ impl PgBench {
         flow: &mut Flow,
         tally: &mut Tally,
     ) -> Result<usize, Failure> {
-        let next = place.at + 1;
-        let is_looking = std::mem::take(&mut flow.is_looking);
+        flow.has_waited |= !client.in_pipeline;
         match &place.command.action {
             Action::Sql(statement) => {
-                flow.has_waited |= !client.in_pipeline;
                 self.statement(client, session, place, statement, tally).await?;
             }
-            Action::Set { variable, program } => self.set(client, place, *variable, program)?,
-            Action::Elif { end, .. } if !is_looking => return Ok(*end as usize),
-            Action::If { program, otherwise } | Action::Elif { program, otherwise, .. } => {
-                let holds = is_true(self.evaluate(client, place, program)?);
-                flow.is_looking = !holds;
-                return Ok(if holds { next } else { *otherwise as usize });
-            }
-            Action::Else { end } => return Ok(*end as usize),
-            Action::Endif => {}
             Action::Sleep { amount, unit_us } => {
-                flow.has_waited = true;
                 self.sleep(client, place, amount, *unit_us).await?;
             }
-            Action::Shell(words) => {
-                flow.has_waited = true;
-                self.shell(client, place, words, None).await?;
-            }
+            Action::Shell(words) => self.shell(client, place, words, None).await?,
             Action::SetShell { variable, words } => {
-                flow.has_waited = true;
                 self.shell(client, place, words, Some(*variable)).await?;
             }
             Action::StartPipeline => self.start_pipeline(client, session, place).await?,
@@ -121,8 +137,13 @@ impl PgBench {
                 flow.has_waited = true;
                 self.end_pipeline(client, session, tally).await?;
             }
+            Action::Set { .. }
+            | Action::If { .. }
+            | Action::Elif { .. }
+            | Action::Else { .. }
+            | Action::Endif => {}
         }
-        Ok(next)
+        Ok(place.at + 1)
     }
 
     /// Nothing may be left open at the end of a script.
@@ -219,8 +240,9 @@ impl PgBench {
             }
         };
         let ns = units.saturating_mul(unit_us).saturating_mul(1_000);
-        if let Ok(ns @ 1..) = u64::try_from(ns) {
-            sleep_until(now().saturating_add(ns)).await;
+        match u64::try_from(ns) {
+            Ok(ns @ 1..) => sleep_until(now().saturating_add(ns)).await,
+            _ => yield_now().await,
         }
         Ok(())
     }

@@ -62,6 +62,16 @@ impl Program {
                 Op::Push(value) => stack.push(value),
                 Op::Load(variable) => stack.push(scope.load(variable)?),
                 Op::Call(function, count) => {
+                    if let [.., Value::Int(left), Value::Int(right)] = stack[..]
+                        && count == 2
+                        && let Some(value) = of_usual_ints(function, left, right, scope)
+                    {
+                        stack.pop();
+                        if let Some(top) = stack.last_mut() {
+                            *top = Value::Int(value);
+                        }
+                        continue;
+                    }
                     let first = stack.len().saturating_sub(count as usize);
                     let value = call(function, &stack[first..], scope)?;
                     stack.truncate(first);
@@ -163,7 +173,26 @@ fn fixed(value: f64) -> String {
     text
 }
 
+/// What most scripts compute, if nothing is wrong with it.
 #[inline]
+fn of_usual_ints<S: Scope>(
+    function: Function,
+    left: i64,
+    right: i64,
+    scope: &mut S,
+) -> Option<i64> {
+    match function {
+        Function::Add => left.checked_add(right),
+        Function::Subtract => left.checked_sub(right),
+        Function::Multiply => left.checked_mul(right),
+        Function::Random => {
+            let span = right.checked_sub(left)?;
+            (0..i64::MAX).contains(&span).then(|| scope.rng().random(left, right))
+        }
+        _ => None,
+    }
+}
+
 fn call<S: Scope>(function: Function, values: &[Value], scope: &mut S) -> Result<Value, String> {
     if values.len() > MOST_ARGUMENTS {
         return Err(format!("too many function arguments, maximum is {MOST_ARGUMENTS}"));
@@ -174,7 +203,7 @@ fn call<S: Scope>(function: Function, values: &[Value], scope: &mut S) -> Result
             return Ok(value);
         }
         (Function::Is, &[left, right]) => return Ok(Value::Bool(left == right)),
-        _ if values.contains(&Value::Null) => return Ok(Value::Null),
+        _ if values.iter().any(|value| matches!(value, Value::Null)) => return Ok(Value::Null),
         _ => {}
     }
     match (function, values) {
