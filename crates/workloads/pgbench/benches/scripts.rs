@@ -1,4 +1,4 @@
-//! What scripts cost by themselves, without driver and server: ns per transaction.
+//! What scripts cost by themselves, without driver and server: ns of CPU per transaction.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
 
 #[path = "../tests/sink/mod.rs"]
@@ -8,8 +8,8 @@ use dyno_core::{Dialect, Rng, Tally, Workload};
 use dyno_pgbench::run::{Options, PgBench};
 use dyno_pgbench::script::{QueryMode, Script, builtins};
 use dyno_reactor::block_on;
+use rustix::time::{ClockId, clock_gettime};
 use sink::Sink;
-use std::time::Instant;
 
 const TRANSACTIONS: u32 = 300_000;
 
@@ -39,13 +39,19 @@ fn cost_ns(text: &str, mode: QueryMode) -> f64 {
         let mut session = Sink::new(Dialect::Postgres);
         let rng = Rng::new(1, "worker", 0);
         let mut client = test.open(&mut session, 0, 1, rng).await.expect("a client");
-        let begin = Instant::now();
+        let begin = cpu_ns();
         for _ in 0..TRANSACTIONS {
             let mut tally = Tally::default();
             let done = test.run(&mut client, &mut session, 0, 0, &mut tally).await;
             done.expect("a transaction");
         }
-        begin.elapsed().as_nanos() as f64 / f64::from(TRANSACTIONS)
+        (cpu_ns() - begin) as f64 / f64::from(TRANSACTIONS)
     })
     .expect("a loop")
+}
+
+/// CPU time of this thread.
+fn cpu_ns() -> i64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }

@@ -67,12 +67,16 @@ impl PgBench {
             };
             match done {
                 Ok(next) => at = next,
-                Err(failure) => return Err(self.fail(client, place, failure)),
+                Err(failure) => {
+                    self.tell_notices(session);
+                    return Err(self.fail(client, place, failure));
+                }
             }
             if self.options().statement_latencies {
                 client.pending.push((place.at as u32, now() - began));
             }
         }
+        self.tell_notices(session);
         self.end_script(client, session)?;
         if !flow.has_waited {
             // A script that asks no server must not keep the others of its thread from working.
@@ -144,6 +148,14 @@ impl PgBench {
             | Action::Endif => {}
         }
         Ok(place.at + 1)
+    }
+
+    /// Shows what the server said beside its answers.
+    #[inline]
+    fn tell_notices<S: Session>(&self, session: &mut S) {
+        for line in session.take_notice_lines() {
+            (self.talk)(Talk::Debug(&line));
+        }
     }
 
     /// Nothing may be left open at the end of a script.

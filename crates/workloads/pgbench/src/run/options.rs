@@ -92,7 +92,7 @@ pub enum Talk<'a> {
     Error(&'a str),
     /// News; pgbench puts `pgbench: ` before it.
     Info(&'a str),
-    /// A line of `debug()`; nothing is put before it.
+    /// A line of `debug()`, or a notice of the server; nothing is put before it.
     Debug(&'a str),
 }
 

@@ -365,6 +365,13 @@ fn statements_that_can_not_be_prepared_ahead_are_prepared_when_they_are_used() {
     let mut case = Case::new(text.as_bytes());
     (case.mode, case.transactions) = (QueryMode::Prepared, 2);
     let said = run(&original.driver(), &case);
-    assert_eq!(said, "debug(script=0,command=4): int 1\n".repeat(2));
-    assert_eq!(original.run(&case).matches("int 1").count(), 2);
+    // The original says the notice when it comes, which is before.
+    let notice = "NOTICE:  relation \"late\" already exists, skipping\n";
+    assert_eq!(said, format!("{}{notice}", "debug(script=0,command=4): int 1\n".repeat(2)));
+    let sorted = |said: &str| {
+        let mut lines: Vec<_> = said.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&original.run(&case)), sorted(&said));
 }
