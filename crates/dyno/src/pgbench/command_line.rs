@@ -291,6 +291,7 @@ impl Reader<'_> {
             }
             Name::ExitOnAbort => settings.exit_on_abort = true,
             Name::ContinueOnError => settings.continue_on_error = true,
+            Name::CheckBalances => settings.check_balances = true,
             Name::Warmup => settings.warmup_s = at_least(value, "--warmup", 0)?,
             _ => {}
         }

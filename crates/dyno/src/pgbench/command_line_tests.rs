@@ -59,7 +59,7 @@ const ALL_OF_A_RUN: &str = "\
     -nv -s 7 --log-prefix=p --sampling-rate=.5 --failures-detailed --max-tries=0 \
     --verbose-errors --progress-timestamp --random-seed=9 --exit-on-abort \
     --continue-on-error --debug -h a,b -p1 -U me -d first second \
-    --percentiles=50,99 --json=j --hdr h --warmup=3";
+    --percentiles=50,99 --json=j --hdr h --warmup=3 --check-balances";
 
 #[test]
 fn every_option_of_a_run_is_taken() {
@@ -89,6 +89,7 @@ fn every_option_of_a_run_is_taken() {
         json: Some("j".into()),
         hdr: Some("h".into()),
         warmup_s: 3,
+        check_balances: true,
         connection: crate::pgbench::settings::Connection {
             host: Some("a,b".to_owned()),
             port: Some("1".to_owned()),

@@ -87,6 +87,8 @@ Options of dyno (off by default, so that reports look as ever):
   --json=FILE              write the result as JSON (\"-\" is standard output)
   --hdr=FILE               write latencies as an HdrHistogram interval log
   --warmup=NUM             run NUM seconds before measuring
+  --check-balances         after the run, check that accounts, tellers, branches and history
+                           changed alike (reads all accounts before and after)
   -h HOST,HOST...          several hosts share the clients: client N connects to host N modulo
                            their number (libpq would take the first one that answers)
 

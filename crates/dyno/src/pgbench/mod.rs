@@ -4,6 +4,7 @@
 //! the trial says is printed in pgbench's shape. `dyno pgbench --help` says where dyno does better
 //! than the original.
 
+mod balances;
 mod command_line;
 mod connection;
 mod figures;

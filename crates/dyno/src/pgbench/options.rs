@@ -52,6 +52,7 @@ pub(super) enum Name {
     ContinueOnError,
     Target,
     Warmup,
+    CheckBalances,
     Percentiles,
     Json,
     Hdr,
@@ -120,7 +121,7 @@ const fn newer(word: OptionWord<Name>) -> OptionWord<Name> {
 
 /// All options, those of pgbench 15 in its order: complaints list them so.
 #[rustfmt::skip]
-pub(super) static OPTIONS: [OptionWord<Name>; 51] = [
+pub(super) static OPTIONS: [OptionWord<Name>; 52] = [
     with_value(Name::Builtin, "builtin", 'b'),
     with_value(Name::Client, "client", 'c'),
     plain(Name::Connect, "connect", 'C'),
@@ -169,6 +170,7 @@ pub(super) static OPTIONS: [OptionWord<Name>; 51] = [
     newer(long_plain(Name::ContinueOnError, "continue-on-error")),
     newer(long_with_value(Name::Target, "target")),
     newer(long_with_value(Name::Warmup, "warmup")),
+    newer(long_plain(Name::CheckBalances, "check-balances")),
     newer(long_with_value(Name::Percentiles, "percentiles")),
     newer(long_with_value(Name::Json, "json")),
     newer(long_with_value(Name::Hdr, "hdr")),

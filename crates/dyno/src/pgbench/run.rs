@@ -1,5 +1,6 @@
 //! A run: from settings to a trial, from its result to the report.
 
+use super::balances::Books;
 use super::connection::{Reached, reach};
 use super::follow::Reporter;
 use super::logs::{self, Shared};
@@ -100,6 +101,7 @@ impl Job<'_> {
         let threads = if driver.blocks() { settings.clients } else { settings.threads };
         let shared = Shared::new();
         let logs = logs::open(settings, threads, &shared)?;
+        let books = Books::open(driver, settings, &scripts)?;
         let options =
             Options { logs, threads, scale: self.tables.scale, ..options(settings, scripts) };
         let workload = PgBench::new(options, dialect, Box::new(talk)).map_err(Refusal::error)?;
@@ -124,7 +126,11 @@ impl Job<'_> {
         if let Some(json) = json {
             self.write_json(json, &workload, &spec, &result, rows)?;
         }
-        Ok(self.ended(&workload, &result, shared.late.load(Ordering::Relaxed)))
+        let exit = self.ended(&workload, &result, shared.late.load(Ordering::Relaxed));
+        if let Some(books) = books {
+            books.close(driver)?;
+        }
+        Ok(exit)
     }
 
     fn histograms(&self, workload: &PgBench) -> Result<Option<HistogramLog>, Refusal> {

@@ -264,3 +264,26 @@ fn a_server_that_is_full_is_named_with_the_client_that_it_refused() {
     );
     assert!(ran.stderr.contains(&full), "{}", ran.all());
 }
+
+#[test]
+fn balances_are_checked_where_that_is_asked_for() {
+    let folder = folder_with_tables("1");
+    let check = ["--check-balances", "-t", "20", DATABASE];
+    let ran = run(folder.path(), &check);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let agree = "pgbench: balances agree: The sums of accounts, tellers, branches and history";
+    assert!(ran.stderr.contains(agree), "{}", ran.stderr);
+    // A script that books twice what it writes down.
+    let script = "\\set d random(1, 9)\nBEGIN;\n\
+        UPDATE pgbench_accounts SET abalance = abalance + :d WHERE aid = 1;\n\
+        UPDATE pgbench_tellers SET tbalance = tbalance + :d WHERE tid <= 2;\nEND;\n";
+    std::fs::write(folder.path().join("wrong.sql"), script).expect("a file");
+    let ran = run(folder.path(), &["-n", "-f", "wrong.sql", "--check-balances", DATABASE]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("pgbench: error: The balances don't agree."), "{}", ran.stderr);
+    // The report stands all the same.
+    assert!(ran.stdout.contains("number of transactions actually processed: 10/10"));
+    let ran = run(folder.path(), &["-n", "-S", "--check-balances", DATABASE]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("nothing to check"), "{}", ran.stderr);
+}

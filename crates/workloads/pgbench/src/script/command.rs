@@ -24,6 +24,14 @@ impl Command {
         &self.first_line
     }
 
+    /// All of it, without the semicolon that ends a statement.
+    pub fn text(&self) -> &str {
+        match &self.action {
+            Action::Sql(statement) => &statement.text,
+            _ => &self.first_line,
+        }
+    }
+
     /// The name of a meta command as it was written, or `SQL`.
     pub fn name(&self) -> &str {
         &self.name
