@@ -102,6 +102,8 @@ pub(crate) struct Local<S: FnMut(Phase, u32, &Frame)> {
     ended: Cell<bool>,
     ends: Cell<Nanos>,
     connecting: Cell<u32>,
+    /// Workers that may still begin a transaction.
+    driving: Cell<u32>,
 }
 
 impl<S: FnMut(Phase, u32, &Frame)> Local<S> {
@@ -119,6 +121,7 @@ impl<S: FnMut(Phase, u32, &Frame)> Local<S> {
             ended: Cell::new(false),
             ends: Cell::new(Nanos::MAX),
             connecting: Cell::new(0),
+            driving: Cell::new(workers),
         }
     }
 
@@ -134,6 +137,15 @@ impl<S: FnMut(Phase, u32, &Frame)> Local<S> {
         self.ends.set(self.ends.get().min(at));
         self.ended.set(true);
         self.released.set(true);
+    }
+
+    /// One worker has ended its last transaction. When it was the last one, a window that was only
+    /// open for what had begun is closed: leave-taking (SQLite's last checkpoint) is not measured.
+    fn stop_driving(&self, finish_begun: bool, at: Nanos) {
+        self.driving.set(self.driving.get() - 1);
+        if finish_begun && self.driving.get() == 0 {
+            self.recorder.borrow_mut().close(at);
+        }
     }
 
     /// From when on nothing begins.
@@ -210,6 +222,7 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>
     let mix = Mix::new(shared.workload, Rng::new(shared.spec.seed, "mix", u64::from(id)));
     let mut worker = Worker { shared, local, id, session: Some(session), state, mix, counted: 0 };
     let error = worker.drive().await;
+    local.stop_driving(shared.spec.finish_begun, now());
     worker.finish(error).await;
 }
 

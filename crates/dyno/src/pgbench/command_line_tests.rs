@@ -53,51 +53,17 @@ fn defaults_are_pgbenchs() {
     assert_eq!(host.scripts, [(Source::Builtin(scripts::find("tpcb-like").expect("it")), 1)]);
 }
 
+/// Every option of a run, in all spellings.
+const ALL_OF_A_RUN: &str = "\
+    -Mprepared -c 8 -j3 -T60 -C -P 5 -r -R 1.5e3 -L20.5 -l -Dx=1 --define=x=a=b \
+    -nv -s 7 --log-prefix=p --sampling-rate=.5 --failures-detailed --max-tries=0 \
+    --verbose-errors --progress-timestamp --random-seed=9 --exit-on-abort \
+    --continue-on-error --debug -h a,b -p1 -U me -d first second \
+    --percentiles=50,99 --json=j --hdr h --warmup=3";
+
 #[test]
 fn every_option_of_a_run_is_taken() {
-    let settings = good(&[
-        "-Mprepared",
-        "-c",
-        "8",
-        "-j3",
-        "-T60",
-        "-C",
-        "-P",
-        "5",
-        "-r",
-        "-R",
-        "1.5e3",
-        "-L20.5",
-        "-l",
-        "-Dx=1",
-        "--define=x=a=b",
-        "-nv",
-        "-s",
-        "7",
-        "--log-prefix=p",
-        "--sampling-rate=.5",
-        "--failures-detailed",
-        "--max-tries=0",
-        "--verbose-errors",
-        "--progress-timestamp",
-        "--random-seed=9",
-        "--exit-on-abort",
-        "--continue-on-error",
-        "--debug",
-        "-h",
-        "a,b",
-        "-p1",
-        "-U",
-        "me",
-        "-d",
-        "first",
-        "second",
-        "--percentiles=50,99",
-        "--json=j",
-        "--hdr",
-        "h",
-        "--warmup=3",
-    ]);
+    let settings = good(&ALL_OF_A_RUN.split_whitespace().collect::<Vec<_>>());
     let expected = Settings {
         mode: QueryMode::Prepared,
         clients: 8,

@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn scripts_say_which_books_change_alike() {
         let all = vec![Accounts, Tellers, Branches, History];
-        assert_eq!(groups(&[PAPER]), [all.clone()]);
+        assert_eq!(groups(&[PAPER]), std::slice::from_ref(&all));
         assert_eq!(groups(&[PAPER, READS]), [all]);
         assert_eq!(groups(&[SIMPLE]), [vec![Accounts, History]]);
         assert_eq!(groups(&[PAPER, SIMPLE]), [vec![Accounts, History], vec![Tellers, Branches]]);
