@@ -170,8 +170,12 @@ pub(super) struct ClientScope<'a> {
 
 impl Scope for ClientScope<'_> {
     #[inline]
-    fn load(&mut self, variable: u32) -> Result<Value, String> {
-        self.variables.value(variable, &self.names[variable as usize])
+    fn load(&mut self, variable: u32, stack: &mut Vec<Value>) -> Result<(), String> {
+        match self.variables.known_value(variable) {
+            Some(value) => stack.push(value),
+            None => stack.push(self.variables.value(variable, &self.names[variable as usize])?),
+        }
+        Ok(())
     }
 
     #[inline]

@@ -36,8 +36,9 @@ pub(crate) struct Program {
 
 /// What an evaluation needs of its client.
 pub(crate) trait Scope {
-    /// The value of a variable, or why it has none; the empty text when that is not explained.
-    fn load(&mut self, variable: u32) -> Result<Value, String>;
+    /// Pushes the value of a variable, or says why it has none; the empty text when that is not
+    /// explained.
+    fn load(&mut self, variable: u32, stack: &mut Vec<Value>) -> Result<(), String>;
     /// The client's random stream.
     fn rng(&mut self) -> &mut PgRng;
     /// Shows a value to the user.
@@ -56,11 +57,11 @@ impl Program {
     ) -> Result<Value, String> {
         stack.clear();
         let mut at = 0;
-        while let Some(&op) = self.ops.get(at) {
+        while let Some(op) = self.ops.get(at) {
             at += 1;
-            match op {
-                Op::Push(value) => stack.push(value),
-                Op::Load(variable) => stack.push(scope.load(variable)?),
+            match *op {
+                Op::Push(ref value) => stack.push(*value),
+                Op::Load(variable) => scope.load(variable, stack)?,
                 Op::Call(function, count) => {
                     if let [.., Value::Int(left), Value::Int(right)] = stack[..]
                         && count == 2
