@@ -1,4 +1,4 @@
-//! What a run really did against what it should have done: the audit of clause 9.2.3 and more.
+//! What a run really did against what it should have done: the rates that an auditor looks at, and the skew of what was drawn.
 //!
 //! Workers count what they executed; the counts are merged when they leave. Each share is compared
 //! with its expected value, and each distribution with its exact one.

@@ -227,7 +227,7 @@ impl Table {
         }
     }
 
-    /// The columns of the primary key. The history has none in TPC-C (clause 1.4.2); BenchmarkSQL
+    /// The columns of the primary key. The history has none in TPC-C (clause 1.3.1); BenchmarkSQL
     /// numbers its rows. Where rows are spread by warehouse, keys have to name it.
     fn key(self, sharded: bool) -> Vec<&'static str> {
         match self {
@@ -324,7 +324,7 @@ const CUSTOMER_INDEX: (&str, Table, &str) =
 const ORDER_INDEX: (&str, Table, &str) =
     ("bmsql_oorder_idx1", Table::Order, "o_w_id, o_d_id, o_c_id, o_id");
 
-/// Name, table, columns, parent and its columns (clause 1.4.2).
+/// Name, table, columns, parent and its columns (clause 1.3.1).
 const FOREIGN_KEYS: [(&str, Table, &str, Table, &str); 10] = [
     ("d_warehouse_fkey", Table::District, "d_w_id", Table::Warehouse, "w_id"),
     ("c_district_fkey", Table::Customer, "c_w_id, c_d_id", Table::District, "d_w_id, d_id"),
