@@ -1,0 +1,449 @@
+//! What a run really did against what it should have done: the rates that an auditor looks at, and the skew of what was drawn.
+//!
+//! Workers count what they executed; the counts are merged when they leave. Each share is compared
+//! with its expected value, and each distribution with its exact one.
+
+use crate::profile::{Choice, Kind, Profile};
+use crate::random::{Constants, NuRand};
+use crate::run::Who;
+
+/// Classes of equal probability that a distribution is divided into.
+const CLASSES: usize = 16;
+
+/// Deviations, in standard deviations of chance, that are taken for none: chance passes them once
+/// in 16,000 times.
+const DEVIATIONS: f64 = 4.0;
+
+/// Drawn values by class.
+type Histogram = [u64; CLASSES];
+
+/// What workers have executed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counters {
+    kinds: [u64; 5],
+    rolled_back: u64,
+    lines: u64,
+    remote_lines: u64,
+    remote_payments: u64,
+    named: u64,
+    customers: u64,
+    skipped_deliveries: u64,
+    deliveries_with_skips: u64,
+    items: Histogram,
+    customer_ids: Histogram,
+    last_names: Histogram,
+}
+
+impl Counters {
+    #[inline]
+    pub(crate) fn order(&mut self, expected: &Expected, customer: i64, is_rolled_back: bool) {
+        self.kinds[Kind::NewOrder.index()] += 1;
+        self.rolled_back += u64::from(is_rolled_back);
+        self.customer_ids[expected.customer_ids.class(customer as u64)] += 1;
+    }
+
+    #[inline]
+    pub(crate) fn line(&mut self, expected: &Expected, item: i64, is_remote: bool) {
+        self.lines += 1;
+        self.remote_lines += u64::from(is_remote);
+        self.items[expected.items.class(item as u64)] += 1;
+    }
+
+    #[inline]
+    pub(crate) fn payment(&mut self, is_remote: bool) {
+        self.kinds[Kind::Payment.index()] += 1;
+        self.remote_payments += u64::from(is_remote);
+    }
+
+    #[inline]
+    pub(crate) fn customer(&mut self, expected: &Expected, who: &Who) {
+        self.customers += 1;
+        match who {
+            Who::Id(id) => self.customer_ids[expected.customer_ids.class(*id as u64)] += 1,
+            Who::Name(number, _) => {
+                self.named += 1;
+                self.last_names[expected.last_names.class(*number)] += 1;
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn order_status(&mut self) {
+        self.kinds[Kind::OrderStatus.index()] += 1;
+    }
+
+    #[inline]
+    pub(crate) fn delivery(&mut self, skipped: u32) {
+        self.kinds[Kind::Delivery.index()] += 1;
+        self.skipped_deliveries += u64::from(skipped);
+        self.deliveries_with_skips += u64::from(skipped > 0);
+    }
+
+    #[inline]
+    pub(crate) fn stock_level(&mut self) {
+        self.kinds[Kind::StockLevel.index()] += 1;
+    }
+
+    pub(crate) fn add(&mut self, more: &Counters) {
+        let add = |to: &mut [u64], from: &[u64]| {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+        };
+        add(&mut self.kinds, &more.kinds);
+        add(&mut self.items, &more.items);
+        add(&mut self.customer_ids, &more.customer_ids);
+        add(&mut self.last_names, &more.last_names);
+        self.rolled_back += more.rolled_back;
+        self.lines += more.lines;
+        self.remote_lines += more.remote_lines;
+        self.remote_payments += more.remote_payments;
+        self.named += more.named;
+        self.customers += more.customers;
+        self.skipped_deliveries += more.skipped_deliveries;
+        self.deliveries_with_skips += more.deliveries_with_skips;
+    }
+}
+
+/// The values of a distribution in classes, the most probable ones first.
+#[derive(Clone, Debug)]
+pub(crate) struct Classes {
+    low: u64,
+    of: Vec<u8>,
+    probabilities: [f64; CLASSES],
+}
+
+impl Classes {
+    /// Divides into classes of about equal probability: what is uniform instead fills the last
+    /// ones, which hold most values.
+    fn new(distribution: &NuRand) -> Self {
+        let exact = distribution.probabilities();
+        let mut order: Vec<usize> = (0..exact.len()).collect();
+        order.sort_by(|&a, &b| exact[b].total_cmp(&exact[a]));
+        let mut of = vec![0; exact.len()];
+        let mut probabilities = [0.0; CLASSES];
+        let mut sum = 0.0;
+        for value in order {
+            let class = ((sum * CLASSES as f64) as usize).min(CLASSES - 1);
+            of[value] = class as u8;
+            probabilities[class] += exact[value];
+            sum += exact[value];
+        }
+        Classes { low: distribution.low, of, probabilities }
+    }
+
+    #[inline]
+    fn class(&self, value: u64) -> usize {
+        usize::from(self.of[(value - self.low) as usize])
+    }
+
+    /// The distance of a histogram from the distribution.
+    fn judge(&self, name: &'static str, found: &Histogram) -> Skew {
+        let draws: u64 = found.iter().sum();
+        let mut distance = 0.0;
+        let mut classes = 0;
+        for (&count, &probability) in found.iter().zip(&self.probabilities) {
+            let expected = probability * draws as f64;
+            if expected > 0.0 {
+                distance += (count as f64 - expected).powi(2) / expected;
+                classes += 1;
+            }
+        }
+        // Fewer than five in a class: chi-square isn't one.
+        let is_judged = draws >= 5 * CLASSES as u64;
+        let limit = chi_square_limit(f64::from(classes - 1));
+        Skew { name, draws, distance, limit, is_right: !is_judged || distance <= limit }
+    }
+}
+
+/// The value that chi-square passes as rarely as a normal variable passes [`DEVIATIONS`], by the
+/// approximation of Wilson and Hilferty.
+fn chi_square_limit(freedom: f64) -> f64 {
+    let spread = 2.0 / (9.0 * freedom);
+    freedom * (1.0 - spread + DEVIATIONS * spread.sqrt()).powi(3)
+}
+
+/// What a run has to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
+    shares: [f64; 5],
+    is_deck: bool,
+    rollback: f64,
+    remote_line: f64,
+    remote_payment: f64,
+    by_name: f64,
+    items: Classes,
+    customer_ids: Classes,
+    last_names: Classes,
+}
+
+impl Expected {
+    pub(crate) fn new(profile: &Profile, warehouses: u32, constants: &Constants) -> Self {
+        let shares = profile.choice.shares();
+        let sum: u32 = shares.iter().sum();
+        let part = |percent: u32| f64::from(percent) / 100.0;
+        // There is no other warehouse where there is only one.
+        let remote = |percent: u32| if warehouses > 1 { part(percent) } else { 0.0 };
+        Expected {
+            shares: shares.map(|share| f64::from(share) / f64::from(sum)),
+            is_deck: matches!(profile.choice, Choice::Deck(_)),
+            rollback: part(profile.rollback_percent),
+            remote_line: remote(profile.remote_line_percent),
+            remote_payment: remote(profile.remote_payment_percent),
+            by_name: part(profile.by_name_percent),
+            items: Classes::new(&constants.item()),
+            customer_ids: Classes::new(&constants.customer()),
+            last_names: Classes::new(&constants.last_name()),
+        }
+    }
+
+    /// Compares.
+    pub(crate) fn audit(&self, found: &Counters) -> Audit {
+        let all: u64 = found.kinds.iter().sum();
+        let orders = found.kinds[Kind::NewOrder.index()];
+        let payments = found.kinds[Kind::Payment.index()];
+        let names =
+            ["mix_new_order", "mix_payment", "mix_order_status", "mix_delivery", "mix_stock_level"];
+        let mut shares: Vec<Share> = names
+            .into_iter()
+            .zip(found.kinds.iter().zip(self.shares))
+            .map(|(name, (&count, share))| Share::new(name, count, all, share))
+            .collect();
+        shares.extend([
+            Share::new("rollbacks", found.rolled_back, orders, self.rollback),
+            Share::new("remote_lines", found.remote_lines, found.lines, self.remote_line),
+            Share::new("remote_payments", found.remote_payments, payments, self.remote_payment),
+            Share::new("by_last_name", found.named, found.customers, self.by_name),
+        ]);
+        let mean = if orders == 0 { 0.0 } else { self.lines_per_order(found, orders) };
+        Audit {
+            shares,
+            skews: vec![
+                self.items.judge("items", &found.items),
+                self.customer_ids.judge("customers", &found.customer_ids),
+                self.last_names.judge("last_names", &found.last_names),
+            ],
+            is_deck: self.is_deck,
+            orders,
+            lines_per_order: mean,
+            lines_right: orders < 30 || (mean - LINES_MEAN).abs() <= lines_bound(orders),
+            deliveries: found.kinds[Kind::Delivery.index()],
+            skipped_deliveries: found.skipped_deliveries,
+            deliveries_with_skips: found.deliveries_with_skips,
+        }
+    }
+
+    /// The lines that were entered; the unused one of a rollback isn't among the counted ones.
+    fn lines_per_order(&self, found: &Counters, orders: u64) -> f64 {
+        (found.lines + found.rolled_back) as f64 / orders as f64
+    }
+}
+
+/// Mean of 5..=15 (clause 2.4.1.3).
+const LINES_MEAN: f64 = 10.0;
+
+fn lines_bound(orders: u64) -> f64 {
+    // Eleven values alike: the variance is (11^2 - 1) / 12.
+    DEVIATIONS * (10.0 / orders as f64).sqrt()
+}
+
+/// A share that was observed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share {
+    /// Such as `remote_lines`.
+    pub name: &'static str,
+    /// How often it happened.
+    pub count: u64,
+    /// How often it could have happened.
+    pub of: u64,
+    /// The share that it should have, 0 to 1.
+    pub expected: f64,
+    /// How far the observed share may be from it, either way, by chance.
+    pub bound: f64,
+}
+
+impl Share {
+    fn new(name: &'static str, count: u64, of: u64, expected: f64) -> Self {
+        let deviation = (expected * (1.0 - expected) / of.max(1) as f64).sqrt();
+        // Half a case for counting in whole ones; rare events of few trials are lopsided.
+        let step = if expected > 0.0 && expected < 1.0 { 2.5 / of.max(1) as f64 } else { 0.0 };
+        Share { name, count, of, expected, bound: DEVIATIONS * deviation + step }
+    }
+
+    /// The share that was observed, 0 to 1; 0 where nothing could have happened.
+    pub fn observed(&self) -> f64 {
+        if self.of == 0 { 0.0 } else { self.count as f64 / self.of as f64 }
+    }
+
+    /// True when chance explains the difference.
+    pub fn is_right(&self) -> bool {
+        self.of == 0 || (self.observed() - self.expected).abs() <= self.bound
+    }
+}
+
+/// How well drawn values follow their distribution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Skew {
+    /// `items`, `customers` or `last_names`.
+    pub name: &'static str,
+    /// Values drawn.
+    pub draws: u64,
+    /// Chi-square of 16 classes of about equal probability.
+    pub distance: f64,
+    /// What chance rarely passes.
+    pub limit: f64,
+    /// True when chance explains the distance, and when there are too few values to say.
+    pub is_right: bool,
+}
+
+/// The audit of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Audit {
+    /// The mix, rollbacks, remote lines and payments, customers by last name.
+    pub shares: Vec<Share>,
+    /// The distributions of NURand.
+    pub skews: Vec<Skew>,
+    /// The mix comes from decks: it deviates less than dice do.
+    pub is_deck: bool,
+    /// New-Orders, rolled back ones among them.
+    pub orders: u64,
+    /// Lines that were entered, per order; 10 are expected.
+    pub lines_per_order: f64,
+    /// True when chance explains their difference from 10.
+    pub lines_right: bool,
+    /// Deliveries executed.
+    pub deliveries: u64,
+    /// Districts of them that had no undelivered order.
+    pub skipped_deliveries: u64,
+    /// Deliveries with such a district: over 1 % have to be explained (clause 2.7.4.2).
+    pub deliveries_with_skips: u64,
+}
+
+impl Audit {
+    /// A sentence for everything that chance does not explain.
+    pub fn problems(&self) -> Vec<String> {
+        let share = |share: &Share| {
+            format!(
+                "{} are {:.3} % of {}, which should be {:.3} % +- {:.3} %",
+                share.name.replace('_', " "),
+                100.0 * share.observed(),
+                share.of,
+                100.0 * share.expected,
+                100.0 * share.bound
+            )
+        };
+        let skew = |skew: &Skew| {
+            format!(
+                "{} do not follow NURand: chi-square {:.1} of {} values, at most {:.1} by chance",
+                skew.name.replace('_', " "),
+                skew.distance,
+                skew.draws,
+                skew.limit
+            )
+        };
+        let mut problems: Vec<String> =
+            self.shares.iter().filter(|share| !share.is_right()).map(share).collect();
+        problems.extend(self.skews.iter().filter(|skew| !skew.is_right).map(skew));
+        if !self.lines_right {
+            problems.push(format!(
+                "orders have {:.3} lines on average, which should be 10 +- {:.3}",
+                self.lines_per_order,
+                lines_bound(self.orders)
+            ));
+        }
+        problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::BMSQL_5_0;
+    use dyno_core::Rng;
+
+    const CONSTANTS: Constants = Constants { c_last: 77, c_id: 321, i_id: 5_000 };
+
+    fn expected(warehouses: u32) -> Expected {
+        Expected::new(&BMSQL_5_0, warehouses, &CONSTANTS)
+    }
+
+    /// As many New-Orders and Payments with what `draw` gives.
+    fn counters(expected: &Expected, draw: impl Fn(&mut Rng, u64, NuRand) -> u64) -> Counters {
+        let mut rng = Rng::new(2, "audit", 0);
+        let mut counters = Counters::default();
+        for _ in 0..20_000 {
+            let kind = rng.uniform(1, 100);
+            if kind <= 45 {
+                let customer = draw(&mut rng, 3_000, CONSTANTS.customer()) as i64;
+                let is_rolled_back = rng.uniform(1, 100) == 1;
+                counters.order(expected, customer, is_rolled_back);
+                let lines = rng.uniform(5, 15) - u64::from(is_rolled_back);
+                for _ in 0..lines {
+                    let item = draw(&mut rng, 100_000, CONSTANTS.item()) as i64;
+                    counters.line(expected, item, rng.uniform(1, 100) == 1);
+                }
+            } else if kind <= 88 {
+                counters.payment(rng.uniform(1, 100) <= 15);
+                let id = Who::Id(draw(&mut rng, 3_000, CONSTANTS.customer()) as i64);
+                let name = Who::Name(CONSTANTS.last_name().draw(&mut rng), Default::default());
+                let who = if rng.uniform(1, 100) <= 60 { name } else { id };
+                counters.customer(expected, &who);
+            } else if kind <= 92 {
+                counters.order_status();
+            } else if kind <= 96 {
+                counters.delivery(u32::from(kind == 96));
+            } else {
+                counters.stock_level();
+            }
+        }
+        counters
+    }
+
+    #[test]
+    fn an_honest_run_passes() {
+        let expected = expected(2);
+        let audit =
+            expected.audit(&counters(&expected, |rng, _, distribution| distribution.draw(rng)));
+        assert_eq!(audit.problems(), Vec::<String>::new());
+        assert_eq!(audit.shares.len(), 9);
+        assert!(audit.skipped_deliveries > 0);
+    }
+
+    #[test]
+    fn uniform_items_and_customers_are_found() {
+        let expected = expected(2);
+        let uniform = counters(&expected, |rng, high, _| rng.uniform(1, high));
+        let problems = expected.audit(&uniform).problems();
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].starts_with("items do not follow NURand"), "{problems:?}");
+        assert!(problems[1].starts_with("customers do not follow NURand"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_slightly_wrong_distribution_is_found() {
+        // A tool that takes 8189 for 8191, and one with the constant of another field.
+        let expected = expected(2);
+        let wrong = counters(&expected, |rng, _, distribution| {
+            NuRand { c: distribution.c / 2, ..distribution }.draw(rng)
+        });
+        let audit = expected.audit(&wrong);
+        assert!(!audit.skews[0].is_right && !audit.skews[1].is_right, "{:?}", audit.skews);
+    }
+
+    #[test]
+    fn nothing_remote_is_found_and_right_with_one_warehouse() {
+        let two = expected(2);
+        let mut local = counters(&two, |rng, _, distribution| distribution.draw(rng));
+        (local.remote_lines, local.remote_payments) = (0, 0);
+        let problems = two.audit(&local).problems();
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].starts_with("remote lines are 0.000 % of "), "{problems:?}");
+        assert_eq!(expected(1).audit(&local).problems(), Vec::<String>::new());
+        local.remote_lines = 1;
+        assert_eq!(expected(1).audit(&local).problems().len(), 1);
+    }
+
+    #[test]
+    fn chi_square_has_its_known_limits() {
+        // Tables: 15 degrees of freedom, probability 3.17e-5: 47.4.
+        assert!((chi_square_limit(15.0) - 47.4).abs() < 0.7, "{}", chi_square_limit(15.0));
+    }
+}

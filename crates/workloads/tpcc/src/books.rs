@@ -1,0 +1,160 @@
+//! What the database holds, against what it has acknowledged.
+
+use crate::ledger::{Counted, Ledger};
+use crate::text::parse_scaled;
+use dyno_core::{DbError, Dialect, Session, Table as Answer};
+use std::collections::HashMap;
+
+/// Differences that are listed one by one.
+const LISTED: usize = 10;
+
+/// The state of the database that transactions change, as far as it can be counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Books {
+    /// By warehouse and district: the next order's number, and the amount paid in cents.
+    districts: HashMap<(u32, u32), (i64, i64)>,
+    history_rows: i64,
+    history_cents: i64,
+    warehouse_cents: i64,
+    undelivered: i64,
+}
+
+/// Reads a snapshot. Before and after a run, while nobody writes.
+///
+/// # Errors
+/// Those of the session; an answer that is none.
+pub async fn books<S: Session>(session: &mut S) -> Result<Books, DbError> {
+    let districts = "SELECT d_w_id, d_id, d_next_o_id, d_ytd FROM bmsql_district";
+    let mut books = Books::default();
+    for row in rows(session, districts, &[0, 0, 0, 2]).await? {
+        if let [warehouse, district, next, cents] = row[..] {
+            books.districts.insert((warehouse as u32, district as u32), (next, cents));
+        }
+    }
+    let history = "SELECT count(*), coalesce(sum(h_amount), 0) FROM bmsql_history";
+    let history = rows(session, history, &[0, 2]).await?;
+    (books.history_rows, books.history_cents) =
+        history.first().map_or((0, 0), |row| (row[0], row[1]));
+    let paid = rows(session, "SELECT coalesce(sum(w_ytd), 0) FROM bmsql_warehouse", &[2]).await?;
+    books.warehouse_cents = paid.first().map_or(0, |row| row[0]);
+    let queued = rows(session, "SELECT count(*) FROM bmsql_new_order", &[0]).await?;
+    books.undelivered = queued.first().map_or(0, |row| row[0]);
+    Ok(books)
+}
+
+/// The rows of an answer as integers, with as many decimal places as its columns have.
+async fn rows<S: Session>(
+    session: &mut S,
+    sql: &str,
+    decimals: &[u32],
+) -> Result<Vec<Vec<i64>>, DbError> {
+    // SQLite's amounts are integers already.
+    let is_scaled = session.dialect() == Dialect::Sqlite;
+    let mut answer = Answer::default();
+    session.query(sql, &mut answer).await?;
+    let number = |(cell, &decimals): (&Option<String>, &u32)| {
+        let text = cell.as_deref().unwrap_or_default();
+        let decimals = if is_scaled { 0 } else { decimals };
+        parse_scaled(text.as_bytes(), decimals)
+            .ok_or_else(|| DbError::workload(format!("{text:?} is no number, in: {sql}")))
+    };
+    answer.rows.iter().map(|row| row.iter().zip(decimals).map(number).collect()).collect()
+}
+
+/// A sentence for each difference.
+pub(crate) fn reconcile(ledger: &Ledger, before: &Books, after: &Books) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut wrong = |what: String, found: i64, counted: Counted| {
+        let is_right = u64::try_from(found).is_ok_and(|found| counted.allows(found));
+        if !is_right {
+            problems.push(format!(
+                "{what} grew by {found}, and {} were acknowledged, {} of unknown outcome",
+                counted.acknowledged, counted.unknown
+            ));
+        }
+    };
+    for index in 0..ledger.districts() {
+        let place = (index as u32 / crate::DISTRICTS + 1, index as u32 % crate::DISTRICTS + 1);
+        let (next_before, paid_before) = before.districts.get(&place).copied().unwrap_or_default();
+        let (next_after, paid_after) = after.districts.get(&place).copied().unwrap_or_default();
+        let name = format!("of district {} of warehouse {}", place.1, place.0);
+        let books = ledger.district(index);
+        wrong(format!("The orders {name}"), next_after - next_before, books.orders);
+        let paid = paid_after - paid_before;
+        wrong(format!("The payments {name}, in cents,"), paid, books.paid_cents);
+    }
+    let total = ledger.total();
+    let history = after.history_rows - before.history_rows;
+    wrong("The rows of the history".to_owned(), history, total.payments);
+    let history = after.history_cents - before.history_cents;
+    wrong("The amounts of the history, in cents,".to_owned(), history, total.paid_cents);
+    let paid = after.warehouse_cents - before.warehouse_cents;
+    wrong("The warehouses' year-to-date, in cents,".to_owned(), paid, total.paid_cents);
+    // What left the queue is what came in less what it grew by.
+    let came: i64 = after
+        .districts
+        .iter()
+        .map(|(place, after)| after.0 - before.districts.get(place).map_or(0, |before| before.0))
+        .sum();
+    let left = came - (after.undelivered - before.undelivered);
+    wrong("The delivered orders".to_owned(), left, ledger.delivered());
+    if problems.len() > LISTED {
+        let more = problems.len() - LISTED;
+        problems.truncate(LISTED);
+        problems.push(format!("and {more} more differences"));
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Entry;
+
+    fn books_after(next: i64, cents: i64, payments: i64, undelivered: i64) -> Books {
+        let mut districts = HashMap::new();
+        for district in 1..=10 {
+            let value = if district == 4 { (next, cents) } else { (3_001, 0) };
+            districts.insert((1, district), value);
+        }
+        Books {
+            districts,
+            history_rows: payments,
+            history_cents: cents,
+            warehouse_cents: cents,
+            undelivered,
+        }
+    }
+
+    #[test]
+    fn acknowledged_and_unknown_outcomes_explain_what_is_found() {
+        let before = books_after(3_001, 0, 0, 9_000);
+        let ledger = Ledger::new(1);
+        let entries = [
+            Entry::Order { district: 3 },
+            Entry::Payment { district: 3, cents: 500 },
+            Entry::Delivery { orders: 10 },
+        ];
+        for entry in entries {
+            ledger.sending(entry);
+            ledger.acknowledged(entry);
+        }
+        let exact = books_after(3_002, 500, 1, 8_991);
+        assert_eq!(reconcile(&ledger, &before, &exact), Vec::<String>::new());
+        let lost = books_after(3_001, 500, 1, 8_990);
+        let problems = reconcile(&ledger, &before, &lost);
+        assert_eq!(
+            problems,
+            ["The orders of district 4 of warehouse 1 grew by 0, and 1 were acknowledged, 0 of \
+              unknown outcome"]
+        );
+        let more = books_after(3_003, 500, 1, 8_992);
+        assert_eq!(reconcile(&ledger, &before, &more).len(), 1);
+        ledger.sending(Entry::Order { district: 3 });
+        assert_eq!(reconcile(&ledger, &before, &more), Vec::<String>::new());
+        let unpaid = books_after(3_002, 400, 0, 8_991);
+        assert_eq!(reconcile(&ledger, &before, &unpaid).len(), 4, "district, rows, two sums");
+        let undelivered = books_after(3_002, 500, 1, 9_001);
+        assert_eq!(reconcile(&ledger, &before, &undelivered).len(), 1);
+    }
+}

@@ -1,0 +1,372 @@
+//! The consistency conditions: the twelve of clause 3.3.2, and further ones for what those don't
+//! see: stock, remote traffic, counters and amounts.
+
+use dyno_core::{DbError, Discard, Session, Table as Answer};
+
+/// Violations that are listed by key.
+const LISTED: usize = 10;
+
+/// Which database is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Loaded, and no transaction has run yet.
+    Fresh,
+    /// Any.
+    Used,
+}
+
+/// One condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
+    pub id: &'static str,
+    /// What has to hold, in a sentence.
+    pub rule: &'static str,
+    /// Holds for the initial population only.
+    pub is_fresh_only: bool,
+    /// The columns that name a violation.
+    keys: &'static str,
+    /// What follows FROM to find the violations.
+    body: &'static str,
+}
+
+/// Derived tables by the names that stand for them in bodies. No WITH: MySQL 5.7 lacks it.
+const DERIVED: [(&str, &str); 6] = [
+    // The amounts of delivered lines by customer.
+    (
+        "{DL}",
+        "(SELECT o_w_id w, o_d_id d, o_c_id c, sum(ol_amount) a FROM bmsql_oorder JOIN \
+         bmsql_order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id WHERE \
+         ol_delivery_d IS NOT NULL GROUP BY o_w_id, o_d_id, o_c_id)",
+    ),
+    // Payments by customer.
+    (
+        "{PY}",
+        "(SELECT h_c_w_id w, h_c_d_id d, h_c_id c, sum(h_amount) h, count(*) n FROM \
+         bmsql_history GROUP BY h_c_w_id, h_c_d_id, h_c_id)",
+    ),
+    // Lines of transactions by stock row.
+    (
+        "{LI}",
+        "(SELECT ol_supply_w_id w, ol_i_id i, sum(ol_quantity) q, count(*) n, sum(CASE WHEN \
+         ol_supply_w_id <> ol_w_id THEN 1 ELSE 0 END) r FROM bmsql_order_line WHERE ol_o_id > \
+         3000 GROUP BY ol_supply_w_id, ol_i_id)",
+    ),
+    // Orders by district.
+    (
+        "{OO}",
+        "(SELECT o_w_id w, o_d_id d, max(o_id) mx, count(*) n, sum(o_ol_cnt) s FROM bmsql_oorder \
+         GROUP BY o_w_id, o_d_id)",
+    ),
+    // Undelivered orders by district.
+    (
+        "{NN}",
+        "(SELECT no_w_id w, no_d_id d, max(no_o_id) mx, min(no_o_id) mn, count(*) n FROM \
+         bmsql_new_order GROUP BY no_w_id, no_d_id)",
+    ),
+    // Lines by order.
+    (
+        "{OL}",
+        "(SELECT ol_w_id w, ol_d_id d, ol_o_id o, count(*) n, sum(CASE WHEN ol_supply_w_id <> \
+         ol_w_id THEN 1 ELSE 0 END) r FROM bmsql_order_line GROUP BY ol_w_id, ol_d_id, ol_o_id)",
+    ),
+];
+
+const fn condition(
+    id: &'static str,
+    rule: &'static str,
+    keys: &'static str,
+    body: &'static str,
+) -> Condition {
+    Condition { id, rule, is_fresh_only: false, keys, body }
+}
+
+/// All conditions.
+pub const CONDITIONS: [Condition; 23] = [
+    condition(
+        "C1",
+        "W_YTD is the sum of D_YTD of the warehouse's districts.",
+        "w_id",
+        "bmsql_warehouse LEFT JOIN (SELECT d_w_id, sum(d_ytd) s FROM bmsql_district GROUP BY \
+         d_w_id) t ON d_w_id = w_id WHERE s IS NULL OR w_ytd <> s",
+    ),
+    condition(
+        "C2",
+        "D_NEXT_O_ID - 1 is the highest O_ID and the highest NO_O_ID of the district.",
+        "d_w_id, d_id",
+        "bmsql_district LEFT JOIN {OO} o ON o.w = d_w_id AND o.d = d_id LEFT JOIN {NN} n ON n.w = \
+         d_w_id AND n.d = d_id WHERE o.mx IS NULL OR d_next_o_id - 1 <> o.mx OR n.mx <> o.mx",
+    ),
+    condition(
+        "C3",
+        "The NO_O_ID of a district have no gap.",
+        "t.w, t.d",
+        "{NN} t WHERE mx - mn + 1 <> n",
+    ),
+    condition(
+        "C4",
+        "The sum of O_OL_CNT is the number of the district's order lines.",
+        "o.w, o.d",
+        "{OO} o LEFT JOIN (SELECT ol_w_id, ol_d_id, count(*) k FROM bmsql_order_line GROUP BY \
+         ol_w_id, ol_d_id) l ON ol_w_id = w AND ol_d_id = d WHERE k IS NULL OR s <> k",
+    ),
+    condition(
+        "C5",
+        "O_CARRIER_ID is NULL if and only if the order has a row in NEW-ORDER.",
+        "o_w_id, o_d_id, o_id",
+        "bmsql_oorder LEFT JOIN bmsql_new_order ON no_w_id = o_w_id AND no_d_id = o_d_id AND \
+         no_o_id = o_id WHERE (o_carrier_id IS NULL) <> (no_o_id IS NOT NULL)",
+    ),
+    condition(
+        "C6",
+        "O_OL_CNT is the number of the order's lines.",
+        "o_w_id, o_d_id, o_id",
+        "bmsql_oorder LEFT JOIN {OL} l ON w = o_w_id AND d = o_d_id AND o = o_id WHERE o_ol_cnt <> \
+         coalesce(n, 0)",
+    ),
+    condition(
+        "C7",
+        "OL_DELIVERY_D is NULL if and only if O_CARRIER_ID of the order is.",
+        "ol_w_id, ol_d_id, ol_o_id, ol_number",
+        "bmsql_order_line JOIN bmsql_oorder ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = \
+         ol_o_id WHERE (ol_delivery_d IS NULL) <> (o_carrier_id IS NULL)",
+    ),
+    condition(
+        "C8",
+        "W_YTD is the sum of H_AMOUNT of the warehouse's payments.",
+        "w_id",
+        "bmsql_warehouse LEFT JOIN (SELECT h_w_id, sum(h_amount) s FROM bmsql_history GROUP BY \
+         h_w_id) t ON h_w_id = w_id WHERE s IS NULL OR w_ytd <> s",
+    ),
+    condition(
+        "C9",
+        "D_YTD is the sum of H_AMOUNT of the district's payments.",
+        "d_w_id, d_id",
+        "bmsql_district LEFT JOIN (SELECT h_w_id, h_d_id, sum(h_amount) s FROM bmsql_history GROUP \
+         BY h_w_id, h_d_id) t ON h_w_id = d_w_id AND h_d_id = d_id WHERE s IS NULL OR d_ytd <> s",
+    ),
+    condition(
+        "C10",
+        "C_BALANCE is what was delivered to the customer less what it paid.",
+        "c_w_id, c_d_id, c_id",
+        "bmsql_customer LEFT JOIN {DL} x ON x.w = c_w_id AND x.d = c_d_id AND x.c = c_id LEFT JOIN \
+         {PY} p ON p.w = c_w_id AND p.d = c_d_id AND p.c = c_id WHERE c_balance <> coalesce(a, 0) \
+         - coalesce(h, 0)",
+    ),
+    Condition {
+        id: "C11",
+        rule: "A fresh district has 2,100 more orders than rows in NEW-ORDER.",
+        is_fresh_only: true,
+        keys: "o.w, o.d",
+        body: "{OO} o LEFT JOIN {NN} n ON n.w = o.w AND n.d = o.d WHERE o.n - coalesce(n.n, 0) <> \
+               2100",
+    },
+    condition(
+        "C11b",
+        "A district has 2,100 more orders, and those it has delivered, than rows in NEW-ORDER.",
+        "o.w, o.d",
+        "{OO} o LEFT JOIN {NN} n ON n.w = o.w AND n.d = o.d JOIN (SELECT c_w_id, c_d_id, \
+         sum(c_delivery_cnt) k FROM bmsql_customer GROUP BY c_w_id, c_d_id) c ON c_w_id = o.w AND \
+         c_d_id = o.d WHERE o.n - coalesce(n.n, 0) <> 2100 + k",
+    ),
+    condition(
+        "C12",
+        "C_BALANCE and C_YTD_PAYMENT add up to what was delivered to the customer.",
+        "c_w_id, c_d_id, c_id",
+        "bmsql_customer LEFT JOIN {DL} x ON w = c_w_id AND d = c_d_id AND c = c_id WHERE c_balance \
+         + c_ytd_payment <> coalesce(a, 0)",
+    ),
+    condition(
+        "X1",
+        "S_YTD and S_ORDER_CNT are the quantity and number of the lines that the stock supplied.",
+        "s_w_id, s_i_id",
+        "bmsql_stock LEFT JOIN {LI} t ON w = s_w_id AND i = s_i_id WHERE s_ytd <> coalesce(q, 0) \
+         OR s_order_cnt <> coalesce(n, 0)",
+    ),
+    condition(
+        "X2",
+        "S_REMOTE_CNT is the number of lines that the stock supplied to other warehouses.",
+        "s_w_id, s_i_id",
+        "bmsql_stock LEFT JOIN {LI} t ON w = s_w_id AND i = s_i_id WHERE s_remote_cnt <> \
+         coalesce(r, 0)",
+    ),
+    condition(
+        "X3",
+        "C_PAYMENT_CNT and C_YTD_PAYMENT are number and sum of the customer's payments.",
+        "c_w_id, c_d_id, c_id",
+        "bmsql_customer LEFT JOIN {PY} p ON w = c_w_id AND d = c_d_id AND c = c_id WHERE \
+         c_payment_cnt <> coalesce(n, 0) OR c_ytd_payment <> coalesce(h, 0)",
+    ),
+    condition(
+        "X4",
+        "C_DELIVERY_CNT is the number of the customer's orders that were delivered.",
+        "c_w_id, c_d_id, c_id",
+        "bmsql_customer LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, count(*) n FROM bmsql_oorder \
+         WHERE o_carrier_id IS NOT NULL AND o_id > 2100 GROUP BY o_w_id, o_d_id, o_c_id) t ON \
+         o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id WHERE c_delivery_cnt <> coalesce(n, \
+         0)",
+    ),
+    condition(
+        "X5",
+        "S_QUANTITY is between 10 and 100.",
+        "s_w_id, s_i_id",
+        "bmsql_stock WHERE s_quantity NOT BETWEEN 10 AND 100",
+    ),
+    condition(
+        "X6",
+        "OL_AMOUNT of an order that was entered is OL_QUANTITY times I_PRICE.",
+        "ol_w_id, ol_d_id, ol_o_id, ol_number",
+        "bmsql_order_line JOIN bmsql_item ON i_id = ol_i_id WHERE ol_o_id > 3000 AND ol_amount <> \
+         ol_quantity * i_price",
+    ),
+    condition(
+        "X7",
+        "O_ALL_LOCAL is 1 if and only if no line is supplied by another warehouse.",
+        "o_w_id, o_d_id, o_id",
+        "bmsql_oorder JOIN {OL} l ON w = o_w_id AND d = o_d_id AND o = o_id WHERE (o_all_local = \
+         1) <> (r = 0)",
+    ),
+    condition(
+        "X8",
+        "Every row in NEW-ORDER has its order.",
+        "no_w_id, no_d_id, no_o_id",
+        "bmsql_new_order LEFT JOIN bmsql_oorder ON o_w_id = no_w_id AND o_d_id = no_d_id AND o_id \
+         = no_o_id WHERE o_id IS NULL",
+    ),
+    condition(
+        "X9",
+        "Every order line has its order.",
+        "ol_w_id, ol_d_id, ol_o_id, ol_number",
+        "bmsql_order_line LEFT JOIN bmsql_oorder ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id \
+         = ol_o_id WHERE o_id IS NULL",
+    ),
+    condition(
+        "X10",
+        "OL_DIST_INFO of an order that was entered is the stock's S_DIST of the district.",
+        "ol_w_id, ol_d_id, ol_o_id, ol_number",
+        "bmsql_order_line JOIN bmsql_stock ON s_w_id = ol_supply_w_id AND s_i_id = ol_i_id WHERE \
+         ol_o_id > 3000 AND ol_dist_info <> CASE ol_d_id WHEN 1 THEN s_dist_01 WHEN 2 THEN \
+         s_dist_02 WHEN 3 THEN s_dist_03 WHEN 4 THEN s_dist_04 WHEN 5 THEN s_dist_05 WHEN 6 THEN \
+         s_dist_06 WHEN 7 THEN s_dist_07 WHEN 8 THEN s_dist_08 WHEN 9 THEN s_dist_09 ELSE \
+         s_dist_10 END",
+    ),
+];
+
+impl Condition {
+    /// True when the condition has to hold at this stage.
+    pub fn applies(&self, stage: Stage) -> bool {
+        stage == Stage::Fresh || !self.is_fresh_only
+    }
+
+    fn violations(&self) -> String {
+        let mut body = self.body.to_owned();
+        for (name, table) in DERIVED {
+            body = body.replace(name, table);
+        }
+        body
+    }
+
+    /// The statement that counts the violations.
+    pub fn count_sql(&self) -> String {
+        format!("SELECT count(*) FROM {}", self.violations())
+    }
+
+    /// The statement that names some of them.
+    pub fn list_sql(&self) -> String {
+        format!("SELECT {} FROM {} LIMIT {LISTED}", self.keys, self.violations())
+    }
+
+    /// Looks whether the condition holds.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn verdict<S: Session>(&self, session: &mut S) -> Result<Verdict, DbError> {
+        let sql = self.count_sql();
+        let mut answer = Answer::default();
+        session.query(&sql, &mut answer).await?;
+        let count = answer.single().and_then(|count| count.parse().ok());
+        let count: u64 =
+            count.ok_or_else(|| DbError::workload(format!("There was no answer to: {sql}")))?;
+        let mut keys = Vec::new();
+        if count > 0 {
+            let mut listed = Answer::default();
+            session.query(&self.list_sql(), &mut listed).await?;
+            keys.extend(listed.rows.iter().map(|row| self.key(row)));
+        }
+        Ok(Verdict { condition: *self, violations: count, keys })
+    }
+
+    /// `o_w_id 1, o_d_id 2`.
+    fn key(&self, row: &[Option<String>]) -> String {
+        let pair = |(name, value): (&str, &Option<String>)| {
+            format!("{name} {}", value.as_deref().unwrap_or("NULL"))
+        };
+        self.keys.split(", ").zip(row).map(pair).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Whether a condition holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The condition.
+    pub condition: Condition,
+    /// Rows that violate it.
+    pub violations: u64,
+    /// The first of them, by key.
+    pub keys: Vec<String>,
+}
+
+impl Verdict {
+    /// True when the condition holds.
+    pub fn holds(&self) -> bool {
+        self.violations == 0
+    }
+}
+
+/// Checks all conditions of a stage, one after another. Reads the whole database: seconds per
+/// warehouse. Nobody may write meanwhile.
+///
+/// # Errors
+/// Those of the session.
+pub async fn check<S: Session>(session: &mut S, stage: Stage) -> Result<Vec<Verdict>, DbError> {
+    prepare(session).await?;
+    let mut verdicts = Vec::new();
+    for condition in CONDITIONS.iter().filter(|condition| condition.applies(stage)) {
+        verdicts.push(condition.verdict(session).await?);
+    }
+    Ok(verdicts)
+}
+
+/// MariaDB without statistics would join the derived tables once per customer.
+async fn prepare<S: Session>(session: &mut S) -> Result<(), DbError> {
+    if session.product().name == "MariaDB" {
+        let sql = "SET SESSION optimizer_switch = 'split_materialized=off'";
+        session.query(sql, &mut Discard).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_twelve_conditions_are_there_and_no_name_is_left_open() {
+        for number in 1..=12 {
+            let id = format!("C{number}");
+            assert!(CONDITIONS.iter().any(|condition| condition.id == id), "{id}");
+        }
+        for condition in &CONDITIONS {
+            assert!(!condition.count_sql().contains('{'), "{}", condition.id);
+            assert!(condition.applies(Stage::Fresh));
+            assert_eq!(condition.applies(Stage::Used), condition.id != "C11");
+        }
+    }
+
+    #[test]
+    fn violations_are_named_by_key() {
+        let row = [Some("1".to_owned()), None];
+        assert_eq!(CONDITIONS[1].key(&row), "d_w_id 1, d_id NULL");
+        assert!(CONDITIONS[1].list_sql().ends_with(" LIMIT 10"));
+    }
+}

@@ -1,0 +1,213 @@
+//! What the database has acknowledged, counted by the workload: the other side of the books.
+//!
+//! Counts all transactions of a workload, measured or not, because the database stores them all.
+//! A commit that was sent stands as pending until its answer: what is pending at the end has an
+//! unknown outcome, also when its worker was cut off in the middle.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// What a commit makes true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// A new order of the district with this index.
+    Order { district: usize },
+    /// A payment to the district with this index.
+    Payment { district: usize, cents: u64 },
+    /// So many orders delivered.
+    Delivery { orders: u64 },
+}
+
+/// Acknowledged, and sent without an answer.
+#[derive(Debug, Default)]
+struct Count<T> {
+    acknowledged: T,
+    pending: T,
+}
+
+impl Count<AtomicU32> {
+    fn state(&self) -> Counted {
+        Counted {
+            acknowledged: u64::from(self.acknowledged.load(Ordering::Relaxed)),
+            unknown: u64::from(self.pending.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+impl Count<AtomicU64> {
+    fn state(&self) -> Counted {
+        Counted {
+            acknowledged: self.acknowledged.load(Ordering::Relaxed),
+            unknown: self.pending.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A count and what it may be more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// The database acknowledged the commit.
+    pub acknowledged: u64,
+    /// The commit was sent and never answered.
+    pub unknown: u64,
+}
+
+impl Counted {
+    /// True when `found` can be: at least what was acknowledged, at most that and the unknown.
+    pub fn allows(&self, found: u64) -> bool {
+        (self.acknowledged..=self.acknowledged + self.unknown).contains(&found)
+    }
+
+    fn add(&mut self, more: Counted) {
+        self.acknowledged += more.acknowledged;
+        self.unknown += more.unknown;
+    }
+}
+
+/// The books of one district.
+#[derive(Debug, Default)]
+struct District {
+    orders: Count<AtomicU32>,
+    payments: Count<AtomicU32>,
+    paid_cents: Count<AtomicU64>,
+}
+
+/// What one district has to hold beyond what it held at first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DistrictBooks {
+    /// New orders.
+    pub orders: Counted,
+    /// Payments.
+    pub payments: Counted,
+    /// Their amounts, in cents.
+    pub paid_cents: Counted,
+}
+
+/// The books of all districts.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    districts: Vec<District>,
+    delivered: Count<AtomicU64>,
+}
+
+impl Ledger {
+    pub(crate) fn new(warehouses: u32) -> Self {
+        let count = (warehouses * crate::DISTRICTS) as usize;
+        Ledger {
+            districts: (0..count).map(|_| District::default()).collect(),
+            delivered: Count::default(),
+        }
+    }
+
+    /// The commit is about to be sent.
+    #[inline]
+    pub(crate) fn sending(&self, entry: Entry) {
+        match entry {
+            Entry::Order { district } => {
+                self.districts[district].orders.pending.fetch_add(1, Ordering::Relaxed);
+            }
+            Entry::Payment { district, cents } => {
+                let books = &self.districts[district];
+                books.payments.pending.fetch_add(1, Ordering::Relaxed);
+                books.paid_cents.pending.fetch_add(cents, Ordering::Relaxed);
+            }
+            Entry::Delivery { orders } => {
+                self.delivered.pending.fetch_add(orders, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The database has said that the commit did not happen.
+    #[inline]
+    pub(crate) fn refused(&self, entry: Entry) {
+        match entry {
+            Entry::Order { district } => {
+                self.districts[district].orders.pending.fetch_sub(1, Ordering::Relaxed);
+            }
+            Entry::Payment { district, cents } => {
+                let books = &self.districts[district];
+                books.payments.pending.fetch_sub(1, Ordering::Relaxed);
+                books.paid_cents.pending.fetch_sub(cents, Ordering::Relaxed);
+            }
+            Entry::Delivery { orders } => {
+                self.delivered.pending.fetch_sub(orders, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The database has acknowledged the commit.
+    #[inline]
+    pub(crate) fn acknowledged(&self, entry: Entry) {
+        self.refused(entry);
+        match entry {
+            Entry::Order { district } => {
+                self.districts[district].orders.acknowledged.fetch_add(1, Ordering::Relaxed);
+            }
+            Entry::Payment { district, cents } => {
+                let books = &self.districts[district];
+                books.payments.acknowledged.fetch_add(1, Ordering::Relaxed);
+                books.paid_cents.acknowledged.fetch_add(cents, Ordering::Relaxed);
+            }
+            Entry::Delivery { orders } => {
+                self.delivered.acknowledged.fetch_add(orders, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The books of a district by its index.
+    pub(crate) fn district(&self, index: usize) -> DistrictBooks {
+        let books = &self.districts[index];
+        DistrictBooks {
+            orders: books.orders.state(),
+            payments: books.payments.state(),
+            paid_cents: books.paid_cents.state(),
+        }
+    }
+
+    pub(crate) fn districts(&self) -> usize {
+        self.districts.len()
+    }
+
+    /// The books of all districts together.
+    pub(crate) fn total(&self) -> DistrictBooks {
+        let mut total = DistrictBooks::default();
+        for index in 0..self.districts.len() {
+            let books = self.district(index);
+            total.orders.add(books.orders);
+            total.payments.add(books.payments);
+            total.paid_cents.add(books.paid_cents);
+        }
+        total
+    }
+
+    /// Orders delivered.
+    pub(crate) fn delivered(&self) -> Counted {
+        self.delivered.state()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_pending_until_it_is_answered() {
+        let ledger = Ledger::new(1);
+        let order = Entry::Order { district: 3 };
+        for _ in 0..3 {
+            ledger.sending(order);
+        }
+        assert_eq!(ledger.district(3).orders, Counted { acknowledged: 0, unknown: 3 });
+        ledger.acknowledged(order);
+        ledger.refused(order);
+        let books = ledger.total().orders;
+        assert_eq!(books, Counted { acknowledged: 1, unknown: 1 });
+        assert!(!books.allows(0) && books.allows(1) && books.allows(2) && !books.allows(3));
+        let payment = Entry::Payment { district: 9, cents: 250 };
+        ledger.sending(payment);
+        ledger.acknowledged(payment);
+        assert_eq!(ledger.district(9).paid_cents, Counted { acknowledged: 250, unknown: 0 });
+        assert_eq!(ledger.district(9).payments.acknowledged, 1);
+        ledger.sending(Entry::Delivery { orders: 10 });
+        assert_eq!(ledger.delivered(), Counted { acknowledged: 0, unknown: 10 });
+    }
+}

@@ -1,0 +1,215 @@
+//! What is loaded, and committed, at once.
+
+use crate::schema::Table;
+use crate::{DISTRICTS, ITEMS};
+
+/// Warehouses whose own rows, and those of their districts, are loaded together.
+const WAREHOUSES_AT_ONCE: u32 = 1_000;
+/// Items or stock of a warehouse that are loaded together. A constant, as all sizes here: an
+/// interrupted load can only be continued with the same ones.
+const ITEMS_AT_ONCE: u32 = 25_000;
+
+/// Rows of one table that are stored together: about 30,000, so that no transaction is large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    pub(crate) table: Table,
+    /// 0 of the tables that aren't loaded by warehouse: items, warehouses and districts.
+    pub(crate) warehouse: u32,
+    /// First item, district or, of warehouses and districts, warehouse.
+    pub(crate) low: u32,
+    /// The last one.
+    pub(crate) high: u32,
+}
+
+impl Chunk {
+    /// Its name in the table of what is done.
+    pub(crate) fn name(&self) -> String {
+        format!("{}.{}.{}", self.table.name(), self.warehouse, self.low)
+    }
+
+    /// The number of this part of the items or of a stock.
+    pub(crate) fn part(&self) -> u32 {
+        (self.low - 1) / ITEMS_AT_ONCE
+    }
+
+    /// Removes the rows of a chunk that may have been stored without being noted as done.
+    pub(crate) fn delete(&self) -> String {
+        let (column, Chunk { table, warehouse, low, high }) = (self.range_column(), self);
+        let own = match table.warehouse_column() {
+            Some(of) if *warehouse > 0 => format!("{of} = {warehouse} AND "),
+            _ => String::new(),
+        };
+        format!("DELETE FROM {} WHERE {own}{column} BETWEEN {low} AND {high}", table.name())
+    }
+
+    fn range_column(&self) -> &'static str {
+        match self.table {
+            Table::Item => "i_id",
+            Table::Warehouse => "w_id",
+            Table::District => "d_w_id",
+            Table::Customer => "c_d_id",
+            Table::History => "h_d_id",
+            Table::Order => "o_d_id",
+            Table::NewOrder => "no_d_id",
+            Table::Stock => "s_i_id",
+            Table::OrderLine => "ol_d_id",
+        }
+    }
+}
+
+/// Chunks of 1..=last of so many each.
+fn ranges(last: u32, at_once: u32) -> impl Iterator<Item = (u32, u32)> {
+    (1..=last).step_by(at_once as usize).map(move |low| (low, last.min(low + at_once - 1)))
+}
+
+/// All chunks, warehouse after warehouse. Sessions take them in this order: inside a warehouse the
+/// tables take turns, so that sessions meet in one table as late as possible.
+pub(crate) fn all(warehouses: u32) -> Vec<Chunk> {
+    let mut chunks = Vec::new();
+    for (low, high) in ranges(ITEMS, ITEMS_AT_ONCE) {
+        chunks.push(Chunk { table: Table::Item, warehouse: 0, low, high });
+    }
+    for (low, high) in ranges(warehouses, WAREHOUSES_AT_ONCE) {
+        for table in [Table::Warehouse, Table::District] {
+            chunks.push(Chunk { table, warehouse: 0, low, high });
+        }
+    }
+    for warehouse in 1..=warehouses {
+        let parts = |table, last, at_once| {
+            ranges(last, at_once).map(move |(low, high)| Chunk { table, warehouse, low, high })
+        };
+        let mut tables: Vec<Vec<Chunk>> = vec![
+            parts(Table::Stock, ITEMS, ITEMS_AT_ONCE).collect(),
+            parts(Table::OrderLine, DISTRICTS, 1).collect(),
+            parts(Table::Customer, DISTRICTS, 5).collect(),
+            parts(Table::History, DISTRICTS, DISTRICTS).collect(),
+            parts(Table::Order, DISTRICTS, DISTRICTS).collect(),
+            parts(Table::NewOrder, DISTRICTS, DISTRICTS).collect(),
+        ];
+        tables.iter_mut().for_each(|parts| parts.reverse());
+        while tables.iter().any(|parts| !parts.is_empty()) {
+            chunks.extend(tables.iter_mut().filter_map(Vec::pop));
+        }
+    }
+    chunks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::rows::{ChunkRows, Common, row_count};
+    use crate::random::Constants;
+    use crate::text::Timestamp;
+    use dyno_core::{Dialect, RowSource, RowWriter};
+    use std::collections::{BTreeMap, BTreeSet};
+
+    #[derive(Default)]
+    struct Kept(Vec<String>);
+
+    impl RowWriter for Kept {
+        fn int(&mut self, value: i64) {
+            self.0.push(value.to_string());
+        }
+        fn double(&mut self, value: f64) {
+            self.0.push(value.to_string());
+        }
+        fn text(&mut self, value: &[u8]) {
+            self.0.push(String::from_utf8(value.to_vec()).unwrap());
+        }
+        fn null(&mut self) {
+            self.0.push("NULL".to_owned());
+        }
+    }
+
+    fn rows_of(chunk: Chunk, dialect: Dialect) -> Vec<Vec<String>> {
+        let constants = Constants { c_last: 10, c_id: 20, i_id: 30 };
+        let common = Common { seed: 7, dialect, loaded_at: Timestamp(0), constants };
+        let mut source = ChunkRows::new(common, chunk);
+        let mut rows = Vec::new();
+        let mut row = Kept::default();
+        while source.next_row(&mut row) {
+            rows.push(std::mem::take(&mut row.0));
+        }
+        assert_eq!(rows.len() as u64, row_count(7, &chunk), "{chunk:?}");
+        source.restart();
+        assert!(source.next_row(&mut row));
+        assert_eq!(row.0, rows[0], "a restart begins anew");
+        rows
+    }
+
+    #[test]
+    fn names_are_unique_and_fit_their_column() {
+        let chunks = all(1_001);
+        let names: BTreeSet<String> = chunks.iter().map(Chunk::name).collect();
+        assert_eq!(names.len(), chunks.len());
+        assert_eq!(chunks.len(), 4 + 4 + 1_001 * 19);
+        assert!(names.iter().all(|name| name.len() <= 40));
+    }
+
+    #[test]
+    fn a_warehouse_has_the_rows_of_the_clause() {
+        let mut counts = BTreeMap::new();
+        let mut lines = 0;
+        for chunk in all(1) {
+            let rows = rows_of(chunk, Dialect::Postgres);
+            *counts.entry(chunk.table).or_insert(0) += rows.len();
+            assert!(rows.iter().all(|row| row.len() == chunk.table.columns().len()));
+            if chunk.table == Table::Order {
+                lines = rows.iter().map(|row| row[5].parse::<usize>().unwrap()).sum();
+                let customers: BTreeSet<&String> =
+                    rows[..3_000].iter().map(|row| &row[3]).collect();
+                assert_eq!(customers.len(), 3_000, "a permutation");
+                assert_eq!(rows.iter().filter(|row| row[4] == "NULL").count(), 9_000);
+            }
+        }
+        assert_eq!(counts[&Table::OrderLine], lines);
+        assert!((297_000..303_000).contains(&lines), "{lines}");
+        let expected = [
+            (Table::Item, 100_000),
+            (Table::Warehouse, 1),
+            (Table::District, 10),
+            (Table::Customer, 30_000),
+            (Table::History, 30_000),
+            (Table::Order, 30_000),
+            (Table::NewOrder, 9_000),
+            (Table::Stock, 100_000),
+        ];
+        for (table, count) in expected {
+            assert_eq!(counts[&table], count, "{table:?}");
+        }
+    }
+
+    #[test]
+    fn money_is_decimal_and_on_sqlite_an_integer() {
+        let chunk = Chunk { table: Table::History, warehouse: 2, low: 10, high: 10 };
+        let postgres = rows_of(chunk, Dialect::Postgres);
+        assert_eq!(postgres[2][..6], ["57003", "3", "10", "2", "10", "2"]);
+        assert_eq!(postgres[2][6..8], ["1970-01-01 00:00:00.000", "10.00"]);
+        assert_eq!(rows_of(chunk, Dialect::Sqlite)[2][7], "1000");
+    }
+
+    #[test]
+    fn customers_have_all_names_and_a_tenth_bad_credit() {
+        let rows = rows_of(
+            Chunk { table: Table::Customer, warehouse: 1, low: 1, high: 5 },
+            Dialect::Mysql,
+        );
+        assert_eq!(rows[0][5], "BARBARBAR");
+        assert_eq!(rows[3_999][5], "EINGEINGEING");
+        let bad = rows.iter().filter(|row| row[4] == "BC").count();
+        // 1,500 expected, deviation 37.
+        assert!((1_300..1_700).contains(&bad), "{bad}");
+        assert!(rows.iter().all(|row| (300..=500).contains(&row[20].len())));
+    }
+
+    #[test]
+    fn an_undone_chunk_is_removed_by_its_own_rows_only() {
+        let stock = Chunk { table: Table::Stock, warehouse: 3, low: 25_001, high: 50_000 };
+        assert_eq!(
+            stock.delete(),
+            "DELETE FROM bmsql_stock WHERE s_w_id = 3 AND s_i_id BETWEEN 25001 AND 50000"
+        );
+        let districts = Chunk { table: Table::District, warehouse: 0, low: 1, high: 7 };
+        assert_eq!(districts.delete(), "DELETE FROM bmsql_district WHERE d_w_id BETWEEN 1 AND 7");
+    }
+}

@@ -1,0 +1,226 @@
+//! What the database itself says about its load: the configuration, what is done, what exists.
+
+use super::LoadOptions;
+use super::error::{LoadError, while_doing};
+use crate::random::Constants;
+use crate::schema::{CONFIG, LOAD_STATE, Table};
+use crate::text::Timestamp;
+use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
+use std::collections::{HashMap, HashSet};
+
+/// Keys of the configuration while a load is under way.
+const BUILDING: &str = "dyno.warehouses";
+const BUILDING_SEED: &str = "dyno.seed";
+const BUILDING_AT: &str = "dyno.loadedAt";
+
+/// What a complete database says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// Warehouses loaded.
+    pub warehouses: u32,
+    /// NURand's constant of C_LAST that the load used; a run has to keep a distance from it
+    /// (clause 2.1.6.1).
+    pub c_last: u64,
+}
+
+/// In which state a build finds the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Nothing,
+    /// A load that has not ended; its rows have this point in time.
+    Unfinished(Timestamp),
+    Complete,
+}
+
+/// Reads an answer of names and values.
+async fn pairs<S: Session>(session: &mut S, sql: &str) -> Result<HashMap<String, String>, DbError> {
+    let mut answer = Answer::default();
+    session.query(sql, &mut answer).await?;
+    let pair = |row: Vec<Option<String>>| {
+        let mut cells = row.into_iter();
+        Some((cells.next()??, cells.next().flatten().unwrap_or_default()))
+    };
+    Ok(answer.rows.into_iter().filter_map(pair).collect())
+}
+
+async fn names<S: Session>(session: &mut S, sql: &str) -> Result<HashSet<String>, DbError> {
+    let mut answer = Answer::default();
+    session.query(sql, &mut answer).await?;
+    Ok(answer.rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+}
+
+/// The tables that statements without a schema name can reach.
+pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
+    let sql = match session.dialect() {
+        Dialect::Mysql => {
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
+        }
+        Dialect::Postgres => {
+            "SELECT tablename FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
+        }
+        Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
+    };
+    names(session, sql).await.map_err(while_doing("listing the tables"))
+}
+
+/// The keys and indexes that exist, by the names that [`crate::schema`] gives them.
+pub(crate) async fn keys<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
+    let sql = match session.dialect() {
+        Dialect::Mysql => {
+            "SELECT CASE index_name WHEN 'PRIMARY' THEN CONCAT(table_name, '_pkey') ELSE \
+             index_name END FROM information_schema.statistics WHERE table_schema = DATABASE() \
+             UNION SELECT constraint_name FROM information_schema.table_constraints WHERE \
+             table_schema = DATABASE() AND constraint_type = 'FOREIGN KEY'"
+        }
+        Dialect::Postgres => {
+            "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE \
+             relkind IN ('i', 'I') AND nspname = ANY (current_schemas(false)) UNION SELECT \
+             conname FROM pg_constraint c JOIN pg_namespace n ON n.oid = c.connamespace WHERE \
+             nspname = ANY (current_schemas(false))"
+        }
+        Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'index'",
+    };
+    names(session, sql).await.map_err(while_doing("listing the keys"))
+}
+
+async fn config<S: Session>(session: &mut S) -> Result<HashMap<String, String>, DbError> {
+    pairs(session, &format!("SELECT cfg_name, cfg_value FROM {CONFIG}")).await
+}
+
+fn other_data(problem: String) -> LoadError {
+    let hint = "destroy the database first, or use another one; to use it as it is, run with the \
+                warehouses it has";
+    LoadError::Data { problem, hint: hint.to_owned() }
+}
+
+/// Looks what is there, and whether it fits what was asked for.
+pub(crate) async fn inspect<S: Session>(
+    session: &mut S,
+    options: &LoadOptions,
+) -> Result<Found, LoadError> {
+    let tables = tables(session).await?;
+    let foreign = Table::ALL.iter().map(|table| table.name()).find(|name| tables.contains(*name));
+    let config = if tables.contains(CONFIG) {
+        config(session).await.map_err(while_doing(format!("reading {CONFIG}")))?
+    } else {
+        HashMap::new()
+    };
+    if let Some(warehouses) = config.get(BUILDING) {
+        let asked = [options.warehouses.to_string(), options.seed.to_string()];
+        let seed = config.get(BUILDING_SEED).map(String::as_str).unwrap_or_default();
+        if *warehouses != asked[0] || seed != asked[1] {
+            return Err(other_data(format!(
+                "An unfinished load of {warehouses} warehouses with seed {seed} is there, and {} \
+                 with seed {} were asked for.",
+                asked[0], asked[1]
+            )));
+        }
+        let at = config.get(BUILDING_AT).and_then(|ms| ms.parse().ok());
+        return Ok(Found::Unfinished(at.map_or(options.loaded_at, Timestamp)));
+    }
+    if let Some(warehouses) = config.get("warehouses") {
+        if *warehouses == options.warehouses.to_string() {
+            return Ok(Found::Complete);
+        }
+        return Err(other_data(format!(
+            "{warehouses} warehouses are loaded, and {} were asked for.",
+            options.warehouses
+        )));
+    }
+    match foreign {
+        None => Ok(Found::Nothing),
+        Some(table) => Err(other_data(format!(
+            "Table {table} exists, but {CONFIG} does not say who loaded it and how."
+        ))),
+    }
+}
+
+/// Notes in the configuration that a load begins.
+pub(crate) async fn begin<S: Session>(
+    session: &mut S,
+    options: &LoadOptions,
+) -> Result<(), DbError> {
+    let sql = format!(
+        "INSERT INTO {CONFIG} (cfg_name, cfg_value) VALUES ('{BUILDING}', '{}'), \
+         ('{BUILDING_SEED}', '{}'), ('{BUILDING_AT}', '{}')",
+        options.warehouses, options.seed, options.loaded_at.0
+    );
+    session.query(&sql, &mut Discard).await.map(drop)
+}
+
+/// Notes that the load is complete: what BenchmarkSQL's runs read is there, what the loader needed
+/// is gone. Repeatable.
+pub(crate) async fn complete<S: Session>(
+    session: &mut S,
+    warehouses: u32,
+    constants: &Constants,
+) -> Result<(), DbError> {
+    let facts = [
+        ("warehouses", u64::from(warehouses)),
+        ("nURandCLast", constants.c_last),
+        ("nURandCC_ID", constants.c_id),
+        ("nURandCI_ID", constants.i_id),
+    ];
+    let names: Vec<String> = facts.iter().map(|(name, _)| format!("'{name}'")).collect();
+    let values: Vec<String> =
+        facts.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
+    let statements = [
+        format!("DELETE FROM {CONFIG} WHERE cfg_name IN ({})", names.join(", ")),
+        format!("INSERT INTO {CONFIG} (cfg_name, cfg_value) VALUES {}", values.join(", ")),
+        // Until then a further build goes on here, and needs the list of what is done.
+        format!(
+            "DELETE FROM {CONFIG} WHERE cfg_name IN ('{BUILDING_SEED}', '{BUILDING_AT}', \
+             '{BUILDING}')"
+        ),
+        format!("DROP TABLE IF EXISTS {LOAD_STATE}"),
+    ];
+    for sql in statements {
+        session.query(&sql, &mut Discard).await?;
+    }
+    Ok(())
+}
+
+/// What was begun, and whether it was done, by name.
+pub(crate) async fn progress<S: Session>(
+    session: &mut S,
+) -> Result<HashMap<String, bool>, LoadError> {
+    let sql = format!("SELECT ls_chunk, ls_done FROM {LOAD_STATE}");
+    let pairs = pairs(session, &sql).await;
+    let pairs = pairs.map_err(while_doing(format!("reading {LOAD_STATE}")))?;
+    Ok(pairs.into_iter().map(|(name, done)| (name, done != "0")).collect())
+}
+
+/// Notes that rows may be there from now on.
+pub(crate) async fn note_begun<S: Session>(session: &mut S, name: &str) -> Result<(), DbError> {
+    let sql = format!("INSERT INTO {LOAD_STATE} (ls_chunk, ls_done) VALUES ('{name}', 0)");
+    session.query(&sql, &mut Discard).await.map(drop)
+}
+
+/// Notes that all rows are there.
+pub(crate) async fn note_done<S: Session>(session: &mut S, name: &str) -> Result<(), DbError> {
+    let sql = format!("UPDATE {LOAD_STATE} SET ls_done = 1 WHERE ls_chunk = '{name}'");
+    session.query(&sql, &mut Discard).await.map(drop)
+}
+
+/// What the database says about its load.
+///
+/// # Errors
+/// When there is no complete load: no tables, an unfinished load, another program's tables.
+pub async fn loaded<S: Session>(session: &mut S) -> Result<Loaded, LoadError> {
+    let build =
+        |problem: String| LoadError::Data { problem, hint: "build the database first".to_owned() };
+    if !tables(session).await?.contains(CONFIG) {
+        return Err(build(format!("Table {CONFIG} doesn't exist: nothing is loaded here.")));
+    }
+    let config = config(session).await.map_err(while_doing(format!("reading {CONFIG}")))?;
+    if config.contains_key(BUILDING) {
+        let problem = "The load of this database has not been completed.".to_owned();
+        let hint = "build it again with the same options: what is stored is kept".to_owned();
+        return Err(LoadError::Data { problem, hint });
+    }
+    let number = |name: &str| {
+        let missing = || build(format!("{CONFIG} has no row {name} with a number."));
+        config.get(name).and_then(|value| value.parse().ok()).ok_or_else(missing)
+    };
+    Ok(Loaded { warehouses: number("warehouses")? as u32, c_last: number("nURandCLast")? })
+}

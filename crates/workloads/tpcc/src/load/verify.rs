@@ -1,0 +1,94 @@
+//! Whether everything is there: the cardinalities of clause 1.2.1.
+
+use crate::schema::Table;
+use crate::{CUSTOMERS, DISTRICTS, FIRST_UNDELIVERED, ITEMS};
+use dyno_core::{DbError, Session, Table as Answer};
+use std::collections::HashMap;
+
+/// Counts per warehouse, as the answer to a statement of warehouse and count.
+async fn counts<S: Session>(session: &mut S, sql: &str) -> Result<HashMap<u32, u64>, DbError> {
+    let mut answer = Answer::default();
+    session.query(sql, &mut answer).await?;
+    let pair = |row: Vec<Option<String>>| {
+        let mut cells = row.into_iter();
+        let warehouse = cells.next()??.parse().ok()?;
+        // A sum is a decimal number on some servers.
+        let count = cells.next()??;
+        Some((warehouse, count.split('.').next()?.parse().ok()?))
+    };
+    Ok(answer.rows.into_iter().filter_map(pair).collect())
+}
+
+fn rows_per_warehouse(table: Table) -> Option<u64> {
+    let districts = u64::from(DISTRICTS);
+    let customers = districts * u64::from(CUSTOMERS);
+    match table {
+        Table::Item | Table::OrderLine => None,
+        Table::Warehouse => Some(1),
+        Table::District => Some(districts),
+        Table::Customer | Table::History | Table::Order => Some(customers),
+        Table::NewOrder => Some(districts * u64::from(CUSTOMERS + 1 - FIRST_UNDELIVERED)),
+        Table::Stock => Some(u64::from(ITEMS)),
+    }
+}
+
+/// Compares the rows of each table and warehouse with what a fresh load has; returns a sentence for
+/// each difference, at most one for each table.
+///
+/// # Errors
+/// Those of the session.
+pub async fn cardinalities<S: Session>(
+    session: &mut S,
+    warehouses: u32,
+) -> Result<Vec<String>, DbError> {
+    let mut problems = Vec::new();
+    let mut lines = counts(
+        session,
+        "SELECT o_w_id, sum(o_ol_cnt) FROM bmsql_oorder GROUP BY o_w_id ORDER BY o_w_id",
+    )
+    .await?;
+    for table in Table::ALL {
+        let name = table.name();
+        let (found, expected) = match table.warehouse_column() {
+            None => {
+                let sql = format!("SELECT 1, count(*) FROM {name}");
+                (counts(session, &sql).await?, HashMap::from([(1, u64::from(ITEMS))]))
+            }
+            Some(column) => {
+                let sql = format!("SELECT {column}, count(*) FROM {name} GROUP BY {column}");
+                let expected = match rows_per_warehouse(table) {
+                    Some(rows) => (1..=warehouses).map(|number| (number, rows)).collect(),
+                    None => std::mem::take(&mut lines),
+                };
+                (counts(session, &sql).await?, expected)
+            }
+        };
+        problems.extend(difference(name, &found, &expected));
+    }
+    Ok(problems)
+}
+
+fn difference(
+    table: &str,
+    found: &HashMap<u32, u64>,
+    expected: &HashMap<u32, u64>,
+) -> Option<String> {
+    let mut keys: Vec<u32> = found.keys().chain(expected.keys()).copied().collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let count = |counts: &HashMap<u32, u64>, key| counts.get(&key).copied().unwrap_or(0);
+    let wrong: Vec<u32> =
+        keys.into_iter().filter(|&key| count(found, key) != count(expected, key)).collect();
+    let &first = wrong.first()?;
+    let others = match wrong.len() - 1 {
+        0 => String::new(),
+        more => format!(", and {more} more warehouses differ"),
+    };
+    let place =
+        if table == Table::Item.name() { String::new() } else { format!(" of warehouse {first}") };
+    Some(format!(
+        "{table} has {} rows{place} instead of {}{others}",
+        count(found, first),
+        count(expected, first)
+    ))
+}

@@ -1,0 +1,295 @@
+//! What is run how. The transactions are the same code; a profile is data.
+
+use std::fmt;
+
+/// The five transactions (clauses 2.4 to 2.8), in the order of all tables here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Enters an order (clause 2.4).
+    NewOrder,
+    /// Books a payment (clause 2.5).
+    Payment,
+    /// Reads a customer's last order (clause 2.6).
+    OrderStatus,
+    /// Delivers the oldest order of each district (clause 2.7).
+    Delivery,
+    /// Counts items of the last 20 orders that run low (clause 2.8).
+    StockLevel,
+}
+
+impl Kind {
+    /// All kinds; a kind's place is its index as a transaction of the workload.
+    pub const ALL: [Kind; 5] =
+        [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::NewOrder => "new_order",
+            Kind::Payment => "payment",
+            Kind::OrderStatus => "order_status",
+            Kind::Delivery => "delivery",
+            Kind::StockLevel => "stock_level",
+        }
+    }
+
+    /// Index into [`Kind::ALL`] and into every [`PerKind`].
+    #[inline]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// One value for each kind of transaction, in the order of [`Kind::ALL`].
+pub type PerKind<T> = [T; 5];
+
+/// How a terminal picks its next transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// A throw of the dice each time (clause 5.2.4.1). Percent; New-Order has what is left.
+    Weights(PerKind<u32>),
+    /// Cards of a shuffled deck, shuffled anew when it is used up (clause 5.2.4.2). How many of
+    /// each.
+    Deck(PerKind<u32>),
+}
+
+impl Choice {
+    /// How often each kind is chosen, as parts of the sum of all.
+    pub fn shares(&self) -> PerKind<u32> {
+        match *self {
+            Choice::Weights(shares) | Choice::Deck(shares) => shares,
+        }
+    }
+}
+
+/// Which warehouse and district a terminal works for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// Ten terminals for each warehouse, one for each of its districts, for ever (clauses 2.4.1.1,
+    /// 2.8.1.1 and 4.2.2): terminal 0 has district 1 of warehouse 1.
+    Home,
+    /// As `Home`, but drawn at random without repetition (BenchmarkSQL with
+    /// `terminalWarehouseFixed=true`).
+    Drawn,
+    /// The district is kept, the warehouse is drawn anew for each transaction (BenchmarkSQL with
+    /// `terminalWarehouseFixed=false`).
+    Roaming,
+}
+
+/// The pauses of a terminal around a transaction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Time for entering the input, constant (clauses 5.2.5.2 and 5.2.5.7).
+    pub keying_s: f64,
+    /// Mean of the negative exponential distribution of the time for reading the output, cut at
+    /// ten times the mean (clauses 5.2.5.4 and 5.2.5.7).
+    pub think_mean_s: f64,
+}
+
+impl Pace {
+    /// A think time in seconds (clause 5.2.5.4).
+    #[inline]
+    pub fn think_s(&self, rng: &mut dyno_core::Rng) -> f64 {
+        rng.exponential(self.think_mean_s).min(10.0 * self.think_mean_s)
+    }
+}
+
+/// Who executes a Delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryMode {
+    /// The terminal itself, in one database transaction (BenchmarkSQL with as many connections as
+    /// terminals).
+    Inline,
+    /// The terminal only queues it; it is executed later and noted in a log (clause 2.7.2.2).
+    Deferred,
+}
+
+/// How a transaction that only reads is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadOnlyEnd {
+    /// With COMMIT.
+    Commit,
+    /// With ROLLBACK, as BenchmarkSQL 5.0 does.
+    Rollback,
+}
+
+/// A declared way of running TPC-C.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Profile {
+    /// The name in suites and reports.
+    pub name: &'static str,
+    /// How transactions are chosen.
+    pub choice: Choice,
+    /// How terminals are bound to warehouses.
+    pub binding: Binding,
+    /// Keying and think times; `None` is none.
+    pub pacing: Option<PerKind<Pace>>,
+    /// What the 90th percentile of the time from the choice in the menu to the input form must not
+    /// exceed (clause 5.2.5.1); `None` where there is no menu.
+    pub menu_limit_s: Option<f64>,
+    /// What the 90th percentile of the response times must not exceed (clauses 5.2.5.3 and 5.2.5.7).
+    /// Of Delivery, the terminal's part.
+    pub limits_s: PerKind<f64>,
+    /// The same of the deferred part of Delivery (clause 2.7.2.2).
+    pub deferred_limit_s: f64,
+    /// Who executes a Delivery.
+    pub delivery: DeliveryMode,
+    /// New-Orders that are rolled back for an unused item, percent (clause 2.4.1.4).
+    pub rollback_percent: u32,
+    /// Order lines that another warehouse supplies, percent (clause 2.4.1.5).
+    pub remote_line_percent: u32,
+    /// Payments of a customer of another warehouse, percent (clause 2.5.1.2).
+    pub remote_payment_percent: u32,
+    /// Payments and Order-Status that know the customer by last name, percent (clauses 2.5.1.2 and
+    /// 2.6.1.2).
+    pub by_name_percent: u32,
+    /// How Order-Status and Stock-Level end.
+    pub read_only_end: ReadOnlyEnd,
+}
+
+/// Least shares of the mix in percent (clause 5.2.3); New-Order has none.
+pub const MIX_LEAST_PERCENT: PerKind<f64> = [0.0, 43.0, 4.0, 4.0, 4.0];
+
+/// The highest tpmC of a warehouse that keying and think times allow: what ten terminals can enter
+/// (clause 4.2.2 derives the scaling rule from it).
+pub const TPMC_PER_WAREHOUSE_MAX: f64 = 12.86;
+
+/// BenchmarkSQL 5.0: weights, terminals bound at random, no pauses, Delivery inline.
+pub const BMSQL_5_0: Profile = Profile {
+    name: "bmsql-5.0",
+    choice: Choice::Weights([45, 43, 4, 4, 4]),
+    binding: Binding::Drawn,
+    pacing: None,
+    menu_limit_s: None,
+    limits_s: [5.0, 5.0, 5.0, 5.0, 20.0],
+    deferred_limit_s: 80.0,
+    delivery: DeliveryMode::Inline,
+    rollback_percent: 1,
+    remote_line_percent: 1,
+    remote_payment_percent: 15,
+    by_name_percent: 60,
+    read_only_end: ReadOnlyEnd::Rollback,
+};
+
+/// TPC-C 5.11: decks, home terminals, keying and think times, deferred Delivery.
+pub const SPEC: Profile = Profile {
+    name: "spec",
+    choice: Choice::Deck([10, 10, 1, 1, 1]),
+    binding: Binding::Home,
+    pacing: Some([
+        Pace { keying_s: 18.0, think_mean_s: 12.0 },
+        Pace { keying_s: 3.0, think_mean_s: 12.0 },
+        Pace { keying_s: 2.0, think_mean_s: 10.0 },
+        Pace { keying_s: 2.0, think_mean_s: 5.0 },
+        Pace { keying_s: 2.0, think_mean_s: 5.0 },
+    ]),
+    menu_limit_s: Some(2.0),
+    limits_s: [5.0, 5.0, 5.0, 5.0, 20.0],
+    deferred_limit_s: 80.0,
+    delivery: DeliveryMode::Deferred,
+    rollback_percent: 1,
+    remote_line_percent: 1,
+    remote_payment_percent: 15,
+    by_name_percent: 60,
+    read_only_end: ReadOnlyEnd::Commit,
+};
+
+/// Why a profile can't be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProfileError(String);
+
+impl fmt::Display for ProfileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ProfileError {}
+
+impl Profile {
+    /// All declared profiles.
+    pub const ALL: [&'static Profile; 2] = [&BMSQL_5_0, &SPEC];
+
+    /// The profile of this name.
+    pub fn named(name: &str) -> Option<&'static Profile> {
+        Profile::ALL.into_iter().find(|profile| profile.name == name)
+    }
+
+    /// The profile with other weights, in percent, as BenchmarkSQL's properties give them:
+    /// New-Order gets what the other four leave.
+    ///
+    /// # Errors
+    /// When the other four take more than 100 percent.
+    pub fn with_weights(
+        self,
+        payment: u32,
+        order_status: u32,
+        delivery: u32,
+        stock_level: u32,
+    ) -> Result<Self, ProfileError> {
+        let others = [payment, order_status, delivery, stock_level];
+        let taken: u64 = others.iter().map(|&weight| u64::from(weight)).sum();
+        let Some(new_order) = 100_u64.checked_sub(taken) else {
+            return Err(ProfileError(format!(
+                "The weights of Payment, Order-Status, Delivery and Stock-Level add up to {taken}, \
+                 which is more than 100."
+            )));
+        };
+        let weights = [new_order as u32, payment, order_status, delivery, stock_level];
+        Ok(Profile { choice: Choice::Weights(weights), ..self })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::Rng;
+
+    #[test]
+    fn the_mixes_meet_the_least_shares_of_the_clause_where_it_is_claimed() {
+        for profile in Profile::ALL {
+            let shares = profile.choice.shares();
+            let sum: u32 = shares.iter().sum();
+            for (kind, (share, least)) in Kind::ALL.iter().zip(shares.iter().zip(MIX_LEAST_PERCENT))
+            {
+                let percent = 100.0 * f64::from(*share) / f64::from(sum);
+                assert!(percent >= least, "{} {}: {percent}", profile.name, kind.name());
+            }
+        }
+    }
+
+    #[test]
+    fn ten_terminals_of_the_spec_enter_12_86_orders_a_minute_at_most() {
+        // Clause 5.2.5.7 with response times of zero and the least shares of the other kinds.
+        let pacing = SPEC.pacing.unwrap();
+        let share = [45.0, 43.0, 4.0, 4.0, 4.0];
+        let cycle: f64 = pacing
+            .iter()
+            .zip(share)
+            .map(|(pace, percent)| (pace.keying_s + pace.think_mean_s) * percent / 100.0)
+            .sum();
+        let orders_per_minute = 10.0 * 60.0 / cycle * 0.45;
+        assert!((orders_per_minute - TPMC_PER_WAREHOUSE_MAX).abs() < 0.15, "{orders_per_minute}");
+    }
+
+    #[test]
+    fn new_order_has_what_the_other_weights_leave() {
+        let profile = BMSQL_5_0.with_weights(40, 5, 5, 5).unwrap();
+        assert_eq!(profile.choice, Choice::Weights([45, 40, 5, 5, 5]));
+        let error = BMSQL_5_0.with_weights(98, 1, 1, 1).unwrap_err();
+        assert!(error.to_string().contains("add up to 101"), "{error}");
+        assert_eq!(Profile::named("spec"), Some(&SPEC));
+        assert_eq!(Profile::named("tpcc"), None);
+    }
+
+    #[test]
+    fn think_times_have_their_mean_and_end_at_ten_times_it() {
+        let pace = Pace { keying_s: 0.0, think_mean_s: 5.0 };
+        let mut rng = Rng::new(3, "think", 0);
+        let times: Vec<f64> = (0..200_000).map(|_| pace.think_s(&mut rng)).collect();
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        assert!((mean - 5.0).abs() < 0.06, "{mean}");
+        assert!(times.iter().all(|&time| (0.0..=50.0).contains(&time)));
+        assert!(times.contains(&50.0), "the cut is met about nine times in 200,000");
+    }
+}

@@ -1,0 +1,313 @@
+//! Random values (clauses 2.1.6 and 4.3.2).
+
+use crate::text::Short;
+use dyno_core::Rng;
+
+/// The streams of a load: each depends on the seed, a purpose and a place only, so that rows are the
+/// same whoever makes them when.
+pub(crate) fn stream(seed: u64, purpose: &str, warehouse: u32, district: u32) -> Rng {
+    Rng::new(seed, purpose, u64::from(warehouse) << 8 | u64::from(district))
+}
+
+/// NURand(A, x, y): the non-uniform distribution of clause 2.1.6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NuRand {
+    /// Governs the skew: 255, 1023 or 8191.
+    pub a: u64,
+    /// Lowest value.
+    pub low: u64,
+    /// Highest value.
+    pub high: u64,
+    /// Shifts the values; in 0..=a.
+    pub c: u64,
+}
+
+impl NuRand {
+    /// Draws a value in `low..=high`.
+    #[inline]
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
+        let mixed = rng.uniform(0, self.a) | rng.uniform(self.low, self.high);
+        (mixed + self.c) % (self.high - self.low + 1) + self.low
+    }
+
+    /// How probable each value of `low..=high` is, exactly: the distribution of a bitwise OR of two
+    /// independent numbers is their product over subsets of bits.
+    pub fn probabilities(&self) -> Vec<f64> {
+        let bits = 64 - (self.a | self.high).leading_zeros();
+        let size = 1_usize << bits;
+        let mut left = vec![0.0; size];
+        left[..=self.a as usize].fill(1.0 / (self.a + 1) as f64);
+        let mut right = vec![0.0; size];
+        let values = self.high - self.low + 1;
+        right[self.low as usize..=self.high as usize].fill(1.0 / values as f64);
+        sum_over_subsets(&mut left, bits, |sum, part| sum + part);
+        sum_over_subsets(&mut right, bits, |sum, part| sum + part);
+        let mut mixed: Vec<f64> = left.iter().zip(&right).map(|(a, b)| a * b).collect();
+        sum_over_subsets(&mut mixed, bits, |sum, part| sum - part);
+        let mut probabilities = vec![0.0; values as usize];
+        for (number, probability) in mixed.into_iter().enumerate() {
+            probabilities[((number as u64 + self.c) % values) as usize] += probability;
+        }
+        probabilities
+    }
+}
+
+fn sum_over_subsets(values: &mut [f64], bits: u32, combine: impl Fn(f64, f64) -> f64) {
+    for bit in 0..bits {
+        for number in 0..values.len() {
+            if number >> bit & 1 == 1 {
+                values[number] = combine(values[number], values[number & !(1 << bit)]);
+            }
+        }
+    }
+}
+
+/// The run-time constants C of NURand, one for each field (clause 2.1.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Constants {
+    /// For C_LAST; in 0..=255.
+    pub c_last: u64,
+    /// For C_ID; in 0..=1023.
+    pub c_id: u64,
+    /// For OL_I_ID; in 0..=8191.
+    pub i_id: u64,
+}
+
+impl Constants {
+    /// Those of a load.
+    pub fn for_load(rng: &mut Rng) -> Self {
+        Constants {
+            c_last: rng.uniform(0, 255),
+            c_id: rng.uniform(0, 1_023),
+            i_id: rng.uniform(0, 8_191),
+        }
+    }
+
+    /// Those of a run on data that was loaded with `c_last_of_load` (clause 2.1.6.1).
+    pub fn for_run(c_last_of_load: u64, rng: &mut Rng) -> Self {
+        loop {
+            let constants = Constants::for_load(rng);
+            if is_c_last_allowed(c_last_of_load, constants.c_last) {
+                return constants;
+            }
+        }
+    }
+
+    /// The distribution of customers' numbers.
+    pub fn customer(&self) -> NuRand {
+        NuRand { a: 1_023, low: 1, high: u64::from(crate::CUSTOMERS), c: self.c_id }
+    }
+
+    /// The distribution of items' numbers.
+    pub fn item(&self) -> NuRand {
+        NuRand { a: 8_191, low: 1, high: u64::from(crate::ITEMS), c: self.i_id }
+    }
+
+    /// The distribution of the numbers behind last names.
+    pub fn last_name(&self) -> NuRand {
+        NuRand { a: 255, low: 0, high: 999, c: self.c_last }
+    }
+}
+
+/// True when a run may use C_LAST's constant `run` on data loaded with `load` (clause 2.1.6.1): the
+/// distance is in 65..=119 and neither 96 nor 112.
+pub fn is_c_last_allowed(load: u64, run: u64) -> bool {
+    let distance = load.abs_diff(run);
+    (65..=119).contains(&distance) && distance != 96 && distance != 112
+}
+
+const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+const CAPITALS: &[u8; 26] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const DIGITS: &[u8; 10] = b"0123456789";
+
+/// Fills `text` with letters of an alphabet. A random word is a fraction of 64 bits; each
+/// multiplication by the size of the alphabet moves one letter in front of the point.
+#[inline]
+fn fill_from<const N: usize>(text: &mut [u8], alphabet: &[u8; N], rng: &mut Rng) {
+    /// Letters that one word gives: 62^8 uses 48 of its bits, which leaves the last letter
+    /// uniform to one part in 1,000.
+    const PER_WORD: usize = 8;
+    for part in text.chunks_mut(PER_WORD) {
+        let mut fraction = rng.next_u64();
+        for letter in part {
+            let product = u128::from(fraction) * N as u128;
+            *letter = alphabet[(product >> 64) as usize];
+            fraction = product as u64;
+        }
+    }
+}
+
+/// Fills `text` with letters and digits.
+#[inline]
+pub(crate) fn fill_letters(text: &mut [u8], rng: &mut Rng) {
+    fill_from(text, LETTERS, rng);
+}
+
+/// Fills `text` with capital letters.
+pub(crate) fn fill_capitals(text: &mut [u8], rng: &mut Rng) {
+    fill_from(text, CAPITALS, rng);
+}
+
+/// Fills `text` with digits: an n-string of its length (clause 4.3.2.2).
+pub(crate) fn fill_digits(text: &mut [u8], rng: &mut Rng) {
+    fill_from(text, DIGITS, rng);
+}
+
+/// An a-string: random letters and digits, of uniform random length (clause 4.3.2.2).
+#[inline]
+pub(crate) fn letters<const N: usize>(text: &mut Short<N>, low: u64, high: u64, rng: &mut Rng) {
+    let length = rng.uniform(low, high) as usize;
+    fill_letters(text.fill(length), rng);
+}
+
+/// The data of items and stock: an a-string of 26 to 50, of which a tenth holds `ORIGINAL` at a
+/// random place (clause 4.3.3.1).
+#[inline]
+pub(crate) fn original_data(text: &mut Short<50>, rng: &mut Rng) {
+    const MARK: &[u8] = b"ORIGINAL";
+    letters(text, 26, 50, rng);
+    if rng.uniform(1, 10) == 1 {
+        let length = text.get().len();
+        let at = rng.uniform(0, (length - MARK.len()) as u64) as usize;
+        text.fill(length)[at..at + MARK.len()].copy_from_slice(MARK);
+    }
+}
+
+/// A zip code: four random digits and `11111` (clause 4.3.2.7).
+pub(crate) fn zip(rng: &mut Rng) -> [u8; 9] {
+    let mut zip = *b"000011111";
+    fill_digits(&mut zip[..4], rng);
+    zip
+}
+
+/// Length of the longest last name.
+pub(crate) const LAST_NAME_BYTES: usize = 16;
+
+/// The last name of a number in 0..=999: a syllable for each of its three digits (clause 4.3.2.3).
+#[inline]
+pub(crate) fn last_name(number: u64) -> Short<LAST_NAME_BYTES> {
+    const SYLLABLES: [&[u8]; 10] =
+        [b"BAR", b"OUGHT", b"ABLE", b"PRI", b"PRES", b"ESE", b"ANTI", b"CALLY", b"ATION", b"EING"];
+    let mut name = Short::default();
+    for digit in [number / 100 % 10, number / 10 % 10, number % 10] {
+        name.push(SYLLABLES[digit as usize]);
+    }
+    name
+}
+
+/// Puts a list into random order.
+pub(crate) fn shuffle<T>(list: &mut [T], rng: &mut Rng) {
+    for last in (1..list.len()).rev() {
+        list.swap(last, rng.uniform(0, last as u64) as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nurand_follows_its_exact_distribution() {
+        let distribution = NuRand { a: 255, low: 0, high: 999, c: 157 };
+        let exact = distribution.probabilities();
+        assert_eq!(exact.len(), 1_000);
+        assert!((exact.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        // All pairs, counted one by one.
+        let mut pairs = vec![0_u32; 1_000];
+        for left in 0..=255_usize {
+            for right in 0..=999_usize {
+                pairs[((left | right) + 157) % 1_000] += 1;
+            }
+        }
+        for (value, &count) in pairs.iter().enumerate() {
+            assert!((exact[value] - f64::from(count) / 256_000.0).abs() < 1e-12, "{value}");
+        }
+        let mut rng = Rng::new(1, "nurand", 0);
+        let mut drawn = vec![0.0; 1_000];
+        for _ in 0..1_000_000 {
+            drawn[distribution.draw(&mut rng) as usize] += 1.0;
+        }
+        let distance: f64 = drawn
+            .iter()
+            .zip(&exact)
+            .filter(|(_, p)| **p > 0.0)
+            .map(|(n, p)| (n - p * 1e6).powi(2) / (p * 1e6))
+            .sum();
+        // 999 degrees of freedom: standard deviation 45; six of them either way.
+        assert!((729.0..1_269.0).contains(&distance), "{distance}");
+    }
+
+    #[test]
+    fn the_large_distribution_has_its_range_and_sum() {
+        let constants = Constants { c_last: 0, c_id: 259, i_id: 7_911 };
+        let exact = constants.item().probabilities();
+        assert_eq!(exact.len(), 100_000);
+        assert!((exact.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        let mut rng = Rng::new(1, "nurand", 0);
+        for _ in 0..100_000 {
+            assert!((1..=100_000).contains(&constants.item().draw(&mut rng)));
+            assert!((1..=3_000).contains(&constants.customer().draw(&mut rng)));
+        }
+    }
+
+    #[test]
+    fn the_constants_of_a_run_keep_their_distance() {
+        for seed in 0..2_000 {
+            let mut rng = Rng::new(seed, "c", 0);
+            let load = Constants::for_load(&mut rng);
+            let run = Constants::for_run(load.c_last, &mut rng);
+            let distance = load.c_last.abs_diff(run.c_last);
+            assert!((65..=119).contains(&distance) && distance != 96 && distance != 112);
+            assert!(run.c_last <= 255 && run.c_id <= 1_023 && run.i_id <= 8_191);
+        }
+        for (distance, allowed) in
+            [(64, false), (65, true), (96, false), (112, false), (119, true), (120, false)]
+        {
+            assert_eq!(is_c_last_allowed(10, 10 + distance), allowed, "{distance}");
+        }
+    }
+
+    #[test]
+    fn last_names_have_their_syllables() {
+        for (number, name) in [(0, "BARBARBAR"), (371, "PRICALLYOUGHT"), (777, "CALLYCALLYCALLY")] {
+            assert_eq!(last_name(number).get(), name.as_bytes());
+        }
+        assert!((0..1_000).all(|number| last_name(number).get().len() <= 15));
+    }
+
+    #[test]
+    fn strings_have_their_letters_and_lengths() {
+        let mut rng = Rng::new(9, "strings", 0);
+        let mut text = Short::<50>::default();
+        let mut lengths = [0; 51];
+        let mut originals = 0;
+        let mut seen = [0_u32; 256];
+        for _ in 0..20_000 {
+            original_data(&mut text, &mut rng);
+            lengths[text.get().len()] += 1;
+            originals += u32::from(text.get().windows(8).any(|part| part == b"ORIGINAL"));
+            text.get().iter().for_each(|&letter| seen[usize::from(letter)] += 1);
+        }
+        assert!(lengths[..26].iter().all(|&count| count == 0));
+        // 800 expected at each length, deviation 28; 2,000 originals, deviation 42.
+        assert!(lengths[26..].iter().all(|count| (630..970).contains(count)), "{lengths:?}");
+        assert!((1_750..2_250).contains(&originals), "{originals}");
+        assert_eq!(seen.iter().filter(|&&count| count > 0).count(), 62);
+        let zip = zip(&mut rng);
+        assert!(zip[..4].iter().all(u8::is_ascii_digit) && &zip[4..] == b"11111");
+    }
+
+    #[test]
+    fn a_shuffle_keeps_everything_and_moves_it_anywhere() {
+        let mut rng = Rng::new(4, "shuffle", 0);
+        let mut first_at = [0; 10];
+        for _ in 0..10_000 {
+            let mut list: Vec<usize> = (0..10).collect();
+            shuffle(&mut list, &mut rng);
+            first_at[list.iter().position(|&number| number == 0).unwrap()] += 1;
+            list.sort_unstable();
+            assert!(list.into_iter().eq(0..10));
+        }
+        assert!(first_at.iter().all(|count| (820..1_180).contains(count)), "{first_at:?}");
+    }
+}

@@ -1,0 +1,227 @@
+//! How the statements of a transaction travel.
+
+use super::statements::{Sql, Statements};
+use crate::ledger::{Entry, Ledger};
+use dyno_core::{DbError, Dialect, Discard, Executed, Param, Rows, Session, Tally};
+
+/// How many statements share a round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FlightMode {
+    /// One round trip for each statement, as papers measure it. The two batches of a New-Order
+    /// (updates of stock, inserts of lines) take one each, as JDBC's batches do; on PostgreSQL the
+    /// begin travels with the first statement, as with JDBC.
+    #[default]
+    Statement,
+    /// One round trip for statements that do not need each other's answers.
+    Pipelined,
+}
+
+impl FlightMode {
+    /// The name in suites and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            FlightMode::Statement => "statement",
+            FlightMode::Pipelined => "pipelined",
+        }
+    }
+}
+
+/// What a worker keeps for its flights.
+#[derive(Debug, Default)]
+pub(crate) struct Flight {
+    results: Vec<Result<Executed, DbError>>,
+    /// What the statements since the last [`Link::mark`] have done, in their order.
+    pub(crate) done: Vec<Executed>,
+}
+
+/// Statements of the longest flight, a New-Order's second one with 15 lines, and some more.
+const FLIGHT_LENGTH: usize = 64;
+
+impl Flight {
+    pub(crate) fn new() -> Self {
+        Flight {
+            results: Vec::with_capacity(FLIGHT_LENGTH),
+            done: Vec::with_capacity(FLIGHT_LENGTH),
+        }
+    }
+}
+
+/// One attempt at a transaction on its way.
+pub(crate) struct Link<'a, S> {
+    pub(crate) session: &'a mut S,
+    pub(crate) statements: &'a Statements,
+    pub(crate) mode: FlightMode,
+    pub(crate) dialect: Dialect,
+    pub(crate) flight: &'a mut Flight,
+    pub(crate) tally: &'a mut Tally,
+    pub(crate) ledger: &'a Ledger,
+    /// Statements wait for [`Link::land`].
+    is_queued: bool,
+    /// A begin is the first of them.
+    begin_is_queued: bool,
+}
+
+impl<'a, S: Session> Link<'a, S> {
+    pub(crate) fn new(
+        session: &'a mut S,
+        (statements, flight): (&'a Statements, &'a mut Flight),
+        mode: FlightMode,
+        tally: &'a mut Tally,
+        ledger: &'a Ledger,
+    ) -> Self {
+        let dialect = session.dialect();
+        flight.done.clear();
+        flight.results.clear();
+        Link {
+            session,
+            statements,
+            mode,
+            dialect,
+            flight,
+            tally,
+            ledger,
+            is_queued: false,
+            begin_is_queued: false,
+        }
+    }
+
+    /// Opens the transaction: at once on SQLite, with the first statement on PostgreSQL; MySQL's
+    /// sessions are always in one.
+    pub(crate) async fn begin(&mut self, begin: Sql) -> Result<(), DbError> {
+        match self.dialect {
+            Dialect::Mysql => Ok(()),
+            Dialect::Postgres => {
+                self.begin_is_queued = true;
+                self.queue(begin, &[])
+            }
+            Dialect::Sqlite => {
+                let statement = self.statements.get(begin);
+                let done = self.session.execute(statement, &[], &mut Discard).await?;
+                self.tally.count(done);
+                Ok(())
+            }
+        }
+    }
+
+    /// Executes a statement, or queues it where flights are shared.
+    #[inline]
+    pub(crate) async fn send<R: Rows>(
+        &mut self,
+        sql: Sql,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<(), DbError> {
+        if self.mode == FlightMode::Pipelined || self.is_queued {
+            self.queue(sql, params)?;
+            return if self.mode == FlightMode::Pipelined { Ok(()) } else { self.land(rows).await };
+        }
+        let done = self.session.execute(self.statements.get(sql), params, rows).await?;
+        self.tally.count(done);
+        self.flight.done.push(done);
+        Ok(())
+    }
+
+    /// Adds a statement to the next flight, whatever the mode: part of a batch.
+    #[inline]
+    pub(crate) fn queue(&mut self, sql: Sql, params: &[Param<'_>]) -> Result<(), DbError> {
+        self.is_queued = true;
+        self.session.queue(self.statements.get(sql), params)
+    }
+
+    /// Ends a batch: a flight of its own, or the part of a larger one.
+    #[inline]
+    pub(crate) async fn end_batch<R: Rows>(&mut self, rows: &mut R) -> Result<(), DbError> {
+        match self.mode {
+            FlightMode::Statement => self.land(rows).await,
+            FlightMode::Pipelined => Ok(()),
+        }
+    }
+
+    /// Sends what is queued and awaits all answers.
+    ///
+    /// # Errors
+    /// The first error of a statement. MySQL executes the statements behind it all the same: the
+    /// engine rolls them back, and no commit is ever among them there.
+    pub(crate) async fn land<R: Rows>(&mut self, rows: &mut R) -> Result<(), DbError> {
+        if !std::mem::take(&mut self.is_queued) {
+            return Ok(());
+        }
+        let has_begin = std::mem::take(&mut self.begin_is_queued);
+        let Flight { results, done } = &mut *self.flight;
+        results.clear();
+        self.session.flush(rows, results).await?;
+        let mut first_error = None;
+        for (at, result) in results.drain(..).enumerate() {
+            match result {
+                Ok(executed) => {
+                    self.tally.count(executed);
+                    if !(at == 0 && has_begin) {
+                        done.push(executed);
+                    }
+                }
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        first_error.map_or(Ok(()), Err)
+    }
+
+    /// Forgets what earlier statements have done.
+    pub(crate) fn mark(&mut self) {
+        self.flight.done.clear();
+    }
+
+    /// Commits what `entry` stands for. What the statements before it have done can be checked
+    /// after it.
+    pub(crate) async fn commit<R: Rows>(
+        &mut self,
+        entry: Entry,
+        rows: &mut R,
+    ) -> Result<(), DbError> {
+        if self.dialect != Dialect::Postgres {
+            self.land(rows).await?;
+        }
+        self.ledger.sending(entry);
+        let ended = self.end(Sql::Commit, rows).await;
+        match &ended {
+            Ok(()) => {
+                self.flight.done.pop();
+                self.ledger.acknowledged(entry);
+            }
+            // Whether it happened is unknown: it stays pending.
+            Err(error) if error.is_fatal() => {}
+            Err(_) => self.ledger.refused(entry),
+        }
+        ended
+    }
+
+    /// Sends the end of the transaction behind what is queued.
+    pub(crate) async fn end<R: Rows>(&mut self, end: Sql, rows: &mut R) -> Result<(), DbError> {
+        self.send(end, &[], rows).await?;
+        self.land(rows).await
+    }
+
+    /// Checks that the statements since the last mark that had to hit one row or more did so.
+    ///
+    /// # Errors
+    /// Names what was missed: the database isn't the one that was loaded.
+    pub(crate) fn check_hits(&mut self, what: &str) -> Result<(), DbError> {
+        let missed =
+            |done: &&Executed| if done.has_rows { done.rows == 0 } else { done.affected == 0 };
+        let misses = self.flight.done.iter().filter(missed).count();
+        self.flight.done.clear();
+        if misses == 0 {
+            return Ok(());
+        }
+        self.tally.misses += misses as u64;
+        Err(not_loaded(what))
+    }
+}
+
+/// A row that the load has stored isn't there.
+#[cold]
+pub(crate) fn not_loaded(what: &str) -> DbError {
+    DbError::workload(format!("{what} is not in the database as it was loaded."))
+        .with_hint("check the database, or destroy and build it again")
+}

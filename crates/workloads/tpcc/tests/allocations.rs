@@ -1,0 +1,54 @@
+//! In the steady state no transaction allocates.
+
+mod common;
+
+use common::Fake;
+use dyno_core::{Dialect, Rng, Tally, Workload};
+use dyno_reactor::block_on;
+use dyno_tests::{Counting, allocations};
+use dyno_tpcc::load::Loaded;
+use dyno_tpcc::profile::{Kind, Profile};
+use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations of 200 transactions of a kind, after some that let buffers grow.
+fn allocations_of(kind: Kind, profile: &Profile, flight: FlightMode, dialect: Dialect) -> u64 {
+    let loaded = Loaded { warehouses: 2, c_last: 100 };
+    let options = TpccOptions { flight, ..TpccOptions::new(*profile, &loaded, 1) };
+    let tpcc = Tpcc::new(options, &loaded, dialect).unwrap();
+    block_on(async {
+        let mut session = Fake::new(dialect);
+        session.has_bad_credit = true;
+        let rng = Rng::new(1, "worker", 0);
+        let mut worker = tpcc.open(&mut session, 0, 1, rng).await.unwrap();
+        let mut tally = Tally::default();
+        for _ in 0..10 {
+            tpcc.run(&mut worker, &mut session, kind.index(), 0, &mut tally).await.unwrap();
+        }
+        let before = allocations();
+        for _ in 0..200 {
+            tpcc.choose(&mut worker);
+            tpcc.run(&mut worker, &mut session, kind.index(), 0, &mut tally).await.unwrap();
+        }
+        assert!(tally.statements() > 210);
+        allocations() - before
+    })
+    .unwrap()
+}
+
+#[test]
+fn no_transaction_allocates() {
+    assert!(allocations() > 0, "the counting allocator is installed");
+    for profile in Profile::ALL {
+        for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
+            for flight in [FlightMode::Statement, FlightMode::Pipelined] {
+                for kind in Kind::ALL {
+                    let count = allocations_of(kind, profile, flight, dialect);
+                    assert_eq!(count, 0, "{kind:?} {} {dialect:?} {flight:?}", profile.name);
+                }
+            }
+        }
+    }
+}

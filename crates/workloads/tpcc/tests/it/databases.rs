@@ -1,0 +1,280 @@
+//! The whole way on real databases: load, check, run both profiles in both flight modes, check again,
+//! break each condition by hand.
+
+use dyno_core::{Discard, Driver, Session, Table, Unobserved};
+use dyno_drivers::Target;
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_engine::{Control, Ended, TrialSpec, drive};
+use dyno_reactor::block_on;
+use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
+use dyno_tpcc::books::{Books, books};
+use dyno_tpcc::check::{CONDITIONS, Stage, check};
+use dyno_tpcc::load::{LoadOptions, cardinalities, destroy, load, loaded};
+use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
+use dyno_tpcc::schema::KeyTime;
+use dyno_tpcc::{FlightMode, Timestamp, Tpcc, TpccOptions};
+
+/// Two, so that there is something remote.
+pub(crate) const WAREHOUSES: u32 = 2;
+
+pub(crate) fn target(url: &str) -> Target {
+    url.parse().unwrap()
+}
+
+/// Does something with one session.
+pub(crate) fn with_session<D: Driver, T>(
+    driver: &D,
+    work: impl AsyncFn(&mut D::Session) -> T,
+) -> T {
+    block_on(async {
+        let mut session = driver.connect(0).await.unwrap();
+        let result = work(&mut session).await;
+        session.close().await;
+        result
+    })
+    .unwrap()
+}
+
+pub(crate) fn options() -> LoadOptions {
+    LoadOptions { seed: 5, loaded_at: Timestamp(1_700_000_000_000), ..LoadOptions::new(WAREHOUSES) }
+}
+
+/// All conditions of a stage hold.
+pub(crate) fn assert_consistent<D: Driver>(driver: &D, stage: Stage) {
+    let verdicts =
+        with_session(driver, async |session: &mut D::Session| check(session, stage).await.unwrap());
+    let expected = CONDITIONS.iter().filter(|condition| condition.applies(stage)).count();
+    assert_eq!(verdicts.len(), expected);
+    for verdict in verdicts {
+        let id = verdict.condition.id;
+        assert!(verdict.holds(), "{id}: {} {:?}", verdict.violations, verdict.keys);
+    }
+}
+
+/// Breaks a condition inside a transaction that is rolled back; it must be found there, by key.
+fn assert_found<D: Driver>(driver: &D, id: &str, sql: &str, key: &str) {
+    let condition = CONDITIONS.iter().find(|condition| condition.id == id).unwrap();
+    with_session(driver, async |session: &mut D::Session| {
+        session.query("BEGIN", &mut Discard).await.unwrap();
+        let done = session.query(sql, &mut Discard).await.unwrap();
+        assert!(done.affected > 0, "{id}: {sql}");
+        let verdict = condition.verdict(session).await.unwrap();
+        session.query("ROLLBACK", &mut Discard).await.unwrap();
+        assert!(verdict.violations > 0, "{id} does not find: {sql}");
+        assert!(verdict.keys.iter().any(|found| found == key), "{id}: {:?}", verdict.keys);
+    });
+}
+
+/// A way to break each condition, and the key that it must name. Order 3,001 is entered by the runs.
+const BROKEN: [(&str, &str, &str); 23] = [
+    ("C1", "UPDATE bmsql_warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 2", "w_id 2"),
+    (
+        "C2",
+        "UPDATE bmsql_district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = 1 AND d_id = 3",
+        "d_w_id 1, d_id 3",
+    ),
+    (
+        "C2",
+        "DELETE FROM bmsql_oorder WHERE o_w_id = 1 AND o_d_id = 4 AND o_id > 3000",
+        "d_w_id 1, d_id 4",
+    ),
+    (
+        "C3",
+        "DELETE FROM bmsql_new_order WHERE no_w_id = 1 AND no_d_id = 2 AND no_o_id = 2950",
+        "t.w 1, t.d 2",
+    ),
+    (
+        "C4",
+        "UPDATE bmsql_oorder SET o_ol_cnt = o_ol_cnt + 1 WHERE o_w_id = 1 AND o_d_id = 1 AND o_id \
+         = 5",
+        "o.w 1, o.d 1",
+    ),
+    (
+        "C5",
+        "UPDATE bmsql_oorder SET o_carrier_id = NULL WHERE o_w_id = 1 AND o_d_id = 1 AND o_id = 5",
+        "o_w_id 1, o_d_id 1, o_id 5",
+    ),
+    (
+        "C6",
+        "DELETE FROM bmsql_order_line WHERE ol_w_id = 2 AND ol_d_id = 1 AND ol_o_id = 5 AND \
+         ol_number = 2",
+        "o_w_id 2, o_d_id 1, o_id 5",
+    ),
+    (
+        "C7",
+        "UPDATE bmsql_order_line SET ol_delivery_d = NULL WHERE ol_w_id = 1 AND ol_d_id = 1 AND \
+         ol_o_id = 5 AND ol_number = 3",
+        "ol_w_id 1, ol_d_id 1, ol_o_id 5, ol_number 3",
+    ),
+    ("C8", "UPDATE bmsql_history SET h_amount = h_amount + 1 WHERE hist_id = 7", "w_id 1"),
+    (
+        "C9",
+        "UPDATE bmsql_history SET h_amount = h_amount + 1 WHERE hist_id = 3007",
+        "d_w_id 1, d_id 2",
+    ),
+    (
+        "C10",
+        "UPDATE bmsql_customer SET c_balance = c_balance + 1 WHERE c_w_id = 1 AND c_d_id = 6 AND \
+         c_id = 8",
+        "c_w_id 1, c_d_id 6, c_id 8",
+    ),
+    (
+        "C11b",
+        "UPDATE bmsql_customer SET c_delivery_cnt = c_delivery_cnt + 1 WHERE c_w_id = 1 AND c_d_id \
+         = 6 AND c_id = 8",
+        "o.w 1, o.d 6",
+    ),
+    (
+        "C12",
+        "UPDATE bmsql_customer SET c_ytd_payment = c_ytd_payment - 1 WHERE c_w_id = 2 AND c_d_id = \
+         6 AND c_id = 8",
+        "c_w_id 2, c_d_id 6, c_id 8",
+    ),
+    (
+        "X1",
+        "UPDATE bmsql_stock SET s_ytd = s_ytd + 1 WHERE s_w_id = 2 AND s_i_id = 99",
+        "s_w_id 2, s_i_id 99",
+    ),
+    (
+        "X1",
+        "UPDATE bmsql_stock SET s_order_cnt = s_order_cnt + 1 WHERE s_w_id = 2 AND s_i_id = 99",
+        "s_w_id 2, s_i_id 99",
+    ),
+    (
+        "X2",
+        "UPDATE bmsql_stock SET s_remote_cnt = s_remote_cnt + 1 WHERE s_w_id = 2 AND s_i_id = 99",
+        "s_w_id 2, s_i_id 99",
+    ),
+    (
+        "X3",
+        "UPDATE bmsql_customer SET c_payment_cnt = c_payment_cnt + 1 WHERE c_w_id = 1 AND c_d_id = \
+         6 AND c_id = 8",
+        "c_w_id 1, c_d_id 6, c_id 8",
+    ),
+    (
+        "X4",
+        "UPDATE bmsql_customer SET c_delivery_cnt = c_delivery_cnt + 1 WHERE c_w_id = 1 AND c_d_id \
+         = 6 AND c_id = 8",
+        "c_w_id 1, c_d_id 6, c_id 8",
+    ),
+    (
+        "X5",
+        "UPDATE bmsql_stock SET s_quantity = 101 WHERE s_w_id = 1 AND s_i_id = 99",
+        "s_w_id 1, s_i_id 99",
+    ),
+    (
+        "X6",
+        "UPDATE bmsql_order_line SET ol_amount = ol_amount + 1 WHERE ol_w_id = 1 AND ol_d_id = 1 \
+         AND ol_o_id = 3001 AND ol_number = 1",
+        "ol_w_id 1, ol_d_id 1, ol_o_id 3001, ol_number 1",
+    ),
+    (
+        "X7",
+        "UPDATE bmsql_oorder SET o_all_local = 0 WHERE o_w_id = 1 AND o_d_id = 1 AND o_id = 5",
+        "o_w_id 1, o_d_id 1, o_id 5",
+    ),
+    (
+        "X8",
+        "DELETE FROM bmsql_oorder WHERE o_w_id = 1 AND o_d_id = 1 AND o_id = 2950",
+        "no_w_id 1, no_d_id 1, no_o_id 2950",
+    ),
+    (
+        "X9",
+        "DELETE FROM bmsql_oorder WHERE o_w_id = 1 AND o_d_id = 1 AND o_id = 2950",
+        "ol_w_id 1, ol_d_id 1, ol_o_id 2950, ol_number 1",
+    ),
+];
+
+fn break_all<D: Driver>(driver: &D) {
+    for (id, sql, key) in BROKEN {
+        assert_found(driver, id, sql, key);
+    }
+    let dist = "UPDATE bmsql_order_line SET ol_dist_info = 'another' WHERE ol_w_id = 1 AND ol_d_id \
+                = 1 AND ol_o_id = 3001 AND ol_number = 2";
+    assert_found(driver, "X10", dist, "ol_w_id 1, ol_d_id 1, ol_o_id 3001, ol_number 2");
+    let covered = |id: &str| id == "C11" || id == "X10" || BROKEN.iter().any(|row| row.0 == id);
+    assert!(CONDITIONS.iter().all(|condition| covered(condition.id)));
+}
+
+fn snapshot<D: Driver>(driver: &D) -> Books {
+    with_session(driver, async |session: &mut D::Session| books(session).await.unwrap())
+}
+
+/// Runs as many transactions and looks at everything that can be looked at.
+fn run<D: Driver>(driver: &D, profile: Profile, flight: FlightMode, events: u64, seed: u64) {
+    let loaded =
+        with_session(driver, async |session: &mut D::Session| loaded(session).await.unwrap());
+    assert_eq!(loaded.warehouses, WAREHOUSES);
+    let options = TpccOptions { flight, ..TpccOptions::new(profile, &loaded, seed) };
+    let tpcc = Tpcc::new(options, &loaded, driver.dialect()).unwrap();
+    let before = snapshot(driver);
+    let mut spec = TrialSpec::closed(4);
+    (spec.duration, spec.events, spec.seed) = (None, Some(events), seed);
+    let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ()).unwrap();
+    assert_eq!(result.ended, Ended::Events, "{:?}", result.total.errors);
+    let counts = result.total.counts();
+    assert_eq!(counts.failed, 0, "{:?}", result.total.errors);
+    assert_eq!(counts.committed + counts.rolled_back, events);
+    let after = snapshot(driver);
+    assert_eq!(tpcc.reconcile(&before, &after), Vec::<String>::new());
+    assert_eq!(tpcc.acknowledged().orders.unknown, 0);
+    let audit = tpcc.audit();
+    assert_eq!(audit.problems(), Vec::<String>::new());
+    assert_eq!(audit.orders, tpcc.acknowledged().orders.acknowledged + counts.rolled_back);
+    // Books that do not fit are found.
+    assert!(!tpcc.reconcile(&after, &after).is_empty());
+}
+
+fn whole_way<D: Driver>(driver: &D, load_options: &LoadOptions) {
+    let report = load(driver, load_options, &Unobserved).unwrap();
+    // 100,000 items, 4 rows of own, and per warehouse 199,010 rows and about 300,000 lines.
+    assert!((1_070_000..1_130_000).contains(&report.rows_loaded), "{report:?}");
+    assert_eq!(report.rows_found, 0);
+    assert!(load(driver, load_options, &Unobserved).unwrap().was_complete);
+    let other = LoadOptions { warehouses: 3, ..load_options.clone() };
+    let refused = load(driver, &other, &Unobserved).unwrap_err();
+    assert!(refused.to_string().starts_with("2 warehouses are loaded"), "{refused}");
+    assert_consistent(driver, Stage::Fresh);
+    let undelivered = "DELETE FROM bmsql_new_order WHERE no_w_id = 2 AND no_d_id = 9 AND no_o_id = \
+                       3000";
+    assert_found(driver, "C11", undelivered, "o.w 2, o.d 9");
+
+    run(driver, BMSQL_5_0, FlightMode::Statement, 700, 1);
+    run(driver, SPEC, FlightMode::Pipelined, 700, 2);
+    assert_consistent(driver, Stage::Used);
+    break_all(driver);
+    with_session(driver, async |session: &mut D::Session| {
+        // The orders that were entered are beyond a fresh load.
+        let problems = cardinalities(session, WAREHOUSES).await.unwrap();
+        assert!(problems.iter().any(|problem| problem.starts_with("bmsql_history has ")));
+    });
+    destroy(driver, &Unobserved).unwrap();
+    with_session(driver, async |session: &mut D::Session| {
+        let error = loaded(session).await.unwrap_err();
+        assert!(error.to_string().contains("nothing is loaded here"), "{error}");
+        let mut answer = Table::default();
+        assert!(session.query("SELECT * FROM bmsql_item", &mut answer).await.is_err());
+    });
+}
+
+#[test]
+fn sqlite_goes_the_whole_way() {
+    let scratch = Scratch::new();
+    let url = format!("sqlite:{}", scratch.file("way.db").display());
+    whole_way(&SqliteDriver::new(&target(&url)).unwrap(), &options());
+}
+
+#[test]
+fn mariadb_goes_the_whole_way() {
+    let server = server_or_skip!(MariaDb, "mariadb_goes_the_whole_way");
+    whole_way(&MysqlDriver::new(&target(&server.socket_url())).unwrap(), &options());
+}
+
+#[test]
+fn postgres_goes_the_whole_way() {
+    let server = server_or_skip!(Postgres, "postgres_goes_the_whole_way");
+    let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
+    whole_way(&driver, &LoadOptions { keys: Some(KeyTime::AfterLoad), ..options() });
+}

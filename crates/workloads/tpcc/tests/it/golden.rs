@@ -1,0 +1,264 @@
+//! The statement stream of every transaction, and what follows errors.
+//!
+//! `golden/*.txt` hold the streams; `WRITE_GOLDEN=1` writes them anew, to be read before they are
+//! committed.
+
+use crate::common::Fake;
+use dyno_core::{DbError, Dialect, Outcome, Rng, Session, Tally, Workload};
+use dyno_reactor::block_on;
+use dyno_tpcc::load::Loaded;
+use dyno_tpcc::profile::{BMSQL_5_0, Kind, Profile};
+use dyno_tpcc::{FlightMode, Tpcc, TpccOptions, Worker};
+use std::fmt::Write;
+use std::path::Path;
+
+const LOADED: Loaded = Loaded { warehouses: 2, c_last: 100 };
+
+fn workload(profile: Profile, flight: FlightMode, dialect: Dialect) -> Tpcc {
+    let options = TpccOptions { flight, ..TpccOptions::new(profile, &LOADED, 3) };
+    Tpcc::new(options, &LOADED, dialect).unwrap()
+}
+
+async fn open(tpcc: &Tpcc, session: &mut Fake) -> Worker {
+    let worker = tpcc.open(session, 0, 1, Rng::new(9, "worker", 0)).await.unwrap();
+    session.is_recording = true;
+    worker
+}
+
+/// Runs one transaction of a kind and returns its flights.
+fn flights(
+    profile: Profile,
+    flight: FlightMode,
+    dialect: Dialect,
+    kind: Kind,
+    has_bad_credit: bool,
+) -> (Vec<Vec<String>>, Outcome, Tally) {
+    let tpcc = workload(profile, flight, dialect);
+    block_on(async {
+        let mut session = Fake::new(dialect);
+        session.has_bad_credit = has_bad_credit;
+        let mut worker = open(&tpcc, &mut session).await;
+        let mut tally = Tally::default();
+        let outcome = tpcc.run(&mut worker, &mut session, kind.index(), 0, &mut tally).await;
+        assert_eq!(session.flights.len(), session.round_trips);
+        (session.flights, outcome.unwrap(), tally)
+    })
+    .unwrap()
+}
+
+/// The transactions in the variants that their inputs choose between.
+fn variants() -> Vec<(&'static str, Profile, Kind, bool)> {
+    let by_id = Profile { by_name_percent: 0, rollback_percent: 0, ..BMSQL_5_0 };
+    let by_name = Profile { by_name_percent: 100, ..by_id };
+    let rolled_back = Profile { rollback_percent: 100, ..by_id };
+    vec![
+        ("New-Order", by_id, Kind::NewOrder, false),
+        ("New-Order with an unused item", rolled_back, Kind::NewOrder, false),
+        ("Payment by number", by_id, Kind::Payment, false),
+        ("Payment by last name, bad credit", by_name, Kind::Payment, true),
+        ("Order-Status by number", by_id, Kind::OrderStatus, false),
+        ("Order-Status by last name", by_name, Kind::OrderStatus, false),
+        ("Delivery", by_id, Kind::Delivery, false),
+        ("Stock-Level", by_id, Kind::StockLevel, false),
+    ]
+}
+
+fn stream(flight: FlightMode, dialect: Dialect) -> String {
+    let mut text = String::new();
+    for (name, profile, kind, has_bad_credit) in variants() {
+        let (flights, outcome, _) = flights(profile, flight, dialect, kind, has_bad_credit);
+        // Writing into a String can't fail.
+        let _ = writeln!(text, "# {name}: {} round trips, {outcome:?}", flights.len());
+        for statements in flights {
+            for (at, statement) in statements.iter().enumerate() {
+                let _ = writeln!(text, "{} {statement}", if at == 0 { '>' } else { ' ' });
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn streams_are_as_they_were_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
+        for flight in [FlightMode::Statement, FlightMode::Pipelined] {
+            let file = folder.join(format!("{}-{}.txt", dialect.name(), flight.name()));
+            let found = stream(flight, dialect);
+            if std::env::var_os("WRITE_GOLDEN").is_some() {
+                std::fs::write(&file, &found).unwrap();
+            }
+            let golden = std::fs::read_to_string(&file).unwrap();
+            for (line, (found, golden)) in found.lines().zip(golden.lines()).enumerate() {
+                assert_eq!(found, golden, "line {} of {}", line + 1, file.display());
+            }
+            assert_eq!(found.len(), golden.len(), "{}", file.display());
+        }
+    }
+}
+
+/// Round trips of a New-Order with as many lines.
+fn new_order_round_trips(flight: FlightMode, dialect: Dialect, lines: usize) -> usize {
+    let profile = Profile { rollback_percent: 0, ..BMSQL_5_0 };
+    let tpcc = workload(profile, flight, dialect);
+    block_on(async {
+        let mut session = Fake::new(dialect);
+        let mut worker = open(&tpcc, &mut session).await;
+        loop {
+            session.flights.clear();
+            let mut tally = Tally::default();
+            let done = tpcc.run(&mut worker, &mut session, 0, 0, &mut tally).await;
+            assert_eq!(done.unwrap(), Outcome::Committed);
+            let is_item = |sql: &&String| sql.starts_with("SELECT i_price");
+            if session.flights.iter().flatten().filter(is_item).count() == lines {
+                return session.flights.len();
+            }
+        }
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_new_order_of_ten_lines_takes_28_round_trips_or_a_few() {
+    for (dialect, pipelined) in [(Dialect::Postgres, 2), (Dialect::Mysql, 3)] {
+        assert_eq!(new_order_round_trips(FlightMode::Statement, dialect, 10), 28);
+        assert_eq!(new_order_round_trips(FlightMode::Statement, dialect, 5), 18);
+        assert_eq!(new_order_round_trips(FlightMode::Pipelined, dialect, 10), pipelined);
+    }
+}
+
+#[test]
+fn no_commit_travels_with_other_statements_on_mysql() {
+    for (name, profile, kind, bad) in variants() {
+        let (flights, ..) = flights(profile, FlightMode::Pipelined, Dialect::Mysql, kind, bad);
+        let writes =
+            flights.iter().flatten().any(|sql| !sql.starts_with("SELECT") && sql.contains(' '));
+        for flight in flights.iter().filter(|flight| flight.iter().any(|sql| sql == "COMMIT")) {
+            assert!(flight.len() == 1 || !writes, "{name}: {flight:?}");
+        }
+    }
+}
+
+#[test]
+fn both_modes_send_the_same_statements() {
+    for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
+        for (name, profile, kind, bad) in variants() {
+            let sorted = |flight| {
+                let (flights, outcome, tally) = flights(profile, flight, dialect, kind, bad);
+                let mut statements: Vec<String> = flights.into_iter().flatten().collect();
+                statements.sort();
+                assert_eq!(tally.statements() as usize, statements.len(), "{name}");
+                (statements, outcome)
+            };
+            assert_eq!(sorted(FlightMode::Statement), sorted(FlightMode::Pipelined), "{name}");
+        }
+    }
+}
+
+/// Makes one attempt.
+async fn attempt(
+    tpcc: &Tpcc,
+    worker: &mut Worker,
+    session: &mut Fake,
+    kind: Kind,
+    attempt: u32,
+) -> Result<Outcome, DbError> {
+    tpcc.run(worker, session, kind.index(), attempt, &mut Tally::default()).await
+}
+
+#[test]
+fn a_retry_enters_the_same_data_again() {
+    for flight in [FlightMode::Statement, FlightMode::Pipelined] {
+        let profile = Profile { rollback_percent: 0, ..BMSQL_5_0 };
+        let tpcc = workload(profile, flight, Dialect::Mysql);
+        block_on(async {
+            let mut session = Fake::new(Dialect::Mysql);
+            let mut worker = open(&tpcc, &mut session).await;
+            session.deadlocks_at = Some("UPDATE bmsql_stock");
+            let error = attempt(&tpcc, &mut worker, &mut session, Kind::NewOrder, 0).await;
+            assert_eq!(error.unwrap_err().errno(), 1213);
+            session.rollback().await.unwrap();
+            let failed = std::mem::take(&mut session.flights);
+            assert!(!failed.iter().flatten().any(|sql| sql == "COMMIT"));
+            let done = attempt(&tpcc, &mut worker, &mut session, Kind::NewOrder, 1).await;
+            assert_eq!(done.unwrap(), Outcome::Committed);
+            let again = std::mem::take(&mut session.flights);
+            assert_eq!(failed[..], again[..failed.len()]);
+            let fresh = attempt(&tpcc, &mut worker, &mut session, Kind::NewOrder, 0).await;
+            assert_eq!(fresh.unwrap(), Outcome::Committed);
+            assert_ne!(session.flights, again);
+        })
+        .unwrap();
+        let orders = tpcc.acknowledged().orders;
+        assert_eq!((orders.acknowledged, orders.unknown), (2, 0));
+    }
+}
+
+#[test]
+fn a_commit_without_answer_has_an_unknown_outcome() {
+    for dialect in [Dialect::Mysql, Dialect::Postgres] {
+        for flight in [FlightMode::Statement, FlightMode::Pipelined] {
+            let profile = Profile { rollback_percent: 0, ..BMSQL_5_0 };
+            let tpcc = workload(profile, flight, dialect);
+            block_on(async {
+                let mut session = Fake::new(dialect);
+                let mut worker = open(&tpcc, &mut session).await;
+                for kind in [Kind::NewOrder, Kind::Payment, Kind::Delivery] {
+                    session.loses_commit = true;
+                    let error = attempt(&tpcc, &mut worker, &mut session, kind, 0).await;
+                    assert!(error.unwrap_err().is_fatal());
+                    attempt(&tpcc, &mut worker, &mut session, kind, 0).await.unwrap();
+                }
+            })
+            .unwrap();
+            let books = tpcc.acknowledged();
+            for count in [books.orders, books.payments] {
+                assert_eq!((count.acknowledged, count.unknown), (1, 1));
+            }
+            assert_eq!((tpcc.delivered().acknowledged, tpcc.delivered().unknown), (10, 10));
+        }
+    }
+}
+
+#[test]
+fn a_rolled_back_order_is_no_acknowledged_one() {
+    let profile = Profile { rollback_percent: 100, ..BMSQL_5_0 };
+    let tpcc = workload(profile, FlightMode::Statement, Dialect::Postgres);
+    block_on(async {
+        let mut session = Fake::new(Dialect::Postgres);
+        let mut worker = open(&tpcc, &mut session).await;
+        let done = attempt(&tpcc, &mut worker, &mut session, Kind::NewOrder, 0).await;
+        assert_eq!(done.unwrap(), Outcome::RolledBack);
+        let last = session.flights.last().unwrap();
+        assert_eq!(last, &["ROLLBACK"]);
+        let is_write = |sql: &&String| sql.starts_with("INSERT INTO bmsql_order_line");
+        assert!(
+            session.flights.iter().flatten().any(|sql| is_write(&sql)),
+            "the work is done first"
+        );
+        tpcc.retire(worker, None);
+    })
+    .unwrap();
+    assert_eq!(tpcc.acknowledged(), Default::default());
+    assert_eq!(tpcc.audit().orders, 1);
+}
+
+#[test]
+fn an_order_shows_its_total_and_brands() {
+    let profile = Profile { rollback_percent: 0, ..BMSQL_5_0 };
+    let tpcc = workload(profile, FlightMode::Pipelined, Dialect::Sqlite);
+    block_on(async {
+        let mut session = Fake::new(Dialect::Sqlite);
+        let mut worker = open(&tpcc, &mut session).await;
+        attempt(&tpcc, &mut worker, &mut session, Kind::NewOrder, 0).await.unwrap();
+        let shown = worker.shown();
+        assert_eq!(shown.order, 3_001);
+        // Quantity times 12.50, less a tenth, plus two taxes of a tenth.
+        assert_eq!(shown.total_cents % 1_350, 0);
+        let inserted = |sql: &&String| sql.starts_with("INSERT INTO bmsql_order_line");
+        let lines = session.flights.iter().flatten().filter(inserted).count();
+        assert_eq!(shown.brand_lines as usize, lines);
+    })
+    .unwrap();
+}

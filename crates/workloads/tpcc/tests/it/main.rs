@@ -1,0 +1,8 @@
+//! Tests on a database that isn't there and on real ones.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod databases;
+mod golden;
+mod resume;

@@ -1,0 +1,101 @@
+//! Loads that are interrupted go on, and give the same database.
+
+use crate::databases::{assert_consistent, options, target, with_session};
+use dyno_core::{Driver, LoadObserver, Session, Table, Unobserved};
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
+use dyno_tpcc::check::Stage;
+use dyno_tpcc::load::{LoadOptions, load, loaded};
+use dyno_tpcc::schema::KeyTime;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Rows after which the load is interrupted, of about 600,000.
+const ENOUGH: u64 = 250_000;
+
+/// Does something once enough rows are stored.
+struct Interrupt<F> {
+    rows: AtomicU64,
+    action: F,
+}
+
+impl<F: Fn() + Sync> LoadObserver for Interrupt<F> {
+    fn rows_done(&self, rows: u64) {
+        let before = self.rows.fetch_add(rows, Ordering::Relaxed);
+        if before < ENOUGH && before + rows >= ENOUGH {
+            (self.action)();
+        }
+    }
+}
+
+fn interrupt<F: Fn() + Sync>(action: F) -> Interrupt<F> {
+    Interrupt { rows: AtomicU64::new(0), action }
+}
+
+fn one_warehouse(keys: KeyTime) -> LoadOptions {
+    LoadOptions { warehouses: 1, keys: Some(keys), ..options() }
+}
+
+/// Goes on with the load that `interrupted` options began.
+fn go_on<D: Driver>(driver: &D, load_options: &LoadOptions) {
+    with_session(driver, async |session: &mut D::Session| {
+        let error = loaded(session).await.unwrap_err();
+        assert!(error.to_string().contains("has not been completed"), "{error}");
+    });
+    let other = LoadOptions { seed: 6, ..load_options.clone() };
+    let refused = load(driver, &other, &Unobserved).unwrap_err();
+    assert!(refused.to_string().contains("unfinished load of 1 warehouses with seed 5"));
+    let later = LoadOptions { loaded_at: dyno_tpcc::Timestamp::now(), ..load_options.clone() };
+    let report = load(driver, &later, &Unobserved).unwrap();
+    assert!(report.rows_found >= ENOUGH, "{report:?}");
+    assert!(report.rows_loaded > 100_000, "{report:?}");
+    assert_consistent(driver, Stage::Fresh);
+    with_session(driver, async |session: &mut D::Session| {
+        let mut times = Table::default();
+        let sql = "SELECT count(DISTINCT h_date) FROM bmsql_history";
+        session.query(sql, &mut times).await.unwrap();
+        assert_eq!(times.single(), Some("1"), "the time of the first load goes on");
+    });
+}
+
+#[test]
+fn a_load_into_sqlite_goes_on() {
+    let scratch = Scratch::new();
+    let url = format!("sqlite:{}", scratch.file("resume.db").display());
+    let driver = SqliteDriver::new(&target(&url)).unwrap();
+    let load_options = one_warehouse(KeyTime::BeforeLoad);
+    let broken = interrupt(|| panic!("the test ends the load here"));
+    let ended = catch_unwind(AssertUnwindSafe(|| load(&driver, &load_options, &broken)));
+    assert!(ended.is_err());
+    go_on(&driver, &load_options);
+}
+
+#[test]
+fn a_load_into_mariadb_goes_on_after_kill_9_of_the_server() {
+    let server = server_or_skip!(MariaDb, "a_load_into_mariadb_goes_on_after_kill_9_of_the_server");
+    let driver = MysqlDriver::new(&target(&server.socket_url())).unwrap();
+    let load_options = one_warehouse(KeyTime::AfterLoad);
+    let server = std::sync::Mutex::new(server);
+    let kill = interrupt(|| server.lock().unwrap().kill());
+    let error = load(&driver, &load_options, &kill).unwrap_err();
+    assert!(error.hint().is_some_and(|hint| hint.contains("build again")), "{error}");
+    server.lock().unwrap().restart().unwrap();
+    go_on(&driver, &load_options);
+}
+
+#[test]
+fn a_load_into_postgres_goes_on_after_kill_9_of_the_server() {
+    let name = "a_load_into_postgres_goes_on_after_kill_9_of_the_server";
+    let server = server_or_skip!(Postgres, name);
+    let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
+    let load_options =
+        LoadOptions { foreign_keys: true, ..one_warehouse(KeyTime::PrimaryBeforeLoad) };
+    let server = std::sync::Mutex::new(server);
+    let kill = interrupt(|| server.lock().unwrap().kill());
+    let error = load(&driver, &load_options, &kill).unwrap_err();
+    assert!(error.hint().is_some_and(|hint| hint.contains("build again")), "{error}");
+    server.lock().unwrap().restart().unwrap();
+    go_on(&driver, &load_options);
+}
