@@ -33,6 +33,8 @@ fn class(report: &Report<'_>) -> ErrorClass {
         b"40001" => ErrorClass::Serialization,
         b"55P03" => ErrorClass::LockTimeout,
         [b'2', b'3', ..] => ErrorClass::Constraint,
+        // A Bind that doesn't fit its statement, for one: unless it says FATAL the session goes on.
+        b"08P01" => ErrorClass::Other,
         [b'0', b'8', ..] | [b'5', b'7', b'P', b'0', _] => ErrorClass::ConnectionLost,
         _ => ErrorClass::Other,
     }
@@ -125,6 +127,7 @@ mod tests {
             (b"23505", ErrorClass::Constraint),
             (b"57P01", ErrorClass::ConnectionLost),
             (b"08006", ErrorClass::ConnectionLost),
+            (b"08P01", ErrorClass::Other),
             (b"57014", ErrorClass::Other),
             (b"42601", ErrorClass::Other),
         ] {
