@@ -4,18 +4,37 @@ use dyno_engine::Control;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Lets Ctrl-C and SIGTERM stop the trial; the second one ends the process at once.
-pub(crate) fn stop_on_interrupt(control: Arc<Control>) -> std::io::Result<()> {
+/// The signal that came first. Signals belong to the whole process, so does this.
+static FIRST: AtomicU8 = AtomicU8::new(SIGINT as u8);
+
+/// The exit code of a process that a signal has stopped: 130 after Ctrl-C, 143 after SIGTERM.
+pub(crate) fn exit_code() -> u8 {
+    128 + FIRST.load(Ordering::Relaxed)
+}
+
+/// Calls `stop` at Ctrl-C or SIGTERM, also where the parent has these ignored; the second one ends
+/// the process at once.
+pub(crate) fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        for signal in signals.forever() {
-            if control.is_stopped() {
-                std::process::exit(128 + signal);
-            }
-            crate::output::talk("Stopping; what was measured is kept. Once more ends at once.");
-            control.stop();
+        let mut signals = signals.forever();
+        if let Some(signal) = signals.next() {
+            FIRST.store(signal as u8, Ordering::Relaxed);
+            stop();
+        }
+        if let Some(signal) = signals.next() {
+            std::process::exit(128 + signal);
         }
     })?;
     Ok(())
+}
+
+/// Lets Ctrl-C and SIGTERM stop the trial; the second one ends the process at once.
+pub(crate) fn stop_on_interrupt(control: Arc<Control>) -> std::io::Result<()> {
+    on_interrupt(move || {
+        crate::output::talk("Stopping; what was measured is kept. Once more ends at once.");
+        control.stop();
+    })
 }

@@ -4,7 +4,7 @@ use crate::arrival::Schedule;
 use crate::control::Control;
 use crate::trial::{Ended, TrialResult, TrialSpec, WorkerStats};
 use crate::worker::{Local, Shared, worker};
-use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Rng, Workload};
+use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Rng, SECOND, Workload};
 use dyno_measure::{Collector, Frame, HostSample, HostSampler, Interval, Phase, Recorder, Window};
 use dyno_reactor::{Clock, Loop, Next, monotonic_now};
 use std::fmt;
@@ -17,6 +17,10 @@ use std::time::Duration;
 
 /// How often a loop looks for a request to stop.
 const LOOK: Nanos = 100 * MILLISECOND;
+
+/// How long transactions in flight may take to end after a request to stop, where the drain is
+/// longer: who presses Ctrl-C doesn't want to wait for a script that sleeps.
+const INTERRUPTED_DRAIN: Nanos = 2 * SECOND;
 
 /// Is told what happens while a trial runs, on the caller's thread.
 pub trait Observer {
@@ -294,6 +298,7 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame)>(
     stopped: &impl Fn() -> bool,
 ) {
     let mut last = 0;
+    let mut patience = Nanos::MAX;
     loop {
         tasks.wake_all();
         let mut live = 0;
@@ -306,7 +311,7 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame)>(
             // A window that stays open for what has begun can be closed by hand after its end.
             let is_open = tick.now < local.ends() || !recorder.is_finished();
             stop_now = is_open && stopped();
-            let cut = local.ends().saturating_add(spec.drain);
+            let cut = local.ends().saturating_add(spec.drain).min(patience);
             over = tick.now >= cut;
             if stop_now || over {
                 return Next::Pause;
@@ -315,6 +320,7 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame)>(
         });
         let closes = if spec.finish_begun { last } else { last.min(local.ends()) };
         if live > 0 && stop_now && !over {
+            patience = last.saturating_add(INTERRUPTED_DRAIN);
             local.end(last);
             local.recorder.borrow_mut().close(closes);
             continue;

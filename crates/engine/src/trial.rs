@@ -39,7 +39,7 @@ pub struct TrialSpec {
     /// What follows an error.
     pub errors: ErrorPolicy,
     /// How long transactions in flight may take to end after the window has closed, before their
-    /// connections are cut.
+    /// connections are cut. At most 2 s after a request to stop.
     pub drain: Nanos,
     /// Time limit for connecting and preparing all workers.
     pub connect_limit: Nanos,

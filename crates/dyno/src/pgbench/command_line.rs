@@ -242,9 +242,7 @@ impl Reader<'_> {
             Name::Json => settings.json = Some(value.into()),
             Name::Hdr => settings.hdr = Some(value.into()),
             Name::Percentiles => {
-                settings.percentiles = crate::percentiles::percentiles(value).map_err(|takes| {
-                    format!("invalid value \"{value}\" for option --percentiles: it takes {takes}")
-                })?;
+                settings.percentiles = percentiles(value)?;
             }
             _ => {}
         }
@@ -422,6 +420,17 @@ fn check_target(settings: &mut Settings) -> Result<(), Refusal> {
         Some((other, _)) => Err(Refusal::error(format_args!(
             "a target's URL names host, port, user and database: {other} can't be given with it"
         ))),
+    }
+}
+
+/// At least one percentile.
+fn percentiles(value: &str) -> Result<Vec<f64>, String> {
+    let refused =
+        |takes| format!("invalid value \"{value}\" for option --percentiles: it takes {takes}");
+    let percentiles = crate::percentiles::percentiles(value).map_err(refused)?;
+    match percentiles.is_empty() {
+        true => Err(refused("at least one number, such as 99".to_owned())),
+        false => Ok(percentiles),
     }
 }
 

@@ -199,6 +199,9 @@ fn what_comes_first_is_said_first() {
 
 #[test]
 fn extras_are_checked() {
+    for empty in ["--percentiles=", "--percentiles=,"] {
+        assert!(refusal(&[empty]).contains("it takes at least one number"), "{empty}");
+    }
     assert_eq!(
         refusal(&["--percentiles=0"]),
         "pgbench: error: invalid value \"0\" for option --percentiles: it takes a list of numbers \

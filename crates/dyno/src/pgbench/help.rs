@@ -113,5 +113,6 @@ Better than the original:
   The same scripts and -i work on MySQL-protocol servers and on SQLite.
 
 Exit codes: 0 fine, 1 wrong option or script, no connection, or nothing executed, 2 at least one
-client stopped before the others.
+client stopped before the others, 130 stopped with Ctrl-C, 143 stopped by SIGTERM (the report of
+what was done until then is printed).
 ";

@@ -44,7 +44,7 @@ enum Exit {
     Failed,
     /// At least one client stopped before the others.
     Aborted,
-    /// Ctrl-C.
+    /// Ctrl-C or SIGTERM.
     Interrupted,
 }
 
@@ -54,7 +54,7 @@ impl From<Exit> for ExitCode {
             Exit::Done => 0,
             Exit::Failed => 1,
             Exit::Aborted => 2,
-            Exit::Interrupted => 130,
+            Exit::Interrupted => crate::signals::exit_code(),
         })
     }
 }

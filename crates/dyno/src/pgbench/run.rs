@@ -190,6 +190,9 @@ impl Job<'_> {
         print(settings, &report.to_string());
         let stopped = stopped(result);
         if result.ended == Ended::Interrupted {
+            if result.unfinished > 0 {
+                output::talk(&cut_line(settings, result.unfinished));
+            }
             return Exit::Interrupted;
         }
         if stopped > 0 {
@@ -228,6 +231,15 @@ fn stopped_line(settings: &Settings, stopped: u32, executed: u64) -> String {
     format!(
         "pgbench: warning: {stopped} of {clients} clients stopped after an error; {executed}{of} \
          transactions were executed"
+    )
+}
+
+/// What Ctrl-C did not wait for.
+fn cut_line(settings: &Settings, cut: u32) -> String {
+    format!(
+        "pgbench: warning: {cut} of {} clients were cut off within a transaction, which is not \
+         counted",
+        settings.clients
     )
 }
 

@@ -86,8 +86,8 @@ What is different from sysbench 1.0.20:
   prepare completes tables that an interrupted prepare has left; a failed one ends with exit code 1.
   Lua scripts are not run; the tests above are built in, and paths to their scripts mean them.
 
-Exit codes: 0 done, 1 failed, 2 forced shutdown or no connection in time, 130 stopped with Ctrl-C
-(the report of what was measured until then is printed).
+Exit codes: 0 done, 1 failed, 2 forced shutdown or no connection in time, 130 stopped with Ctrl-C,
+143 stopped by SIGTERM (the report of what was measured until then is printed).
 
 See 'dyno sysbench <testname> help' for the options of a test.
 ";

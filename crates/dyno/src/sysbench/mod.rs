@@ -42,7 +42,7 @@ enum Exit {
     Failed,
     /// Forced shutdown, or workers that were not ready in time.
     Forced,
-    /// Ctrl-C.
+    /// Ctrl-C or SIGTERM.
     Interrupted,
 }
 
@@ -52,7 +52,7 @@ impl From<Exit> for ExitCode {
             Exit::Done => 0,
             Exit::Failed => 1,
             Exit::Forced => 2,
-            Exit::Interrupted => 130,
+            Exit::Interrupted => crate::signals::exit_code(),
         })
     }
 }

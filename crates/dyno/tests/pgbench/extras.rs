@@ -210,14 +210,17 @@ fn what_a_database_can_not_do_is_said_before_anything_is_touched() {
 #[test]
 fn an_interrupted_run_has_its_report() {
     let folder = folder_with_tables("1");
-    let mut running =
-        Running::start(folder.path(), &["pgbench", "-n", "-S", "-T", "600", "-P", "1", DATABASE]);
-    running
-        .wait_until("a line of progress", |running| running.stderr().contains("progress: 1.0 s"));
-    running.signal(Signal::INT);
-    let ran = running.end();
-    assert_eq!(ran.code, 130, "{}\n{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("\ntps = "), "{}", ran.stdout);
+    let arguments = ["pgbench", "-n", "-S", "-T", "600", "-P", "1", DATABASE];
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let mut running = Running::start(folder.path(), &arguments);
+        running.wait_until("a line of progress", |running| {
+            running.stderr().contains("progress: 1.0 s")
+        });
+        running.signal(signal);
+        let ran = running.end();
+        assert_eq!(ran.code, code, "{}\n{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("\ntps = "), "{}", ran.stdout);
+    }
 }
 
 #[test]

@@ -95,6 +95,21 @@ fn the_user_stops_and_keeps_what_was_measured() {
 }
 
 #[test]
+fn the_user_does_not_wait_for_what_takes_long() {
+    for finish_begun in [false, true] {
+        let control = Control::new();
+        let mut workload = Lists::of(&["SELECT 1"]);
+        workload.stop = Some((5 * SECOND - 15 * MS, &control));
+        let stall = Fault::Stall { from: 5 * SECOND - 5 * MS, until: 500 * SECOND };
+        let stuck = constant(10 * MS, vec![stall]);
+        let spec = TrialSpec { drain: u64::MAX, finish_begun, ..closed(3, 3_600) };
+        let (result, _) = run(&workload, &stuck, &spec);
+        assert_eq!((&result.ended, result.unfinished), (&Ended::Interrupted, 3));
+        assert_eq!((result.in_flight, result.total.counts().committed), (3, 3 * 499));
+    }
+}
+
+#[test]
 fn the_user_stops_in_the_warm_up() {
     let control = Control::new();
     let mut workload = Lists::of(&TRANSFER);

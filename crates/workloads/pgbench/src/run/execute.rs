@@ -345,6 +345,13 @@ impl PgBench {
                         );
                         (self.talk)(Talk::Info(&text));
                     }
+                } else if error.is_fatal() && error.cause() != Cause::Server {
+                    // The server left without a word.
+                    self.say(&text);
+                    self.say(&format!(
+                        "client {id} aborted in command {at} (SQL) of script {script}; perhaps the \
+                         backend died while processing"
+                    ));
                 } else {
                     self.say(&format!(
                         "client {id} script {script} aborted in command {at} query {query}: {text}"

@@ -330,6 +330,24 @@ fn errors_are_told_unless_they_are_survived() {
 }
 
 #[test]
+fn a_backend_that_died_is_told_as_pgbench_tells_it() {
+    let said = Said::default();
+    let options = one_script("\\set x 1\nSELECT 1;", QueryMode::Simple);
+    let workload = PgBench::new(options, Dialect::Postgres, said.talker()).unwrap();
+    let fault = Fault::ErrorAt { statement: 0, class: ErrorClass::ConnectionLost };
+    let driver = logged(Dialect::Postgres, vec![fault]);
+    block_on(async {
+        let mut session = driver.connect(0).await.unwrap();
+        let mut client = open(&workload, &mut session, 0).await;
+        attempt(&workload, &mut client, &mut session, 0).await.unwrap_err();
+    })
+    .unwrap();
+    let end = "pgbench: error: client 0 aborted in command 1 (SQL) of script 0; perhaps the backend \
+               died while processing\n";
+    assert!(said.text().ends_with(end), "{}", said.text());
+}
+
+#[test]
 fn logs_hear_of_every_transaction_of_their_thread() {
     struct Log(Arc<Mutex<Vec<(u32, usize, u32)>>>);
     impl TransactionLog for Log {
