@@ -302,6 +302,16 @@ pub trait Session {
         Vec::new()
     }
 
+    /// Has the server give up what this session is executing, for a caller that has stopped waiting
+    /// for it, and ends the session. Closing the connection is all that is done by default; errors
+    /// do not matter any more.
+    fn cancel(self) -> impl Future<Output = ()>
+    where
+        Self: Sized,
+    {
+        async { drop(self) }
+    }
+
     /// Takes leave politely; errors do not matter any more.
     fn close(self) -> impl Future<Output = ()>;
 }

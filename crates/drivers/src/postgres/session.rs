@@ -276,6 +276,11 @@ impl Session for PostgresSession {
         self.take_notices().into_iter().map(line).collect()
     }
 
+    /// A server that works doesn't notice a closed connection before it has something to send.
+    async fn cancel(self) {
+        let _ = self.cancel.cancel().await;
+    }
+
     async fn close(mut self) {
         if self.link.begin().is_ok() {
             frontend::terminate(&mut self.link.out);

@@ -5,10 +5,12 @@ use super::settings::Settings;
 use super::words::connection_failed;
 use crate::databases::with_driver;
 use crate::output;
+use dyno_core::Driver;
 use dyno_drivers::target::Target;
 use dyno_pgbench::init::{InitError, InitObserver, InitReport, Progress, Step, initialize};
 use dyno_pgbench::run::server_text;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Rows between two lines without `-q`.
@@ -22,7 +24,24 @@ const QUIET_LINE_S: u64 = 5;
 /// In pgbench's words.
 pub(super) fn run(settings: &Settings) -> Result<(), Refusal> {
     let reached = super::connection::reach(settings, "initialization")?;
-    let lines = Lines { quiet: settings.quiet, next: Mutex::new(Next::default()) };
+    let is_canceled = Arc::new(AtomicBool::new(false));
+    let lines = Lines {
+        quiet: settings.quiet,
+        next: Mutex::new(Next::default()),
+        is_canceled: Arc::clone(&is_canceled),
+    };
+    let blocks = with_driver!(&reached.database, driver => driver.blocks());
+    let watched = crate::signals::on_interrupt(move || {
+        if blocks {
+            // Nothing else runs within such a database; its journal undoes what is not committed.
+            output::talk("pgbench: error: canceled");
+            std::process::exit(1);
+        }
+        is_canceled.store(true, Ordering::Relaxed);
+    });
+    if let Err(error) = watched {
+        output::talk(&format!("pgbench: warning: Ctrl-C will end it without a word: {error}"));
+    }
     let done = with_driver!(&reached.database, driver => {
         initialize(driver, &settings.init, &lines)
     });
@@ -41,6 +60,7 @@ struct Next {
 struct Lines {
     quiet: bool,
     next: Mutex<Next>,
+    is_canceled: Arc<AtomicBool>,
 }
 
 impl InitObserver for Lines {
@@ -63,6 +83,10 @@ impl InitObserver for Lines {
             next.line = reached;
             output::talk(&rows_line(progress));
         }
+    }
+
+    fn is_canceled(&self) -> bool {
+        self.is_canceled.load(Ordering::Relaxed)
     }
 
     fn note(&self, text: &str) {

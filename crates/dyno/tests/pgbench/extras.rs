@@ -2,7 +2,7 @@
 //! can't be overlooked.
 
 use super::support::{Ran, finish, ours};
-use dyno_tests::{MariaDb, Postgres, Running, Scratch, server_or_skip};
+use dyno_tests::{MariaDb, Postgres, Running, Scratch, server_or_skip, wait_until};
 use rustix::process::Signal;
 use std::path::Path;
 
@@ -220,6 +220,61 @@ fn an_interrupted_run_has_its_report() {
         let ran = running.end();
         assert_eq!(ran.code, code, "{}\n{}", ran.stdout, ran.stderr);
         assert!(ran.stdout.contains("\ntps = "), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_client_that_sleeps_is_cut_after_ctrl_c() {
+    let folder = folder_with_tables("1");
+    std::fs::write(folder.file("sleep.sql"), "\\sleep 600 s\n").expect("a file");
+    let arguments =
+        ["pgbench", "-n", "-f", "sleep.sql", "-c", "2", "-T", "600", "-P", "1", DATABASE];
+    let mut running = Running::start(folder.path(), &arguments);
+    running.wait_until("progress", |running| running.stderr().contains("progress: 1.0 s"));
+    running.signal(Signal::INT);
+    let ran = running.end();
+    assert_eq!(ran.code, 130, "{}\n{}", ran.stdout, ran.stderr);
+    let cut = "pgbench: warning: 2 of 2 clients were cut off within a transaction";
+    assert!(ran.stderr.contains(cut), "{}", ran.stderr);
+    assert!(ran.stdout.contains("number of transactions actually processed: 0"), "{}", ran.stdout);
+}
+
+#[test]
+fn an_interrupted_initialization_stops_at_the_server_too() {
+    let server = server_or_skip!(Postgres, "an_interrupted_initialization_stops_at_the_server_too");
+    let folder = Scratch::new();
+    let url = server.url();
+    let hint = "pgbench: hint: run it again with --resume";
+    // What is asked for, what has to be seen before the signal, and whether rows are stored then.
+    let cases = [
+        (&["-I", "dtG", "-s", "3000"][..], "state = 'active' AND query LIKE 'insert into%'", false),
+        (&["-s", "3000"], "state = 'active' AND query ILIKE 'copy %'", false),
+        (&["-s", "3000", "-j", "3"], "state = 'active' AND query ILIKE 'copy %'", true),
+    ];
+    for (arguments, seen, is_stored) in cases {
+        let words = [&["pgbench", "-i", "-q"], arguments, &[&url]].concat();
+        let mut running = Running::start(folder.path(), &words);
+        let others = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND \
+                      backend_type = 'client backend'";
+        running.wait_until("the load", |_| {
+            let working = format!("SELECT count(*) > 0 {others} AND {seen}");
+            let stored = "SELECT to_regclass('pgbench_accounts') IS NOT NULL AND \
+                          pg_relation_size(to_regclass('pgbench_accounts')) > 100000000";
+            server.sbtest(&working).is_ok_and(|answer| answer.trim() == "t")
+                && (!is_stored || server.sbtest(stored).is_ok_and(|answer| answer.trim() == "t"))
+        });
+        running.signal(Signal::INT);
+        let ran = running.end();
+        assert_eq!(ran.code, 1, "{arguments:?}\n{}\n{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("pgbench: error: canceled\n"), "{}", ran.stderr);
+        assert_eq!(ran.stderr.contains(hint), is_stored, "{arguments:?}\n{}", ran.stderr);
+        wait_until("the end of the server's work", || {
+            let left = format!("SELECT count(*) {others}");
+            server.sbtest(&left).is_ok_and(|answer| answer.trim() == "0")
+        });
+        let torn = "SELECT count(*) FROM (SELECT 1 FROM pgbench_accounts GROUP BY bid \
+                    HAVING count(*) <> 100000) AS torn";
+        assert_eq!(server.sbtest(torn).expect("the tables").trim(), "0", "{arguments:?}");
     }
 }
 

@@ -298,7 +298,7 @@ fn load_failure(error: &InitError) -> Failure {
             Some(hint) => failure.with_hint(hint),
             None => failure.with_hint("The same command goes on with what has been loaded."),
         },
-        InitError::Options { .. } | InitError::Loop(_) => failure,
+        InitError::Options { .. } | InitError::Canceled { .. } | InitError::Loop(_) => failure,
     }
 }
 

@@ -16,7 +16,7 @@ use super::sessions::{Stop, on_sessions};
 use super::{Init, command};
 use dyno_core::{BulkMethod, BulkReport, DbError, Dialect, Driver, ErrorClass, RowSource, Session};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 const STEP: Step = Step::ClientData;
@@ -48,6 +48,7 @@ pub(crate) async fn load<D: Driver>(
     let missing = prepare_chunks(init, session).await?;
     let found = u64::from(options.scale) - missing.len() as u64;
     let rows_found = found * chunk_rows();
+    init.is_stored.store(found > 0, Ordering::Relaxed);
     let sessions = if init.driver.blocks() { 1 } else { options.connections };
     let sessions = sessions.min(missing.len().try_into().unwrap_or(u32::MAX));
     tell_how(init, sessions);
@@ -57,6 +58,7 @@ pub(crate) async fn load<D: Driver>(
         missing,
         next: AtomicUsize::new(0),
         stored: AtomicU64::new(0),
+        is_stored: &init.is_stored,
         observer: init.observer,
         meter: Meter::new(init.observer, total, rows_found),
         how: Mutex::new(None),
@@ -66,7 +68,8 @@ pub(crate) async fn load<D: Driver>(
         chunks.work(session, &Stop::default()).await
     } else {
         let refused = |error| InitError::session(STEP, "connecting to the database", error);
-        on_sessions(init.driver, sessions, refused, async |session: &mut D::Session, stop| {
+        let (driver, observer) = (init.driver, init.observer);
+        on_sessions(driver, observer, sessions, refused, async |session: &mut D::Session, stop| {
             chunks.work(session, stop).await
         })
     };
@@ -242,6 +245,7 @@ struct Chunks<'a> {
     missing: Vec<u32>,
     next: AtomicUsize,
     stored: AtomicU64,
+    is_stored: &'a AtomicBool,
     observer: &'a dyn InitObserver,
     meter: Meter<'a>,
     /// The first report; its reason for a slower method is told once.
@@ -256,6 +260,7 @@ impl Chunks<'_> {
         {
             let report = self.load(session, branch).await?;
             self.stored.fetch_add(report.rows, Ordering::Relaxed);
+            self.is_stored.store(true, Ordering::Relaxed);
             let mut how = self.how.lock().unwrap_or_else(PoisonError::into_inner);
             if how.is_none() {
                 if let Some(reason) = &report.fallback_reason {

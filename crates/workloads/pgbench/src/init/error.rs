@@ -5,6 +5,8 @@ use dyno_core::DbError;
 use std::fmt;
 use std::io;
 
+const RESUME: &str = "run it again with --resume: what is stored is kept and only the rest is made";
+
 /// Why an initialization failed. [`fmt::Display`] is one sentence without a full stop; the remedy
 /// is in [`InitError::hint`].
 #[derive(Debug)]
@@ -40,6 +42,12 @@ pub enum InitError {
         /// The remedy.
         hint: String,
     },
+    /// [`super::InitObserver::is_canceled`] was true: what was being done is given up, and nothing
+    /// of it stored.
+    Canceled {
+        /// True when rows have been committed before, which `--resume` goes on with.
+        is_stored: bool,
+    },
     /// The kernel refused an event loop.
     Loop(io::Error),
 }
@@ -65,8 +73,6 @@ impl InitError {
 
     /// Adds that what is committed is not lost.
     pub(crate) fn with_resume_hint(mut self) -> Self {
-        const RESUME: &str = "run it again with --resume: what is stored is kept and only the rest \
-                              is made";
         if let InitError::Session { hint, .. } = &mut self {
             *hint = Some(match hint.take() {
                 Some(remedy) => format!("{remedy}; then {RESUME}"),
@@ -81,6 +87,7 @@ impl InitError {
         match self {
             InitError::Options { hint, .. } | InitError::Table { hint, .. } => Some(hint),
             InitError::Session { error, hint, .. } => hint.as_deref().or(error.hint()),
+            InitError::Canceled { is_stored } => is_stored.then_some(RESUME),
             InitError::Loop(_) => None,
         }
     }
@@ -115,6 +122,7 @@ impl fmt::Display for InitError {
             InitError::Table { step, table, problem, .. } => {
                 write!(f, "step {} ({}): table {table} {problem}", step.letter(), step.name())
             }
+            InitError::Canceled { .. } => f.write_str("canceled"),
             InitError::Loop(error) => write!(f, "no event loop could be made: {error}"),
         }
     }

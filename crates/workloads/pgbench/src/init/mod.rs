@@ -2,9 +2,11 @@
 //!
 //! - `options`: what was asked for, and what a dialect can't do.
 //! - `schema`, `series`: the statements. `rows`: the rows that are made here.
-//! - `data`: step g. `existing`: what an interrupted load has left. `sessions`, `meter`: its tools.
+//! - `data`: step g. `existing`: what an interrupted load has left. `sessions`, `meter`,
+//!   `cancel`: its tools.
 //! - `info`: what a run asks of the tables before it begins.
 
+mod cancel;
 mod data;
 mod error;
 mod existing;
@@ -25,10 +27,12 @@ pub use options::{
     TELLERS_PER_BRANCH,
 };
 
+use cancel::unless_canceled;
 use dyno_core::{DbError, Dialect, Discard, Driver, ErrorClass, Session, Table};
 use meter::Meter;
 use schema::{Key, Schema, postgres_major};
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// The first server version that freezes rows while it copies them into an empty table
@@ -39,7 +43,8 @@ const FREEZE_SINCE: u32 = 14;
 /// first host where several were given. Must not be called within an event loop.
 ///
 /// # Errors
-/// Options that can't be carried out, before anything is touched; the first error of a session.
+/// Options that can't be carried out, before anything is touched; the first error of a session;
+/// that it was canceled.
 pub fn initialize<D: Driver>(
     driver: &D,
     options: &InitOptions,
@@ -47,7 +52,9 @@ pub fn initialize<D: Driver>(
 ) -> Result<InitReport, InitError> {
     options.check(driver.dialect())?;
     dyno_reactor::block_on(async {
-        let mut session = driver.connect(0).await.map_err(|error| InitError::Session {
+        let connected = unless_canceled(observer, driver.connect(0)).await;
+        let connected = connected.ok_or(InitError::Canceled { is_stored: false })?;
+        let mut session = connected.map_err(|error| InitError::Session {
             step: None,
             doing: "connecting to the database".to_owned(),
             sql: None,
@@ -57,9 +64,17 @@ pub fn initialize<D: Driver>(
         let dialect = session.dialect();
         let postgres_major = postgres_major(dialect, session.product());
         let schema = Schema { options, dialect, postgres_major };
-        let done = Init { driver, schema, observer }.run(&mut session).await;
-        session.close().await;
-        done
+        let init = Init { driver, schema, observer, is_stored: AtomicBool::new(false) };
+        match unless_canceled(observer, init.run(&mut session)).await {
+            None | Some(Err(InitError::Canceled { .. })) => {
+                session.cancel().await;
+                Err(InitError::Canceled { is_stored: init.is_stored.load(Ordering::Relaxed) })
+            }
+            Some(done) => {
+                session.close().await;
+                done
+            }
+        }
     })
     .map_err(InitError::Loop)?
 }
@@ -102,6 +117,8 @@ struct Init<'a, D: Driver> {
     driver: &'a D,
     schema: Schema<'a>,
     observer: &'a dyn InitObserver,
+    /// True when accounts are committed.
+    is_stored: AtomicBool,
 }
 
 impl<D: Driver> Init<'_, D> {
@@ -117,6 +134,7 @@ impl<D: Driver> Init<'_, D> {
             result?;
             let elapsed = begin.elapsed();
             self.observer.step_ended(step, elapsed);
+            self.is_stored.fetch_or(done.report.rows_loaded > 0, Ordering::Relaxed);
             done.report.steps.push((step, elapsed));
         }
         Ok(done.report)

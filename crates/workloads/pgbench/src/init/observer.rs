@@ -31,6 +31,10 @@ pub trait InitObserver: Sync {
     /// What the server remarked on the step that ends now, as its own client prints it:
     /// `NOTICE:  table "pgbench_accounts" does not exist, skipping`.
     fn server_notice(&self, _line: &str) {}
+    /// True when the user wants the end of it now. Asked about ten times a second.
+    fn is_canceled(&self) -> bool {
+        false
+    }
     /// Something the user should know, in one sentence without its full stop.
     fn note(&self, _text: &str) {}
 }

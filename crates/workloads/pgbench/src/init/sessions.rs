@@ -1,6 +1,8 @@
 //! Several loading sessions at once.
 
+use super::cancel::unless_canceled;
 use super::error::InitError;
+use super::observer::InitObserver;
 use dyno_core::{DbError, Driver, Session};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,9 +29,10 @@ impl Stop {
 /// Opens `sessions` sessions on several loops and has each do `work`.
 ///
 /// # Errors
-/// The first error, by number of session. `refused` makes one of a failed connection.
+/// The first error, by number of session; that the observer wanted the end. `refused` makes one of a failed connection.
 pub(crate) fn on_sessions<D: Driver>(
     driver: &D,
+    observer: &dyn InitObserver,
     sessions: u32,
     refused: impl Fn(DbError) -> InitError + Sync,
     work: impl AsyncFn(&mut D::Session, &Stop) -> Result<(), InitError> + Sync,
@@ -38,13 +41,17 @@ pub(crate) fn on_sessions<D: Driver>(
     let loops = u32::try_from(cores).unwrap_or(u32::MAX).max(LOOPS_MIN);
     let stop = Stop::default();
     let one = async |_| {
-        let done = match driver.connect(0).await {
-            Ok(mut session) => {
-                let done = work(&mut session, &stop).await;
-                session.close().await;
-                done
+        let done = match unless_canceled(observer, driver.connect(0)).await {
+            Some(Ok(mut session)) => {
+                let done = unless_canceled(observer, work(&mut session, &stop)).await;
+                match done {
+                    Some(_) => session.close().await,
+                    None => session.cancel().await,
+                }
+                done.unwrap_or(Err(InitError::Canceled { is_stored: false }))
             }
-            Err(error) => Err(refused(error)),
+            Some(Err(error)) => Err(refused(error)),
+            None => Err(InitError::Canceled { is_stored: false }),
         };
         if done.is_err() {
             stop.ask();
