@@ -22,6 +22,18 @@ pub enum RunStatus {
     Failed(String),
 }
 
+/// Whose a table is: a run drops only its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TableOrigin {
+    /// It was there before the run first prepared its data.
+    Found,
+    /// The run makes or has made it; written before it is made.
+    Made,
+    /// The run had made it and has dropped it.
+    Dropped,
+}
+
 /// A target as it was found when the run began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -95,6 +107,9 @@ pub struct RunHeader {
     pub targets: Vec<TargetFacts>,
     /// The experiments in the order of the plan.
     pub experiments: Vec<ExperimentFacts>,
+    /// By target: the tables of the experiments that the run has prepared so far.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tables: BTreeMap<String, BTreeMap<String, TableOrigin>>,
     /// RFC 3339, UTC.
     pub started_at: String,
     /// RFC 3339, UTC: each time the run was taken up again.

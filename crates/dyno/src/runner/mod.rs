@@ -1,6 +1,7 @@
 //! Executes a plan step by step and keeps everything in the run folder.
 
 pub(crate) mod facts;
+mod ownership;
 mod summary;
 mod trial;
 mod workloads;
@@ -155,10 +156,21 @@ impl Runner<'_> {
     fn prepare(&mut self, step: &Step) -> Result<(), Failure> {
         let (experiment, database) = self.parties(step)?;
         let title = format!("prepare {} on {}", step.experiment, step.target);
+        let existing = experiment.existing(database).map_err(|failure| failure.at(&title))?;
+        let tables = experiment.tables();
+        // Before anything is made: a run that is killed while it loads still knows what is its own.
+        self.run.update(|header| {
+            let known = header.tables.entry(step.target.clone()).or_default();
+            ownership::look(known, &tables, &existing);
+        })?;
+        let (experiment, database) = self.parties(step)?;
         let observer = LoadProgress::new(&title);
-        let told = experiment
+        let mut told = experiment
             .load(database, self.plan.seed, &observer)
             .map_err(|failure| failure.at(&title))?;
+        if !ownership::split(self.run.header().tables.get(&step.target), &tables).found.is_empty() {
+            told.push_str("; data were found, not loaded by this run");
+        }
         observer.finish(&told);
         let note = format!("prepare of {} on {}: {told}", step.experiment, step.target);
         self.run.event(Event::new(EventKind::Note, note))?;
@@ -167,10 +179,24 @@ impl Runner<'_> {
 
     fn cleanup(&mut self, step: &Step) -> Result<(), Failure> {
         let (experiment, database) = self.parties(step)?;
-        let observer =
-            LoadProgress::new(&format!("cleanup {} on {}", step.experiment, step.target));
-        experiment.remove(database, &observer)?;
-        observer.finish("tables dropped");
+        let title = format!("cleanup {} on {}", step.experiment, step.target);
+        let tables = experiment.tables();
+        let parts = ownership::split(self.run.header().tables.get(&step.target), &tables);
+        let observer = LoadProgress::new(&title);
+        if !parts.made.is_empty() {
+            experiment
+                .remove(database, &parts.made, &observer)
+                .map_err(|failure| failure.at(&title))?;
+        }
+        let told = parts.told();
+        observer.finish(&told);
+        self.run.update(|header| {
+            let known = header.tables.entry(step.target.clone()).or_default();
+            ownership::forget(known, &parts.made);
+        })?;
+        if !parts.found.is_empty() {
+            self.run.event(Event::new(EventKind::Note, format!("{title}: {told}")))?;
+        }
         Ok(())
     }
 

@@ -22,7 +22,10 @@ pub(crate) async fn integers<S: Session>(
 }
 
 /// The tables that statements without a schema name can reach.
-pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
+///
+/// # Errors
+/// What the database answered.
+pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
     let sql = match session.dialect() {
         Dialect::Mysql => {
             "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"

@@ -27,9 +27,10 @@ mod table;
 mod unique;
 mod workload;
 
+pub use catalog::tables as existing_tables;
 pub use distribution::{Distribution, Era, RandomOptions, Sampler};
 pub use load::{CHUNK_ROWS, LoadError, LoadReport, prepare};
-pub use maintenance::{cleanup, prewarm};
+pub use maintenance::{cleanup, drop_tables, prewarm};
 pub use options::{EngineTransactions, LegacyTest, Options, Test};
 pub use parse::OptionError;
 pub use table::{OPTIONS, OptionGroup, OptionKind, OptionSpec, options_of};

@@ -18,9 +18,21 @@ pub fn cleanup<D: Driver>(
     threads: u32,
     observer: &impl LoadObserver,
 ) -> Result<(), LoadError> {
+    drop_tables(driver, &options.table_names(threads), observer)
+}
+
+/// Drops these tables, where they exist. Must not be called within an event loop.
+///
+/// # Errors
+/// The first error of the session.
+pub fn drop_tables<D: Driver>(
+    driver: &D,
+    names: &[String],
+    observer: &impl LoadObserver,
+) -> Result<(), LoadError> {
     on_sessions(driver, 1, async |session: &mut D::Session| {
-        for name in options.table_names(threads) {
-            observer.dropping_table(&name);
+        for name in names {
+            observer.dropping_table(name);
             execute(session, &format!("DROP TABLE IF EXISTS {name}")).await?;
         }
         Ok(())

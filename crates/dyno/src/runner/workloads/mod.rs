@@ -5,12 +5,14 @@ mod sysbench;
 
 use super::trial::{Done, Job, trial};
 use crate::databases::{Database, with_driver};
-use crate::failure::Failure;
+use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
-use dyno_core::{Dialect, Driver, Workload};
+use dyno_core::{DbError, Dialect, Driver, Session, Workload};
 use dyno_engine::TrialSpec;
 use dyno_measure::{DataCheck, DataFacts, StatementLatency};
+use dyno_reactor::block_on;
 use dyno_suite::{Plan, PlannedExperiment};
+use std::collections::BTreeSet;
 
 /// What a family of workloads offers the runner: an experiment whose options are valid, its data and
 /// its trials. The driver is a type parameter, so nothing is told apart within a trial.
@@ -52,11 +54,26 @@ pub(crate) trait Family: Sized {
         observer: &LoadProgress,
     ) -> Result<String, Failure>;
 
-    /// Removes the data.
+    /// The tables that hold the data.
+    fn tables(&self) -> Vec<String>;
+
+    /// Those of [`Family::tables`] that must not be taken for the run's own when it makes the rest:
+    /// the ones that exist, and what belongs to them.
+    ///
+    /// # Errors
+    /// What the database answered.
+    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure>;
+
+    /// Drops `tables`, which are some of [`Family::tables`].
     ///
     /// # Errors
     /// With the remedy.
-    fn remove<D: Driver>(&self, driver: &D, observer: &LoadProgress) -> Result<(), Failure>;
+    fn remove<D: Driver>(
+        &self,
+        driver: &D,
+        tables: &[String],
+        observer: &LoadProgress,
+    ) -> Result<(), Failure>;
 
     /// Looks at the data and makes the workload of one trial.
     ///
@@ -84,10 +101,39 @@ pub(crate) trait Family: Sized {
 const UNPREPARED_HINT: &str = "Leave `prepare = false` out of the suite, so that the run loads the tables itself, or \
                                load them with the same options before.";
 
+/// The remedy for tables that can't be dropped; a server's own, CASCADE, would drop what is not dyno's.
+fn drop_failure(failure: Failure, error: Option<&DbError>) -> Failure {
+    // dependent_objects_still_exist
+    if error.is_none_or(|error| error.sqlstate() != "2BP01") {
+        return failure;
+    }
+    let detail = error.and_then(DbError::detail).map(sentence);
+    let message = [failure.message.as_str()].into_iter().chain(detail.as_deref());
+    let message = message.collect::<Vec<_>>().join(" ");
+    Failure { message, ..failure }.with_hint(
+        "Something that dyno has not made depends on the tables: remove that, then the tables.",
+    )
+}
+
 /// Sessions that load data at once.
 fn load_sessions() -> u32 {
     let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
     (2 * cores).clamp(2, 16)
+}
+
+/// Asks a question in a session of its own.
+fn ask<D: Driver, T>(
+    driver: &D,
+    question: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
+) -> Result<T, Failure> {
+    let asked = block_on(async {
+        let mut session = driver.connect(0).await?;
+        let answer = question(&mut session).await;
+        session.close().await;
+        answer
+    });
+    let asked = asked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
+    asked.map_err(|error| Failure::from(&error))
 }
 
 /// A trial that can begin.
@@ -152,15 +198,32 @@ macro_rules! registry {
                 }
             }
 
+            /// See [`Family::tables`].
+            pub(crate) fn tables(&self) -> Vec<String> {
+                match self { $(Self::$variant(family) => family.tables(),)+ }
+            }
+
+            /// See [`Family::existing`].
+            pub(crate) fn existing(
+                &self,
+                database: &Database,
+            ) -> Result<BTreeSet<String>, Failure> {
+                match self {
+                    $(Self::$variant(family) =>
+                        with_driver!(database, driver => family.existing(driver)),)+
+                }
+            }
+
             /// See [`Family::remove`].
             pub(crate) fn remove(
                 &self,
                 database: &Database,
+                tables: &[String],
                 observer: &LoadProgress,
             ) -> Result<(), Failure> {
                 match self {
                     $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.remove(driver, observer)),)+
+                        with_driver!(database, driver => family.remove(driver, tables, observer)),)+
                 }
             }
 

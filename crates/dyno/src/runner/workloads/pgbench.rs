@@ -12,13 +12,14 @@ use dyno_measure::{DataCheck, DataFacts, StatementLatency, Verdict};
 use dyno_pgbench::access::{Access, Footprint, footprint};
 use dyno_pgbench::check::{Balances, Ledger, balances};
 use dyno_pgbench::init::{
-    ACCOUNTS_PER_BRANCH, InitError, InitObserver, InitOptions, InitReport, Progress, Step,
-    initialize, table_info, vacuum_accounts, vacuum_before_run,
+    ACCOUNTS_PER_BRANCH, InitError, InitObserver, InitOptions, InitReport, Progress, Step, TABLES,
+    existing_tables, initialize, table_info, vacuum_accounts, vacuum_before_run,
 };
 use dyno_pgbench::run::{self, PgBench, Talk, Talker};
 use dyno_reactor::block_on;
 use dyno_suite::{Plan, PlannedExperiment};
 use options::{Options, Vacuum};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// From this scale on a pass over the accounts takes seconds, and is announced.
@@ -66,10 +67,31 @@ impl Family for Pgbench {
         Ok(load_sentence(&report))
     }
 
-    fn remove<D: Driver>(&self, driver: &D, observer: &LoadProgress) -> Result<(), Failure> {
+    fn tables(&self) -> Vec<String> {
+        TABLES.map(str::to_owned).to_vec()
+    }
+
+    /// The tables refer to each other and are dropped together: one that exists speaks for all.
+    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
+        let existing = super::ask(driver, async |session| existing_tables(session).await)?;
+        Ok(if existing.is_empty() { BTreeSet::new() } else { self.tables().into_iter().collect() })
+    }
+
+    fn remove<D: Driver>(
+        &self,
+        driver: &D,
+        _tables: &[String],
+        observer: &LoadProgress,
+    ) -> Result<(), Failure> {
         let drop = InitOptions { steps: vec![Step::DropTables], ..InitOptions::default() };
         let watcher = Watcher { progress: observer, rows: AtomicU64::new(0) };
-        initialize(driver, &drop, &watcher).map(|_| ()).map_err(|error| load_failure(&error))
+        initialize(driver, &drop, &watcher).map(|_| ()).map_err(|error| {
+            let db_error = match &error {
+                InitError::Session { error, .. } => Some(error),
+                _ => None,
+            };
+            super::drop_failure(load_failure(&error), db_error)
+        })
     }
 
     fn tune(&self, spec: &mut TrialSpec) {

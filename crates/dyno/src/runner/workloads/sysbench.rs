@@ -8,7 +8,8 @@ use dyno_engine::TrialSpec;
 use dyno_reactor::block_on;
 use dyno_suite::{OptionPart, Plan, PlannedExperiment};
 use dyno_sysbench::check::{PreflightError, first_free_unique, preflight};
-use dyno_sysbench::{LoadReport, OptionError, Options, Test};
+use dyno_sysbench::{LoadReport, OptionError, Options, Test, drop_tables, existing_tables};
+use std::collections::BTreeSet;
 
 /// An experiment with a test of sysbench.
 pub(crate) struct Sysbench {
@@ -47,9 +48,23 @@ impl Family for Sysbench {
             .map_err(|error| load_failure(&error))
     }
 
-    fn remove<D: Driver>(&self, driver: &D, observer: &LoadProgress) -> Result<(), Failure> {
-        dyno_sysbench::cleanup(driver, &self.options, self.most_workers, observer)
-            .map_err(|error| load_failure(&error))
+    fn tables(&self) -> Vec<String> {
+        self.options.table_names(self.most_workers)
+    }
+
+    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
+        let existing = super::ask(driver, async |session| existing_tables(session).await)?;
+        Ok(self.tables().into_iter().filter(|table| existing.contains(table)).collect())
+    }
+
+    fn remove<D: Driver>(
+        &self,
+        driver: &D,
+        tables: &[String],
+        observer: &LoadProgress,
+    ) -> Result<(), Failure> {
+        drop_tables(driver, tables, observer)
+            .map_err(|error| super::drop_failure(load_failure(&error), error.db_error()))
     }
 
     fn look_before<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<Ready<Self>, Failure> {

@@ -36,7 +36,10 @@ fn list(names: &[&str], before: &str, after: &str) -> String {
 }
 
 /// Those of the four tables that exist.
-pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
+///
+/// # Errors
+/// What the database answered.
+pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
     let names = list(&TABLES, "'", "'");
     let sql = match session.dialect() {
         Dialect::Postgres => format!(

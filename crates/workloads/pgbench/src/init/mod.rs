@@ -20,12 +20,14 @@ mod series;
 mod sessions;
 
 pub use error::InitError;
+pub use existing::tables as existing_tables;
 pub use info::{TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run};
 pub use observer::{InitObserver, InitReport, NobodyWatches, Progress};
 pub use options::{
     ACCOUNTS_PER_BRANCH, BIGINT_SCALE, InitOptions, PartitionMethod, SCALE_MAX, Step, StepsError,
     TELLERS_PER_BRANCH,
 };
+pub use schema::TABLES;
 
 use cancel::unless_canceled;
 use dyno_core::{DbError, Dialect, Discard, Driver, ErrorClass, Session, Table};

@@ -12,7 +12,7 @@ pub(crate) const HISTORY: &str = "pgbench_history";
 pub(crate) const TELLERS: &str = "pgbench_tellers";
 
 /// All tables, in the order in which pgbench names them in one statement.
-pub(crate) const TABLES: [&str; 4] = [ACCOUNTS, BRANCHES, HISTORY, TELLERS];
+pub const TABLES: [&str; 4] = [ACCOUNTS, BRANCHES, HISTORY, TELLERS];
 /// All tables, each after those that have a foreign key to it.
 const CHILDREN_FIRST: [&str; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
 /// The order in which pgbench creates the tables.

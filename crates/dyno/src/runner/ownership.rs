@@ -1,0 +1,110 @@
+//! Which tables a run has made itself: it drops no others.
+
+use dyno_store::TableOrigin;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where the tables of one target come from.
+type Known = BTreeMap<String, TableOrigin>;
+
+/// Notes where `tables` come from, those in `existing` being there now. What the run has begun to
+/// make is its own also when it exists by now: an interrupted run goes on with it.
+pub(super) fn look(known: &mut Known, tables: &[String], existing: &BTreeSet<String>) {
+    for table in tables {
+        if known.get(table) != Some(&TableOrigin::Made) {
+            let is_found = existing.contains(table);
+            let origin = if is_found { TableOrigin::Found } else { TableOrigin::Made };
+            known.insert(table.clone(), origin);
+        }
+    }
+}
+
+/// The tables of an experiment, as a cleanup sees them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Parts {
+    /// To be dropped.
+    pub(super) made: Vec<String>,
+    /// To be kept.
+    pub(super) found: Vec<String>,
+}
+
+/// Tells `tables` apart. One that the run has never looked at is not its own; one that it has
+/// dropped before is neither.
+pub(super) fn split(known: Option<&Known>, tables: &[String]) -> Parts {
+    let mut parts = Parts::default();
+    for table in tables {
+        match known.and_then(|known| known.get(table)) {
+            Some(TableOrigin::Made) => parts.made.push(table.clone()),
+            Some(TableOrigin::Found) | None => parts.found.push(table.clone()),
+            Some(TableOrigin::Dropped) => {}
+        }
+    }
+    parts
+}
+
+/// Notes that `dropped` are gone: tables of these names that appear later are somebody else's.
+pub(super) fn forget(known: &mut Known, dropped: &[String]) {
+    for table in dropped {
+        known.insert(table.clone(), TableOrigin::Dropped);
+    }
+}
+
+impl Parts {
+    /// What a cleanup of these does, in words.
+    pub(super) fn told(&self) -> String {
+        match (self.made.is_empty(), self.found.is_empty()) {
+            (true, true) => "nothing left to drop".to_owned(),
+            (false, true) => "tables dropped".to_owned(),
+            (true, false) => "kept: the tables were there before this run".to_owned(),
+            (false, false) => format!(
+                "dropped: {}; kept: {}, there before this run",
+                self.made.join(", "),
+                self.found.join(", ")
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(words: &str) -> Vec<String> {
+        words.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn parts(known: &Known, tables: &str) -> (String, String) {
+        let parts = split(Some(known), &names(tables));
+        (parts.made.join(" "), parts.found.join(" "))
+    }
+
+    fn own(made: &str, found: &str) -> (String, String) {
+        (made.to_owned(), found.to_owned())
+    }
+
+    #[test]
+    fn only_what_was_missing_at_the_first_look_is_the_runs_own() {
+        let mut known = Known::new();
+        let existing = |words: &str| names(words).into_iter().collect::<BTreeSet<_>>();
+        look(&mut known, &names("a b"), &existing("a"));
+        assert_eq!(parts(&known, "a b c"), own("b", "a c"));
+        // A second look finds what the run has made, and a further table.
+        look(&mut known, &names("a b c"), &existing("a b"));
+        assert_eq!(parts(&known, "a b c"), own("b c", "a"));
+        forget(&mut known, &names("b c"));
+        assert_eq!(parts(&known, "a b c"), own("", "a"));
+        // Somebody else's table under a name that was dropped.
+        look(&mut known, &names("b c"), &existing("c"));
+        assert_eq!(parts(&known, "b c"), own("b", "c"));
+        assert_eq!(split(None, &names("a")).found, names("a"));
+    }
+
+    #[test]
+    fn a_cleanup_says_what_it_does() {
+        let told =
+            |made: &str, found: &str| Parts { made: names(made), found: names(found) }.told();
+        assert_eq!(told("a", ""), "tables dropped");
+        assert_eq!(told("", "a"), "kept: the tables were there before this run");
+        assert_eq!(told("a b", "c"), "dropped: a, b; kept: c, there before this run");
+        assert_eq!(told("", ""), "nothing left to drop");
+    }
+}

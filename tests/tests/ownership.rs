@@ -1,0 +1,209 @@
+//! A run drops the tables that it has made, and no others.
+
+use dyno_core::{Driver, Session};
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_tests::{Postgres, Ran, Running, Scratch, commits, dyno, only_run, server_or_skip};
+use rustix::process::Signal;
+use std::fs;
+use std::path::Path;
+
+const KEPT: &str = "kept: the tables were there before this run";
+const PGBENCH: [&str; 4] =
+    ["pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"];
+
+fn all(ran: &Ran) -> String {
+    format!("exit code {}\n{}\n-- stderr --\n{}", ran.code, ran.stdout, ran.stderr)
+}
+
+fn url(folder: &Path) -> String {
+    format!("sqlite:{}", folder.join("data.db").display())
+}
+
+/// The tables in the database, sorted.
+fn tables(folder: &Path) -> Vec<String> {
+    let target = url(folder).parse().expect("a good URL");
+    let driver = SqliteDriver::new(&target).expect("a driver");
+    let listed = dyno_reactor::block_on(async {
+        let mut session = driver.connect(0).await.expect("the database can be opened");
+        let listed = dyno_sysbench::existing_tables(&mut session).await;
+        session.close().await;
+        listed
+    });
+    let listed = listed.expect("an event loop").expect("an answer");
+    let mut tables: Vec<String> =
+        listed.into_iter().filter(|name| !name.starts_with("sqlite_")).collect();
+    tables.sort();
+    tables
+}
+
+/// Writes a suite of one experiment; `more` are further keys of it.
+fn suite(folder: &Path, workload: &str, test: &str, more: &str) {
+    let text = format!(
+        "[suite]\nname = \"own\"\n\n[target.main]\nurl = \"{}\"\n\n[[experiment]]\nname = \"rw\"\n\
+         workload = \"{workload}\"\ntest = \"{test}\"\nthreads = 1\n{more}\n",
+        url(folder)
+    );
+    fs::write(folder.join("own.toml"), text).expect("a suite can be written");
+}
+
+fn pgbench(folder: &Path, more: &str) {
+    suite(folder, "pgbench", "tpcb-like", more);
+}
+
+fn sysbench(folder: &Path, tables: u32, more: &str) {
+    let options = format!("options = {{ tables = {tables}, table_size = 1000 }}\n{more}");
+    suite(folder, "sysbench", "oltp_read_write", &options);
+}
+
+/// A run that ends well, in a folder of its own.
+fn run(folder: &Path, dir: &str) -> Ran {
+    let ran = dyno(folder, &["run", "own.toml", "--dir", dir]);
+    assert_eq!(ran.code, 0, "{}", all(&ran));
+    ran
+}
+
+fn paper(folder: &Path, dir: &str) -> String {
+    let run = only_run(&folder.join(dir)).expect("there is a run");
+    fs::read_to_string(run.join("paper.html")).expect("the paper was written")
+}
+
+/// Runs on what other runs have left: everything survives, also where nothing is prepared.
+fn others_tables_survive(folder: &Path, write: impl Fn(&str), names: &[&str]) {
+    write("events = 20\ncleanup = false");
+    run(folder, "made");
+    assert_eq!(tables(folder), names);
+    write("events = 20");
+    let ran = run(folder, "found");
+    assert!(ran.stderr.contains("data were found, not loaded by this run"), "{}", all(&ran));
+    assert!(ran.stderr.contains(KEPT) && !ran.stderr.contains("dropped"), "{}", all(&ran));
+    assert!(paper(folder, "found").contains("data were found, not loaded by this run"));
+    assert_eq!(tables(folder), names);
+    write("events = 20\nprepare = false");
+    let ran = run(folder, "unprepared");
+    assert!(ran.stderr.contains(KEPT) && !ran.stderr.contains("dropped"), "{}", all(&ran));
+    assert_eq!(tables(folder), names);
+}
+
+fn own_tables_are_dropped(folder: &Path) {
+    let ran = run(folder, "own");
+    assert!(ran.stderr.contains("tables dropped"), "{}", all(&ran));
+    assert!(!ran.stderr.contains("kept:") && !ran.stderr.contains("were found"), "{}", all(&ran));
+    assert_eq!(tables(folder), Vec::<String>::new());
+}
+
+/// Kills a run of `own.toml` when `is_so`, then goes on with it.
+fn killed_and_gone_on_with(folder: &Path, what: &str, is_so: impl Fn(&Path) -> bool) {
+    let arguments = ["run", "own.toml", "--dir", "runs"];
+    let mut running = Running::start(folder, &arguments);
+    running.wait_until(what, |_| only_run(&folder.join("runs")).is_some_and(|run| is_so(&run)));
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, -1);
+    assert!(!tables(folder).is_empty(), "killed while there were tables");
+    let ran = run(folder, "runs");
+    assert!(ran.stderr.contains("Going on with"), "{}", all(&ran));
+    assert!(ran.stderr.contains("tables dropped"), "{}", all(&ran));
+    assert!(!ran.stderr.contains("were found"), "{}", all(&ran));
+    assert_eq!(tables(folder), Vec::<String>::new());
+}
+
+/// Longer than the schema, so rows are being stored.
+fn is_loading(folder: &Path) -> bool {
+    fs::metadata(folder.join("data.db")).is_ok_and(|file| file.len() > 100_000)
+}
+
+fn is_measuring(run: &Path) -> bool {
+    commits(run, 1).iter().sum::<u64>() > 0
+}
+
+#[test]
+fn tables_of_pgbench_that_were_there_survive() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    others_tables_survive(folder, |more| pgbench(folder, more), &PGBENCH);
+}
+
+#[test]
+fn tables_of_sysbench_that_were_there_survive() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    others_tables_survive(folder, |more| sysbench(folder, 2, more), &["sbtest1", "sbtest2"]);
+    // Of a larger data set the run makes, and drops, only what was missing.
+    sysbench(folder, 3, "events = 20");
+    let ran = run(folder, "larger");
+    let told = "dropped: sbtest3; kept: sbtest1, sbtest2, there before this run";
+    assert!(ran.stderr.contains(told), "{}", all(&ran));
+    assert_eq!(tables(folder), ["sbtest1", "sbtest2"]);
+}
+
+#[test]
+fn a_runs_own_tables_are_dropped() {
+    for write in [
+        |folder: &Path| pgbench(folder, "events = 20"),
+        |folder: &Path| {
+            sysbench(folder, 2, "events = 20");
+        },
+    ] {
+        let scratch = Scratch::new();
+        write(scratch.path());
+        own_tables_are_dropped(scratch.path());
+    }
+}
+
+#[test]
+fn what_an_interrupted_run_of_pgbench_has_loaded_is_dropped() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    pgbench(folder, "events = 20\noptions = { scale = 4 }");
+    killed_and_gone_on_with(folder, "rows", |_| is_loading(folder));
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    pgbench(folder, "duration_s = 3");
+    killed_and_gone_on_with(folder, "commits", is_measuring);
+}
+
+#[test]
+fn what_an_interrupted_run_of_sysbench_has_loaded_is_dropped() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let options = "options = { tables = 4, table_size = 100000 }\nevents = 20";
+    suite(folder, "sysbench", "oltp_read_write", options);
+    killed_and_gone_on_with(folder, "rows", |_| is_loading(folder));
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    sysbench(folder, 2, "duration_s = 3");
+    killed_and_gone_on_with(folder, "commits", is_measuring);
+}
+
+#[test]
+fn a_table_that_others_build_on_is_not_dropped_with_them() {
+    let name = "a_table_that_others_build_on_is_not_dropped_with_them";
+    let server = server_or_skip!(Postgres, name);
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let write = |workload: &str, test: &str, more: &str| {
+        suite(folder, workload, test, &format!("duration_s = 2\n{more}"));
+        let text = fs::read_to_string(folder.join("own.toml")).expect("the suite");
+        let text = text.replace(&url(folder), &server.url());
+        fs::write(folder.join("own.toml"), text).expect("a suite can be written");
+    };
+    for (workload, test, table) in
+        [("pgbench", "tpcb-like", "pgbench_accounts"), ("sysbench", "oltp_read_only", "sbtest1")]
+    {
+        write(workload, test, "");
+        let mut running = Running::start(folder, &["run", "own.toml", "--dir", workload]);
+        running.wait_until("commits", |_| {
+            only_run(&folder.join(workload)).is_some_and(|run| is_measuring(&run))
+        });
+        server.sbtest(&format!("CREATE VIEW mine AS SELECT * FROM {table}")).expect("a view");
+        let ran = running.end();
+        assert_eq!(ran.code, 1, "{}", all(&ran));
+        assert!(!ran.stderr.contains("CASCADE"), "{}", all(&ran));
+        for words in [
+            "view mine depends on table",
+            "hint: Something that dyno has not made depends on the tables",
+        ] {
+            assert!(ran.stderr.contains(words), "no `{words}` in {}", all(&ran));
+        }
+        server.sbtest("DROP VIEW mine").expect("the view was kept");
+    }
+}
