@@ -31,10 +31,14 @@ pub(super) fn run(settings: &Settings) -> Result<(), Refusal> {
         is_canceled: Arc::clone(&is_canceled),
     };
     let blocks = with_driver!(&reached.database, driver => driver.blocks());
+    // One connection stores all rows or none.
+    let is_stored = settings.init.resume || settings.init.connections > 1;
+    let last_words = failed(&InitError::Canceled { is_stored }, &reached.target);
     let watched = crate::signals::on_interrupt(move || {
         if blocks {
-            // Nothing else runs within such a database; its journal undoes what is not committed.
-            output::talk("pgbench: error: canceled");
+            // Nothing can be done within such a database meanwhile; its journal undoes what is not
+            // committed.
+            output::talk(last_words.to_string().trim_end());
             std::process::exit(1);
         }
         is_canceled.store(true, Ordering::Relaxed);

@@ -240,6 +240,20 @@ fn a_client_that_sleeps_is_cut_after_ctrl_c() {
 }
 
 #[test]
+fn an_interrupted_initialization_of_sqlite_leaves_what_can_be_gone_on_with() {
+    let folder = Scratch::new();
+    let arguments = ["pgbench", "-i", "-q", "-s", "3000", "-j", "2", DATABASE];
+    let mut running = Running::start(folder.path(), &arguments);
+    let size = || std::fs::metadata(folder.file("bench.db")).map_or(0, |about| about.len());
+    running.wait_until("rows", |_| size() > 20_000_000);
+    running.signal(Signal::INT);
+    let ran = running.end();
+    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
+    let end = "pgbench: error: canceled\npgbench: hint: run it again with --resume";
+    assert!(ran.stderr.contains(end), "{}", ran.stderr);
+}
+
+#[test]
 fn an_interrupted_initialization_stops_at_the_server_too() {
     let server = server_or_skip!(Postgres, "an_interrupted_initialization_stops_at_the_server_too");
     let folder = Scratch::new();
