@@ -3,7 +3,6 @@
 use super::error::{LoadError, while_doing};
 use dyno_core::{Driver, Session};
 use std::num::NonZero;
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -20,14 +19,14 @@ impl Stop {
 /// Opens `sessions` sessions, spread over a loop per core, and has each do `work`.
 ///
 /// # Errors
-/// The first error, by number of loop.
+/// The first error, by number of session.
 pub(crate) fn on_sessions<D: Driver>(
     driver: &D,
     sessions: u32,
     work: impl AsyncFn(&mut D::Session, &Stop) -> Result<(), LoadError> + Sync,
 ) -> Result<(), LoadError> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let loops = if driver.blocks() { sessions as usize } else { cores.min(sessions as usize) };
+    let loops = if driver.blocks() { sessions } else { u32::try_from(cores).unwrap_or(u32::MAX) };
     let stop = Stop::default();
     let one = async |number: u32| {
         let done = match driver.connect(number).await {
@@ -43,21 +42,6 @@ pub(crate) fn on_sessions<D: Driver>(
         }
         done
     };
-    let one = &one;
-    let results = thread::scope(|scope| {
-        let threads: Vec<_> = (0..loops)
-            .map(|first| {
-                let mine = (first as u32..sessions).step_by(loops);
-                scope.spawn(move || dyno_reactor::run_all(mine.map(one)))
-            })
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect::<Vec<_>>()
-    });
-    for result in results {
-        result.map_err(LoadError::Loop)?.into_iter().collect::<Result<(), _>>()?;
-    }
-    Ok(())
+    let results = dyno_reactor::run_spread(sessions, loops, one).map_err(LoadError::Loop)?;
+    results.into_iter().collect()
 }
