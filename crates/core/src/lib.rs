@@ -15,6 +15,7 @@ mod outcome;
 mod rng;
 mod session;
 mod target;
+mod text;
 mod value;
 mod workload;
 
@@ -28,6 +29,7 @@ pub use session::{
     Session, Statement, Table,
 };
 pub use target::{Dialect, Product};
+pub use text::push_int;
 pub use value::{Param, ParamType};
 pub use workload::{Ended, TransactionId, TransactionKind, WorkerId, Workload};
 

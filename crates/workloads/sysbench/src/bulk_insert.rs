@@ -2,8 +2,7 @@
 //! transaction is one row; most of them only join the packet that the next full one sends.
 
 use crate::options::Options;
-use crate::statements::push_int;
-use dyno_core::{DbError, Discard, ErrorClass, Outcome, Session, Table, Tally, WorkerId};
+use dyno_core::{DbError, Discard, ErrorClass, Outcome, Session, Table, Tally, WorkerId, push_int};
 
 /// Bytes of a statement, at most.
 const PACKET_BYTES: usize = 512 * 1_024;

@@ -1,6 +1,8 @@
 //! The statements of a connection: prepared on the server, or text.
 
-use dyno_core::{DbError, Dialect, Discard, Executed, Param, ParamType, Session, Statement};
+use dyno_core::{
+    DbError, Dialect, Discard, Executed, Param, ParamType, Session, Statement, push_int,
+};
 
 /// A kind of statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,26 +175,6 @@ fn push_param(sql: &mut String, param: &Param<'_>) {
         }
         Param::Null | Param::Double(_) => sql.push_str("NULL"),
     }
-}
-
-/// Appends an integer in decimal without the formatting machinery.
-#[inline]
-pub(crate) fn push_int(sql: &mut String, value: i64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        sql.push('-');
-    }
-    sql.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Values of expressions and their text.
 
+use dyno_core::push_int;
 use std::fmt::Write;
 
 /// What an expression is worth.
@@ -46,26 +47,6 @@ impl Value {
         }
         text
     }
-}
-
-/// Appends an integer in decimal without the formatting machinery.
-#[inline]
-pub(crate) fn push_int(out: &mut String, value: i64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        out.push('-');
-    }
-    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
 /// Appends a number as C's `%.15g` does.

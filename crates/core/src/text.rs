@@ -1,0 +1,21 @@
+//! Text that is made for each statement.
+
+/// Appends an integer in decimal without the formatting machinery.
+#[inline]
+pub fn push_int(out: &mut String, value: i64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push('-');
+    }
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+}
