@@ -91,3 +91,72 @@ pub struct DataCheck {
     /// The figures it rests on, in sentences.
     pub evidence: String,
 }
+
+/// What a TPC-C trial says of itself beyond what every trial says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TpccFacts {
+    /// `bmsql-5.0` or `spec`.
+    pub profile: String,
+    /// `statement` or `pipelined`.
+    pub flight: String,
+    /// The isolation level that sessions asked for; `None` is the server's own.
+    pub isolation: Option<String>,
+    /// Warehouses used.
+    pub warehouses: u32,
+    /// Warehouses loaded.
+    pub warehouses_loaded: u32,
+    /// Terminals.
+    pub terminals: u32,
+    /// Sessions that executed what the terminals entered.
+    pub sessions: u32,
+    /// New-Orders per minute whose commit was acknowledged in the measured window.
+    pub tpmc: f64,
+    /// Committed transactions of all kinds per minute; a Delivery counts once.
+    pub tpm_total: f64,
+    /// The tpmC that keying and think times allow (12.86 for each warehouse); `None` without them.
+    pub tpmc_limit: Option<f64>,
+    /// What each kind of transaction is held against.
+    pub kinds: Vec<TpccKind>,
+    /// New-Orders of the whole trial, warm-up among them, whose commit was acknowledged.
+    pub orders_acknowledged: u64,
+    /// New-Orders of the whole trial whose commit was sent and never answered.
+    pub orders_unknown: u64,
+    /// Deliveries executed, and those among them that found a district without an order.
+    pub deliveries: u64,
+    /// See `deliveries`.
+    pub deliveries_with_skips: u64,
+    /// The audit: what was executed against what should have been.
+    pub audit: Vec<AuditLine>,
+}
+
+/// What one kind of transaction of TPC-C is held against; its figures are in the trial's kinds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TpccKind {
+    /// The name of the kind, such as `new_order` or `delivery_deferred`.
+    pub name: String,
+    /// What the 90th percentile of its response time must not exceed, seconds.
+    pub limit_p90_s: f64,
+    /// Its share of the mix as the profile wants it, percent; 0 for what is no part of the mix.
+    pub share_percent: f64,
+    /// The least share that the specification allows, percent; 0 is no bound.
+    pub least_share_percent: f64,
+}
+
+/// One figure of an audit beside its expected value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AuditLine {
+    /// Such as `remote order lines`.
+    pub name: String,
+    /// What was observed, with its unit (`1.02 %`).
+    pub observed: String,
+    /// What was expected.
+    pub expected: String,
+    /// How far from it chance may lead, or the range that is allowed.
+    pub bound: String,
+    /// Observations it rests on.
+    pub of: u64,
+    /// Whether the observation lies within the bound.
+    pub verdict: Verdict,
+}

@@ -13,7 +13,9 @@ mod server;
 mod summary;
 
 pub use collector::{Collector, Interval};
-pub use evidence::{DataCheck, DataFacts, StatementLatency, Verdict};
+pub use evidence::{
+    AuditLine, DataCheck, DataFacts, StatementLatency, TpccFacts, TpccKind, Verdict,
+};
 pub use frame::{Counts, ErrorCount, ErrorTable, Frame, KindFrame};
 pub use histogram::Latencies;
 pub use host::{HostSample, HostSampler, thread_cpu};

@@ -2,7 +2,7 @@
 
 use crate::{
     Counts, DataCheck, DataFacts, ErrorTable, Frame, HostSample, Interval, Latencies, Phase,
-    StatementLatency,
+    StatementLatency, TpccFacts,
 };
 use dyno_core::{Nanos, Tally};
 use serde::{Deserialize, Serialize};
@@ -237,6 +237,9 @@ pub struct TrialSummary {
     /// The workload's checks of the data after the trial.
     #[serde(default)]
     pub checks: Vec<DataCheck>,
+    /// What only TPC-C has to say.
+    #[serde(default)]
+    pub tpcc: Option<TpccFacts>,
 }
 
 impl TrialSummary {

@@ -83,6 +83,7 @@ pub(crate) fn interrupted<'a>(
         data: identity.data,
         statement_latencies: Vec::new(),
         checks: Vec::new(),
+        tpcc: None,
     }
 }
 

@@ -58,6 +58,7 @@ pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult
         data: None,
         statement_latencies: Vec::new(),
         checks: Vec::new(),
+        tpcc: None,
     };
     summary.set_totals(&result.total, &name.kinds, result.length());
     summary

@@ -162,6 +162,7 @@ pub(crate) fn trial(number: u32, shape: &Shape<'_>) -> TrialData {
         data: None,
         statement_latencies: Vec::new(),
         checks: Vec::new(),
+        tpcc: None,
     };
     let mut data = TrialData::new(summary, series);
     data.before = [("primary".to_owned(), facts(0))].into();
