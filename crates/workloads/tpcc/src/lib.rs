@@ -15,6 +15,7 @@ pub mod audit;
 pub mod books;
 pub mod check;
 mod ledger;
+pub mod ledger_file;
 pub mod load;
 pub mod profile;
 pub mod random;
