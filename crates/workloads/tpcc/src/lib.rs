@@ -21,6 +21,7 @@ pub mod profile;
 pub mod random;
 mod run;
 pub mod schema;
+pub mod settle;
 mod text;
 
 pub use ledger::{Counted, DistrictBooks};
