@@ -313,6 +313,7 @@ impl Tpcc {
 
 impl Workload for Tpcc {
     type Worker = Worker;
+    type Terminal = ();
 
     fn transactions(&self) -> &[TransactionKind] {
         &self.kinds
