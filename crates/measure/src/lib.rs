@@ -14,7 +14,8 @@ mod summary;
 
 pub use collector::{Collector, Interval};
 pub use evidence::{
-    AuditLine, DataCheck, DataFacts, StatementLatency, TpccFacts, TpccKind, Verdict,
+    AuditLine, ConditionLine, ConditionState, DataCheck, DataFacts, StatementLatency, TpccFacts,
+    TpccKind, Verdict,
 };
 pub use frame::{Counts, ErrorCount, ErrorTable, Frame, KindFrame};
 pub use histogram::Latencies;
