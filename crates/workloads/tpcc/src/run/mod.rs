@@ -19,6 +19,7 @@ pub use new_order::OrderShown;
 use crate::audit::{Audit, Counters, Expected};
 use crate::books::Books;
 use crate::ledger::{Counted, DistrictBooks, Ledger};
+use crate::ledger_file::LedgerFile;
 use crate::load::{Loaded, UTC};
 use crate::log::{TransactionLog, WorkerLog};
 use crate::profile::{Binding, Choice, Kind, Profile, ReadOnlyEnd};
@@ -259,6 +260,16 @@ impl Tpcc {
     /// The isolation that sessions ask for.
     pub fn isolation(&self) -> Isolation {
         self.isolation
+    }
+
+    /// Has every order recorded durably, from before its commit is sent.
+    pub fn keep_ledger(&mut self, file: LedgerFile) {
+        self.ledger.file = Some(file);
+    }
+
+    /// The durable ledger, to be closed when the run has ended.
+    pub fn ledger_file(&self) -> Option<&LedgerFile> {
+        self.ledger.file.as_ref()
     }
 
     /// What the database has acknowledged: new orders, payments and their amounts, in all.

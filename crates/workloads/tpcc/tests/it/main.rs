@@ -3,6 +3,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod apart;
 mod databases;
 mod golden;
+mod ledger;
 mod resume;
