@@ -15,7 +15,7 @@ mod state;
 mod verify;
 
 pub use error::LoadError;
-pub use state::{Loaded, loaded};
+pub use state::{Loaded, foreign_keys, loaded};
 pub use verify::cardinalities;
 
 use crate::random::Constants;

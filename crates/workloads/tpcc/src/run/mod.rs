@@ -15,6 +15,7 @@ mod stock_level;
 
 pub use link::FlightMode;
 pub use new_order::OrderShown;
+pub use statements::prepared_statements;
 
 use crate::audit::{Audit, Counters, Expected};
 use crate::books::Books;
