@@ -4,7 +4,7 @@ use crate::format::{self, count_of, list_of, whole};
 use crate::model::{
     ErrorRow, Experiment, Gap, KeyRow, Paper, Place, Point, RunFacts, Target, Trial,
 };
-use crate::{Published, PublishedTable, checks, comparison, points, settings, statements};
+use crate::{Published, PublishedTable, checks, comparison, points, settings, statements, tpcc};
 use dyno_measure::{SCHEMA_VERSION, SeriesRow, TrialStatus};
 use dyno_store::{EventKind, ExperimentFacts, RunData, RunStatus, TargetFacts, TrialData};
 
@@ -240,6 +240,7 @@ fn experiments(
             points: points::points(&own),
             statements: statements::rows(&own),
             access: statements::access(&own),
+            tpcc: tpcc::section(&own, targets),
             errors: errors(&own),
             published: published
                 .iter()
@@ -330,7 +331,7 @@ fn key_rows(paper: &Paper) -> Vec<KeyRow> {
     for (experiment_index, experiment) in paper.experiments.iter().enumerate() {
         for target in &paper.targets {
             let own = experiment.points.iter().filter(|point| point.target == target.label);
-            let rank = |point: &Point| (point.status == "complete", point.tps.median);
+            let rank = |point: &Point| (point.status == "complete", point.throughput().median);
             let best =
                 own.reduce(|best, point| if rank(point) > rank(best) { point } else { best });
             rows.extend(best.map(|point| KeyRow {
@@ -375,6 +376,9 @@ fn summary(paper: &Paper) -> Vec<String> {
     }
     let best = |row: &KeyRow| {
         let point = &row.point;
+        if let Some(tpcc) = &point.tpcc {
+            return tpcc::words::best(&row.experiment, &point.target, tpcc);
+        }
         let p95 = point.p95_us.map_or(String::new(), |p95| {
             format!(", 95th percentile {} ms", format::ms(p95.median))
         });
@@ -405,7 +409,7 @@ fn limits(paper: &Paper) -> Vec<String> {
         let test = test.to_ascii_lowercase();
         ["tpc", "pgbench"].iter().any(|family| test.contains(family))
     };
-    if tests.iter().any(is_tpc) {
+    if tests.iter().any(is_tpc) || paper.experiments.iter().any(|e| e.tpcc.is_some()) {
         limits.push("This is not a TPC result: the workload is derived from a TPC benchmark, was neither audited nor run under all rules of its specification, and is not comparable with published TPC results.".to_owned());
     }
     if has_found("few-repeats") {
