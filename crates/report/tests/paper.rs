@@ -65,6 +65,17 @@ fn scripts_have_data_statements_checks_and_published_rows() {
 }
 
 #[test]
+fn tpcc_has_a_headline_its_evidence_and_published_rows() {
+    let paper = Paper::new(&[synthetic::tpcc::tpcc()], &synthetic::tpcc::published());
+    golden("tpcc.md", &paper.markdown().expect("rendered"));
+    let html = paper.html().expect("rendered");
+    if let Some(folder) = std::env::var_os("DYNO_PAPERS") {
+        fs::write(Path::new(&folder).join("tpcc.html"), &html).expect("written");
+    }
+    elements(&html);
+}
+
+#[test]
 fn rendering_twice_gives_the_same_bytes() {
     let (one, two) = (golden_paper(), golden_paper());
     assert_eq!(one.html().expect("rendered"), two.html().expect("rendered"));
