@@ -8,6 +8,7 @@ mod evidence;
 mod frame;
 mod histogram;
 mod host;
+pub mod proc;
 mod recorder;
 mod server;
 mod summary;
