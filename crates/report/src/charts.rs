@@ -209,7 +209,11 @@ fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Option<Fi
         shades: Vec::new(),
         series,
     };
-    let meaning = if experiment.is_open_loop { "from the due time" } else { "service time" };
+    let meaning = match (experiment.is_open_loop, &experiment.tpcc) {
+        (true, _) => "from the due time",
+        (false, Some(_)) => "response time of all kinds",
+        (false, None) => "service time",
+    };
     Some(Figure {
         caption: format!(
             "Latency ({meaning}) against {}: median (solid), 95th (dashed) and 99th percentile (dotted).",

@@ -293,7 +293,8 @@ fn rate_missed(trial: &Trial) -> Option<String> {
 
 fn idle_workers(trial: &Trial) -> Option<String> {
     let summary = &trial.summary;
-    if summary.rate_per_s.is_some() || summary.window_s <= 0.0 || summary.latency.count == 0 {
+    let is_scheduled = summary.rate_per_s.is_some() || tpcc::is_paced(trial);
+    if is_scheduled || summary.window_s <= 0.0 || summary.latency.count == 0 {
         return None;
     }
     let inside =

@@ -147,6 +147,8 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.add_filter("bytes", |value: Value| number(&value, format::bytes));
     environment
         .add_filter("fixed2", |value: Value| number(&value, |number| format!("{number:.2}")));
+    environment
+        .add_filter("fixed3", |value: Value| number(&value, |number| format!("{number:.3}")));
     environment.add_filter("percent", |value: Value| number(&value, format::percent));
     environment.add_template("tpcc.html", include_str!("../templates/tpcc.html"))?;
     environment.add_template("tpcc.md", include_str!("../templates/tpcc.md"))?;

@@ -107,7 +107,7 @@ fn write_legend(out: &mut String, left: f64, legend: &[(Option<Mark>, &str)]) {
             x + 9.0,
             escape(words)
         );
-        x += words.chars().count() as f64 * LETTER + 32.0;
+        x += words.chars().count() as f64 * LETTER + 40.0;
     }
 }
 

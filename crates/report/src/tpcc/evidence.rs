@@ -9,17 +9,20 @@ use serde::Serialize;
 /// How something ended, and in which trials.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// How it ended.
-    pub verdict: Verdict,
+    /// How it ended; `None` where there is nothing to judge.
+    pub verdict: Option<Verdict>,
     /// The figures it rests on, or why it was not made; may be empty.
     pub evidence: String,
     /// `trial 1`, `trials 2 and 3`; empty where it is about every trial of the experiment.
     pub trials: String,
 }
 
+/// A verdict and what it rests on.
+type Judged = (Option<Verdict>, String);
+
 /// Groups trials of the same outcome, in the order of their first.
-fn outcomes(trials: &[&Trial], of: impl Fn(&Trial) -> (Verdict, String)) -> Vec<Outcome> {
-    let mut groups: Vec<(Verdict, String, Vec<String>)> = Vec::new();
+fn outcomes(trials: &[&Trial], of: impl Fn(&Trial) -> Judged) -> Vec<Outcome> {
+    let mut groups: Vec<(Option<Verdict>, String, Vec<String>)> = Vec::new();
     for trial in trials {
         let (verdict, evidence) = of(trial);
         match groups.iter_mut().find(|group| (group.0, &group.1) == (verdict, &evidence)) {
@@ -28,7 +31,7 @@ fn outcomes(trials: &[&Trial], of: impl Fn(&Trial) -> (Verdict, String)) -> Vec<
         }
     }
     let is_one = groups.len() == 1;
-    let outcome = |(verdict, evidence, labels): (Verdict, String, Vec<String>)| {
+    let outcome = |(verdict, evidence, labels): (Option<Verdict>, String, Vec<String>)| {
         let noun = if labels.len() == 1 { "trial" } else { "trials" };
         let trials = if is_one { String::new() } else { format!("{noun} {}", list_of(&labels)) };
         Outcome { verdict, evidence, trials }
@@ -60,13 +63,18 @@ pub(super) fn conditions(trials: &[&Trial]) -> Vec<ConditionRow> {
             known.push(line);
         }
     }
-    let state = |trial: &Trial, id: &str, of: fn(ConditionLine) -> ConditionState| {
-        let line = lines(trial).into_iter().find(|line| line.id == id);
-        line.map(of).map_or_else(
-            || (Verdict::NotMade, words::NO_CONDITION.to_owned()),
-            |state| (state.verdict, state.evidence),
+    let state =
+        |trial: &Trial, id: &str, of: fn(ConditionLine) -> Option<ConditionState>| match lines(
+            trial,
         )
-    };
+        .into_iter()
+        .find(|line| line.id == id)
+        .map(of)
+        {
+            Some(Some(state)) => (Some(state.verdict), state.evidence),
+            Some(None) => (None, words::NEED_NOT_HOLD.to_owned()),
+            None => (Some(Verdict::NotMade), words::NO_CONDITION.to_owned()),
+        };
     let row = |line: ConditionLine| ConditionRow {
         before: outcomes(trials, |trial| state(trial, &line.id, |line| line.before)),
         after: outcomes(trials, |trial| state(trial, &line.id, |line| line.after)),
@@ -90,8 +98,8 @@ pub(super) fn proofs(trials: &[&Trial]) -> Vec<Proof> {
     let made = |trial: &Trial, name: &str, absent: &str| {
         let check = trial.summary.checks.iter().find(|check| check.name == name);
         check.map_or_else(
-            || (Verdict::NotMade, absent.to_owned()),
-            |check| (check.verdict, check.evidence.clone()),
+            || (Some(Verdict::NotMade), absent.to_owned()),
+            |check| (Some(check.verdict), check.evidence.clone()),
         )
     };
     let proof = |what, name: &'static str, absent: &'static str| Proof {
@@ -115,8 +123,12 @@ pub struct AuditTable {
     pub trial: String,
     /// Label of its target.
     pub target: String,
-    /// Lines whose observation lies out of its bound.
+    /// Lines whose observation lies within its bound.
+    pub passed: usize,
+    /// Out of it.
     pub failed: usize,
+    /// Lines that could not be judged.
+    pub not_made: usize,
     /// Its lines; empty where it was not made.
     pub lines: Vec<AuditLine>,
 }
@@ -126,10 +138,13 @@ pub(super) fn audits(trials: &[&Trial]) -> Vec<AuditTable> {
     let table = |trial: &&Trial| {
         let facts = trial.summary.tpcc.as_ref();
         let lines = facts.map(|facts| facts.audit.clone()).unwrap_or_default();
+        let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();
         AuditTable {
             trial: trial.label.clone(),
             target: trial.target.clone(),
-            failed: lines.iter().filter(|line| line.verdict == Verdict::Failed).count(),
+            passed: count(Verdict::Passed),
+            failed: count(Verdict::Failed),
+            not_made: count(Verdict::NotMade),
             lines,
         }
     };

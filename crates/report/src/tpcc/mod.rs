@@ -116,6 +116,25 @@ pub struct TpccSection {
     pub audits: Vec<AuditTable>,
 }
 
+/// How an experiment's transactions arrive, in sentences; `None` where it is no TPC-C.
+pub(crate) fn method(trials: &[&Trial]) -> Option<Vec<String>> {
+    let facts: Vec<&TpccFacts> =
+        trials.iter().filter_map(|trial| trial.summary.tpcc.as_ref()).collect();
+    let setups: Vec<TpccSetup> = facts.iter().copied().map(TpccSetup::of).collect();
+    let is_paced = facts.iter().any(|facts| facts.tpmc_limit.is_some());
+    let has_deferred = trials.iter().any(|trial| has_deferred(trial));
+    (!setups.is_empty()).then(|| words::method(&setups, is_paced, has_deferred))
+}
+
+fn has_deferred(trial: &Trial) -> bool {
+    trial.summary.kinds.iter().any(|kind| kind.name == TpccFacts::DEFERRED)
+}
+
+/// True when the trial's terminals have keying and think times: its sessions are idle by design.
+pub(crate) fn is_paced(trial: &Trial) -> bool {
+    trial.summary.tpcc.as_ref().is_some_and(|facts| facts.tpmc_limit.is_some())
+}
+
 /// The section of an experiment with these trials; `None` where none of them is TPC-C.
 pub(crate) fn section(trials: &[&Trial], targets: &[Target]) -> Option<TpccSection> {
     let own: Vec<&Trial> =
@@ -124,8 +143,6 @@ pub(crate) fn section(trials: &[&Trial], targets: &[Target]) -> Option<TpccSecti
         return None;
     }
     let facts = || own.iter().filter_map(|trial| trial.summary.tpcc.as_ref());
-    let has_deferred =
-        |trial: &&&Trial| trial.summary.kinds.iter().any(|kind| kind.name == TpccFacts::DEFERRED);
     let settings: Vec<(&str, &[SettingRow])> = targets
         .iter()
         .filter(|target| own.iter().any(|trial| trial.target == target.label))
@@ -134,7 +151,7 @@ pub(crate) fn section(trials: &[&Trial], targets: &[Target]) -> Option<TpccSecti
     let deviations = words::Deviations {
         setups: &facts().map(TpccSetup::of).collect::<Vec<_>>(),
         is_without_pauses: facts().any(|facts| facts.tpmc_limit.is_none()),
-        has_inline_delivery: own.iter().filter(has_deferred).count() < own.len(),
+        has_inline_delivery: !own.iter().all(|trial| has_deferred(trial)),
         shortest_window_s: own.iter().map(|trial| trial.summary.window_s).reduce(f64::min),
         settings: &settings,
     };

@@ -5,7 +5,7 @@ use super::{TpccSetup, words};
 use crate::checks::{Find, Rule};
 use crate::format::{self, count_of, whole};
 use crate::model::{Experiment, Level, Place, Trial};
-use dyno_measure::{KindSummary, TpccFacts, Verdict};
+use dyno_measure::{ConditionState, KindSummary, TpccFacts, Verdict};
 
 /// About what a warehouse takes with its indexes when it is loaded, bytes.
 const WAREHOUSE_BYTES: f64 = 100e6;
@@ -99,7 +99,7 @@ pub(crate) const RULES: &[Rule] = &[
         id: "tpcc-unknown",
         level: Level::W,
         rule: "Every commit of a New-Order that is sent is answered.",
-        meaning: "Whether these orders exist nobody has said. They are in no figure; a ledger and `dyno check` settle them one by one.",
+        meaning: "Whether these orders exist nobody has said. They are in no figure; a durable ledger and dyno check settle them one by one.",
         find: Find::Trial(|trial| {
             let unknown = trial.summary.tpcc.as_ref()?.orders_unknown;
             (unknown > 0).then(|| {
@@ -192,8 +192,11 @@ fn conditions(trial: &Trial, verdict: Verdict) -> Option<String> {
     let at = |moment: &str, ids: Vec<&str>| {
         (!ids.is_empty()).then(|| format!("{moment}: {}", ids.join(", ")))
     };
-    let before = lines.iter().filter(|line| line.before.verdict == verdict);
-    let after = lines.iter().filter(|line| line.after.verdict == verdict);
+    let is_found = |state: &Option<ConditionState>| {
+        state.as_ref().is_some_and(|state| state.verdict == verdict)
+    };
+    let before = lines.iter().filter(|line| is_found(&line.before));
+    let after = lines.iter().filter(|line| is_found(&line.after));
     let found = [
         at("before", before.map(|line| line.id.as_str()).collect()),
         at("after", after.map(|line| line.id.as_str()).collect()),
@@ -238,19 +241,22 @@ fn below_least(trial: &Trial, is_beyond_chance: bool) -> Option<String> {
     })
 }
 
+/// What has to be the same on all targets: its name, and how it is told of a setup.
+type Alike = (&'static str, fn(&TpccSetup) -> String);
+
 fn unlike(experiment: &Experiment) -> Option<String> {
     let setups: Vec<(&str, &TpccSetup)> = experiment
         .points
         .iter()
         .filter_map(|point| Some((point.target.as_str(), &point.tpcc.as_ref()?.setup)))
         .collect();
-    let values: [(&str, fn(&TpccSetup) -> String); 4] = [
+    let values: [Alike; 4] = [
         ("profile", |setup| setup.profile.clone()),
         ("flight mode", |setup| setup.flight.clone()),
         ("isolation", |setup| setup.isolation.clone()),
         ("warehouses", |setup| whole(setup.warehouses.into())),
     ];
-    let difference = |(name, value): &(&str, fn(&TpccSetup) -> String)| {
+    let difference = |(name, value): &Alike| {
         // What each target was run with; a sweep over the same values on each is no difference.
         let mut by_target: Vec<(&str, Vec<String>)> = Vec::new();
         for (target, setup) in &setups {

@@ -67,23 +67,42 @@ pub(crate) fn best(experiment: &str, target: &str, point: &TpccPoint) -> String 
 
 /// What the bound of 12.86 says of a point.
 pub(super) fn bound(setup: &TpccSetup, tpmc: Spread, limit: Option<f64>) -> String {
-    let per_warehouse = tpmc.median / f64::from(setup.warehouses.max(1));
     let (floor, most) = PER_WAREHOUSE;
     let Some(limit) = limit else {
         return format!(
-            "does not apply: terminals without keying and think times enter as much as the server takes ({} tpmC per warehouse)",
-            format::short(per_warehouse)
+            "The bound of {most} tpmC per warehouse does not apply: terminals without keying and think times enter as much as the server takes."
         );
     };
-    let share =
-        format!("{} % of the bound of {}", format::percent(tpmc.median / limit), whole(limit));
-    if tpmc.median > limit {
-        format!("{share}: above {most} per warehouse, which the pauses do not allow")
-    } else if per_warehouse < floor {
-        format!("{share}: below {floor} per warehouse, too many warehouses for the load")
+    let judged = match tpmc.median / f64::from(setup.warehouses.max(1)) {
+        of_one if of_one > most => "more than the pauses allow in the long run",
+        of_one if of_one < floor => {
+            "less than the least that the specification takes for so many warehouses"
+        }
+        _ => "within what the specification wants",
+    };
+    format!(
+        "With keying and think times {} may reach {} tpmC ({most} each) and must reach {} ({floor} each): {} is {} % of the former, {judged}.",
+        count_of(setup.warehouses.into(), "warehouse", "warehouses"),
+        format::plain(limit),
+        format::plain(floor * f64::from(setup.warehouses)),
+        format::plain(tpmc.median),
+        format::percent(tpmc.median / limit),
+    )
+}
+
+/// Who sends transactions when, and what response times are counted from.
+pub(super) fn method(setups: &[TpccSetup], is_paced: bool, has_deferred: bool) -> Vec<String> {
+    let setups = unique(setups.iter().map(setup).collect());
+    let mut sentences = vec![format!("Run with {}.", setups.join("; "))];
+    if is_paced {
+        sentences.push("A terminal keys its input, enters it, waits for the answer, thinks and goes on; keying takes a fixed time, thinking a random one. Response times count from the entering to the answer: the wait for a free session and retries are in them.".to_owned());
     } else {
-        format!("{share}: between {floor} and {most} per warehouse, as the specification has it")
+        sentences.push("A terminal enters its next transaction as soon as the last one has ended. Response times count from its begin to its end, retries included; what was not entered while the server stood still has none.".to_owned());
     }
+    if has_deferred {
+        sentences.push("A Delivery is only queued by its terminal; its deferred part is executed later, and its response time counts from the queueing.".to_owned());
+    }
+    sentences
 }
 
 /// What a reader must know before anything else.
@@ -191,6 +210,8 @@ fn unique(mut words: Vec<String>) -> Vec<String> {
 pub(super) const NO_BOOKS: &str =
     "the trial has no record of it; a trial that is cut off is not compared with the database";
 /// See [`NO_BOOKS`].
-pub(super) const NO_LEDGER: &str = "no ledger was kept (`--ledger FILE` keeps one)";
+pub(super) const NO_LEDGER: &str = "no durable ledger was kept (option --ledger)";
+/// Of a condition that a database with transactions need not meet.
+pub(super) const NEED_NOT_HOLD: &str = "need not hold then";
 /// See [`NO_BOOKS`].
 pub(super) const NO_CONDITION: &str = "the trial has no record of it";
