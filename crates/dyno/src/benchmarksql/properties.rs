@@ -72,9 +72,8 @@ impl Properties {
                 let Some((next, _)) = lines.next() else { break };
                 logical.push_str(next.trim_start_matches(is_blank));
             }
-            let entry = entry(&logical, number).map_err(|problem| {
-                Unreadable(format!("{file}:{number}: {problem}"))
-            })?;
+            let entry = entry(&logical, number)
+                .map_err(|problem| Unreadable(format!("{file}:{number}: {problem}")))?;
             properties.put(entry);
         }
         Ok(properties)

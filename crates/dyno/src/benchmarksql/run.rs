@@ -1,0 +1,453 @@
+//! `dyno benchmarksql run`.
+
+use super::clock::WallClock;
+use super::console::{Console, Running, memory_mb};
+use super::properties::Properties;
+use super::report::{self, Measured};
+use super::settings::{Length, Place, Reader, Run};
+use super::{Source, shown, warn};
+use crate::databases::{self, Reached, reach_target, with_driver};
+use crate::failure::{Failure, sentence};
+use crate::runner::{TrialName, summarise};
+use crate::trial_json::JsonFile;
+use crate::{output, signals};
+use dyno_core::{Driver, MILLISECOND, Nanos, SECOND, Session, Workload};
+use dyno_engine::{
+    Control, DriveError, Ended, ErrorPolicy, ErrorSet, Observer, TrialResult, TrialSpec, drive,
+};
+use dyno_measure::{Interval, Phase, SeriesRow, TrialStatus};
+use dyno_tpcc::books::{Books, books};
+use dyno_tpcc::check::{Stage, Verdict, check};
+use dyno_tpcc::load::{LoadError, Loaded, loaded};
+use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
+use dyno_tpcc::{FlightMode, Isolation, Tpcc, TpccOptions};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Time limit for connecting and preparing all terminals.
+const CONNECT_LIMIT: Nanos = 600 * SECOND;
+
+/// What `run` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Better than the original:
+  tpmC counts New-Orders whose commit was acknowledged; failed transactions, and those that are rolled
+  back as the specification asks (1 %), are told apart, and so are commits that were sent and never
+  answered. tpmTOTAL and the transaction count are of commits too.
+  What the database holds afterwards is compared with what was acknowledged, and the consistency
+  conditions are checked: a difference ends with exit code 4.
+  limitTxnsPerMin is a schedule: a transaction that has to wait for the one before it has the waiting
+  in its latency. A limit below the number of terminals is kept.
+  runMins begins when all terminals are connected, and is kept to the millisecond.
+  Values of the file can be replaced here too, as with build.
+
+A file with keys of BenchmarkSQL 6 (sutThreads, keyingTimeMultiplier, rampupMins ...) runs the profile
+`spec`: keying and think times, ten terminals a warehouse over sutThreads sessions; another one runs
+`bmsql-5.0`.
+
+Exit codes: 0 all is right; 1 failed, or transactions failed with an error; 2 wrong usage; 4 the
+database does not hold what it has acknowledged, or violates a condition; 130 stopped with Ctrl-C,
+143 by SIGTERM: the closing lines of what was measured until then are printed.
+
+Examples:
+  dyno benchmarksql run props.pg
+  dyno benchmarksql run props.my terminals 64 runMins 5
+  dyno benchmarksql run props.pg --flight pipelined --isolation repeatable-read --json result.json")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// How statements travel: one round trip each, or in one flight where none needs another's
+    /// answer.
+    #[arg(long, value_enum, default_value_t = Flight::Statement)]
+    flight: Flight,
+    /// The isolation that sessions ask for. Default: READ COMMITTED on MySQL, elsewhere the
+    /// server's own.
+    #[arg(long, value_enum)]
+    isolation: Option<Level>,
+    /// Seed of all that is random; drawn and printed unless given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Run a profile that the file does not ask for.
+    #[arg(long, value_enum)]
+    profile: Option<Named>,
+    /// When the consistency conditions are checked. They read all tables.
+    #[arg(long, value_enum, default_value_t = Checks::After)]
+    checks: Checks,
+    /// Write the result as JSON; `-` is standard output, where the console then gives way.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Flight {
+    Statement,
+    Pipelined,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Level {
+    Server,
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Named {
+    #[value(name = "bmsql-5.0")]
+    Bmsql,
+    Spec,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Checks {
+    None,
+    After,
+    Both,
+}
+
+impl Arguments {
+    fn options(&self, run: &Run, place: &Place, loaded: &Loaded, seed: u64) -> TpccOptions {
+        TpccOptions {
+            flight: match self.flight {
+                Flight::Statement => FlightMode::Statement,
+                Flight::Pipelined => FlightMode::Pipelined,
+            },
+            warehouses: place.warehouses,
+            isolation: self.isolation.map(|level| match level {
+                Level::Server => Isolation::ServerDefault,
+                Level::ReadCommitted => Isolation::ReadCommitted,
+                Level::RepeatableRead => Isolation::RepeatableRead,
+                Level::Serializable => Isolation::Serializable,
+            }),
+            ..TpccOptions::new(run.profile, loaded, seed)
+        }
+    }
+
+    fn profile(&self) -> Option<&'static Profile> {
+        self.profile.map(|named| match named {
+            Named::Bmsql => &BMSQL_5_0,
+            Named::Spec => &SPEC,
+        })
+    }
+
+    fn json_to_stdout(&self) -> bool {
+        self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+}
+
+/// Runs and prints. Returns the exit code.
+///
+/// # Errors
+/// When nothing could be run.
+pub(super) fn run(arguments: &Arguments, clock: &WallClock) -> Result<u8, Failure> {
+    let properties = arguments.source.read()?;
+    let mut reader = Reader::new(&properties);
+    let place = reader.place()?;
+    let settings = reader.run(&place, arguments.profile())?;
+    let json = arguments.json.as_deref();
+    let json = json.map(|path| JsonFile::create("dyno benchmarksql run", path)).transpose();
+    let json = json.map_err(Failure::new)?;
+    let mut console = Console::new(clock, arguments.json_to_stdout());
+    echo(&console, &properties);
+    warn(&reader.warnings);
+    let seed = arguments.seed.unwrap_or_else(clock_seed);
+    output::talk(&format!("seed: {seed}"));
+    let reached = reach_target(place.target.clone(), None)?;
+    let Reached { database, facts, .. } = &reached;
+    output::talk(&format!("server: {} {}", facts.product, facts.version));
+    let job = Job { arguments, properties: &properties, place: &place, settings: &settings, seed };
+    with_driver!(database, driver => job.run(driver, &mut console, clock, json))
+}
+
+fn clock_seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.as_millis() as u64
+}
+
+/// What the original says first: every key but the password.
+fn echo(console: &Console<'_>, properties: &Properties) {
+    let rule = "+-------------------------------------------------------------+";
+    let name = concat!("     BenchmarkSQL 5.0 by dyno ", env!("CARGO_PKG_VERSION"));
+    for line in ["", rule, name, rule, ""] {
+        console.line(line);
+    }
+    for entry in properties.entries.iter().filter(|entry| !entry.key.starts_with("//")) {
+        if entry.key != "password" && entry.key != "iPassword" {
+            console.line(&format!("{}={}", entry.key, shown(&entry.key, &entry.value)));
+        }
+    }
+    console.line("");
+}
+
+/// One run.
+struct Job<'a> {
+    arguments: &'a Arguments,
+    properties: &'a Properties,
+    place: &'a Place,
+    settings: &'a Run,
+    seed: u64,
+}
+
+/// What is looked at before and after.
+struct Look {
+    books: Books,
+    violations: Vec<Verdict>,
+}
+
+impl Job<'_> {
+    fn run<D: Driver>(
+        &self,
+        driver: &D,
+        console: &mut Console<'_>,
+        clock: &WallClock,
+        json: Option<JsonFile>,
+    ) -> Result<u8, Failure> {
+        let loaded = self.loaded(driver)?;
+        let options = self.arguments.options(self.settings, self.place, &loaded, self.seed);
+        let workload = Tpcc::new(options, &loaded, driver.dialect())
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        console.line(&format!("C value for C_LAST during load: {}", loaded.c_last));
+        let c_last = workload.constants().c_last;
+        console.line(&format!("C value for C_LAST this run:    {c_last}"));
+        console.line("");
+        let before = look(driver, self.arguments.checks == Checks::Both)?;
+        if !before.violations.is_empty() {
+            return Err(violated(&before.violations, "before the run"));
+        }
+        let spec = self.spec();
+        let control = Arc::new(Control::new());
+        if let Err(error) = signals::stop_on_interrupt(Arc::clone(&control)) {
+            output::talk(&format!("warning: Ctrl-C will end it without results: {error}"));
+        }
+        let mut follower = Follower::new(console, json.is_some());
+        let driven = drive(&workload, driver, &spec, &control, &mut follower);
+        let rows = follower.rows;
+        let result = driven.map_err(not_begun)?;
+        console.end();
+        report::closing(console, clock, &result);
+        let measured = Measured { workload: &workload, spec: &spec, result: &result };
+        output::talk(&report::details(&measured));
+        let after = look(driver, self.arguments.checks != Checks::None);
+        let verdict = verdict(&workload, &result, &before.books, after);
+        for line in &verdict.lines {
+            output::talk(line);
+        }
+        if let Some(json) = json {
+            self.write_json(json, &measured, &verdict, rows)?;
+        }
+        Ok(verdict.code)
+    }
+
+    /// What the database says of its load.
+    fn loaded<D: Driver>(&self, driver: &D) -> Result<Loaded, Failure> {
+        let asked: Result<Loaded, LoadError> = dyno_reactor::block_on(async {
+            let connected = driver.connect(0).await;
+            let mut session = connected.map_err(|error| LoadError::Session {
+                doing: "connecting to the database".to_owned(),
+                error,
+                hint: None,
+            })?;
+            let found = loaded(&mut session).await;
+            session.close().await;
+            found
+        })
+        .unwrap_or_else(|error| Err(LoadError::Loop(error)));
+        let loaded = asked.map_err(super::build::load_failure)?;
+        if self.place.warehouses > loaded.warehouses {
+            return Err(Failure::usage(format!(
+                "numWarehouses cannot be greater than the warehouses loaded in the database: {} \
+                 were asked for, {} are loaded.",
+                self.place.warehouses, loaded.warehouses
+            ))
+            .with_hint(
+                "lower warehouses in the file, or destroy the database and build it again",
+            ));
+        }
+        Ok(loaded)
+    }
+
+    fn spec(&self) -> TrialSpec {
+        let Run { terminals, length, limit_per_min, report_interval_s, .. } = *self.settings;
+        let (duration, each) = match length {
+            Length::Mins(mins) => (Some(u64::from(mins) * 60 * SECOND), None),
+            Length::TxnsPerTerminal(each) => (None, Some(u64::from(each))),
+        };
+        TrialSpec {
+            duration,
+            events_per_worker: each,
+            rate_per_s: limit_per_min.map(|limit| f64::from(limit) / 60.0),
+            interval: u64::from(report_interval_s) * SECOND,
+            seed: self.seed,
+            errors: error_policy(),
+            connect_limit: CONNECT_LIMIT,
+            ..TrialSpec::closed(terminals)
+        }
+    }
+
+    fn write_json(
+        &self,
+        json: JsonFile,
+        measured: &Measured<'_>,
+        verdict: &Verdicts,
+        rows: Vec<SeriesRow>,
+    ) -> Result<(), Failure> {
+        let kinds = measured.workload.transactions().iter().map(|kind| kind.name.clone()).collect();
+        let name = TrialName {
+            kinds,
+            test: self.settings.profile.name.to_owned(),
+            target: self.place.target.to_string(),
+            repeat: 1,
+            ..TrialName::default()
+        };
+        let mut summary = summarise(&name, measured.spec, measured.result);
+        if let (TrialStatus::Complete, Some(why)) = (&summary.status, &verdict.why) {
+            summary.status = TrialStatus::Failed(why.clone());
+        }
+        let file = self.properties.file.clone();
+        let words = ["dyno", "benchmarksql", "run"].map(str::to_owned);
+        let command_line: Vec<String> = words.into_iter().chain([file]).collect();
+        let percentiles = [50.0, 90.0, 95.0, 99.0];
+        json.write(&command_line, summary, &measured.result.total, &percentiles, rows)
+            .map_err(Failure::new)
+    }
+}
+
+/// Conflicts are tried again, and lost connections replaced; every other error is counted, and the
+/// terminal goes on, as in the original.
+fn error_policy() -> ErrorPolicy {
+    ErrorPolicy {
+        tolerate: ErrorSet { all: true, ..ErrorSet::default() },
+        pause: 10 * MILLISECOND,
+        ..ErrorPolicy::resilient()
+    }
+}
+
+fn not_begun(error: DriveError) -> Failure {
+    match error {
+        DriveError::Interrupted => {
+            Failure { code: signals::exit_code(), ..Failure::from(DriveError::Interrupted) }
+        }
+        other => other.into(),
+    }
+}
+
+/// The books, and the conditions that are violated.
+fn look<D: Driver>(driver: &D, with_conditions: bool) -> Result<Look, Failure> {
+    let looked = databases::run(async {
+        let mut session = driver.connect(0).await?;
+        let books = books(&mut session).await?;
+        let verdicts =
+            if with_conditions { check(&mut session, Stage::Used).await? } else { Vec::new() };
+        session.close().await;
+        let violations = verdicts.into_iter().filter(|verdict| !verdict.holds()).collect();
+        Ok(Look { books, violations })
+    });
+    looked.map_err(|error| Failure::from(&error).at("The data could not be checked"))
+}
+
+fn violated(violations: &[Verdict], when: &str) -> Failure {
+    let lines: Vec<String> = violations.iter().map(condition_line).collect();
+    Failure::denied(format!("The database is not consistent {when}:\n{}", lines.join("\n")))
+        .with_hint("destroy the database and build it again")
+}
+
+fn condition_line(verdict: &Verdict) -> String {
+    let Verdict { condition, violations, keys } = verdict;
+    let keys = keys.join("; ");
+    format!(
+        "condition {} is violated {violations} times: {} ({keys})",
+        condition.id, condition.rule
+    )
+}
+
+/// What a run is worth.
+struct Verdicts {
+    /// For standard error.
+    lines: Vec<String>,
+    /// Why the result can't be used.
+    why: Option<String>,
+    code: u8,
+}
+
+fn verdict(
+    workload: &Tpcc,
+    result: &TrialResult,
+    before: &Books,
+    after: Result<Look, Failure>,
+) -> Verdicts {
+    let mut lines = Vec::new();
+    let denied = match after {
+        Ok(after) => {
+            let problems = workload.reconcile(before, &after.books);
+            if problems.is_empty() {
+                lines
+                    .push("reconciliation: the database holds what it has acknowledged".to_owned());
+            }
+            for problem in &problems {
+                lines.push(format!("reconciliation: {}", sentence(problem)));
+            }
+            let violations: Vec<String> = after.violations.iter().map(condition_line).collect();
+            lines.extend(violations.iter().cloned());
+            problems.into_iter().chain(violations).next()
+        }
+        Err(failure) => {
+            lines.push(format!("error: {}", failure.message));
+            Some(failure.message)
+        }
+    };
+    let counts = result.total.counts();
+    let failed = match &result.ended {
+        Ended::Aborted(error) => Some(format!("The run was aborted: {error}.")),
+        _ if counts.failed > 0 => {
+            Some(format!("{} transactions failed with an error.", counts.failed))
+        }
+        _ if counts.committed == 0 => Some("No transaction was committed.".to_owned()),
+        _ => None,
+    };
+    lines.extend(failed.iter().map(|why| format!("error: {why}")));
+    let code = match (&denied, &result.ended, &failed) {
+        (Some(_), ..) => 4,
+        (None, Ended::Interrupted, _) => signals::exit_code(),
+        (None, _, Some(_)) => 1,
+        (None, _, None) => 0,
+    };
+    Verdicts { lines, why: denied.or(failed), code }
+}
+
+/// Shows the running average, and keeps the intervals where they are asked for.
+struct Follower<'a, 'b> {
+    console: &'a mut Console<'b>,
+    keeps: bool,
+    rows: Vec<SeriesRow>,
+    committed: u64,
+}
+
+impl<'a, 'b> Follower<'a, 'b> {
+    fn new(console: &'a mut Console<'b>, keeps: bool) -> Self {
+        Follower { console, keeps, rows: Vec::new(), committed: 0 }
+    }
+}
+
+impl Observer for Follower<'_, '_> {
+    fn interval(&mut self, interval: &Interval) {
+        if self.keeps {
+            self.rows.push(SeriesRow::from(interval));
+        }
+        let committed = interval.frame.counts().committed;
+        if interval.phase == Phase::Measured {
+            self.committed += committed;
+        }
+        let elapsed_s = interval.begins_s + interval.length_s;
+        if !self.console.is_watched() || elapsed_s <= 0.0 || interval.length_s <= 0.0 {
+            return;
+        }
+        let running = Running {
+            average: self.committed as f64 * 60.0 / elapsed_s,
+            current: (committed as f64 * 60.0 / interval.length_s).round() as u64,
+            memory_mb: memory_mb(),
+        };
+        self.console.running(&running.text());
+    }
+}
