@@ -436,3 +436,7 @@ fn refused(place: &str, error: TargetError) -> Failure {
         None => failure,
     }
 }
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;
