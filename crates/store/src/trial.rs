@@ -6,7 +6,9 @@ use crate::histograms;
 use crate::read::NodeFacts;
 use crate::run::Run;
 use crate::{StoreError, series};
-use dyno_measure::{DataFacts, Interval, Phase, SCHEMA_VERSION, SeriesRow, TrialSummary};
+use dyno_measure::{
+    DataFacts, Interval, Phase, SCHEMA_VERSION, SeriesRow, TpccFacts, TrialSummary,
+};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -42,6 +44,9 @@ pub struct TrialIdentity {
     /// The data it runs on; `None` where the workload says nothing of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<DataFacts>,
+    /// What a TPC-C trial says of itself, as far as that is known before it begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<TpccFacts>,
 }
 
 /// `trials/<n>.partial.json`.

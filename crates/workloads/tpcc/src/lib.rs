@@ -16,6 +16,7 @@ pub mod books;
 pub mod check;
 mod ledger;
 pub mod load;
+pub mod log;
 pub mod profile;
 pub mod random;
 mod run;

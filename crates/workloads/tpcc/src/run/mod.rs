@@ -20,11 +20,12 @@ use crate::audit::{Audit, Counters, Expected};
 use crate::books::Books;
 use crate::ledger::{Counted, DistrictBooks, Ledger};
 use crate::load::{Loaded, UTC};
+use crate::log::{TransactionLog, WorkerLog};
 use crate::profile::{Binding, Choice, Kind, Profile, ReadOnlyEnd};
 use crate::random::{self, Constants, is_c_last_allowed};
 use crate::{DISTRICTS, WAREHOUSES_MAX};
 use dyno_core::{
-    DbError, Dialect, Discard, Outcome, Rng, Session, Tally, TransactionId, TransactionKind,
+    DbError, Dialect, Discard, Ended, Outcome, Rng, Session, Tally, TransactionId, TransactionKind,
     WorkerId, Workload,
 };
 use inputs::{
@@ -34,7 +35,7 @@ use link::{Flight, Link};
 use payment::Namesakes;
 use statements::{Sql, Statements};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How isolated transactions are (clause 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +124,7 @@ pub struct Tpcc {
     expected: Expected,
     ledger: Ledger,
     counters: Mutex<Counters>,
+    log: Option<Arc<dyn TransactionLog>>,
 }
 
 /// The input data of the transaction that a worker is at, for its retries.
@@ -147,6 +149,9 @@ pub struct Worker {
     input: Input,
     counters: Box<Counters>,
     shown: OrderShown,
+    /// Districts without an order that its last transaction has met.
+    skipped: u32,
+    log: Option<WorkerLog>,
 }
 
 impl Worker {
@@ -233,8 +238,14 @@ impl Tpcc {
             expected: Expected::new(&options.profile, options.warehouses, &constants),
             ledger: Ledger::new(options.warehouses),
             counters: Mutex::new(Counters::default()),
+            log: None,
             options,
         })
+    }
+
+    /// Tells `log` of each transaction that counts.
+    pub fn with_log(self, log: Arc<dyn TransactionLog>) -> Self {
+        Tpcc { log: Some(log), ..self }
     }
 
     /// The options of the run.
@@ -339,6 +350,8 @@ impl Workload for Tpcc {
             input,
             counters: Box::default(),
             shown: OrderShown::default(),
+            skipped: 0,
+            log: self.log.as_ref().map(WorkerLog::new),
         })
     }
 
@@ -372,23 +385,30 @@ impl Workload for Tpcc {
         if attempt == 0 {
             worker.input = draw(&mut worker.terminal, &self.world, kind);
         }
-        let Worker { statements, flight, names, input, counters, shown, .. } = worker;
+        let Worker { statements, flight, names, input, counters, shown, skipped, .. } = worker;
         let buffers = (&*statements, flight);
         let mut link = Link::new(session, buffers, self.options.flight, tally, &self.ledger);
         let end = match self.options.profile.read_only_end {
             ReadOnlyEnd::Commit => Sql::Commit,
             ReadOnlyEnd::Rollback => Sql::Rollback,
         };
-        let mut skipped = 0;
+        *skipped = 0;
         let outcome = match &*input {
             Input::NewOrder(input) => new_order::run(&mut link, &self.world, input, shown).await,
             Input::Payment(input) => payment::run(&mut link, &self.world, input, names).await,
             Input::OrderStatus(input) => order_status::run(&mut link, input, names, end).await,
-            Input::Delivery(input) => delivery::run(&mut link, input, &mut skipped).await,
+            Input::Delivery(input) => delivery::run(&mut link, input, skipped).await,
             Input::StockLevel(input) => stock_level::run(&mut link, input, end).await,
         }?;
-        count(counters, &self.expected, input, outcome, skipped);
+        count(counters, &self.expected, input, outcome, *skipped);
         Ok(outcome)
+    }
+
+    #[inline]
+    fn ended(&self, worker: &mut Worker, ended: &Ended) {
+        if let Some(log) = &mut worker.log {
+            log.note(ended, worker.skipped);
+        }
     }
 
     fn retire(&self, worker: Worker, _error: Option<&DbError>) {
