@@ -11,9 +11,12 @@ mod console;
 mod destroy;
 mod keys;
 mod properties;
+mod follow;
 mod report;
+mod results;
 mod run;
 mod settings;
+mod verdict;
 
 use crate::failure::Failure;
 use crate::output;
