@@ -60,11 +60,8 @@ impl Properties {
     /// # Errors
     /// An escape that is none, with its line.
     pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Self, Unreadable> {
-        let mut properties = Properties {
-            file: file.to_owned(),
-            text: bytes.to_vec(),
-            ..Properties::default()
-        };
+        let mut properties =
+            Properties { file: file.to_owned(), text: bytes.to_vec(), ..Properties::default() };
         let text = decode(bytes);
         let mut lines = natural_lines(&text).into_iter().zip(1..);
         while let Some((line, number)) = lines.next() {

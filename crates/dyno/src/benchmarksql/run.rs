@@ -1,27 +1,26 @@
 //! `dyno benchmarksql run`.
 
 use super::clock::WallClock;
-use super::console::{Console, Running, memory_mb};
+use super::console::Console;
+use super::follow::Follower;
 use super::properties::Properties;
 use super::report::{self, Measured};
+use super::results::{Request, Results, RunInfo, next_run};
 use super::settings::{Length, Place, Reader, Run};
+use super::verdict::{Verdicts, look, verdict, violated};
 use super::{Source, shown, warn};
-use crate::databases::{self, Reached, reach_target, with_driver};
-use crate::failure::{Failure, sentence};
+use crate::databases::{Reached, reach_target, with_driver};
+use crate::failure::Failure;
 use crate::runner::{TrialName, summarise};
 use crate::trial_json::JsonFile;
 use crate::{output, signals};
 use dyno_core::{Driver, MILLISECOND, Nanos, SECOND, Session, Workload};
-use dyno_engine::{
-    Control, DriveError, Ended, ErrorPolicy, ErrorSet, Observer, TrialResult, TrialSpec, drive,
-};
-use dyno_measure::{Interval, Phase, SeriesRow, TrialStatus};
-use dyno_tpcc::books::{Books, books};
-use dyno_tpcc::check::{Stage, Verdict, check};
+use dyno_engine::{Control, DriveError, ErrorPolicy, ErrorSet, TrialResult, TrialSpec, drive};
+use dyno_measure::{SeriesRow, TrialStatus};
 use dyno_tpcc::load::{LoadError, Loaded, loaded};
-use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
+use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC, TPMC_PER_WAREHOUSE_MAX};
 use dyno_tpcc::{FlightMode, Isolation, Tpcc, TpccOptions};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -174,7 +173,8 @@ fn echo(console: &Console<'_>, properties: &Properties) {
         console.line(line);
     }
     for entry in properties.entries.iter().filter(|entry| !entry.key.starts_with("//")) {
-        if entry.key != "password" && entry.key != "iPassword" {
+        // Whatever a fork calls it.
+        if !entry.key.to_ascii_lowercase().contains("pass") {
             console.line(&format!("{}={}", entry.key, shown(&entry.key, &entry.value)));
         }
     }
@@ -212,17 +212,24 @@ impl Job<'_> {
         }
         let spec = self.spec();
         let control = Arc::new(Control::new());
+        let results = self.results(console, *clock, &control)?;
+        let workload = match &results {
+            Some(results) => workload.with_log(results.log()),
+            None => workload,
+        };
         if let Err(error) = signals::stop_on_interrupt(Arc::clone(&control)) {
             output::talk(&format!("warning: Ctrl-C will end it without results: {error}"));
         }
-        let mut follower = Follower::new(console, json.is_some());
+        let told = results.as_ref().map(|results| (results, self.info(&loaded, &spec)));
+        let mut follower = Follower::new(console, json.is_some(), told);
         let driven = drive(&workload, driver, &spec, &control, &mut follower);
-        let rows = follower.rows;
+        let Follower { rows, failure, .. } = follower;
         let result = driven.map_err(not_begun)?;
         console.end();
         report::closing(console, clock, &result);
         let measured = Measured { workload: &workload, spec: &spec, result: &result };
         output::talk(&report::details(&measured));
+        let written = self.finish(results, failure, &result);
         let after = look(driver, self.arguments.checks != Checks::None);
         let verdict = verdict(&workload, &result, &before.books, after);
         for line in &verdict.lines {
@@ -231,7 +238,63 @@ impl Job<'_> {
         if let Some(json) = json {
             self.write_json(json, &measured, &verdict, rows)?;
         }
-        Ok(verdict.code)
+        written.map(|()| verdict.code)
+    }
+
+    /// Makes the result directory, where the file names one.
+    fn results(
+        &self,
+        console: &Console<'_>,
+        clock: WallClock,
+        control: &Arc<Control>,
+    ) -> Result<Option<Results>, Failure> {
+        let Some(template) = &self.settings.result_directory else { return Ok(None) };
+        let run = next_run(Path::new("."))?;
+        let delivery = self.settings.profile.delivery;
+        let request = Request { template, properties: &self.properties.text, run, delivery, clock };
+        let mut results = Results::create(&request, control)?;
+        let path = results.path().display();
+        console.line(&format!("copied {} to {path}/run.properties", self.properties.file));
+        console.line(&format!("created {path}/data/runInfo.csv for runID {run}"));
+        console.line(&format!("writing per transaction results to {path}/data/result.csv"));
+        console.line("");
+        if let Some(collector) = &self.settings.collector {
+            results.collect(collector)?;
+        }
+        Ok(Some(results))
+    }
+
+    /// What `runInfo.csv` holds.
+    fn info(&self, loaded: &Loaded, spec: &TrialSpec) -> RunInfo {
+        let Run { length, limit_per_min, pauses, .. } = *self.settings;
+        RunInfo {
+            db: self.place.db.clone(),
+            run_mins: match length {
+                Length::Mins(mins) => mins,
+                Length::TxnsPerTerminal(_) => 0,
+            },
+            load_warehouses: loaded.warehouses,
+            run_warehouses: self.place.warehouses,
+            sut_threads: spec.workers,
+            limit_txns_per_min: limit_per_min.unwrap_or(0),
+            think_time_multiplier: pauses.map_or(0.0, |pauses| pauses.think),
+            keying_time_multiplier: pauses.map_or(0.0, |pauses| pauses.keying),
+        }
+    }
+
+    /// Writes what is left of the result directory.
+    fn finish(
+        &self,
+        results: Option<Results>,
+        failure: Option<Failure>,
+        result: &TrialResult,
+    ) -> Result<(), Failure> {
+        let Some(results) = results else { return Ok(()) };
+        let limit =
+            self.settings.pauses.map(|_| f64::from(self.place.warehouses) * TPMC_PER_WAREHOUSE_MAX);
+        let finished = results.finish(result.length() as f64 / 1e9, limit);
+        warn(&finished?);
+        failure.map_or(Ok(()), Err)
     }
 
     /// What the database says of its load.

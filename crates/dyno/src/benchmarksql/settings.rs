@@ -259,7 +259,10 @@ impl<'a> Reader<'a> {
     fn collector(&mut self) -> Result<Option<CollectorOptions>, Failure> {
         let Some(script) = self.given("osCollectorScript") else { return Ok(None) };
         if self.given("resultDirectory").is_none() {
-            self.warn(script, "is ignored: without resultDirectory there is no place for its files");
+            self.warn(
+                script,
+                "is ignored: without resultDirectory there is no place for its files",
+            );
             return Ok(None);
         }
         let text = |key| self.given(key).map(|entry| entry.value.trim().to_owned());

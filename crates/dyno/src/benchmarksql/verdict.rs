@@ -97,4 +97,3 @@ pub(super) fn verdict(
     };
     Verdicts { lines, why: denied.or(failed), code }
 }
-
