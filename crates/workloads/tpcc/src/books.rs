@@ -39,6 +39,14 @@ impl Books {
     pub(crate) fn set(&mut self, warehouse: u32, district: u32, next: i64) {
         self.districts.insert((warehouse, district), (next, 0));
     }
+
+    /// True when no order was entered and nothing paid since the load.
+    pub fn is_fresh(&self) -> bool {
+        let customers = i64::from(crate::CUSTOMERS);
+        let first_free = customers + 1;
+        self.history_rows == customers * self.districts.len() as i64
+            && self.districts.values().all(|&(next, _)| next == first_free)
+    }
 }
 
 /// Reads a snapshot. Before and after a run, while nobody writes.
@@ -151,6 +159,13 @@ mod tests {
             warehouse_cents: cents,
             undelivered,
         }
+    }
+
+    #[test]
+    fn books_are_fresh_until_an_order_or_a_payment() {
+        assert!(books_after(3_001, 0, 30_000, 9_000).is_fresh());
+        assert!(!books_after(3_002, 0, 30_000, 9_001).is_fresh());
+        assert!(!books_after(3_001, 1, 30_001, 9_000).is_fresh());
     }
 
     #[test]

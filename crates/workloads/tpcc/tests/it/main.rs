@@ -7,4 +7,5 @@ mod apart;
 mod databases;
 mod golden;
 mod ledger;
+mod null;
 mod resume;
