@@ -12,11 +12,14 @@ use super::{Source, shown, warn};
 use crate::databases::{Reached, reach_target, with_driver};
 use crate::failure::Failure;
 use crate::runner::{TrialName, summarise};
+use crate::tpcc::ledger_failure;
 use crate::trial_json::JsonFile;
 use crate::{output, signals};
-use dyno_core::{Driver, MILLISECOND, Nanos, SECOND, Session, Workload};
-use dyno_engine::{Control, DriveError, ErrorPolicy, ErrorSet, TrialResult, TrialSpec, drive};
+use dyno_core::{Driver, Nanos, SECOND, Session, Workload};
+use dyno_engine::{Control, DriveError, ErrorPolicy, TrialResult, TrialSpec, drive};
 use dyno_measure::{SeriesRow, TrialStatus};
+use dyno_tpcc::books::Books;
+use dyno_tpcc::ledger_file::LedgerFile;
 use dyno_tpcc::load::{LoadError, Loaded, loaded};
 use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC, TPMC_PER_WAREHOUSE_MAX};
 use dyno_tpcc::{FlightMode, Isolation, Tpcc, TpccOptions};
@@ -52,7 +55,9 @@ database does not hold what it has acknowledged, or violates a condition; 130 st
 Examples:
   dyno benchmarksql run props.pg
   dyno benchmarksql run props.my terminals 64 runMins 5
-  dyno benchmarksql run props.pg --flight pipelined --isolation repeatable-read --json result.json")]
+  dyno benchmarksql run props.pg --flight pipelined --isolation repeatable-read --json result.json
+  dyno benchmarksql run props.pg --ledger orders.ledger      then, after a crash or a failover:
+  dyno check postgres://bench@db1/bench --ledger orders.ledger")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     source: Source,
@@ -73,6 +78,9 @@ pub(crate) struct Arguments {
     /// When the consistency conditions are checked. They read all tables.
     #[arg(long, value_enum, default_value_t = Checks::After)]
     checks: Checks,
+    /// Record every order durably, from before its commit is sent, for `dyno check --ledger FILE`.
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
     /// Write the result as JSON; `-` is standard output, where the console then gives way.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -210,6 +218,10 @@ impl Job<'_> {
         if !before.violations.is_empty() {
             return Err(violated(&before.violations, "before the run"));
         }
+        let workload = match self.ledger(&loaded, &before.books)? {
+            Some(ledger) => workload.with_ledger(ledger),
+            None => workload,
+        };
         let spec = self.spec();
         let control = Arc::new(Control::new());
         let results = self.results(console, *clock, &control)?;
@@ -238,7 +250,20 @@ impl Job<'_> {
         if let Some(json) = json {
             self.write_json(json, &measured, &verdict, rows)?;
         }
-        written.map(|()| verdict.code)
+        written?;
+        match workload.ledger_file().map(LedgerFile::close) {
+            // The run was aborted for it, and has said so.
+            Some(Err(error)) if verdict.code == 0 => Err(ledger_failure(&error)),
+            _ => Ok(verdict.code),
+        }
+    }
+
+    /// Opens the ledger, where one is asked for.
+    fn ledger(&self, loaded: &Loaded, before: &Books) -> Result<Option<LedgerFile>, Failure> {
+        let Some(path) = &self.arguments.ledger else { return Ok(None) };
+        let target = self.place.target.to_string();
+        let ledger = LedgerFile::open(path, &target, loaded, self.seed, before);
+        ledger.map(Some).map_err(|error| ledger_failure(&error))
     }
 
     /// Makes the result directory, where the file names one.
@@ -337,7 +362,7 @@ impl Job<'_> {
             rate_per_s: limit_per_min.map(|limit| f64::from(limit) / 60.0),
             interval: u64::from(report_interval_s) * SECOND,
             seed: self.seed,
-            errors: error_policy(),
+            errors: ErrorPolicy::enduring(),
             connect_limit: CONNECT_LIMIT,
             ..TrialSpec::closed(terminals)
         }
@@ -368,16 +393,6 @@ impl Job<'_> {
         let percentiles = [50.0, 90.0, 95.0, 99.0];
         json.write(&command_line, summary, &measured.result.total, &percentiles, rows)
             .map_err(Failure::new)
-    }
-}
-
-/// Conflicts are tried again, and lost connections replaced; every other error is counted, and the
-/// terminal goes on, as in the original.
-fn error_policy() -> ErrorPolicy {
-    ErrorPolicy {
-        tolerate: ErrorSet { all: true, ..ErrorSet::default() },
-        pause: 10 * MILLISECOND,
-        ..ErrorPolicy::resilient()
     }
 }
 

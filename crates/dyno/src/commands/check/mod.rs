@@ -5,13 +5,15 @@ mod report;
 mod tpcc;
 
 use crate::databases::{self, Reached, with_driver};
-use crate::failure::{Failure, sentence};
+use crate::failure::Failure;
+use crate::tpcc::load_failure;
 use crate::{Done, output};
 use dyno_core::{Driver, Session};
 use dyno_pgbench::init::existing_tables;
 use dyno_reactor::block_on;
+use dyno_tpcc::books::books;
 use dyno_tpcc::check::Stage;
-use dyno_tpcc::load::{LoadError, Loaded, loaded, is_there};
+use dyno_tpcc::load::{Loaded, is_there, loaded};
 use report::Report;
 use std::path::PathBuf;
 
@@ -90,7 +92,8 @@ fn check<D: Driver>(driver: &D, wanted: &tpcc::Wanted, server: String) -> Result
 async fn contents<S: Session>(session: &mut S) -> Result<Contents, Failure> {
     if is_there(session).await.map_err(|error| load_failure(&error))? {
         let loaded = loaded(session).await.map_err(|error| load_failure(&error))?;
-        let stage = Stage::find(session).await.map_err(|error| Failure::from(&error))?;
+        let books = books(session).await.map_err(|error| Failure::from(&error))?;
+        let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
         return Ok(Contents::Tpcc(loaded, stage));
     }
     let tables = existing_tables(session).await.map_err(|error| Failure::from(&error))?;
@@ -102,12 +105,4 @@ async fn contents<S: Session>(session: &mut S) -> Result<Contents, Failure> {
          others) nor pgbench's (pgbench_accounts and others) exist.",
     )
     .with_hint("Look whether the URL names the right database and a user who may see its tables."))
-}
-
-fn load_failure(error: &LoadError) -> Failure {
-    let failure = Failure::new(sentence(&error.to_string()));
-    match error.hint() {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
 }

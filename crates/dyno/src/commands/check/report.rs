@@ -264,7 +264,8 @@ mod tests {
             settlement,
             time_s: 0.5,
         };
-        let holds = Line { verdict: Verdict::Holds, time_s: 0.25, ..Line::new("C1", "Sums agree.") };
+        let holds =
+            Line { verdict: Verdict::Holds, time_s: 0.25, ..Line::new("C1", "Sums agree.") };
         let broken = Line {
             verdict: Verdict::Violated,
             violations: 1_200,

@@ -1,14 +1,15 @@
 //! TPC-C: the conditions and the ledger.
 
 use super::Arguments;
-use super::report::{Line, LedgerReport, Report, Verdict};
+use super::report::{LedgerReport, Line, Report, Verdict};
 use crate::databases;
 use crate::failure::{Failure, sentence};
 use crate::output;
 use crate::progress::Progress;
+use crate::tpcc::ledger_failure;
 use dyno_core::{Driver, Session, nearest};
 use dyno_tpcc::check::{CONDITIONS, Condition, Mode, Stage};
-use dyno_tpcc::ledger_file::{LedgerError, Recorded, read};
+use dyno_tpcc::ledger_file::{Recorded, read};
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::settle::settle;
 use std::time::Instant;
@@ -31,7 +32,9 @@ impl Wanted {
         let ledger = arguments.ledger.as_deref().map(read).transpose();
         let ledger = ledger.map_err(|error| ledger_failure(&error))?;
         if ledger.as_ref().is_some_and(|recorded| recorded.runs == 0) {
-            return Err(Failure::new("No run has begun to write into the ledger: there is nothing to check."));
+            return Err(Failure::new(
+                "No run has begun to write into the ledger: there is nothing to check.",
+            ));
         }
         let mut conditions = Vec::new();
         for name in &arguments.only {
@@ -71,14 +74,6 @@ fn condition(name: &str) -> Result<&'static Condition, Failure> {
             None => format!("There are {all}."),
         })
     })
-}
-
-fn ledger_failure(error: &LedgerError) -> Failure {
-    let failure = Failure::new(error.to_string());
-    match error.hint() {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
 }
 
 pub(super) fn check<D: Driver>(

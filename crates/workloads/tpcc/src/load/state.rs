@@ -216,6 +216,16 @@ pub(crate) async fn note_done<S: Session>(session: &mut S, name: &str) -> Result
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
+/// True when there is any of the tables that a load makes.
+///
+/// # Errors
+/// Those of the session.
+pub async fn is_there<S: Session>(session: &mut S) -> Result<bool, LoadError> {
+    let tables = tables(session).await?;
+    let names = Table::ALL.iter().map(|table| table.name());
+    Ok(names.chain([CONFIG]).any(|name| tables.contains(name)))
+}
+
 /// What the database says about its load.
 ///
 /// # Errors
