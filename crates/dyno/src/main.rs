@@ -14,6 +14,7 @@ mod runner;
 mod signals;
 mod sysbench;
 mod table;
+mod tpcc;
 mod trial_json;
 
 use clap::{Parser, Subcommand};

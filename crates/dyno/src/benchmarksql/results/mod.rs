@@ -93,7 +93,7 @@ impl Results {
         make_folder(&path)?;
         let data = path.join("data");
         fs::create_dir(&data).map_err(|error| not_made(&data, &error))?;
-        let copy = properties_copy::without_passwords(&String::from_utf8_lossy(properties));
+        let copy = properties_copy::without_passwords(properties);
         let properties = path.join("run.properties");
         fs::write(&properties, copy).map_err(|error| not_made(&properties, &error))?;
         let opens = Arc::new(OnceLock::new());
@@ -218,3 +218,6 @@ fn not_written(path: &Path, why: &str) -> Failure {
     Failure::new(format!("{} can't be written: {why}. It is incomplete.", path.display()))
         .with_hint("Make room on its disk, or leave out resultDirectory.")
 }
+
+#[cfg(test)]
+mod tests;

@@ -120,3 +120,68 @@ pub(in crate::benchmarksql) fn next_run(folder: &Path) -> Result<u32, Failure> {
     }
     Ok(number)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use time::{Date, Month, Time, UtcOffset};
+
+    /// A Thursday, the 64th day of a leap year, shortly after noon in Newfoundland.
+    fn now() -> OffsetDateTime {
+        let date = Date::from_calendar_date(2032, Month::March, 4).unwrap();
+        let time = Time::from_hms_nano(12, 5, 9, 12_345_678).unwrap();
+        OffsetDateTime::new_in_offset(date, time, UtcOffset::from_hms(-3, -30, 0).unwrap())
+    }
+
+    fn expanded(template: &str) -> String {
+        expand(template, now()).unwrap().display().to_string()
+    }
+
+    #[test]
+    fn the_name_of_the_sample_file_is_expanded() {
+        let name = expanded("my_result_%tY-%tm-%td_%tH%tM%tS");
+        assert_eq!(name, "my_result_2032-03-04_120509");
+        assert_eq!(expanded("100%/no parts"), "100%/no parts");
+        assert_eq!(expanded("%tYtail"), "2032tail");
+    }
+
+    #[test]
+    fn every_part_is_written_as_java_writes_it() {
+        // Of java.util.Formatter, in this order, for this moment.
+        let java = "2032 32 20 03 March Mar Mar 04 4 064 Thursday Thu 12 12 12 12 05 09 012 \
+                    012345678 pm -0330 1962027309 1962027309012 2032-03-04 12:05 12:05:09 \
+                    12:05:09 PM";
+        let template: Vec<String> = KNOWN.split(' ').map(|letter| format!("%t{letter}")).collect();
+        assert_eq!(expanded(&template.join(" ")), java);
+        let midnight = now().replace_time(time::Time::MIDNIGHT);
+        let name = expand("%tH %tk %tI %tl %tp", midnight).unwrap();
+        assert_eq!(name.display().to_string(), "00 0 12 12 am");
+    }
+
+    #[test]
+    fn what_is_no_part_is_refused_with_those_that_are() {
+        for (template, what) in [("a_%tx", "`%tx`"), ("a_%t", "`%t`"), ("%tD", "`%tD`")] {
+            let failure = expand(template, now()).unwrap_err();
+            assert!(failure.message.contains(what), "{failure:?}");
+            assert!(failure.hint.unwrap().contains(KNOWN));
+        }
+    }
+
+    #[test]
+    fn runs_are_numbered_from_1_in_their_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let next = || next_run(folder.path());
+        assert_eq!((next(), next(), next()), (Ok(1), Ok(2), Ok(3)));
+        let file = folder.path().join(SEQUENCE);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "3\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        for text in ["three\n", "", "-1", "4294967295"] {
+            fs::write(&file, text).unwrap();
+            let failure = next().unwrap_err();
+            assert!(failure.message.contains("holds no number"), "{failure:?}");
+            assert_eq!(fs::read_to_string(&file).unwrap(), text, "left as it is");
+        }
+        let failure = next_run(&folder.path().join("none")).unwrap_err();
+        assert!(failure.message.contains("can't be kept"), "{failure:?}");
+    }
+}

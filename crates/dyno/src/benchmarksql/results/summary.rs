@@ -169,7 +169,7 @@ impl Summary {
                 kind.name().to_owned(),
                 count.to_string(),
                 given((!is_background).then(|| percent(*count, all)).flatten()),
-                given(latencies.p90().map(|p90_ms| seconds(p90_ms))),
+                given(latencies.p90().map(seconds)),
                 given(latencies.max().map(|max_ms| seconds(max_ms as f64))),
                 kind.limit().to_owned(),
                 given((kind == Type::NewOrder).then(|| percent(*rolled_back, *count)).flatten()),

@@ -17,7 +17,7 @@ mod verify;
 
 pub use csv::{CsvError, CsvFile, write_csv};
 pub use error::LoadError;
-pub use state::{Loaded, loaded};
+pub use state::{Loaded, foreign_keys, loaded};
 pub use verify::cardinalities;
 
 use crate::random::Constants;

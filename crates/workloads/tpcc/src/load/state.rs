@@ -3,7 +3,7 @@
 use super::LoadOptions;
 use super::error::{LoadError, while_doing};
 use crate::random::Constants;
-use crate::schema::{CONFIG, LOAD_STATE, Table};
+use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, Table};
 use crate::text::Timestamp;
 use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
 use std::collections::{HashMap, HashSet};
@@ -81,6 +81,15 @@ pub(crate) async fn keys<S: Session>(session: &mut S) -> Result<HashSet<String>,
         Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'index'",
     };
     names(session, sql).await.map_err(while_doing("listing the keys"))
+}
+
+/// How many of the foreign keys of [`crate::schema`] exist.
+///
+/// # Errors
+/// Those of the session.
+pub async fn foreign_keys<S: Session>(session: &mut S) -> Result<usize, LoadError> {
+    let keys = keys(session).await?;
+    Ok(FOREIGN_KEYS.iter().filter(|key| keys.contains(key.0)).count())
 }
 
 async fn config<S: Session>(session: &mut S) -> Result<HashMap<String, String>, DbError> {
