@@ -4,6 +4,7 @@
 mod commands;
 mod databases;
 mod failure;
+mod footprint;
 mod output;
 mod percentiles;
 mod pgbench;

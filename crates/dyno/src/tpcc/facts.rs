@@ -175,7 +175,8 @@ mod tests {
 
     fn kind(name: &str, committed: u64) -> KindSummary {
         let counts = Counts { committed, started: committed, ..Counts::default() };
-        KindSummary { name: name.to_owned(), counts, ..KindSummary::default() }
+        let (statements, latency) = Default::default();
+        KindSummary { name: name.to_owned(), counts, statements, latency }
     }
 
     #[test]
