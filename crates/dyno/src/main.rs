@@ -5,6 +5,7 @@ mod benchmarksql;
 mod commands;
 mod databases;
 mod failure;
+mod footprint;
 mod output;
 mod percentiles;
 mod pgbench;

@@ -9,11 +9,10 @@ use crate::failure::Failure;
 use crate::tpcc::load_failure;
 use crate::{Done, output};
 use dyno_core::{Driver, Session};
-use dyno_pgbench::init::existing_tables;
 use dyno_reactor::block_on;
 use dyno_tpcc::books::books;
 use dyno_tpcc::check::Stage;
-use dyno_tpcc::load::{Loaded, is_there, loaded};
+use dyno_tpcc::load::{Loaded, existing_tables, loaded};
 use report::Report;
 use std::path::PathBuf;
 
@@ -90,13 +89,15 @@ fn check<D: Driver>(driver: &D, wanted: &tpcc::Wanted, server: String) -> Result
 }
 
 async fn contents<S: Session>(session: &mut S) -> Result<Contents, Failure> {
-    if is_there(session).await.map_err(|error| load_failure(&error))? {
+    let tables = existing_tables(session).await.map_err(|error| load_failure(&error))?;
+    if !tables.is_empty() {
         let loaded = loaded(session).await.map_err(|error| load_failure(&error))?;
         let books = books(session).await.map_err(|error| Failure::from(&error))?;
         let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
         return Ok(Contents::Tpcc(loaded, stage));
     }
-    let tables = existing_tables(session).await.map_err(|error| Failure::from(&error))?;
+    let tables = dyno_pgbench::init::existing_tables(session).await;
+    let tables = tables.map_err(|error| Failure::from(&error))?;
     if !tables.is_empty() {
         return Ok(Contents::Pgbench);
     }

@@ -3,7 +3,7 @@
 use super::LoadOptions;
 use super::error::{LoadError, while_doing};
 use crate::random::Constants;
-use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, Table};
+use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, Table, table_names};
 use crate::text::Timestamp;
 use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
 use std::collections::{HashMap, HashSet};
@@ -61,6 +61,15 @@ pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String
         Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
     };
     names(session, sql).await.map_err(while_doing("listing the tables"))
+}
+
+/// Those of [`crate::schema::table_names`] that exist.
+///
+/// # Errors
+/// Those of the session.
+pub async fn existing_tables<S: Session>(session: &mut S) -> Result<Vec<String>, LoadError> {
+    let existing = tables(session).await?;
+    Ok(table_names().map(str::to_owned).filter(|name| existing.contains(name)).collect())
 }
 
 /// The keys and indexes that exist, by the names that [`crate::schema`] gives them.
@@ -214,16 +223,6 @@ pub(crate) async fn note_begun<S: Session>(session: &mut S, name: &str) -> Resul
 pub(crate) async fn note_done<S: Session>(session: &mut S, name: &str) -> Result<(), DbError> {
     let sql = format!("UPDATE {LOAD_STATE} SET ls_done = 1 WHERE ls_chunk = '{name}'");
     session.query(&sql, &mut Discard).await.map(drop)
-}
-
-/// True when there is any of the tables that a load makes.
-///
-/// # Errors
-/// Those of the session.
-pub async fn is_there<S: Session>(session: &mut S) -> Result<bool, LoadError> {
-    let tables = tables(session).await?;
-    let names = Table::ALL.iter().map(|table| table.name());
-    Ok(names.chain([CONFIG]).any(|name| tables.contains(name)))
 }
 
 /// What the database says about its load.
