@@ -14,6 +14,7 @@
 pub mod audit;
 pub mod books;
 pub mod check;
+mod delivery_log;
 mod ledger;
 pub mod load;
 pub mod log;
@@ -24,7 +25,9 @@ pub mod schema;
 mod text;
 
 pub use ledger::{Counted, DistrictBooks};
-pub use run::{FlightMode, Isolation, OrderShown, Tpcc, TpccError, TpccOptions, Worker};
+pub use run::{
+    FlightMode, Isolation, OrderShown, Staff, Terminal, Tpcc, TpccError, TpccOptions, Worker,
+};
 pub use text::Timestamp;
 
 /// Items of the catalogue, and stock rows of a warehouse (clause 1.2.1).
