@@ -5,4 +5,5 @@ mod common;
 
 mod databases;
 mod golden;
+mod null;
 mod resume;
