@@ -5,6 +5,7 @@ mod benchmarksql;
 mod commands;
 mod databases;
 mod failure;
+mod footprint;
 mod output;
 mod percentiles;
 mod pgbench;
@@ -14,6 +15,7 @@ mod runner;
 mod signals;
 mod sysbench;
 mod table;
+mod tpcc;
 mod trial_json;
 
 use clap::{Parser, Subcommand};
