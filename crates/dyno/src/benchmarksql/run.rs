@@ -294,7 +294,7 @@ impl Job<'_> {
         let Some(results) = results else { return Ok(()) };
         let limit =
             self.settings.pauses.map(|_| f64::from(self.place.warehouses) * TPMC_PER_WAREHOUSE_MAX);
-        let finished = results.finish(result.length() as f64 / 1e9, limit);
+        let finished = results.finish(result.length(), limit);
         warn(&finished?);
         failure.map_or(Ok(()), Err)
     }
