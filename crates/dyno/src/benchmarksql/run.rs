@@ -296,7 +296,9 @@ impl Job<'_> {
         let Some(template) = &self.settings.result_directory else { return Ok(None) };
         let run = next_run(Path::new("."))?;
         let delivery = self.settings.profile.delivery;
-        let request = Request { template, properties: &self.properties.text, run, delivery, clock };
+        let properties = &self.properties.text;
+        let overrides = &self.arguments.source.overrides;
+        let request = Request { template, properties, overrides, run, delivery, clock };
         let mut results = Results::create(&request, control)?;
         let path = results.path().display();
         console.line(&format!("copied {} to {path}/run.properties", self.properties.file));
@@ -337,7 +339,7 @@ impl Job<'_> {
         let Some(results) = results else { return Ok(()) };
         let limit =
             self.settings.pauses.map(|_| f64::from(self.place.warehouses) * TPMC_PER_WAREHOUSE_MAX);
-        let finished = results.finish(result.length() as f64 / 1e9, limit);
+        let finished = results.finish(result.length(), limit);
         warn(&finished?);
         failure.map_or(Ok(()), Err)
     }

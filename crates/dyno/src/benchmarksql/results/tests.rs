@@ -1,7 +1,7 @@
 //! The directory as a whole.
 
 use super::*;
-use dyno_core::{MILLISECOND, Outcome, SECOND};
+use dyno_core::{Outcome, SECOND};
 use dyno_reactor::monotonic_now;
 use dyno_tpcc::log::LogEntry;
 
@@ -30,6 +30,7 @@ impl Directory {
         let request = Request {
             template: &format!("{}/{name}", self.folder.path().display()),
             properties: b"db=mysql\npassword=secret\n",
+            overrides: &[],
             run: 3,
             delivery: DeliveryMode::Inline,
             clock: WallClock::read(),
@@ -63,7 +64,7 @@ fn a_run_leaves_all_its_files() {
     while directory.text(&sys_info).lines().count() < 2 {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    assert_eq!(results.finish(30.0, None).unwrap(), [""; 0]);
+    assert_eq!(results.finish(30 * SECOND, None).unwrap(), [""; 0]);
 
     assert_eq!(
         directory.text(&format!("{name}/run.properties")),
@@ -124,6 +125,10 @@ fn devices_that_a_machine_has_not_are_refused_with_those_that_it_has() {
         assert!(failure.message.contains(&format!("no device `{device}`")), "{failure:?}");
         assert!(failure.hint.unwrap().contains("net_lo"));
     }
+    // Nothing was measured: the next attempt finds the place free.
+    assert!(results.path().join("data").is_dir());
+    drop(results);
+    assert_eq!(std::fs::read_dir(directory.folder.path()).unwrap().count(), 0);
 }
 
 #[test]
@@ -136,6 +141,6 @@ fn a_file_that_cannot_be_written_stops_the_run() {
     assert!(failure.message.contains("runInfo.csv can't be written"), "{failure:?}");
     assert!(directory.control.is_stopped());
     std::fs::create_dir(directory.folder.path().join("r/data/tx_summary.csv")).unwrap();
-    let failure = results.finish(1.0, None).unwrap_err();
+    let failure = results.finish(SECOND, None).unwrap_err();
     assert!(failure.message.contains("tx_summary.csv can't be written"), "{failure:?}");
 }
