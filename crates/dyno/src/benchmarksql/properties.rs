@@ -25,6 +25,8 @@ pub(super) struct Entry {
 pub(super) struct Properties {
     /// The path of the file, for messages.
     pub(super) file: String,
+    /// The file as it is, and behind it what has replaced its values.
+    pub(super) text: Vec<u8>,
     pub(super) entries: Vec<Entry>,
     /// Keys that are given more than once, with the line that does not count.
     pub(super) repeated: Vec<(String, usize)>,
@@ -58,7 +60,8 @@ impl Properties {
     /// # Errors
     /// An escape that is none, with its line.
     pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Self, Unreadable> {
-        let mut properties = Properties { file: file.to_owned(), ..Properties::default() };
+        let mut properties =
+            Properties { file: file.to_owned(), text: bytes.to_vec(), ..Properties::default() };
         let text = decode(bytes);
         let mut lines = natural_lines(&text).into_iter().zip(1..);
         while let Some((line, number)) = lines.next() {
@@ -72,9 +75,8 @@ impl Properties {
                 let Some((next, _)) = lines.next() else { break };
                 logical.push_str(next.trim_start_matches(is_blank));
             }
-            let entry = entry(&logical, number).map_err(|problem| {
-                Unreadable(format!("{file}:{number}: {problem}"))
-            })?;
+            let entry = entry(&logical, number)
+                .map_err(|problem| Unreadable(format!("{file}:{number}: {problem}")))?;
             properties.put(entry);
         }
         Ok(properties)
@@ -99,13 +101,14 @@ impl Properties {
     /// that a new key may have.
     pub(super) fn set(&mut self, key: &str, value: &str, known: &[&str]) {
         let name = known.iter().find(|name| name.eq_ignore_ascii_case(key)).copied();
-        let (value, place) = (value.to_owned(), Place::Override);
-        match self.entries.iter_mut().find(|entry| entry.key.eq_ignore_ascii_case(key)) {
-            Some(entry) => *entry = Entry { key: entry.key.clone(), value, place },
-            None => {
-                let key = name.unwrap_or(key).to_owned();
-                self.entries.push(Entry { key, value, place });
-            }
+        let known = self.entries.iter_mut().find(|entry| entry.key.eq_ignore_ascii_case(key));
+        let key = known.as_ref().map_or(name.unwrap_or(key), |entry| &entry.key).to_owned();
+        let escaped = value.replace('\\', "\\\\").replace('\n', "\\n");
+        self.text.extend_from_slice(format!("\n{key}={escaped}\n").as_bytes());
+        let entry = Entry { key, value: value.to_owned(), place: Place::Override };
+        match known {
+            Some(known) => *known = entry,
+            None => self.entries.push(entry),
         }
     }
 
@@ -258,6 +261,10 @@ mod tests {
             properties.entries.iter().map(|entry| (&*entry.key, &*entry.value)).collect();
         assert_eq!(values, [("loadWorkers", "7"), ("fileLocation", "/tmp/x")]);
         assert_eq!(properties.place(&properties.entries[0]), "command line");
+        // A copy of the file says what was meant.
+        let copy = Properties::parse("p", &properties.text).expect("readable");
+        assert_eq!(copy.get("loadWorkers").map(|entry| entry.value.as_str()), Some("7"));
+        assert_eq!(copy.get("fileLocation").map(|entry| entry.value.as_str()), Some("/tmp/x"));
     }
 
     #[test]

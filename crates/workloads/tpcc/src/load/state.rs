@@ -166,6 +166,16 @@ pub(crate) async fn begin<S: Session>(
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
+/// What a complete database says of itself, by name.
+pub(crate) fn config_rows(warehouses: u32, constants: &Constants) -> [(&'static str, u64); 4] {
+    [
+        ("warehouses", u64::from(warehouses)),
+        ("nURandCLast", constants.c_last),
+        ("nURandCC_ID", constants.c_id),
+        ("nURandCI_ID", constants.i_id),
+    ]
+}
+
 /// Notes that the load is complete: what BenchmarkSQL's runs read is there, what the loader needed
 /// is gone. Repeatable.
 pub(crate) async fn complete<S: Session>(
@@ -173,12 +183,7 @@ pub(crate) async fn complete<S: Session>(
     warehouses: u32,
     constants: &Constants,
 ) -> Result<(), DbError> {
-    let facts = [
-        ("warehouses", u64::from(warehouses)),
-        ("nURandCLast", constants.c_last),
-        ("nURandCC_ID", constants.c_id),
-        ("nURandCI_ID", constants.i_id),
-    ];
+    let facts = config_rows(warehouses, constants);
     let names: Vec<String> = facts.iter().map(|(name, _)| format!("'{name}'")).collect();
     let values: Vec<String> =
         facts.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();

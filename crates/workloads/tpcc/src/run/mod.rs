@@ -20,6 +20,7 @@ pub use statements::prepared_statements;
 use crate::audit::{Audit, Counters, Expected};
 use crate::books::Books;
 use crate::ledger::{Counted, DistrictBooks, Ledger};
+use crate::ledger_file::LedgerFile;
 use crate::load::{Loaded, UTC};
 use crate::log::{TransactionLog, WorkerLog};
 use crate::profile::{Binding, Choice, Kind, Profile, ReadOnlyEnd};
@@ -189,10 +190,12 @@ impl Deck {
     }
 }
 
-/// Throws dice of a hundred sides. BenchmarkSQL compares in this order; New-Order has the rest.
+/// Throws dice with as many sides as the weights add up to. BenchmarkSQL compares in this order;
+/// New-Order has the rest.
 #[inline]
 fn throw(weights: &[u32; 5], rng: &mut Rng) -> TransactionId {
-    let mut left = rng.uniform(1, 100) as u32;
+    let sides: u32 = weights.iter().sum();
+    let mut left = rng.uniform(1, u64::from(sides)) as u32;
     for kind in [Kind::Payment, Kind::StockLevel, Kind::OrderStatus, Kind::Delivery] {
         let weight = weights[kind.index()];
         if left <= weight {
@@ -262,6 +265,16 @@ impl Tpcc {
         self.isolation
     }
 
+    /// Has every order recorded durably, from before its commit is sent.
+    pub fn keep_ledger(&mut self, file: LedgerFile) {
+        self.ledger.file = Some(file);
+    }
+
+    /// The durable ledger, to be closed when the run has ended.
+    pub fn ledger_file(&self) -> Option<&LedgerFile> {
+        self.ledger.file.as_ref()
+    }
+
     /// What the database has acknowledged: new orders, payments and their amounts, in all.
     pub fn acknowledged(&self) -> DistrictBooks {
         self.ledger.total()
@@ -325,6 +338,7 @@ impl Tpcc {
 
 impl Workload for Tpcc {
     type Worker = Worker;
+    type Terminal = ();
 
     fn transactions(&self) -> &[TransactionKind] {
         &self.kinds
@@ -493,6 +507,13 @@ mod tests {
         }
         assert_eq!(throw(&[100, 0, 0, 0, 0], &mut rng), 0);
         assert_eq!(throw(&[0, 0, 0, 100, 0], &mut rng), Kind::Delivery.index());
+        let mut counts = [0; 5];
+        for _ in 0..100_000 {
+            counts[throw(&[4_420, 4_320, 420, 420, 420], &mut rng)] += 1;
+        }
+        for (count, weight) in counts.iter().zip([44_200, 43_200, 4_200, 4_200, 4_200]) {
+            assert!((count - weight as i32).abs() < 950, "{counts:?}");
+        }
     }
 
     #[test]
