@@ -67,7 +67,21 @@ const fn pgbench(name: &'static str) -> TestNames {
 }
 
 /// All workloads.
-pub(crate) const WORKLOADS: &[WorkloadNames] = &[SYSBENCH, PGBENCH];
+pub(crate) const WORKLOADS: &[WorkloadNames] = &[SYSBENCH, PGBENCH, TPCC];
+
+/// A profile of TPC-C. The order lines of a warehouse are its largest table.
+const fn tpcc(name: &'static str) -> TestNames {
+    let factor = Scale { option: "warehouses", default: 1 };
+    let size = Size::Factor { factor, rows_per_unit: 300_000, rows: &[] };
+    TestNames { name, size: Some(size) }
+}
+
+const TPCC: WorkloadNames = WorkloadNames {
+    name: "tpcc",
+    tests: &[tpcc("bmsql-5.0"), tpcc("spec")],
+    tables: &["weights", "shard"],
+    lists: &[],
+};
 
 const PGBENCH: WorkloadNames = WorkloadNames {
     name: "pgbench",

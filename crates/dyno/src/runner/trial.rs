@@ -1,6 +1,6 @@
 //! One trial of a plan.
 
-use super::workloads::Family;
+use super::workloads::{Family, Ran};
 use super::{TrialName, summarise};
 use crate::databases::{self, facts_of};
 use crate::failure::Failure;
@@ -80,11 +80,12 @@ pub(super) fn trial<F: Family, D: Driver>(
     }
     writer.server(Moment::After, &node_facts(target, driver))?;
     let mut summary = summarise(&name, &spec, &result);
-    let is_interrupted = summary.status == TrialStatus::Interrupted;
-    let after = family.look_after(driver, &workload, ready.before, is_interrupted);
+    let ran = Ran { spec: &spec, summary: &summary };
+    let after = family.look_after(driver, &workload, ready.before, &ran);
     summary.data = ready.data;
     summary.statement_latencies = after.statements;
     summary.checks = after.checks;
+    summary.tpcc = after.tpcc;
     let is_denied = deny(&mut summary);
     progress.finish(&headline(&summary.status, &result, summary.tps, summary.qps));
     tell_checks(&summary, &place);

@@ -162,6 +162,12 @@ impl Tpcc {
         Tpcc { log: Some(log), ..self }
     }
 
+    /// Records every order in `file`, from before its commit is sent.
+    pub fn with_ledger(mut self, file: LedgerFile) -> Self {
+        self.ledger.file = Some(file);
+        self
+    }
+
     /// The options of the run.
     pub fn options(&self) -> &TpccOptions {
         &self.options
@@ -175,11 +181,6 @@ impl Tpcc {
     /// The isolation that sessions ask for.
     pub fn isolation(&self) -> Isolation {
         self.isolation
-    }
-
-    /// Has every order recorded durably, from before its commit is sent.
-    pub fn keep_ledger(&mut self, file: LedgerFile) {
-        self.ledger.file = Some(file);
     }
 
     /// The durable ledger, to be closed when the run has ended.
