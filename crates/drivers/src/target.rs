@@ -1,6 +1,7 @@
 //! Targets as users write them: URLs, and what libpq's programs take.
 
 mod conninfo;
+mod jdbc;
 mod libpq;
 mod password;
 mod print;
@@ -8,10 +9,13 @@ mod text;
 mod url;
 
 #[cfg(test)]
+mod jdbc_tests;
+#[cfg(test)]
 mod libpq_tests;
 #[cfg(test)]
 mod tests;
 
+pub use jdbc::Jdbc;
 pub use libpq::LibpqOptions;
 pub use password::{Found, find_password};
 
@@ -77,6 +81,16 @@ pub struct Target {
 }
 
 impl Target {
+    /// Reads a JDBC URL of MySQL, MariaDB, PostgreSQL or SQLite. A parameter keeps its meaning where
+    /// it has one here; of several hosts without load balancing the first one is taken, because
+    /// JDBC keeps the others for failover.
+    ///
+    /// # Errors
+    /// Other databases; what is no such URL.
+    pub fn from_jdbc(url: &str) -> Result<Jdbc, TargetError> {
+        jdbc::parse(url)
+    }
+
     /// Seconds allowed for connecting and logging in; 10 unless the URL says otherwise.
     pub fn connect_timeout_s(&self) -> u64 {
         self.number("connect_timeout_s").unwrap_or(10)
@@ -149,6 +163,11 @@ impl fmt::Display for TargetError {
 }
 
 impl std::error::Error for TargetError {}
+
+/// A URL, JDBC's or dyno's own, without its passwords, however broken it is.
+pub fn redact_url(url: &str) -> String {
+    jdbc::redact_jdbc(url)
+}
 
 /// The port where servers of this kind listen unless told otherwise.
 fn default_port(dialect: Dialect) -> u16 {

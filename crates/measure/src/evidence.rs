@@ -1,5 +1,6 @@
 //! What a workload adds to the summary of a trial: its data, its statements, its checks.
 
+use crate::KindSummary;
 use serde::{Deserialize, Serialize};
 
 /// The data that a trial ran on, as the server had them before it began.
@@ -128,6 +129,53 @@ pub struct TpccFacts {
     pub deliveries_with_skips: u64,
     /// The audit: what was executed against what should have been.
     pub audit: Vec<AuditLine>,
+    /// The consistency conditions before and after the trial, in their order.
+    pub conditions: Vec<ConditionLine>,
+}
+
+impl TpccFacts {
+    /// The kind whose commits per minute are tpmC.
+    pub const NEW_ORDER: &'static str = "new_order";
+    /// The kind that Deliveries queued by terminals are executed as; no part of the mix.
+    pub const DEFERRED: &'static str = "delivery_deferred";
+    /// Name of the trial's check of the database against what was acknowledged.
+    pub const BOOKS: &'static str = "books";
+    /// Name of the trial's check of the durable ledger.
+    pub const LEDGER: &'static str = "ledger";
+
+    /// What follows from the trial's kinds and the length of its window: tpmC and tpmTOTAL.
+    pub fn set_rates(&mut self, kinds: &[KindSummary], window_s: f64) {
+        let per_minute =
+            |count: u64| if window_s > 0.0 { count as f64 * 60.0 / window_s } else { 0.0 };
+        let committed = |kind: &KindSummary| kind.counts.committed;
+        let orders = kinds.iter().filter(|kind| kind.name == Self::NEW_ORDER).map(committed).sum();
+        let all = kinds.iter().filter(|kind| kind.name != Self::DEFERRED).map(committed).sum();
+        self.tpmc = per_minute(orders);
+        self.tpm_total = per_minute(all);
+    }
+}
+
+/// One consistency condition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConditionLine {
+    /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
+    pub id: String,
+    /// What has to hold, in a sentence.
+    pub rule: String,
+    /// Before the trial; `None` where it need not hold then.
+    pub before: Option<ConditionState>,
+    /// After it; `None` where it need not hold then, as those of a fresh database.
+    pub after: Option<ConditionState>,
+}
+
+/// Whether a condition held.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConditionState {
+    /// How it ended.
+    pub verdict: Verdict,
+    /// The number of violations with the first of them by key, or why it was not made; empty where
+    /// it held.
+    pub evidence: String,
 }
 
 /// What one kind of transaction of TPC-C is held against; its figures are in the trial's kinds.

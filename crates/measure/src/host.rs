@@ -1,5 +1,6 @@
 //! The load generator's own machine: CPU, memory, network.
 
+use crate::proc;
 use dyno_core::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -89,29 +90,15 @@ fn read_totals() -> Totals {
 
 fn parse_totals(stat: &str, net: &str) -> Totals {
     let mut totals = Totals::default();
-    if let Some(line) = stat.lines().find(|line| line.starts_with("cpu ")) {
-        // user nice system idle iowait irq softirq steal; guest time is inside user.
-        let ticks: Vec<u64> = line
-            .split_whitespace()
-            .skip(1)
-            .take(8)
-            .filter_map(|field| field.parse().ok())
-            .collect();
-        let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
-        totals.all = ticks.iter().sum();
-        totals.iowait = at(4);
-        totals.steal = at(7);
-        totals.busy = totals.all - at(3) - at(4);
+    if let Some(ticks) = proc::cpu_ticks(stat) {
+        totals.all = ticks.all();
+        totals.iowait = ticks.iowait();
+        totals.steal = ticks.steal();
+        totals.busy = ticks.busy();
     }
-    for line in net.lines() {
-        let Some((name, fields)) = line.split_once(':') else { continue };
-        if name.trim() == "lo" {
-            continue;
-        }
-        let numbers: Vec<u64> =
-            fields.split_whitespace().filter_map(|field| field.parse().ok()).collect();
-        totals.received += numbers.first().copied().unwrap_or(0);
-        totals.sent += numbers.get(8).copied().unwrap_or(0);
+    for (_, counters) in proc::networks(net).filter(|&(name, _)| name != "lo") {
+        totals.received += counters.received_bytes;
+        totals.sent += counters.sent_bytes;
     }
     totals
 }

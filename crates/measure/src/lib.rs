@@ -8,13 +8,15 @@ mod evidence;
 mod frame;
 mod histogram;
 mod host;
+pub mod proc;
 mod recorder;
 mod server;
 mod summary;
 
 pub use collector::{Collector, Interval};
 pub use evidence::{
-    AuditLine, DataCheck, DataFacts, StatementLatency, TpccFacts, TpccKind, Verdict,
+    AuditLine, ConditionLine, ConditionState, DataCheck, DataFacts, StatementLatency, TpccFacts,
+    TpccKind, Verdict,
 };
 pub use frame::{Counts, ErrorCount, ErrorTable, Frame, KindFrame};
 pub use histogram::Latencies;

@@ -335,6 +335,10 @@ pub struct SeriesRow {
     pub host_cpu_share: f64,
     /// CPU stolen by the hypervisor, 0 to 1.
     pub host_steal_share: f64,
+    /// Transactions committed of each kind, in the order of the summary's kinds. Empty where there
+    /// is one kind only, and in older files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub committed_by_kind: Vec<u64>,
 }
 
 impl From<&Interval> for SeriesRow {
@@ -373,6 +377,10 @@ impl From<&Interval> for SeriesRow {
             loops_cpu_s: interval.frame.cpu_ns as f64 / 1e9,
             host_cpu_share: interval.host.cpu_share,
             host_steal_share: interval.host.steal_share,
+            committed_by_kind: match interval.frame.kinds.as_slice() {
+                [_] => Vec::new(),
+                kinds => kinds.iter().map(|kind| kind.counts.committed).collect(),
+            },
         }
     }
 }

@@ -38,7 +38,19 @@ pub(crate) fn interrupted<'a>(
         "The trial was cut off; its figures were added up from the series and histograms written until then. Rows read and written are not known."
             .to_owned(),
     ];
-    let kinds = kinds(&identity.kinds, &tags, &by_tag, &counts, &statements, &mut notes);
+    let kinds = match identity.kinds.as_slice() {
+        [only] => vec![KindSummary {
+            name: only.clone(),
+            counts,
+            statements,
+            latency: by_tag.get(&tags[0]).map(LatencySummary::from).unwrap_or_default(),
+        }],
+        names => kinds(names, &tags, &by_tag, &rows, &mut notes),
+    };
+    let mut tpcc = identity.tpcc;
+    if let Some(facts) = &mut tpcc {
+        facts.set_rates(&kinds, window_s);
+    }
     let ended_well = counts.committed + counts.rolled_back;
     if latency.count() != ended_well || !damaged.is_empty() {
         notes.push(format!(
@@ -83,7 +95,7 @@ pub(crate) fn interrupted<'a>(
         data: identity.data,
         statement_latencies: Vec::new(),
         checks: Vec::new(),
-        tpcc: None,
+        tpcc,
     }
 }
 
@@ -109,29 +121,33 @@ fn kinds(
     names: &[String],
     tags: &[String],
     by_tag: &BTreeMap<String, Latencies>,
-    all: &Counts,
-    statements: &StatementCounts,
+    rows: &[&SeriesRow],
     notes: &mut Vec<String>,
 ) -> Vec<KindSummary> {
-    let is_only_one = names.len() == 1;
-    if !is_only_one {
-        notes.push(
+    let is_told = rows.iter().all(|row| row.committed_by_kind.len() == names.len());
+    notes.push(
+        if is_told {
+            "Per kind of transaction only those that did not fail are known."
+        } else {
             "Per kind of transaction only those that did not fail are known; they are counted as committed, also where they were rolled back as the profile asks."
-                .to_owned(),
-        );
-    }
-    let kind = |(name, tag): (&String, &String)| {
-        let latency = by_tag.get(tag).map(LatencySummary::from).unwrap_or_default();
-        let known =
-            Counts { started: latency.count, committed: latency.count, ..Counts::default() };
-        KindSummary {
-            name: name.clone(),
-            counts: if is_only_one { *all } else { known },
-            statements: if is_only_one { *statements } else { StatementCounts::default() },
-            latency,
         }
+        .to_owned(),
+    );
+    let kind = |(index, (name, tag)): (usize, (&String, &String))| {
+        let latency = by_tag.get(tag).map(LatencySummary::from).unwrap_or_default();
+        let committed = match is_told {
+            true => rows.iter().map(|row| row.committed_by_kind[index]).sum(),
+            false => latency.count,
+        };
+        let counts = Counts {
+            started: latency.count.max(committed),
+            committed,
+            rolled_back: latency.count.saturating_sub(committed),
+            ..Counts::default()
+        };
+        KindSummary { name: name.clone(), counts, statements: StatementCounts::default(), latency }
     };
-    names.iter().zip(tags).map(kind).collect()
+    names.iter().zip(tags).enumerate().map(kind).collect()
 }
 
 fn errors<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<ErrorSummary> {

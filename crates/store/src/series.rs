@@ -4,7 +4,7 @@ use dyno_measure::SeriesRow;
 use serde_json::{Map, Value};
 
 /// The columns in their order; a reader goes by the header line, not by this order.
-pub const SERIES_COLUMNS: [&str; 25] = [
+pub const SERIES_COLUMNS: [&str; 26] = [
     "begins_s",
     "length_s",
     "phase",
@@ -30,7 +30,11 @@ pub const SERIES_COLUMNS: [&str; 25] = [
     "loops_cpu_s",
     "host_cpu_share",
     "host_steal_share",
+    LIST,
 ];
+
+/// A cell with one number per kind of transaction, apart by semicolons.
+const LIST: &str = "committed_by_kind";
 
 pub(crate) fn header_line() -> String {
     SERIES_COLUMNS.join(",") + "\n"
@@ -40,6 +44,9 @@ pub(crate) fn line(row: &SeriesRow) -> String {
     let value = serde_json::to_value(row).unwrap_or_default();
     let cell = |column: &&str| match value.get(column) {
         Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(numbers)) => {
+            numbers.iter().map(Value::to_string).collect::<Vec<_>>().join(";")
+        }
         None | Some(Value::Null) => String::new(),
         Some(number) => number.to_string(),
     };
@@ -71,6 +78,10 @@ fn row(columns: &[&str], line: &str) -> Option<SeriesRow> {
     for (column, cell) in columns.iter().zip(cells).filter(|(_, cell)| !cell.is_empty()) {
         let value = match *column {
             "phase" => Value::String(cell.to_owned()),
+            LIST => {
+                let numbers = cell.split(';').map(|number| serde_json::from_str(number).ok());
+                Value::Array(numbers.collect::<Option<_>>()?)
+            }
             column if SERIES_COLUMNS.contains(&column) => serde_json::from_str(cell).ok()?,
             _ => continue,
         };
@@ -86,7 +97,8 @@ mod tests {
 
     #[test]
     fn every_field_has_its_column() {
-        let value = serde_json::to_value(SeriesRow::default()).expect("JSON");
+        let row = SeriesRow { committed_by_kind: vec![1], ..SeriesRow::default() };
+        let value = serde_json::to_value(row).expect("JSON");
         let mut fields: Vec<&str> =
             value.as_object().expect("object").keys().map(String::as_str).collect();
         let mut columns = SERIES_COLUMNS.to_vec();
@@ -103,17 +115,26 @@ mod tests {
         assert_eq!((rows.len(), warnings.len()), (1, 1));
     }
 
+    #[test]
+    fn commits_by_kind_are_one_cell() {
+        let row = SeriesRow { committed_by_kind: vec![45, 0, 4], ..SeriesRow::default() };
+        assert!(line(&row).ends_with(",45;0;4\n"), "{}", line(&row));
+        assert!(line(&SeriesRow::default()).ends_with(",\n"), "one kind only: nothing to add");
+        let (rows, warnings) = read_series("committed_by_kind\n45;0;4\n45;x\n");
+        assert_eq!((rows, warnings.len()), (vec![row], 1));
+    }
+
     proptest! {
         #[test]
-        fn series_round_trip(begins_s in -1e4..1e6_f64, committed: u64, tps in 0.0..1e9_f64, max_us in 0.0..1e12_f64) {
-            let row = SeriesRow { begins_s, length_s: 1.0, phase: "measured".to_owned(), committed, tps, max_us, ..SeriesRow::default() };
+        fn series_round_trip(begins_s in -1e4..1e6_f64, committed: u64, tps in 0.0..1e9_f64, max_us in 0.0..1e12_f64, committed_by_kind: Vec<u64>) {
+            let row = SeriesRow { begins_s, length_s: 1.0, phase: "measured".to_owned(), committed, tps, max_us, committed_by_kind, ..SeriesRow::default() };
             let (rows, warnings) = read_series(&(header_line() + &line(&row)));
             prop_assert!(warnings.is_empty());
             prop_assert_eq!(rows, vec![row]);
         }
 
         #[test]
-        fn no_text_makes_the_reader_panic(text in "([0-9a-z,.\"-]|\n)*") {
+        fn no_text_makes_the_reader_panic(text in "([0-9a-z,;.\"-]|\n)*") {
             let (rows, warnings) = read_series(&text);
             prop_assert_eq!(rows.len() + warnings.len(), text.lines().count().saturating_sub(1));
         }

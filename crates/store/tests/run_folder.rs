@@ -2,8 +2,8 @@
 
 use dyno_core::{DbError, ErrorClass, Tally};
 use dyno_measure::{
-    Frame, GeneratorSummary, HostSample, Interval, Phase, SCHEMA_VERSION, ServerFacts, TrialStatus,
-    TrialSummary,
+    Frame, GeneratorSummary, HostSample, Interval, Phase, SCHEMA_VERSION, ServerFacts, TpccFacts,
+    TrialStatus, TrialSummary,
 };
 use dyno_store::{
     Event, EventKind, Moment, NodeFacts, Run, RunHeader, RunStatus, TrialIdentity, list, read,
@@ -183,6 +183,48 @@ fn a_killed_trial_is_summarised_from_what_it_wrote() {
             < 1e-9
     );
     assert!((found.generator.host.cpu_share - 0.5).abs() < 1e-9);
+}
+
+/// Two kinds, the second of which is rolled back in half of its transactions.
+fn of_two_kinds(index: u32, orders: u64, payments: u64) -> Interval {
+    let mut mixed = interval(Phase::Measured, index, f64::from(index), 0);
+    mixed.frame.kinds = Frame::new(2, false).kinds;
+    for (kind, count) in mixed.frame.kinds.iter_mut().zip([payments, orders]) {
+        kind.counts.started = count;
+        kind.counts.committed = count;
+        (0..count).for_each(|_| kind.latency.record(2_000_000));
+    }
+    let kind = &mut mixed.frame.kinds[1];
+    (kind.counts.committed, kind.counts.rolled_back) = (orders / 2, orders - orders / 2);
+    mixed
+}
+
+#[test]
+fn a_killed_trial_knows_what_each_kind_has_committed() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = Run::create(dir.path(), header()).expect("created");
+    let path = run.path().to_owned();
+    let facts = TpccFacts { profile: "bmsql-5.0".to_owned(), ..TpccFacts::default() };
+    let kinds = vec!["payment".to_owned(), "new_order".to_owned()];
+    let mixed = TrialIdentity { kinds, tpcc: Some(facts), ..identity("tpcc/main/8/1") };
+    let mut trial = run.begin_trial(mixed).expect("begun");
+    trial.interval(&of_two_kinds(0, 40, 30)).expect("stored");
+    trial.interval(&of_two_kinds(1, 60, 70)).expect("stored");
+    drop(trial);
+    let data = read(&path).expect("read");
+    let found = &data.trials[0];
+    assert_eq!(found.series[1].committed_by_kind, [70, 30]);
+    let counts: Vec<(u64, u64)> = found
+        .summary
+        .kinds
+        .iter()
+        .map(|kind| (kind.counts.committed, kind.counts.rolled_back))
+        .collect();
+    assert_eq!(counts, [(100, 0), (50, 50)]);
+    let facts = found.summary.tpcc.as_ref().expect("the facts");
+    // Two seconds.
+    assert_eq!((facts.tpmc, facts.tpm_total), (50.0 * 30.0, 150.0 * 30.0));
+    assert_eq!(facts.profile, "bmsql-5.0");
 }
 
 #[test]

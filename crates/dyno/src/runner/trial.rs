@@ -138,8 +138,8 @@ fn identity(name: &TrialName, spec: &TrialSpec, data: Option<DataFacts>) -> Tria
         seed: spec.seed,
         loops: spec.loops.unwrap_or(cores).min(spec.workers),
         kinds: name.kinds.clone(),
-        began_at: String::new(),
         data,
+        ..TrialIdentity::default()
     }
 }
 

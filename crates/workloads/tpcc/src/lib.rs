@@ -15,15 +15,20 @@ pub mod audit;
 pub mod books;
 pub mod check;
 mod ledger;
+pub mod ledger_file;
 pub mod load;
+pub mod log;
 pub mod profile;
 pub mod random;
 mod run;
 pub mod schema;
+pub mod settle;
 mod text;
 
 pub use ledger::{Counted, DistrictBooks};
-pub use run::{FlightMode, Isolation, OrderShown, Tpcc, TpccError, TpccOptions, Worker};
+pub use run::{
+    FlightMode, Isolation, OrderShown, Tpcc, TpccError, TpccOptions, Worker, prepared_statements,
+};
 pub use text::Timestamp;
 
 /// Items of the catalogue, and stock rows of a warehouse (clause 1.2.1).

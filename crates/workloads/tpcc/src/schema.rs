@@ -325,7 +325,7 @@ const ORDER_INDEX: (&str, Table, &str) =
     ("bmsql_oorder_idx1", Table::Order, "o_w_id, o_d_id, o_c_id, o_id");
 
 /// Name, table, columns, parent and its columns (clause 1.3.1).
-const FOREIGN_KEYS: [(&str, Table, &str, Table, &str); 10] = [
+pub(crate) const FOREIGN_KEYS: [(&str, Table, &str, Table, &str); 10] = [
     ("d_warehouse_fkey", Table::District, "d_w_id", Table::Warehouse, "w_id"),
     ("c_district_fkey", Table::Customer, "c_w_id, c_d_id", Table::District, "d_w_id, d_id"),
     (

@@ -15,16 +15,19 @@ mod stock_level;
 
 pub use link::FlightMode;
 pub use new_order::OrderShown;
+pub use statements::prepared_statements;
 
 use crate::audit::{Audit, Counters, Expected};
 use crate::books::Books;
 use crate::ledger::{Counted, DistrictBooks, Ledger};
+use crate::ledger_file::LedgerFile;
 use crate::load::{Loaded, UTC};
+use crate::log::{TransactionLog, WorkerLog};
 use crate::profile::{Binding, Choice, Kind, Profile, ReadOnlyEnd};
 use crate::random::{self, Constants, is_c_last_allowed};
 use crate::{DISTRICTS, WAREHOUSES_MAX};
 use dyno_core::{
-    DbError, Dialect, Discard, Outcome, Rng, Session, Tally, TransactionId, TransactionKind,
+    DbError, Dialect, Discard, Ended, Outcome, Rng, Session, Tally, TransactionId, TransactionKind,
     WorkerId, Workload,
 };
 use inputs::{
@@ -34,7 +37,7 @@ use link::{Flight, Link};
 use payment::Namesakes;
 use statements::{Sql, Statements};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How isolated transactions are (clause 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +126,7 @@ pub struct Tpcc {
     expected: Expected,
     ledger: Ledger,
     counters: Mutex<Counters>,
+    log: Option<Arc<dyn TransactionLog>>,
 }
 
 /// The input data of the transaction that a worker is at, for its retries.
@@ -147,6 +151,9 @@ pub struct Worker {
     input: Input,
     counters: Box<Counters>,
     shown: OrderShown,
+    /// Districts without an order that its last transaction has met.
+    skipped: u32,
+    log: Option<WorkerLog>,
 }
 
 impl Worker {
@@ -183,10 +190,12 @@ impl Deck {
     }
 }
 
-/// Throws dice of a hundred sides. BenchmarkSQL compares in this order; New-Order has the rest.
+/// Throws dice with as many sides as the weights add up to. BenchmarkSQL compares in this order;
+/// New-Order has the rest.
 #[inline]
 fn throw(weights: &[u32; 5], rng: &mut Rng) -> TransactionId {
-    let mut left = rng.uniform(1, 100) as u32;
+    let sides: u32 = weights.iter().sum();
+    let mut left = rng.uniform(1, u64::from(sides)) as u32;
     for kind in [Kind::Payment, Kind::StockLevel, Kind::OrderStatus, Kind::Delivery] {
         let weight = weights[kind.index()];
         if left <= weight {
@@ -231,8 +240,14 @@ impl Tpcc {
             expected: Expected::new(&options.profile, options.warehouses, &constants),
             ledger: Ledger::new(options.warehouses),
             counters: Mutex::new(Counters::default()),
+            log: None,
             options,
         })
+    }
+
+    /// Tells `log` of each transaction that counts.
+    pub fn with_log(self, log: Arc<dyn TransactionLog>) -> Self {
+        Tpcc { log: Some(log), ..self }
     }
 
     /// The options of the run.
@@ -248,6 +263,16 @@ impl Tpcc {
     /// The isolation that sessions ask for.
     pub fn isolation(&self) -> Isolation {
         self.isolation
+    }
+
+    /// Has every order recorded durably, from before its commit is sent.
+    pub fn keep_ledger(&mut self, file: LedgerFile) {
+        self.ledger.file = Some(file);
+    }
+
+    /// The durable ledger, to be closed when the run has ended.
+    pub fn ledger_file(&self) -> Option<&LedgerFile> {
+        self.ledger.file.as_ref()
     }
 
     /// What the database has acknowledged: new orders, payments and their amounts, in all.
@@ -313,6 +338,7 @@ impl Tpcc {
 
 impl Workload for Tpcc {
     type Worker = Worker;
+    type Terminal = ();
 
     fn transactions(&self) -> &[TransactionKind] {
         &self.kinds
@@ -337,6 +363,8 @@ impl Workload for Tpcc {
             input,
             counters: Box::default(),
             shown: OrderShown::default(),
+            skipped: 0,
+            log: self.log.as_ref().map(WorkerLog::new),
         })
     }
 
@@ -370,23 +398,30 @@ impl Workload for Tpcc {
         if attempt == 0 {
             worker.input = draw(&mut worker.terminal, &self.world, kind);
         }
-        let Worker { statements, flight, names, input, counters, shown, .. } = worker;
+        let Worker { statements, flight, names, input, counters, shown, skipped, .. } = worker;
         let buffers = (&*statements, flight);
         let mut link = Link::new(session, buffers, self.options.flight, tally, &self.ledger);
         let end = match self.options.profile.read_only_end {
             ReadOnlyEnd::Commit => Sql::Commit,
             ReadOnlyEnd::Rollback => Sql::Rollback,
         };
-        let mut skipped = 0;
+        *skipped = 0;
         let outcome = match &*input {
             Input::NewOrder(input) => new_order::run(&mut link, &self.world, input, shown).await,
             Input::Payment(input) => payment::run(&mut link, &self.world, input, names).await,
             Input::OrderStatus(input) => order_status::run(&mut link, input, names, end).await,
-            Input::Delivery(input) => delivery::run(&mut link, input, &mut skipped).await,
+            Input::Delivery(input) => delivery::run(&mut link, input, skipped).await,
             Input::StockLevel(input) => stock_level::run(&mut link, input, end).await,
         }?;
-        count(counters, &self.expected, input, outcome, skipped);
+        count(counters, &self.expected, input, outcome, *skipped);
         Ok(outcome)
+    }
+
+    #[inline]
+    fn ended(&self, worker: &mut Worker, ended: &Ended) {
+        if let Some(log) = &mut worker.log {
+            log.note(ended, worker.skipped);
+        }
     }
 
     fn retire(&self, worker: Worker, _error: Option<&DbError>) {
@@ -472,6 +507,13 @@ mod tests {
         }
         assert_eq!(throw(&[100, 0, 0, 0, 0], &mut rng), 0);
         assert_eq!(throw(&[0, 0, 0, 100, 0], &mut rng), Kind::Delivery.index());
+        let mut counts = [0; 5];
+        for _ in 0..100_000 {
+            counts[throw(&[4_420, 4_320, 420, 420, 420], &mut rng)] += 1;
+        }
+        for (count, weight) in counts.iter().zip([44_200, 43_200, 4_200, 4_200, 4_200]) {
+            assert!((count - weight as i32).abs() < 950, "{counts:?}");
+        }
     }
 
     #[test]

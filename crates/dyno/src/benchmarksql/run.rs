@@ -1,0 +1,391 @@
+//! `dyno benchmarksql run`.
+
+use super::clock::WallClock;
+use super::console::Console;
+use super::follow::Follower;
+use super::properties::Properties;
+use super::report::{self, Measured};
+use super::results::{Request, Results, RunInfo, next_run};
+use super::settings::{Length, Place, Reader, Run};
+use super::verdict::{Verdicts, look, verdict, violated};
+use super::{Source, shown, warn};
+use crate::databases::{Reached, reach_target, with_driver};
+use crate::failure::Failure;
+use crate::runner::{TrialName, summarise};
+use crate::trial_json::JsonFile;
+use crate::{output, signals};
+use dyno_core::{Driver, MILLISECOND, Nanos, SECOND, Session, Workload};
+use dyno_engine::{Control, DriveError, ErrorPolicy, ErrorSet, TrialResult, TrialSpec, drive};
+use dyno_measure::{SeriesRow, TrialStatus};
+use dyno_tpcc::load::{LoadError, Loaded, loaded};
+use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC, TPMC_PER_WAREHOUSE_MAX};
+use dyno_tpcc::{FlightMode, Isolation, Tpcc, TpccOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Time limit for connecting and preparing all terminals.
+const CONNECT_LIMIT: Nanos = 600 * SECOND;
+
+/// What `run` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Better than the original:
+  tpmC counts New-Orders whose commit was acknowledged; failed transactions, and those that are rolled
+  back as the specification asks (1 %), are told apart, and so are commits that were sent and never
+  answered. tpmTOTAL and the transaction count are of commits too.
+  What the database holds afterwards is compared with what was acknowledged, and the consistency
+  conditions are checked: a difference ends with exit code 4.
+  limitTxnsPerMin is a schedule: a transaction that has to wait for the one before it has the waiting
+  in its latency. A limit below the number of terminals is kept.
+  runMins begins when all terminals are connected, and is kept to the millisecond.
+  Values of the file can be replaced here too, as with build.
+
+A file with keys of BenchmarkSQL 6 (sutThreads, keyingTimeMultiplier, rampupMins ...) runs the profile
+`spec`: keying and think times, ten terminals a warehouse over sutThreads sessions; another one runs
+`bmsql-5.0`.
+
+Exit codes: 0 all is right; 1 failed, or transactions failed with an error; 2 wrong usage; 4 the
+database does not hold what it has acknowledged, or violates a condition; 130 stopped with Ctrl-C,
+143 by SIGTERM: the closing lines of what was measured until then are printed.
+
+Examples:
+  dyno benchmarksql run props.pg
+  dyno benchmarksql run props.my terminals 64 runMins 5
+  dyno benchmarksql run props.pg --flight pipelined --isolation repeatable-read --json result.json")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// How statements travel: one round trip each, or in one flight where none needs another's
+    /// answer.
+    #[arg(long, value_enum, default_value_t = Flight::Statement)]
+    flight: Flight,
+    /// The isolation that sessions ask for. Default: READ COMMITTED on MySQL, elsewhere the
+    /// server's own.
+    #[arg(long, value_enum)]
+    isolation: Option<Level>,
+    /// Seed of all that is random; drawn and printed unless given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Run a profile that the file does not ask for.
+    #[arg(long, value_enum)]
+    profile: Option<Named>,
+    /// When the consistency conditions are checked. They read all tables.
+    #[arg(long, value_enum, default_value_t = Checks::After)]
+    checks: Checks,
+    /// Write the result as JSON; `-` is standard output, where the console then gives way.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Flight {
+    Statement,
+    Pipelined,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Level {
+    Server,
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Named {
+    #[value(name = "bmsql-5.0")]
+    Bmsql,
+    Spec,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Checks {
+    None,
+    After,
+    Both,
+}
+
+impl Arguments {
+    fn options(&self, run: &Run, place: &Place, loaded: &Loaded, seed: u64) -> TpccOptions {
+        TpccOptions {
+            flight: match self.flight {
+                Flight::Statement => FlightMode::Statement,
+                Flight::Pipelined => FlightMode::Pipelined,
+            },
+            warehouses: place.warehouses,
+            isolation: self.isolation.map(|level| match level {
+                Level::Server => Isolation::ServerDefault,
+                Level::ReadCommitted => Isolation::ReadCommitted,
+                Level::RepeatableRead => Isolation::RepeatableRead,
+                Level::Serializable => Isolation::Serializable,
+            }),
+            ..TpccOptions::new(run.profile, loaded, seed)
+        }
+    }
+
+    fn profile(&self) -> Option<&'static Profile> {
+        self.profile.map(|named| match named {
+            Named::Bmsql => &BMSQL_5_0,
+            Named::Spec => &SPEC,
+        })
+    }
+
+    fn json_to_stdout(&self) -> bool {
+        self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+}
+
+/// Runs and prints. Returns the exit code.
+///
+/// # Errors
+/// When nothing could be run.
+pub(super) fn run(arguments: &Arguments, clock: &WallClock) -> Result<u8, Failure> {
+    let properties = arguments.source.read()?;
+    let mut reader = Reader::new(&properties);
+    let place = reader.place()?;
+    let settings = reader.run(&place, arguments.profile())?;
+    let json = arguments.json.as_deref();
+    let json = json.map(|path| JsonFile::create("dyno benchmarksql run", path)).transpose();
+    let json = json.map_err(Failure::new)?;
+    let mut console = Console::new(clock, arguments.json_to_stdout());
+    echo(&console, &properties);
+    warn(&reader.warnings);
+    let seed = arguments.seed.unwrap_or_else(clock_seed);
+    output::talk(&format!("seed: {seed}"));
+    let reached = reach_target(place.target.clone(), None)?;
+    let Reached { database, facts, .. } = &reached;
+    output::talk(&format!("server: {} {}", facts.product, facts.version));
+    let job = Job { arguments, properties: &properties, place: &place, settings: &settings, seed };
+    with_driver!(database, driver => job.run(driver, &mut console, clock, json))
+}
+
+fn clock_seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.as_millis() as u64
+}
+
+/// What the original says first: every key but the password.
+fn echo(console: &Console<'_>, properties: &Properties) {
+    let rule = "+-------------------------------------------------------------+";
+    let name = concat!("     BenchmarkSQL 5.0 by dyno ", env!("CARGO_PKG_VERSION"));
+    for line in ["", rule, name, rule, ""] {
+        console.line(line);
+    }
+    for entry in properties.entries.iter().filter(|entry| !entry.key.starts_with("//")) {
+        // Whatever a fork calls it.
+        if !entry.key.to_ascii_lowercase().contains("pass") {
+            console.line(&format!("{}={}", entry.key, shown(&entry.key, &entry.value)));
+        }
+    }
+    console.line("");
+}
+
+/// One run.
+struct Job<'a> {
+    arguments: &'a Arguments,
+    properties: &'a Properties,
+    place: &'a Place,
+    settings: &'a Run,
+    seed: u64,
+}
+
+impl Job<'_> {
+    fn run<D: Driver>(
+        &self,
+        driver: &D,
+        console: &mut Console<'_>,
+        clock: &WallClock,
+        json: Option<JsonFile>,
+    ) -> Result<u8, Failure> {
+        let loaded = self.loaded(driver)?;
+        let options = self.arguments.options(self.settings, self.place, &loaded, self.seed);
+        let workload = Tpcc::new(options, &loaded, driver.dialect())
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        console.line(&format!("C value for C_LAST during load: {}", loaded.c_last));
+        let c_last = workload.constants().c_last;
+        console.line(&format!("C value for C_LAST this run:    {c_last}"));
+        console.line("");
+        let before = look(driver, self.arguments.checks == Checks::Both)?;
+        if !before.violations.is_empty() {
+            return Err(violated(&before.violations, "before the run"));
+        }
+        let spec = self.spec();
+        let control = Arc::new(Control::new());
+        let results = self.results(console, *clock, &control)?;
+        let workload = match &results {
+            Some(results) => workload.with_log(results.log()),
+            None => workload,
+        };
+        if let Err(error) = signals::stop_on_interrupt(Arc::clone(&control)) {
+            output::talk(&format!("warning: Ctrl-C will end it without results: {error}"));
+        }
+        let told = results.as_ref().map(|results| (results, self.info(&loaded, &spec)));
+        let mut follower = Follower::new(console, json.is_some(), told);
+        let driven = drive(&workload, driver, &spec, &control, &mut follower);
+        let Follower { rows, failure, .. } = follower;
+        let result = driven.map_err(not_begun)?;
+        console.end();
+        report::closing(console, clock, &result);
+        let measured = Measured { workload: &workload, spec: &spec, result: &result };
+        output::talk(&report::details(&measured));
+        let written = self.finish(results, failure, &result);
+        let after = look(driver, self.arguments.checks != Checks::None);
+        let verdict = verdict(&workload, &result, &before.books, after);
+        for line in &verdict.lines {
+            output::talk(line);
+        }
+        if let Some(json) = json {
+            self.write_json(json, &measured, &verdict, rows)?;
+        }
+        written.map(|()| verdict.code)
+    }
+
+    /// Makes the result directory, where the file names one.
+    fn results(
+        &self,
+        console: &Console<'_>,
+        clock: WallClock,
+        control: &Arc<Control>,
+    ) -> Result<Option<Results>, Failure> {
+        let Some(template) = &self.settings.result_directory else { return Ok(None) };
+        let run = next_run(Path::new("."))?;
+        let delivery = self.settings.profile.delivery;
+        let request = Request { template, properties: &self.properties.text, run, delivery, clock };
+        let mut results = Results::create(&request, control)?;
+        let path = results.path().display();
+        console.line(&format!("copied {} to {path}/run.properties", self.properties.file));
+        console.line(&format!("created {path}/data/runInfo.csv for runID {run}"));
+        console.line(&format!("writing per transaction results to {path}/data/result.csv"));
+        console.line("");
+        if let Some(collector) = &self.settings.collector {
+            results.collect(collector)?;
+        }
+        Ok(Some(results))
+    }
+
+    /// What `runInfo.csv` holds.
+    fn info(&self, loaded: &Loaded, spec: &TrialSpec) -> RunInfo {
+        let Run { length, limit_per_min, pauses, .. } = *self.settings;
+        RunInfo {
+            db: self.place.db.clone(),
+            run_mins: match length {
+                Length::Mins(mins) => mins,
+                Length::TxnsPerTerminal(_) => 0,
+            },
+            load_warehouses: loaded.warehouses,
+            run_warehouses: self.place.warehouses,
+            sut_threads: spec.workers,
+            limit_txns_per_min: limit_per_min.unwrap_or(0),
+            think_time_multiplier: pauses.map_or(0.0, |pauses| pauses.think),
+            keying_time_multiplier: pauses.map_or(0.0, |pauses| pauses.keying),
+        }
+    }
+
+    /// Writes what is left of the result directory.
+    fn finish(
+        &self,
+        results: Option<Results>,
+        failure: Option<Failure>,
+        result: &TrialResult,
+    ) -> Result<(), Failure> {
+        let Some(results) = results else { return Ok(()) };
+        let limit =
+            self.settings.pauses.map(|_| f64::from(self.place.warehouses) * TPMC_PER_WAREHOUSE_MAX);
+        let finished = results.finish(result.length() as f64 / 1e9, limit);
+        warn(&finished?);
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// What the database says of its load.
+    fn loaded<D: Driver>(&self, driver: &D) -> Result<Loaded, Failure> {
+        let asked: Result<Loaded, LoadError> = dyno_reactor::block_on(async {
+            let connected = driver.connect(0).await;
+            let mut session = connected.map_err(|error| LoadError::Session {
+                doing: "connecting to the database".to_owned(),
+                error,
+                hint: None,
+            })?;
+            let found = loaded(&mut session).await;
+            session.close().await;
+            found
+        })
+        .unwrap_or_else(|error| Err(LoadError::Loop(error)));
+        let loaded = asked.map_err(super::build::load_failure)?;
+        if self.place.warehouses > loaded.warehouses {
+            return Err(Failure::usage(format!(
+                "numWarehouses cannot be greater than the warehouses loaded in the database: {} \
+                 were asked for, {} are loaded.",
+                self.place.warehouses, loaded.warehouses
+            ))
+            .with_hint(
+                "lower warehouses in the file, or destroy the database and build it again",
+            ));
+        }
+        Ok(loaded)
+    }
+
+    fn spec(&self) -> TrialSpec {
+        let Run { terminals, length, limit_per_min, report_interval_s, .. } = *self.settings;
+        let (duration, each) = match length {
+            Length::Mins(mins) => (Some(u64::from(mins) * 60 * SECOND), None),
+            Length::TxnsPerTerminal(each) => (None, Some(u64::from(each))),
+        };
+        TrialSpec {
+            duration,
+            events_per_worker: each,
+            rate_per_s: limit_per_min.map(|limit| f64::from(limit) / 60.0),
+            interval: u64::from(report_interval_s) * SECOND,
+            seed: self.seed,
+            errors: error_policy(),
+            connect_limit: CONNECT_LIMIT,
+            ..TrialSpec::closed(terminals)
+        }
+    }
+
+    fn write_json(
+        &self,
+        json: JsonFile,
+        measured: &Measured<'_>,
+        verdict: &Verdicts,
+        rows: Vec<SeriesRow>,
+    ) -> Result<(), Failure> {
+        let kinds = measured.workload.transactions().iter().map(|kind| kind.name.clone()).collect();
+        let name = TrialName {
+            kinds,
+            test: self.settings.profile.name.to_owned(),
+            target: self.place.target.to_string(),
+            repeat: 1,
+            ..TrialName::default()
+        };
+        let mut summary = summarise(&name, measured.spec, measured.result);
+        if let (TrialStatus::Complete, Some(why)) = (&summary.status, &verdict.why) {
+            summary.status = TrialStatus::Failed(why.clone());
+        }
+        let file = self.properties.file.clone();
+        let words = ["dyno", "benchmarksql", "run"].map(str::to_owned);
+        let command_line: Vec<String> = words.into_iter().chain([file]).collect();
+        let percentiles = [50.0, 90.0, 95.0, 99.0];
+        json.write(&command_line, summary, &measured.result.total, &percentiles, rows)
+            .map_err(Failure::new)
+    }
+}
+
+/// Conflicts are tried again, and lost connections replaced; every other error is counted, and the
+/// terminal goes on, as in the original.
+fn error_policy() -> ErrorPolicy {
+    ErrorPolicy {
+        tolerate: ErrorSet { all: true, ..ErrorSet::default() },
+        pause: 10 * MILLISECOND,
+        ..ErrorPolicy::resilient()
+    }
+}
+
+fn not_begun(error: DriveError) -> Failure {
+    match error {
+        DriveError::Interrupted => {
+            Failure { code: signals::exit_code(), ..Failure::from(DriveError::Interrupted) }
+        }
+        other => other.into(),
+    }
+}
