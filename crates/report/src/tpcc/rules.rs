@@ -3,6 +3,7 @@
 use super::rows::{facts_of, p90_us, share_percent};
 use super::{TpccSetup, words};
 use crate::checks::{Find, Rule};
+use crate::comparison::counterpart;
 use crate::format::{self, count_of, whole};
 use crate::model::{Experiment, Level, Place, Trial};
 use dyno_measure::{ConditionState, KindSummary, TpccFacts, Verdict};
@@ -56,6 +57,13 @@ pub(crate) const RULES: &[Rule] = &[
         rule: "Targets of one TPC-C experiment are run alike: profile, flight mode, isolation, warehouses.",
         meaning: "The comparison is unfair: a difference between these targets may come from how they were run.",
         find: Find::Experiment(unlike),
+    },
+    Rule {
+        id: "tpcc-unlike-published",
+        level: Level::W,
+        rule: "What stands beside a published tpmC is run as that was: as many warehouses and terminals, one round trip per statement, no pauses.",
+        meaning: "The ratio of the two figures compares different loads.",
+        find: Find::Experiment(unlike_published),
     },
     Rule {
         id: "tpcc-mix",
@@ -274,6 +282,32 @@ fn unlike(experiment: &Experiment) -> Option<String> {
         (!is_same).then(|| format!("{name}: {}", told.collect::<Vec<_>>().join(", ")))
     };
     some(values.iter().filter_map(difference).collect())
+}
+
+fn unlike_published(experiment: &Experiment) -> Option<String> {
+    let rows = experiment.published.iter().flat_map(|shown| &shown.table.rows);
+    let rows = rows.filter(|row| row.metrics.contains_key("tpmc"));
+    let found = rows.flat_map(|row| {
+        row.targets.iter().filter_map(|target| {
+            let point = counterpart(experiment, row, target)?.tpcc.as_ref()?;
+            let differ = |noun: &str, here: f64, there: Option<f64>| {
+                let there = there.filter(|there| *there != here)?;
+                Some(format!("{} {noun} instead of {}", whole(here), whole(there)))
+            };
+            let warehouses = row.conditions.get("warehouses").and_then(|text| text.parse().ok());
+            let differences = [
+                differ("warehouses", point.setup.warehouses.into(), warehouses),
+                differ("terminals", point.setup.terminals.into(), row.workers()),
+                (point.setup.flight != "statement")
+                    .then(|| format!("{} flight", point.setup.flight)),
+                point.limit.map(|_| "keying and think times".to_owned()),
+            ];
+            let differences: Vec<String> = differences.into_iter().flatten().collect();
+            some(differences)
+                .map(|differences| format!("{target} beside {}: {differences}", row.label))
+        })
+    });
+    some(found.collect())
 }
 
 fn cached(trial: &Trial) -> Option<String> {

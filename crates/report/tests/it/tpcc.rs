@@ -156,6 +156,21 @@ fn targets_that_were_run_differently_are_not_compared_in_silence() {
 }
 
 #[test]
+fn a_load_that_differs_from_the_published_one_is_told_beside_the_ratio() {
+    let paper = Paper::new(&[tpcc()], &published());
+    let found = check(&paper, "tpcc-unlike-published");
+    assert_eq!(
+        found.lines,
+        ["experiment orders: standard beside standard: 2 warehouses instead of 1,000"]
+    );
+    let mut alike = published();
+    for row in &mut alike[0].rows {
+        row.conditions.insert("warehouses".to_owned(), "2".to_owned());
+    }
+    assert!(check(&Paper::new(&[tpcc()], &alike), "tpcc-unlike-published").lines.is_empty());
+}
+
+#[test]
 fn idle_sessions_between_pauses_are_no_finding() {
     let paper = Paper::new(&[tpcc()], &[]);
     let of_paced = |id: &str| {
