@@ -33,6 +33,13 @@ fn a_paper_has_the_headline_the_evidence_and_the_published_rows() {
     let paced = paper.experiments[1].points[0].tpcc.as_ref().expect("TPC-C");
     assert_eq!((paced.limit, paced.floor), (Some(25.72), Some(18.0)));
     assert!(paced.bound.contains("within what the specification wants"), "{}", paced.bound);
+    let hurried = changed(|facts| facts.tpmc_limit = Some(51.44));
+    let hurried = &hurried.experiments[0];
+    let figures = hurried.points[0].tpcc.as_ref().expect("TPC-C");
+    assert_eq!((figures.limit, figures.floor), (Some(51.44), None));
+    assert!(figures.bound.contains("not those of the specification"), "{}", figures.bound);
+    let section = hurried.tpcc.as_ref().expect("a section");
+    assert!(section.deviations.iter().any(|sentence| sentence.starts_with("Keying and think")));
 
     let [comparison] = paper.comparisons.as_slice() else { panic!("one table") };
     let [row] = comparison.rows.as_slice() else { panic!("the other row was not measured") };
@@ -59,7 +66,11 @@ fn html_is_well_formed_and_has_the_charts() {
     assert!(!html.contains("NaN") && !html.contains(">inf"), "a number has run away");
     assert!(html.contains("New-Orders per minute (tpmC)"));
     assert_eq!(html.matches("<strong class=\"bad\">EXCEEDED</strong>").count(), 3);
-    assert_eq!(html.matches("data-name=\"12.86 per warehouse\"").count(), 2, "line and legend");
+    assert_eq!(
+        html.matches("data-name=\"most that keying and think times allow\"").count(),
+        2,
+        "line and legend"
+    );
 }
 
 #[test]
