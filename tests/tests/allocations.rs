@@ -59,6 +59,7 @@ fn options_of(test: Test, options: &[(&str, &str)]) -> Options {
 
 impl Workload for Probe {
     type Worker = dyno_sysbench::Worker;
+    type Terminal = ();
 
     fn transactions(&self) -> &[TransactionKind] {
         self.inner.transactions()

@@ -70,6 +70,27 @@ fn a_range_has_as_many_rows_as_it_spans() {
 }
 
 #[test]
+fn decimals_are_sent_as_text_in_both_encodings() {
+    let handle = server(Config::default());
+    let mut client = Mysql::login(&handle, DEPRECATE_EOF, 0);
+    let sql = b"SELECT d_tax, d_next_o_id FROM bmsql_district WHERE d_id = 3";
+    client.command(0x03, sql);
+    assert_eq!(client.packet(), [2]);
+    let definition = client.packet();
+    // Type DECIMAL, then flags, then four digits behind the point.
+    assert_eq!(definition[definition.len() - 6..], [246, 0x80, 0, 4, 0, 0]);
+    client.packet();
+    assert_eq!(client.packet(), b"\x060.1250\x043001");
+    assert_eq!(client.packet()[0], 0xfe);
+    client.command(0x16, sql);
+    (0..3).for_each(|_| drop(client.packet()));
+    client.command(0x17, &execute_bigints(1, &[]));
+    (0..3).for_each(|_| drop(client.packet()));
+    assert_eq!(client.packet(), b"\0\0\x060.1250\xb9\x0b\0\0");
+    assert_eq!(handle.counters().violations(), 0);
+}
+
+#[test]
 fn transactions_and_several_statements_show_in_the_status() {
     let handle = server(Config::default());
     let mut client = Mysql::login(&handle, MULTI_STATEMENTS, 0);

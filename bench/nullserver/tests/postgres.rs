@@ -73,6 +73,32 @@ fn values_come_in_the_format_that_was_asked_for() {
 }
 
 #[test]
+fn decimals_come_in_both_formats() {
+    let handle = server(Config::default());
+    let mut client = Postgres::login(&handle);
+    client.raw(&parse("", "SELECT w_tax, c_balance, c_credit_lim FROM t WHERE c_id = $1"));
+    // Digits, weight, sign, scale, then digits of base 10,000.
+    let binary = b"\0\x03\
+        \0\0\0\x0a\0\x01\xff\xff\0\0\0\x04\x04\xe2\
+        \0\0\0\x0c\0\x02\0\0\x40\0\0\x02\0\x0a\0\0\
+        \0\0\0\x0e\0\x03\0\x01\0\0\0\x02\0\x05\0\0\0\0";
+    let text = b"\0\x03\0\0\0\x060.1250\0\0\0\x06-10.00\0\0\0\x0850000.00";
+    for (format, expected) in [(0, text.as_slice()), (1, binary)] {
+        client.raw(&[&bind("", &["5"], format)[..], &EXECUTE, &SYNC].concat());
+        let row = loop {
+            if let (b'D', row) = client.message() {
+                break row;
+            }
+        };
+        assert_eq!(row, expected);
+        client.until_ready();
+    }
+    let pay = parse("", "UPDATE t SET w_ytd = w_ytd + $1");
+    client.raw(&[&pay[..], &bind("", &["12.x"], 0), &EXECUTE, &SYNC].concat());
+    assert!(client.refusal().contains("parameter 1 is not a number"));
+}
+
+#[test]
 fn rows_can_be_fetched_in_portions() {
     let handle = server(Config::default());
     let mut client = Postgres::login(&handle);

@@ -31,7 +31,7 @@ pub use session::{
 pub use target::{Dialect, Product};
 pub use text::push_int;
 pub use value::{Param, ParamType};
-pub use workload::{Ended, TransactionId, TransactionKind, WorkerId, Workload};
+pub use workload::{Ended, Errand, Plan, TransactionId, TransactionKind, WorkerId, Workload};
 
 /// A point in time or a length of time in nanoseconds, on the monotonic clock of the machine
 /// (or on the virtual clock of a simulated loop).

@@ -13,7 +13,7 @@ pub type TransactionId = usize;
 pub struct TransactionKind {
     /// The name in reports, such as `oltp_read_write` or `new_order`.
     pub name: String,
-    /// Relative share of the mix. Kinds of weight 0 are never started.
+    /// Relative share of the mix. Kinds of weight 0 are never picked; an [`Errand`] may be one.
     pub weight: u32,
 }
 
@@ -36,6 +36,26 @@ pub struct Ended {
     pub is_measured: bool,
 }
 
+/// What a terminal does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What it starts.
+    pub transaction: TransactionId,
+    /// How long after the end of its last transaction that is due; for the first one after the
+    /// start of the trial.
+    pub pause: Nanos,
+}
+
+/// Work that a transaction of a terminal has left for later: due at once, executed by the next
+/// free session, for no terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errand {
+    /// What is to be executed.
+    pub transaction: TransactionId,
+    /// What the workload needs to know about it.
+    pub ticket: u64,
+}
+
 /// A workload: data that all workers share, and the code of its transactions.
 ///
 /// One worker lives on one loop, so the futures need not be `Send`. Nothing here may allocate in
@@ -43,6 +63,11 @@ pub struct Ended {
 pub trait Workload: Sync {
     /// What one worker keeps between transactions: prepared statements, random stream, buffers.
     type Worker;
+
+    /// What one terminal keeps between transactions, where a trial has terminals: users with pauses,
+    /// many more than sessions. `()` where the workload has none. Its size counts: there may be
+    /// hundreds of thousands.
+    type Terminal;
 
     /// The kinds of transactions, fixed for the life of the workload; never empty.
     fn transactions(&self) -> &[TransactionKind];
@@ -109,4 +134,32 @@ pub trait Workload: Sync {
     ) -> impl Future<Output = Result<(), DbError>> {
         async { Ok(()) }
     }
+
+    /// Makes terminal number `terminal` (from 0, unique over all loops) and says what it does first.
+    /// What it does depends on `rng`, its own stream, only: not on sessions and loops.
+    /// `None` when this workload has no terminals.
+    fn seat(&self, _terminal: u32, _rng: Rng) -> Option<(Self::Terminal, Plan)> {
+        None
+    }
+
+    /// What a terminal does next. Its last transaction is over, done or failed.
+    #[inline]
+    fn plan(&self, _terminal: &mut Self::Terminal) -> Plan {
+        Plan { transaction: 0, pause: 0 }
+    }
+
+    /// Puts a terminal into the worker that executes its transaction: swaps it with what the worker
+    /// holds. Called before the first attempt, and again after the end of the transaction.
+    #[inline]
+    fn swap(&self, _worker: &mut Self::Worker, _terminal: &mut Self::Terminal) {}
+
+    /// What a terminal's transaction that has just ended leaves for later. Asked once for each.
+    #[inline]
+    fn errand(&self, _worker: &mut Self::Worker) -> Option<Errand> {
+        None
+    }
+
+    /// The worker's next transaction is an errand, left at `left`, with this ticket.
+    #[inline]
+    fn take_errand(&self, _worker: &mut Self::Worker, _ticket: u64, _left: Nanos) {}
 }

@@ -2,8 +2,10 @@
 
 use crate::arrival::Schedule;
 use crate::control::Control;
+use crate::shared::{Local, Shared};
+use crate::terminals::Terminals;
 use crate::trial::{Ended, TrialResult, TrialSpec, WorkerStats};
-use crate::worker::{Local, Shared, worker};
+use crate::worker::worker;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Rng, SECOND, Workload};
 use dyno_measure::{Collector, Frame, HostSample, HostSampler, Interval, Phase, Recorder, Window};
 use dyno_reactor::{Clock, Loop, Next, monotonic_now};
@@ -244,9 +246,10 @@ fn run_on<W: Workload, D: Driver>(
         // The receiver outlives all loops.
         let _ = sender.send(Message::Frame(phase, index, Box::new(frame.clone())));
     };
-    let recorder =
-        Recorder::new(shared.workload.transactions().len(), spec.rate_per_s.is_some(), sink);
+    let recorder = Recorder::new(shared.workload.transactions().len(), spec.is_scheduled(), sink);
     let local = Local::new(recorder, first, count);
+    // Before the meeting: a hundred thousand of them take their time.
+    local.terminals.replace(seat(shared, first, count));
     let mut tasks = Loop::new(clock, range.map(|id| worker(shared, &local, id)))?;
     let stopped = || control.is_stopped() || shared.stop.load(Ordering::Relaxed);
     let mut now = 0;
@@ -260,11 +263,14 @@ fn run_on<W: Workload, D: Driver>(
         if first == 0 {
             let _ = sender.send(Message::Released(window));
         }
-        if let Some(rate) = spec.rate_per_s {
+        if let Some(rate) = spec.rate_per_s.filter(|_| spec.terminals.is_none()) {
             let share = rate * f64::from(count) / f64::from(spec.workers.max(1));
             let rng = Rng::new(spec.seed, "arrival", u64::from(first));
             let schedule = Schedule::new(rng, share, window.released, window.opens);
             local.schedule.replace(Some(schedule));
+        }
+        if let Some(terminals) = local.terminals.borrow_mut().as_mut() {
+            terminals.start(window.released, window.opens);
         }
         local.release(window, ends(spec, window.opens));
         measure(&mut tasks, &local, spec, &stopped);
@@ -277,11 +283,15 @@ fn run_on<W: Workload, D: Driver>(
     let closes = local.recorder.borrow().closes();
     let _ = sender.send(Message::Done);
     let schedule = local.schedule.take();
+    let offered = match local.terminals.take() {
+        Some(terminals) => Some(terminals.offered(local.ends())),
+        None => schedule.map(|schedule| schedule.offered(local.ends(), local.untaken.get())),
+    };
     Ok(LoopEnd {
         first,
         stats: local.stats.take(),
         closes,
-        offered: schedule.map(|schedule| schedule.offered(local.ends(), local.untaken.get())),
+        offered,
         in_flight: local.recorder.borrow().in_flight_at_close(),
         unfinished,
         retired: local.retired.get(),
@@ -290,10 +300,38 @@ fn run_on<W: Workload, D: Driver>(
     })
 }
 
+/// The terminals of the loop whose `count` workers begin with number `first`: as large a share as
+/// its share of the workers.
+fn seat<W: Workload, D: Driver>(
+    shared: &Shared<'_, W, D>,
+    first: u32,
+    count: u32,
+) -> Option<Terminals<W::Terminal>> {
+    let spec = shared.spec;
+    let before = |worker: u32| {
+        let terminals = u64::from(spec.terminals.unwrap_or(0));
+        (terminals * u64::from(worker) / u64::from(spec.workers.max(1))) as u32
+    };
+    spec.terminals?;
+    let numbers = before(first)..before(first + count);
+    let mut terminals = Terminals::new(numbers.len(), count);
+    for number in numbers {
+        let rng = Rng::new(spec.seed, "terminal", u64::from(number));
+        match shared.workload.seat(number, rng) {
+            Some((terminal, plan)) => terminals.add(terminal, plan),
+            None => {
+                shared.abort(DbError::workload("This workload has no terminals with pauses."));
+                return None;
+            }
+        }
+    }
+    Some(terminals)
+}
+
 /// Runs the released workers to their end.
-fn measure<F: Future, S: FnMut(Phase, u32, &Frame)>(
+fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
     tasks: &mut Loop<F>,
-    local: &Local<S>,
+    local: &Local<S, T>,
     spec: &TrialSpec,
     stopped: &impl Fn() -> bool,
 ) {
@@ -316,7 +354,8 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame)>(
             if stop_now || over {
                 return Next::Pause;
             }
-            Next::RunUntil((tick.now + LOOK).min(recorder.boundary()).min(cut))
+            let job = local.hand_out(tick.now);
+            Next::RunUntil((tick.now + LOOK).min(recorder.boundary()).min(cut).min(job))
         });
         let closes = if spec.finish_begun { last } else { last.min(local.ends()) };
         if live > 0 && stop_now && !over {
@@ -346,7 +385,7 @@ fn collect<W: Workload, D: Driver>(
 ) -> Collected {
     let workers = shared.spec.workers;
     let kinds = shared.workload.transactions().len();
-    let mut collector = Collector::new(loops, kinds, shared.spec.rate_per_s.is_some());
+    let mut collector = Collector::new(loops, kinds, shared.spec.is_scheduled());
     let mut window = None;
     let mut sampler = HostSampler::new(monotonic_now());
     let mut window_sampler = HostSampler::new(monotonic_now());

@@ -2,12 +2,16 @@
 //!
 //! [`drive`] is one trial. Each loop is a thread with its own event loop, recorder and schedule;
 //! loops share nothing but a few counters. The way of one transaction, in [`worker`]: wait until it
-//! is due, make attempts until one succeeds or the policy gives up, tell the recorder.
+//! is due, make attempts until one succeeds or the policy gives up, tell the recorder. When that is, is
+//! said by the worker itself (a closed loop), by a rate ([`arrival`]) or by users with pauses, many more
+//! than workers ([`terminals`]).
 
 mod arrival;
 mod control;
 mod drive;
 mod policy;
+mod shared;
+mod terminals;
 mod trial;
 mod worker;
 

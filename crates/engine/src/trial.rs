@@ -32,6 +32,11 @@ pub struct TrialSpec {
     pub late_limit: Option<Nanos>,
     /// Poisson arrivals per second over all workers; `None` is a closed loop.
     pub rate_per_s: Option<f64>,
+    /// Users with pauses of their own, whose transactions the workers execute, each when it is due
+    /// and a worker is free; `None`: each worker is its own user. Not together with `rate_per_s`,
+    /// which counts for nothing then. The workload must have terminals
+    /// ([`dyno_core::Workload::seat`]).
+    pub terminals: Option<u32>,
     /// Length of an interval.
     pub interval: Nanos,
     /// Seed of all random streams.
@@ -59,12 +64,18 @@ impl TrialSpec {
             connect_each: false,
             late_limit: None,
             rate_per_s: None,
+            terminals: None,
             interval: SECOND,
             seed: 1,
             errors: ErrorPolicy::resilient(),
             drain: 60 * SECOND,
             connect_limit: 60 * SECOND,
         }
+    }
+
+    /// True when transactions have due times: latency counts from these.
+    pub(crate) fn is_scheduled(&self) -> bool {
+        self.rate_per_s.is_some() || self.terminals.is_some()
     }
 }
 
@@ -107,7 +118,8 @@ pub struct TrialResult {
     pub ended: Ended,
     /// Per worker, in their order.
     pub workers: Vec<WorkerStats>,
-    /// Arrivals that fell into the window; `None` in a closed loop.
+    /// Arrivals that fell into the window: transactions that became due in it. `None` where each
+    /// worker begins one when the last one has ended.
     pub offered: Option<u64>,
     /// Transactions begun and not ended when the window closed.
     pub in_flight: u64,

@@ -1,20 +1,16 @@
 //! One worker: connect, wait for the others, then transaction after transaction.
 
-use crate::arrival::Schedule;
 use crate::policy::Action;
-use crate::trial::{TrialSpec, WorkerStats};
+use crate::shared::{Local, Shared};
+use crate::terminals::{Job, Owner};
+use crate::trial::TrialSpec;
 use dyno_core::{
-    DbError, Driver, Ended, MILLISECOND, Nanos, Outcome, Rng, Session, Tally, TransactionId,
-    Workload,
+    DbError, Driver, Ended, Errand, MILLISECOND, Nanos, Outcome, Plan, Rng, Session, Tally,
+    TransactionId, Workload,
 };
-use dyno_measure::{Frame, Phase, Recorder, Times, Window};
+use dyno_measure::{Frame, Phase, Times};
 use dyno_reactor::{now, sleep_until, timeout, yield_now};
-use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::task::Poll;
+use std::sync::atomic::Ordering;
 
 /// Connects under way at once on one loop: enough to hide round trips, few enough for a server's
 /// accept queue.
@@ -22,157 +18,6 @@ const CONNECTS_AT_ONCE: u32 = 32;
 /// Transactions between two looks at the loop where sessions block their thread.
 const BLOCKING_STRIDE: u32 = 16;
 const LONGEST_PAUSE: Nanos = 500 * MILLISECOND;
-
-/// What all loops of a trial share.
-pub(crate) struct Shared<'a, W, D> {
-    pub(crate) workload: &'a W,
-    pub(crate) driver: &'a D,
-    pub(crate) spec: &'a TrialSpec,
-    pub(crate) connected: AtomicU32,
-    pub(crate) stop: AtomicBool,
-    events_left: AtomicU64,
-    events_done: AtomicBool,
-    error: Mutex<Option<DbError>>,
-}
-
-impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
-    pub(crate) fn new(workload: &'a W, driver: &'a D, spec: &'a TrialSpec) -> Self {
-        Shared {
-            workload,
-            driver,
-            spec,
-            connected: AtomicU32::new(0),
-            stop: AtomicBool::new(false),
-            events_left: AtomicU64::new(spec.events.unwrap_or(u64::MAX)),
-            events_done: AtomicBool::new(false),
-            error: Mutex::new(None),
-        }
-    }
-
-    /// Keeps the first error and stops all loops.
-    fn abort(&self, error: DbError) {
-        let mut slot = self.error.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        slot.get_or_insert(error);
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn take_error(&self) -> Option<DbError> {
-        self.error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
-    }
-
-    pub(crate) fn events_done(&self) -> bool {
-        self.events_done.load(Ordering::Relaxed)
-    }
-
-    /// Takes one of the asked transactions; false when all have been taken. `carried_over` have
-    /// begun in the warm-up and end in the window: they are among the asked ones.
-    #[inline]
-    fn take_event(&self, carried_over: u64) -> bool {
-        if self.spec.events.is_none() {
-            return true;
-        }
-        if carried_over > 0 {
-            let _ = self.events_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                Some(left.saturating_sub(carried_over))
-            });
-        }
-        let taken = self
-            .events_left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        if taken.is_err() {
-            self.events_done.store(true, Ordering::Relaxed);
-        }
-        taken.is_ok()
-    }
-}
-
-/// What the workers of one loop share.
-pub(crate) struct Local<S: FnMut(Phase, u32, &Frame)> {
-    pub(crate) recorder: RefCell<Recorder<S>>,
-    pub(crate) schedule: RefCell<Option<Schedule>>,
-    pub(crate) stats: RefCell<Vec<WorkerStats>>,
-    pub(crate) ready: Cell<u32>,
-    /// Arrivals taken that are due only after the end.
-    pub(crate) untaken: Cell<u64>,
-    /// Workers that an error has ended, and the measured transactions that ended so.
-    pub(crate) retired: Cell<u32>,
-    pub(crate) retired_transactions: Cell<u64>,
-    first: u32,
-    released: Cell<bool>,
-    ended: Cell<bool>,
-    ends: Cell<Nanos>,
-    connecting: Cell<u32>,
-    /// Workers that may still begin a transaction.
-    driving: Cell<u32>,
-}
-
-impl<S: FnMut(Phase, u32, &Frame)> Local<S> {
-    pub(crate) fn new(recorder: Recorder<S>, first: u32, workers: u32) -> Self {
-        Local {
-            recorder: RefCell::new(recorder),
-            schedule: RefCell::new(None),
-            stats: RefCell::new(vec![WorkerStats::default(); workers as usize]),
-            ready: Cell::new(0),
-            untaken: Cell::new(0),
-            retired: Cell::new(0),
-            retired_transactions: Cell::new(0),
-            first,
-            released: Cell::new(false),
-            ended: Cell::new(false),
-            ends: Cell::new(Nanos::MAX),
-            connecting: Cell::new(0),
-            driving: Cell::new(workers),
-        }
-    }
-
-    /// The workers start; nothing begins any more at `ends`.
-    pub(crate) fn release(&self, window: Window, ends: Nanos) {
-        self.ends.set(ends);
-        self.recorder.borrow_mut().release(window);
-        self.released.set(true);
-    }
-
-    /// No new transaction begins from now on.
-    pub(crate) fn end(&self, at: Nanos) {
-        self.ends.set(self.ends.get().min(at));
-        self.ended.set(true);
-        self.released.set(true);
-    }
-
-    /// One worker has ended its last transaction. When it was the last one, a window that was only
-    /// open for what had begun is closed: leave-taking (SQLite's last checkpoint) is not measured.
-    fn stop_driving(&self, finish_begun: bool, at: Nanos) {
-        self.driving.set(self.driving.get() - 1);
-        if finish_begun && self.driving.get() == 0 {
-            self.recorder.borrow_mut().close(at);
-        }
-    }
-
-    /// From when on nothing begins.
-    pub(crate) fn ends(&self) -> Nanos {
-        self.ends.get()
-    }
-
-    #[inline]
-    fn is_over(&self, now: Nanos) -> bool {
-        self.ended.get() || now >= self.ends.get()
-    }
-
-    async fn wait_for_release(&self) {
-        poll_fn(|_| if self.released.get() { Poll::Ready(()) } else { Poll::Pending }).await;
-    }
-
-    /// Waits until `due` or the end of the trial, whichever comes first.
-    async fn wait_until(&self, due: Nanos) {
-        let mut sleep = pin!(sleep_until(due));
-        poll_fn(
-            |context| {
-                if self.ended.get() { Poll::Ready(()) } else { sleep.as_mut().poll(context) }
-            },
-        )
-        .await;
-    }
-}
 
 /// Picks kinds of transactions by weight.
 struct Mix {
@@ -209,7 +54,7 @@ impl Mix {
 /// The whole life of worker `id`.
 pub(crate) async fn worker<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>(
     shared: &Shared<'_, W, D>,
-    local: &Local<S>,
+    local: &Local<S, W::Terminal>,
     id: u32,
 ) {
     let (session, state) = match open(shared, local, id).await {
@@ -220,7 +65,8 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>
     shared.connected.fetch_add(1, Ordering::Relaxed);
     local.wait_for_release().await;
     let mix = Mix::new(shared.workload, Rng::new(shared.spec.seed, "mix", u64::from(id)));
-    let mut worker = Worker { shared, local, id, session: Some(session), state, mix, counted: 0 };
+    let session = Some(session);
+    let mut worker = Worker { shared, local, id, session, state, mix, job: None, counted: 0 };
     let error = worker.drive().await;
     local.stop_driving(shared.spec.finish_begun, now());
     worker.finish(error).await;
@@ -228,7 +74,7 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>
 
 async fn open<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>(
     shared: &Shared<'_, W, D>,
-    local: &Local<S>,
+    local: &Local<S, W::Terminal>,
     id: u32,
 ) -> Result<(D::Session, W::Worker), DbError> {
     while local.connecting.get() >= CONNECTS_AT_ONCE {
@@ -274,12 +120,14 @@ impl Begin {
 
 struct Worker<'a, W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> {
     shared: &'a Shared<'a, W, D>,
-    local: &'a Local<S>,
+    local: &'a Local<S, W::Terminal>,
     id: u32,
     /// Empty only between two connections.
     session: Option<D::Session>,
     state: W::Worker,
     mix: Mix,
+    /// What it does for a terminal; always empty where there are none.
+    job: Option<Job>,
     /// Transactions that count and are over.
     counted: u64,
 }
@@ -296,8 +144,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
             if !self.may_begin(begin) {
                 return None;
             }
-            let kind =
-                self.shared.workload.choose(&mut self.state).unwrap_or_else(|| self.mix.pick());
+            let kind = self.next_kind();
             self.local.recorder.borrow_mut().begin(kind, begin.began);
             if spec.late_limit.is_some_and(|limit| begin.began > begin.due.saturating_add(limit)) {
                 last = begin.began;
@@ -328,6 +175,15 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         None
     }
 
+    /// What the next transaction is: a terminal has planned it already.
+    #[inline]
+    fn next_kind(&mut self) -> TransactionId {
+        match &self.job {
+            Some(job) => job.transaction,
+            None => self.shared.workload.choose(&mut self.state).unwrap_or_else(|| self.mix.pick()),
+        }
+    }
+
     /// True when this worker has done what each worker is asked for.
     #[inline]
     fn has_done_all(&self) -> bool {
@@ -356,7 +212,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         let stats = &mut self.local.stats.borrow_mut()[(self.id - self.local.first) as usize];
         stats.connects += 1;
         stats.connecting += began - before;
-        let due = if shared.spec.rate_per_s.is_some() { begin.due } else { began };
+        let due = if shared.spec.is_scheduled() { begin.due } else { began };
         Ok(Begin { due, began })
     }
 
@@ -373,6 +229,8 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
             return None;
         }
         let local = self.local;
+        // Others go on with the terminal of a worker that leaves.
+        self.give_back(now());
         local.retired.set(local.retired.get() + 1);
         local.retired_transactions.set(local.retired_transactions.get() + u64::from(counts));
         Some(error)
@@ -391,6 +249,9 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         }
         if let Some(schedule) = self.local.schedule.borrow_mut().as_mut() {
             schedule.refuse(begin.due);
+        }
+        if let Some(terminals) = self.local.terminals.borrow_mut().as_mut() {
+            terminals.refuse(begin.due);
         }
         false
     }
@@ -416,6 +277,9 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
     /// When the next transaction is due and when it begins. `None` at the end of the trial.
     #[inline]
     async fn next_begin(&mut self, last: Nanos) -> Option<Begin> {
+        if self.shared.spec.terminals.is_some() {
+            return self.next_job(last).await;
+        }
         let due = match self.local.schedule.borrow_mut().as_mut() {
             None => return Some(Begin { due: last, began: last }),
             Some(schedule) => schedule.take(),
@@ -431,6 +295,58 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
             return None;
         }
         if self.local.is_over(began) { None } else { Some(Begin { due, began }) }
+    }
+
+    /// Takes the next job of the loop's terminals. `None` at the end of the trial.
+    #[inline]
+    async fn next_job(&mut self, last: Nanos) -> Option<Begin> {
+        let due =
+            self.local.terminals.borrow_mut().as_mut().and_then(|waiting| waiting.take_due(last));
+        let (job, began) = match due {
+            Some(job) => (job, last),
+            None => {
+                let task = self.id - self.local.first;
+                if let Some(terminals) = self.local.terminals.borrow_mut().as_mut() {
+                    terminals.park(task);
+                }
+                (self.local.wait_for_job(task).await?, now())
+            }
+        };
+        if self.local.is_over(began) {
+            return None;
+        }
+        self.job = Some(job);
+        match job.owner {
+            Owner::Seat(seat) => self.swap(seat),
+            Owner::Errand(ticket) => {
+                self.shared.workload.take_errand(&mut self.state, ticket, job.due);
+            }
+        }
+        Some(Begin { due: job.due, began })
+    }
+
+    #[inline]
+    fn swap(&mut self, seat: u32) {
+        if let Some(terminals) = self.local.terminals.borrow_mut().as_mut() {
+            self.shared.workload.swap(&mut self.state, terminals.seat(seat));
+        }
+    }
+
+    /// The terminal that this worker has worked for goes on: its transaction was over at `ended`.
+    #[inline]
+    fn give_back(&mut self, ended: Nanos) {
+        let Some(Job { owner: Owner::Seat(seat), .. }) = self.job.take() else { return };
+        self.swap(seat);
+        let workload = self.shared.workload;
+        let errand = workload.errand(&mut self.state);
+        let mut terminals = self.local.terminals.borrow_mut();
+        let Some(terminals) = terminals.as_mut() else { return };
+        let Plan { transaction, pause } = workload.plan(terminals.seat(seat));
+        let due = ended.saturating_add(pause);
+        terminals.push(Job { due, owner: Owner::Seat(seat), transaction });
+        if let Some(Errand { transaction, ticket }) = errand {
+            terminals.push(Job { due: ended, owner: Owner::Errand(ticket), transaction });
+        }
     }
 
     /// One transaction with all its attempts. Returns when it ended; an error ends the worker.
@@ -494,6 +410,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         let ended = Ended { transaction, outcome, due, began, ended, attempts, is_measured };
         self.counted += u64::from(is_measured);
         self.shared.workload.ended(&mut self.state, &ended);
+        self.give_back(times.ended);
     }
 
     #[cold]

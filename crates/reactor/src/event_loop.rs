@@ -90,7 +90,7 @@ impl State {
     }
 
     #[inline]
-    fn wake(&mut self, task: u32) {
+    pub(crate) fn wake(&mut self, task: u32) {
         let flag = &mut self.is_ready[task as usize];
         if !*flag {
             *flag = true;

@@ -28,4 +28,4 @@ pub use child::{Output, ShellEnd, shell};
 pub use clock::{Clock, monotonic_now};
 pub use event_loop::{Loop, Next, Tick, block_on, run_all, run_spread};
 pub use source::Source;
-pub use timers::{Elapsed, now, sleep_until, timeout, yield_now};
+pub use timers::{Elapsed, now, sleep_until, timeout, wake, yield_now};

@@ -42,6 +42,15 @@ pub async fn yield_now() {
     .await;
 }
 
+/// Makes a task of this thread's loop run in the next round; tasks are numbered from 0 in the order
+/// in which the loop was given them. For the loop's owner and for tasks that wait for each other.
+///
+/// # Panics
+/// When the loop has no task of this number.
+pub fn wake(task: u32) {
+    with_state(|state| state.wake(task));
+}
+
 /// The time given to [`timeout`] ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elapsed;

@@ -2,8 +2,7 @@
 //! and the others are copies with another packet number.
 
 use super::capability::{CACHE_METADATA, DEPRECATE_EOF};
-use crate::sql::{Column, Plan, Rows, Statement, Value};
-use std::io::Write as _;
+use crate::sql::{Column, Plan, Rows, Statement, Value, write_decimal};
 
 const CATALOG: &[u8] = b"def";
 const DATABASE: &[u8] = b"sbtest";
@@ -184,6 +183,7 @@ impl Answer<'_> {
             Value::Int(_) => (3, BINARY, 11, 0x81),
             Value::Big(_) => (8, BINARY, 21, 0x81),
             Value::Sum(_) => (246, BINARY, 33, 0x80),
+            Value::Decimal(..) => (246, BINARY, 14, 0x80),
             Value::Char(text) => (254, UTF8MB4, 4 * (text.len() as u32 + 1), 1),
             Value::Text(_) | Value::Literal(_) => (253, UTF8MB4, 1020, 0),
             Value::Timestamp => (7, BINARY, 19, 0x80),
@@ -197,7 +197,8 @@ impl Answer<'_> {
         self.out.extend_from_slice(&length.to_le_bytes());
         self.out.push(kind);
         self.out.extend_from_slice(&flags.to_le_bytes());
-        self.out.extend_from_slice(&[0, 0, 0]);
+        let decimals = if let Value::Decimal(_, digits) = value { digits } else { 0 };
+        self.out.extend_from_slice(&[decimals, 0, 0]);
         self.finish(start);
     }
 
@@ -227,7 +228,7 @@ enum Cell<'a> {
     Tiny(u8),
     Long(i32),
     LongLong(i64),
-    Decimal(i64),
+    Decimal(i64, u8),
     Bytes(&'a [u8]),
     Timestamp,
 }
@@ -239,7 +240,8 @@ impl<'a> Cell<'a> {
             Value::Bool(value) => Cell::Tiny(value.into()),
             Value::Int(value) => Cell::Long(value),
             Value::Big(value) => Cell::LongLong(value),
-            Value::Sum(value) => Cell::Decimal(value),
+            Value::Sum(value) => Cell::Decimal(value, 0),
+            Value::Decimal(value, digits) => Cell::Decimal(value, digits),
             Value::Char(text) | Value::Text(text) => Cell::Bytes(text),
             Value::Literal(span) => Cell::Bytes(span.of(sql)),
             Value::Timestamp => Cell::Timestamp,
@@ -249,9 +251,10 @@ impl<'a> Cell<'a> {
     fn write_text(&self, out: &mut Vec<u8>) {
         match *self {
             Cell::Null => out.push(0xfb),
-            Cell::Tiny(value) => decimal(out, value.into()),
-            Cell::Long(value) => decimal(out, value.into()),
-            Cell::LongLong(value) | Cell::Decimal(value) => decimal(out, value),
+            Cell::Tiny(value) => decimal(out, value.into(), 0),
+            Cell::Long(value) => decimal(out, value.into(), 0),
+            Cell::LongLong(value) => decimal(out, value, 0),
+            Cell::Decimal(value, digits) => decimal(out, value, digits),
             Cell::Bytes(text) => bytes(out, text),
             Cell::Timestamp => bytes(out, TIMESTAMP),
         }
@@ -263,7 +266,7 @@ impl<'a> Cell<'a> {
             Cell::Tiny(value) => out.push(value),
             Cell::Long(value) => out.extend_from_slice(&value.to_le_bytes()),
             Cell::LongLong(value) => out.extend_from_slice(&value.to_le_bytes()),
-            Cell::Decimal(value) => decimal(out, value),
+            Cell::Decimal(value, digits) => decimal(out, value, digits),
             Cell::Bytes(text) => bytes(out, text),
             Cell::Timestamp => out.extend_from_slice(TIMESTAMP_BINARY),
         }
@@ -271,11 +274,10 @@ impl<'a> Cell<'a> {
 }
 
 /// A number as length-encoded text.
-fn decimal(out: &mut Vec<u8>, value: i64) {
+fn decimal(out: &mut Vec<u8>, value: i64, digits: u8) {
     let start = out.len();
     out.push(0);
-    // Writing to a Vec cannot fail.
-    let _ = write!(out, "{value}");
+    write_decimal(out, value, digits);
     out[start] = (out.len() - start - 1) as u8;
 }
 

@@ -1,7 +1,7 @@
 //! COM_STMT_EXECUTE: every byte is checked, because a client that sends less is faster.
 
 use crate::protocol::{Fields, Violation};
-use crate::sql::{Plan, Value};
+use crate::sql::{Plan, Value, is_decimal};
 
 /// Parameters whose integer a row count may depend on: BETWEEN's bounds are among the first.
 const BOUNDS_MAX: usize = 64;
@@ -136,6 +136,7 @@ fn fits(value: Bound<'_>, column: Option<Value>, index: usize) -> Result<(), Vio
         (Some(Value::Int(_) | Value::Big(_)), Bound::Bytes(_)) if value.integer().is_none() => {
             "an integer"
         }
+        (Some(Value::Decimal(..)), Bound::Bytes(text)) if !is_decimal(text) => "a number",
         // sysbench declares c CHAR(120), the longest of the known columns.
         (Some(Value::Char(_)), Bound::Bytes(text)) if text.len() > 120 => "at most 120 bytes",
         (Some(Value::Char(_)), Bound::Integer(_)) => "a text",

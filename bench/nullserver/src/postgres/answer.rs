@@ -2,7 +2,7 @@
 //! the others are copies.
 
 use super::extended::{oid, type_of};
-use crate::sql::{Column, Format, Kind, Load, Plan, Value};
+use crate::sql::{Column, Format, Kind, Load, Plan, Value, write_decimal};
 use std::io::Write as _;
 
 const TIMESTAMP: &[u8] = b"2024-01-01 00:00:00";
@@ -157,6 +157,10 @@ fn write_text(out: &mut Vec<u8>, sql: &[u8], value: Value) {
         Value::Bool(value) => out.write_all(if value { b"t" } else { b"f" }),
         Value::Int(value) => write!(out, "{value}"),
         Value::Big(value) | Value::Sum(value) => write!(out, "{value}"),
+        Value::Decimal(scaled, digits) => {
+            write_decimal(out, scaled, digits);
+            Ok(())
+        }
         Value::Char(text) | Value::Text(text) => out.write_all(text),
         Value::Literal(span) => out.write_all(span.of(sql)),
         Value::Timestamp => out.write_all(TIMESTAMP),
@@ -169,10 +173,33 @@ fn write_binary(out: &mut Vec<u8>, sql: &[u8], value: Value) {
         Value::Int(value) => out.extend_from_slice(&value.to_be_bytes()),
         Value::Big(value) | Value::Sum(value) => out.extend_from_slice(&value.to_be_bytes()),
         Value::Timestamp => out.extend_from_slice(&TIMESTAMP_US.to_be_bytes()),
+        Value::Decimal(scaled, digits) => write_numeric(out, scaled, digits),
         Value::Null | Value::Char(_) | Value::Text(_) | Value::Literal(_) => {
             write_text(out, sql, value);
         }
     }
+}
+
+/// numeric in binary: digits of base 10,000, the last one behind the point.
+fn write_numeric(out: &mut Vec<u8>, scaled: i64, digits: u8) {
+    const BASE: u64 = 10_000;
+    let one = 10_u64.pow(digits.into());
+    let (mut whole, part) = (scaled.unsigned_abs() / one, scaled.unsigned_abs() % one);
+    let mut groups = [0_u16; 6];
+    let mut first = groups.len() - 1;
+    groups[first] = (part * 10_u64.pow(4 - u32::from(digits))) as u16;
+    while whole > 0 {
+        first -= 1;
+        groups[first] = (whole % BASE) as u16;
+        whole /= BASE;
+    }
+    let count = (groups.len() - first) as i16;
+    let sign = if scaled < 0 { 0x4000 } else { 0 };
+    // The weight is the power of 10,000 of the first digit.
+    for head in [count, count - 2, sign, digits.into()] {
+        out.extend_from_slice(&head.to_be_bytes());
+    }
+    groups[first..].iter().for_each(|group| out.extend_from_slice(&group.to_be_bytes()));
 }
 
 /// CommandComplete; `rows` were affected or returned.

@@ -2,7 +2,7 @@
 
 use super::answer;
 use crate::protocol::{Fields, Violation};
-use crate::sql::{Dialect, PlanCache, Statement, Value};
+use crate::sql::{Dialect, PlanCache, Statement, Value, is_decimal};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -25,6 +25,7 @@ pub(super) mod oid {
     pub(crate) const DATE: u32 = 1082;
     pub(crate) const TIMESTAMP: u32 = 1114;
     pub(crate) const TIMESTAMPTZ: u32 = 1184;
+    pub(crate) const NUMERIC: u32 = 1700;
 }
 
 pub(super) struct Prepared {
@@ -281,6 +282,7 @@ pub(super) fn type_of(value: Value) -> u32 {
         Value::Char(_) => oid::BPCHAR,
         Value::Null | Value::Text(_) | Value::Literal(_) => oid::TEXT,
         Value::Timestamp => oid::TIMESTAMP,
+        Value::Decimal(..) => oid::NUMERIC,
     }
 }
 
@@ -310,6 +312,7 @@ fn integer(value: &[u8], kind: u32, binary: bool, index: usize) -> Result<Option
             let fits = if binary { value.len() == length } else { !value.is_empty() };
             return if fits { Ok(None) } else { wrong("of its type's length") };
         }
+        oid::NUMERIC if !binary && !is_decimal(value) => return wrong("a number"),
         // A type nobody told: clients that leave it open send text.
         _ => return Ok(integer.filter(|_| !binary)),
     };

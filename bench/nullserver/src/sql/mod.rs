@@ -6,11 +6,12 @@ mod names;
 mod parser;
 mod plan;
 mod select;
+mod tpc;
 
 pub(crate) use lexer::{Dialect, Fault};
 pub(crate) use names::{MYSQL_VERSION, POSTGRES_VERSION, variable};
 pub(crate) use parser::parse;
-pub(crate) use plan::{Column, Format, Kind, Load, Plan, Rows, Value};
+pub(crate) use plan::{Column, Format, Kind, Load, Plan, Rows, Value, is_decimal, write_decimal};
 
 use std::collections::HashMap;
 use std::rc::Rc;

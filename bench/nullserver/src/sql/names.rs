@@ -2,6 +2,7 @@
 
 use super::lexer::Dialect;
 use super::plan::Value;
+use super::tpc;
 
 /// The version both the greeting and `SELECT VERSION()` tell, so that clients choose MariaDB's
 /// dialect and its metadata caching.
@@ -68,6 +69,10 @@ pub(crate) enum Keyword {
     Like,
     /// Ends a select list without FROM.
     Clause,
+    /// A clause as well.
+    Order,
+    /// A clause as well.
+    Limit,
     Into,
     /// Stands between a column and its parameter: NOT, OR, WHERE.
     Connective,
@@ -108,7 +113,9 @@ pub(crate) fn keyword(word: &[u8]) -> Keyword {
         b"returning" => K::Returning,
         b"group" => K::GroupBy,
         b"like" => K::Like,
-        b"where" | b"order" | b"limit" | b"for" | b"union" | b"having" | b"offset" => K::Clause,
+        b"order" => K::Order,
+        b"limit" => K::Limit,
+        b"where" | b"for" | b"union" | b"having" | b"offset" => K::Clause,
         b"into" => K::Into,
         b"not" | b"or" | b"is" | b"by" => K::Connective,
         _ => K::Other,
@@ -134,7 +141,7 @@ fn known_column(lower: &[u8]) -> Option<Value> {
         b"relkind" => Some(Value::Text(b"r")),
         b"current_user" | b"session_user" => Some(Value::Text(b"null")),
         b"current_timestamp" => Some(Value::Timestamp),
-        _ => None,
+        _ => tpc::column_value(lower),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::lexer::{Dialect, Fault, Lexer, Span, Token};
 use super::names::{Keyword, column_parameter, keyword, table_columns, variable_value};
 use super::plan::{Column, Kind, Name, Operand, Plan, Rows, Value};
+use super::tpc;
 
 pub(super) struct Parser<'a, 'p> {
     pub(super) sql: &'a [u8],
@@ -244,9 +245,19 @@ impl Parser<'_, '_> {
                     }
                     _ => {}
                 },
+                Token::Param(_) | Token::Number if depth == 0 => self.note_key(token),
                 _ => {}
             }
             token = self.next()?;
+        }
+    }
+
+    /// A row is there only if its key can be.
+    fn note_key(&mut self, token: Token) {
+        if self.plan.kind == Kind::Select
+            && let Some(last) = tpc::last_key(self.beside.of(self.sql))
+        {
+            self.plan.rows = Rows::UpTo(self.operand_of(token, false), last);
         }
     }
 
@@ -271,6 +282,13 @@ impl Parser<'_, '_> {
                 self.next()
             }
             Keyword::In => self.in_list(),
+            Keyword::Order => {
+                if self.plan.kind == Kind::Select && self.plan.rows == Rows::Count(1) {
+                    self.plan.rows = Rows::Count(tpc::rows_in_order(self.plan.table.of(self.sql)));
+                }
+                self.next()
+            }
+            Keyword::Limit => self.limit(),
             Keyword::GroupBy => {
                 self.aggregated = false;
                 self.next()
@@ -289,14 +307,36 @@ impl Parser<'_, '_> {
         if negative {
             token = self.next()?;
         }
-        Ok(match token {
+        Ok(self.operand_of(token, negative))
+    }
+
+    fn operand_of(&self, token: Token, negative: bool) -> Operand {
+        match token {
             Token::Param(index) => Operand::Param(index),
             Token::Number => match integer(self.lexer.text()) {
                 Some(value) => Operand::Literal(if negative { -value } else { value }),
                 None => Operand::Unknown,
             },
             _ => Operand::Unknown,
-        })
+        }
+    }
+
+    /// `LIMIT 3` and MySQL's `LIMIT 10, 3`; a parameter limits nothing.
+    fn limit(&mut self) -> Result<Token, Fault> {
+        let mut most = None;
+        loop {
+            let token = self.next()?;
+            match token {
+                Token::Number => most = integer(self.lexer.text()),
+                Token::Symbol(b',') => {}
+                _ => {
+                    if let (Rows::Count(count), Some(most)) = (self.plan.rows, most) {
+                        self.plan.rows = Rows::Count(count.min(most.unsigned_abs()));
+                    }
+                    return Ok(token);
+                }
+            }
+        }
     }
 
     /// `IN (a, b, c)` finds as many rows as it lists values.

@@ -2,6 +2,7 @@
 
 use super::lexer::{Dialect, Span};
 use super::names;
+use std::io::Write as _;
 
 /// Most rows a range answers, so that one hostile statement cannot ask for a gigabyte.
 pub(crate) const ROWS_MAX: u64 = 1_000;
@@ -40,6 +41,8 @@ pub(crate) enum Value {
     Big(i64),
     /// MySQL sums into DECIMAL, PostgreSQL into bigint.
     Sum(i64),
+    /// DECIMAL with so many digits behind the point, at most 4; the integer is in its last digit.
+    Decimal(i64, u8),
     /// CHAR(n).
     Char(&'static [u8]),
     /// VARCHAR or text.
@@ -86,6 +89,8 @@ pub(crate) enum Operand {
 pub(crate) enum Rows {
     Count(u64),
     Between(Operand, Operand),
+    /// One row if the key is at most this, else none.
+    UpTo(Operand, i64),
     /// The variables whose names match the LIKE pattern; all if it is empty.
     Variables(Span),
 }
@@ -180,6 +185,7 @@ impl Plan {
                 (Some(low), Some(high)) => low.abs_diff(high).saturating_add(1).min(ROWS_MAX),
                 _ => 1,
             },
+            Rows::UpTo(key, last) => operand(key).is_none_or(|key| key <= last).into(),
             Rows::Variables(pattern) => self.variables(sql, pattern).count() as u64,
         }
     }
@@ -194,6 +200,25 @@ impl Plan {
         let all = names::variables(Dialect::Mysql).iter();
         all.filter(move |(name, _)| pattern.is_empty() || like(pattern, name.as_bytes()))
     }
+}
+
+/// A [`Value::Decimal`] as text.
+pub(crate) fn write_decimal(out: &mut Vec<u8>, scaled: i64, digits: u8) {
+    let (sign, one) = (if scaled < 0 { "-" } else { "" }, 10_u64.pow(digits.into()));
+    let (whole, part) = (scaled.unsigned_abs() / one, scaled.unsigned_abs() % one);
+    // Writing to a Vec cannot fail.
+    let _ = match digits {
+        0 => write!(out, "{sign}{whole}"),
+        _ => write!(out, "{sign}{whole}.{part:0width$}", width = usize::from(digits)),
+    };
+}
+
+/// Whether a text is a decimal number.
+pub(crate) fn is_decimal(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let points = digits.iter().filter(|&&byte| byte == b'.').count();
+    let numbers = digits.iter().filter(|byte| byte.is_ascii_digit()).count();
+    points <= 1 && numbers > 0 && numbers + points == digits.len()
 }
 
 /// LIKE with `%` and `_`; letters match whatever their case.

@@ -62,11 +62,24 @@ impl Parser<'_, '_> {
                 Token::Text if item.is_function && depth == 1 && at_head => {
                     self.set_function(&mut item, self.lexer.text());
                 }
+                Token::Word if item.is_function && depth == 1 && at_head => {
+                    if let (Value::Sum(_), decimal @ Value::Decimal(..)) =
+                        (item.value, column_value(self.lexer.text()))
+                    {
+                        item.value = decimal;
+                    }
+                }
                 Token::Symbol(b'*') if depth == 0 && previous == Token::Symbol(b'.') => {
                     item.is_star = true;
                 }
                 Token::Word if depth == 0 => match word {
-                    Some(Keyword::From | Keyword::Clause | Keyword::Into) => {
+                    Some(
+                        Keyword::From
+                        | Keyword::Clause
+                        | Keyword::Order
+                        | Keyword::Limit
+                        | Keyword::Into,
+                    ) => {
                         return Ok((item, token));
                     }
                     _ if previous == Token::Symbol(b'.') && at_head => self.set_head(&mut item),

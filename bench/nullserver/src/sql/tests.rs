@@ -108,6 +108,66 @@ fn names_and_constants_are_told_apart() {
 }
 
 #[test]
+fn columns_of_tpc_schemas_are_known_by_what_their_names_end_with() {
+    let order =
+        mysql("SELECT d_tax, d_next_o_id, o_entry_d, c_last, s_dist_07, h_x, c, no_o_id FROM d");
+    let dist = Value::Char(b"abcdefghijklmnopqrstuvwx");
+    assert_eq!(order.columns[0].value, Value::Decimal(1_250, 4));
+    assert_eq!(order.columns[1].value, Value::Int(3_001));
+    assert_eq!(order.columns[2].value, Value::Timestamp);
+    assert_eq!(order.columns[3].value, Value::Text(b"BARBARBAR"));
+    assert_eq!(order.columns[4].value, dist);
+    assert_eq!(order.columns[5].value, Value::Int(1), "what nobody knows");
+    assert_eq!(order.columns[6].value, Value::Char(C), "a column of sysbench");
+    assert_eq!(order.columns[7].value, Value::Int(2_101));
+    let sum = postgres("SELECT sum(ol_amount), sum(ol_quantity), count(*) FROM bmsql_order_line");
+    assert_eq!(values(&sum), [Value::Decimal(1_250, 2), Value::Sum(501_250), Value::Big(1)]);
+    let pay = mysql("UPDATE bmsql_customer SET c_balance = c_balance - ? WHERE c_id = ?");
+    assert_eq!(pay.params, [Some(Value::Decimal(-1_000, 2)), Some(Value::Int(1))]);
+}
+
+#[test]
+fn an_ordered_result_has_the_rows_of_its_table_unless_it_is_limited() {
+    for (sql, rows) in [
+        ("SELECT c_id FROM bmsql_customer WHERE c_last = ? ORDER BY c_first", 3),
+        ("SELECT c_id FROM customer WHERE c_last = ? ORDER BY c_first LIMIT 2", 2),
+        ("SELECT c_id FROM customer WHERE c_last = ? ORDER BY c_first LIMIT 7, 2", 2),
+        ("SELECT ol_i_id FROM bmsql_order_line WHERE ol_o_id = ? ORDER BY ol_number", 10),
+        ("SELECT count(*) FROM bmsql_order_line ORDER BY 1", 1),
+        ("SELECT no_o_id FROM bmsql_new_order WHERE no_d_id = ? ORDER BY no_o_id LIMIT 1", 1),
+        ("SELECT c FROM sbtest1 WHERE id IN (?, ?) ORDER BY c LIMIT 5", 2),
+        ("SELECT c FROM sbtest1 LIMIT 0", 0),
+    ] {
+        assert_eq!(mysql(sql).row_count(sql.as_bytes(), |_| None), rows, "{sql}");
+    }
+}
+
+#[test]
+fn an_item_beyond_the_last_one_is_not_found() {
+    let sql = "SELECT i_price FROM bmsql_item WHERE i_id = ?";
+    let item = mysql(sql);
+    let rows = |key| item.row_count(sql.as_bytes(), |_| Some(key));
+    assert_eq!([rows(1), rows(100_000), rows(100_001)], [1, 1, 0]);
+    let sql = "SELECT i_price FROM bmsql_item WHERE i_id = 100001";
+    assert_eq!(mysql(sql).row_count(sql.as_bytes(), |_| None), 0);
+}
+
+#[test]
+fn decimals_are_written_with_all_their_digits() {
+    for (scaled, digits, text) in
+        [(1_250, 4, "0.1250"), (-1_000, 2, "-10.00"), (-5, 2, "-0.05"), (7, 0, "7")]
+    {
+        let mut out = Vec::new();
+        write_decimal(&mut out, scaled, digits);
+        assert_eq!(String::from_utf8(out).unwrap(), text);
+        assert!(is_decimal(text.as_bytes()));
+    }
+    for wrong in ["", "-", ".", "1.2.3", "1e5", "x"] {
+        assert!(!is_decimal(wrong.as_bytes()), "{wrong}");
+    }
+}
+
+#[test]
 fn statements_of_one_text_are_taken_one_by_one() {
     let sql = b"BEGIN; /* ; */ UPDATE t SET a = ';' -- ;\n; COMMIT ; ";
     let (mut plan, mut start, mut kinds) = (Plan::new(), 0, Vec::new());

@@ -9,3 +9,4 @@ mod errors;
 mod load;
 mod stopping;
 mod support;
+mod terminals;

@@ -76,6 +76,7 @@ pub(crate) struct Worker {
 
 impl Workload for Lists<'_> {
     type Worker = Worker;
+    type Terminal = ();
 
     fn transactions(&self) -> &[TransactionKind] {
         &self.names
@@ -199,7 +200,7 @@ pub(crate) fn try_run(
 }
 
 /// The accounting identity, and that all ways of counting agree.
-fn check(result: &TrialResult, seen: &Seen, spec: &TrialSpec) {
+pub(crate) fn check(result: &TrialResult, seen: &Seen, spec: &TrialSpec) {
     let counts = result.total.counts();
     let ended = counts.committed + counts.rolled_back + counts.failed + counts.skipped;
     assert_eq!(counts.started, ended + result.in_flight, "{counts:?}");

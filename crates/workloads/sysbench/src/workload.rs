@@ -57,6 +57,7 @@ impl Sysbench {
 
 impl Workload for Sysbench {
     type Worker = Worker;
+    type Terminal = ();
 
     fn transactions(&self) -> &[TransactionKind] {
         &self.kinds

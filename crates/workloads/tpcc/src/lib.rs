@@ -15,12 +15,14 @@ pub mod audit;
 pub mod books;
 pub mod check;
 mod ledger;
+pub mod ledger_file;
 pub mod load;
 pub mod log;
 pub mod profile;
 pub mod random;
 mod run;
 pub mod schema;
+pub mod settle;
 mod text;
 
 pub use ledger::{Counted, DistrictBooks};

@@ -238,6 +238,7 @@ fn renumber(script: &mut Script, names: &mut Names) {
 
 impl Workload for PgBench {
     type Worker = Client;
+    type Terminal = ();
 
     fn transactions(&self) -> &[TransactionKind] {
         &self.kinds

@@ -19,6 +19,7 @@ pub use new_order::OrderShown;
 use crate::audit::{Audit, Counters, Expected};
 use crate::books::Books;
 use crate::ledger::{Counted, DistrictBooks, Ledger};
+use crate::ledger_file::LedgerFile;
 use crate::load::{Loaded, UTC};
 use crate::log::{TransactionLog, WorkerLog};
 use crate::profile::{Binding, Choice, Kind, Profile, ReadOnlyEnd};
@@ -261,6 +262,16 @@ impl Tpcc {
         self.isolation
     }
 
+    /// Has every order recorded durably, from before its commit is sent.
+    pub fn keep_ledger(&mut self, file: LedgerFile) {
+        self.ledger.file = Some(file);
+    }
+
+    /// The durable ledger, to be closed when the run has ended.
+    pub fn ledger_file(&self) -> Option<&LedgerFile> {
+        self.ledger.file.as_ref()
+    }
+
     /// What the database has acknowledged: new orders, payments and their amounts, in all.
     pub fn acknowledged(&self) -> DistrictBooks {
         self.ledger.total()
@@ -324,6 +335,7 @@ impl Tpcc {
 
 impl Workload for Tpcc {
     type Worker = Worker;
+    type Terminal = ();
 
     fn transactions(&self) -> &[TransactionKind] {
         &self.kinds

@@ -11,10 +11,12 @@ use dyno_reactor::block_on;
 use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
 use dyno_tpcc::books::{Books, books};
 use dyno_tpcc::check::{CONDITIONS, Stage, check};
+use dyno_tpcc::ledger_file::LedgerFile;
 use dyno_tpcc::load::{LoadOptions, cardinalities, destroy, load, loaded};
 use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
 use dyno_tpcc::schema::KeyTime;
 use dyno_tpcc::{FlightMode, Timestamp, Tpcc, TpccOptions};
+use std::path::Path;
 
 /// Two, so that there is something remote.
 pub(crate) const WAREHOUSES: u32 = 2;
@@ -203,13 +205,21 @@ fn snapshot<D: Driver>(driver: &D) -> Books {
 }
 
 /// Runs as many transactions and looks at everything that can be looked at.
-fn run<D: Driver>(driver: &D, profile: Profile, flight: FlightMode, events: u64, seed: u64) {
+/// Returns how many orders were acknowledged.
+fn run<D: Driver>(
+    driver: &D,
+    (profile, flight): (Profile, FlightMode),
+    events: u64,
+    seed: u64,
+    ledger: &Path,
+) -> u64 {
     let loaded =
         with_session(driver, async |session: &mut D::Session| loaded(session).await.unwrap());
     assert_eq!(loaded.warehouses, WAREHOUSES);
     let options = TpccOptions { flight, ..TpccOptions::new(profile, &loaded, seed) };
-    let tpcc = Tpcc::new(options, &loaded, driver.dialect()).unwrap();
+    let mut tpcc = Tpcc::new(options, &loaded, driver.dialect()).unwrap();
     let before = snapshot(driver);
+    tpcc.keep_ledger(LedgerFile::open(ledger, "here", &loaded, seed, &before).unwrap());
     let mut spec = TrialSpec::closed(4);
     (spec.duration, spec.events, spec.seed) = (None, Some(events), seed);
     let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ()).unwrap();
@@ -225,6 +235,8 @@ fn run<D: Driver>(driver: &D, profile: Profile, flight: FlightMode, events: u64,
     assert_eq!(audit.orders, tpcc.acknowledged().orders.acknowledged + counts.rolled_back);
     // Books that do not fit are found.
     assert!(!tpcc.reconcile(&after, &after).is_empty());
+    tpcc.ledger_file().unwrap().close().unwrap();
+    tpcc.acknowledged().orders.acknowledged
 }
 
 fn whole_way<D: Driver>(driver: &D, load_options: &LoadOptions) {
@@ -241,9 +253,16 @@ fn whole_way<D: Driver>(driver: &D, load_options: &LoadOptions) {
                        3000";
     assert_found(driver, "C11", undelivered, "o.w 2, o.d 9");
 
-    run(driver, BMSQL_5_0, FlightMode::Statement, 700, 1);
-    run(driver, SPEC, FlightMode::Pipelined, 700, 2);
+    let scratch = Scratch::new();
+    let ledger = scratch.file("ledger");
+    let stage = async |session: &mut D::Session| Stage::find(session).await.unwrap();
+    assert_eq!(with_session(driver, stage), Stage::Fresh);
+    let orders = run(driver, (BMSQL_5_0, FlightMode::Statement), 700, 1, &ledger)
+        + run(driver, (SPEC, FlightMode::Pipelined), 700, 2, &ledger);
+    assert_eq!(with_session(driver, stage), Stage::Used);
     assert_consistent(driver, Stage::Used);
+    crate::ledger::proves(driver, &ledger, 2, orders);
+    crate::apart::agree(driver);
     break_all(driver);
     with_session(driver, async |session: &mut D::Session| {
         // The orders that were entered are beyond a fresh load.

@@ -3,6 +3,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod apart;
 mod databases;
 mod golden;
+mod ledger;
+mod null;
 mod resume;

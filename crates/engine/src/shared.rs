@@ -1,0 +1,190 @@
+//! What the workers of a trial share: little over all loops, more on one loop.
+
+use crate::arrival::Schedule;
+use crate::terminals::{Job, Terminals};
+use crate::trial::{TrialSpec, WorkerStats};
+use dyno_core::{DbError, Driver, Nanos, Workload};
+use dyno_measure::{Frame, Phase, Recorder, Window};
+use dyno_reactor::{now, sleep_until};
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::task::Poll;
+
+/// What all loops of a trial share.
+pub(crate) struct Shared<'a, W, D> {
+    pub(crate) workload: &'a W,
+    pub(crate) driver: &'a D,
+    pub(crate) spec: &'a TrialSpec,
+    pub(crate) connected: AtomicU32,
+    pub(crate) stop: AtomicBool,
+    events_left: AtomicU64,
+    pub(crate) events_done: AtomicBool,
+    error: Mutex<Option<DbError>>,
+}
+
+impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
+    pub(crate) fn new(workload: &'a W, driver: &'a D, spec: &'a TrialSpec) -> Self {
+        Shared {
+            workload,
+            driver,
+            spec,
+            connected: AtomicU32::new(0),
+            stop: AtomicBool::new(false),
+            events_left: AtomicU64::new(spec.events.unwrap_or(u64::MAX)),
+            events_done: AtomicBool::new(false),
+            error: Mutex::new(None),
+        }
+    }
+
+    /// Keeps the first error and stops all loops.
+    pub(crate) fn abort(&self, error: DbError) {
+        let mut slot = self.error.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        slot.get_or_insert(error);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take_error(&self) -> Option<DbError> {
+        self.error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+    }
+
+    pub(crate) fn events_done(&self) -> bool {
+        self.events_done.load(Ordering::Relaxed)
+    }
+
+    /// Takes one of the asked transactions; false when all have been taken. `carried_over` have
+    /// begun in the warm-up and end in the window: they are among the asked ones.
+    #[inline]
+    pub(crate) fn take_event(&self, carried_over: u64) -> bool {
+        if self.spec.events.is_none() {
+            return true;
+        }
+        if carried_over > 0 {
+            let _ = self.events_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                Some(left.saturating_sub(carried_over))
+            });
+        }
+        let taken = self
+            .events_left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if taken.is_err() {
+            self.events_done.store(true, Ordering::Relaxed);
+        }
+        taken.is_ok()
+    }
+}
+
+/// What the workers of one loop share. `T` is what a terminal is to the workload.
+pub(crate) struct Local<S: FnMut(Phase, u32, &Frame), T> {
+    pub(crate) recorder: RefCell<Recorder<S>>,
+    pub(crate) schedule: RefCell<Option<Schedule>>,
+    pub(crate) terminals: RefCell<Option<Terminals<T>>>,
+    pub(crate) stats: RefCell<Vec<WorkerStats>>,
+    pub(crate) ready: Cell<u32>,
+    /// Arrivals taken that are due only after the end.
+    pub(crate) untaken: Cell<u64>,
+    /// Workers that an error has ended, and the measured transactions that ended so.
+    pub(crate) retired: Cell<u32>,
+    pub(crate) retired_transactions: Cell<u64>,
+    pub(crate) first: u32,
+    released: Cell<bool>,
+    ended: Cell<bool>,
+    ends: Cell<Nanos>,
+    pub(crate) connecting: Cell<u32>,
+    /// Workers that may still begin a transaction.
+    driving: Cell<u32>,
+}
+
+impl<S: FnMut(Phase, u32, &Frame), T> Local<S, T> {
+    pub(crate) fn new(recorder: Recorder<S>, first: u32, workers: u32) -> Self {
+        Local {
+            recorder: RefCell::new(recorder),
+            schedule: RefCell::new(None),
+            terminals: RefCell::new(None),
+            stats: RefCell::new(vec![WorkerStats::default(); workers as usize]),
+            ready: Cell::new(0),
+            untaken: Cell::new(0),
+            retired: Cell::new(0),
+            retired_transactions: Cell::new(0),
+            first,
+            released: Cell::new(false),
+            ended: Cell::new(false),
+            ends: Cell::new(Nanos::MAX),
+            connecting: Cell::new(0),
+            driving: Cell::new(workers),
+        }
+    }
+
+    /// The workers start; nothing begins any more at `ends`.
+    pub(crate) fn release(&self, window: Window, ends: Nanos) {
+        self.ends.set(ends);
+        self.recorder.borrow_mut().release(window);
+        self.released.set(true);
+    }
+
+    /// No new transaction begins from now on.
+    pub(crate) fn end(&self, at: Nanos) {
+        self.ends.set(self.ends.get().min(at));
+        self.ended.set(true);
+        self.released.set(true);
+    }
+
+    /// One worker has ended its last transaction. When it was the last one, a window that was only
+    /// open for what had begun is closed: leave-taking (SQLite's last checkpoint) is not measured.
+    pub(crate) fn stop_driving(&self, finish_begun: bool, at: Nanos) {
+        self.driving.set(self.driving.get() - 1);
+        if finish_begun && self.driving.get() == 0 {
+            self.recorder.borrow_mut().close(at);
+        }
+    }
+
+    /// From when on nothing begins.
+    pub(crate) fn ends(&self) -> Nanos {
+        self.ends.get()
+    }
+
+    #[inline]
+    pub(crate) fn is_over(&self, now: Nanos) -> bool {
+        self.ended.get() || now >= self.ends.get()
+    }
+
+    /// Gives due jobs of terminals to idle workers. Returns when that has to be looked at again.
+    #[inline]
+    pub(crate) fn hand_out(&self, now: Nanos) -> Nanos {
+        match self.terminals.borrow_mut().as_mut() {
+            Some(terminals) => terminals.hand_out(now, self.ends.get()),
+            None => Nanos::MAX,
+        }
+    }
+
+    /// Waits until the worker of this task is handed a job. `None` at the end of the trial.
+    pub(crate) async fn wait_for_job(&self, task: u32) -> Option<Job> {
+        poll_fn(|_| {
+            let mut terminals = self.terminals.borrow_mut();
+            let Some(terminals) = terminals.as_mut() else { return Poll::Ready(None) };
+            match terminals.take_handed(task) {
+                Some(job) => Poll::Ready(Some(job)),
+                None if terminals.is_closed() || self.is_over(now()) => Poll::Ready(None),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    pub(crate) async fn wait_for_release(&self) {
+        poll_fn(|_| if self.released.get() { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+
+    /// Waits until `due` or the end of the trial, whichever comes first.
+    pub(crate) async fn wait_until(&self, due: Nanos) {
+        let mut sleep = pin!(sleep_until(due));
+        poll_fn(
+            |context| {
+                if self.ended.get() { Poll::Ready(()) } else { sleep.as_mut().poll(context) }
+            },
+        )
+        .await;
+    }
+}

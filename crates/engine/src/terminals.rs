@@ -1,0 +1,149 @@
+//! Terminals: users with pauses, many more than sessions.
+//!
+//! A terminal is no task: it is what the workload keeps of it, in a list, and one entry in a heap of
+//! what is due when. A worker that has ended a transaction takes the earliest job when that is due
+//! already; else it is idle until the loop's owner, who sleeps until the earliest job at the
+//! latest, hands it one. So no timer is armed and nobody is woken for nothing.
+
+use dyno_core::{Nanos, Plan, TransactionId};
+use dyno_reactor::wake;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Whose work a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owner {
+    /// The terminal in this seat of the loop.
+    Seat(u32),
+    /// Nobody waits: an errand with its ticket.
+    Errand(u64),
+}
+
+/// A transaction and when it is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Job {
+    pub(crate) due: Nanos,
+    pub(crate) owner: Owner,
+    pub(crate) transaction: TransactionId,
+}
+
+/// The terminals of one loop, their schedule, and the workers that have nothing to do.
+pub(crate) struct Terminals<T> {
+    seats: Vec<T>,
+    jobs: BinaryHeap<Reverse<Job>>,
+    /// Tasks of idle workers; the one that was busy last is the first to be busy again.
+    idle: Vec<u32>,
+    /// What an idle worker has been given, by its task.
+    handed: Vec<Option<Job>>,
+    /// Jobs due before this are warm-up.
+    opens: Nanos,
+    /// Jobs due from this on were not asked for.
+    ends: Nanos,
+    taken: u64,
+    /// Nothing begins any more.
+    is_closed: bool,
+}
+
+impl<T> Terminals<T> {
+    /// Room for `terminals` terminals and what they leave for later.
+    pub(crate) fn new(terminals: usize, workers: u32) -> Self {
+        Terminals {
+            seats: Vec::with_capacity(terminals),
+            jobs: BinaryHeap::with_capacity(terminals + terminals / 8 + workers as usize),
+            idle: Vec::with_capacity(workers as usize),
+            handed: vec![None; workers as usize],
+            opens: 0,
+            ends: Nanos::MAX,
+            taken: 0,
+            is_closed: false,
+        }
+    }
+
+    /// One more terminal and its first plan.
+    pub(crate) fn add(&mut self, terminal: T, first: Plan) {
+        let owner = Owner::Seat(self.seats.len() as u32);
+        self.push(Job { due: first.pause, owner, transaction: first.transaction });
+        self.seats.push(terminal);
+    }
+
+    /// First pauses begin at `released`.
+    pub(crate) fn start(&mut self, released: Nanos, opens: Nanos) {
+        let mut jobs = std::mem::take(&mut self.jobs).into_vec();
+        jobs.iter_mut().for_each(|Reverse(job)| job.due = job.due.saturating_add(released));
+        self.jobs = BinaryHeap::from(jobs);
+        self.opens = opens;
+    }
+
+    /// The terminal in a seat.
+    #[inline]
+    pub(crate) fn seat(&mut self, seat: u32) -> &mut T {
+        &mut self.seats[seat as usize]
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, job: Job) {
+        self.jobs.push(Reverse(job));
+    }
+
+    /// Takes the earliest job that is due at `now`.
+    #[inline]
+    pub(crate) fn take_due(&mut self, now: Nanos) -> Option<Job> {
+        if self.jobs.peek().is_none_or(|Reverse(job)| job.due > now) {
+            return None;
+        }
+        let Reverse(job) = self.jobs.pop()?;
+        self.taken += u64::from(job.due >= self.opens);
+        Some(job)
+    }
+
+    /// All transactions that were asked for have begun: a job taken for `due` and all after it
+    /// are not offered.
+    pub(crate) fn refuse(&mut self, due: Nanos) {
+        self.ends = self.ends.min(due);
+        self.taken -= u64::from(due >= self.opens && self.taken > 0);
+        self.is_closed = true;
+    }
+
+    /// True when all transactions that were asked for have begun.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// The worker of this task has nothing to do.
+    #[inline]
+    pub(crate) fn park(&mut self, task: u32) {
+        self.idle.push(task);
+    }
+
+    /// What a parked worker has been given.
+    #[inline]
+    pub(crate) fn take_handed(&mut self, task: u32) -> Option<Job> {
+        self.handed[task as usize].take()
+    }
+
+    /// Gives due jobs to idle workers. Returns when it has to be called again at the latest. From
+    /// `ends` on nothing begins: all idle workers are woken to leave.
+    #[inline]
+    pub(crate) fn hand_out(&mut self, now: Nanos, ends: Nanos) -> Nanos {
+        if now >= ends || self.is_closed {
+            self.idle.drain(..).for_each(wake);
+            return Nanos::MAX;
+        }
+        while let Some(&task) = self.idle.last() {
+            let Some(job) = self.take_due(now) else {
+                return self.jobs.peek().map_or(ends, |Reverse(job)| job.due.min(ends));
+            };
+            self.idle.pop();
+            self.handed[task as usize] = Some(job);
+            wake(task);
+        }
+        Nanos::MAX
+    }
+
+    /// Jobs that became due in the window that closes at `closes`, taken or not.
+    pub(crate) fn offered(&self, closes: Nanos) -> u64 {
+        let window = self.opens..closes.min(self.ends);
+        let waiting = self.jobs.iter().filter(|Reverse(job)| window.contains(&job.due)).count();
+        self.taken + waiting as u64
+    }
+}

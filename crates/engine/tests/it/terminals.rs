@@ -1,0 +1,421 @@
+//! Terminals: more users than sessions, each with pauses of its own.
+
+use crate::support::{Lists, MS, check, closed, constant, try_run};
+use dyno_core::{
+    DbError, Discard, Ended, Errand, ErrorClass, Nanos, Outcome, Plan, Rng, SECOND, Session, Tally,
+    TransactionId, TransactionKind, WorkerId, Workload,
+};
+use dyno_drivers::sim::{Fault, SimDriver};
+use dyno_engine::{
+    Control, DriveError, ErrorPolicy, ErrorSet, TrialResult, TrialSpec, drive, drive_simulated,
+};
+use std::sync::Mutex;
+
+/// What one transaction was.
+#[derive(Clone, Copy, Debug)]
+struct Done {
+    /// `None` of an errand.
+    terminal: Option<u32>,
+    /// What the terminal has entered, or the errand's ticket.
+    entered: u64,
+    worker: u32,
+    ended: Ended,
+}
+
+/// Users who wait `pause` (or up to twice that by chance) after each transaction. Every `errands`th
+/// one leaves an errand.
+struct Users {
+    kinds: [TransactionKind; 2],
+    first: fn(u32) -> Nanos,
+    pause: fn(u32, &mut Rng) -> Nanos,
+    errands: u64,
+    stop: Option<(Nanos, Control)>,
+    done: Mutex<Vec<Done>>,
+}
+
+struct Seat {
+    number: u32,
+    transactions: u64,
+    rng: Rng,
+}
+
+struct Worker {
+    id: u32,
+    seat: Option<Seat>,
+    entered: u64,
+    errand: Option<Errand>,
+}
+
+impl Users {
+    fn new(first: fn(u32) -> Nanos, pause: fn(u32, &mut Rng) -> Nanos) -> Self {
+        let kind = |name: &str, weight| TransactionKind { name: name.to_owned(), weight };
+        Users {
+            kinds: [kind("entered", 1), kind("errand", 0)],
+            first,
+            pause,
+            errands: u64::MAX,
+            stop: None,
+            done: Mutex::default(),
+        }
+    }
+}
+
+impl Workload for Users {
+    type Worker = Worker;
+    /// Empty while a worker holds it.
+    type Terminal = Option<Seat>;
+
+    fn transactions(&self) -> &[TransactionKind] {
+        &self.kinds
+    }
+
+    async fn open<S: Session>(
+        &self,
+        _session: &mut S,
+        id: WorkerId,
+        _workers: u32,
+        _rng: Rng,
+    ) -> Result<Worker, DbError> {
+        Ok(Worker { id, seat: None, entered: 0, errand: None })
+    }
+
+    async fn reopen<S: Session>(&self, _: &mut Worker, _: &mut S) -> Result<(), DbError> {
+        Ok(())
+    }
+
+    async fn run<S: Session>(
+        &self,
+        worker: &mut Worker,
+        session: &mut S,
+        transaction: TransactionId,
+        attempt: u32,
+        tally: &mut Tally,
+    ) -> Result<Outcome, DbError> {
+        if let Some((at, control)) = &self.stop
+            && dyno_reactor::now() >= *at
+        {
+            control.stop();
+        }
+        if let (0, Some(seat)) = (attempt, &mut worker.seat) {
+            assert_eq!(transaction, 0);
+            worker.entered = seat.rng.next_u64();
+            seat.transactions += 1;
+            worker.errand = (seat.transactions.is_multiple_of(self.errands))
+                .then_some(Errand { transaction: 1, ticket: worker.entered });
+        }
+        tally.count(session.query("SELECT 1", &mut Discard).await?);
+        Ok(Outcome::Committed)
+    }
+
+    fn ended(&self, worker: &mut Worker, ended: &Ended) {
+        let terminal = worker.seat.as_ref().map(|seat| seat.number);
+        assert_eq!(terminal.is_none(), ended.transaction == 1);
+        let done = Done { terminal, entered: worker.entered, worker: worker.id, ended: *ended };
+        self.done.lock().unwrap().push(done);
+    }
+
+    fn seat(&self, number: u32, rng: Rng) -> Option<(Option<Seat>, Plan)> {
+        let plan = Plan { transaction: 0, pause: (self.first)(number) };
+        Some((Some(Seat { number, transactions: 0, rng }), plan))
+    }
+
+    fn plan(&self, terminal: &mut Option<Seat>) -> Plan {
+        let seat = terminal.as_mut().expect("it was given back");
+        Plan { transaction: 0, pause: (self.pause)(seat.number, &mut seat.rng) }
+    }
+
+    fn swap(&self, worker: &mut Worker, terminal: &mut Option<Seat>) {
+        std::mem::swap(&mut worker.seat, terminal);
+        assert!(worker.seat.is_none() || terminal.is_none(), "two at one session");
+    }
+
+    fn errand(&self, worker: &mut Worker) -> Option<Errand> {
+        worker.errand.take()
+    }
+
+    fn take_errand(&self, worker: &mut Worker, ticket: u64, _left: Nanos) {
+        assert!(worker.seat.is_none());
+        worker.entered = ticket;
+    }
+}
+
+fn spec(terminals: u32, sessions: u32, seconds: u64) -> TrialSpec {
+    TrialSpec { terminals: Some(terminals), ..closed(sessions, seconds) }
+}
+
+/// Runs a trial, checks what always holds, and returns its transactions in order of their ends.
+fn run(users: &Users, driver: &SimDriver, spec: &TrialSpec) -> (TrialResult, Vec<Done>) {
+    let control = Control::new();
+    let control = users.stop.as_ref().map_or(&control, |(_, control)| control);
+    let mut seen = crate::support::Seen::default();
+    let result = drive_simulated(users, driver, spec, control, &mut seen).expect("it begins");
+    check(&result, &seen, spec);
+    let done = std::mem::take(&mut *users.done.lock().unwrap());
+    no_terminal_overlaps_itself(&done, spec.terminals.unwrap());
+    (result, done)
+}
+
+/// Of each terminal, in order.
+fn by_terminal(done: &[Done], terminals: u32) -> Vec<Vec<Done>> {
+    let mut of = vec![Vec::new(); terminals as usize];
+    for one in done {
+        if let Some(terminal) = one.terminal {
+            of[terminal as usize].push(*one);
+        }
+    }
+    of
+}
+
+fn no_terminal_overlaps_itself(done: &[Done], terminals: u32) {
+    for of_one in by_terminal(done, terminals) {
+        for pair in of_one.windows(2) {
+            assert!(pair[0].ended.ended <= pair[1].ended.due, "{pair:?}");
+        }
+        assert!(of_one.iter().all(|one| one.ended.due <= one.ended.began));
+    }
+}
+
+/// Who began late waited while all sessions were busy. A session that works is one of `done`.
+fn waits_only_for_busy_sessions(done: &[Done], sessions: usize) {
+    for late in done.iter().filter(|one| one.ended.began > one.ended.due) {
+        for at in [late.ended.due, late.ended.began - 1] {
+            let is_busy = |one: &&Done| one.ended.began <= at && at < one.ended.ended;
+            assert_eq!(done.iter().filter(is_busy).count(), sessions, "{late:?}");
+        }
+    }
+}
+
+#[test]
+fn due_times_are_kept_to_the_nanosecond() {
+    // Terminal n begins after n x 10 ms + 1 ns, and again 70 ms + n ns after each end.
+    let users = Users::new(
+        |number| u64::from(number) * 10 * MS + 1,
+        |number, _| 70 * MS + u64::from(number),
+    );
+    let (result, done) = run(&users, &constant(2 * MS, vec![]), &spec(5, 5, 2));
+    assert!(done.iter().all(|one| one.ended.began == one.ended.due));
+    for (number, of_one) in (0..).zip(by_terminal(&done, 5)) {
+        assert_eq!(of_one[0].ended.due, number * 10 * MS + 1);
+        for pair in of_one.windows(2) {
+            assert_eq!(pair[1].ended.due - pair[0].ended.ended, 70 * MS + number);
+        }
+        assert_eq!(of_one.len(), 28);
+    }
+    assert_eq!(result.total.lateness.unwrap().max(), 0);
+    assert_eq!((result.offered, result.in_flight), (Some(140), 0));
+    // One session was enough: whoever was busy last is the first to be busy again.
+    assert!(done.iter().all(|one| one.worker == done[0].worker));
+}
+
+#[test]
+fn a_thousand_terminals_share_eight_sessions() {
+    let users = Users::new(
+        |number| u64::from(number) * 20 * MS,
+        |_, rng| 5 * SECOND + rng.uniform(0, 20 * SECOND),
+    );
+    let (result, done) = run(&users, &constant(80 * MS, vec![]), &spec(1_000, 8, 60));
+    // 1,000 in 15 s need 5.4 of 8 sessions.
+    waits_only_for_busy_sessions(&done, 8);
+    let late = done.iter().filter(|one| one.ended.began > one.ended.due).count();
+    assert!(late > 100, "{late}");
+    assert!(by_terminal(&done, 1_000).iter().all(|of_one| (2..=9).contains(&of_one.len())));
+    assert_eq!(result.missed_rate(), None);
+    assert_eq!(result.offered, Some(result.total.counts().started));
+}
+
+#[test]
+fn latency_counts_from_the_due_time_when_sessions_are_few() {
+    // 400 terminals in 1.01 s would be 396 a second; two sessions of 10 ms do 200.
+    let users = Users::new(|number| u64::from(number) * 2 * MS, |_, _| SECOND);
+    let (result, done) = run(&users, &constant(10 * MS, vec![]), &spec(400, 2, 20));
+    waits_only_for_busy_sessions(&done, 2);
+    assert_eq!(result.total.counts().committed, 20 * 200 - 2);
+    // A cycle takes 2 s then: one of pause, one of waiting.
+    let latency_ms = result.total.latency().percentile(50.0) / MS;
+    assert!((980..1_020).contains(&latency_ms), "{latency_ms}");
+    let service = result.total.service.as_ref().unwrap();
+    assert!((10 * MS..=10 * MS + 10 * MS / 50).contains(&service.percentile(99.0)));
+    // Those that wait at the end were asked for and not done.
+    let waiting = result.offered.unwrap() - result.total.counts().started;
+    assert!((190..=200).contains(&waiting), "{waiting}");
+    assert!(result.missed_rate().is_some());
+    // First come, first served.
+    let mut begins: Vec<_> = done.iter().map(|one| (one.ended.began, one.ended.due)).collect();
+    begins.sort_unstable();
+    assert!(begins.is_sorted_by_key(|&(_, due)| due));
+}
+
+#[test]
+fn thousands_that_wait_do_not_hold_up_the_end() {
+    let users = Users::new(|_| 0, |_, _| MS);
+    let (result, done) = run(&users, &constant(3 * SECOND, vec![]), &spec(5_000, 4, 10));
+    assert_eq!((done.len(), result.in_flight, result.unfinished), (16, 4, 0));
+    assert_eq!(result.offered, Some(5_000 + 12), "the twelve were due again");
+    assert_eq!(result.length(), 10 * SECOND);
+    let users = Users { stop: Some((6 * SECOND, Control::new())), ..users };
+    let (result, _) = run(&users, &constant(3 * SECOND, vec![]), &spec(5_000, 4, 3_600));
+    assert_eq!(result.ended, dyno_engine::Ended::Interrupted);
+    // Begun at 6 s, and let out within the drain of a stopped trial or cut.
+    assert!(result.length() < 7 * SECOND && result.unfinished == 4, "{}", result.length());
+}
+
+#[test]
+fn idle_sessions_leave_at_the_end() {
+    // Nobody is due before the end.
+    let users = Users::new(|_| 3_600 * SECOND, |_, _| MS);
+    let (result, done) = run(&users, &constant(MS, vec![]), &spec(100, 20, 5));
+    assert_eq!((done.len(), result.offered), (0, Some(0)));
+    assert_eq!((&result.ended, result.length()), (&dyno_engine::Ended::Time, 5 * SECOND));
+    let none = run(&users, &constant(MS, vec![]), &spec(0, 2, 5)).0;
+    assert_eq!((none.offered, none.length()), (Some(0), 5 * SECOND));
+}
+
+#[test]
+fn an_earlier_job_goes_before_what_an_idle_session_waits_for() {
+    // Terminal 0 is due in an hour; terminal 1 every 50 ms.
+    let users =
+        Users::new(|number| if number == 0 { 3_600 * SECOND } else { SECOND }, |_, _| 50 * MS);
+    let (_, done) = run(&users, &constant(MS, vec![]), &spec(2, 3, 2));
+    assert_eq!(done.len(), 20);
+    assert!(done.iter().all(|one| one.ended.began == one.ended.due));
+}
+
+#[test]
+fn a_lost_session_holds_up_nobody() {
+    let faults = vec![
+        Fault::LostAt { at: 2 * SECOND + MS, session: Some(0) },
+        Fault::LostAt { at: 2 * SECOND + MS, session: Some(1) },
+        Fault::LostAt { at: 2 * SECOND + MS, session: Some(2) },
+        Fault::RefuseConnects { from: 2 * SECOND, until: 8 * SECOND },
+    ];
+    // All begin at whole tenths of a second, a millisecond apart: one session is never enough.
+    let users = Users::new(|number| u64::from(number) * MS, |_, _| 100 * MS);
+    let (result, done) = run(&users, &constant(2 * MS, faults), &spec(30, 4, 10));
+    let counts = result.total.counts();
+    assert_eq!((counts.failed, counts.reconnects), (3, 3));
+    let failed: Vec<_> = done
+        .iter()
+        .filter(|one| matches!(one.ended.outcome, Outcome::Failed(ErrorClass::ConnectionLost)))
+        .collect();
+    assert_eq!(failed.len(), 3);
+    for lost in failed {
+        // Its terminal goes on after its pause, with a session that is left.
+        let of_one = by_terminal(&done, 30).swap_remove(lost.terminal.unwrap() as usize);
+        let next = of_one.iter().find(|one| one.ended.due > lost.ended.ended).unwrap();
+        assert_eq!(next.ended.due - lost.ended.ended, 100 * MS);
+        assert!(next.worker != lost.worker && next.ended.began < next.ended.due + 50 * MS);
+    }
+    let meanwhile = |one: &&Done| (3 * SECOND..8 * SECOND).contains(&one.ended.began);
+    assert!(done.iter().filter(meanwhile).count() > 1_000);
+    assert!(done.iter().filter(meanwhile).all(|one| one.worker == 3));
+}
+
+#[test]
+fn a_retry_keeps_its_terminal() {
+    let faults = vec![Fault::ErrorAt { statement: 7, class: ErrorClass::Deadlock }];
+    let users = Users::new(u64::from, |_, _| 100 * MS);
+    let (result, done) = run(&users, &constant(MS, faults), &spec(4, 2, 1));
+    let counts = result.total.counts();
+    assert_eq!((counts.retries, counts.failed), (1, 0));
+    let retried: Vec<_> = done.iter().filter(|one| one.ended.attempts == 2).collect();
+    assert_eq!(retried.len(), 1);
+    let mut entered: Vec<_> = done.iter().map(|one| one.entered).collect();
+    entered.sort_unstable();
+    entered.dedup();
+    assert_eq!(entered.len(), done.len());
+}
+
+#[test]
+fn terminals_of_workers_that_leave_go_on() {
+    let retire = ErrorPolicy {
+        retry: ErrorSet::default(),
+        tolerate: ErrorSet::default(),
+        retire: true,
+        ..ErrorPolicy::resilient()
+    };
+    let error = |statement| Fault::ErrorAt { statement, class: ErrorClass::Deadlock };
+    let faults = vec![error(5), error(10), error(15)];
+    // The session that is busy first meets the error, then the next one, until none is left.
+    let users = Users::new(|number| u64::from(number) * 10 * MS, |_, _| 20 * MS);
+    let spec = TrialSpec { errors: retire, ..spec(2, 3, 3_600) };
+    let (result, done) = run(&users, &constant(MS, faults), &spec);
+    assert_eq!((result.retired, result.total.counts().failed), (3, 3));
+    // Statements count from 0.
+    assert_eq!(done.len(), 16 - 3, "what a worker leaves with isn't told");
+    let of: Vec<_> = by_terminal(&done, 2).iter().map(Vec::len).collect();
+    assert!(of.iter().all(|&count| count >= 5), "{of:?}");
+}
+
+#[test]
+fn errands_are_due_at_once_and_executed_for_nobody() {
+    let users = Users { errands: 3, ..Users::new(|n| u64::from(n) * 7 * MS, |_, _| 90 * MS) };
+    let (result, done) = run(&users, &constant(4 * MS, vec![]), &spec(10, 2, 10));
+    waits_only_for_busy_sessions(&done, 2);
+    let (errands, entered): (Vec<&Done>, Vec<&Done>) =
+        done.iter().partition(|one| one.terminal.is_none());
+    assert!(errands.len() >= entered.len() / 3 - 5, "{} of {}", errands.len(), entered.len());
+    for errand in errands {
+        let left = entered.iter().find(|one| one.entered == errand.entered).expect("who left it");
+        assert_eq!(errand.ended.due, left.ended.ended);
+    }
+    let errands = &result.total.kinds[1].counts;
+    assert!(errands.committed > 100 && errands.started == errands.committed, "{errands:?}");
+}
+
+/// What each terminal has entered.
+fn entered(done: &[Done], terminals: u32) -> Vec<Vec<u64>> {
+    let of = by_terminal(done, terminals);
+    of.into_iter().map(|of_one| of_one.iter().map(|one| one.entered).collect()).collect()
+}
+
+fn agree(left: &[Vec<u64>], right: &[Vec<u64>]) -> bool {
+    let mut pairs = left.iter().zip(right);
+    pairs.all(|(left, right)| left.iter().zip(right).all(|(left, right)| left == right))
+}
+
+#[test]
+fn what_a_terminal_enters_depends_on_its_number_only() {
+    let users = Users::new(|n| u64::from(n) * MS, |_, rng| rng.uniform(50 * MS, 100 * MS));
+    let few = entered(&run(&users, &constant(9 * MS, vec![]), &spec(40, 2, 5)).1, 40);
+    let many = entered(&run(&users, &constant(MS, vec![]), &spec(40, 40, 5)).1, 40);
+    assert!(few.iter().all(|of_one| of_one.len() > 5) && agree(&few, &many));
+    let other = TrialSpec { seed: 2, ..spec(40, 40, 5) };
+    let other = entered(&run(&users, &constant(MS, vec![]), &other).1, 40);
+    assert!(!agree(&other, &many));
+    // Several loops on the real clock: however long it takes.
+    let users = Users::new(|_| 0, |_, rng| rng.uniform(50 * MS, 100 * MS));
+    for (sessions, loops) in [(3, 3), (5, 2), (60, 7)] {
+        let spec = TrialSpec {
+            loops: Some(loops),
+            duration: None,
+            events: Some(400),
+            ..spec(40, sessions, 1)
+        };
+        let pauses = |terminals: &[Vec<u64>]| terminals.iter().map(Vec::len).sum::<usize>();
+        let result = drive(&users, &constant(1, vec![]), &spec, &Control::new(), &mut ()).unwrap();
+        assert_eq!(result.total.counts().committed, 400);
+        assert_eq!(result.offered, Some(400));
+        let done = std::mem::take(&mut *users.done.lock().unwrap());
+        let real = entered(&done, 40);
+        assert_eq!(pauses(&real), 400);
+        assert!(agree(&real, &many), "{sessions} sessions on {loops} loops");
+    }
+}
+
+#[test]
+fn warm_up_is_not_offered() {
+    let users = Users::new(|number| u64::from(number) * MS, |_, _| 99 * MS);
+    let spec = TrialSpec { warmup: 3 * SECOND, ..spec(50, 10, 2) };
+    let (result, _) = run(&users, &constant(MS, vec![]), &spec);
+    assert_eq!(result.offered, Some(1_000));
+    assert_eq!(result.total.counts().committed, 1_000);
+}
+
+#[test]
+fn a_workload_without_terminals_says_so() {
+    let spec = spec(10, 2, 1);
+    let driver = constant(MS, vec![]);
+    let (result, _) = try_run(&Lists::of(&["SELECT 1"]), &driver, &spec, &Control::new());
+    let Err(DriveError::Connect(error)) = result else { panic!("{result:?}") };
+    assert!(error.message().contains("no terminals"), "{error}");
+}
