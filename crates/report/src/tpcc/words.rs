@@ -79,14 +79,14 @@ pub(super) fn bound(setup: &TpccSetup, tpmc: Spread, limit: Option<f64>) -> Stri
         );
     };
     let reached = format!(
-        "{} is {} % of it",
+        "{} is {} % of that bound",
         format::plain(tpmc.median),
         format::percent(tpmc.median / limit)
     );
     let warehouses = count_of(setup.warehouses.into(), "warehouse", "warehouses");
     if !is_of_spec(limit, setup.warehouses) {
         return format!(
-            "With the keying and think times of this run, which are not those of the specification, {warehouses} may reach {} tpmC; {reached}.",
+            "With the keying and think times of this run, which are not those of the specification, {warehouses} may reach {} tpmC at most; {reached}.",
             format::plain(limit)
         );
     }
@@ -96,9 +96,9 @@ pub(super) fn bound(setup: &TpccSetup, tpmc: Spread, limit: Option<f64>) -> Stri
         _ => "within what the specification wants",
     };
     format!(
-        "With keying and think times {warehouses} may reach {} tpmC ({most} each) and must reach {} ({floor} each); {reached}, {judged}.",
-        format::plain(limit),
+        "With keying and think times {warehouses} must reach {} tpmC ({floor} each) and may reach {} at most ({most} each); {reached}, {judged}.",
         format::plain(floor * f64::from(setup.warehouses)),
+        format::plain(limit),
     )
 }
 
