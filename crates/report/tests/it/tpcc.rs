@@ -1,6 +1,7 @@
 //! What papers say of TPC-C.
 
 use crate::support::{elements, golden};
+use crate::synthetic::HOSTILE;
 use crate::synthetic::tpcc::{published, tpcc};
 use dyno_measure::{TpccFacts, TrialStatus, Verdict};
 use dyno_report::{Check, Level, Paper};
@@ -98,6 +99,42 @@ fn what_was_not_made_is_said() {
     assert!(html.contains("tpmC over time is not drawn: "));
     for id in ["tpcc-audit-not-made", "tpcc-conditions-not-made"] {
         assert_eq!(check(&paper, id).findings.len(), 5, "{id}");
+    }
+}
+
+#[test]
+fn hostile_words_stay_text() {
+    let mut run = tpcc();
+    for trial in &mut run.trials {
+        for kind in &mut trial.summary.kinds[1..] {
+            kind.name = HOSTILE.to_owned();
+        }
+        let facts = trial.summary.tpcc.as_mut().expect("facts");
+        (facts.profile, facts.flight) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+        facts.isolation = Some(HOSTILE.to_owned());
+        for line in &mut facts.conditions {
+            (line.id, line.rule) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+        }
+        for line in &mut facts.audit {
+            (line.name, line.observed) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+        }
+        for check in &mut trial.summary.checks {
+            check.evidence = HOSTILE.to_owned();
+        }
+    }
+    let paper = Paper::new(&[run], &[]);
+    let html = paper.html().expect("rendered");
+    assert!(!html.contains("<script>alert") && html.contains("&lt;script&gt;alert"));
+    assert_eq!(elements(&html).iter().filter(|element| *element == "script").count(), 1);
+    let markdown = paper.markdown().expect("rendered");
+    assert!(!markdown.contains("<script>"));
+    let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+    let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
+    for pair in rows.windows(2).filter(|pair| pair[1].starts_with("|---")) {
+        assert_eq!(cells(pair[0]), cells(pair[1]), "{}", pair[0]);
+    }
+    for line in rows.iter().filter(|line| line.starts_with("| &lt;script")) {
+        assert!(cells(line) >= 5, "{line}");
     }
 }
 
