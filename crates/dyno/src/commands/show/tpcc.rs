@@ -112,7 +112,8 @@ fn row(trial: &TrialSummary, facts: &TpccFacts, kind: &KindSummary) -> Vec<Strin
 /// Conditions and audit of a trial: how many held, and what did not, line by line.
 fn evidence(trial: u32, facts: &TpccFacts) -> String {
     let mut text = String::from("\n");
-    let moments: [(&str, fn(&ConditionLine) -> Option<&ConditionState>); 2] =
+    type State = fn(&ConditionLine) -> Option<&ConditionState>;
+    let moments: [(&str, State); 2] =
         [("before", |line| line.before.as_ref()), ("after", |line| line.after.as_ref())];
     for (moment, of) in moments {
         let states: Vec<(&str, Verdict, &str)> = facts
