@@ -241,6 +241,13 @@ impl Table {
     }
 }
 
+/// All tables that a load makes, those with its state among them, in an order in which they can be
+/// dropped: the configuration goes last, because while it exists a load can be told from foreign
+/// tables.
+pub fn table_names() -> impl Iterator<Item = &'static str> {
+    Table::ALL.iter().rev().map(|table| table.name()).chain([LOAD_STATE, CONFIG])
+}
+
 /// When keys and indexes are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyTime {
@@ -517,10 +524,8 @@ impl Schema {
 
 /// Removes everything a load has made, also a part of it.
 pub(crate) fn drop_all(dialect: Dialect) -> Vec<String> {
-    let tables = Table::ALL.iter().rev().map(|table| table.name());
-    // The configuration goes last: while it exists, a load can be told from foreign tables.
-    let names = tables.chain([LOAD_STATE, CONFIG]);
-    let mut drops: Vec<String> = names.map(|name| format!("DROP TABLE IF EXISTS {name}")).collect();
+    let mut drops: Vec<String> =
+        table_names().map(|name| format!("DROP TABLE IF EXISTS {name}")).collect();
     if dialect == Dialect::Postgres {
         drops.push(format!("DROP SEQUENCE IF EXISTS {HISTORY_SEQUENCE}"));
     }

@@ -17,7 +17,7 @@ mod verify;
 
 pub use csv::{CsvError, CsvFile, write_csv};
 pub use error::LoadError;
-pub use state::{Loaded, foreign_keys, loaded};
+pub use state::{Loaded, existing_tables, foreign_keys, loaded};
 pub use verify::cardinalities;
 
 use crate::random::Constants;
@@ -131,7 +131,11 @@ pub fn load<D: Driver>(
     Ok(load.report())
 }
 
-fn check_options(options: &LoadOptions, dialect: Dialect) -> Result<(), LoadError> {
+/// Whether a load of these options can be made in a dialect.
+///
+/// # Errors
+/// The option that can't be had.
+pub fn check_options(options: &LoadOptions, dialect: Dialect) -> Result<(), LoadError> {
     if !(1..=crate::WAREHOUSES_MAX).contains(&options.warehouses) {
         return Err(LoadError::Option(format!(
             "The number of warehouses must be between 1 and {}, not {}.",

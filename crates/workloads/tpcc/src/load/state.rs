@@ -3,7 +3,7 @@
 use super::LoadOptions;
 use super::error::{LoadError, while_doing};
 use crate::random::Constants;
-use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, Table};
+use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, Table, table_names};
 use crate::text::Timestamp;
 use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
 use std::collections::{HashMap, HashSet};
@@ -61,6 +61,15 @@ pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String
         Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
     };
     names(session, sql).await.map_err(while_doing("listing the tables"))
+}
+
+/// Those of [`crate::schema::table_names`] that exist.
+///
+/// # Errors
+/// Those of the session.
+pub async fn existing_tables<S: Session>(session: &mut S) -> Result<Vec<String>, LoadError> {
+    let existing = tables(session).await?;
+    Ok(table_names().map(str::to_owned).filter(|name| existing.contains(name)).collect())
 }
 
 /// The keys and indexes that exist, by the names that [`crate::schema`] gives them.
