@@ -7,3 +7,4 @@ mod databases;
 mod golden;
 mod null;
 mod resume;
+mod terminals;
