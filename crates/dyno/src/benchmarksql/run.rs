@@ -296,7 +296,9 @@ impl Job<'_> {
         let Some(template) = &self.settings.result_directory else { return Ok(None) };
         let run = next_run(Path::new("."))?;
         let delivery = self.settings.profile.delivery;
-        let request = Request { template, properties: &self.properties.text, run, delivery, clock };
+        let properties = &self.properties.text;
+        let overrides = &self.arguments.source.overrides;
+        let request = Request { template, properties, overrides, run, delivery, clock };
         let mut results = Results::create(&request, control)?;
         let path = results.path().display();
         console.line(&format!("copied {} to {path}/run.properties", self.properties.file));
