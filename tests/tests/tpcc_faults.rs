@@ -163,7 +163,8 @@ fn orders_are_taken_away(folder: &Path, server: &Server<'_>) {
 
 #[test]
 fn mariadb_keeps_what_it_acknowledged() {
-    let options = ["--innodb-flush-log-at-trx-commit=1"];
+    // While it becomes read-only, commits wait for locks and locks for commits.
+    let options = ["--innodb-flush-log-at-trx-commit=1", "--innodb-lock-wait-timeout=5"];
     let server = match MariaDb::start_with(&options) {
         Ok(server) => server,
         Err(why) => return skipped("mariadb_keeps_what_it_acknowledged", &why),
