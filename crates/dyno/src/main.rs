@@ -36,9 +36,10 @@ Examples:
   dyno pgbench -i -s 10 bench && dyno pgbench -c 8 -T 60 bench
   dyno benchmarksql build props.pg && dyno benchmarksql run props.pg
   dyno paper last                                    print the last run's paper again
+  dyno check mysql://root@10.0.0.5/tpcc              is the data consistent?
 
 Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage,
-4 a check of the data failed after a trial.")]
+4 a check of the data failed.")]
 struct CommandLine {
     #[command(subcommand)]
     verb: Verb,
@@ -56,6 +57,8 @@ enum Verb {
     Ls(commands::ls::Arguments),
     /// Show the results of one run on the terminal.
     Show(commands::show::Arguments),
+    /// Check the data of TPC-C or pgbench, and that no acknowledged order of a ledger is lost.
+    Check(commands::check::Arguments),
     /// Understand the command line of sysbench 1.0.20 (and 0.5) and run its OLTP tests.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Sysbench {
@@ -111,6 +114,7 @@ fn main() -> ExitCode {
         Verb::Paper(arguments) => commands::paper::run(&arguments),
         Verb::Ls(arguments) => commands::ls::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),
+        Verb::Check(arguments) => commands::check::run(&arguments),
         Verb::Sysbench { arguments } => return sysbench::main(arguments),
         Verb::Pgbench { arguments } => return pgbench::main(arguments),
         Verb::Benchmarksql { command } => return benchmarksql::main(&command),

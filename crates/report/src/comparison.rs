@@ -108,25 +108,30 @@ fn cells<'a>(experiment: &'a Experiment, of_table: impl Fn(&&Published) -> bool)
     let rows = experiment.published.iter().filter(of_table).flat_map(|p| &p.table.rows);
     for row in rows {
         for target in &row.targets {
-            let is_counterpart = |point: &&Point| {
-                // Of several runs a target's label has the run's number behind its name.
-                let same =
-                    point.target == *target || point.target.starts_with(&format!("{target},"));
-                let level = row.workers().is_none_or(|workers| workers == point.load());
-                same && level && point.status == "complete"
-            };
-            // With a cap on workers no point has the published number: the nearest is shown.
-            let point = experiment.points.iter().find(is_counterpart).or_else(|| {
-                let own = experiment.points.iter().filter(|point| point.target == *target);
-                own.filter(|point| point.status == "complete")
-                    .max_by(|a, b| a.load().total_cmp(&b.load()))
-            });
+            let point = counterpart(experiment, row, target);
             for metric in row.metrics.keys() {
                 cells.push(Cell { row, metric, target, point });
             }
         }
     }
     cells
+}
+
+/// What was measured in the place of a published row.
+pub(crate) fn counterpart<'a>(
+    experiment: &'a Experiment,
+    row: &PublishedRow,
+    target: &str,
+) -> Option<&'a Point> {
+    // Of several runs a target's label has the run's number behind its name.
+    let is_own = |point: &&Point| {
+        let same = point.target == *target || point.target.starts_with(&format!("{target},"));
+        same && point.status == "complete"
+    };
+    let own = || experiment.points.iter().filter(is_own);
+    let is_level = |point: &&Point| row.workers().is_none_or(|workers| workers == point.load());
+    // With a cap on workers no point has the published number: the nearest is shown.
+    own().find(is_level).or_else(|| own().max_by(|a, b| a.load().total_cmp(&b.load())))
 }
 
 fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {

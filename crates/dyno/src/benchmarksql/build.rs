@@ -4,12 +4,13 @@ use super::properties::Properties;
 use super::settings::{Build, Csv, Place, Reader};
 use super::{Source, shown, warn};
 use crate::databases::{Reached, reach_target, with_driver};
-use crate::failure::{Failure, sentence};
+use crate::failure::Failure;
 use crate::progress::LoadProgress;
 use crate::table::number;
+use crate::tpcc::load_failure;
 use crate::{Done, output, signals};
 use dyno_core::Dialect;
-use dyno_tpcc::load::{LoadError, LoadOptions, LoadReport, load, write_csv};
+use dyno_tpcc::load::{LoadOptions, LoadReport, load, write_csv};
 use dyno_tpcc::schema::{KeyTime, Shard, ShardClauses};
 
 /// What `build` takes.
@@ -216,7 +217,7 @@ fn tables(options: &LoadOptions, place: Place) -> Done {
         }
         Err(error) => {
             progress.clear();
-            Err(load_failure(error))
+            Err(load_failure(&error))
         }
     }
 }
@@ -232,14 +233,5 @@ fn told(report: &LoadReport) -> String {
     match report.rows_found {
         0 => loaded,
         found => format!("{} rows were there from an earlier build; {loaded}", rows(found)),
-    }
-}
-
-/// A load's error with its remedy.
-pub(super) fn load_failure(error: LoadError) -> Failure {
-    let failure = Failure::new(sentence(&error.to_string()));
-    match error.hint() {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
     }
 }

@@ -3,6 +3,7 @@
 use super::settings::Reader;
 use super::{Source, warn};
 use crate::databases::{reach_target, with_driver};
+use crate::tpcc::load_failure;
 use crate::{Done, output};
 use dyno_core::LoadObserver;
 
@@ -37,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> Done {
     let reached = reach_target(place.target, None)?;
     let dropped =
         with_driver!(&reached.database, driver => dyno_tpcc::load::destroy(driver, &Told))
-            .map_err(super::build::load_failure)?;
+            .map_err(|error| load_failure(&error))?;
     output::talk(&match dropped.len() {
         0 => format!("{shown} has no tables of BenchmarkSQL: nothing was dropped."),
         count => format!("{count} tables of {shown} were dropped."),

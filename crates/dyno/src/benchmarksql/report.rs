@@ -2,19 +2,12 @@
 
 use super::clock::WallClock;
 use super::console::{Console, per_minute, session_time};
+use super::verdict::Worth;
 use crate::table::{layout, number};
 use dyno_core::MILLISECOND;
-use dyno_engine::{TrialResult, TrialSpec};
-use dyno_measure::KindFrame;
-use dyno_tpcc::Tpcc;
+use dyno_engine::TrialResult;
+use dyno_measure::{DataCheck, KindFrame, KindSummary, TpccFacts, TpccKind, TrialSummary};
 use dyno_tpcc::profile::Kind;
-
-/// A trial that is over.
-pub(super) struct Measured<'a> {
-    pub(super) workload: &'a Tpcc,
-    pub(super) spec: &'a TrialSpec,
-    pub(super) result: &'a TrialResult,
-}
 
 /// The closing lines, byte for byte; what they count is acknowledged commits.
 pub(super) fn closing(console: &Console<'_>, clock: &WallClock, result: &TrialResult) {
@@ -35,40 +28,57 @@ pub(super) fn closing(console: &Console<'_>, clock: &WallClock, result: &TrialRe
 }
 
 /// How it was run, and what came of each kind of transaction.
-pub(super) fn details(measured: &Measured<'_>) -> String {
-    let Measured { workload, spec, result } = measured;
-    let options = workload.options();
-    let isolation = workload.isolation().name().unwrap_or("the server's own");
+pub(super) fn details(summary: &TrialSummary, facts: &TpccFacts) -> String {
+    let isolation = facts.isolation.as_deref().unwrap_or("the server's own");
     let mut text = format!(
-        "profile {}, flight {}, isolation {isolation}, {} warehouses, {} terminals, {} s\n",
-        options.profile.name,
-        options.flight.name(),
-        options.warehouses,
-        spec.workers,
-        number(result.length() as f64 / 1e9),
+        "profile {}, flight {}, isolation {isolation}, {} warehouses, {} terminals over {} sessions, \
+         {} s\n",
+        facts.profile,
+        facts.flight,
+        facts.warehouses,
+        facts.terminals,
+        facts.sessions,
+        number(summary.window_s),
     );
-    text.push_str(&kinds(workload, result));
-    let counts = result.total.counts();
-    let unknown = workload.acknowledged().orders.unknown;
+    text.push_str(&kinds(summary, facts));
+    let counts = &summary.counts;
     text.push_str(&format!(
-        "{} retries, {} reconnects, {} in flight at the end, {unknown} New-Orders of unknown \
-         outcome\n",
-        counts.retries, counts.reconnects, result.in_flight
+        "{} retries, {} reconnects, {} in flight at the end; New-Orders of unknown outcome: {}\n",
+        counts.retries, counts.reconnects, summary.in_flight, facts.orders_unknown
     ));
-    for error in &result.total.errors.0 {
-        let (count, class, message) = (error.count, error.class.name(), &error.message);
+    if let Some(limit) = facts.tpmc_limit {
+        let share = 100.0 * facts.tpmc / limit;
+        text.push_str(&format!(
+            "tpmC is {share:.1} % of the {} that keying and think times allow\n",
+            number(limit)
+        ));
+    }
+    for error in &summary.errors {
+        let (count, class, message) = (error.count, &error.class, &error.message);
         text.push_str(&format!("{count} x {class} {}: {message}\n", error.sqlstate));
     }
-    if let Some(lateness) = &result.total.lateness {
-        let p99_ms = lateness.percentile(99.0) as f64 / 1e6;
-        text.push_str(&format!("transactions began at most {p99_ms:.1} ms late (99 %)\n"));
+    if let Some(lateness) = &summary.lateness {
+        let p99_ms = lateness.p99_us / 1e3;
+        text.push_str(&format!("99 % of the transactions began at most {p99_ms:.1} ms late\n"));
+    }
+    for note in &summary.notes {
+        text.push_str(&format!("{note}\n"));
     }
     text.push_str("This is TPC-C-like: not comparable with published TPC results.");
     text
 }
 
-fn kinds(workload: &Tpcc, result: &TrialResult) -> String {
-    let limits_s = workload.options().profile.limits_s;
+/// How the checks ended, and why the run can't be used, if so.
+pub(super) fn checks(summary: &TrialSummary, worth: &Worth) -> String {
+    let check = |check: &DataCheck| {
+        format!("check {}: {}: {}", check.name, check.verdict.name(), check.evidence)
+    };
+    let problem = |problem: &String| format!("error: {problem}");
+    let lines = summary.checks.iter().map(check).chain(worth.problems.iter().map(problem));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn kinds(summary: &TrialSummary, facts: &TpccFacts) -> String {
     let header = [
         "transaction",
         "committed",
@@ -81,27 +91,22 @@ fn kinds(workload: &Tpcc, result: &TrialResult) -> String {
         "limit p90 ms",
         "",
     ];
-    let row = |(kind, frame): (Kind, &KindFrame)| {
-        let ms = |percent| frame.latency.percentile(percent) as f64 / 1e6;
-        let limit_ms = limits_s[kind.index()] * 1e3;
-        let verdict = match frame.latency.count() {
+    let row = |(kind, held): (&KindSummary, &TpccKind)| {
+        let limit_us = held.limit_p90_s * 1e6;
+        let verdict = match kind.latency.count {
             0 => "-",
-            _ if ms(90.0) <= limit_ms => "kept",
+            _ if kind.latency.p90_us <= limit_us => "kept",
             _ => "exceeded",
         };
-        vec![
-            kind.name().to_owned(),
-            frame.counts.committed.to_string(),
-            frame.counts.rolled_back.to_string(),
-            frame.counts.failed.to_string(),
-            number(ms(50.0)),
-            number(ms(90.0)),
-            number(ms(99.0)),
-            number(frame.latency.max() as f64 / 1e6),
-            number(limit_ms),
-            verdict.to_owned(),
-        ]
+        let counts = [kind.counts.committed, kind.counts.rolled_back, kind.counts.failed];
+        let latency = &kind.latency;
+        let times_us = [latency.p50_us, latency.p90_us, latency.p99_us, latency.max_us, limit_us];
+        let mut row = vec![kind.name.clone()];
+        row.extend(counts.map(|count| count.to_string()));
+        row.extend(times_us.map(|us| number(us / 1e3)));
+        row.push(verdict.to_owned());
+        row
     };
-    let rows: Vec<_> = Kind::ALL.into_iter().zip(&result.total.kinds).map(row).collect();
+    let rows: Vec<_> = summary.kinds.iter().zip(&facts.kinds).map(row).collect();
     layout(&header, &rows, 1)
 }

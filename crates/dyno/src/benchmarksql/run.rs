@@ -4,20 +4,27 @@ use super::clock::WallClock;
 use super::console::Console;
 use super::follow::Follower;
 use super::properties::Properties;
-use super::report::{self, Measured};
+use super::report;
 use super::results::{Request, Results, RunInfo, next_run};
 use super::settings::{Length, Place, Reader, Run};
-use super::verdict::{Verdicts, look, verdict, violated};
+use super::verdict::{Worth, worth};
 use super::{Source, shown, warn};
 use crate::databases::{Reached, reach_target, with_driver};
 use crate::failure::Failure;
 use crate::runner::{TrialName, summarise};
+use crate::tpcc::{
+    Crew, Need, PreflightError, When, facts, ledger_failure, look_after, look_before, not_made,
+    preflight,
+};
 use crate::trial_json::JsonFile;
 use crate::{output, signals};
-use dyno_core::{Driver, MILLISECOND, Nanos, SECOND, Session, Workload};
-use dyno_engine::{Control, DriveError, ErrorPolicy, ErrorSet, TrialResult, TrialSpec, drive};
-use dyno_measure::{SeriesRow, TrialStatus};
-use dyno_tpcc::load::{LoadError, Loaded, loaded};
+use dyno_core::{Driver, Nanos, SECOND, Session, Workload};
+use dyno_engine::{Control, DriveError, Ended, ErrorPolicy, TrialResult, TrialSpec, drive};
+use dyno_measure::{SeriesRow, TrialStatus, TrialSummary};
+use dyno_reactor::block_on;
+use dyno_tpcc::books::Books;
+use dyno_tpcc::ledger_file::LedgerFile;
+use dyno_tpcc::load::Loaded;
 use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC, TPMC_PER_WAREHOUSE_MAX};
 use dyno_tpcc::{FlightMode, Isolation, Tpcc, TpccOptions};
 use std::path::{Path, PathBuf};
@@ -52,7 +59,9 @@ database does not hold what it has acknowledged, or violates a condition; 130 st
 Examples:
   dyno benchmarksql run props.pg
   dyno benchmarksql run props.my terminals 64 runMins 5
-  dyno benchmarksql run props.pg --flight pipelined --isolation repeatable-read --json result.json")]
+  dyno benchmarksql run props.pg --flight pipelined --isolation repeatable-read --json result.json
+  dyno benchmarksql run props.pg --ledger orders.ledger      then, after a crash or a failover:
+  dyno check postgres://bench@db1/bench --ledger orders.ledger")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     source: Source,
@@ -73,6 +82,9 @@ pub(crate) struct Arguments {
     /// When the consistency conditions are checked. They read all tables.
     #[arg(long, value_enum, default_value_t = Checks::After)]
     checks: Checks,
+    /// Record every order durably, from before its commit is sent, for `dyno check --ledger FILE`.
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
     /// Write the result as JSON; `-` is standard output, where the console then gives way.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -106,6 +118,16 @@ enum Checks {
     Both,
 }
 
+impl From<Checks> for When {
+    fn from(checks: Checks) -> Self {
+        match checks {
+            Checks::None => When::None,
+            Checks::After => When::After,
+            Checks::Both => When::BeforeAndAfter,
+        }
+    }
+}
+
 impl Arguments {
     fn options(&self, run: &Run, place: &Place, loaded: &Loaded, seed: u64) -> TpccOptions {
         TpccOptions {
@@ -114,14 +136,18 @@ impl Arguments {
                 Flight::Pipelined => FlightMode::Pipelined,
             },
             warehouses: place.warehouses,
-            isolation: self.isolation.map(|level| match level {
-                Level::Server => Isolation::ServerDefault,
-                Level::ReadCommitted => Isolation::ReadCommitted,
-                Level::RepeatableRead => Isolation::RepeatableRead,
-                Level::Serializable => Isolation::Serializable,
-            }),
+            isolation: self.isolation(),
             ..TpccOptions::new(run.profile, loaded, seed)
         }
+    }
+
+    fn isolation(&self) -> Option<Isolation> {
+        self.isolation.map(|level| match level {
+            Level::Server => Isolation::ServerDefault,
+            Level::ReadCommitted => Isolation::ReadCommitted,
+            Level::RepeatableRead => Isolation::RepeatableRead,
+            Level::Serializable => Isolation::Serializable,
+        })
     }
 
     fn profile(&self) -> Option<&'static Profile> {
@@ -198,7 +224,8 @@ impl Job<'_> {
         clock: &WallClock,
         json: Option<JsonFile>,
     ) -> Result<u8, Failure> {
-        let loaded = self.loaded(driver)?;
+        let spec = self.spec();
+        let loaded = self.loaded(driver, &spec)?;
         let options = self.arguments.options(self.settings, self.place, &loaded, self.seed);
         let workload = Tpcc::new(options, &loaded, driver.dialect())
             .map_err(|error| Failure::usage(error.to_string()))?;
@@ -206,11 +233,11 @@ impl Job<'_> {
         let c_last = workload.constants().c_last;
         console.line(&format!("C value for C_LAST this run:    {c_last}"));
         console.line("");
-        let before = look(driver, self.arguments.checks == Checks::Both)?;
-        if !before.violations.is_empty() {
-            return Err(violated(&before.violations, "before the run"));
-        }
-        let spec = self.spec();
+        let before = look_before(driver, self.arguments.checks.into(), self.place.warehouses)?;
+        let workload = match self.ledger(&loaded, before.books())? {
+            Some(ledger) => workload.with_ledger(ledger),
+            None => workload,
+        };
         let control = Arc::new(Control::new());
         let results = self.results(console, *clock, &control)?;
         let workload = match &results {
@@ -227,18 +254,36 @@ impl Job<'_> {
         let result = driven.map_err(not_begun)?;
         console.end();
         report::closing(console, clock, &result);
-        let measured = Measured { workload: &workload, spec: &spec, result: &result };
-        output::talk(&report::details(&measured));
         let written = self.finish(results, failure, &result);
-        let after = look(driver, self.arguments.checks != Checks::None);
-        let verdict = verdict(&workload, &result, &before.books, after);
-        for line in &verdict.lines {
-            output::talk(line);
-        }
+        let mut summary = self.summary(&workload, &spec, &result);
+        let crew = Crew { terminals: self.settings.terminals, sessions: spec.workers };
+        let mut facts = facts(&workload, &loaded, crew, &summary.kinds, summary.window_s);
+        output::talk(&report::details(&summary, &facts));
+        let findings = match result.ended {
+            Ended::Interrupted => not_made(&before, "The run was interrupted."),
+            _ => look_after(driver, &workload, &before),
+        };
+        facts.conditions = findings.conditions;
+        (summary.checks, summary.tpcc) = (findings.checks, Some(facts));
+        let worth = worth(&result, &summary.checks);
+        output::talk(&report::checks(&summary, &worth));
         if let Some(json) = json {
-            self.write_json(json, &measured, &verdict, rows)?;
+            self.write_json(json, summary, &worth, &result, rows)?;
         }
-        written.map(|()| verdict.code)
+        written?;
+        match workload.ledger_file().map(LedgerFile::close) {
+            // The run was aborted for it, and has said so.
+            Some(Err(error)) if worth.code == 0 => Err(ledger_failure(&error)),
+            _ => Ok(worth.code),
+        }
+    }
+
+    /// Opens the ledger, where one is asked for.
+    fn ledger(&self, loaded: &Loaded, before: &Books) -> Result<Option<LedgerFile>, Failure> {
+        let Some(path) = &self.arguments.ledger else { return Ok(None) };
+        let target = self.place.target.to_string();
+        let ledger = LedgerFile::open(path, &target, loaded, self.seed, before);
+        ledger.map(Some).map_err(|error| ledger_failure(&error))
     }
 
     /// Makes the result directory, where the file names one.
@@ -251,7 +296,9 @@ impl Job<'_> {
         let Some(template) = &self.settings.result_directory else { return Ok(None) };
         let run = next_run(Path::new("."))?;
         let delivery = self.settings.profile.delivery;
-        let request = Request { template, properties: &self.properties.text, run, delivery, clock };
+        let properties = &self.properties.text;
+        let overrides = &self.arguments.source.overrides;
+        let request = Request { template, properties, overrides, run, delivery, clock };
         let mut results = Results::create(&request, control)?;
         let path = results.path().display();
         console.line(&format!("copied {} to {path}/run.properties", self.properties.file));
@@ -297,32 +344,31 @@ impl Job<'_> {
         failure.map_or(Ok(()), Err)
     }
 
-    /// What the database says of its load.
-    fn loaded<D: Driver>(&self, driver: &D) -> Result<Loaded, Failure> {
-        let asked: Result<Loaded, LoadError> = dyno_reactor::block_on(async {
-            let connected = driver.connect(0).await;
-            let mut session = connected.map_err(|error| LoadError::Session {
-                doing: "connecting to the database".to_owned(),
-                error,
-                hint: None,
-            })?;
-            let found = loaded(&mut session).await;
+    /// What the database says of its load, and whether it can be run on.
+    fn loaded<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<Loaded, Failure> {
+        let need = Need {
+            warehouses: self.place.warehouses,
+            sessions: spec.workers,
+            isolation: self.arguments.isolation(),
+            foreign_keys: None,
+        };
+        let looked = block_on(async {
+            let mut session = driver.connect(0).await?;
+            let found = preflight(&mut session, &need).await;
             session.close().await;
             found
-        })
-        .unwrap_or_else(|error| Err(LoadError::Loop(error)));
-        let loaded = asked.map_err(super::build::load_failure)?;
-        if self.place.warehouses > loaded.warehouses {
-            return Err(Failure::usage(format!(
-                "numWarehouses cannot be greater than the warehouses loaded in the database: {} \
-                 were asked for, {} are loaded.",
-                self.place.warehouses, loaded.warehouses
+        });
+        let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
+        let found = looked.map_err(|error| match error {
+            PreflightError::TooFew { asked, loaded } => Failure::usage(format!(
+                "numWarehouses cannot be greater than the warehouses loaded in the database: \
+                 {asked} were asked for, {loaded} are loaded."
             ))
-            .with_hint(
-                "lower warehouses in the file, or destroy the database and build it again",
-            ));
-        }
-        Ok(loaded)
+            .with_hint("lower warehouses, or destroy the database and build it again"),
+            other => other.into(),
+        })?;
+        warn(&found.warnings);
+        Ok(found.loaded)
     }
 
     fn spec(&self) -> TrialSpec {
@@ -337,20 +383,14 @@ impl Job<'_> {
             rate_per_s: limit_per_min.map(|limit| f64::from(limit) / 60.0),
             interval: u64::from(report_interval_s) * SECOND,
             seed: self.seed,
-            errors: error_policy(),
+            errors: ErrorPolicy::enduring(),
             connect_limit: CONNECT_LIMIT,
             ..TrialSpec::closed(terminals)
         }
     }
 
-    fn write_json(
-        &self,
-        json: JsonFile,
-        measured: &Measured<'_>,
-        verdict: &Verdicts,
-        rows: Vec<SeriesRow>,
-    ) -> Result<(), Failure> {
-        let kinds = measured.workload.transactions().iter().map(|kind| kind.name.clone()).collect();
+    fn summary(&self, workload: &Tpcc, spec: &TrialSpec, result: &TrialResult) -> TrialSummary {
+        let kinds = workload.transactions().iter().map(|kind| kind.name.clone()).collect();
         let name = TrialName {
             kinds,
             test: self.settings.profile.name.to_owned(),
@@ -358,26 +398,25 @@ impl Job<'_> {
             repeat: 1,
             ..TrialName::default()
         };
-        let mut summary = summarise(&name, measured.spec, measured.result);
-        if let (TrialStatus::Complete, Some(why)) = (&summary.status, &verdict.why) {
-            summary.status = TrialStatus::Failed(why.clone());
+        summarise(&name, spec, result)
+    }
+
+    fn write_json(
+        &self,
+        json: JsonFile,
+        mut summary: TrialSummary,
+        worth: &Worth,
+        result: &TrialResult,
+        rows: Vec<SeriesRow>,
+    ) -> Result<(), Failure> {
+        if let (TrialStatus::Complete, false) = (&summary.status, worth.problems.is_empty()) {
+            summary.status = TrialStatus::Failed(worth.problems.join(" "));
         }
         let file = self.properties.file.clone();
         let words = ["dyno", "benchmarksql", "run"].map(str::to_owned);
         let command_line: Vec<String> = words.into_iter().chain([file]).collect();
         let percentiles = [50.0, 90.0, 95.0, 99.0];
-        json.write(&command_line, summary, &measured.result.total, &percentiles, rows)
-            .map_err(Failure::new)
-    }
-}
-
-/// Conflicts are tried again, and lost connections replaced; every other error is counted, and the
-/// terminal goes on, as in the original.
-fn error_policy() -> ErrorPolicy {
-    ErrorPolicy {
-        tolerate: ErrorSet { all: true, ..ErrorSet::default() },
-        pause: 10 * MILLISECOND,
-        ..ErrorPolicy::resilient()
+        json.write(&command_line, summary, &result.total, &percentiles, rows).map_err(Failure::new)
     }
 }
 

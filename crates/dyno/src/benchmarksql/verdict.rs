@@ -1,99 +1,60 @@
-//! What a run is worth: the books and the conditions, before and after.
+//! What a run is worth: whether it counts, and the exit code.
 
-use crate::databases;
-use crate::failure::{Failure, sentence};
+use crate::failure::sentence;
 use crate::signals;
-use dyno_core::{Driver, Session};
+use dyno_core::ErrorClass;
 use dyno_engine::{Ended, TrialResult};
-use dyno_tpcc::Tpcc;
-use dyno_tpcc::books::{Books, books};
-use dyno_tpcc::check::{Stage, Verdict, check};
+use dyno_measure::{DataCheck, TpccFacts, Verdict};
 
-/// What is looked at before and after.
-pub(super) struct Look {
-    pub(super) books: Books,
-    pub(super) violations: Vec<Verdict>,
-}
-
-/// The books, and the conditions that are violated.
-pub(super) fn look<D: Driver>(driver: &D, with_conditions: bool) -> Result<Look, Failure> {
-    let looked = databases::run(async {
-        let mut session = driver.connect(0).await?;
-        let books = books(&mut session).await?;
-        let verdicts =
-            if with_conditions { check(&mut session, Stage::Used).await? } else { Vec::new() };
-        session.close().await;
-        let violations = verdicts.into_iter().filter(|verdict| !verdict.holds()).collect();
-        Ok(Look { books, violations })
-    });
-    looked.map_err(|error| Failure::from(&error).at("The data could not be checked"))
-}
-
-pub(super) fn violated(violations: &[Verdict], when: &str) -> Failure {
-    let lines: Vec<String> = violations.iter().map(condition_line).collect();
-    Failure::denied(format!("The database is not consistent {when}:\n{}", lines.join("\n")))
-        .with_hint("destroy the database and build it again")
-}
-
-fn condition_line(verdict: &Verdict) -> String {
-    let Verdict { condition, violations, keys } = verdict;
-    let keys = keys.join("; ");
-    format!(
-        "condition {} is violated {violations} times: {} ({keys})",
-        condition.id, condition.rule
-    )
-}
-
-/// What a run is worth.
-pub(super) struct Verdicts {
-    /// For standard error.
-    pub(super) lines: Vec<String>,
-    /// Why the result can't be used.
-    pub(super) why: Option<String>,
+/// Why a run can't be used, if so, and what a script is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Worth {
+    /// Sentences.
+    pub(super) problems: Vec<String>,
     pub(super) code: u8,
 }
 
-pub(super) fn verdict(
-    workload: &Tpcc,
-    result: &TrialResult,
-    before: &Books,
-    after: Result<Look, Failure>,
-) -> Verdicts {
-    let mut lines = Vec::new();
-    let denied = match after {
-        Ok(after) => {
-            let problems = workload.reconcile(before, &after.books);
-            if problems.is_empty() {
-                lines
-                    .push("reconciliation: the database holds what it has acknowledged".to_owned());
-            }
-            for problem in &problems {
-                lines.push(format!("reconciliation: {}", sentence(problem)));
-            }
-            let violations: Vec<String> = after.violations.iter().map(condition_line).collect();
-            lines.extend(violations.iter().cloned());
-            problems.into_iter().chain(violations).next()
-        }
-        Err(failure) => {
-            lines.push(format!("error: {}", failure.message));
-            Some(failure.message)
-        }
+/// Whether transactions failed for anything but a lost connection: a server that was restarted, or
+/// another one that has taken over. Terminals connect again, and such a run has passed.
+fn has_failures(result: &TrialResult) -> bool {
+    let count = |classes: &[ErrorClass]| -> u64 {
+        let errors = result.total.errors.0.iter();
+        errors.filter(|error| classes.contains(&error.class)).map(|error| error.count).sum()
     };
+    // Conflicts are only failures when all retries are used up; each lost connection failed once.
+    count(&[ErrorClass::Other, ErrorClass::Constraint]) > 0
+        || result.total.counts().failed > count(&[ErrorClass::ConnectionLost])
+}
+
+/// Judges a trial and the checks after it.
+pub(super) fn worth(result: &TrialResult, checks: &[DataCheck]) -> Worth {
+    let mut problems = Vec::new();
     let counts = result.total.counts();
-    let failed = match &result.ended {
-        Ended::Aborted(error) => Some(format!("The run was aborted: {error}.")),
-        _ if counts.failed > 0 => {
-            Some(format!("{} transactions failed with an error.", counts.failed))
+    match &result.ended {
+        Ended::Aborted(error) => {
+            problems.push(format!("The run was aborted: {}", sentence(&error.to_string())));
         }
-        _ if counts.committed == 0 => Some("No transaction was committed.".to_owned()),
-        _ => None,
+        _ if counts.failed > 0 && has_failures(result) => {
+            problems.push(format!("{} transactions failed with an error.", counts.failed));
+        }
+        _ if counts.committed == 0 => problems.push("No transaction was committed.".to_owned()),
+        _ => {}
+    }
+    let is_interrupted = result.ended == Ended::Interrupted;
+    // Nothing is compared after Ctrl-C, and conditions and audit may be left out.
+    let is_unknown = |check: &DataCheck| {
+        check.verdict == Verdict::NotMade && check.name == TpccFacts::BOOKS && !is_interrupted
     };
-    lines.extend(failed.iter().map(|why| format!("error: {why}")));
-    let code = match (&denied, &result.ended, &failed) {
-        (Some(_), ..) => 4,
-        (None, Ended::Interrupted, _) => signals::exit_code(),
-        (None, _, Some(_)) => 1,
-        (None, _, None) => 0,
+    let unknown = checks.iter().filter(|check| is_unknown(check));
+    problems
+        .extend(unknown.map(|check| format!("The data could not be checked: {}", check.evidence)));
+    let is_denied = checks.iter().any(|check| check.verdict == Verdict::Failed);
+    let code = match (is_denied, is_interrupted) {
+        (true, _) => 4,
+        (false, true) => signals::exit_code(),
+        (false, false) => u8::from(!problems.is_empty()),
     };
-    Verdicts { lines, why: denied.or(failed), code }
+    let denied = checks.iter().filter(|check| check.verdict == Verdict::Failed);
+    problems.extend(denied.map(|check| format!("The check {} failed.", check.name)));
+    Worth { problems, code }
 }

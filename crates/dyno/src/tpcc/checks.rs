@@ -46,6 +46,13 @@ pub(crate) struct Before {
     when: When,
 }
 
+impl Before {
+    /// The books before the run, which a ledger begins with.
+    pub(crate) fn books(&self) -> &Books {
+        &self.books
+    }
+}
+
 /// What the checks have found.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {

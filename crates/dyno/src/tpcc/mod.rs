@@ -7,4 +7,4 @@ mod preflight;
 
 pub(crate) use checks::{Before, Findings, When, look_after, look_before, not_made};
 pub(crate) use facts::{Crew, facts, flight_name};
-pub(crate) use preflight::{Found, Need, PreflightError, load_failure, preflight};
+pub(crate) use preflight::{Found, Need, PreflightError, ledger_failure, load_failure, preflight};

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, sentence};
 use dyno_core::{DbError, Dialect, Session, Table};
+use dyno_tpcc::ledger_file::LedgerError;
 use dyno_tpcc::load::{LoadError, Loaded, foreign_keys, loaded};
 use dyno_tpcc::{Isolation, prepared_statements};
 
@@ -68,6 +69,15 @@ impl From<PreflightError> for Failure {
 /// A loader's error with its remedy.
 pub(crate) fn load_failure(error: &LoadError) -> Failure {
     let failure = Failure::new(sentence(&error.to_string()));
+    match error.hint() {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
+}
+
+/// A ledger's error with its remedy.
+pub(crate) fn ledger_failure(error: &LedgerError) -> Failure {
+    let failure = Failure::new(error.to_string());
     match error.hint() {
         Some(hint) => failure.with_hint(hint),
         None => failure,

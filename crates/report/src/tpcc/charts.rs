@@ -8,6 +8,9 @@ use crate::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
 use dyno_measure::{SeriesRow, TpccFacts};
 use serde::Serialize;
 
+/// The line of the tpmC that pauses allow.
+const BOUND: &str = "most that keying and think times allow";
+
 /// The charts of an experiment's section on TPC-C.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Drawings {
@@ -50,7 +53,7 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64) -> Option<Figure> {
     let begin = series[0].begins_s;
     let last = &series[series.len() - 1];
     let limit = facts.tpmc_limit.map(|limit| Series {
-        name: "12.86 per warehouse".to_owned(),
+        name: BOUND.to_owned(),
         class: "published".to_owned(),
         stroke: Stroke::Dashed,
         points: vec![(begin, Some(limit)), (last.begins_s + last.length_s, Some(limit))],

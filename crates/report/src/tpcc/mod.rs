@@ -65,7 +65,7 @@ pub struct TpccPoint {
     pub per_warehouse: f64,
     /// The tpmC that keying and think times allow; `None` without them.
     pub limit: Option<f64>,
-    /// The least tpmC that the specification takes for as many warehouses; `None` without pauses.
+    /// The least tpmC that the specification takes for as many warehouses; `None` without its pauses.
     pub floor: Option<f64>,
     /// What that bound says of this point.
     pub bound: String,
@@ -90,7 +90,7 @@ pub(crate) fn point(trials: &[&Trial]) -> Option<TpccPoint> {
         tpm_total: of(|facts| facts.tpm_total),
         per_warehouse: tpmc.median / warehouses.max(1.0),
         limit: first.tpmc_limit,
-        floor: first.tpmc_limit.map(|_| words::PER_WAREHOUSE.0 * warehouses),
+        floor: has_pauses_of_spec(first).then_some(words::PER_WAREHOUSE.0 * warehouses),
         bound: words::bound(&setup, tpmc, first.tpmc_limit),
         orders_unknown: facts.iter().map(|facts| facts.orders_unknown).sum(),
         setup,
@@ -130,6 +130,11 @@ fn has_deferred(trial: &Trial) -> bool {
     trial.summary.kinds.iter().any(|kind| kind.name == TpccFacts::DEFERRED)
 }
 
+/// True when the pauses are those of the specification, and with them its bounds.
+fn has_pauses_of_spec(facts: &TpccFacts) -> bool {
+    facts.tpmc_limit.is_some_and(|limit| words::is_of_spec(limit, facts.warehouses))
+}
+
 /// True when the trial's terminals have keying and think times: its sessions are idle by design.
 pub(crate) fn is_paced(trial: &Trial) -> bool {
     trial.summary.tpcc.as_ref().is_some_and(|facts| facts.tpmc_limit.is_some())
@@ -151,6 +156,8 @@ pub(crate) fn section(trials: &[&Trial], targets: &[Target]) -> Option<TpccSecti
     let deviations = words::Deviations {
         setups: &facts().map(TpccSetup::of).collect::<Vec<_>>(),
         is_without_pauses: facts().any(|facts| facts.tpmc_limit.is_none()),
+        has_other_pauses: facts()
+            .any(|facts| facts.tpmc_limit.is_some() && !has_pauses_of_spec(facts)),
         has_inline_delivery: !own.iter().all(|trial| has_deferred(trial)),
         shortest_window_s: own.iter().map(|trial| trial.summary.window_s).reduce(f64::min),
         settings: &settings,

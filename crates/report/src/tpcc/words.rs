@@ -65,7 +65,12 @@ pub(crate) fn best(experiment: &str, target: &str, point: &TpccPoint) -> String 
     )
 }
 
-/// What the bound of 12.86 says of a point.
+/// True when the pauses that allow this tpmC are those of the specification.
+pub(super) fn is_of_spec(limit: f64, warehouses: u32) -> bool {
+    (limit / (PER_WAREHOUSE.1 * f64::from(warehouses)) - 1.0).abs() < 1e-3
+}
+
+/// What the bound that pauses set says of a point.
 pub(super) fn bound(setup: &TpccSetup, tpmc: Spread, limit: Option<f64>) -> String {
     let (floor, most) = PER_WAREHOUSE;
     let Some(limit) = limit else {
@@ -73,20 +78,27 @@ pub(super) fn bound(setup: &TpccSetup, tpmc: Spread, limit: Option<f64>) -> Stri
             "The bound of {most} tpmC per warehouse does not apply: terminals without keying and think times enter as much as the server takes."
         );
     };
+    let reached = format!(
+        "{} is {} % of that bound",
+        format::plain(tpmc.median),
+        format::percent(tpmc.median / limit)
+    );
+    let warehouses = count_of(setup.warehouses.into(), "warehouse", "warehouses");
+    if !is_of_spec(limit, setup.warehouses) {
+        return format!(
+            "With the keying and think times of this run, which are not those of the specification, {warehouses} may reach {} tpmC at most; {reached}.",
+            format::plain(limit)
+        );
+    }
     let judged = match tpmc.median / f64::from(setup.warehouses.max(1)) {
         of_one if of_one > most => "more than the pauses allow in the long run",
-        of_one if of_one < floor => {
-            "less than the least that the specification takes for so many warehouses"
-        }
+        of_one if of_one < floor => "less than the specification takes for so many warehouses",
         _ => "within what the specification wants",
     };
     format!(
-        "With keying and think times {} may reach {} tpmC ({most} each) and must reach {} ({floor} each): {} is {} % of the former, {judged}.",
-        count_of(setup.warehouses.into(), "warehouse", "warehouses"),
-        format::plain(limit),
+        "With keying and think times {warehouses} must reach {} tpmC ({floor} each) and may reach {} at most ({most} each); {reached}, {judged}.",
         format::plain(floor * f64::from(setup.warehouses)),
-        format::plain(tpmc.median),
-        format::percent(tpmc.median / limit),
+        format::plain(limit),
     )
 }
 
@@ -120,6 +132,9 @@ pub(super) fn deviations(facts: &Deviations<'_>) -> Vec<String> {
     let mut say = |sentence: String| sentences.push(sentence);
     if facts.is_without_pauses {
         say("Terminals neither key nor think: they enter their next transaction at once, so that few of them load a server more than the ten terminals of each warehouse would.".to_owned());
+    }
+    if facts.has_other_pauses {
+        say("Keying and think times are not those of the specification.".to_owned());
     }
     let crowded: Vec<String> = facts
         .setups
@@ -170,6 +185,7 @@ pub(super) fn deviations(facts: &Deviations<'_>) -> Vec<String> {
 pub(super) struct Deviations<'a> {
     pub(super) setups: &'a [TpccSetup],
     pub(super) is_without_pauses: bool,
+    pub(super) has_other_pauses: bool,
     pub(super) has_inline_delivery: bool,
     pub(super) shortest_window_s: Option<f64>,
     /// Those of the targets of the experiment; a target's label and its settings.

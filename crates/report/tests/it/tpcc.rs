@@ -1,6 +1,7 @@
 //! What papers say of TPC-C.
 
 use crate::support::{elements, golden};
+use crate::synthetic::HOSTILE;
 use crate::synthetic::tpcc::{published, tpcc};
 use dyno_measure::{TpccFacts, TrialStatus, Verdict};
 use dyno_report::{Check, Level, Paper};
@@ -33,6 +34,13 @@ fn a_paper_has_the_headline_the_evidence_and_the_published_rows() {
     let paced = paper.experiments[1].points[0].tpcc.as_ref().expect("TPC-C");
     assert_eq!((paced.limit, paced.floor), (Some(25.72), Some(18.0)));
     assert!(paced.bound.contains("within what the specification wants"), "{}", paced.bound);
+    let hurried = changed(|facts| facts.tpmc_limit = Some(51.44));
+    let hurried = &hurried.experiments[0];
+    let figures = hurried.points[0].tpcc.as_ref().expect("TPC-C");
+    assert_eq!((figures.limit, figures.floor), (Some(51.44), None));
+    assert!(figures.bound.contains("not those of the specification"), "{}", figures.bound);
+    let section = hurried.tpcc.as_ref().expect("a section");
+    assert!(section.deviations.iter().any(|sentence| sentence.starts_with("Keying and think")));
 
     let [comparison] = paper.comparisons.as_slice() else { panic!("one table") };
     let [row] = comparison.rows.as_slice() else { panic!("the other row was not measured") };
@@ -59,7 +67,11 @@ fn html_is_well_formed_and_has_the_charts() {
     assert!(!html.contains("NaN") && !html.contains(">inf"), "a number has run away");
     assert!(html.contains("New-Orders per minute (tpmC)"));
     assert_eq!(html.matches("<strong class=\"bad\">EXCEEDED</strong>").count(), 3);
-    assert_eq!(html.matches("data-name=\"12.86 per warehouse\"").count(), 2, "line and legend");
+    assert_eq!(
+        html.matches("data-name=\"most that keying and think times allow\"").count(),
+        2,
+        "line and legend"
+    );
 }
 
 #[test]
@@ -87,6 +99,42 @@ fn what_was_not_made_is_said() {
     assert!(html.contains("tpmC over time is not drawn: "));
     for id in ["tpcc-audit-not-made", "tpcc-conditions-not-made"] {
         assert_eq!(check(&paper, id).findings.len(), 5, "{id}");
+    }
+}
+
+#[test]
+fn hostile_words_stay_text() {
+    let mut run = tpcc();
+    for trial in &mut run.trials {
+        for kind in &mut trial.summary.kinds[1..] {
+            kind.name = HOSTILE.to_owned();
+        }
+        let facts = trial.summary.tpcc.as_mut().expect("facts");
+        (facts.profile, facts.flight) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+        facts.isolation = Some(HOSTILE.to_owned());
+        for line in &mut facts.conditions {
+            (line.id, line.rule) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+        }
+        for line in &mut facts.audit {
+            (line.name, line.observed) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+        }
+        for check in &mut trial.summary.checks {
+            check.evidence = HOSTILE.to_owned();
+        }
+    }
+    let paper = Paper::new(&[run], &[]);
+    let html = paper.html().expect("rendered");
+    assert!(!html.contains("<script>alert") && html.contains("&lt;script&gt;alert"));
+    assert_eq!(elements(&html).iter().filter(|element| *element == "script").count(), 1);
+    let markdown = paper.markdown().expect("rendered");
+    assert!(!markdown.contains("<script>"));
+    let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+    let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
+    for pair in rows.windows(2).filter(|pair| pair[1].starts_with("|---")) {
+        assert_eq!(cells(pair[0]), cells(pair[1]), "{}", pair[0]);
+    }
+    for line in rows.iter().filter(|line| line.starts_with("| &lt;script")) {
+        assert!(cells(line) >= 5, "{line}");
     }
 }
 
@@ -153,6 +201,21 @@ fn targets_that_were_run_differently_are_not_compared_in_silence() {
         ["experiment orders: isolation: standard read committed, other the server's own; \
           warehouses: standard 2, other 5"]
     );
+}
+
+#[test]
+fn a_load_that_differs_from_the_published_one_is_told_beside_the_ratio() {
+    let paper = Paper::new(&[tpcc()], &published());
+    let found = check(&paper, "tpcc-unlike-published");
+    assert_eq!(
+        found.lines,
+        ["experiment orders: standard beside standard: 2 warehouses instead of 1,000"]
+    );
+    let mut alike = published();
+    for row in &mut alike[0].rows {
+        row.conditions.insert("warehouses".to_owned(), "2".to_owned());
+    }
+    assert!(check(&Paper::new(&[tpcc()], &alike), "tpcc-unlike-published").lines.is_empty());
 }
 
 #[test]

@@ -27,6 +27,7 @@ pub(crate) struct Counters {
     remote_payments: u64,
     named: u64,
     customers: u64,
+    deliveries: u64,
     skipped_deliveries: u64,
     deliveries_with_skips: u64,
     items: Histogram,
@@ -73,8 +74,14 @@ impl Counters {
     }
 
     #[inline]
-    pub(crate) fn delivery(&mut self, skipped: u32) {
+    pub(crate) fn delivery_entered(&mut self) {
         self.kinds[Kind::Delivery.index()] += 1;
+    }
+
+    /// A Delivery was executed: by the terminal itself, or later.
+    #[inline]
+    pub(crate) fn delivered(&mut self, skipped: u32) {
+        self.deliveries += 1;
         self.skipped_deliveries += u64::from(skipped);
         self.deliveries_with_skips += u64::from(skipped > 0);
     }
@@ -98,6 +105,7 @@ impl Counters {
         self.remote_payments += more.remote_payments;
         self.named += more.named;
         self.customers += more.customers;
+        self.deliveries += more.deliveries;
         self.skipped_deliveries += more.skipped_deliveries;
         self.deliveries_with_skips += more.deliveries_with_skips;
     }
@@ -225,7 +233,7 @@ impl Expected {
             orders,
             lines_per_order: mean,
             lines_bound: (orders >= 30).then(|| lines_bound(orders)),
-            deliveries: found.kinds[Kind::Delivery.index()],
+            deliveries: found.deliveries,
             skipped_deliveries: found.skipped_deliveries,
             deliveries_with_skips: found.deliveries_with_skips,
         }
@@ -311,7 +319,7 @@ pub struct Audit {
     pub lines_per_order: f64,
     /// How far from that chance may lead; `None` when there are too few orders to say.
     pub lines_bound: Option<f64>,
-    /// Deliveries executed.
+    /// Deliveries executed; of deferred ones the deferred part.
     pub deliveries: u64,
     /// Districts of them that had no undelivered order.
     pub skipped_deliveries: u64,
@@ -396,7 +404,8 @@ mod tests {
             } else if kind <= 92 {
                 counters.order_status();
             } else if kind <= 96 {
-                counters.delivery(u32::from(kind == 96));
+                counters.delivery_entered();
+                counters.delivered(u32::from(kind == 96));
             } else {
                 counters.stock_level();
             }

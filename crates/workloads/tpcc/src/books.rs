@@ -28,23 +28,13 @@ impl Books {
         orders
     }
 
-    /// Each district of so many warehouses has the same next order.
-    #[cfg(test)]
-    pub(crate) fn at(warehouses: u32, next: i64) -> Self {
-        let places = (1..=warehouses).flat_map(|w| (1..=crate::DISTRICTS).map(move |d| (w, d)));
-        Books { districts: places.map(|place| (place, (next, 0))).collect(), ..Books::default() }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn set(&mut self, warehouse: u32, district: u32, next: i64) {
-        self.districts.insert((warehouse, district), (next, 0));
-    }
-
-    /// True when no order was entered and nothing paid since the load.
+    /// True when no order was entered or delivered and nothing paid since the load.
     pub fn is_fresh(&self) -> bool {
+        let districts = self.districts.len() as i64;
         let customers = i64::from(crate::CUSTOMERS);
         let first_free = customers + 1;
-        self.history_rows == customers * self.districts.len() as i64
+        self.history_rows == customers * districts
+            && self.undelivered == (first_free - i64::from(crate::FIRST_UNDELIVERED)) * districts
             && self.districts.values().all(|&(next, _)| next == first_free)
     }
 }
@@ -137,6 +127,19 @@ pub(crate) fn reconcile(ledger: &Ledger, before: &Books, after: &Books) -> Vec<S
 }
 
 #[cfg(test)]
+impl Books {
+    /// Each district of so many warehouses has the same next order.
+    pub(crate) fn at(warehouses: u32, next: i64) -> Self {
+        let places = (1..=warehouses).flat_map(|w| (1..=crate::DISTRICTS).map(move |d| (w, d)));
+        Books { districts: places.map(|place| (place, (next, 0))).collect(), ..Books::default() }
+    }
+
+    pub(crate) fn set(&mut self, warehouse: u32, district: u32, next: i64) {
+        self.districts.insert((warehouse, district), (next, 0));
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::ledger::Entry;
@@ -162,10 +165,11 @@ mod tests {
     }
 
     #[test]
-    fn books_are_fresh_until_an_order_or_a_payment() {
+    fn books_are_fresh_until_an_order_a_payment_or_a_delivery() {
         assert!(books_after(3_001, 0, 30_000, 9_000).is_fresh());
         assert!(!books_after(3_002, 0, 30_000, 9_001).is_fresh());
         assert!(!books_after(3_001, 1, 30_001, 9_000).is_fresh());
+        assert!(!books_after(3_001, 0, 30_000, 8_990).is_fresh());
     }
 
     #[test]

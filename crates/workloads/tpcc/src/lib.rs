@@ -14,6 +14,7 @@
 pub mod audit;
 pub mod books;
 pub mod check;
+mod delivery_log;
 mod ledger;
 pub mod ledger_file;
 pub mod load;
@@ -27,7 +28,8 @@ mod text;
 
 pub use ledger::{Counted, DistrictBooks};
 pub use run::{
-    FlightMode, Isolation, OrderShown, Tpcc, TpccError, TpccOptions, Worker, prepared_statements,
+    FlightMode, Isolation, OrderShown, Staff, Terminal, Tpcc, TpccError, TpccOptions, Worker,
+    prepared_statements,
 };
 pub use text::Timestamp;
 

@@ -40,6 +40,10 @@ impl Kind {
     }
 }
 
+/// The name in reports of the deferred part of a Delivery (clause 2.7.2.2), which is no kind of its
+/// own: terminals don't choose it.
+pub const DELIVERY_DEFERRED: &str = "delivery_deferred";
+
 /// One value for each kind of transaction, in the order of [`Kind::ALL`].
 pub type PerKind<T> = [T; 5];
 
@@ -125,7 +129,9 @@ pub struct Profile {
     /// Keying and think times; `None` is none.
     pub pacing: Option<PerKind<Pace>>,
     /// What the 90th percentile of the time from the choice in the menu to the input form must not
-    /// exceed (clause 5.2.5.1); `None` where there is no menu.
+    /// exceed (clause 5.2.5.1); `None` where there is no menu. The form is there at once here: a terminal's
+    /// next transaction is chosen when its last one ends, and whatever the generator is late
+    /// with afterwards is part of the response time.
     pub menu_limit_s: Option<f64>,
     /// What the 90th percentile of the response times must not exceed (clauses 5.2.5.3 and 5.2.5.7).
     /// Of Delivery, the terminal's part.

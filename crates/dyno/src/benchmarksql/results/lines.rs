@@ -141,15 +141,22 @@ impl ResultLines {
     /// writing fails, `control` ends the run.
     ///
     /// # Errors
-    /// A file that can't be made or written, a thread that can't be started.
+    /// A file that can't be made, a thread that can't be started.
     pub(super) fn create(
         path: &Path,
         format: Format,
         opens: Arc<OnceLock<Nanos>>,
         control: Arc<Control>,
     ) -> io::Result<Self> {
-        let mut file = File::create_new(path)?;
-        file.write_all(HEADER.as_bytes())?;
+        Self::start(File::create_new(path)?, format, opens, control)
+    }
+
+    fn start(
+        file: File,
+        format: Format,
+        opens: Arc<OnceLock<Nanos>>,
+        control: Arc<Control>,
+    ) -> io::Result<Self> {
         let state = Mutex::default();
         let queue = Arc::new(Queue { state, changed: Condvar::new(), control });
         let theirs = Arc::clone(&queue);
@@ -193,7 +200,7 @@ impl Drop for ResultLines {
 /// The writer's thread.
 fn write(queue: &Queue, mut file: File, format: Format, opens: &OnceLock<Nanos>) -> Summary {
     let mut summary = Summary::default();
-    let (mut batch, mut text) = (Vec::new(), String::new());
+    let (mut batch, mut text) = (Vec::new(), HEADER.to_owned());
     loop {
         let mut state = queue.lock();
         let idles = |state: &mut State| {
@@ -334,6 +341,20 @@ mod tests {
         assert_eq!(text.lines().count(), 1 + 9 * 6_400);
         assert_eq!(again, summary);
         assert!(!written.control.is_stopped());
+    }
+
+    #[test]
+    fn a_full_disk_ends_the_run() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let control = Arc::new(Control::new());
+        let opens = Arc::new(OnceLock::from(0));
+        let lines = ResultLines::start(full, INLINE, opens, control.clone()).unwrap();
+        lines.log().take(&mut vec![entry(0, Outcome::Committed, 0); 64]);
+        while !control.is_stopped() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let error = lines.finish().unwrap_err();
+        assert!(error.contains("No space left"), "{error}");
     }
 
     #[test]

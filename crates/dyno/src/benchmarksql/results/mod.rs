@@ -40,6 +40,8 @@ pub(super) struct Request<'a> {
     pub(super) template: &'a str,
     /// The bytes of the properties file.
     pub(super) properties: &'a [u8],
+    /// Keys and values, in turn, that replace those of the file.
+    pub(super) overrides: &'a [String],
     /// The number of the run, of [`next_run`].
     pub(super) run: u32,
     /// Who executes a Delivery.
@@ -72,42 +74,62 @@ pub(super) struct RunInfo {
 /// A result directory that is being written.
 #[derive(Debug)]
 pub(super) struct Results {
-    path: PathBuf,
-    run: u32,
-    clock: WallClock,
-    opens: Arc<OnceLock<Nanos>>,
-    control: Arc<Control>,
+    // What writes into the folder ends before it.
     lines: ResultLines,
     collector: Option<Collector>,
+    folder: Folder,
+    run: u32,
+    clock: WallClock,
+    control: Arc<Control>,
+}
+
+/// The directory. It goes again when the session did not begin: there is nothing in it, and the next
+/// attempt may want the same name.
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
+    /// The start of the session.
+    opens: Arc<OnceLock<Nanos>>,
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.opens.get().is_none() {
+            // What can't be removed harms nobody.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
 }
 
 impl Results {
     /// Makes the directory, `run.properties` and `data/result.csv`, of which nothing existed. When a
-    /// file can't be written later, `control` ends the run, and [`Results::finish`] says why.
+    /// file can't be written later, `control` ends the run, and [`Results::finish`] says why. All of
+    /// it is removed again when the session does not begin.
     ///
     /// # Errors
     /// A name that can't be made, or exists.
     pub(super) fn create(request: &Request<'_>, control: &Arc<Control>) -> Result<Self, Failure> {
-        let &Request { template, properties, run, delivery, clock } = request;
+        let &Request { template, properties, overrides, run, delivery, clock } = request;
         let path = name::expand(template, clock.now())?;
         make_folder(&path)?;
+        let opens = Arc::new(OnceLock::new());
+        let folder = Folder { path: path.clone(), opens: Arc::clone(&opens) };
         let data = path.join("data");
         fs::create_dir(&data).map_err(|error| not_made(&data, &error))?;
-        let copy = properties_copy::without_passwords(properties);
+        let copy = properties_copy::without_passwords(properties, overrides);
         let properties = path.join("run.properties");
         fs::write(&properties, copy).map_err(|error| not_made(&properties, &error))?;
-        let opens = Arc::new(OnceLock::new());
         let csv = data.join("result.csv");
         let format = Format { run, delivery };
         let lines = ResultLines::create(&csv, format, Arc::clone(&opens), Arc::clone(control))
             .map_err(|error| not_made(&csv, &error))?;
         let control = Arc::clone(control);
-        Ok(Results { path, run, clock, opens, control, lines, collector: None })
+        Ok(Results { lines, collector: None, folder, run, clock, control })
     }
 
     /// The directory.
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        &self.folder.path
     }
 
     /// Starts the collector of operating system figures: `data/sys_info.csv` and a file per device.
@@ -117,9 +139,9 @@ impl Results {
     /// A machine that does not answer, devices that it does not have, files that can't be made.
     pub(super) fn collect(&mut self, options: &CollectorOptions) -> Result<(), Failure> {
         let place = Place {
-            data: &self.path.join("data"),
+            data: &self.folder.path.join("data"),
             run: self.run,
-            opens: Arc::clone(&self.opens),
+            opens: Arc::clone(&self.folder.opens),
             control: Arc::clone(&self.control),
         };
         self.collector = Some(Collector::start(options, &place)?);
@@ -136,8 +158,8 @@ impl Results {
     /// # Errors
     /// A file that can't be written; the run is stopped then.
     pub(super) fn opened(&self, opens: Nanos, info: &RunInfo) -> Result<(), Failure> {
-        let _ = self.opens.set(opens);
-        let path = self.path.join("data/runInfo.csv");
+        let _ = self.folder.opens.set(opens);
+        let path = self.folder.path.join("data/runInfo.csv");
         fs::write(&path, self.run_info(opens, info)).map_err(|error| {
             self.control.stop();
             not_written(&path, &error.to_string())
@@ -177,7 +199,7 @@ impl Results {
         window_s: f64,
         tpmc_limit: Option<f64>,
     ) -> Result<Vec<String>, Failure> {
-        let data = self.path.join("data");
+        let data = self.folder.path.join("data");
         // Both end, whatever becomes of the other one.
         let collected = self.collector.map_or_else(|| Ok(Vec::new()), Collector::finish);
         let summary = self.lines.finish();

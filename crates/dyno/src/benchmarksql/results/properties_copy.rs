@@ -5,8 +5,19 @@ const HIDDEN: &str = "***********";
 
 /// The text of a properties file with every password replaced: the value of the key `password`, also
 /// where it is commented out or goes on in further lines, and passwords inside URLs. Lines end with
-/// `\n` afterwards; bytes are kept, whatever their encoding.
-pub(super) fn without_passwords(text: &[u8]) -> Vec<u8> {
+/// `\n` afterwards; bytes are kept, whatever their encoding. Behind them stand `overrides`, keys and
+/// values in turn: of a key that is there twice the last value counts.
+pub(super) fn without_passwords(text: &[u8], overrides: &[String]) -> Vec<u8> {
+    let mut text = text.to_vec();
+    if !overrides.is_empty() {
+        text.extend_from_slice(b"\n# In place of values above:\n");
+        for pair in overrides.chunks(2) {
+            // Backslashes and line ends would mean something else in a file.
+            let pair = pair.join("=").replace('\\', "\\\\").replace(['\n', '\r'], " ");
+            text.extend_from_slice(pair.as_bytes());
+            text.push(b'\n');
+        }
+    }
     // As Java reads such a file: each byte is a character, and nothing gets lost on the way back.
     let text: String = text.iter().map(|&byte| char::from(byte)).collect();
     hide(&text).chars().map(|letter| letter as u8).collect()
@@ -114,7 +125,19 @@ path=C:\\\\data";
     #[test]
     fn bytes_of_any_encoding_are_kept() {
         let text = b"user=J\xf6rg \xc3\xb6\npassword=\xf6\n";
-        assert_eq!(without_passwords(text), b"user=J\xf6rg \xc3\xb6\npassword=***********\n");
+        let copy = b"user=J\xf6rg \xc3\xb6\npassword=***********\n";
+        assert_eq!(without_passwords(text, &[]), copy);
+    }
+
+    #[test]
+    fn values_of_the_command_line_stand_behind_those_of_the_file() {
+        let words = ["terminals", "64", "password", "secret", "fileLocation", "c:\\x\ny"];
+        let copy = without_passwords(b"terminals=2", &words.map(str::to_owned));
+        assert_eq!(
+            String::from_utf8(copy).unwrap(),
+            "terminals=2\n# In place of values above:\nterminals=64\npassword=***********\n\
+             fileLocation=c:\\\\x y\n"
+        );
     }
 
     #[test]

@@ -30,6 +30,7 @@ impl Directory {
         let request = Request {
             template: &format!("{}/{name}", self.folder.path().display()),
             properties: b"db=mysql\npassword=secret\n",
+            overrides: &[],
             run: 3,
             delivery: DeliveryMode::Inline,
             clock: WallClock::read(),
@@ -124,6 +125,10 @@ fn devices_that_a_machine_has_not_are_refused_with_those_that_it_has() {
         assert!(failure.message.contains(&format!("no device `{device}`")), "{failure:?}");
         assert!(failure.hint.unwrap().contains("net_lo"));
     }
+    // Nothing was measured: the next attempt finds the place free.
+    assert!(results.path().join("data").is_dir());
+    drop(results);
+    assert_eq!(std::fs::read_dir(directory.folder.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -112,7 +112,8 @@ fn row(trial: &TrialSummary, facts: &TpccFacts, kind: &KindSummary) -> Vec<Strin
 /// Conditions and audit of a trial: how many held, and what did not, line by line.
 fn evidence(trial: u32, facts: &TpccFacts) -> String {
     let mut text = String::from("\n");
-    let moments: [(&str, fn(&ConditionLine) -> Option<&ConditionState>); 2] =
+    type State = fn(&ConditionLine) -> Option<&ConditionState>;
+    let moments: [(&str, State); 2] =
         [("before", |line| line.before.as_ref()), ("after", |line| line.after.as_ref())];
     for (moment, of) in moments {
         let states: Vec<(&str, Verdict, &str)> = facts
@@ -158,6 +159,62 @@ fn told(trial: u32, what: &str, good: &str, lines: &[(&str, Verdict, &str)]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_measure::{Frame, HostSample, Interval, Phase, TpccKind};
+    use dyno_store::{Run, RunHeader, TrialIdentity};
+
+    #[test]
+    fn a_trial_has_its_rates_and_its_kinds() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut run = Run::create(folder.path(), RunHeader::new("s", Vec::new(), 1)).expect("run");
+        let limit = |name: &str, limit_p90_s| TpccKind {
+            name: name.to_owned(),
+            limit_p90_s,
+            ..TpccKind::default()
+        };
+        let facts = TpccFacts {
+            profile: "bmsql-5.0".to_owned(),
+            flight: "statement".to_owned(),
+            warehouses: 2,
+            warehouses_loaded: 5,
+            terminals: 10,
+            sessions: 10,
+            kinds: vec![limit("new_order", 5.0), limit("delivery_deferred", 0.001)],
+            ..TpccFacts::default()
+        };
+        let kinds = ["new_order", "payment", "delivery_deferred"].map(str::to_owned);
+        let identity =
+            TrialIdentity { kinds: kinds.to_vec(), tpcc: Some(facts), ..TrialIdentity::default() };
+        let mut trial = run.begin_trial(identity).expect("begun");
+        let mut frame = Frame::new(3, false);
+        for (kind, committed) in frame.kinds.iter_mut().zip([30_u64, 20, 5]) {
+            (kind.counts.started, kind.counts.committed) = (committed, committed);
+            (0..committed).for_each(|_| kind.latency.record(2_000_000));
+        }
+        let interval = Interval {
+            phase: Phase::Measured,
+            index: 0,
+            begins_s: 0.0,
+            length_s: 2.0,
+            frame,
+            host: HostSample::default(),
+        };
+        trial.interval(&interval).expect("stored");
+        drop(trial);
+        let text = tables(&dyno_store::read(run.path()).expect("read"));
+        let words = |begin: &str| -> Vec<String> {
+            let line = text.lines().find(|line| line.contains(begin)).expect(begin);
+            line.split_whitespace().map(str::to_owned).collect()
+        };
+        // Thirty New-Orders in two seconds; the deferred part is no transaction of its own.
+        let rates = words("bmsql-5.0");
+        assert_eq!(rates[rates.len() - 4..], ["900.0", "1,500", "-", "0"], "{text}");
+        assert_eq!(words("new_order")[2..5], ["30", "60.00", "0"], "{text}");
+        assert!(words("new_order").ends_with(&["5".into(), "s".into(), "met".into()]), "{text}");
+        assert_eq!(words("payment").last().expect("a cell"), "-", "{text}");
+        assert_eq!(words("delivery_deferred")[2..4], ["5", "-"], "{text}");
+        assert_eq!(words("delivery_deferred").last().expect("a cell"), "EXCEEDED", "{text}");
+        assert!(text.contains("trial 1: conditions after: not made"), "{text}");
+    }
 
     #[test]
     fn what_did_not_hold_is_told_line_by_line() {

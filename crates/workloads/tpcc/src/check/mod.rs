@@ -6,7 +6,7 @@
 mod apart;
 mod stream;
 
-use dyno_core::{Cause, DbError, Dialect, Discard, Driver, ErrorClass, Session, Table as Answer};
+use dyno_core::{Cause, DbError, Discard, Driver, ErrorClass, Session, Table as Answer};
 
 /// Violations that are listed by key.
 const LISTED: usize = 10;
@@ -18,38 +18,6 @@ pub enum Stage {
     Fresh,
     /// Any.
     Used,
-}
-
-impl Stage {
-    /// Finds out: after a load each district has 3,000 orders, 900 of them undelivered, and each
-    /// customer has paid once.
-    ///
-    /// # Errors
-    /// Those of the session.
-    pub async fn find<S: Session>(session: &mut S) -> Result<Stage, DbError> {
-        let used = [
-            "SELECT count(*) FROM bmsql_district WHERE d_next_o_id <> 3001 OR d_ytd <> {30000.00}",
-            "SELECT count(*) FROM bmsql_warehouse LEFT JOIN (SELECT no_w_id, count(*) n FROM \
-             bmsql_new_order GROUP BY no_w_id) t ON no_w_id = w_id WHERE coalesce(n, 0) <> 9000",
-        ];
-        // SQLite keeps cents.
-        let is_scaled = session.dialect() == Dialect::Sqlite;
-        for sql in used {
-            let sql = sql.replace("{30000.00}", if is_scaled { "3000000" } else { "30000.00" });
-            if number(session, &sql).await? > 0 {
-                return Ok(Stage::Used);
-            }
-        }
-        Ok(Stage::Fresh)
-    }
-
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Stage::Fresh => "fresh",
-            Stage::Used => "used",
-        }
-    }
 }
 
 /// The single number that a statement answers with.
@@ -372,6 +340,8 @@ impl Condition {
     /// `o_w_id 1, o_d_id 2`.
     fn key(&self, row: &[Option<String>]) -> String {
         let pair = |(name, value): (&str, &Option<String>)| {
+            // Without the name of a derived table.
+            let name = name.rsplit('.').next().unwrap_or(name);
             format!("{name} {}", value.as_deref().unwrap_or("NULL"))
         };
         self.keys.split(", ").zip(row).map(pair).collect::<Vec<_>>().join(", ")
@@ -469,5 +439,6 @@ mod tests {
     fn violations_are_named_by_key() {
         let row = [Some("1".to_owned()), None];
         assert_eq!(CONDITIONS[1].key(&row), "d_w_id 1, d_id NULL");
+        assert_eq!(CONDITIONS[2].key(&row), "w 1, d NULL");
     }
 }

@@ -54,6 +54,11 @@ impl Recorded {
         self.warehouses
     }
 
+    /// Where it was read.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn district(&self, warehouse: u32, district: u32) -> Option<&District> {
         self.districts.get(index(warehouse, district)?)
     }

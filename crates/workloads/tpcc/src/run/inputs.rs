@@ -1,5 +1,6 @@
 //! What terminals enter: the input data of each transaction, drawn once and used again by retries.
 
+use super::pacing::Deck;
 use crate::profile::{Binding, Profile};
 use crate::random::{Constants, LAST_NAME_BYTES, NuRand, last_name};
 use crate::text::{Short, Timestamp};
@@ -36,12 +37,15 @@ impl World {
     }
 }
 
-/// One terminal and its random stream.
+/// One terminal and its random stream. Small: there may be hundreds of thousands.
 #[derive(Clone, Debug)]
-pub(crate) struct Terminal {
+pub struct Terminal {
     pub(crate) warehouse: i64,
     pub(crate) district: i64,
     pub(crate) rng: Rng,
+    pub(crate) deck: Deck,
+    /// The kind that it chose last in the menu.
+    pub(crate) chosen: u8,
 }
 
 /// How a customer is named.
@@ -107,7 +111,28 @@ pub(crate) struct StockLevelInput {
     pub(crate) threshold: i64,
 }
 
+impl DeliveryInput {
+    /// What the queue keeps of it.
+    pub(crate) fn ticket(&self) -> u64 {
+        (self.warehouse as u64) << 8 | self.carrier as u64
+    }
+
+    /// The input in the queue, as it is executed now: OL_DELIVERY_D is the time of execution (clause
+    /// 2.7.4.2).
+    pub(crate) fn of_ticket(ticket: u64) -> Self {
+        DeliveryInput {
+            warehouse: (ticket >> 8) as i64,
+            carrier: (ticket & 0xff) as i64,
+            entered: Timestamp::now(),
+        }
+    }
+}
+
 impl Terminal {
+    pub(crate) fn new(warehouse: i64, district: i64, rng: Rng) -> Self {
+        Terminal { warehouse, district, rng, deck: Deck::default(), chosen: 0 }
+    }
+
     /// The warehouse of the next transaction.
     fn next_warehouse(&mut self, world: &World) -> i64 {
         match world.profile.binding {
@@ -220,7 +245,7 @@ mod tests {
     use crate::profile::BMSQL_5_0;
 
     fn terminal(warehouse: i64) -> Terminal {
-        Terminal { warehouse, district: 4, rng: Rng::new(5, "inputs", 0) }
+        Terminal::new(warehouse, 4, Rng::new(5, "inputs", 0))
     }
 
     fn world(warehouses: u32) -> World {

@@ -30,28 +30,22 @@ pub(crate) fn proves<D: Driver>(driver: &D, path: &Path, runs: u32, acknowledged
     assert!(sound.is_durable(), "{sound:?}");
     assert_eq!((sound.acknowledged, sound.grown as u64), (acknowledged, acknowledged));
 
-    let first = "w_id = 1 AND %d_id = 3 AND %o_id = 3001";
-    let at = |prefix: &str| {
-        let place = first.replace('%', prefix);
-        format!("WHERE {prefix}{place}")
-    };
-    let order = format!("DELETE FROM bmsql_oorder {}", at("o_").replace("o_o_id", "o_id"));
+    let at = "o_w_id = 1 AND o_d_id = 3 AND o_id = 3001";
+    let order = format!("DELETE FROM bmsql_oorder WHERE {at}");
     let lost = after(driver, &recorded, &[&order]);
     assert!(!lost.is_durable());
     assert_eq!((lost.lost, lost.problems.len()), (1, 0));
     let text = lost.listed[0].to_string();
     assert_eq!(text, "o_w_id 1, o_d_id 3, o_id 3001: there is no such order");
 
-    let line = format!("DELETE FROM bmsql_order_line {} AND ol_number = 2", at("ol_"));
-    let cut = after(driver, &recorded, &[&line]);
+    let line = "DELETE FROM bmsql_order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 3001 \
+                AND ol_number = 2";
+    let cut = after(driver, &recorded, &[line]);
     let lines = cut.listed[0].order.lines;
     assert_eq!(cut.listed[0].instead, Instead::Lines(u64::from(lines) - 1));
 
     // The number was given out again: another customer's order is there.
-    let other = format!(
-        "UPDATE bmsql_oorder SET o_c_id = o_c_id % 3000 + 1 {}",
-        at("o_").replace("o_o_id", "o_id")
-    );
+    let other = format!("UPDATE bmsql_oorder SET o_c_id = o_c_id % 3000 + 1 WHERE {at}");
     let replaced = after(driver, &recorded, &[&other]);
     assert_eq!((replaced.lost, replaced.listed[0].instead), (1, Instead::Other));
 

@@ -1,0 +1,9 @@
+//! `dyno benchmarksql` as a script sees it.
+
+mod benchmarksql {
+    mod command_line;
+    mod csv;
+    mod servers;
+    mod sqlite;
+    pub(crate) mod support;
+}

@@ -1,0 +1,188 @@
+//! What is run, by whom, on which part of the database.
+
+use super::link::FlightMode;
+use super::pacing::Pacing;
+use crate::DISTRICTS;
+use crate::load::Loaded;
+use crate::profile::{Kind, Profile, TPMC_PER_WAREHOUSE_MAX};
+use dyno_core::Dialect;
+use std::fmt;
+use std::path::PathBuf;
+
+/// How isolated transactions are (clause 3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// What the server has by itself.
+    ServerDefault,
+    /// READ COMMITTED, what papers use.
+    ReadCommitted,
+    /// REPEATABLE READ.
+    RepeatableRead,
+    /// SERIALIZABLE.
+    Serializable,
+}
+
+impl Isolation {
+    /// What a dialect gets unless told otherwise. MySQL's own default lets a Delivery meet an order
+    /// for ever that another session has taken.
+    pub fn usual(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Mysql => Isolation::ReadCommitted,
+            Dialect::Postgres | Dialect::Sqlite => Isolation::ServerDefault,
+        }
+    }
+
+    /// The name in SQL, for reports too; `None` for the server's own.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Isolation::ServerDefault => None,
+            Isolation::ReadCommitted => Some("READ COMMITTED"),
+            Isolation::RepeatableRead => Some("REPEATABLE READ"),
+            Isolation::Serializable => Some("SERIALIZABLE"),
+        }
+    }
+}
+
+/// What is run on which part of the database.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TpccOptions {
+    /// The profile.
+    pub profile: Profile,
+    /// How statements travel.
+    pub flight: FlightMode,
+    /// Warehouses used: 1 to those loaded.
+    pub warehouses: u32,
+    /// The isolation; `None` is what is usual for the dialect.
+    pub isolation: Option<Isolation>,
+    /// Seed of what all terminals share: NURand's constants, who works where.
+    pub seed: u64,
+    /// Keying times are this many times those of clause 5.2.5.7 (BenchmarkSQL 6:
+    /// `keyingTimeMultiplier`). 1 is the specification's, 0 is none.
+    pub keying_multiplier: f64,
+    /// The same for think times (BenchmarkSQL 6: `thinkTimeMultiplier`).
+    pub think_multiplier: f64,
+    /// Where deferred Deliveries are noted (clause 2.7.2.2); `None` is nowhere. A file that is
+    /// there is replaced.
+    pub delivery_log: Option<PathBuf>,
+}
+
+/// Who executes a run: what [`TpccOptions::staff`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Staff {
+    /// Terminals with pauses, for the trial's `terminals`; `None` where each session is one.
+    pub terminals: Option<u32>,
+    /// Sessions, for the trial's `workers`.
+    pub workers: u32,
+}
+
+/// Terminals that one session serves unless told otherwise: they start a transaction every 0.2
+/// seconds.
+const TERMINALS_PER_SESSION: u32 = 100;
+/// Sessions unless told otherwise, least and most.
+const USUAL_SESSIONS: std::ops::RangeInclusive<u32> = 8..=1_000;
+
+impl TpccOptions {
+    /// A profile on all warehouses that are loaded, statement by statement.
+    pub fn new(profile: Profile, loaded: &Loaded, seed: u64) -> Self {
+        TpccOptions {
+            profile,
+            flight: FlightMode::Statement,
+            warehouses: loaded.warehouses,
+            isolation: None,
+            seed,
+            keying_multiplier: 1.0,
+            think_multiplier: 1.0,
+            delivery_log: None,
+        }
+    }
+
+    /// Who executes a run with so many sessions, or with as many as are usual. A profile with
+    /// keying and think times has ten terminals for each warehouse (clause 4.2.2) whatever its
+    /// sessions; in others every session is a terminal.
+    pub fn staff(&self, sessions: Option<u32>) -> Staff {
+        if self.profile.pacing.is_none() {
+            return Staff { terminals: None, workers: sessions.unwrap_or(1).max(1) };
+        }
+        let terminals = self.warehouses.saturating_mul(DISTRICTS);
+        let (least, most) = USUAL_SESSIONS.into_inner();
+        let usual = (terminals / TERMINALS_PER_SESSION).clamp(least, most);
+        let workers = sessions.unwrap_or(usual).clamp(1, terminals.max(1));
+        Staff { terminals: Some(terminals), workers }
+    }
+
+    /// The tpmC that keying and think times allow if every response came at once; `None` without
+    /// them. 12.86 for each warehouse where they are the specification's (clause 4.2.2).
+    pub fn tpmc_max(&self) -> Option<f64> {
+        self.profile.pacing?;
+        if self.keying_multiplier == 1.0 && self.think_multiplier == 1.0 {
+            return Some(TPMC_PER_WAREHOUSE_MAX * f64::from(self.warehouses));
+        }
+        let pacing = Pacing::new(self);
+        let terminals = f64::from(self.warehouses) * f64::from(DISTRICTS);
+        let cycle_s = pacing.cycle_s();
+        (cycle_s > 0.0).then(|| terminals * 60.0 / cycle_s * pacing.share(Kind::NewOrder))
+    }
+
+    /// # Errors
+    /// When a multiplier is no time's.
+    pub(crate) fn check(&self) -> Result<(), TpccError> {
+        let multipliers = [("keying", self.keying_multiplier), ("think", self.think_multiplier)];
+        for (name, multiplier) in multipliers {
+            if !(0.0..=1e6).contains(&multiplier) {
+                return Err(TpccError(format!(
+                    "The multiplier of {name} times must be from 0 to 1,000,000, not {multiplier}."
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a run can't be made, in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TpccError(pub(crate) String);
+
+impl fmt::Display for TpccError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TpccError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{BMSQL_5_0, SPEC};
+
+    fn options(profile: Profile, warehouses: u32) -> TpccOptions {
+        TpccOptions::new(profile, &Loaded { warehouses, c_last: 100 }, 7)
+    }
+
+    #[test]
+    fn ten_terminals_of_each_warehouse_share_the_sessions() {
+        let staff = |terminals, workers| Staff { terminals, workers };
+        assert_eq!(options(SPEC, 10_000).staff(Some(1_000)), staff(Some(100_000), 1_000));
+        assert_eq!(options(SPEC, 10_000).staff(None), staff(Some(100_000), 1_000));
+        assert_eq!(options(SPEC, 200).staff(None), staff(Some(2_000), 20));
+        assert_eq!(options(SPEC, 1).staff(None), staff(Some(10), 8));
+        assert_eq!(options(SPEC, 1).staff(Some(64)), staff(Some(10), 10));
+        assert_eq!(options(BMSQL_5_0, 1).staff(Some(64)), staff(None, 64));
+    }
+
+    #[test]
+    fn the_bound_of_tpmc_follows_the_pauses() {
+        assert_eq!(options(BMSQL_5_0, 3).tpmc_max(), None);
+        assert_eq!(options(SPEC, 3).tpmc_max(), Some(3.0 * 12.86));
+        let half =
+            TpccOptions { keying_multiplier: 0.5, think_multiplier: 0.5, ..options(SPEC, 3) };
+        // Decks of 23 cards, ten of them New-Orders: 12.6 for a warehouse, twice as fast.
+        assert!((half.tpmc_max().unwrap() - 3.0 * 2.0 * 12.605).abs() < 0.01);
+        let none = TpccOptions { keying_multiplier: 0.0, think_multiplier: 0.0, ..half };
+        assert_eq!(none.tpmc_max(), None);
+        for multiplier in [-1.0, f64::NAN, f64::INFINITY] {
+            let wrong = TpccOptions { think_multiplier: multiplier, ..options(SPEC, 1) };
+            assert!(wrong.check().unwrap_err().to_string().contains("think"));
+        }
+    }
+}
