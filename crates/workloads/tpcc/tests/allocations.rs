@@ -4,7 +4,7 @@ mod common;
 
 use common::{Fake, FakeDriver};
 use dyno_core::{Dialect, Ended, MILLISECOND, Nanos, Outcome, Rng, SECOND, Tally, Workload};
-use dyno_engine::{Control, Ended as End, TrialSpec, drive_simulated};
+use dyno_engine::{Control, TrialSpec, drive_simulated};
 use dyno_reactor::block_on;
 use dyno_tests::{Counting, allocations};
 use dyno_tpcc::load::Loaded;
@@ -120,7 +120,7 @@ fn terminals_allocate_nothing_from_the_due_time_to_the_log() {
         ..TrialSpec::closed(staff.workers)
     };
     let result = drive_simulated(&tpcc, &driver, &spec, &Control::new(), &mut ()).unwrap();
-    assert_eq!((result.ended, result.total.counts().failed), (End::Time, 0));
+    assert_eq!((result.ended, result.total.counts().failed), (dyno_engine::Ended::Time, 0));
     assert!(result.total.kinds[5].counts.committed > 400, "deferred Deliveries");
     let [_, before, after] = seen.each_ref().map(|count| count.load(Ordering::Relaxed));
     assert!(before > 0 && after > 0, "so many round trips were made");
