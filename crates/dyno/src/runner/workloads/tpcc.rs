@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 
 /// An experiment with TPC-C.
 pub(crate) struct Tpcc {
-    options: Options,
+    options: Box<Options>,
 }
 
 /// What was found before a trial.
@@ -40,7 +40,7 @@ impl Family for Tpcc {
     type Before = Found;
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
-        Ok(Tpcc { options: Options::new(plan, experiment)? })
+        Ok(Tpcc { options: Box::new(Options::new(plan, experiment)?) })
     }
 
     fn fits(&self, dialect: Dialect) -> Result<(), Failure> {
