@@ -287,7 +287,7 @@ fn read_workers(table: &mut Reader<'_, '_>) -> Option<Vec<Written<u64>>> {
     let Some(word) = WORDS.into_iter().find(|word| table.has(word)) else {
         table.require("threads", "Add `threads = [1, 2, 4]`, for example.");
         // Registers the keys, so that a misspelt one is recognised.
-        let _ = WORDS.map(|word| table.take(word));
+        WORDS.iter().for_each(|word| drop(table.take(word)));
         return None;
     };
     let workers = table.wholes(word, &range);
