@@ -241,6 +241,8 @@ mod tests {
             null_server: "null".into(),
             sysbench: Some("sysbench".into()),
             pgbench: Some("pgbench".into()),
+            dyno_tpcc: "cost".into(),
+            go_tpc: Some("go-tpc".into()),
         }
     }
 

@@ -3,6 +3,7 @@
 mod benchmarksql {
     mod command_line;
     mod csv;
+    mod results;
     mod servers;
     mod sqlite;
     pub(crate) mod support;

@@ -265,8 +265,17 @@ fn run_on<W: Workload, D: Driver>(
         }
         if let Some(rate) = spec.rate_per_s.filter(|_| spec.terminals.is_none()) {
             let share = rate * f64::from(count) / f64::from(spec.workers.max(1));
-            let rng = Rng::new(spec.seed, "arrival", u64::from(first));
-            let schedule = Schedule::new(rng, share, window.released, window.opens);
+            let (released, opens) = (window.released, window.opens);
+            let schedule = match spec.even_rate {
+                true => {
+                    let lead = f64::from(first) / f64::from(spec.workers.max(1));
+                    Schedule::even(lead, share, released, opens)
+                }
+                false => {
+                    let rng = Rng::new(spec.seed, "arrival", u64::from(first));
+                    Schedule::new(rng, share, released, opens)
+                }
+            };
             local.schedule.replace(Some(schedule));
         }
         if let Some(terminals) = local.terminals.borrow_mut().as_mut() {

@@ -86,6 +86,8 @@ pub(super) const VERSION_6: &[&str] = &[
     "maxDeliveryBGThreads",
     "maxDeliveryBGPerWarehouse",
     "monkeys",
+    "useWarehouseFrom",
+    "useWarehouseTo",
 ];
 
 /// The names that count, for overrides of any case.

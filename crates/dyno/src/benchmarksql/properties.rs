@@ -25,7 +25,7 @@ pub(super) struct Entry {
 pub(super) struct Properties {
     /// The path of the file, for messages.
     pub(super) file: String,
-    /// The file as it is, and behind it what has replaced its values.
+    /// The file as it is.
     pub(super) text: Vec<u8>,
     pub(super) entries: Vec<Entry>,
     /// Keys that are given more than once, with the line that does not count.
@@ -103,8 +103,6 @@ impl Properties {
         let name = known.iter().find(|name| name.eq_ignore_ascii_case(key)).copied();
         let known = self.entries.iter_mut().find(|entry| entry.key.eq_ignore_ascii_case(key));
         let key = known.as_ref().map_or(name.unwrap_or(key), |entry| &entry.key).to_owned();
-        let escaped = value.replace('\\', "\\\\").replace('\n', "\\n");
-        self.text.extend_from_slice(format!("\n{key}={escaped}\n").as_bytes());
         let entry = Entry { key, value: value.to_owned(), place: Place::Override };
         match known {
             Some(known) => *known = entry,
@@ -261,10 +259,6 @@ mod tests {
             properties.entries.iter().map(|entry| (&*entry.key, &*entry.value)).collect();
         assert_eq!(values, [("loadWorkers", "7"), ("fileLocation", "/tmp/x")]);
         assert_eq!(properties.place(&properties.entries[0]), "command line");
-        // A copy of the file says what was meant.
-        let copy = Properties::parse("p", &properties.text).expect("readable");
-        assert_eq!(copy.get("loadWorkers").map(|entry| entry.value.as_str()), Some("7"));
-        assert_eq!(copy.get("fileLocation").map(|entry| entry.value.as_str()), Some("/tmp/x"));
     }
 
     #[test]

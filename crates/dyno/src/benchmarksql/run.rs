@@ -13,19 +13,19 @@ use crate::databases::{Reached, reach_target, with_driver};
 use crate::failure::Failure;
 use crate::runner::{TrialName, summarise};
 use crate::tpcc::{
-    Crew, Need, PreflightError, When, facts, ledger_failure, look_after, look_before, not_made,
-    preflight,
+    Before, Crew, Need, PreflightError, When, facts, ledger_failure, look_after, look_before,
+    not_made, preflight,
 };
 use crate::trial_json::JsonFile;
 use crate::{output, signals};
-use dyno_core::{Driver, Nanos, SECOND, Session, Workload};
+use dyno_core::{Dialect, Driver, Nanos, SECOND, Session, Workload};
 use dyno_engine::{Control, DriveError, Ended, ErrorPolicy, TrialResult, TrialSpec, drive};
 use dyno_measure::{SeriesRow, TrialStatus, TrialSummary};
 use dyno_reactor::block_on;
 use dyno_tpcc::books::Books;
 use dyno_tpcc::ledger_file::LedgerFile;
 use dyno_tpcc::load::Loaded;
-use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC, TPMC_PER_WAREHOUSE_MAX};
+use dyno_tpcc::profile::{BMSQL_5_0, DeliveryMode, Profile, SPEC};
 use dyno_tpcc::{FlightMode, Isolation, Tpcc, TpccOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,6 +33,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Time limit for connecting and preparing all terminals.
 const CONNECT_LIMIT: Nanos = 600 * SECOND;
+const MINUTE: Nanos = 60 * SECOND;
+/// The log of deferred Deliveries, in the result directory.
+const DELIVERY_LOG: &str = "data/delivery_log.csv";
 
 /// What `run` takes.
 #[derive(Debug, clap::Args)]
@@ -226,24 +229,14 @@ impl Job<'_> {
     ) -> Result<u8, Failure> {
         let spec = self.spec();
         let loaded = self.loaded(driver, &spec)?;
-        let options = self.arguments.options(self.settings, self.place, &loaded, self.seed);
-        let workload = Tpcc::new(options, &loaded, driver.dialect())
-            .map_err(|error| Failure::usage(error.to_string()))?;
+        let before = look_before(driver, self.arguments.checks.into(), self.place.warehouses)?;
+        let control = Arc::new(Control::new());
+        let results = self.results(console, *clock, &control)?;
+        let workload = self.workload(driver.dialect(), &loaded, &before, results.as_ref())?;
         console.line(&format!("C value for C_LAST during load: {}", loaded.c_last));
         let c_last = workload.constants().c_last;
         console.line(&format!("C value for C_LAST this run:    {c_last}"));
         console.line("");
-        let before = look_before(driver, self.arguments.checks.into(), self.place.warehouses)?;
-        let workload = match self.ledger(&loaded, before.books())? {
-            Some(ledger) => workload.with_ledger(ledger),
-            None => workload,
-        };
-        let control = Arc::new(Control::new());
-        let results = self.results(console, *clock, &control)?;
-        let workload = match &results {
-            Some(results) => workload.with_log(results.log()),
-            None => workload,
-        };
         if let Err(error) = signals::stop_on_interrupt(Arc::clone(&control)) {
             output::talk(&format!("warning: Ctrl-C will end it without results: {error}"));
         }
@@ -254,11 +247,17 @@ impl Job<'_> {
         let result = driven.map_err(not_begun)?;
         console.end();
         report::closing(console, clock, &result);
-        let written = self.finish(results, failure, &result);
+        let written = finish(results, failure, &result, workload.options().tpmc_max());
         let mut summary = self.summary(&workload, &spec, &result);
         let crew = Crew { terminals: self.settings.terminals, sessions: spec.workers };
         let mut facts = facts(&workload, &loaded, crew, &summary.kinds, summary.window_s);
         output::talk(&report::details(&summary, &facts));
+        if workload.deliveries_left() > 0 {
+            output::talk(&format!(
+                "{} Deliveries were queued and not executed when the run ended",
+                workload.deliveries_left()
+            ));
+        }
         let findings = match result.ended {
             Ended::Interrupted => not_made(&before, "The run was interrupted."),
             _ => look_after(driver, &workload, &before),
@@ -271,11 +270,42 @@ impl Job<'_> {
             self.write_json(json, summary, &worth, &result, rows)?;
         }
         written?;
+        if let Some(error) = workload.delivery_log_error() {
+            return Err(Failure::new(error));
+        }
         match workload.ledger_file().map(LedgerFile::close) {
             // The run was aborted for it, and has said so.
             Some(Err(error)) if worth.code == 0 => Err(ledger_failure(&error)),
             _ => Ok(worth.code),
         }
+    }
+
+    /// The workload with its logs.
+    fn workload(
+        &self,
+        dialect: Dialect,
+        loaded: &Loaded,
+        before: &Before,
+        results: Option<&Results>,
+    ) -> Result<Tpcc, Failure> {
+        let Run { pauses, profile, .. } = *self.settings;
+        let defers = profile.delivery == DeliveryMode::Deferred;
+        let log = results.filter(|_| defers).map(|results| results.path().join(DELIVERY_LOG));
+        let options = TpccOptions {
+            keying_multiplier: pauses.map_or(1.0, |pauses| pauses.keying),
+            think_multiplier: pauses.map_or(1.0, |pauses| pauses.think),
+            delivery_log: log,
+            ..self.arguments.options(self.settings, self.place, loaded, self.seed)
+        };
+        let mut workload = Tpcc::new(options, loaded, dialect)
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        if let Some(ledger) = self.ledger(loaded, before.books())? {
+            workload = workload.with_ledger(ledger);
+        }
+        Ok(match results {
+            Some(results) => workload.with_log(results.log()),
+            None => workload,
+        })
     }
 
     /// Opens the ledger, where one is asked for.
@@ -329,21 +359,6 @@ impl Job<'_> {
         }
     }
 
-    /// Writes what is left of the result directory.
-    fn finish(
-        &self,
-        results: Option<Results>,
-        failure: Option<Failure>,
-        result: &TrialResult,
-    ) -> Result<(), Failure> {
-        let Some(results) = results else { return Ok(()) };
-        let limit =
-            self.settings.pauses.map(|_| f64::from(self.place.warehouses) * TPMC_PER_WAREHOUSE_MAX);
-        let finished = results.finish(result.length() as f64 / 1e9, limit);
-        warn(&finished?);
-        failure.map_or(Ok(()), Err)
-    }
-
     /// What the database says of its load, and whether it can be run on.
     fn loaded<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<Loaded, Failure> {
         let need = Need {
@@ -372,21 +387,43 @@ impl Job<'_> {
     }
 
     fn spec(&self) -> TrialSpec {
-        let Run { terminals, length, limit_per_min, report_interval_s, .. } = *self.settings;
+        let Run { terminals, length, limit_per_min, report_interval_s, pauses, .. } =
+            *self.settings;
         let (duration, each) = match length {
-            Length::Mins(mins) => (Some(u64::from(mins) * 60 * SECOND), None),
+            Length::Mins(mins) => (Some(u64::from(mins) * MINUTE), None),
             Length::TxnsPerTerminal(each) => (None, Some(u64::from(each))),
         };
-        TrialSpec {
+        let common = TrialSpec {
             duration,
-            events_per_worker: each,
-            rate_per_s: limit_per_min.map(|limit| f64::from(limit) / 60.0),
             interval: u64::from(report_interval_s) * SECOND,
             seed: self.seed,
             errors: ErrorPolicy::enduring(),
             connect_limit: CONNECT_LIMIT,
             ..TrialSpec::closed(terminals)
+        };
+        match pauses {
+            None => TrialSpec {
+                events_per_worker: each,
+                rate_per_s: limit_per_min.map(|limit| f64::from(limit) / 60.0),
+                even_rate: true,
+                ..common
+            },
+            Some(pauses) => TrialSpec {
+                workers: self.sessions(pauses.sut_threads),
+                terminals: Some(terminals),
+                // Sessions are no terminals: what all of them do is counted together.
+                events: each.map(|each| each * u64::from(terminals)),
+                warmup: u64::from(pauses.rampup_mins) * MINUTE,
+                ..common
+            },
         }
+    }
+
+    /// Sessions under terminals with pauses.
+    fn sessions(&self, asked: Option<u32>) -> u32 {
+        let loaded = Loaded { warehouses: self.place.warehouses, c_last: 0 };
+        let options = TpccOptions::new(self.settings.profile, &loaded, self.seed);
+        asked.map_or(options.staff(None).workers, |asked| asked.min(self.settings.terminals))
     }
 
     fn summary(&self, workload: &Tpcc, spec: &TrialSpec, result: &TrialResult) -> TrialSummary {
@@ -398,7 +435,9 @@ impl Job<'_> {
             repeat: 1,
             ..TrialName::default()
         };
-        summarise(&name, spec, result)
+        // A limit that is not reached is no rate that was missed.
+        let unlimited = TrialSpec { rate_per_s: None, ..spec.clone() };
+        TrialSummary { rate_per_s: spec.rate_per_s, ..summarise(&name, &unlimited, result) }
     }
 
     fn write_json(
@@ -418,6 +457,19 @@ impl Job<'_> {
         let percentiles = [50.0, 90.0, 95.0, 99.0];
         json.write(&command_line, summary, &result.total, &percentiles, rows).map_err(Failure::new)
     }
+}
+
+/// Writes what is left of the result directory.
+fn finish(
+    results: Option<Results>,
+    failure: Option<Failure>,
+    result: &TrialResult,
+    tpmc_max: Option<f64>,
+) -> Result<(), Failure> {
+    let Some(results) = results else { return Ok(()) };
+    let finished = results.finish(result.length(), tpmc_max);
+    warn(&finished?);
+    failure.map_or(Ok(()), Err)
 }
 
 fn not_begun(error: DriveError) -> Failure {

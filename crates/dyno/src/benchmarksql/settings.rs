@@ -18,6 +18,10 @@ const TERMINALS_PER_WAREHOUSE: u32 = DISTRICTS;
 const LOAD_WORKERS: u32 = 4;
 /// What stands for NULL in CSV files unless told otherwise.
 const CSV_NULL: &str = "NULL";
+/// Longest run or ramp-up, minutes.
+const MINS_MAX: u32 = 1_000_000;
+/// Most sessions.
+const SESSIONS_MAX: u32 = 100_000;
 /// Weights are kept in hundredths of a percent: BenchmarkSQL 6 has them with decimal places.
 const HUNDRED_PERCENT: u32 = 10_000;
 
@@ -60,20 +64,14 @@ pub(super) enum Length {
 /// Terminals with pauses, as BenchmarkSQL 6 has them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pauses {
-    /// Sessions that execute what the terminals enter.
-    pub(super) sut_threads: u32,
+    /// Sessions that execute what the terminals enter; `None` is as many as are usual.
+    pub(super) sut_threads: Option<u32>,
     /// What keying times are multiplied by.
     pub(super) keying: f64,
     /// What think times are multiplied by.
     pub(super) think: f64,
     /// Minutes before the measured window.
     pub(super) rampup_mins: u32,
-    /// Minutes over which the terminals begin one after the other.
-    pub(super) rampup_terminal_mins: u32,
-    /// First and last warehouse used by this program.
-    pub(super) warehouses: (u32, u32),
-    /// Deliveries at once; 0 is no limit of its own.
-    pub(super) delivery_threads: u32,
 }
 
 /// What a run is asked for.
@@ -232,9 +230,8 @@ impl<'a> Reader<'a> {
         let base = asked.unwrap_or(if has_6 { &SPEC } else { &BMSQL_5_0 });
         let is_spec = base.name == SPEC.name;
         let pauses = if is_spec { Some(self.pauses(place)?) } else { None };
-        let used = pauses.map_or(place.warehouses, |p| p.warehouses.1 - p.warehouses.0 + 1);
         let terminals = match is_spec {
-            true => self.terminals_by_multiplier(used)?,
+            true => self.terminals_by_multiplier(place.warehouses)?,
             false => self.terminals(place.warehouses)?,
         };
         let mut profile = Profile { choice: self.weights(base)?, ..*base };
@@ -247,7 +244,9 @@ impl<'a> Reader<'a> {
             profile,
             terminals,
             length: self.length()?,
-            limit_per_min: self.number("limitTxnsPerMin", 0..=u32::MAX)?.filter(|&n| n > 0),
+            limit_per_min: self
+                .number("limitTxnsPerMin", 0..=u32::MAX)?
+                .filter(|&limit| limit > 0 && !is_spec),
             pauses,
             report_interval_s: self.number("reportIntervalSecs", 1..=3_600)?.unwrap_or(1),
             result_directory: self.given("resultDirectory").map(|e| e.value.trim().to_owned()),
@@ -291,7 +290,7 @@ impl<'a> Reader<'a> {
 
     fn length(&self) -> Result<Length, Failure> {
         let each = self.number("runTxnsPerTerminal", 0..=u32::MAX)?.filter(|&number| number > 0);
-        let mins = self.number("runMins", 0..=1_000_000)?.filter(|&number| number > 0);
+        let mins = self.number("runMins", 0..=MINS_MAX)?.filter(|&number| number > 0);
         match (each, mins) {
             (Some(each), None) => Ok(Length::TxnsPerTerminal(each)),
             (None, Some(mins)) => Ok(Length::Mins(mins)),
@@ -329,25 +328,47 @@ impl<'a> Reader<'a> {
     }
 
     fn pauses(&mut self, place: &Place) -> Result<Pauses, Failure> {
-        let warehouses = place.warehouses;
-        let from = self.number("useWarehouseFrom", 1..=warehouses)?.unwrap_or(1);
-        let to = self.number("useWarehouseTo", from..=warehouses)?.unwrap_or(warehouses);
+        self.refuse_parts(place)?;
         let multiplier = |reader: &Self, key| {
             reader.number(key, 0.0..=1_000.0).map(|number| number.unwrap_or(1.0))
         };
-        let usual = TERMINALS_PER_WAREHOUSE.saturating_mul(to - from + 1).min(100);
-        let sut_rampup = self.number("rampupSUTMins", 0..=100_000)?.unwrap_or(0_u32);
-        let terminal_rampup = self.number("rampupTerminalMins", 0..=100_000)?.unwrap_or(0);
-        let given = self.number("rampupMins", 0..=100_000)?;
+        let ramps = ["rampupSUTMins", "rampupTerminalMins"];
+        let mut longest = 0_u32;
+        for key in ramps {
+            longest = longest.max(self.number(key, 0..=MINS_MAX)?.unwrap_or(0));
+            if let Some(entry) = self.given(key) {
+                self.warn(
+                    entry,
+                    "only counts for rampupMins: terminals begin in the middle of their cycles, \
+                     as if they had worked for long",
+                );
+            }
+        }
+        for key in ["maxDeliveryBGThreads", "maxDeliveryBGPerWarehouse"] {
+            if let Some(entry) = self.given(key) {
+                self.warn(entry, "is ignored: whichever session is free executes a Delivery");
+            }
+        }
         Ok(Pauses {
-            sut_threads: self.number("sutThreads", 1..=100_000)?.unwrap_or(usual),
+            sut_threads: self.number("sutThreads", 1..=SESSIONS_MAX)?,
             keying: multiplier(self, "keyingTimeMultiplier")?,
             think: multiplier(self, "thinkTimeMultiplier")?,
-            rampup_mins: given.unwrap_or(sut_rampup.max(terminal_rampup)),
-            rampup_terminal_mins: terminal_rampup,
-            warehouses: (from, to),
-            delivery_threads: self.number("maxDeliveryBGThreads", 0..=100_000)?.unwrap_or(0),
+            rampup_mins: self.number("rampupMins", 0..=MINS_MAX)?.unwrap_or(longest),
         })
+    }
+
+    /// Several programs of BenchmarkSQL 6 can share the warehouses.
+    fn refuse_parts(&self, place: &Place) -> Result<(), Failure> {
+        let all = [("useWarehouseFrom", 1), ("useWarehouseTo", place.warehouses)];
+        for (key, whole) in all {
+            let part = self.number(key, 1..=place.warehouses)?.filter(|&number| number != whole);
+            if let (Some(entry), Some(_)) = (self.given(key), part) {
+                let what = "would leave warehouses to other programs, which dyno can't do";
+                let remedy = format!("write {key}={whole}, or leave it out");
+                return Err(self.wrong(entry, what).with_hint(remedy));
+            }
+        }
+        Ok(())
     }
 
     /// A weight in hundredths of a percent.
@@ -426,19 +447,15 @@ impl<'a> Reader<'a> {
             self.warn(entry, "is ignored: what terminals show is not written down");
         }
         let of_other: &[&str] = match is_spec {
-            true => &["terminalWarehouseFixed"],
+            true => &["terminalWarehouseFixed", "limitTxnsPerMin"],
             false => keys::VERSION_6,
         };
-        for key in of_other {
-            if let Some(entry) = self.given(key) {
+        // Told of as useless in any case.
+        let is_told = |key: &str| key == "monkeys";
+        let is_off = |entry: &Entry| entry.key == "limitTxnsPerMin" && entry.value.trim() == "0";
+        for key in of_other.iter().filter(|key| !is_told(key)) {
+            if let Some(entry) = self.given(key).filter(|entry| !is_off(entry)) {
                 self.warn(entry, "is ignored: the profile has no use for it");
-            }
-        }
-        if !is_spec {
-            for key in ["useWarehouseFrom", "useWarehouseTo"] {
-                if let Some(entry) = self.given(key) {
-                    self.warn(entry, "is ignored: only the profile spec divides warehouses");
-                }
             }
         }
         Ok(())

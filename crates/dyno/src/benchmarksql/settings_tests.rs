@@ -122,17 +122,26 @@ fn a_file_of_6_runs_the_profile_of_the_specification() {
     assert_eq!(run.profile.choice, Choice::Weights([4_420, 4_320, 420, 420, 420]));
     assert_eq!((run.terminals, run.length), (200, Length::Mins(30)));
     let pauses = run.pauses.expect("pauses");
-    assert_eq!((pauses.sut_threads, pauses.rampup_mins, pauses.rampup_terminal_mins), (16, 10, 5));
+    assert_eq!((pauses.sut_threads, pauses.rampup_mins), (Some(16), 10));
     assert!((pauses.keying - 0.5).abs() < 1e-9 && (pauses.think - 1.0).abs() < 1e-9);
-    assert_eq!((pauses.warehouses, pauses.delivery_threads), ((1, 10), 12));
     assert_eq!(run.report_interval_s, 10);
+    let told: Vec<&str> = warnings.iter().map(String::as_str).collect();
+    let free = "is ignored: whichever session is free executes a Delivery.";
+    let ramp = "only counts for rampupMins: terminals begin in the middle of their cycles, as if \
+                they had worked for long.";
     assert_eq!(
-        warnings,
+        told,
         [
             "props.pg:9: monkeys is ignored: terminals are tasks here, and need no threads.",
+            &format!("props.pg:14: rampupSUTMins {ramp}"),
+            &format!("props.pg:15: rampupTerminalMins {ramp}"),
+            &format!("props.pg:11: maxDeliveryBGThreads {free}"),
+            &format!("props.pg:12: maxDeliveryBGPerWarehouse {free}"),
             "props.pg:27: rollbackPercent counts as 1: rollbacks are whole percents here.",
         ]
     );
+    let (_, _, run, _) = good(FILE_6, &[("rampupMins", "")]);
+    assert_eq!(run.pauses.map(|pauses| pauses.rampup_mins), Some(5));
 }
 
 #[test]
@@ -206,6 +215,8 @@ fn bad_values_are_refused_with_place_and_remedy() {
     for (changes, message) in [
         (&[("sutThreads", "0")][..], "sutThreads=0 can't be used."),
         (&[("useWarehouseTo", "11")], "useWarehouseTo=11 can't be used."),
+        (&[("useWarehouseFrom", "2")], "useWarehouseFrom=2 would leave warehouses to other"),
+        (&[("useWarehouseTo", "9")], "useWarehouseTo=9 would leave warehouses to other programs"),
         (&[("thinkTimeMultiplier", "NaN")], "thinkTimeMultiplier=NaN can't be used."),
         (&[("terminalMultiplier", "0")], "terminalMultiplier=0 can't be used."),
     ] {
@@ -216,7 +227,12 @@ fn bad_values_are_refused_with_place_and_remedy() {
 
 #[test]
 fn what_the_profile_has_no_use_for_is_told() {
-    let (.., warnings) = good(FILE_6, &[("terminals", "5"), ("traceTerminalIO", "true")]);
+    let (_, _, run, warnings) = good(
+        FILE_6,
+        &[("terminals", "5"), ("traceTerminalIO", "true"), ("limitTxnsPerMin", "300")],
+    );
+    assert_eq!(run.limit_per_min, None);
+    assert!(warnings.iter().any(|line| line.contains("limitTxnsPerMin is ignored")));
     let told: Vec<&str> = warnings.iter().map(String::as_str).collect();
     assert!(told.contains(
         &"command line: terminals is ignored: BenchmarkSQL 6 has ten for each warehouse."

@@ -23,7 +23,7 @@ pub(super) use name::next_run;
 use super::clock::WallClock;
 use crate::failure::Failure;
 use collector::{Collector, Place};
-use dyno_core::Nanos;
+use dyno_core::{MILLISECOND, Nanos};
 use dyno_engine::Control;
 use dyno_tpcc::log::TransactionLog;
 use dyno_tpcc::profile::DeliveryMode;
@@ -188,15 +188,15 @@ impl Results {
         )
     }
 
-    /// Writes what is left and `data/tx_summary.csv`, after all workers have left. `window_s` is the
-    /// measured window; `tpmc_limit` the tpmC that keying and think times allow, where there are
-    /// any. Returns warnings, in sentences.
+    /// Writes what is left and `data/tx_summary.csv`, after all workers have left. `window` is the
+    /// length of the measured one; `tpmc_limit` the tpmC that keying and think times allow, where
+    /// there are any. Returns warnings, in sentences.
     ///
     /// # Errors
     /// Files that are incomplete.
     pub(super) fn finish(
         self,
-        window_s: f64,
+        window: Nanos,
         tpmc_limit: Option<f64>,
     ) -> Result<Vec<String>, Failure> {
         let data = self.folder.path.join("data");
@@ -209,7 +209,9 @@ impl Results {
             Failure::new(format!("{message} can't be written: {why}. They are incomplete."))
         })?;
         let path = data.join("tx_summary.csv");
-        fs::write(&path, summary.csv(window_s / 60.0, tpmc_limit))
+        // Whole milliseconds, as the closing lines count.
+        let minutes = (window / MILLISECOND) as f64 / 60_000.0;
+        fs::write(&path, summary.csv(minutes, tpmc_limit))
             .map_err(|error| not_written(&path, &error.to_string()))?;
         Ok(warnings)
     }

@@ -1,7 +1,7 @@
 //! The directory as a whole.
 
 use super::*;
-use dyno_core::{MILLISECOND, Outcome, SECOND};
+use dyno_core::{Outcome, SECOND};
 use dyno_reactor::monotonic_now;
 use dyno_tpcc::log::LogEntry;
 
@@ -64,7 +64,7 @@ fn a_run_leaves_all_its_files() {
     while directory.text(&sys_info).lines().count() < 2 {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    assert_eq!(results.finish(30.0, None).unwrap(), [""; 0]);
+    assert_eq!(results.finish(30 * SECOND, None).unwrap(), [""; 0]);
 
     assert_eq!(
         directory.text(&format!("{name}/run.properties")),
@@ -141,6 +141,6 @@ fn a_file_that_cannot_be_written_stops_the_run() {
     assert!(failure.message.contains("runInfo.csv can't be written"), "{failure:?}");
     assert!(directory.control.is_stopped());
     std::fs::create_dir(directory.folder.path().join("r/data/tx_summary.csv")).unwrap();
-    let failure = results.finish(1.0, None).unwrap_err();
+    let failure = results.finish(SECOND, None).unwrap_err();
     assert!(failure.message.contains("tx_summary.csv can't be written"), "{failure:?}");
 }
