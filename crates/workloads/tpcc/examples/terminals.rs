@@ -77,6 +77,7 @@ fn measure<D: Driver>(
     }
     let orders = result.total.kinds[Kind::NewOrder.index()].counts.committed;
     println!("tpmC per warehouse {:.2}", orders as f64 / (window_s / 60.0) / f64::from(warehouses));
+    println!("audit: {:?}", tpcc.audit().problems());
     println!("late by {}", percentiles(result.total.lateness.as_ref()));
     println!("service {}", percentiles(result.total.service.as_ref()));
     println!("response {}", percentiles(Some(&result.total.latency())));
