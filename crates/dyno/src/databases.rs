@@ -139,8 +139,15 @@ pub(crate) struct Reached {
 /// # Errors
 /// In words, with the remedy.
 pub(crate) fn reach(name: &str, url: &str) -> Result<Reached, Failure> {
-    let mut target: Target = url.parse().map_err(url_failure)?;
-    let found = find_password(&target, Some(name)).map_err(url_failure)?;
+    reach_target(url.parse().map_err(url_failure)?, Some(name))
+}
+
+/// The same for a target that has been read; without a name, no variable holds its password.
+///
+/// # Errors
+/// As [`reach`].
+pub(crate) fn reach_target(mut target: Target, name: Option<&str>) -> Result<Reached, Failure> {
+    let found = find_password(&target, name).map_err(url_failure)?;
     if let Some(warning) = &found.warning {
         output::talk(&format!("warning: {warning}"));
     }

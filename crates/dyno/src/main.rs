@@ -1,9 +1,11 @@
 //! The dyno binary: verbs, drop-in front ends, progress and the words of errors. Only this crate
 //! prints.
 
+mod benchmarksql;
 mod commands;
 mod databases;
 mod failure;
+mod footprint;
 mod output;
 mod percentiles;
 mod pgbench;
@@ -13,6 +15,7 @@ mod runner;
 mod signals;
 mod sysbench;
 mod table;
+mod tpcc;
 mod trial_json;
 
 use clap::{Parser, Subcommand};
@@ -31,10 +34,12 @@ Examples:
   dyno run polardb-mysql-oltp --target polardb=mysql://root@10.0.0.5/sbtest --shrink 0.01
   dyno sysbench --mysql-user=root --tables=4 oltp_read_write prepare
   dyno pgbench -i -s 10 bench && dyno pgbench -c 8 -T 60 bench
+  dyno benchmarksql build props.pg && dyno benchmarksql run props.pg
   dyno paper last                                    print the last run's paper again
+  dyno check mysql://root@10.0.0.5/tpcc              is the data consistent?
 
 Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage,
-4 a check of the data failed after a trial.")]
+4 a check of the data failed.")]
 struct CommandLine {
     #[command(subcommand)]
     verb: Verb,
@@ -52,6 +57,8 @@ enum Verb {
     Ls(commands::ls::Arguments),
     /// Show the results of one run on the terminal.
     Show(commands::show::Arguments),
+    /// Check the data of TPC-C or pgbench, and that no acknowledged order of a ledger is lost.
+    Check(commands::check::Arguments),
     /// Understand the command line of sysbench 1.0.20 (and 0.5) and run its OLTP tests.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Sysbench {
@@ -66,6 +73,13 @@ enum Verb {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Run TPC-C by a properties file of BenchmarkSQL 5.0 or 6.
+    #[command(after_help = benchmarksql::HELP)]
+    Benchmarksql {
+        /// What is to be done.
+        #[command(subcommand)]
+        command: benchmarksql::Command,
+    },
 }
 
 fn main() -> ExitCode {
@@ -78,21 +92,32 @@ fn main() -> ExitCode {
         return pgbench::main(arguments.into_iter().skip(1).collect());
     }
     let hidden = process_list::hide_values(&[]);
-    let has_url = arguments.iter().any(|argument| argument.to_string_lossy().contains("://"));
-    if let (Err(error), true) = (hidden, has_url) {
+    let may_be_secret = |argument: &OsString| {
+        argument.to_string_lossy().contains("://") || argument.eq_ignore_ascii_case("password")
+    };
+    if let (Err(error), true) = (hidden, arguments.iter().any(may_be_secret)) {
         output::talk(&format!(
-            "warning: a password in a URL can be seen in the process list: {error}"
+            "warning: a password on the command line can be seen in the process list: {error}"
         ));
     }
-    let command_line = CommandLine::parse_from(arguments);
+    let script = called.and_then(|name| benchmarksql::verb_of_script(name.to_str()?));
+    let command_line = match script {
+        Some(verb) => {
+            let words = ["dyno", "benchmarksql", verb].map(OsString::from);
+            CommandLine::parse_from(words.into_iter().chain(arguments.iter().skip(1).cloned()))
+        }
+        None => CommandLine::parse_from(&arguments),
+    };
     let result = match command_line.verb {
         Verb::Quickstart(arguments) => commands::quickstart::run(&arguments),
         Verb::Run(arguments) => commands::run::run(&arguments),
         Verb::Paper(arguments) => commands::paper::run(&arguments),
         Verb::Ls(arguments) => commands::ls::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),
+        Verb::Check(arguments) => commands::check::run(&arguments),
         Verb::Sysbench { arguments } => return sysbench::main(arguments),
         Verb::Pgbench { arguments } => return pgbench::main(arguments),
+        Verb::Benchmarksql { command } => return benchmarksql::main(&command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -13,8 +13,8 @@ const FILLER: u8 = b'x';
 const ARGUMENTS_MAX: u64 = 6 << 20;
 
 /// Overwrites the values of the options in `names` (`mysql-password` for `--mysql-password=...`;
-/// `-` and `_` are the same) and the passwords of URLs and connection strings in what the process
-/// list shows. To be called after the arguments have been read, as early as possible.
+/// `-` and `_` are the same), the passwords of URLs and connection strings, and the word after the
+/// word `password`, in what the process list shows. To be called after the arguments have been read, as early as possible.
 ///
 /// # Errors
 /// When `/proc` can't be read or written: the passwords stay visible then.
@@ -48,14 +48,18 @@ fn argument_range(stat: &str) -> io::Result<(u64, u64)> {
     }
 }
 
-/// Where the values of the options in `names`, and the passwords of URLs and connection strings, lie
-/// within arguments that end with a zero byte each.
+/// Where the values of the options in `names`, the passwords of URLs and connection strings, and what
+/// follows the word `password` (an override of `dyno benchmarksql`) lie within arguments that end with
+/// a zero byte each.
 fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
     let mut from = 0;
+    let mut follows_key = false;
     for argument in arguments.split(|&byte| byte == 0) {
         let to = from + argument.len();
-        if let Some(equals) = argument.iter().position(|&byte| byte == b'=')
+        if std::mem::replace(&mut follows_key, argument.eq_ignore_ascii_case(b"password")) {
+            ranges.push((from, to));
+        } else if let Some(equals) = argument.iter().position(|&byte| byte == b'=')
             && is_option(&argument[..equals], names)
         {
             ranges.push((from + equals + 1, to));
@@ -152,6 +156,16 @@ mod tests {
         for argument in ["--mysql-password=x", "password", "passwords=1", "host=h"] {
             assert_eq!(connection_string_password(argument.as_bytes()), None, "{argument}");
         }
+    }
+
+    #[test]
+    fn the_word_after_password_is_found() {
+        let arguments = b"dyno\0benchmarksql\0build\0props.pg\0PASSWORD\0geheim\0warehouses\x001\0";
+        let found: Vec<&[u8]> = secret_ranges(arguments, &[])
+            .into_iter()
+            .map(|(from, to)| &arguments[from..to])
+            .collect();
+        assert_eq!(found, [&b"geheim"[..]]);
     }
 
     #[test]

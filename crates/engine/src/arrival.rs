@@ -2,12 +2,13 @@
 
 use dyno_core::{Nanos, Rng, SECOND};
 
-/// The arrivals of one loop: a Poisson process whose arrivals are handed to whichever worker of the
-/// loop asks first. A worker that is free takes the next arrival and waits for it; when all
+/// The arrivals of one loop, a Poisson process or at even gaps. They are handed to whichever worker of
+/// the loop asks first. A worker that is free takes the next arrival and waits for it; when all
 /// are busy, arrivals wait in time order and keep their due time.
 #[derive(Debug)]
 pub struct Schedule {
-    rng: Rng,
+    /// `None` where gaps are even.
+    rng: Option<Rng>,
     mean_gap: f64,
     next: f64,
     /// Arrivals before this are warm-up.
@@ -18,10 +19,10 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Arrivals at `rate_per_s` (this loop's share), the first one a gap after `released`.
+    /// Poisson arrivals at `rate_per_s` (this loop's share), the first one a gap after `released`.
     pub fn new(rng: Rng, rate_per_s: f64, released: Nanos, opens: Nanos) -> Self {
         let mut schedule = Schedule {
-            rng,
+            rng: Some(rng),
             mean_gap: SECOND as f64 / rate_per_s,
             next: released as f64,
             opens,
@@ -32,8 +33,19 @@ impl Schedule {
         schedule
     }
 
+    /// Arrivals at even gaps. The first one comes `lead` gaps after `released`, 0 to 1: loops that
+    /// share a rate take turns by it.
+    pub fn even(lead: f64, rate_per_s: f64, released: Nanos, opens: Nanos) -> Self {
+        let mean_gap = SECOND as f64 / rate_per_s;
+        let next = released as f64 + lead * mean_gap;
+        Schedule { rng: None, mean_gap, next, opens, ends: Nanos::MAX, offered: 0 }
+    }
+
     fn advance(&mut self) {
-        self.next += self.rng.exponential(self.mean_gap);
+        self.next += match &mut self.rng {
+            Some(rng) => rng.exponential(self.mean_gap),
+            None => self.mean_gap,
+        };
     }
 
     /// Takes the next arrival: its due time.
@@ -69,6 +81,7 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_core::MILLISECOND;
 
     #[test]
     fn arrivals_come_at_the_rate_and_in_order() {
@@ -78,6 +91,15 @@ mod tests {
         let seconds = (due[9_999] - SECOND) as f64 / SECOND as f64;
         // 10,000 exponential gaps: 10 s with a standard deviation of 0.1 s.
         assert!((9.6..10.4).contains(&seconds), "{seconds}");
+    }
+
+    #[test]
+    fn even_arrivals_of_two_loops_take_turns() {
+        let mut loops = [0.0, 0.5].map(|lead| Schedule::even(lead, 10.0, SECOND, SECOND));
+        let due: Vec<_> = (0..6).map(|at| loops[at % 2].take() / MILLISECOND).collect();
+        assert_eq!(due, [1_000, 1_050, 1_100, 1_150, 1_200, 1_250]);
+        let [first, second] = loops;
+        assert_eq!(first.offered(2 * SECOND, 0) + second.offered(2 * SECOND, 0), 20);
     }
 
     #[test]

@@ -85,6 +85,17 @@ impl ErrorPolicy {
         }
     }
 
+    /// For runs over a failover: as [`ErrorPolicy::resilient`], but every error of the server is
+    /// counted and survived, such as those of a server that takes no writes for a while. Whoever
+    /// uses it has to look at the errors of the trial: a run that met others than conflicts and
+    /// lost connections has not passed.
+    pub fn enduring() -> Self {
+        ErrorPolicy {
+            tolerate: ErrorSet { all: true, ..ErrorSet::default() },
+            ..ErrorPolicy::resilient()
+        }
+    }
+
     /// Decides after attempt number `attempt` (from 0) met `error`.
     pub fn action(&self, error: &DbError, attempt: u32) -> Action {
         let end = if self.retire { Action::Retire } else { Action::Abort };
@@ -120,6 +131,14 @@ mod tests {
         assert_eq!(policy.action(&error(ErrorClass::Constraint, 1062), 0), Action::Fail);
         assert_eq!(policy.action(&DbError::lost("gone"), 0), Action::Fail);
         assert_eq!(policy.action(&error(ErrorClass::Other, 1146), 0), Action::Abort);
+    }
+
+    #[test]
+    fn the_enduring_policy_survives_a_server_that_takes_no_writes() {
+        let policy = ErrorPolicy::enduring();
+        assert_eq!(policy.action(&error(ErrorClass::Other, 1290), 0), Action::Fail);
+        assert_eq!(policy.action(&error(ErrorClass::Deadlock, 1213), 0), Action::Retry);
+        assert_eq!(policy.action(&DbError::workload("the ledger is full"), 0), Action::Abort);
     }
 
     #[test]

@@ -30,8 +30,10 @@ pub struct TrialSpec {
     /// With a schedule: transactions that could begin only this late are skipped. In any case
     /// there is no further attempt once this long has passed since the due time.
     pub late_limit: Option<Nanos>,
-    /// Poisson arrivals per second over all workers; `None` is a closed loop.
+    /// Arrivals per second over all workers, a Poisson process; `None` is a closed loop.
     pub rate_per_s: Option<f64>,
+    /// Arrivals come at even gaps instead.
+    pub even_rate: bool,
     /// Users with pauses of their own, whose transactions the workers execute, each when it is due
     /// and a worker is free; `None`: each worker is its own user. Not together with `rate_per_s`,
     /// which counts for nothing then. The workload must have terminals
@@ -64,6 +66,7 @@ impl TrialSpec {
             connect_each: false,
             late_limit: None,
             rate_per_s: None,
+            even_rate: false,
             terminals: None,
             interval: SECOND,
             seed: 1,

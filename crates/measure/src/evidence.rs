@@ -162,10 +162,10 @@ pub struct ConditionLine {
     pub id: String,
     /// What has to hold, in a sentence.
     pub rule: String,
-    /// Before the trial.
-    pub before: ConditionState,
-    /// After it.
-    pub after: ConditionState,
+    /// Before the trial; `None` where it need not hold then.
+    pub before: Option<ConditionState>,
+    /// After it; `None` where it need not hold then, as those of a fresh database.
+    pub after: Option<ConditionState>,
 }
 
 /// Whether a condition held.

@@ -5,9 +5,8 @@
 //! Kernels add columns at the end of lines; missing ones are 0.
 
 /// Names of the columns of [`CpuTicks`], in their order.
-pub const CPU_COLUMNS: [&str; 10] = [
-    "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice",
-];
+pub const CPU_COLUMNS: [&str; 10] =
+    ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"];
 
 /// Ticks of all CPUs together, in the order of [`CPU_COLUMNS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -174,7 +173,8 @@ eth0.7:33554432 200 0 0 0 0 0 9 500 3 0 0 0 0 0 0
 
     #[test]
     fn disks_have_reads_before_writes() {
-        let text = "   8       0 sda 100 7 2048 31 50 6 4096 12 0 40 43 0 0 0 0\n 259 1 nvme0n1p1 1 2 3\n";
+        let text =
+            "   8       0 sda 100 7 2048 31 50 6 4096 12 0 40 43 0 0 0 0\n 259 1 nvme0n1p1 1 2 3\n";
         let all: Vec<_> = disks(text).collect();
         let sda = DiskCounters {
             reads: 100,

@@ -1,6 +1,7 @@
 //! Which charts a paper has.
 
 use crate::format;
+use crate::levels::{Levels, Measure};
 use crate::model::{Experiment, Paper, Point, Spread, Trial};
 use crate::svg::{Axis, Bar, Chart, Scale, Series, Shade, Stroke, bars};
 use dyno_measure::SeriesRow;
@@ -15,8 +16,8 @@ pub(crate) struct Figure {
     pub(crate) legend: Vec<(String, String)>,
 }
 
-const WIDE: (f64, f64) = (960.0, 360.0);
-const SMALL: (f64, f64) = (470.0, 160.0);
+pub(crate) const WIDE: (f64, f64) = (960.0, 360.0);
+pub(crate) const SMALL: (f64, f64) = (470.0, 160.0);
 /// A series with more intervals is drawn in as many stretches.
 const MOST_POINTS: usize = 120;
 const COLOURS: usize = 7;
@@ -36,59 +37,19 @@ pub(crate) fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Figur
     figures
 }
 
-fn colour(paper: &Paper, target: &str) -> String {
+pub(crate) fn colour(paper: &Paper, target: &str) -> String {
     let place = paper.targets.iter().position(|known| known.label == target).unwrap_or(0);
     format!("s{}", place % COLOURS)
 }
 
-/// The x axis of an experiment: workers, or the offered rate where that is what changes.
-struct Levels {
-    label: &'static str,
-    of: fn(&Point) -> f64,
-    values: Vec<f64>,
-}
-
-impl Levels {
-    fn of(experiment: &Experiment) -> Levels {
-        let distinct = |of: fn(&Point) -> f64| {
-            let mut values: Vec<f64> = experiment.points.iter().map(of).collect();
-            values.sort_by(f64::total_cmp);
-            values.dedup();
-            values
-        };
-        let rate: fn(&Point) -> f64 = |point| point.rate_per_s.unwrap_or(0.0);
-        let workers: fn(&Point) -> f64 = |point| f64::from(point.workers);
-        let rates = distinct(rate);
-        if rates.len() > 1 {
-            return Levels { label: "offered transactions per second", of: rate, values: rates };
-        }
-        Levels { label: "workers", of: workers, values: distinct(workers) }
-    }
-
-    /// Load levels are usually doubled: a logarithmic axis gives them equal steps.
-    fn axis(&self, more: &[f64]) -> Axis {
-        let mut values = self.values.clone();
-        values.extend_from_slice(more);
-        values.sort_by(f64::total_cmp);
-        values.dedup();
-        let (low, high) = (values[0], values[values.len() - 1]);
-        let is_log = low > 0.0 && high / low >= 8.0;
-        let scale =
-            if is_log { Scale::log(low, high) } else { Scale::Linear { from: low, to: high } };
-        let ticks = if values.len() <= 12 { values } else { scale.ticks(8) };
-        let ticks = ticks.into_iter().map(|value| (value, format::whole(value))).collect();
-        Axis { label: self.label.to_owned(), scale, ticks }
-    }
-}
-
-fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks: usize) -> Axis {
+pub(crate) fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks: usize) -> Axis {
     let scale = Scale::from_zero(0.0, values.fold(0.0, f64::max), ticks);
     let ticks = scale.ticks(ticks).into_iter().map(|value| (value, format::plain(value))).collect();
     Axis { label: label.to_owned(), scale, ticks }
 }
 
 /// Linear; logarithmic where the values span more than a factor of 30.
-fn latency_axis(values: &[f64], ticks: usize) -> Axis {
+pub(crate) fn latency_axis(values: &[f64], ticks: usize) -> Axis {
     let label = "latency, ms";
     let above_zero = || values.iter().copied().filter(|value| *value > 0.0);
     let low = above_zero().fold(f64::INFINITY, f64::min);
@@ -113,19 +74,21 @@ fn targets_of(experiment: &Experiment) -> Vec<&str> {
 }
 
 fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Figure {
-    let published = published_points(experiment, levels);
+    let measure = Measure::of(experiment);
+    let published = published_points(experiment, levels, &measure);
     let mut series: Vec<Series> = Vec::new();
     for target in targets_of(experiment) {
         let own: Vec<&Point> =
             experiment.points.iter().filter(|point| point.target == target).collect();
         let x = levels.of;
         let is_repeated = own.iter().any(|point| point.repeats > 1);
-        let band = own.iter().map(|point| (x(point), point.tps.min, point.tps.max));
+        let y = |point: &Point| (measure.of)(point);
+        let band = own.iter().map(|point| (x(point), y(point).min, y(point).max));
         series.push(Series {
             name: target.to_owned(),
             class: colour(paper, target),
             stroke: Stroke::Solid,
-            points: own.iter().map(|point| (x(point), Some(point.tps.median))).collect(),
+            points: own.iter().map(|point| (x(point), Some(y(point).median))).collect(),
             band: if is_repeated { band.collect() } else { Vec::new() },
             has_dots: true,
             has_line: true,
@@ -145,15 +108,15 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Figure
             end_label: None,
         });
     }
-    let measured = experiment.points.iter().map(|point| point.tps.max);
+    let measured = experiment.points.iter().map(|point| (measure.of)(point).max);
     let highest = measured.chain(published.iter().map(|(_, y)| *y));
     let more: Vec<f64> = published.iter().map(|(x, _)| *x).collect();
     let chart = Chart {
         width: WIDE.0,
         height: WIDE.1,
-        description: format!("Throughput of {} against {}", experiment.title, levels.label),
+        description: format!("{} of {} against {}", measure.name, experiment.title, levels.label),
         x: levels.axis(&more),
-        y: linear_axis("transactions per second", highest, 5),
+        y: linear_axis(measure.label, highest, 5),
         left_letters: 0,
         shades: Vec::new(),
         series,
@@ -165,14 +128,14 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Figure
     };
     let grey = if published.is_empty() { "" } else { " Published figures in grey." };
     Figure {
-        caption: format!("Throughput against {}.{band}{grey}", levels.label),
+        caption: format!("{} against {}.{band}{grey}", measure.name, levels.label),
         legend: legend(&chart),
         svgs: vec![chart.svg()],
     }
 }
 
 /// Names of the series in their order, with the class of their stroke.
-fn legend(chart: &Chart) -> Vec<(String, String)> {
+pub(crate) fn legend(chart: &Chart) -> Vec<(String, String)> {
     let entry = |series: &Series| {
         let stroke = if series.has_line { series.stroke.class() } else { " dots" };
         (series.name.clone(), format!("{}{stroke}", series.class))
@@ -181,14 +144,18 @@ fn legend(chart: &Chart) -> Vec<(String, String)> {
 }
 
 /// Published throughputs that state their workers; those of counterparts where there are any.
-fn published_points(experiment: &Experiment, levels: &Levels) -> Vec<(f64, f64)> {
-    if levels.label != "workers" {
+fn published_points(
+    experiment: &Experiment,
+    levels: &Levels,
+    measure: &Measure,
+) -> Vec<(f64, f64)> {
+    if !matches!(levels.label, "workers" | "terminals") {
         return Vec::new();
     }
     let rows = || experiment.published.iter().flat_map(|shown| &shown.table.rows);
     let has_counterparts = rows().any(|row| !row.targets.is_empty());
     let chosen = rows().filter(|row| !has_counterparts || !row.targets.is_empty());
-    chosen.filter_map(|row| Some((row.workers()?, *row.metrics.get("tps")?))).collect()
+    chosen.filter_map(|row| Some((row.workers()?, *row.metrics.get(measure.metric)?))).collect()
 }
 
 /// A percentile: its name, its stroke, where it is found.
@@ -242,7 +209,11 @@ fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Option<Fi
         shades: Vec::new(),
         series,
     };
-    let meaning = if experiment.is_open_loop { "from the due time" } else { "service time" };
+    let meaning = match (experiment.is_open_loop, &experiment.tpcc) {
+        (true, _) => "from the due time",
+        (false, Some(_)) => "response time of all kinds",
+        (false, None) => "service time",
+    };
     Some(Figure {
         caption: format!(
             "Latency ({meaning}) against {}: median (solid), 95th (dashed) and 99th percentile (dotted).",
@@ -253,25 +224,34 @@ fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Option<Fi
     })
 }
 
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// With a single load level there is no curve; bars show it beside the published figures. A bar
 /// alone shows nothing.
 fn throughput_bars(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
-    let own = experiment.points.iter().map(|point| Bar {
-        name: point.target.clone(),
-        class: colour(paper, &point.target),
-        value: point.tps.median,
-        low_high: (point.repeats > 1).then_some((point.tps.min, point.tps.max)),
-        text: format::short(point.tps.median),
+    let measure = Measure::of(experiment);
+    let own = experiment.points.iter().map(|point| {
+        let spread = (measure.of)(point);
+        Bar {
+            name: point.target.clone(),
+            class: colour(paper, &point.target),
+            value: spread.median,
+            low_high: (point.repeats > 1).then_some((spread.min, spread.max)),
+            text: format::short(spread.median),
+        }
     });
     let rows = experiment.published.iter().flat_map(|shown| &shown.table.rows);
     let published = rows.filter_map(|row| {
-        let tps = *row.metrics.get("tps")?;
+        let value = *row.metrics.get(measure.metric)?;
         Some(Bar {
             name: row.label.clone(),
             class: PUBLISHED.to_owned(),
-            value: tps,
+            value,
             low_high: None,
-            text: format::short(tps),
+            text: format::short(value),
         })
     });
     let all: Vec<Bar> = own.chain(published).collect();
@@ -281,8 +261,8 @@ fn throughput_bars(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
     let has_published = all.iter().any(|bar| bar.class == PUBLISHED);
     let grey = if has_published { " Published figures in grey." } else { "" };
     Some(Figure {
-        caption: format!("Transactions per second at the only load level.{grey}"),
-        svgs: vec![bars(WIDE.0, &format!("Throughput of {}", experiment.title), &all)],
+        caption: format!("{} at the only load level.{grey}", capitalised(measure.label)),
+        svgs: vec![bars(WIDE.0, &format!("{} of {}", measure.name, experiment.title), &all)],
         legend: Vec::new(),
     })
 }
@@ -295,7 +275,7 @@ pub(crate) fn of_trial(paper: &Paper, trial: &Trial) -> Option<Figure> {
     let stretches = stretches(&trial.series);
     let class = colour(paper, &trial.target);
     let longest = stretches.iter().map(|stretch| stretch.len()).max().unwrap_or(1);
-    let throughput = vec![throughput_over_time(&stretches, &class, longest > 1)];
+    let throughput = vec![rate_over_time(&stretches, &TPS, &class)];
     let percentiles = latency_over_time(&stretches, &class);
     let points = percentiles.iter().flat_map(|series| &series.points);
     let values: Vec<f64> = points.filter_map(|(_, value)| *value).collect();
@@ -331,7 +311,7 @@ pub(crate) fn of_trial(paper: &Paper, trial: &Trial) -> Option<Figure> {
     })
 }
 
-fn panel(trial: &Trial, what: &str, y: Axis, series: Vec<Series>) -> Chart {
+pub(crate) fn panel(trial: &Trial, what: &str, y: Axis, series: Vec<Series>) -> Chart {
     let from = trial.series[0].begins_s;
     let last = &trial.series[trial.series.len() - 1];
     let scale = Scale::Linear { from, to: (last.begins_s + last.length_s).max(from + 1e-3) };
@@ -348,31 +328,47 @@ fn panel(trial: &Trial, what: &str, y: Axis, series: Vec<Series>) -> Chart {
     }
 }
 
-fn stretches(series: &[SeriesRow]) -> Vec<&[SeriesRow]> {
+pub(crate) fn stretches(series: &[SeriesRow]) -> Vec<&[SeriesRow]> {
     series.chunks(series.len().div_ceil(MOST_POINTS)).collect()
 }
 
-fn middle(stretch: &[SeriesRow]) -> f64 {
+pub(crate) fn middle(stretch: &[SeriesRow]) -> f64 {
     let last = &stretch[stretch.len() - 1];
     f64::midpoint(stretch[0].begins_s, last.begins_s + last.length_s)
 }
 
-fn throughput_over_time(stretches: &[&[SeriesRow]], class: &str, is_thinned: bool) -> Series {
-    let mean = |stretch: &&[SeriesRow]| {
-        let seconds: f64 = stretch.iter().map(|row| row.length_s).sum();
-        let committed: u64 = stretch.iter().map(|row| row.committed).sum();
-        (middle(stretch), (seconds > 0.0).then(|| committed as f64 / seconds))
-    };
+/// A rate over time: the name of the series, what it counts in an interval, per how many seconds.
+pub(crate) struct Rate<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) of: &'a dyn Fn(&SeriesRow) -> f64,
+    pub(crate) per_s: f64,
+}
+
+const TPS: Rate<'static> =
+    Rate { name: "transactions per second", of: &|row| row.committed as f64, per_s: 1.0 };
+
+impl Rate<'_> {
+    /// Over some intervals; `None` where they have no length.
+    pub(crate) fn over(&self, rows: &[SeriesRow]) -> Option<f64> {
+        let seconds: f64 = rows.iter().map(|row| row.length_s).sum();
+        let count: f64 = rows.iter().map(self.of).sum();
+        (seconds > 0.0).then(|| count * self.per_s / seconds)
+    }
+}
+
+pub(crate) fn rate_over_time(stretches: &[&[SeriesRow]], rate: &Rate<'_>, class: &str) -> Series {
+    let is_thinned = stretches.iter().any(|stretch| stretch.len() > 1);
+    let mean = |stretch: &&[SeriesRow]| (middle(stretch), rate.over(stretch));
     let range = |stretch: &&[SeriesRow]| {
-        let tps = || stretch.iter().map(|row| row.tps);
-        (middle(stretch), tps().fold(f64::INFINITY, f64::min), tps().fold(0.0, f64::max))
+        let each = || stretch.chunks(1).filter_map(|row| rate.over(row));
+        Some((middle(stretch), each().reduce(f64::min)?, each().reduce(f64::max)?))
     };
     Series {
-        name: "transactions per second".to_owned(),
+        name: rate.name.to_owned(),
         class: class.to_owned(),
         stroke: Stroke::Solid,
         points: stretches.iter().map(mean).collect(),
-        band: if is_thinned { stretches.iter().map(range).collect() } else { Vec::new() },
+        band: if is_thinned { stretches.iter().filter_map(range).collect() } else { Vec::new() },
         has_dots: false,
         has_line: true,
         end_label: None,

@@ -2,20 +2,21 @@
 
 use crate::format;
 use crate::model::{Check, Experiment, Finding, Level, Paper, Place, Target, Trial};
+use crate::tpcc;
 use dyno_measure::Verdict;
 
 /// Fewer repeats than this can't carry a verdict (four pairs: the smallest p is 0.029).
 const REPEATS_FOR_A_VERDICT: usize = 4;
 
-struct Rule {
-    id: &'static str,
-    level: Level,
-    rule: &'static str,
-    meaning: &'static str,
-    find: Find,
+pub(crate) struct Rule {
+    pub(crate) id: &'static str,
+    pub(crate) level: Level,
+    pub(crate) rule: &'static str,
+    pub(crate) meaning: &'static str,
+    pub(crate) find: Find,
 }
 
-enum Find {
+pub(crate) enum Find {
     /// One value per trial.
     Trial(fn(&Trial) -> Option<String>),
     Target(fn(&Target) -> Option<String>),
@@ -292,7 +293,8 @@ fn rate_missed(trial: &Trial) -> Option<String> {
 
 fn idle_workers(trial: &Trial) -> Option<String> {
     let summary = &trial.summary;
-    if summary.rate_per_s.is_some() || summary.window_s <= 0.0 || summary.latency.count == 0 {
+    let is_scheduled = summary.rate_per_s.is_some() || tpcc::is_paced(trial);
+    if is_scheduled || summary.window_s <= 0.0 || summary.latency.count == 0 {
         return None;
     }
     let inside =
@@ -353,7 +355,10 @@ fn settings_differ(paper: &Paper) -> Vec<Finding> {
 /// Makes all checks and leaves their numbers at the trials and points that they concern. Checks
 /// that found something come first, the gravest first.
 pub(crate) fn make(paper: &mut Paper) {
-    let mut checks: Vec<Check> = RULES.iter().map(|rule| check(rule, paper)).collect();
+    let is_tpcc = paper.experiments.iter().any(|experiment| experiment.tpcc.is_some());
+    let further = if is_tpcc { tpcc::RULES } else { &[] };
+    let rules = RULES.iter().chain(further);
+    let mut checks: Vec<Check> = rules.map(|rule| check(rule, paper)).collect();
     checks.sort_by_key(|check| (check.findings.is_empty(), check.level));
     for (index, check) in checks.iter_mut().enumerate() {
         check.number = index + 1;

@@ -2,6 +2,7 @@
 
 use crate::format;
 use crate::model::{Experiment, Point, Spread};
+use crate::tpcc::words;
 use crate::{Published, PublishedRow};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -17,6 +18,10 @@ pub struct Comparison {
     pub method: String,
     /// What a reader must know before comparing.
     pub note: Option<String>,
+    /// What the load level is: `Workers`, or `Terminals` of TPC-C.
+    pub load: &'static str,
+    /// What the columns count, in a sentence; empty where the titles say it.
+    pub counts: &'static str,
     /// Names of the conditions that differ between rows of the same label.
     pub conditions: Vec<String>,
     /// Titles of the measured quantities: the metric and what tells apart the columns of one row.
@@ -38,8 +43,10 @@ pub struct ComparisonRow {
     pub conditions: Vec<String>,
     /// Label of the target that was measured.
     pub target: String,
-    /// Its workers.
+    /// Its workers; its terminals where it is TPC-C.
     pub workers: u32,
+    /// How it was run, where that stands beside every number; empty for most workloads.
+    pub setup: String,
     /// Share of the rows that is hot, 0 to 1, where it is known.
     pub hot_share: Option<f64>,
     /// How many times the data fill the server's memory for them, where that is known.
@@ -57,6 +64,8 @@ pub struct Pair {
     pub repeats: usize,
     /// What was published.
     pub published: Option<f64>,
+    /// Median of what was measured, by what was published.
+    pub ratio: Option<f64>,
     /// Numbers of the checks that found something.
     pub checks: Vec<usize>,
 }
@@ -70,7 +79,7 @@ struct Cell<'a> {
 }
 
 /// Published tables of which at least two experiments measure some row. A table of one experiment
-/// stands beside that alone.
+/// stands beside that alone, unless it is of TPC-C, where a row is a whole benchmark.
 pub(crate) fn comparisons(experiments: &[Experiment]) -> Vec<Comparison> {
     let mut tables: Vec<&Published> = Vec::new();
     let mut found: Vec<Comparison> = Vec::new();
@@ -82,7 +91,8 @@ pub(crate) fn comparisons(experiments: &[Experiment]) -> Vec<Comparison> {
     for table in tables {
         let of_table = |published: &&Published| published.table.title == table.table.title;
         let users = experiments.iter().filter(|e| e.published.iter().any(|p| of_table(&p)));
-        if users.clone().count() < 2 {
+        let is_tpcc = users.clone().any(|experiment| experiment.tpcc.is_some());
+        if users.clone().count() < 2 && !is_tpcc {
             continue;
         }
         let cells: Vec<Cell<'_>> = users.flat_map(|e| cells(e, of_table)).collect();
@@ -98,24 +108,30 @@ fn cells<'a>(experiment: &'a Experiment, of_table: impl Fn(&&Published) -> bool)
     let rows = experiment.published.iter().filter(of_table).flat_map(|p| &p.table.rows);
     for row in rows {
         for target in &row.targets {
-            let is_counterpart = |point: &&Point| {
-                // Of several runs a target's label has the run's number behind its name.
-                let same =
-                    point.target == *target || point.target.starts_with(&format!("{target},"));
-                let level = row.workers().is_none_or(|workers| workers == f64::from(point.workers));
-                same && level && point.status == "complete"
-            };
-            // With a cap on workers no point has the published number: the nearest is shown.
-            let point = experiment.points.iter().find(is_counterpart).or_else(|| {
-                let own = experiment.points.iter().filter(|point| point.target == *target);
-                own.filter(|point| point.status == "complete").max_by_key(|point| point.workers)
-            });
+            let point = counterpart(experiment, row, target);
             for metric in row.metrics.keys() {
                 cells.push(Cell { row, metric, target, point });
             }
         }
     }
     cells
+}
+
+/// What was measured in the place of a published row.
+pub(crate) fn counterpart<'a>(
+    experiment: &'a Experiment,
+    row: &PublishedRow,
+    target: &str,
+) -> Option<&'a Point> {
+    // Of several runs a target's label has the run's number behind its name.
+    let is_own = |point: &&Point| {
+        let same = point.target == *target || point.target.starts_with(&format!("{target},"));
+        same && point.status == "complete"
+    };
+    let own = || experiment.points.iter().filter(is_own);
+    let is_level = |point: &&Point| row.workers().is_none_or(|workers| workers == point.load());
+    // With a cap on workers no point has the published number: the nearest is shown.
+    own().find(is_level).or_else(|| own().max_by(|a, b| a.load().total_cmp(&b.load())))
 }
 
 fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
@@ -151,18 +167,29 @@ fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
             number: cell.row.number,
             conditions: conditions.iter().map(|name| readable(&value(name))).collect(),
             target: cell.target.to_owned(),
-            workers: cell.point.map_or(0, |point| point.workers),
+            workers: cell.point.map_or(0, |point| point.load() as u32),
+            setup: cell
+                .point
+                .and_then(|point| point.tpcc.as_ref())
+                .map_or(String::new(), |tpcc| words::setup(&tpcc.setup)),
             hot_share: data.and_then(|data| data.hot_share),
             size_to_memory: data.and_then(|data| data.size_to_memory),
             pairs,
         });
     }
     rows.sort_by_key(|row| row.number);
+    let has = |metric: &str| cells.iter().any(|cell| cell.metric == metric);
     Comparison {
         title: table.table.title.clone(),
         source: table.table.source.clone(),
         method: table.table.method.clone(),
         note: table.table.note.clone(),
+        load: if has("tpmc") { "Terminals" } else { "Workers" },
+        counts: match (has("tpmc"), has("data_qps")) {
+            (true, _) => "tpmC are New-Orders per minute.",
+            (_, true) => "QPS counts the statements that read or change data.",
+            _ => "",
+        },
         conditions,
         columns,
         rows,
@@ -174,12 +201,16 @@ fn pair(cell: &Cell<'_>) -> Pair {
         "tps" => Some(point.tps),
         "qps" => Some(point.qps),
         "data_qps" => Some(point.data_qps),
+        "tpmc" => point.tpcc.as_ref().map(|tpcc| tpcc.tpmc),
         _ => None,
     });
+    let published = cell.row.metrics.get(cell.metric).copied();
+    let by = published.filter(|published| *published > 0.0);
     Pair {
         measured,
         repeats: cell.point.map_or(0, |point| point.repeats),
-        published: cell.row.metrics.get(cell.metric).copied(),
+        published,
+        ratio: measured.zip(by).map(|(measured, published)| measured.median / published),
         checks: cell.point.map(|point| point.checks.clone()).unwrap_or_default(),
     }
 }
@@ -231,6 +262,7 @@ fn column(cell: &Cell<'_>, splitting: &[String]) -> String {
         "tps" => "transactions/s",
         "qps" => "statements/s",
         "data_qps" => "QPS",
+        "tpmc" => "tpmC",
         other => other,
     };
     if told.is_empty() { metric.to_owned() } else { format!("{}, {metric}", told.join(", ")) }

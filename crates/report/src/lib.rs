@@ -9,6 +9,7 @@ mod charts;
 mod checks;
 mod comparison;
 mod format;
+mod levels;
 mod model;
 mod points;
 mod published;
@@ -17,6 +18,7 @@ mod rows;
 mod settings;
 mod statements;
 mod svg;
+mod tpcc;
 
 pub use comparison::{Comparison, ComparisonRow, Pair};
 pub use model::{
@@ -25,3 +27,7 @@ pub use model::{
 };
 pub use published::{LOAD_LEVELS, Published, PublishedRow, PublishedTable};
 pub use render::ReportError;
+pub use tpcc::{
+    AuditTable, ConditionRow, MixRow, Outcome, Proof, ResponseRow, TpccPoint, TpccSection,
+    TpccSetup,
+};

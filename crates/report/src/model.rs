@@ -1,5 +1,6 @@
 //! What a paper says, before it is given a form.
 
+use crate::tpcc::{TpccPoint, TpccSection};
 use crate::{Comparison, Published};
 use dyno_measure::{DataFacts, SeriesRow, TrialSummary};
 use dyno_store::{Event, RunHeader, ScriptFacts};
@@ -132,6 +133,9 @@ pub struct Experiment {
     pub errors: Vec<ErrorRow>,
     /// Published figures.
     pub published: Vec<Published>,
+    /// What only TPC-C has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<TpccSection>,
 }
 
 /// Median of the repeats of a point, with the lowest and the highest.
@@ -193,6 +197,9 @@ pub struct Point {
     pub cpu_us_per_statement: Spread,
     /// Numbers of the checks that found something in these trials.
     pub checks: Vec<usize>,
+    /// What only TPC-C has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<TpccPoint>,
 }
 
 /// The data of a point.

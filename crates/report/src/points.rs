@@ -1,13 +1,14 @@
 //! Trials to points: repeats of the same load level become one line.
 
 use crate::model::{Point, PointData, Spread, Trial};
+use crate::tpcc::{self, TpccSetup};
 use dyno_measure::LatencySummary;
 
 /// A percentile rests on at least this many samples beyond it.
-const SAMPLES_BEYOND: f64 = 10.0;
+pub(crate) const SAMPLES_BEYOND: f64 = 10.0;
 
-/// Groups the trials of one experiment, which come in the order of targets.
-pub(crate) fn points(trials: &[&Trial]) -> Vec<Point> {
+/// The trials of one experiment by load level, in the order of targets in which they come.
+pub(crate) fn groups<'a>(trials: &[&'a Trial]) -> Vec<Vec<&'a Trial>> {
     let mut groups: Vec<Vec<&Trial>> = Vec::new();
     for trial in trials {
         let same = |group: &&mut Vec<&Trial>| key(group[0]) == key(trial);
@@ -16,10 +17,16 @@ pub(crate) fn points(trials: &[&Trial]) -> Vec<Point> {
             None => groups.push(vec![trial]),
         }
     }
+    groups
+}
+
+/// Makes a point of each load level.
+pub(crate) fn points(trials: &[&Trial]) -> Vec<Point> {
+    let groups = groups(trials);
     let mut points: Vec<Point> = groups.iter().filter_map(|group| point(group)).collect();
     // A stable sort: the order of targets is kept.
     points.sort_by(|a, b| {
-        let level = |point: &Point| (point.rate_per_s.unwrap_or(0.0), f64::from(point.workers));
+        let level = |point: &Point| (point.rate_per_s.unwrap_or(0.0), point.load());
         let order = |point: &Point| points_order(point, trials);
         order(a)
             .cmp(&order(b))
@@ -32,22 +39,30 @@ fn points_order(point: &Point, trials: &[&Trial]) -> usize {
     trials.iter().position(|trial| trial.target == point.target).unwrap_or(usize::MAX)
 }
 
-fn key(trial: &Trial) -> (&str, u32, Option<u64>) {
+type Key<'a> = (&'a str, u32, Option<u64>, Option<TpccSetup>);
+
+fn key(trial: &Trial) -> Key<'_> {
     let rate = trial.summary.rate_per_s.map(f64::to_bits);
-    (&trial.target, trial.summary.workers, rate)
+    let setup = trial.summary.tpcc.as_ref().map(TpccSetup::of);
+    (&trial.target, trial.summary.workers, rate, setup)
 }
 
-/// Figures rest on complete trials; only where there is none, on those that were cut off or
-/// failed. A trial that measured nothing has no figures.
-fn point(group: &[&Trial]) -> Option<Point> {
+/// The trials of a load level that its figures rest on, and how they ended: complete ones; only
+/// where there is none, those that were cut off or failed. A trial that measured nothing has no
+/// figures.
+pub(crate) fn chosen<'a>(group: &[&'a Trial]) -> Option<(&'static str, Vec<&'a Trial>)> {
     let with = |status: &str| -> Vec<&Trial> {
         let measured = group.iter().copied().filter(|trial| trial.summary.window_s > 0.0);
         measured.filter(|trial| trial.status == status).collect()
     };
-    let (status, trials) = ["complete", "failed", "interrupted", "running"]
+    ["complete", "failed", "interrupted", "running"]
         .into_iter()
         .map(|status| (status, with(status)))
-        .find(|(_, trials)| !trials.is_empty())?;
+        .find(|(_, trials)| !trials.is_empty())
+}
+
+fn point(group: &[&Trial]) -> Option<Point> {
+    let (status, trials) = chosen(group)?;
     let first = trials[0];
     let of = |value: fn(&Trial) -> f64| {
         Spread::of(trials.iter().map(|trial| value(trial)).collect()).unwrap_or_default()
@@ -87,7 +102,20 @@ fn point(group: &[&Trial]) -> Option<Point> {
         reconnects: sum(|trial| trial.summary.counts.reconnects),
         cpu_us_per_statement: of(|trial| trial.summary.generator.cpu_us_per_statement),
         checks: Vec::new(),
+        tpcc: tpcc::point(&trials),
     })
+}
+
+impl Point {
+    /// The number of virtual clients: terminals of TPC-C, workers of others.
+    pub(crate) fn load(&self) -> f64 {
+        f64::from(self.tpcc.as_ref().map_or(self.workers, |tpcc| tpcc.setup.terminals))
+    }
+
+    /// What points of an experiment are ranked by.
+    pub(crate) fn throughput(&self) -> Spread {
+        self.tpcc.as_ref().map_or(self.tps, |tpcc| tpcc.tpmc)
+    }
 }
 
 impl Spread {

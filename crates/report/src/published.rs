@@ -29,23 +29,27 @@ pub struct PublishedRow {
     pub number: usize,
     /// Conditions by name; one of [`LOAD_LEVELS`] is the number of workers.
     pub conditions: BTreeMap<String, String>,
-    /// Results by metric; `tps`, `qps` and `data_qps` are per second.
+    /// Results by metric; `tps`, `qps` and `data_qps` are per second, `tpmc` per minute.
     pub metrics: BTreeMap<String, f64>,
     /// Names of the targets that this row is the counterpart of; empty for context.
     pub targets: Vec<String>,
 }
 
 /// Conditions that state the number of workers; the first that is there counts. pgbench has clients,
-/// and threads that drive them.
-pub const LOAD_LEVELS: [&str; 3] = ["clients", "threads", "workers"];
+/// and threads that drive them; BenchmarkSQL has terminals, perhaps several processes with as many.
+pub const LOAD_LEVELS: [&str; 5] =
+    ["clients", "threads", "workers", "terminals", "terminals_per_generator"];
 
 impl PublishedRow {
     /// The number of workers under which it was measured, where it is stated.
     pub(crate) fn workers(&self) -> Option<f64> {
-        LOAD_LEVELS
-            .iter()
-            .find_map(|name| self.conditions.get(*name)?.parse::<f64>().ok())
-            .filter(|workers| *workers >= 1.0)
+        let number = |name: &str| self.conditions.get(name)?.parse::<f64>().ok();
+        let (name, workers) = LOAD_LEVELS.iter().find_map(|name| Some((*name, number(name)?)))?;
+        let processes = match name {
+            "terminals_per_generator" => number("load_generators").unwrap_or(1.0),
+            _ => 1.0,
+        };
+        Some(workers * processes).filter(|workers| *workers >= 1.0)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::charts::{self, Figure};
 use crate::format;
 use crate::model::Paper;
+use crate::tpcc;
 use dyno_store::write_atomically;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -43,10 +44,12 @@ impl From<minijinja::Error> for ReportError {
 }
 
 /// The charts of an experiment or of all trials.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Drawings {
     experiments: Vec<Vec<Figure>>,
     trials: Vec<Figure>,
+    /// Of TPC-C, by experiment.
+    tpcc: Vec<tpcc::Drawings>,
 }
 
 impl Paper {
@@ -62,6 +65,11 @@ impl Paper {
                 .map(|experiment| charts::of_experiment(self, experiment))
                 .collect(),
             trials: self.trials.iter().filter_map(|trial| charts::of_trial(self, trial)).collect(),
+            tpcc: self
+                .experiments
+                .iter()
+                .map(|experiment| tpcc::drawings(self, experiment))
+                .collect(),
         };
         self.render("paper.html", &drawings)
     }
@@ -71,7 +79,7 @@ impl Paper {
     /// # Errors
     /// When a template does not fit the model.
     pub fn markdown(&self) -> Result<String, ReportError> {
-        self.render("paper.md", &Drawings { experiments: Vec::new(), trials: Vec::new() })
+        self.render("paper.md", &Drawings::default())
     }
 
     /// The whole model.
@@ -137,7 +145,13 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.add_filter("whole", |value: Value| number(&value, format::whole));
     environment.add_filter("ms", |value: Value| number(&value, format::ms));
     environment.add_filter("bytes", |value: Value| number(&value, format::bytes));
+    environment
+        .add_filter("fixed2", |value: Value| number(&value, |number| format!("{number:.2}")));
+    environment
+        .add_filter("fixed3", |value: Value| number(&value, |number| format!("{number:.3}")));
     environment.add_filter("percent", |value: Value| number(&value, format::percent));
+    environment.add_template("tpcc.html", include_str!("../templates/tpcc.html"))?;
+    environment.add_template("tpcc.md", include_str!("../templates/tpcc.md"))?;
     environment.add_template("paper.html", include_str!("../templates/paper.html"))?;
     environment.add_template("paper.md", include_str!("../templates/paper.md"))?;
     Ok(environment)

@@ -87,6 +87,8 @@ pub struct TrialWriter<'run> {
     serializer: V2DeflateSerializer,
     /// The longest interval so far: much shorter ones prove nothing.
     longest_s: f64,
+    /// Commits and seconds of the measured intervals that were no gaps.
+    busy: (u64, f64),
 }
 
 impl<'run> TrialWriter<'run> {
@@ -110,6 +112,7 @@ impl<'run> TrialWriter<'run> {
             histograms,
             serializer: V2DeflateSerializer::new(),
             longest_s: 0.0,
+            busy: (0, 0.0),
         })
     }
 
@@ -153,14 +156,28 @@ impl<'run> TrialWriter<'run> {
             })?;
         }
         self.longest_s = self.longest_s.max(row.length_s);
-        let is_gap = interval.phase == Phase::Measured && row.committed == 0;
-        if is_gap && row.length_s >= self.longest_s / 2.0 {
+        if interval.phase == Phase::Measured && self.is_gap(&row) {
             self.event(Event {
                 at_s: Some(interval.begins_s),
                 ..Event::new(EventKind::Server, "No transaction was committed.")
             })?;
         }
         self.series.append(series::line(&row).as_bytes())
+    }
+
+    /// An interval without a commit that neither its shortness nor chance explains.
+    fn is_gap(&mut self, row: &SeriesRow) -> bool {
+        /// Commits to be expected of an interval that chance leaves empty once in a thousand times.
+        const EXPECTED: f64 = 7.0;
+        let (committed, seconds) = self.busy;
+        let expected = committed as f64 / seconds * row.length_s;
+        let is_gap = row.committed == 0
+            && row.length_s >= self.longest_s / 2.0
+            && (committed == 0 || expected >= EXPECTED);
+        if !is_gap {
+            self.busy = (committed + row.committed, seconds + row.length_s);
+        }
+        is_gap
     }
 
     /// Stores an event of this trial. Errors and reconnects that are counted in the intervals

@@ -51,5 +51,11 @@ pub(crate) fn script(name: &str) -> Option<&'static str> {
 
 /// All bundled suites.
 pub fn bundled() -> &'static [BundledSuite] {
-    suites!["quickstart", "rds-mysql-5.6", "polardb-mysql-oltp", "polardb-oracle-pgbench"]
+    suites![
+        "quickstart",
+        "rds-mysql-5.6",
+        "polardb-mysql-oltp",
+        "polardb-oracle-pgbench",
+        "polardb-x-tpcc",
+    ]
 }

@@ -35,6 +35,8 @@ pub(crate) enum Size {
         rows_per_unit: u64,
         /// Options that count rows of that table: they shrink with it, so that shares stay.
         rows: &'static [&'static str],
+        /// Most workers for each unit of it; `None` is no bound.
+        workers_per_unit: Option<u32>,
     },
 }
 
@@ -62,12 +64,33 @@ const fn v05(name: &'static str) -> TestNames {
 /// A test of pgbench. The variable `range` is the number of accounts that keys are drawn from.
 const fn pgbench(name: &'static str) -> TestNames {
     let factor = Scale { option: "scale", default: 1 };
-    let size = Size::Factor { factor, rows_per_unit: 100_000, rows: &["define.range"] };
+    let size = Size::Factor {
+        factor,
+        rows_per_unit: 100_000,
+        rows: &["define.range"],
+        workers_per_unit: None,
+    };
     TestNames { name, size: Some(size) }
 }
 
 /// All workloads.
-pub(crate) const WORKLOADS: &[WorkloadNames] = &[SYSBENCH, PGBENCH];
+pub(crate) const WORKLOADS: &[WorkloadNames] = &[SYSBENCH, PGBENCH, TPCC];
+
+/// A profile of TPC-C. The order lines of a warehouse are its largest table; it has ten terminals at
+/// most.
+const fn tpcc(name: &'static str) -> TestNames {
+    let factor = Scale { option: "warehouses", default: 1 };
+    let size =
+        Size::Factor { factor, rows_per_unit: 300_000, rows: &[], workers_per_unit: Some(10) };
+    TestNames { name, size: Some(size) }
+}
+
+const TPCC: WorkloadNames = WorkloadNames {
+    name: "tpcc",
+    tests: &[tpcc("bmsql-5.0"), tpcc("spec")],
+    tables: &["weights", "shard"],
+    lists: &[],
+};
 
 const PGBENCH: WorkloadNames = WorkloadNames {
     name: "pgbench",
@@ -130,6 +153,7 @@ pub(crate) fn instead_of_option(name: &str) -> Option<&'static str> {
         "threads" | "num_threads" | "clients" | "client" => {
             "Write `threads = [...]` in the experiment."
         }
+        "terminals" => "Write `terminals = [...]` in the experiment.",
         "time" | "max_time" => "Write `duration_s = ...` in the experiment.",
         "events" | "max_requests" => "Write `events = ...` in the experiment.",
         "rate" | "tx_rate" => "Write `rate = [...]` in the experiment.",
@@ -157,6 +181,7 @@ pub(crate) const EXPERIMENT_SYNONYMS: &[(&str, &str)] = &[
     ("time", "duration_s"),
     ("seconds", "duration_s"),
     ("connections", "threads"),
+    ("terminal", "terminals"),
     ("workers", "threads"),
     ("concurrency", "threads"),
     ("max_requests", "events"),

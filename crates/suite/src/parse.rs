@@ -280,23 +280,25 @@ fn read_test(table: &mut Reader<'_, '_>, workload: Option<&str>) -> Option<Writt
     Some(name)
 }
 
-/// `threads`, which users of pgbench may call `clients`.
+/// `threads`, which users of pgbench may call `clients`, and those of TPC-C `terminals`.
 fn read_workers(table: &mut Reader<'_, '_>) -> Option<Vec<Written<u64>>> {
+    const WORDS: [&str; 3] = ["clients", "terminals", "threads"];
     let range = 1..=100_000;
-    if !table.has("clients") {
+    let Some(word) = WORDS.into_iter().find(|word| table.has(word)) else {
         table.require("threads", "Add `threads = [1, 2, 4]`, for example.");
-        let threads = table.wholes("threads", &range);
-        // Registers the key, so that a misspelt one is recognised.
-        table.take("clients");
-        return threads;
+        // Registers the keys, so that a misspelt one is recognised.
+        WORDS.iter().for_each(|word| drop(table.take(word)));
+        return None;
+    };
+    let workers = table.wholes(word, &range);
+    for other in WORDS.into_iter().filter(|other| *other != word) {
+        if let Some((span, _)) = table.take(other) {
+            let message = format!("{} has both `{word}` and `{other}`.", table.name);
+            let hint = "They are two words for the number of workers: keep one.";
+            table.note(&span, Problem::new(message).hint(hint));
+        }
     }
-    let clients = table.wholes("clients", &range);
-    if let Some((span, _)) = table.take("threads") {
-        let message = format!("{} has both `clients` and `threads`.", table.name);
-        let hint = "They are two words for the number of workers: keep one.";
-        table.note(&span, Problem::new(message).hint(hint));
-    }
-    clients
+    workers
 }
 
 /// `duration_s` and `events`: at least one must end the window.
@@ -387,7 +389,8 @@ fn read_links<'t>(sheet: &'t Sheet<'_>, table: &Reader<'_, 't>, value: Value<'t>
     let one = |value: Value<'t>| match value.get_ref() {
         DeValue::String(name) => {
             let figure = Written { value: name.to_string(), span: value.span() };
-            let link = Link { figure, filter: Vec::new(), matching: Vec::new() };
+            let link =
+                Link { figure, filter: Vec::new(), matching: Vec::new(), targets: Vec::new() };
             check_link(sheet, &link).then_some(link)
         }
         DeValue::Table(_) => {
@@ -405,12 +408,13 @@ fn read_links<'t>(sheet: &'t Sheet<'_>, table: &Reader<'_, 't>, value: Value<'t>
 fn read_link(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Link> {
     let figure = table.required_text("figure", "Add `figure = \"NAME\"`.");
     let matching = table.texts("match").unwrap_or_default();
+    let targets = table.texts("targets").unwrap_or_default();
     let filter = match table.take("where") {
         Some((span, value)) => Reader::of_value(sheet, "`where`", span, value).map(read_filter),
         None => Some(Vec::new()),
     };
     table.finish(&[("name", "figure"), ("filter", "where")], |_, known| known);
-    let link = Link { figure: figure?, filter: filter?, matching };
+    let link = Link { figure: figure?, filter: filter?, matching, targets };
     check_link(sheet, &link).then_some(link)
 }
 
@@ -483,7 +487,8 @@ fn check_experiment(
         sheet.note(&name.span, Problem::new(message).hint(hint));
     }
     let known: Vec<&str> = targets.iter().map(|target| target.name.value.as_str()).collect();
-    for target in experiment.targets.iter().flatten() {
+    let published = experiment.published.iter().flat_map(|link| &link.targets);
+    for target in experiment.targets.iter().flatten().chain(published) {
         // Without any readable target the real problem has been said already.
         if !known.is_empty() && !known.contains(&target.value.as_str()) {
             let message = format!("There is no target `{}`.", short(&target.value));

@@ -264,8 +264,11 @@ impl Plan {
                 some_of(names)
             )),
         }
-        if let (Some(cap), false) = (overrides.max_threads, capped.is_empty()) {
-            notes.push(format!("Capped at {cap} threads: {}.", some_of(&capped)));
+        if !capped.is_empty() {
+            let (cap, names) = (overrides.max_threads, some_of(&capped));
+            let at =
+                cap.map_or("what the shrunk data take".to_string(), |cap| format!("{cap} threads"));
+            notes.push(format!("Capped at {at}: {names}."));
         }
         if shrink < 1.0 {
             notes.push(format!(
@@ -486,6 +489,10 @@ fn plan_experiment(
     if let Some(test) = test.filter(|_| shrink < 1.0) {
         shrink::data(test, &mut options, shrink);
     }
+    // In full size it is the workload that refuses too many.
+    let of_data =
+        test.filter(|_| shrink < 1.0).and_then(|test| shrink::workers_max(test, &options));
+    let most_threads = [overrides.max_threads, of_data].into_iter().flatten().min();
     let duration_s = experiment.duration_s.map(|duration| shrink::seconds(duration, shrink));
     // Where both end the window, the count must not end it sooner than it did in full size.
     let shorter = match (experiment.duration_s, duration_s) {
@@ -501,7 +508,7 @@ fn plan_experiment(
         options,
         scripts: Vec::new(),
         targets: names,
-        threads: cap_threads(experiment, overrides.max_threads),
+        threads: cap_threads(experiment, most_threads),
         rates: experiment.rates.clone(),
         warmup_s: shrink::seconds(experiment.warmup_s, shrink),
         duration_s,

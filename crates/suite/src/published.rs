@@ -33,9 +33,11 @@ pub struct PublishedRow {
     /// Number of the published row, from 1: rows that share it were printed as one.
     #[serde(default)]
     pub number: usize,
-    /// Conditions by name; `clients`, or else `threads`, is the load level.
+    /// Conditions by name; `clients`, or else `threads`, is the load level; of
+    /// TPC-C, `terminals_per_generator` times `load_generators`.
     pub conditions: BTreeMap<String, Value>,
-    /// Results by metric: `tps`, `qps` and `data_qps` per second, others as their figure says.
+    /// Results by metric: `tps`, `qps` and `data_qps` per second, `tpmc` (New-Orders) per minute,
+    /// others as their figure says.
     pub metrics: BTreeMap<String, f64>,
     /// The planned targets that this row is the counterpart of; empty for context.
     pub targets: Vec<String>,
@@ -46,12 +48,14 @@ pub(crate) fn series(link: &Link, targets: &[&Target]) -> Option<PublishedSeries
     let chosen = |row: &&Row| {
         link.filter.iter().all(|(name, value)| row.conditions.get(&name.value) == Some(value))
     };
+    let named = |target: &Target| link.targets.iter().any(|name| name.value == target.name.value);
     let counterpart = |row: &Row, target: &Target| {
-        !link.matching.is_empty()
+        let is_matched = !link.matching.is_empty()
             && link.matching.iter().all(|name| {
                 let value = target.value(&name.value);
                 value.is_some() && row.conditions.get(&name.value) == value.as_ref()
-            })
+            });
+        is_matched || named(target)
     };
     let publish = |row: &Row| PublishedRow {
         label: row.label.clone(),

@@ -56,6 +56,13 @@ pub(crate) fn data(test: &TestNames, options: &mut Vec<PlannedOption>, shrink: f
     }
 }
 
+/// The most workers that data of this size can have, if there is such a bound.
+pub(crate) fn workers_max(test: &TestNames, options: &[PlannedOption]) -> Option<u32> {
+    let Some(Size::Factor { factor, workers_per_unit, .. }) = &test.size else { return None };
+    let most = value(options, factor)?.saturating_mul(u64::from((*workers_per_unit)?));
+    Some(u32::try_from(most).unwrap_or(u32::MAX).max(1))
+}
+
 /// First the rows of each table, down to 1,000, then the number of tables, down to one.
 fn shrink_tables(rows: &Scale, tables: &Scale, options: &mut Vec<PlannedOption>, shrink: f64) {
     let sizes = value(options, rows).zip(value(options, tables));
@@ -139,6 +146,20 @@ mod tests {
         let mut options = vec![PlannedOption::new("scale", "many".to_string())];
         data(test, &mut options, 0.5);
         assert_eq!(options, [PlannedOption::new("scale", "many".to_string())]);
+    }
+
+    #[test]
+    fn a_warehouse_has_ten_terminals() {
+        let test = catalogue::test("tpcc", "bmsql-5.0").expect("a test of the catalogue");
+        let mut options = vec![PlannedOption::new("warehouses", "1000".to_string())];
+        assert_eq!(workers_max(test, &options), Some(10_000));
+        data(test, &mut options, 0.002);
+        assert_eq!(data_size(test, &options).expect("a size").rows_per_table, 600_000);
+        assert_eq!(workers_max(test, &options), Some(20));
+        data(test, &mut options, 0.000_1);
+        assert_eq!(workers_max(test, &options), Some(10));
+        let test = catalogue::test("pgbench", "tpcb-like").expect("a test of the catalogue");
+        assert_eq!(workers_max(test, &[]), None);
     }
 
     #[test]

@@ -185,6 +185,8 @@ pub struct Link {
     pub filter: Vec<(Written<String>, FigureValue)>,
     /// A row is the counterpart of a target if these columns equal the target's keys.
     pub matching: Vec<Written<String>>,
+    /// Targets that all these rows are the counterpart of.
+    pub targets: Vec<Written<String>>,
 }
 
 impl Suite {

@@ -192,18 +192,51 @@ fn quickstart_needs_nothing_and_is_short() {
     let tests: Vec<&str> = plan.experiments.iter().map(|e| e.test.as_str()).collect();
     let sysbench = ["oltp_point_select", "oltp_read_only", "oltp_write_only", "oltp_read_write"];
     let pgbench = ["select-only", "simple-update", "tpcb-like", "script", "script"];
-    assert_eq!(tests, [sysbench.as_slice(), &pgbench].concat());
+    assert_eq!(tests, [sysbench.as_slice(), &pgbench, &["bmsql-5.0"]].concat());
     // Each family has one set of data: loaded first, dropped last.
     let actions: Vec<&Action> = plan.steps.iter().map(|step| &step.action).collect();
-    assert_eq!(actions.iter().filter(|action| ***action == Action::Prepare).count(), 2);
+    assert_eq!(actions.iter().filter(|action| ***action == Action::Prepare).count(), 3);
     assert_eq!(*actions[0], Action::Prepare);
     assert_eq!(*actions[actions.len() - 1], Action::Cleanup);
-    assert_eq!(actions.len(), 14 + 12);
+    assert_eq!(actions.len(), 14 + 12 + 4);
     let target = plan.target("sqlite").expect("the target");
     assert_eq!(target.url, "sqlite:{run}/quickstart.db");
     assert_eq!(target.url_in(Path::new("runs/1")).expose(), "sqlite:runs/1/quickstart.db");
     let odd = target.url_in(Path::new("/a?b/50%"));
     assert_eq!(odd.expose(), "sqlite:/a%3Fb/50%25/quickstart.db");
+}
+
+#[test]
+fn polardb_x_stands_beside_the_published_editions() {
+    let suite = Suite::open("polardb-x-tpcc").expect("the suite");
+    let plan = build(&suite, &all_targets(&suite));
+    let found = plan.experiments.iter().map(|experiment| {
+        let rows = &experiment.published[0].rows;
+        let own: Vec<f64> = rows
+            .iter()
+            .filter(|row| row.targets == experiment.targets)
+            .map(|row| row.metrics["tpmc"])
+            .collect();
+        let warehouses = experiment.data.expect("a size").rows_per_table / 300_000;
+        (experiment.name.as_str(), warehouses, experiment.threads[0], rows.len(), own)
+    });
+    let expected = [
+        ("standard", 1_000, 1_000, 1, vec![65_735.14]),
+        ("enterprise", 1_000, 1_000, 1, vec![101_620.8]),
+        ("extra-large", 10_000, 6_000, 1, vec![821_547.97]),
+        ("other", 1_000, 1_000, 2, vec![]),
+    ];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    // A rehearsal: as many terminals as its warehouses have.
+    let small = Overrides { shrink: Some(0.002), ..all_targets(&suite) };
+    let plan = build(&suite, &small);
+    let sizes = plan.experiments.iter().map(|experiment| {
+        let option = experiment.options.iter().find(|option| option.name == "warehouses");
+        (option.expect("the option").value.as_str(), experiment.threads[0])
+    });
+    assert_eq!(sizes.collect::<Vec<_>>(), [("2", 20), ("2", 20), ("20", 200), ("2", 20)]);
+    let note = "Capped at what the shrunk data take: standard, enterprise, extra-large, other.";
+    assert!(plan.notes.contains(&note.to_owned()), "{:?}", plan.notes);
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(super) struct Entry {
 pub(super) struct Properties {
     /// The path of the file, for messages.
     pub(super) file: String,
+    /// The file as it is.
+    pub(super) text: Vec<u8>,
     pub(super) entries: Vec<Entry>,
     /// Keys that are given more than once, with the line that does not count.
     pub(super) repeated: Vec<(String, usize)>,
@@ -58,7 +60,8 @@ impl Properties {
     /// # Errors
     /// An escape that is none, with its line.
     pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Self, Unreadable> {
-        let mut properties = Properties { file: file.to_owned(), ..Properties::default() };
+        let mut properties =
+            Properties { file: file.to_owned(), text: bytes.to_vec(), ..Properties::default() };
         let text = decode(bytes);
         let mut lines = natural_lines(&text).into_iter().zip(1..);
         while let Some((line, number)) = lines.next() {
@@ -72,9 +75,8 @@ impl Properties {
                 let Some((next, _)) = lines.next() else { break };
                 logical.push_str(next.trim_start_matches(is_blank));
             }
-            let entry = entry(&logical, number).map_err(|problem| {
-                Unreadable(format!("{file}:{number}: {problem}"))
-            })?;
+            let entry = entry(&logical, number)
+                .map_err(|problem| Unreadable(format!("{file}:{number}: {problem}")))?;
             properties.put(entry);
         }
         Ok(properties)
@@ -99,13 +101,12 @@ impl Properties {
     /// that a new key may have.
     pub(super) fn set(&mut self, key: &str, value: &str, known: &[&str]) {
         let name = known.iter().find(|name| name.eq_ignore_ascii_case(key)).copied();
-        let (value, place) = (value.to_owned(), Place::Override);
-        match self.entries.iter_mut().find(|entry| entry.key.eq_ignore_ascii_case(key)) {
-            Some(entry) => *entry = Entry { key: entry.key.clone(), value, place },
-            None => {
-                let key = name.unwrap_or(key).to_owned();
-                self.entries.push(Entry { key, value, place });
-            }
+        let known = self.entries.iter_mut().find(|entry| entry.key.eq_ignore_ascii_case(key));
+        let key = known.as_ref().map_or(name.unwrap_or(key), |entry| &entry.key).to_owned();
+        let entry = Entry { key, value: value.to_owned(), place: Place::Override };
+        match known {
+            Some(known) => *known = entry,
+            None => self.entries.push(entry),
         }
     }
 

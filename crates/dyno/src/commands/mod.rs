@@ -1,5 +1,6 @@
 //! One file per verb.
 
+pub(crate) mod check;
 pub(crate) mod ls;
 pub(crate) mod paper;
 pub(crate) mod quickstart;

@@ -1,5 +1,7 @@
 //! `dyno show`.
 
+mod tpcc;
+
 use super::{RUNS, find_run};
 use crate::table::{grouped, layout, number};
 use crate::{Done, output};
@@ -62,6 +64,7 @@ pub(crate) fn tables(data: &RunData) -> String {
         text.push_str(&accounting(&trial.summary));
         text.push('\n');
     }
+    text.push_str(&tpcc::tables(data));
     text.push_str(&errors(data));
     text.push_str(&hot_data(data));
     text.push_str(&checks(data));

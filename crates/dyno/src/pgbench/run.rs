@@ -291,6 +291,7 @@ fn spec(settings: &Settings, dialect: Dialect) -> TrialSpec {
         connect_each: settings.connect_each,
         late_limit: late_limit(settings),
         rate_per_s: settings.rate_per_s,
+        even_rate: false,
         terminals: None,
         interval: u64::from(settings.progress_s.unwrap_or(1)) * SECOND,
         seed: settings.seed,

@@ -1,6 +1,6 @@
 //! One trial of a plan.
 
-use super::workloads::Family;
+use super::workloads::{Family, Ran};
 use super::{TrialName, summarise};
 use crate::databases::{self, facts_of};
 use crate::failure::Failure;
@@ -80,13 +80,14 @@ pub(super) fn trial<F: Family, D: Driver>(
     }
     writer.server(Moment::After, &node_facts(target, driver))?;
     let mut summary = summarise(&name, &spec, &result);
-    let is_interrupted = summary.status == TrialStatus::Interrupted;
-    let after = family.look_after(driver, &workload, ready.before, is_interrupted);
+    let ran = Ran { spec: &spec, summary: &summary };
+    let after = family.look_after(driver, &workload, ready.before, &ran);
     summary.data = ready.data;
     summary.statement_latencies = after.statements;
     summary.checks = after.checks;
+    summary.tpcc = after.tpcc;
     let is_denied = deny(&mut summary);
-    progress.finish(&headline(&summary.status, &result, summary.tps, summary.qps));
+    progress.finish(&headline(&summary, &result));
     tell_checks(&summary, &place);
     let status = summary.status.clone();
     writer.finish(summary)?;
@@ -152,11 +153,16 @@ fn node_facts<D: Driver>(target: &str, driver: &D) -> BTreeMap<String, ServerFac
     BTreeMap::from([(target.to_owned(), facts)])
 }
 
-fn headline(status: &TrialStatus, result: &TrialResult, tps: f64, qps: f64) -> String {
+fn headline(summary: &TrialSummary, result: &TrialResult) -> String {
     let p95_ms = result.total.latency().percentile(95.0) as f64 / 1e6;
-    let figures =
-        format!("{} tx/s, {} statements/s, p95 {} ms", number(tps), number(qps), number(p95_ms));
-    match status {
+    let rates = match &summary.tpcc {
+        Some(tpcc) => {
+            format!("{} tpmC, {} tpmTOTAL", number(tpcc.tpmc), number(tpcc.tpm_total))
+        }
+        None => format!("{} tx/s, {} statements/s", number(summary.tps), number(summary.qps)),
+    };
+    let figures = format!("{rates}, p95 {} ms", number(p95_ms));
+    match &summary.status {
         TrialStatus::Complete => figures,
         TrialStatus::Interrupted => format!("interrupted; until then {figures}"),
         TrialStatus::Failed(why) => format!("failed: {why} Measured: {figures}"),

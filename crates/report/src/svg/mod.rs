@@ -2,8 +2,10 @@
 //! that light, dark and print need no second drawing; scales are left in `data-` attributes, so
 //! that a script can turn positions back into values.
 
+mod marks;
 mod scale;
 
+pub(crate) use marks::{Mark, MarkRow, marks};
 pub(crate) use scale::Scale;
 
 use std::fmt::Write;

@@ -1,7 +1,4 @@
-//! What a load does to the table of accounts: how much of it is hot, how large it is beside the
-//! server's memory for data.
-
-use dyno_core::{DbError, Dialect, Session, Table};
+//! What a load does to the table of accounts: how much of it is hot.
 
 /// How a script draws accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,67 +67,6 @@ fn meaning(function: &str, parameter: Option<f64>) -> Option<String> {
 fn percent(share: f64) -> String {
     let text = format!("{:.1}", share * 100.0);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// The size of the tables beside the server's memory for data, both in bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Footprint {
-    /// The tables with their indexes, on SQLite all that is in the file; `None` when the server
-    /// doesn't say.
-    pub size_bytes: Option<u64>,
-    /// The setting that holds the memory.
-    pub memory_setting: &'static str,
-    /// Its value; `None` when the server doesn't say.
-    pub memory_bytes: Option<u64>,
-}
-
-/// Asks the server for the size of the four tables and its memory for data. What it refuses to say
-/// is left out.
-///
-/// # Errors
-/// Only when the connection is lost.
-pub async fn footprint<S: Session>(session: &mut S) -> Result<Footprint, DbError> {
-    let (memory_setting, size, memory) = match session.dialect() {
-        Dialect::Postgres => (
-            "shared_buffers",
-            // Partitions are tables of their own; their parent has no rows.
-            "SELECT CAST(sum(pg_total_relation_size(oid)) AS bigint) FROM pg_class WHERE relkind = 'r' \
-             AND relname LIKE 'pgbench@_%' ESCAPE '@' AND pg_table_is_visible(oid)",
-            "SELECT pg_size_bytes(current_setting('shared_buffers'))",
-        ),
-        Dialect::Mysql => {
-            // MySQL 8 answers from a cache of a day otherwise; others don't know the setting.
-            let fresh = "SET SESSION information_schema_stats_expiry = 0";
-            number(session, fresh).await?;
-            (
-                "innodb_buffer_pool_size",
-                "SELECT CAST(SUM(data_length + index_length) AS SIGNED) FROM information_schema.tables \
-                 WHERE table_schema = DATABASE() AND table_name LIKE 'pgbench@_%' ESCAPE '@'",
-                "SELECT @@innodb_buffer_pool_size",
-            )
-        }
-        Dialect::Sqlite => (
-            "cache_size",
-            // All tables of the file: it doesn't say whose its pages are.
-            "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, \
-             pragma_freelist_count, pragma_page_size",
-            // Pages, or KiB when negative.
-            "SELECT CASE WHEN cache_size < 0 THEN -1024 * cache_size ELSE cache_size * page_size END \
-             FROM pragma_cache_size, pragma_page_size",
-        ),
-    };
-    let size_bytes = number(session, size).await?;
-    let memory_bytes = number(session, memory).await?;
-    Ok(Footprint { size_bytes, memory_setting, memory_bytes })
-}
-
-async fn number<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
-    let mut table = Table::default();
-    match session.query(sql, &mut table).await {
-        Ok(_) => Ok(table.single().and_then(|text| text.parse().ok())),
-        Err(error) if error.is_fatal() => Err(error),
-        Err(_) => Ok(None),
-    }
 }
 
 #[cfg(test)]

@@ -1,21 +1,29 @@
-//! What loading and running costs the client, on a database of one's own:
-//! `cargo run --release -p dyno-tpcc --example cost -- URL [WAREHOUSES] [SESSIONS] [SECONDS]`.
-//! Loads, runs both flight modes without pauses, checks, and removes everything again.
+//! Loads and runs TPC-C on any target, so that what it costs the client can be measured from
+//! outside; `dyno-bench` does that beside go-tpc.
+//!
+//! - `cost URL load WAREHOUSES SESSIONS`: the whole build: rows, keys, indexes, statistics, counting.
+//! - `cost URL run WAREHOUSES SESSIONS SECONDS [pipelined]`: `bmsql-5.0` without pauses.
+//! - `cost URL check`: the conditions. `cost URL destroy`.
+//!
+//! A run doesn't ask the database what is loaded: the null server doesn't know.
 #![expect(clippy::print_stdout, reason = "a measurement prints its result")]
 
-use dyno_core::{Driver, SECOND, Session, Unobserved};
+use dyno_core::{Driver, Rng, SECOND, Session, Unobserved};
 use dyno_drivers::Target;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_engine::{Control, TrialSpec, drive};
 use dyno_reactor::block_on;
 use dyno_tpcc::check::{Stage, check};
-use dyno_tpcc::load::{LoadOptions, destroy, load, loaded};
+use dyno_tpcc::load::{LoadOptions, Loaded, destroy, load};
 use dyno_tpcc::profile::BMSQL_5_0;
+use dyno_tpcc::random::Constants;
 use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
 use rustix::time::{ClockId, clock_gettime};
 use std::error::Error;
-use std::time::Instant;
+
+const USAGE: &str = "cost URL load WAREHOUSES SESSIONS | run WAREHOUSES SESSIONS SECONDS [pipelined] | \
+                     check | destroy";
 
 /// CPU time of this process in microseconds.
 fn cpu_us() -> f64 {
@@ -23,65 +31,75 @@ fn cpu_us() -> f64 {
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
 
-fn measure<D: Driver>(driver: &D, arguments: &[u32]) -> Result<(), Box<dyn Error>> {
-    let argument = |at: usize, usual| arguments.get(at).copied().unwrap_or(usual);
-    let (warehouses, sessions, seconds) = (argument(0, 1), argument(1, 4), argument(2, 10));
-    let (cpu, begin) = (cpu_us(), Instant::now());
-    let options = LoadOptions { sessions, ..LoadOptions::new(warehouses) };
-    let report = load(driver, &options, &Unobserved)?;
-    let (cpu, rows) = (cpu_us() - cpu, report.rows_loaded);
-    println!(
-        "load: {rows} rows in {:.1} s, {:.3} us of client CPU per row",
-        begin.elapsed().as_secs_f64(),
-        cpu / rows.max(1) as f64
-    );
-    let found = block_on(async {
-        let mut session = driver.connect(0).await?;
-        let found = loaded(&mut session).await;
-        session.close().await;
-        Ok::<_, dyno_core::DbError>(found)
-    })???;
-    for flight in [FlightMode::Statement, FlightMode::Pipelined] {
-        let options = TpccOptions { flight, ..TpccOptions::new(BMSQL_5_0, &found, 1) };
-        let tpcc = Tpcc::new(options, &found, driver.dialect())?;
-        let mut spec = TrialSpec::closed(sessions);
-        spec.duration = Some(u64::from(seconds) * SECOND);
-        let cpu = cpu_us();
-        let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ())?;
-        let counts = result.total.counts();
-        let done = counts.committed + counts.rolled_back;
-        let orders = tpcc.acknowledged().orders.acknowledged;
-        println!(
-            "{}: {done} transactions, {orders} new orders, {:.0} us of client CPU per transaction, \
-             {} failed",
-            flight.name(),
-            (cpu_us() - cpu) / done.max(1) as f64,
-            counts.failed
-        );
-    }
+fn build<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
+    let &[warehouses, sessions] = words else { return Err(USAGE.into()) };
+    let options =
+        LoadOptions { sessions: sessions.parse()?, ..LoadOptions::new(warehouses.parse()?) };
+    let cpu = cpu_us();
+    let rows = load(driver, &options, &Unobserved)?.rows_loaded;
+    println!("rows {rows}");
+    println!("cpu_us_per_row {:.3}", (cpu_us() - cpu) / rows.max(1) as f64);
+    Ok(())
+}
+
+fn run<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
+    let &[warehouses, sessions, seconds, ref flight @ ..] = words else { return Err(USAGE.into()) };
+    let flight = match flight {
+        [] | ["statement"] => FlightMode::Statement,
+        ["pipelined"] => FlightMode::Pipelined,
+        _ => return Err(USAGE.into()),
+    };
+    // As the load above draws them.
+    let constants =
+        Constants::for_load(&mut Rng::new(LoadOptions::new(1).seed, "tpcc constants", 0));
+    let loaded = Loaded { warehouses: warehouses.parse()?, c_last: constants.c_last };
+    let options = TpccOptions { flight, ..TpccOptions::new(BMSQL_5_0, &loaded, 1) };
+    let tpcc = Tpcc::new(options, &loaded, driver.dialect())?;
+    let mut spec = TrialSpec::closed(sessions.parse()?);
+    spec.duration = Some(seconds.parse::<u64>()? * SECOND);
+    let cpu = cpu_us();
+    let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ())?;
+    let counts = result.total.counts();
+    let done = counts.committed + counts.rolled_back;
+    println!("transactions {done}");
+    println!("failed {}", counts.failed);
+    println!("cpu_us_per_transaction {:.1}", (cpu_us() - cpu) / done.max(1) as f64);
+    Ok(())
+}
+
+fn conditions<D: Driver>(driver: &D) -> Result<(), Box<dyn Error>> {
     let verdicts = block_on(async {
         let mut session = driver.connect(0).await?;
         let verdicts = check(&mut session, Stage::Used).await;
         session.close().await;
         verdicts
     })??;
-    println!(
-        "{} of {} conditions hold",
-        verdicts.iter().filter(|v| v.holds()).count(),
-        verdicts.len()
-    );
-    destroy(driver, &Unobserved)?;
+    for verdict in verdicts.iter().filter(|verdict| !verdict.holds()) {
+        println!("{} {} {:?}", verdict.condition.id, verdict.violations, verdict.keys);
+    }
+    println!("conditions {}", verdicts.len());
+    println!("hold {}", verdicts.iter().filter(|verdict| verdict.holds()).count());
     Ok(())
 }
 
+fn work<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
+    match words {
+        ["load", rest @ ..] => build(driver, rest),
+        ["run", rest @ ..] => run(driver, rest),
+        ["check"] => conditions(driver),
+        ["destroy"] => Ok(destroy(driver, &Unobserved).map(drop)?),
+        _ => Err(USAGE.into()),
+    }
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let url = arguments.next().ok_or("the URL of an empty database is needed")?;
-    let numbers: Vec<u32> = arguments.map(|text| text.parse()).collect::<Result<_, _>>()?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (&url, words) = words.split_first().ok_or(USAGE)?;
     let target: Target = url.parse()?;
     if url.starts_with("mysql") {
-        measure(&MysqlDriver::new(&target)?, &numbers)
+        work(&MysqlDriver::new(&target)?, words)
     } else {
-        measure(&PostgresDriver::new(&target)?, &numbers)
+        work(&PostgresDriver::new(&target)?, words)
     }
 }

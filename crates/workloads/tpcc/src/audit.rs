@@ -158,7 +158,7 @@ impl Classes {
         // Fewer than five in a class: chi-square isn't one.
         let is_judged = draws >= 5 * CLASSES as u64;
         let limit = chi_square_limit(f64::from(classes - 1));
-        Skew { name, draws, distance, limit, is_right: !is_judged || distance <= limit }
+        Skew { name, draws, distance, limit, is_judged, is_right: !is_judged || distance <= limit }
     }
 }
 
@@ -232,7 +232,7 @@ impl Expected {
             is_deck: self.is_deck,
             orders,
             lines_per_order: mean,
-            lines_right: orders < 30 || (mean - LINES_MEAN).abs() <= lines_bound(orders),
+            lines_bound: (orders >= 30).then(|| lines_bound(orders)),
             deliveries: found.deliveries,
             skipped_deliveries: found.skipped_deliveries,
             deliveries_with_skips: found.deliveries_with_skips,
@@ -245,8 +245,8 @@ impl Expected {
     }
 }
 
-/// Mean of 5..=15 (clause 2.4.1.3).
-const LINES_MEAN: f64 = 10.0;
+/// Mean number of lines of an order: that of 5..=15 (clause 2.4.1.3).
+pub const LINES_MEAN: f64 = 10.0;
 
 fn lines_bound(orders: u64) -> f64 {
     // Eleven values alike: the variance is (11^2 - 1) / 12.
@@ -298,6 +298,8 @@ pub struct Skew {
     pub distance: f64,
     /// What chance rarely passes.
     pub limit: f64,
+    /// False when there are too few values to say anything.
+    pub is_judged: bool,
     /// True when chance explains the distance, and when there are too few values to say.
     pub is_right: bool,
 }
@@ -313,10 +315,10 @@ pub struct Audit {
     pub is_deck: bool,
     /// New-Orders, rolled back ones among them.
     pub orders: u64,
-    /// Lines that were entered, per order; 10 are expected.
+    /// Lines that were entered, per order; [`LINES_MEAN`] are expected.
     pub lines_per_order: f64,
-    /// True when chance explains their difference from 10.
-    pub lines_right: bool,
+    /// How far from that chance may lead; `None` when there are too few orders to say.
+    pub lines_bound: Option<f64>,
     /// Deliveries executed; of deferred ones the deferred part.
     pub deliveries: u64,
     /// Districts of them that had no undelivered order.
@@ -326,6 +328,12 @@ pub struct Audit {
 }
 
 impl Audit {
+    /// True when chance explains how many lines orders have, and when there are too few to say.
+    pub fn are_lines_right(&self) -> bool {
+        let difference = (self.lines_per_order - LINES_MEAN).abs();
+        self.lines_bound.is_none_or(|bound| difference <= bound)
+    }
+
     /// A sentence for everything that chance does not explain.
     pub fn problems(&self) -> Vec<String> {
         let share = |share: &Share| {
@@ -350,11 +358,10 @@ impl Audit {
         let mut problems: Vec<String> =
             self.shares.iter().filter(|share| !share.is_right()).map(share).collect();
         problems.extend(self.skews.iter().filter(|skew| !skew.is_right).map(skew));
-        if !self.lines_right {
+        if let (false, Some(bound)) = (self.are_lines_right(), self.lines_bound) {
             problems.push(format!(
-                "orders have {:.3} lines on average, which should be 10 +- {:.3}",
-                self.lines_per_order,
-                lines_bound(self.orders)
+                "orders have {:.3} lines on average, which should be {LINES_MEAN} +- {bound:.3}",
+                self.lines_per_order
             ));
         }
         problems

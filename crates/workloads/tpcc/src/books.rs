@@ -19,6 +19,26 @@ pub struct Books {
     undelivered: i64,
 }
 
+impl Books {
+    /// Warehouse, district and the next order's number, in this order.
+    pub(crate) fn next_orders(&self) -> Vec<(u32, u32, i64)> {
+        let next = |(place, books): (&(u32, u32), &(i64, i64))| (place.0, place.1, books.0);
+        let mut orders: Vec<_> = self.districts.iter().map(next).collect();
+        orders.sort_unstable();
+        orders
+    }
+
+    /// True when no order was entered or delivered and nothing paid since the load.
+    pub fn is_fresh(&self) -> bool {
+        let districts = self.districts.len() as i64;
+        let customers = i64::from(crate::CUSTOMERS);
+        let first_free = customers + 1;
+        self.history_rows == customers * districts
+            && self.undelivered == (first_free - i64::from(crate::FIRST_UNDELIVERED)) * districts
+            && self.districts.values().all(|&(next, _)| next == first_free)
+    }
+}
+
 /// Reads a snapshot. Before and after a run, while nobody writes.
 ///
 /// # Errors
@@ -107,9 +127,27 @@ pub(crate) fn reconcile(ledger: &Ledger, before: &Books, after: &Books) -> Vec<S
 }
 
 #[cfg(test)]
+impl Books {
+    /// Each district of so many warehouses has the same next order.
+    pub(crate) fn at(warehouses: u32, next: i64) -> Self {
+        let places = (1..=warehouses).flat_map(|w| (1..=crate::DISTRICTS).map(move |d| (w, d)));
+        Books { districts: places.map(|place| (place, (next, 0))).collect(), ..Books::default() }
+    }
+
+    pub(crate) fn set(&mut self, warehouse: u32, district: u32, next: i64) {
+        self.districts.insert((warehouse, district), (next, 0));
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::ledger::Entry;
+    use crate::ledger_file::Order;
+
+    fn order(district: usize) -> Entry {
+        Entry::Order { district, order: Order { number: 3_001, customer: 1, lines: 5 } }
+    }
 
     fn books_after(next: i64, cents: i64, payments: i64, undelivered: i64) -> Books {
         let mut districts = HashMap::new();
@@ -127,17 +165,22 @@ mod tests {
     }
 
     #[test]
+    fn books_are_fresh_until_an_order_a_payment_or_a_delivery() {
+        assert!(books_after(3_001, 0, 30_000, 9_000).is_fresh());
+        assert!(!books_after(3_002, 0, 30_000, 9_001).is_fresh());
+        assert!(!books_after(3_001, 1, 30_001, 9_000).is_fresh());
+        assert!(!books_after(3_001, 0, 30_000, 8_990).is_fresh());
+    }
+
+    #[test]
     fn acknowledged_and_unknown_outcomes_explain_what_is_found() {
         let before = books_after(3_001, 0, 0, 9_000);
         let ledger = Ledger::new(1);
-        let entries = [
-            Entry::Order { district: 3 },
-            Entry::Payment { district: 3, cents: 500 },
-            Entry::Delivery { orders: 10 },
-        ];
+        let entries =
+            [order(3), Entry::Payment { district: 3, cents: 500 }, Entry::Delivery { orders: 10 }];
         for entry in entries {
-            ledger.sending(entry);
-            ledger.acknowledged(entry);
+            ledger.sending(entry).unwrap();
+            ledger.acknowledged(entry).unwrap();
         }
         let exact = books_after(3_002, 500, 1, 8_991);
         assert_eq!(reconcile(&ledger, &before, &exact), Vec::<String>::new());
@@ -150,7 +193,7 @@ mod tests {
         );
         let more = books_after(3_003, 500, 1, 8_992);
         assert_eq!(reconcile(&ledger, &before, &more).len(), 1);
-        ledger.sending(Entry::Order { district: 3 });
+        ledger.sending(order(3)).unwrap();
         assert_eq!(reconcile(&ledger, &before, &more), Vec::<String>::new());
         let unpaid = books_after(3_002, 400, 0, 8_991);
         assert_eq!(reconcile(&ledger, &before, &unpaid).len(), 4, "district, rows, two sums");

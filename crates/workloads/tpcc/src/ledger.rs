@@ -4,13 +4,15 @@
 //! A commit that was sent stands as pending until its answer: what is pending at the end has an
 //! unknown outcome, also when its worker was cut off in the middle.
 
+use crate::ledger_file::{LedgerFile, Order, Step};
+use dyno_core::DbError;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// What a commit makes true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// A new order of the district with this index.
-    Order { district: usize },
+    Order { district: usize, order: Order },
     /// A payment to the district with this index.
     Payment { district: usize, cents: u64 },
     /// So many orders delivered.
@@ -87,6 +89,8 @@ pub struct DistrictBooks {
 pub(crate) struct Ledger {
     districts: Vec<District>,
     delivered: Count<AtomicU64>,
+    /// Where orders are recorded durably, too.
+    pub(crate) file: Option<LedgerFile>,
 }
 
 impl Ledger {
@@ -95,14 +99,28 @@ impl Ledger {
         Ledger {
             districts: (0..count).map(|_| District::default()).collect(),
             delivered: Count::default(),
+            file: None,
+        }
+    }
+
+    /// Notes a step in the file, if there is one.
+    #[inline]
+    fn record(&self, step: Step, entry: Entry) -> Result<(), DbError> {
+        match (&self.file, entry) {
+            (Some(file), Entry::Order { district, order }) => file.note(step, district, order),
+            _ => Ok(()),
         }
     }
 
     /// The commit is about to be sent.
+    ///
+    /// # Errors
+    /// When that can't be recorded: the commit must not be sent.
     #[inline]
-    pub(crate) fn sending(&self, entry: Entry) {
+    pub(crate) fn sending(&self, entry: Entry) -> Result<(), DbError> {
+        self.record(Step::Sent, entry)?;
         match entry {
-            Entry::Order { district } => {
+            Entry::Order { district, .. } => {
                 self.districts[district].orders.pending.fetch_add(1, Ordering::Relaxed);
             }
             Entry::Payment { district, cents } => {
@@ -114,13 +132,24 @@ impl Ledger {
                 self.delivered.pending.fetch_add(orders, Ordering::Relaxed);
             }
         }
+        Ok(())
     }
 
     /// The database has said that the commit did not happen.
+    ///
+    /// # Errors
+    /// When that can't be recorded.
     #[inline]
-    pub(crate) fn refused(&self, entry: Entry) {
+    pub(crate) fn refused(&self, entry: Entry) -> Result<(), DbError> {
+        self.answered(entry);
+        self.record(Step::Refused, entry)
+    }
+
+    /// The commit isn't pending any more.
+    #[inline]
+    fn answered(&self, entry: Entry) {
         match entry {
-            Entry::Order { district } => {
+            Entry::Order { district, .. } => {
                 self.districts[district].orders.pending.fetch_sub(1, Ordering::Relaxed);
             }
             Entry::Payment { district, cents } => {
@@ -135,11 +164,14 @@ impl Ledger {
     }
 
     /// The database has acknowledged the commit.
+    ///
+    /// # Errors
+    /// When that can't be recorded.
     #[inline]
-    pub(crate) fn acknowledged(&self, entry: Entry) {
-        self.refused(entry);
+    pub(crate) fn acknowledged(&self, entry: Entry) -> Result<(), DbError> {
+        self.answered(entry);
         match entry {
-            Entry::Order { district } => {
+            Entry::Order { district, .. } => {
                 self.districts[district].orders.acknowledged.fetch_add(1, Ordering::Relaxed);
             }
             Entry::Payment { district, cents } => {
@@ -151,6 +183,7 @@ impl Ledger {
                 self.delivered.acknowledged.fetch_add(orders, Ordering::Relaxed);
             }
         }
+        self.record(Step::Acknowledged, entry)
     }
 
     /// The books of a district by its index.
@@ -192,22 +225,23 @@ mod tests {
     #[test]
     fn a_commit_is_pending_until_it_is_answered() {
         let ledger = Ledger::new(1);
-        let order = Entry::Order { district: 3 };
+        let order = Order { number: 3_001, customer: 1, lines: 5 };
+        let order = Entry::Order { district: 3, order };
         for _ in 0..3 {
-            ledger.sending(order);
+            ledger.sending(order).unwrap();
         }
         assert_eq!(ledger.district(3).orders, Counted { acknowledged: 0, unknown: 3 });
-        ledger.acknowledged(order);
-        ledger.refused(order);
+        ledger.acknowledged(order).unwrap();
+        ledger.refused(order).unwrap();
         let books = ledger.total().orders;
         assert_eq!(books, Counted { acknowledged: 1, unknown: 1 });
         assert!(!books.allows(0) && books.allows(1) && books.allows(2) && !books.allows(3));
         let payment = Entry::Payment { district: 9, cents: 250 };
-        ledger.sending(payment);
-        ledger.acknowledged(payment);
+        ledger.sending(payment).unwrap();
+        ledger.acknowledged(payment).unwrap();
         assert_eq!(ledger.district(9).paid_cents, Counted { acknowledged: 250, unknown: 0 });
         assert_eq!(ledger.district(9).payments.acknowledged, 1);
-        ledger.sending(Entry::Delivery { orders: 10 });
+        ledger.sending(Entry::Delivery { orders: 10 }).unwrap();
         assert_eq!(ledger.delivered(), Counted { acknowledged: 0, unknown: 10 });
     }
 }

@@ -16,17 +16,20 @@ pub mod books;
 pub mod check;
 mod delivery_log;
 mod ledger;
+pub mod ledger_file;
 pub mod load;
 pub mod log;
 pub mod profile;
 pub mod random;
 mod run;
 pub mod schema;
+pub mod settle;
 mod text;
 
 pub use ledger::{Counted, DistrictBooks};
 pub use run::{
     FlightMode, Isolation, OrderShown, Staff, Terminal, Tpcc, TpccError, TpccOptions, Worker,
+    prepared_statements,
 };
 pub use text::Timestamp;
 

@@ -50,7 +50,7 @@ pub type PerKind<T> = [T; 5];
 /// How a terminal picks its next transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// A throw of the dice each time (clause 5.2.4.1). Percent; New-Order has what is left.
+    /// A throw of the dice each time (clause 5.2.4.1). Parts of their sum, such as percent.
     Weights(PerKind<u32>),
     /// Cards of a shuffled deck, shuffled anew when it is used up (clause 5.2.4.2). How many of
     /// each.

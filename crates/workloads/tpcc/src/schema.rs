@@ -241,6 +241,13 @@ impl Table {
     }
 }
 
+/// All tables that a load makes, those with its state among them, in an order in which they can be
+/// dropped: the configuration goes last, because while it exists a load can be told from foreign
+/// tables.
+pub fn table_names() -> impl Iterator<Item = &'static str> {
+    Table::ALL.iter().rev().map(|table| table.name()).chain([LOAD_STATE, CONFIG])
+}
+
 /// When keys and indexes are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyTime {
@@ -325,7 +332,7 @@ const ORDER_INDEX: (&str, Table, &str) =
     ("bmsql_oorder_idx1", Table::Order, "o_w_id, o_d_id, o_c_id, o_id");
 
 /// Name, table, columns, parent and its columns (clause 1.3.1).
-const FOREIGN_KEYS: [(&str, Table, &str, Table, &str); 10] = [
+pub(crate) const FOREIGN_KEYS: [(&str, Table, &str, Table, &str); 10] = [
     ("d_warehouse_fkey", Table::District, "d_w_id", Table::Warehouse, "w_id"),
     ("c_district_fkey", Table::Customer, "c_w_id, c_d_id", Table::District, "d_w_id, d_id"),
     (
@@ -517,10 +524,8 @@ impl Schema {
 
 /// Removes everything a load has made, also a part of it.
 pub(crate) fn drop_all(dialect: Dialect) -> Vec<String> {
-    let tables = Table::ALL.iter().rev().map(|table| table.name());
-    // The configuration goes last: while it exists, a load can be told from foreign tables.
-    let names = tables.chain([LOAD_STATE, CONFIG]);
-    let mut drops: Vec<String> = names.map(|name| format!("DROP TABLE IF EXISTS {name}")).collect();
+    let mut drops: Vec<String> =
+        table_names().map(|name| format!("DROP TABLE IF EXISTS {name}")).collect();
     if dialect == Dialect::Postgres {
         drops.push(format!("DROP SEQUENCE IF EXISTS {HISTORY_SEQUENCE}"));
     }

@@ -1,13 +1,14 @@
-//! In the steady state no transaction allocates.
+//! In the steady state no transaction allocates, with a log too.
 
 mod common;
 
 use common::{Fake, FakeDriver};
-use dyno_core::{Dialect, MILLISECOND, Nanos, Rng, SECOND, Tally, Workload};
-use dyno_engine::{Control, Ended, TrialSpec, drive_simulated};
+use dyno_core::{Dialect, Ended, MILLISECOND, Nanos, Outcome, Rng, SECOND, Tally, Workload};
+use dyno_engine::{Control, TrialSpec, drive_simulated};
 use dyno_reactor::block_on;
 use dyno_tests::{Counting, allocations};
 use dyno_tpcc::load::Loaded;
+use dyno_tpcc::log::{LogEntry, TransactionLog};
 use dyno_tpcc::profile::{Kind, Profile, SPEC};
 use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
 use std::sync::Arc;
@@ -16,12 +17,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Counts entries.
+#[derive(Debug, Default)]
+struct Count(AtomicU64);
+
+impl TransactionLog for Count {
+    fn take(&self, entries: &mut Vec<LogEntry>) {
+        self.0.fetch_add(entries.len() as u64, Ordering::Relaxed);
+        entries.clear();
+    }
+}
+
+/// What the engine tells of a transaction that ended at `ended`.
+fn over(kind: Kind, ended: Nanos) -> Ended {
+    let (transaction, outcome) = (kind.index(), Outcome::Committed);
+    Ended { transaction, outcome, due: 0, began: 0, ended, attempts: 1, is_measured: true }
+}
+
 /// Allocations of 200 transactions of a kind, after some that let buffers grow.
 fn allocations_of(kind: Kind, profile: &Profile, flight: FlightMode, dialect: Dialect) -> u64 {
     let loaded = Loaded { warehouses: 2, c_last: 100 };
     let options = TpccOptions { flight, ..TpccOptions::new(*profile, &loaded, 1) };
-    let tpcc = Tpcc::new(options, &loaded, dialect).unwrap();
-    block_on(async {
+    let log = Arc::new(Count::default());
+    let tpcc = Tpcc::new(options, &loaded, dialect).unwrap().with_log(log.clone());
+    let count = block_on(async {
         let mut session = Fake::new(dialect);
         session.has_bad_credit = true;
         let rng = Rng::new(1, "worker", 0);
@@ -31,14 +50,20 @@ fn allocations_of(kind: Kind, profile: &Profile, flight: FlightMode, dialect: Di
             tpcc.run(&mut worker, &mut session, kind.index(), 0, &mut tally).await.unwrap();
         }
         let before = allocations();
-        for _ in 0..200 {
+        for number in 1..=200 {
             tpcc.choose(&mut worker);
             tpcc.run(&mut worker, &mut session, kind.index(), 0, &mut tally).await.unwrap();
+            tpcc.ended(&mut worker, &over(kind, 10 * SECOND + number));
         }
         assert!(tally.statements() > 210);
         allocations() - before
-    })
-    .unwrap()
+    });
+    assert_eq!(
+        log.0.load(Ordering::Relaxed),
+        200,
+        "handed over in blocks, and the rest at the end"
+    );
+    count.unwrap()
 }
 
 #[test]
@@ -95,7 +120,7 @@ fn terminals_allocate_nothing_from_the_due_time_to_the_log() {
         ..TrialSpec::closed(staff.workers)
     };
     let result = drive_simulated(&tpcc, &driver, &spec, &Control::new(), &mut ()).unwrap();
-    assert_eq!((result.ended, result.total.counts().failed), (Ended::Time, 0));
+    assert_eq!((result.ended, result.total.counts().failed), (dyno_engine::Ended::Time, 0));
     assert!(result.total.kinds[5].counts.committed > 400, "deferred Deliveries");
     let [_, before, after] = seen.each_ref().map(|count| count.load(Ordering::Relaxed));
     assert!(before > 0 && after > 0, "so many round trips were made");

@@ -2,16 +2,17 @@
 
 mod pgbench;
 mod sysbench;
+mod tpcc;
 
 use super::trial::{Done, Job, trial};
 use crate::databases::{Database, with_driver};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
-use dyno_core::{DbError, Dialect, Driver, Session, Workload};
+use dyno_core::{DbError, Dialect, Driver, Session, Workload, nearest};
 use dyno_engine::TrialSpec;
-use dyno_measure::{DataCheck, DataFacts, StatementLatency};
+use dyno_measure::{DataCheck, DataFacts, StatementLatency, TpccFacts, TrialStatus, TrialSummary};
 use dyno_reactor::block_on;
-use dyno_suite::{Plan, PlannedExperiment};
+use dyno_suite::{OptionPart, Plan, PlannedExperiment, PlannedOption};
 use std::collections::BTreeSet;
 
 /// What a family of workloads offers the runner: an experiment whose options are valid, its data and
@@ -84,14 +85,14 @@ pub(crate) trait Family: Sized {
     /// Changes what is asked of the engine.
     fn tune(&self, _spec: &mut TrialSpec) {}
 
-    /// What the workload has measured itself, and its checks of the data after a trial. Who has
-    /// interrupted the trial doesn't want to wait for a check.
+    /// What the workload says of a trial, and its checks of the data after it. Who has interrupted
+    /// the trial doesn't want to wait for a check.
     fn look_after<D: Driver>(
         &self,
         _driver: &D,
         _workload: &Self::Workload,
         _before: Self::Before,
-        _is_interrupted: bool,
+        _ran: &Ran<'_>,
     ) -> After {
         After::default()
     }
@@ -150,6 +151,21 @@ pub(crate) struct Ready<F: Family> {
     pub(crate) warnings: Vec<String>,
 }
 
+/// A trial that has ended.
+pub(crate) struct Ran<'a> {
+    /// What was asked of the engine.
+    pub(crate) spec: &'a TrialSpec,
+    /// What was measured; the workload's own part is still to come.
+    pub(crate) summary: &'a TrialSummary,
+}
+
+impl Ran<'_> {
+    /// True when the user has ended it.
+    fn is_interrupted(&self) -> bool {
+        self.summary.status == TrialStatus::Interrupted
+    }
+}
+
 /// What a workload adds to the summary of a trial.
 #[derive(Default)]
 pub(crate) struct After {
@@ -157,6 +173,8 @@ pub(crate) struct After {
     pub(crate) statements: Vec<StatementLatency>,
     /// Checks of the data.
     pub(crate) checks: Vec<DataCheck>,
+    /// What only TPC-C has to say.
+    pub(crate) tpcc: Option<TpccFacts>,
 }
 
 macro_rules! registry {
@@ -242,9 +260,63 @@ macro_rules! registry {
     };
 }
 
+/// Looks whether all options of an experiment have one of these names.
+///
+/// # Errors
+/// The first that has not, with its place and the nearest name.
+fn refuse_unknown(
+    plan: &Plan,
+    experiment: &PlannedExperiment,
+    names: &[&str],
+) -> Result<(), Failure> {
+    for option in &experiment.options {
+        // Tables and lists have more behind a dot.
+        if option.name.split('.').next().is_some_and(|name| names.contains(&name)) {
+            continue;
+        }
+        let (workload, name) = (&experiment.workload, &option.name);
+        let message = format!("{workload} has no option `{name}` in suites.");
+        let hint = match nearest(name, names.iter().copied()) {
+            Some(near) => format!("Did you mean `{near}`?"),
+            None => format!("Its options: {}.", names.join(", ")),
+        };
+        let part = OptionPart::Name;
+        return Err(plan.option_error(&experiment.name, name, part, message, Some(hint)).into());
+    }
+    Ok(())
+}
+
+/// Says what an option takes whose value is wrong.
+fn wrong_value(
+    plan: &Plan,
+    experiment: &PlannedExperiment,
+    option: &PlannedOption,
+    wanted: &str,
+) -> Failure {
+    let (name, value) = (&option.name, &option.value);
+    let message = format!("`{name}` can't be `{value}`: it takes {wanted}.");
+    plan.option_error(&experiment.name, name, OptionPart::Value, message, None).into()
+}
+
+/// A whole number from 1 on; otherwise what is wanted.
+fn whole(value: &str, most: u32) -> Result<u32, String> {
+    let number = value.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("a whole number from 1 to {most}"))
+}
+
+/// `true` or `false`, which a suite hands on as `on` and `off`; otherwise what is wanted.
+fn flag(value: &str) -> Result<bool, String> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("true or false".to_owned()),
+    }
+}
+
 registry! {
     Sysbench: sysbench::Sysbench,
     Pgbench: pgbench::Pgbench,
+    Tpcc: tpcc::Tpcc,
 }
 
 /// The suite's catalogue and the registry name the same workloads; a stored plan may name others.

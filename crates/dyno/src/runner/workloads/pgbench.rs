@@ -2,14 +2,15 @@
 
 mod options;
 
-use super::{After, Family, Ready};
+use super::{After, Family, Ran, Ready};
 use crate::failure::{Failure, sentence};
+use crate::footprint::{Footprint, footprint};
 use crate::output;
 use crate::progress::LoadProgress;
 use dyno_core::{DbError, Dialect, Driver, LoadObserver, Session};
 use dyno_engine::TrialSpec;
 use dyno_measure::{DataCheck, DataFacts, StatementLatency, Verdict};
-use dyno_pgbench::access::{Access, Footprint, footprint};
+use dyno_pgbench::access::Access;
 use dyno_pgbench::check::{Balances, Ledger, balances};
 use dyno_pgbench::init::{
     ACCOUNTS_PER_BRANCH, InitError, InitObserver, InitOptions, InitReport, Progress, Step, TABLES,
@@ -118,10 +119,10 @@ impl Family for Pgbench {
         driver: &D,
         workload: &PgBench,
         before: Option<Balances>,
-        is_interrupted: bool,
+        ran: &Ran<'_>,
     ) -> After {
         let statements = statements(workload);
-        let check = before.map(|before| match is_interrupted {
+        let check = before.map(|before| match ran.is_interrupted() {
             true => (Verdict::NotMade, "The trial was interrupted.".to_owned()),
             false => self.check(driver, &before),
         });
@@ -130,7 +131,7 @@ impl Family for Pgbench {
             verdict,
             evidence,
         });
-        After { statements, checks: named.into_iter().collect() }
+        After { statements, checks: named.into_iter().collect(), tpcc: None }
     }
 }
 
@@ -166,7 +167,7 @@ impl Pgbench {
         let mut warnings: Vec<String> =
             errors.iter().map(|error| sentence(&error.to_string())).collect();
         let failed = |error: DbError| Failure::from(&error);
-        let size = footprint(session).await.map_err(failed)?;
+        let size = footprint(session, "pgbench").await.map_err(failed)?;
         let data = self.data(size, &mut warnings);
         let before = match self.ledger.is_empty() {
             true => None,

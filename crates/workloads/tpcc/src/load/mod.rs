@@ -4,18 +4,20 @@
 //! depends only on the seed. The database itself keeps the list of chunks that were begun and done:
 //! a chunk that was begun and not noted as done is removed and loaded again.
 //!
-//! - `chunks`, `rows`: what is loaded at once, and its rows.
+//! - `chunks`, `rows`: what is loaded at once, and its rows. `csv`: the same rows as files.
 //! - `state`: what the database says. `verify`: whether all is there. `sessions`: the parallel work.
 
 mod chunks;
+mod csv;
 mod error;
 mod rows;
 mod sessions;
 mod state;
 mod verify;
 
+pub use csv::{CsvError, CsvFile, write_csv};
 pub use error::LoadError;
-pub use state::{Loaded, loaded};
+pub use state::{Loaded, existing_tables, foreign_keys, loaded};
 pub use verify::cardinalities;
 
 use crate::random::Constants;
@@ -129,7 +131,11 @@ pub fn load<D: Driver>(
     Ok(load.report())
 }
 
-fn check_options(options: &LoadOptions, dialect: Dialect) -> Result<(), LoadError> {
+/// Whether a load of these options can be made in a dialect.
+///
+/// # Errors
+/// The option that can't be had.
+pub fn check_options(options: &LoadOptions, dialect: Dialect) -> Result<(), LoadError> {
     if !(1..=crate::WAREHOUSES_MAX).contains(&options.warehouses) {
         return Err(LoadError::Option(format!(
             "The number of warehouses must be between 1 and {}, not {}.",
@@ -144,17 +150,27 @@ fn check_options(options: &LoadOptions, dialect: Dialect) -> Result<(), LoadErro
     Ok(())
 }
 
-/// Removes what a load has made, also a part of it. Must not be called within an event loop.
+/// Removes what a load has made, also a part of it. Returns the names of the tables that were there.
+/// Must not be called within an event loop.
 ///
 /// # Errors
 /// The first error of the session.
-pub fn destroy<D: Driver>(driver: &D, observer: &impl LoadObserver) -> Result<(), LoadError> {
+pub fn destroy<D: Driver>(
+    driver: &D,
+    observer: &impl LoadObserver,
+) -> Result<Vec<String>, LoadError> {
     on_one_session(driver, async |session: &mut D::Session| {
+        let existing = state::tables(session).await?;
+        let mut dropped = Vec::new();
         for sql in schema::drop_all(driver.dialect()) {
-            observer.dropping_table(sql.rsplit(' ').next().unwrap_or_default());
+            let name = sql.rsplit(' ').next().unwrap_or_default().to_owned();
+            if existing.contains(&name) {
+                observer.dropping_table(&name);
+                dropped.push(name);
+            }
             execute(session, &format!("executing {sql}"), &sql).await?;
         }
-        Ok(())
+        Ok(dropped)
     })
 }
 

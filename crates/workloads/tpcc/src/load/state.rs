@@ -3,7 +3,7 @@
 use super::LoadOptions;
 use super::error::{LoadError, while_doing};
 use crate::random::Constants;
-use crate::schema::{CONFIG, LOAD_STATE, Table};
+use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, Table, table_names};
 use crate::text::Timestamp;
 use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
 use std::collections::{HashMap, HashSet};
@@ -63,6 +63,15 @@ pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String
     names(session, sql).await.map_err(while_doing("listing the tables"))
 }
 
+/// Those of [`crate::schema::table_names`] that exist.
+///
+/// # Errors
+/// Those of the session.
+pub async fn existing_tables<S: Session>(session: &mut S) -> Result<Vec<String>, LoadError> {
+    let existing = tables(session).await?;
+    Ok(table_names().map(str::to_owned).filter(|name| existing.contains(name)).collect())
+}
+
 /// The keys and indexes that exist, by the names that [`crate::schema`] gives them.
 pub(crate) async fn keys<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
     let sql = match session.dialect() {
@@ -81,6 +90,15 @@ pub(crate) async fn keys<S: Session>(session: &mut S) -> Result<HashSet<String>,
         Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'index'",
     };
     names(session, sql).await.map_err(while_doing("listing the keys"))
+}
+
+/// How many of the foreign keys of [`crate::schema`] exist.
+///
+/// # Errors
+/// Those of the session.
+pub async fn foreign_keys<S: Session>(session: &mut S) -> Result<usize, LoadError> {
+    let keys = keys(session).await?;
+    Ok(FOREIGN_KEYS.iter().filter(|key| keys.contains(key.0)).count())
 }
 
 async fn config<S: Session>(session: &mut S) -> Result<HashMap<String, String>, DbError> {
@@ -148,6 +166,16 @@ pub(crate) async fn begin<S: Session>(
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
+/// What a complete database says of itself, by name.
+pub(crate) fn config_rows(warehouses: u32, constants: &Constants) -> [(&'static str, u64); 4] {
+    [
+        ("warehouses", u64::from(warehouses)),
+        ("nURandCLast", constants.c_last),
+        ("nURandCC_ID", constants.c_id),
+        ("nURandCI_ID", constants.i_id),
+    ]
+}
+
 /// Notes that the load is complete: what BenchmarkSQL's runs read is there, what the loader needed
 /// is gone. Repeatable.
 pub(crate) async fn complete<S: Session>(
@@ -155,12 +183,7 @@ pub(crate) async fn complete<S: Session>(
     warehouses: u32,
     constants: &Constants,
 ) -> Result<(), DbError> {
-    let facts = [
-        ("warehouses", u64::from(warehouses)),
-        ("nURandCLast", constants.c_last),
-        ("nURandCC_ID", constants.c_id),
-        ("nURandCI_ID", constants.i_id),
-    ];
+    let facts = config_rows(warehouses, constants);
     let names: Vec<String> = facts.iter().map(|(name, _)| format!("'{name}'")).collect();
     let values: Vec<String> =
         facts.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();

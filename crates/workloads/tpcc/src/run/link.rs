@@ -174,6 +174,9 @@ impl<'a, S: Session> Link<'a, S> {
 
     /// Commits what `entry` stands for. What the statements before it have done can be checked
     /// after it.
+    ///
+    /// # Errors
+    /// Those of the session; that the commit can't be recorded, which ends the run.
     pub(crate) async fn commit<R: Rows>(
         &mut self,
         entry: Entry,
@@ -182,16 +185,16 @@ impl<'a, S: Session> Link<'a, S> {
         if self.dialect != Dialect::Postgres {
             self.land(rows).await?;
         }
-        self.ledger.sending(entry);
+        self.ledger.sending(entry)?;
         let ended = self.end(Sql::Commit, rows).await;
         match &ended {
             Ok(()) => {
                 self.flight.done.pop();
-                self.ledger.acknowledged(entry);
+                self.ledger.acknowledged(entry)?;
             }
             // Whether it happened is unknown: it stays pending.
-            Err(error) if error.is_fatal() => {}
-            Err(_) => self.ledger.refused(entry),
+            Err(error) if error.is_fatal() || is_undecided(error) => {}
+            Err(_) => self.ledger.refused(entry)?,
         }
         ended
     }
@@ -217,6 +220,13 @@ impl<'a, S: Session> Link<'a, S> {
         self.tally.misses += misses as u64;
         Err(not_loaded(what))
     }
+}
+
+/// The database itself does not know whether the commit happened: statement completion unknown,
+/// transaction resolution unknown.
+#[cold]
+fn is_undecided(error: &DbError) -> bool {
+    matches!(error.sqlstate(), "40003" | "08007")
 }
 
 /// A row that the load has stored isn't there.

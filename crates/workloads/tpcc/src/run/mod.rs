@@ -20,11 +20,13 @@ pub use inputs::Terminal;
 pub use link::FlightMode;
 pub use new_order::OrderShown;
 pub use options::{Isolation, Staff, TpccError, TpccOptions};
+pub use statements::prepared_statements;
 
 use crate::audit::{Audit, Counters, Expected};
 use crate::books::Books;
 use crate::delivery_log::{DeliveryLog, DeliveryNotes};
 use crate::ledger::{Counted, DistrictBooks, Ledger};
+use crate::ledger_file::LedgerFile;
 use crate::load::{Loaded, UTC};
 use crate::log::{TransactionLog, WorkerLog};
 use crate::profile::{Binding, DELIVERY_DEFERRED, DeliveryMode, Kind, ReadOnlyEnd};
@@ -160,6 +162,12 @@ impl Tpcc {
         Tpcc { log: Some(log), ..self }
     }
 
+    /// Records every order in `file`, from before its commit is sent.
+    pub fn with_ledger(mut self, file: LedgerFile) -> Self {
+        self.ledger.file = Some(file);
+        self
+    }
+
     /// The options of the run.
     pub fn options(&self) -> &TpccOptions {
         &self.options
@@ -173,6 +181,11 @@ impl Tpcc {
     /// The isolation that sessions ask for.
     pub fn isolation(&self) -> Isolation {
         self.isolation
+    }
+
+    /// The durable ledger, to be closed when the run has ended.
+    pub fn ledger_file(&self) -> Option<&LedgerFile> {
+        self.ledger.file.as_ref()
     }
 
     /// What the database has acknowledged: new orders, payments and their amounts, in all.

@@ -4,6 +4,7 @@ use super::inputs::{LINES_MAX, LineInput, NewOrderInput, World};
 use super::link::{FlightMode, Link, not_loaded};
 use super::statements::Sql;
 use crate::ledger::Entry;
+use crate::ledger_file::Order;
 use crate::text::{Decimal, read_scaled};
 use dyno_core::{DbError, Dialect, Outcome, Param, Row, Rows, Session};
 
@@ -154,10 +155,17 @@ pub(crate) async fn run<S: Session>(
         return Ok(Outcome::RolledBack);
     }
     let district_index = world.district_index(warehouse, district);
-    link.commit(Entry::Order { district: district_index }, &mut rows).await?;
+    let entry = Entry::Order { district: district_index, order: identity(&rows, input)? };
+    link.commit(entry, &mut rows).await?;
     link.check_hits("The stock of an order")?;
     *shown = show(&rows, valid);
     Ok(Outcome::Committed)
+}
+
+/// What tells the order from all others, in the ledger.
+fn identity(rows: &NewOrderRows, input: &NewOrderInput) -> Result<Order, DbError> {
+    let (_, number) = district_of(rows)?;
+    Ok(Order { number: number as u32, customer: input.customer as u16, lines: input.count as u8 })
 }
 
 /// The district's answer: its tax and the number of the order.

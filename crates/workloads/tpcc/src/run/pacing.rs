@@ -29,10 +29,12 @@ impl Deck {
     }
 }
 
-/// Throws dice of a hundred sides. BenchmarkSQL compares in this order; New-Order has the rest.
+/// Throws dice with as many sides as the weights add up to. BenchmarkSQL compares in this order;
+/// New-Order has the rest.
 #[inline]
 fn throw(weights: &[u32; 5], rng: &mut Rng) -> TransactionId {
-    let mut left = rng.uniform(1, 100) as u32;
+    let sides: u32 = weights.iter().sum();
+    let mut left = rng.uniform(1, u64::from(sides)) as u32;
     for kind in [Kind::Payment, Kind::StockLevel, Kind::OrderStatus, Kind::Delivery] {
         let weight = weights[kind.index()];
         if left <= weight {
@@ -157,6 +159,13 @@ mod tests {
         }
         assert_eq!(throw(&[100, 0, 0, 0, 0], &mut rng), 0);
         assert_eq!(throw(&[0, 0, 0, 100, 0], &mut rng), Kind::Delivery.index());
+        let mut counts = [0; 5];
+        for _ in 0..100_000 {
+            counts[throw(&[4_420, 4_320, 420, 420, 420], &mut rng)] += 1;
+        }
+        for (count, weight) in counts.iter().zip([44_200, 43_200, 4_200, 4_200, 4_200]) {
+            assert!((count - weight).abs() < 950, "{counts:?}");
+        }
     }
 
     fn terminal(number: u64) -> Terminal {

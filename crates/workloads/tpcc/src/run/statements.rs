@@ -226,6 +226,17 @@ pub(crate) fn in_dialect(sql: Sql, dialect: Dialect) -> (String, Vec<ParamType>)
     (text, types)
 }
 
+/// True for what sessions of a dialect do without: those of MySQL are out of autocommit mode
+/// instead, as JDBC has them.
+fn is_needless(sql: Sql, dialect: Dialect) -> bool {
+    matches!(sql, Sql::Begin | Sql::BeginReadOnly) && dialect == Dialect::Mysql
+}
+
+/// Statements that each session of a run prepares.
+pub fn prepared_statements(dialect: Dialect) -> u32 {
+    TEXTS.iter().filter(|&&(sql, _)| !is_needless(sql, dialect)).count() as u32
+}
+
 /// MySQL's ER_MAX_PREPARED_STMT_COUNT_REACHED.
 const TOO_MANY_PREPARED: u32 = 1461;
 
@@ -239,9 +250,7 @@ impl Statements {
         let dialect = session.dialect();
         let mut prepared = [Statement(0); COUNT];
         for (slot, &(sql, _)) in prepared.iter_mut().zip(&TEXTS) {
-            let is_begin = matches!(sql, Sql::Begin | Sql::BeginReadOnly);
-            if is_begin && dialect == Dialect::Mysql {
-                // Sessions are out of autocommit mode instead, as JDBC has them.
+            if is_needless(sql, dialect) {
                 continue;
             }
             let (text, types) = in_dialect(sql, dialect);
@@ -260,9 +269,10 @@ fn with_remedy(error: DbError) -> DbError {
     if error.errno() != TOO_MANY_PREPARED {
         return error;
     }
+    let count = prepared_statements(Dialect::Mysql);
     error.with_hint(format!(
-        "each terminal prepares {COUNT} statements: SET GLOBAL max_prepared_stmt_count = 1048576 \
-         on the server, or use fewer terminals"
+        "each session prepares {count} statements: SET GLOBAL max_prepared_stmt_count = 1048576 on \
+         the server, or use fewer sessions"
     ))
 }
 
@@ -275,6 +285,12 @@ mod tests {
         for (at, (sql, _)) in TEXTS.iter().enumerate() {
             assert_eq!(*sql as usize, at);
         }
+    }
+
+    #[test]
+    fn sessions_of_mysql_prepare_no_begin() {
+        assert_eq!(prepared_statements(Dialect::Mysql) as usize, COUNT - 2);
+        assert_eq!(prepared_statements(Dialect::Postgres) as usize, COUNT);
     }
 
     #[test]

@@ -3,8 +3,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod apart;
 mod databases;
 mod golden;
+mod ledger;
 mod null;
 mod resume;
 mod terminals;

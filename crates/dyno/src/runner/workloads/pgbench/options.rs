@@ -1,7 +1,7 @@
 //! The options of an experiment with scripts of pgbench.
 
+use super::super::{flag, refuse_unknown, whole, wrong_value};
 use crate::failure::Failure;
-use dyno_core::nearest;
 use dyno_pgbench::init::SCALE_MAX;
 use dyno_pgbench::script::{QueryMode, Script, find_builtin};
 use dyno_suite::{OptionPart, Plan, PlannedExperiment, PlannedOption};
@@ -53,35 +53,9 @@ impl Options {
             vacuum: Vacuum::None,
             check: true,
         };
+        refuse_unknown(plan, experiment, &NAMES)?;
         for option in &experiment.options {
-            let known = option.name.split('.').next().is_some_and(|name| NAMES.contains(&name));
-            if !known {
-                let message = format!("pgbench has no option `{}` in suites.", option.name);
-                let hint = match nearest(&option.name, NAMES.iter().copied()) {
-                    Some(name) => format!("Did you mean `{name}`?"),
-                    None => format!("Its options: {}.", NAMES.join(", ")),
-                };
-                return Err(plan
-                    .option_error(
-                        &experiment.name,
-                        &option.name,
-                        OptionPart::Name,
-                        message,
-                        Some(hint),
-                    )
-                    .into());
-            }
-            options.set(option).map_err(|wanted| {
-                let (name, value) = (&option.name, &option.value);
-                let message = format!("`{name}` can't be `{value}`: it takes {wanted}.");
-                Failure::from(plan.option_error(
-                    &experiment.name,
-                    name,
-                    OptionPart::Value,
-                    message,
-                    None,
-                ))
-            })?;
+            options.set(option).map_err(|wanted| wrong_value(plan, experiment, option, &wanted))?;
         }
         options.read_scripts(plan, experiment)?;
         Ok(options)
@@ -108,13 +82,7 @@ impl Options {
                     _ => return Err("none, some or all".to_owned()),
                 }
             }
-            "check" => {
-                self.check = match value {
-                    "on" => true,
-                    "off" => false,
-                    _ => return Err("true or false".to_owned()),
-                }
-            }
+            "check" => self.check = flag(value)?,
             "define" => return Err("a table: `define = { NAME = VALUE }`".to_owned()),
             // The suite has read the scripts.
             _ => {}
@@ -169,12 +137,4 @@ impl Options {
             None => (name == "scale").then(|| i64::from(self.scale)),
         }
     }
-}
-
-fn whole(value: &str, most: u32) -> Result<u32, Wrong> {
-    value
-        .parse()
-        .ok()
-        .filter(|number| (1..=most).contains(number))
-        .ok_or_else(|| format!("a whole number from 1 to {most}"))
 }

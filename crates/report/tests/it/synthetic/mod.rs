@@ -1,6 +1,7 @@
 //! A made-up run: the same folder on every machine.
 
 pub(crate) mod pgbench;
+pub(crate) mod tpcc;
 
 use dyno_measure::{
     Counts, ErrorSummary, GeneratorSummary, HostSample, KindSummary, LatencySummary,

@@ -1,33 +1,17 @@
 //! Papers of made-up runs: golden files, well-formed and self-contained HTML, hostile names.
 
-mod synthetic;
-
+use crate::support::{elements, golden};
+use crate::synthetic::{HOSTILE, published, run, two_targets};
 use dyno_measure::{SeriesRow, TrialStatus};
 use dyno_report::{Level, Paper};
 use dyno_store::RunStatus;
 use std::fs;
-use std::path::Path;
-use synthetic::{HOSTILE, published, run, two_targets};
 
 fn golden_paper() -> Paper {
     let mut run = two_targets(&[8], 2, 6);
     let last = run.trials.len() - 1;
     run.trials[last].summary.status = TrialStatus::Interrupted;
     Paper::new(&[run], &[published()])
-}
-
-/// Compares with a golden file; `DYNO_BLESS=1` writes it anew.
-fn golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("DYNO_BLESS").is_some() {
-        fs::write(&path, text).expect("written");
-    }
-    let wanted = fs::read_to_string(&path).expect("the golden file exists");
-    let line = text.lines().zip(wanted.lines()).position(|(found, wanted)| found != wanted);
-    assert!(
-        text == wanted,
-        "{name} differs from line {line:?} on; look at it, then set DYNO_BLESS=1"
-    );
 }
 
 #[test]
@@ -40,7 +24,10 @@ fn markdown_csv_and_json_are_as_agreed() {
 
 #[test]
 fn scripts_have_data_statements_checks_and_published_rows() {
-    let paper = Paper::new(&[synthetic::pgbench::pgbench()], &synthetic::pgbench::published());
+    let paper = Paper::new(
+        &[crate::synthetic::pgbench::pgbench()],
+        &crate::synthetic::pgbench::published(),
+    );
     golden("pgbench.md", &paper.markdown().expect("rendered"));
     elements(&paper.html().expect("rendered"));
     let [comparison] = paper.comparisons.as_slice() else { panic!("one table") };
@@ -69,37 +56,6 @@ fn rendering_twice_gives_the_same_bytes() {
     let (one, two) = (golden_paper(), golden_paper());
     assert_eq!(one.html().expect("rendered"), two.html().expect("rendered"));
     assert_eq!(one.json().expect("rendered"), two.json().expect("rendered"));
-}
-
-/// The elements of an HTML text, with the tags balanced; panics where they are not.
-fn elements(html: &str) -> Vec<String> {
-    const VOID: [&str; 4] = ["meta", "br", "link", "!DOCTYPE"];
-    let mut open: Vec<String> = Vec::new();
-    let mut seen = Vec::new();
-    let mut rest = html;
-    while let Some(begin) = rest.find('<') {
-        let tag = &rest[begin + 1..];
-        let end = tag.find('>').expect("a tag ends");
-        let (tag, after) = (&tag[..end], &tag[end + 1..]);
-        assert_eq!(tag.matches('"').count() % 2, 0, "quotes in <{tag}>");
-        rest = after;
-        let name = tag.trim_start_matches('/').split([' ', '/', '\n']).next().expect("a name");
-        if tag.starts_with('/') {
-            assert_eq!(open.pop().as_deref(), Some(name), "</{name}> closes what was opened last");
-            continue;
-        }
-        seen.push(name.to_owned());
-        if VOID.contains(&name) || tag.ends_with('/') {
-            continue;
-        }
-        open.push(name.to_owned());
-        if matches!(name, "script" | "style") {
-            let close = format!("</{name}>");
-            rest = &rest[rest.find(&close).expect("it is closed")..];
-        }
-    }
-    assert_eq!(open, Vec::<String>::new(), "everything is closed");
-    seen
 }
 
 #[test]

@@ -1,7 +1,12 @@
 //! The consistency conditions: the twelve of clause 3.3.2, and further ones for what those don't
 //! see: stock, remote traffic, counters and amounts.
+//!
+//! `apart` and `stream`: those that join rows of different warehouses, compared without that join.
 
-use dyno_core::{DbError, Discard, Session, Table as Answer};
+mod apart;
+mod stream;
+
+use dyno_core::{Cause, DbError, Discard, Driver, ErrorClass, Session, Table as Answer};
 
 /// Violations that are listed by key.
 const LISTED: usize = 10;
@@ -13,6 +18,14 @@ pub enum Stage {
     Fresh,
     /// Any.
     Used,
+}
+
+/// The single number that a statement answers with.
+async fn number<S: Session>(session: &mut S, sql: &str) -> Result<u64, DbError> {
+    let mut answer = Answer::default();
+    session.query(sql, &mut answer).await?;
+    let count = answer.single().and_then(|count| count.parse().ok());
+    count.ok_or_else(|| DbError::workload(format!("There was no answer to: {sql}")))
 }
 
 /// One condition.
@@ -71,6 +84,11 @@ const DERIVED: [(&str, &str); 6] = [
          ol_w_id THEN 1 ELSE 0 END) r FROM bmsql_order_line GROUP BY ol_w_id, ol_d_id, ol_o_id)",
     ),
 ];
+
+/// The derived table that a name stands for.
+fn derived(name: &str) -> &'static str {
+    DERIVED.iter().find(|(known, _)| *known == name).map_or("", |(_, table)| table)
+}
 
 const fn condition(
     id: &'static str,
@@ -266,14 +284,15 @@ impl Condition {
         body
     }
 
+    /// True when the condition joins rows of different warehouses: those that [`Mode::Apart`]
+    /// looks at in another way.
+    pub fn joins_warehouses(&self) -> bool {
+        apart::is_for(self)
+    }
+
     /// The statement that counts the violations.
     pub fn count_sql(&self) -> String {
         format!("SELECT count(*) FROM {}", self.violations())
-    }
-
-    /// The statement that names some of them.
-    pub fn list_sql(&self) -> String {
-        format!("SELECT {} FROM {} LIMIT {LISTED}", self.keys, self.violations())
     }
 
     /// Looks whether the condition holds.
@@ -281,28 +300,77 @@ impl Condition {
     /// # Errors
     /// Those of the session.
     pub async fn verdict<S: Session>(&self, session: &mut S) -> Result<Verdict, DbError> {
-        let sql = self.count_sql();
-        let mut answer = Answer::default();
-        session.query(&sql, &mut answer).await?;
-        let count = answer.single().and_then(|count| count.parse().ok());
-        let count: u64 =
-            count.ok_or_else(|| DbError::workload(format!("There was no answer to: {sql}")))?;
-        let mut keys = Vec::new();
-        if count > 0 {
-            let mut listed = Answer::default();
-            session.query(&self.list_sql(), &mut listed).await?;
-            keys.extend(listed.rows.iter().map(|row| self.key(row)));
-        }
+        let count = number(session, &self.count_sql()).await?;
+        let keys = match count {
+            0 => Vec::new(),
+            _ => self.list(session, &self.violations()).await?,
+        };
         Ok(Verdict { condition: *self, violations: count, keys })
+    }
+
+    /// The first keys of what follows FROM in `body`.
+    async fn list<S: Session>(&self, session: &mut S, body: &str) -> Result<Vec<String>, DbError> {
+        let sql = format!("SELECT {} FROM {body} LIMIT {LISTED}", self.keys);
+        let mut listed = Answer::default();
+        session.query(&sql, &mut listed).await?;
+        Ok(listed.rows.iter().map(|row| self.key(row)).collect())
+    }
+
+    /// Looks whether the condition holds, on sessions of its own. Reads whole tables. Nobody may
+    /// write meanwhile.
+    ///
+    /// # Errors
+    /// Those of the sessions.
+    pub fn examine<D: Driver>(&self, driver: &D, mode: Mode) -> Result<Examined, DbError> {
+        let can_be_apart = self.joins_warehouses();
+        if mode == Mode::Apart && can_be_apart {
+            let verdict = apart::verdict(driver, self)?;
+            return Ok(Examined { verdict, is_apart: true, refused: None });
+        }
+        let look = async |session: &mut D::Session| self.verdict(session).await;
+        match apart::in_session(driver, look) {
+            Err(error) if can_be_apart && is_refusal(&error) => {
+                let verdict = apart::verdict(driver, self)?;
+                Ok(Examined { verdict, is_apart: true, refused: Some(error) })
+            }
+            verdict => Ok(Examined { verdict: verdict?, is_apart: false, refused: None }),
+        }
     }
 
     /// `o_w_id 1, o_d_id 2`.
     fn key(&self, row: &[Option<String>]) -> String {
         let pair = |(name, value): (&str, &Option<String>)| {
+            // Without the name of a derived table.
+            let name = name.rsplit('.').next().unwrap_or(name);
             format!("{name} {}", value.as_deref().unwrap_or("NULL"))
         };
         self.keys.split(", ").zip(row).map(pair).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Where rows of different warehouses are brought together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// In the database, by one statement; if it refuses that, here.
+    Joined,
+    /// Here: both sides are read in the order of their keys and compared as they come.
+    Apart,
+}
+
+/// The error of a server that could be asked, and does not answer this statement.
+fn is_refusal(error: &DbError) -> bool {
+    error.cause() == Cause::Server && error.class() == ErrorClass::Other
+}
+
+/// What came of looking at a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Examined {
+    /// The verdict: the same whichever way was taken.
+    pub verdict: Verdict,
+    /// True when both sides were compared here.
+    pub is_apart: bool,
+    /// Why, when nobody had asked for that: what the database said to the joined statement.
+    pub refused: Option<DbError>,
 }
 
 /// Whether a condition holds.
@@ -337,8 +405,12 @@ pub async fn check<S: Session>(session: &mut S, stage: Stage) -> Result<Vec<Verd
     Ok(verdicts)
 }
 
-/// MariaDB without statistics would join the derived tables once per customer.
-async fn prepare<S: Session>(session: &mut S) -> Result<(), DbError> {
+/// Makes a session ready for [`Condition::verdict`]: MariaDB without statistics would join the derived
+/// tables once per customer.
+///
+/// # Errors
+/// Those of the session.
+pub async fn prepare<S: Session>(session: &mut S) -> Result<(), DbError> {
     if session.product().name == "MariaDB" {
         let sql = "SET SESSION optimizer_switch = 'split_materialized=off'";
         session.query(sql, &mut Discard).await?;
@@ -367,6 +439,6 @@ mod tests {
     fn violations_are_named_by_key() {
         let row = [Some("1".to_owned()), None];
         assert_eq!(CONDITIONS[1].key(&row), "d_w_id 1, d_id NULL");
-        assert!(CONDITIONS[1].list_sql().ends_with(" LIMIT 10"));
+        assert_eq!(CONDITIONS[2].key(&row), "w 1, d NULL");
     }
 }

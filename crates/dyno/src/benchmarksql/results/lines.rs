@@ -1,0 +1,374 @@
+//! `data/result.csv`: a line for each transaction, written by a thread of its own.
+
+use super::summary::{Line, Summary, Type};
+use dyno_core::{Nanos, Outcome, push_int};
+use dyno_engine::Control;
+use dyno_tpcc::log::{LogEntry, TransactionLog};
+use dyno_tpcc::profile::{DeliveryMode, Kind};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+const HEADER: &str = "run,elapsed,latency,dblatency,ttype,rbk,dskipped,error\n";
+/// The writer is woken for so many entries.
+const BATCH: usize = 4_096;
+/// It looks by itself this often, so that the file grows while transactions are few.
+const PERIOD: Duration = Duration::from_millis(250);
+/// Entries that may wait for a slow disk: some 50 MB.
+const WAITING_MAX: usize = 1 << 20;
+
+/// What makes lines of entries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Format {
+    /// Number of the run.
+    pub(super) run: u32,
+    /// Who executes a Delivery.
+    pub(super) delivery: DeliveryMode,
+}
+
+/// Nanoseconds to the nearest millisecond.
+fn milliseconds(nanos: Nanos) -> u64 {
+    (nanos + 500_000) / 1_000_000
+}
+
+impl Format {
+    /// The lines of an entry: one, or two where a Delivery has no background of its own. `opens` is
+    /// the start of the session.
+    fn lines(&self, entry: &LogEntry, opens: Nanos) -> (Line, Option<Line>) {
+        let &LogEntry { transaction, outcome, skipped, due, began, ended } = entry;
+        let kind = match Kind::ALL.get(transaction) {
+            Some(Kind::NewOrder) => Type::NewOrder,
+            Some(Kind::Payment) => Type::Payment,
+            Some(Kind::OrderStatus) => Type::OrderStatus,
+            Some(Kind::StockLevel) => Type::StockLevel,
+            Some(Kind::Delivery) if self.delivery == DeliveryMode::Deferred => Type::Delivery,
+            // Behind the five: what was deferred.
+            Some(Kind::Delivery) | None => Type::DeliveryBackground,
+        };
+        let line = Line {
+            kind,
+            elapsed_ms: milliseconds(ended.saturating_sub(opens)),
+            latency_ms: milliseconds(ended.saturating_sub(due)),
+            dblatency_ms: milliseconds(ended.saturating_sub(began)),
+            is_rolled_back: outcome == Outcome::RolledBack,
+            skipped,
+            is_error: matches!(outcome, Outcome::Failed(_)),
+        };
+        let is_inline = kind == Type::DeliveryBackground && self.delivery == DeliveryMode::Inline;
+        let foreground = is_inline.then(|| Line {
+            kind: Type::Delivery,
+            elapsed_ms: milliseconds(began.saturating_sub(opens)),
+            latency_ms: 0,
+            dblatency_ms: 0,
+            skipped: 0,
+            ..line
+        });
+        (line, foreground)
+    }
+
+    fn push(&self, out: &mut String, line: &Line) {
+        push_int(out, i64::from(self.run));
+        for value in [line.elapsed_ms, line.latency_ms, line.dblatency_ms] {
+            out.push(',');
+            push_int(out, value as i64);
+        }
+        out.push(',');
+        out.push_str(line.kind.name());
+        out.push_str(if line.is_rolled_back { ",1," } else { ",0," });
+        push_int(out, i64::from(line.skipped));
+        out.push_str(if line.is_error { ",1\n" } else { ",0\n" });
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Vec<LogEntry>,
+    is_closed: bool,
+    failure: Option<String>,
+}
+
+/// Between the workers and the writer.
+#[derive(Debug)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+    control: Arc<Control>,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the run: what was measured would be incomplete.
+    fn fail(&self, message: String) {
+        self.lock().failure.get_or_insert(message);
+        self.control.stop();
+    }
+}
+
+impl TransactionLog for Queue {
+    fn take(&self, entries: &mut Vec<LogEntry>) {
+        let mut state = self.lock();
+        let count = state.waiting.len() + entries.len();
+        if state.failure.is_none() && count <= WAITING_MAX {
+            state.waiting.append(entries);
+        } else {
+            entries.clear();
+        }
+        drop(state);
+        if count >= BATCH {
+            self.changed.notify_one();
+        }
+        if count > WAITING_MAX {
+            self.fail(format!("its disk was too slow: {WAITING_MAX} lines waited to be written"));
+        }
+    }
+}
+
+/// The file while it is written.
+#[derive(Debug)]
+pub(super) struct ResultLines {
+    queue: Arc<Queue>,
+    writer: Option<JoinHandle<Summary>>,
+}
+
+impl ResultLines {
+    /// Makes the file. Nothing is written before `opens` is known, when the session starts. When
+    /// writing fails, `control` ends the run.
+    ///
+    /// # Errors
+    /// A file that can't be made, a thread that can't be started.
+    pub(super) fn create(
+        path: &Path,
+        format: Format,
+        opens: Arc<OnceLock<Nanos>>,
+        control: Arc<Control>,
+    ) -> io::Result<Self> {
+        Self::start(File::create_new(path)?, format, opens, control)
+    }
+
+    fn start(
+        file: File,
+        format: Format,
+        opens: Arc<OnceLock<Nanos>>,
+        control: Arc<Control>,
+    ) -> io::Result<Self> {
+        let state = Mutex::default();
+        let queue = Arc::new(Queue { state, changed: Condvar::new(), control });
+        let theirs = Arc::clone(&queue);
+        let thread = std::thread::Builder::new().name("result.csv".to_owned());
+        let writer = thread.spawn(move || write(&theirs, file, format, &opens))?;
+        Ok(ResultLines { queue, writer: Some(writer) })
+    }
+
+    /// What workers tell their transactions.
+    pub(super) fn log(&self) -> Arc<dyn TransactionLog> {
+        Arc::clone(&self.queue) as Arc<dyn TransactionLog>
+    }
+
+    /// Writes what still waits, after all workers have left.
+    ///
+    /// # Errors
+    /// Why the file is incomplete, behind "can't be written: ".
+    pub(super) fn finish(mut self) -> Result<Summary, String> {
+        let summary = self.close().unwrap_or_else(|| Ok(Summary::default()));
+        let failure = self.queue.lock().failure.take();
+        match (failure, summary) {
+            (Some(failure), _) => Err(failure),
+            (None, summary) => summary,
+        }
+    }
+
+    fn close(&mut self) -> Option<Result<Summary, String>> {
+        let writer = self.writer.take()?;
+        self.queue.lock().is_closed = true;
+        self.queue.changed.notify_one();
+        Some(writer.join().map_err(|_| "its writer has panicked".to_owned()))
+    }
+}
+
+impl Drop for ResultLines {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The writer's thread.
+fn write(queue: &Queue, mut file: File, format: Format, opens: &OnceLock<Nanos>) -> Summary {
+    let mut summary = Summary::default();
+    let (mut batch, mut text) = (Vec::new(), HEADER.to_owned());
+    loop {
+        let mut state = queue.lock();
+        let idles = |state: &mut State| {
+            !state.is_closed && (opens.get().is_none() || state.waiting.len() < BATCH)
+        };
+        state = queue
+            .changed
+            .wait_timeout_while(state, PERIOD, idles)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0;
+        let is_last = state.is_closed;
+        // Workers fill one list while the other one is written.
+        if opens.get().is_some() {
+            std::mem::swap(&mut state.waiting, &mut batch);
+        }
+        drop(state);
+        let opens = opens.get().copied().unwrap_or(0);
+        for entry in batch.drain(..) {
+            let (line, foreground) = format.lines(&entry, opens);
+            for line in foreground.iter().chain([&line]) {
+                summary.take(line);
+                format.push(&mut text, line);
+            }
+        }
+        let mut written = file.write_all(text.as_bytes());
+        text.clear();
+        if is_last {
+            // A disk that is full may say so only now.
+            written = written.and_then(|()| file.sync_data());
+        }
+        if let Err(error) = written {
+            queue.fail(error.to_string());
+            return summary;
+        }
+        if is_last {
+            return summary;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::ErrorClass;
+
+    const INLINE: Format = Format { run: 7, delivery: DeliveryMode::Inline };
+    const MS: Nanos = 1_000_000;
+
+    fn entry(transaction: usize, outcome: Outcome, skipped: u32) -> LogEntry {
+        let (due, began, ended) = (1_010 * MS, 1_012 * MS, 1_040 * MS + MS / 2);
+        LogEntry { transaction, outcome, skipped, due, began, ended }
+    }
+
+    fn text(format: Format, entry: &LogEntry) -> String {
+        let mut out = String::new();
+        let (line, foreground) = format.lines(entry, 1_000 * MS);
+        foreground.iter().chain([&line]).for_each(|line| format.push(&mut out, line));
+        out
+    }
+
+    #[test]
+    fn a_line_has_milliseconds_and_flags() {
+        let order = |outcome| text(INLINE, &entry(0, outcome, 0));
+        assert_eq!(order(Outcome::Committed), "7,41,31,29,NEW_ORDER,0,0,0\n");
+        assert_eq!(order(Outcome::RolledBack), "7,41,31,29,NEW_ORDER,1,0,0\n");
+        let failed = Outcome::Failed(ErrorClass::Deadlock);
+        assert_eq!(order(failed), "7,41,31,29,NEW_ORDER,0,0,1\n");
+        let names = [1, 2, 4].map(|kind| text(INLINE, &entry(kind, Outcome::Committed, 0)));
+        assert_eq!(names[0], "7,41,31,29,PAYMENT,0,0,0\n");
+        assert_eq!(names[1], "7,41,31,29,ORDER_STATUS,0,0,0\n");
+        assert_eq!(names[2], "7,41,31,29,STOCK_LEVEL,0,0,0\n");
+    }
+
+    #[test]
+    fn an_inline_delivery_has_two_lines_and_a_deferred_one_one_each() {
+        let inline = text(INLINE, &entry(3, Outcome::Committed, 2));
+        assert_eq!(inline, "7,12,0,0,DELIVERY,0,0,0\n7,41,31,29,DELIVERY_BG,0,2,0\n");
+        let failed = text(INLINE, &entry(3, Outcome::Failed(ErrorClass::Deadlock), 0));
+        assert_eq!(failed, "7,12,0,0,DELIVERY,0,0,1\n7,41,31,29,DELIVERY_BG,0,0,1\n");
+        let deferred = Format { delivery: DeliveryMode::Deferred, ..INLINE };
+        let [queued, done] = [3, 5].map(|kind| text(deferred, &entry(kind, Outcome::Committed, 0)));
+        assert_eq!(queued, "7,41,31,29,DELIVERY,0,0,0\n");
+        assert_eq!(done, "7,41,31,29,DELIVERY_BG,0,0,0\n");
+    }
+
+    struct Written {
+        _folder: tempfile::TempDir,
+        path: std::path::PathBuf,
+        opens: Arc<OnceLock<Nanos>>,
+        control: Arc<Control>,
+        lines: ResultLines,
+    }
+
+    fn create() -> Written {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.csv");
+        let (opens, control) = (Arc::new(OnceLock::new()), Arc::new(Control::new()));
+        let lines = ResultLines::create(&path, INLINE, opens.clone(), control.clone()).unwrap();
+        Written { _folder: folder, path, opens, control, lines }
+    }
+
+    #[test]
+    fn many_workers_write_whole_lines_into_one_file() {
+        let written = create();
+        let log = written.lines.log();
+        std::thread::scope(|scope| {
+            for worker in 0..8 {
+                let log = log.clone();
+                scope.spawn(move || {
+                    for _ in 0..100 {
+                        let one = entry(worker % 5, Outcome::Committed, 0);
+                        log.take(&mut vec![one; 64]);
+                    }
+                });
+            }
+        });
+        written.opens.set(1_000 * MS).unwrap();
+        let summary = written.lines.finish().unwrap();
+        let text = std::fs::read_to_string(&written.path).unwrap();
+        assert!(text.starts_with(HEADER));
+        let mut again = Summary::default();
+        for line in text.lines().skip(1) {
+            let fields: Vec<&str> = line.split(',').collect();
+            assert_eq!(fields.len(), 8, "{line}");
+            let kind = Type::ALL.into_iter().find(|kind| kind.name() == fields[4]).unwrap();
+            let number = |index: usize| fields[index].parse::<u64>().unwrap();
+            again.take(&Line {
+                kind,
+                elapsed_ms: number(1),
+                latency_ms: number(2),
+                dblatency_ms: number(3),
+                is_rolled_back: number(5) == 1,
+                skipped: number(6) as u32,
+                is_error: number(7) == 1,
+            });
+        }
+        // Worker 3 alone delivers: two lines each.
+        assert_eq!(text.lines().count(), 1 + 9 * 6_400);
+        assert_eq!(again, summary);
+        assert!(!written.control.is_stopped());
+    }
+
+    #[test]
+    fn a_full_disk_ends_the_run() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let control = Arc::new(Control::new());
+        let opens = Arc::new(OnceLock::from(0));
+        let lines = ResultLines::start(full, INLINE, opens, control.clone()).unwrap();
+        lines.log().take(&mut vec![entry(0, Outcome::Committed, 0); 64]);
+        while !control.is_stopped() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let error = lines.finish().unwrap_err();
+        assert!(error.contains("No space left"), "{error}");
+    }
+
+    #[test]
+    fn a_disk_that_cannot_follow_ends_the_run() {
+        // As long as the session has not begun nothing is written.
+        let written = create();
+        let log = written.lines.log();
+        let mut block = vec![entry(0, Outcome::Committed, 0); WAITING_MAX / 2];
+        log.take(&mut block.clone());
+        log.take(&mut block.clone());
+        assert!(!written.control.is_stopped());
+        log.take(&mut block);
+        assert!(written.control.is_stopped() && block.is_empty());
+        let error = written.lines.finish().unwrap_err();
+        assert!(error.contains("too slow"), "{error}");
+    }
+}

@@ -1,0 +1,109 @@
+//! `dyno check`.
+
+mod pgbench;
+mod report;
+mod tpcc;
+
+use crate::databases::{self, Reached, with_driver};
+use crate::failure::Failure;
+use crate::tpcc::load_failure;
+use crate::{Done, output};
+use dyno_core::{Driver, Session};
+use dyno_reactor::block_on;
+use dyno_tpcc::books::books;
+use dyno_tpcc::check::Stage;
+use dyno_tpcc::load::{Loaded, existing_tables, loaded};
+use report::Report;
+use std::path::PathBuf;
+
+/// What `dyno check` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Of TPC-C's tables, all conditions of clause 3.3.2 (C1 to C12) and further ones (X1 to X10) are checked;
+what violates them is listed by key. Of pgbench's, the sums of the balances and the numbers of rows.
+Nobody may write meanwhile. Tables are read as a whole: seconds for each warehouse.
+
+With --ledger, every order that a run has recorded as acknowledged must be there with all its lines,
+those of unknown outcome (commit sent, never answered) are looked up one by one, and the districts' next
+order numbers must have grown by just as much.
+
+Examples:
+  dyno check mysql://root@10.0.0.5/tpcc
+  dyno check postgres://bench@db1/tpcc --only C1,C4,X1
+  dyno check mysql://root@10.0.0.5/tpcc --ledger orders.ledger       after a crash or a failover
+  dyno check mysql://root@10.0.0.5/tpcc --ledger orders.ledger --only ledger
+  dyno check mysql://root@proxy:3307/tpcc --driver-side              sharded, no joins over shards
+
+The password is taken from the URL, from DYNO_PASSWORD_TARGET, from ~/.pgpass or ~/.my.cnf, or asked for.
+Exit codes: 0 all holds, 1 it could not be checked, 2 wrong usage, 4 something is violated or lost.")]
+pub(crate) struct Arguments {
+    /// The database, as a URL: mysql://user@host:port/database, postgres://..., sqlite:FILE.
+    target: String,
+    /// Hold the orders against it that runs with `--ledger` have recorded in this file.
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Check only these: conditions by their names, and `ledger`.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Compare rows of different warehouses in dyno instead of joining them in the database. Done by
+    /// itself where the database refuses such a join.
+    #[arg(long)]
+    driver_side: bool,
+    /// Print the results as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Done {
+    let wanted = tpcc::Wanted::new(arguments)?;
+    let Reached { database, facts, .. } = databases::reach("target", &arguments.target)?;
+    let server = format!("{} {}", facts.product, facts.version);
+    let report = with_driver!(&database, driver => check(driver, &wanted, server))?;
+    output::data(&if arguments.json { report.json()? } else { report.text() });
+    match report.complaint() {
+        None => Ok(()),
+        Some(complaint) => Err(Failure::denied(complaint)),
+    }
+}
+
+/// What a database holds.
+enum Contents {
+    Tpcc(Loaded, Stage),
+    Pgbench,
+}
+
+fn check<D: Driver>(driver: &D, wanted: &tpcc::Wanted, server: String) -> Result<Report, Failure> {
+    let found = block_on(async {
+        let mut session = driver.connect(0).await.map_err(|error| Failure::from(&error))?;
+        let found = contents(&mut session).await;
+        session.close().await;
+        found
+    });
+    match found.map_err(|error| Failure::new(format!("No event loop: {error}.")))?? {
+        Contents::Tpcc(loaded, stage) => tpcc::check(driver, wanted, &loaded, stage, server),
+        Contents::Pgbench if wanted.is_usual() => pgbench::check(driver, server),
+        Contents::Pgbench => Err(Failure::usage(
+            "The database holds pgbench's tables: --ledger, --only and --driver-side are for TPC-C.",
+        )),
+    }
+}
+
+async fn contents<S: Session>(session: &mut S) -> Result<Contents, Failure> {
+    let tables = existing_tables(session).await.map_err(|error| load_failure(&error))?;
+    if !tables.is_empty() {
+        let loaded = loaded(session).await.map_err(|error| load_failure(&error))?;
+        let books = books(session).await.map_err(|error| Failure::from(&error))?;
+        let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
+        return Ok(Contents::Tpcc(loaded, stage));
+    }
+    let tables = dyno_pgbench::init::existing_tables(session).await;
+    let tables = tables.map_err(|error| Failure::from(&error))?;
+    if !tables.is_empty() {
+        return Ok(Contents::Pgbench);
+    }
+    Err(Failure::new(
+        "There is nothing here that dyno can check: neither TPC-C's tables (bmsql_warehouse and \
+         others) nor pgbench's (pgbench_accounts and others) exist.",
+    )
+    .with_hint("Look whether the URL names the right database and a user who may see its tables."))
+}

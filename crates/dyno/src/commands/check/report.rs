@@ -1,0 +1,327 @@
+//! What was found, as a table and as JSON.
+
+use crate::failure::Failure;
+use crate::table::{grouped, layout};
+use dyno_tpcc::settle::Settlement;
+use serde_json::{Value, json};
+
+/// How a condition was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Holds,
+    Violated,
+    /// It need not hold for such a database.
+    NotMade,
+}
+
+impl Verdict {
+    pub(super) fn of(holds: bool) -> Self {
+        if holds { Verdict::Holds } else { Verdict::Violated }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Verdict::Holds => "holds",
+            Verdict::Violated => "violated",
+            Verdict::NotMade => "-",
+        }
+    }
+}
+
+/// One condition.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Line {
+    pub(super) id: &'static str,
+    pub(super) rule: &'static str,
+    pub(super) verdict: Verdict,
+    pub(super) violations: u64,
+    /// The first violations.
+    pub(super) keys: Vec<String>,
+    /// Both sides were compared in dyno.
+    pub(super) is_driver_side: bool,
+    pub(super) time_s: f64,
+}
+
+impl Line {
+    /// Not made yet.
+    pub(super) fn new(id: &'static str, rule: &'static str) -> Self {
+        Line {
+            id,
+            rule,
+            verdict: Verdict::NotMade,
+            violations: 0,
+            keys: Vec::new(),
+            is_driver_side: false,
+            time_s: 0.0,
+        }
+    }
+
+    fn row(&self) -> Vec<String> {
+        let is_made = self.verdict != Verdict::NotMade;
+        let text = |text: String| if is_made { text } else { String::new() };
+        vec![
+            self.id.to_owned(),
+            self.verdict.name().to_owned(),
+            self.rule.to_owned(),
+            text(grouped(&self.violations.to_string())),
+            text(format!("{:.2}", self.time_s)),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        let holds = match self.verdict {
+            Verdict::NotMade => None,
+            verdict => Some(verdict == Verdict::Holds),
+        };
+        json!({
+            "id": self.id,
+            "rule": self.rule,
+            "holds": holds,
+            "violations": self.violations,
+            "first": self.keys,
+            "driver_side": self.is_driver_side,
+            "time_s": self.time_s,
+        })
+    }
+}
+
+/// What came of a ledger.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LedgerReport {
+    pub(super) path: String,
+    pub(super) recorded_target: String,
+    pub(super) runs: u32,
+    pub(super) is_ended: bool,
+    pub(super) torn: u64,
+    pub(super) refused: u64,
+    pub(super) settlement: Settlement,
+    pub(super) time_s: f64,
+}
+
+impl LedgerReport {
+    fn text(&self) -> String {
+        let settled = &self.settlement;
+        let row = |name: &str, count: String| vec![name.to_owned(), grouped(&count)];
+        let rows = [
+            row("orders acknowledged", settled.acknowledged.to_string()),
+            row("of these lost", settled.lost.to_string()),
+            row("orders of unknown outcome", settled.unknown.to_string()),
+            row("of these committed", settled.committed.to_string()),
+            row("growth of the order numbers", settled.grown.to_string()),
+        ];
+        let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) };
+        let mut text = format!("Ledger {} of {runs} on {}\n\n", self.path, self.recorded_target);
+        text.push_str(&layout(&["ledger", "count"], &rows, 1));
+        for lost in &settled.listed {
+            text.push_str(&format!("lost: {lost}\n"));
+        }
+        if settled.lost > settled.listed.len() as u64 {
+            let more = settled.lost - settled.listed.len() as u64;
+            text.push_str(&format!("lost: {} more\n", grouped(&more.to_string())));
+        }
+        for problem in &settled.problems {
+            text.push_str(&format!("wrong: {problem}\n"));
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let settled = &self.settlement;
+        let lost = |lost: &dyno_tpcc::settle::Lost| {
+            json!({
+                "w_id": lost.warehouse,
+                "d_id": lost.district,
+                "o_id": lost.order.number,
+                "why": lost.to_string(),
+            })
+        };
+        json!({
+            "file": self.path,
+            "target": self.recorded_target,
+            "runs": self.runs,
+            "ended": self.is_ended,
+            "torn_lines": self.torn,
+            "refused": self.refused,
+            "acknowledged": settled.acknowledged,
+            "lost": settled.lost,
+            "first_lost": settled.listed.iter().map(lost).collect::<Vec<_>>(),
+            "unknown": settled.unknown,
+            "unknown_committed": settled.committed,
+            "growth": settled.grown,
+            "problems": settled.problems,
+            "holds": settled.is_durable(),
+            "time_s": self.time_s,
+        })
+    }
+
+    fn complaint(&self) -> Option<String> {
+        let settled = &self.settlement;
+        if settled.lost > 0 {
+            let count = grouped(&settled.lost.to_string());
+            let are = if settled.lost == 1 { "order is" } else { "orders are" };
+            return Some(format!("{count} acknowledged {are} lost."));
+        }
+        settled.problems.first().cloned()
+    }
+}
+
+/// All that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Report {
+    pub(super) workload: &'static str,
+    /// What was looked at.
+    pub(super) title: String,
+    /// Further sentences.
+    pub(super) facts: Vec<String>,
+    pub(super) ledger: Option<LedgerReport>,
+    pub(super) lines: Vec<Line>,
+}
+
+impl Report {
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("{}\n\n", self.title);
+        if let Some(ledger) = &self.ledger {
+            text.push_str(&ledger.text());
+            text.push('\n');
+        }
+        if !self.lines.is_empty() {
+            let rows: Vec<Vec<String>> = self.lines.iter().map(Line::row).collect();
+            text.push_str(&layout(&["check", "verdict", "rule", "violations", "s"], &rows, 3));
+        }
+        for line in &self.lines {
+            for key in &line.keys {
+                text.push_str(&format!("{} is violated by: {key}\n", line.id));
+            }
+            if line.violations > line.keys.len() as u64 {
+                let more = line.violations - line.keys.len() as u64;
+                text.push_str(&format!("{}: {} more\n", line.id, grouped(&more.to_string())));
+            }
+        }
+        for fact in &self.facts {
+            text.push_str(&format!("{fact}\n"));
+        }
+        text
+    }
+
+    pub(super) fn json(&self) -> Result<String, Failure> {
+        let value = json!({
+            "workload": self.workload,
+            "title": self.title,
+            "facts": self.facts,
+            "ledger": self.ledger.as_ref().map(LedgerReport::json),
+            "conditions": self.lines.iter().map(Line::json).collect::<Vec<_>>(),
+            "passed": self.complaint().is_none(),
+        });
+        let text = serde_json::to_string_pretty(&value);
+        let text = text.map_err(|error| Failure::new(format!("No JSON can be made: {error}.")))?;
+        Ok(format!("{text}\n"))
+    }
+
+    /// Why the database has not passed.
+    pub(super) fn complaint(&self) -> Option<String> {
+        let violated: Vec<&str> = self
+            .lines
+            .iter()
+            .filter(|line| line.verdict == Verdict::Violated)
+            .map(|line| line.id)
+            .collect();
+        let conditions = match violated[..] {
+            [] => None,
+            [one] => Some(format!("Condition {one} is violated.")),
+            _ => Some(format!("Conditions {} are violated.", violated.join(", "))),
+        };
+        let ledger = self.ledger.as_ref().and_then(LedgerReport::complaint);
+        let sentences: Vec<String> = ledger.into_iter().chain(conditions).collect();
+        (!sentences.is_empty()).then(|| sentences.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_tpcc::ledger_file::Order;
+    use dyno_tpcc::settle::{Instead, Lost};
+
+    fn report() -> Report {
+        let order = Order { number: 3_005, customer: 17, lines: 10 };
+        let lost = Lost { warehouse: 1, district: 2, order, instead: Instead::Nothing };
+        let settlement = Settlement {
+            acknowledged: 1_234,
+            lost: 2,
+            listed: vec![lost],
+            unknown: 3,
+            committed: 1,
+            grown: 1_235,
+            problems: Vec::new(),
+        };
+        let ledger = LedgerReport {
+            path: "orders".to_owned(),
+            recorded_target: "mysql://root@db/tpcc".to_owned(),
+            runs: 1,
+            is_ended: false,
+            torn: 0,
+            refused: 0,
+            settlement,
+            time_s: 0.5,
+        };
+        let holds =
+            Line { verdict: Verdict::Holds, time_s: 0.25, ..Line::new("C1", "Sums agree.") };
+        let broken = Line {
+            verdict: Verdict::Violated,
+            violations: 1_200,
+            keys: vec!["w_id 1".to_owned()],
+            time_s: 1.5,
+            ..Line::new("C8", "History agrees.")
+        };
+        Report {
+            workload: "tpcc",
+            title: "TPC-C".to_owned(),
+            facts: Vec::new(),
+            ledger: Some(ledger),
+            lines: vec![holds, Line::new("C11", "Fresh."), broken],
+        }
+    }
+
+    #[test]
+    fn the_table_names_what_is_lost_and_what_is_violated() {
+        let text = report().text();
+        let expected = "\
+TPC-C
+
+Ledger orders of 1 run on mysql://root@db/tpcc
+
+ledger                       count
+orders acknowledged          1,234
+of these lost                    2
+orders of unknown outcome        3
+of these committed               1
+growth of the order numbers  1,235
+lost: o_w_id 1, o_d_id 2, o_id 3005: there is no such order
+lost: 1 more
+
+check  verdict   rule             violations     s
+C1     holds     Sums agree.               0  0.25
+C11    -         Fresh.
+C8     violated  History agrees.       1,200  1.50
+C8 is violated by: w_id 1
+C8: 1,199 more
+";
+        assert_eq!(text, expected);
+        let complaint = report().complaint();
+        assert_eq!(
+            complaint.as_deref(),
+            Some("2 acknowledged orders are lost. Condition C8 is violated.")
+        );
+    }
+
+    #[test]
+    fn json_says_the_same() {
+        let value: Value = serde_json::from_str(&report().json().unwrap()).unwrap();
+        assert_eq!(value["passed"], false);
+        assert_eq!(value["ledger"]["first_lost"][0]["o_id"], 3_005);
+        assert_eq!(value["conditions"][1]["holds"], Value::Null);
+        assert_eq!(value["conditions"][2]["violations"], 1_200);
+        let sound = Report { ledger: None, lines: vec![], ..report() };
+        assert_eq!(sound.complaint(), None);
+    }
+}

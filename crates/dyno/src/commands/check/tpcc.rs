@@ -1,0 +1,169 @@
+//! TPC-C: the conditions and the ledger.
+
+use super::Arguments;
+use super::report::{LedgerReport, Line, Report, Verdict};
+use crate::databases;
+use crate::failure::{Failure, sentence};
+use crate::output;
+use crate::progress::Progress;
+use crate::tpcc::ledger_failure;
+use dyno_core::{Driver, Session, nearest};
+use dyno_tpcc::check::{CONDITIONS, Condition, Mode, Stage};
+use dyno_tpcc::ledger_file::{Recorded, read};
+use dyno_tpcc::load::Loaded;
+use dyno_tpcc::settle::settle;
+use std::time::Instant;
+
+/// The name of the ledger among those of conditions.
+const LEDGER: &str = "ledger";
+
+/// What is to be checked.
+pub(super) struct Wanted {
+    /// All of them unless some were named.
+    conditions: Vec<&'static Condition>,
+    are_named: bool,
+    mode: Mode,
+    ledger: Option<Recorded>,
+}
+
+impl Wanted {
+    /// Reads the ledger, before anybody waits for a database.
+    pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        let ledger = arguments.ledger.as_deref().map(read).transpose();
+        let ledger = ledger.map_err(|error| ledger_failure(&error))?;
+        if ledger.as_ref().is_some_and(|recorded| recorded.runs == 0) {
+            return Err(Failure::new(
+                "No run has begun to write into the ledger: there is nothing to check.",
+            ));
+        }
+        let mut conditions = Vec::new();
+        for name in &arguments.only {
+            if name.eq_ignore_ascii_case(LEDGER) {
+                if ledger.is_none() {
+                    let problem = "`--only ledger` needs a ledger.";
+                    return Err(Failure::usage(problem).with_hint("Name it with --ledger FILE."));
+                }
+                continue;
+            }
+            conditions.push(condition(name)?);
+        }
+        let are_named = !arguments.only.is_empty();
+        Ok(Wanted {
+            conditions: if are_named { conditions } else { CONDITIONS.iter().collect() },
+            are_named,
+            mode: if arguments.driver_side { Mode::Apart } else { Mode::Joined },
+            ledger,
+        })
+    }
+
+    /// True when nothing was asked for that only TPC-C has.
+    pub(super) fn is_usual(&self) -> bool {
+        !self.are_named && self.mode == Mode::Joined && self.ledger.is_none()
+    }
+}
+
+fn condition(name: &str) -> Result<&'static Condition, Failure> {
+    let found = CONDITIONS.iter().find(|condition| condition.id.eq_ignore_ascii_case(name));
+    found.ok_or_else(|| {
+        let ids = CONDITIONS.iter().map(|condition| condition.id);
+        let failure = Failure::usage(format!("There is no condition `{name}`."));
+        let meant = nearest(&name.to_uppercase(), ids.clone());
+        let all = ids.chain([LEDGER]).collect::<Vec<_>>().join(", ");
+        failure.with_hint(match meant {
+            Some(meant) => format!("Did you mean `{meant}`? There are {all}."),
+            None => format!("There are {all}."),
+        })
+    })
+}
+
+pub(super) fn check<D: Driver>(
+    driver: &D,
+    wanted: &Wanted,
+    loaded: &Loaded,
+    stage: Stage,
+    server: String,
+) -> Result<Report, Failure> {
+    let ledger = match &wanted.ledger {
+        Some(recorded) => {
+            recorded.is_of(loaded).map_err(|error| ledger_failure(&error))?;
+            Some(check_ledger(driver, recorded)?)
+        }
+        None => None,
+    };
+    let noun = if loaded.warehouses == 1 { "warehouse" } else { "warehouses" };
+    Ok(Report {
+        workload: "tpcc",
+        title: format!("TPC-C, {} {noun}, {}, on {server}", loaded.warehouses, state(stage)),
+        facts: Vec::new(),
+        ledger,
+        lines: check_conditions(driver, wanted, stage)?,
+    })
+}
+
+fn state(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Fresh => "as loaded",
+        Stage::Used => "used since its load",
+    }
+}
+
+fn check_conditions<D: Driver>(
+    driver: &D,
+    wanted: &Wanted,
+    stage: Stage,
+) -> Result<Vec<Line>, Failure> {
+    let progress = Progress::new("checking", wanted.conditions.len() as u64, "conditions");
+    let mut lines = Vec::new();
+    for (done, condition) in wanted.conditions.iter().enumerate() {
+        progress.at(done as u64, wanted.conditions.len() as u64, condition.id);
+        let mut line = Line::new(condition.id, condition.rule);
+        if condition.applies(stage) {
+            let begin = Instant::now();
+            let examined = condition.examine(driver, wanted.mode);
+            let examined = examined.map_err(|error| Failure::from(&error).at(condition.id))?;
+            if let Some(refused) = &examined.refused {
+                progress.note(&format!(
+                    "note: {}: the database refused to join rows of different warehouses, so they \
+                     were compared here: {}",
+                    condition.id,
+                    sentence(&refused.to_string())
+                ));
+            }
+            line.verdict = Verdict::of(examined.verdict.holds());
+            line.violations = examined.verdict.violations;
+            line.keys = examined.verdict.keys;
+            line.is_driver_side = examined.is_apart;
+            line.time_s = begin.elapsed().as_secs_f64();
+        }
+        lines.push(line);
+    }
+    progress.clear();
+    Ok(lines)
+}
+
+fn check_ledger<D: Driver>(driver: &D, recorded: &Recorded) -> Result<LedgerReport, Failure> {
+    let total = recorded.acknowledged();
+    let progress = Progress::new("ledger", total, "orders");
+    let begin = Instant::now();
+    let settled = databases::run(async {
+        let mut session = driver.connect(0).await?;
+        let settled = settle(&mut session, recorded, |done| progress.at(done, total, "")).await;
+        session.close().await;
+        settled
+    });
+    progress.clear();
+    if !recorded.is_ended {
+        output::talk("note: The last run with this ledger was killed, or it is still going on.");
+    }
+    let settlement = settled.map_err(|error| Failure::from(&error).at("The ledger"))?;
+    Ok(LedgerReport {
+        path: recorded.path().display().to_string(),
+        recorded_target: recorded.target.clone(),
+        runs: recorded.runs,
+        is_ended: recorded.is_ended,
+        torn: recorded.torn,
+        refused: recorded.refused,
+        settlement,
+        time_s: begin.elapsed().as_secs_f64(),
+    })
+}

@@ -1,0 +1,215 @@
+//! TPC-C in suites.
+
+mod options;
+
+use super::{After, Family, Ran, Ready, ask};
+use crate::failure::{Failure, sentence};
+use crate::footprint::footprint;
+use crate::progress::LoadProgress;
+use crate::tpcc::{
+    Before, Crew, Need, PreflightError, facts, load_failure, look_after, look_before, not_made,
+    preflight,
+};
+use dyno_core::{Dialect, Driver, Session};
+use dyno_engine::TrialSpec;
+use dyno_measure::DataFacts;
+use dyno_reactor::block_on;
+use dyno_suite::{Plan, PlannedExperiment};
+use dyno_tpcc::load::{
+    LoadError, LoadOptions, LoadReport, Loaded, check_options, destroy, existing_tables, load,
+};
+use dyno_tpcc::schema::table_names;
+use dyno_tpcc::{ITEMS, TpccOptions};
+use options::Options;
+use std::collections::BTreeSet;
+
+/// An experiment with TPC-C.
+pub(crate) struct Tpcc {
+    options: Options,
+}
+
+/// What was found before a trial.
+pub(crate) struct Found {
+    loaded: Loaded,
+    before: Before,
+}
+
+impl Family for Tpcc {
+    const NAME: &'static str = "tpcc";
+    type Workload = dyno_tpcc::Tpcc;
+    type Before = Found;
+
+    fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
+        Ok(Tpcc { options: Options::new(plan, experiment)? })
+    }
+
+    fn fits(&self, dialect: Dialect) -> Result<(), Failure> {
+        check_options(&self.load_options(0), dialect).map_err(|error| load_failure(&error))
+    }
+
+    fn load<D: Driver>(
+        &self,
+        driver: &D,
+        seed: u64,
+        observer: &LoadProgress,
+    ) -> Result<String, Failure> {
+        load(driver, &self.load_options(seed), observer)
+            .map(|report| self.load_sentence(&report))
+            .map_err(|error| suite_failure(&error))
+    }
+
+    fn tables(&self) -> Vec<String> {
+        table_names().map(str::to_owned).collect()
+    }
+
+    /// The tables make one data set and are dropped together: one that exists speaks for all.
+    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
+        let asked = ask(driver, async |session| Ok(existing_tables(session).await))?;
+        let existing = asked.map_err(|error| load_failure(&error))?;
+        Ok(if existing.is_empty() { BTreeSet::new() } else { self.tables().into_iter().collect() })
+    }
+
+    fn remove<D: Driver>(
+        &self,
+        driver: &D,
+        _tables: &[String],
+        observer: &LoadProgress,
+    ) -> Result<(), Failure> {
+        destroy(driver, observer)
+            .map(|_| ())
+            .map_err(|error| super::drop_failure(load_failure(&error), error.db_error()))
+    }
+
+    fn look_before<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<Ready<Self>, Failure> {
+        let looked = block_on(async {
+            let mut session = driver.connect(0).await?;
+            let found = self.look(&mut session, spec.workers).await;
+            session.close().await;
+            found
+        });
+        let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
+        let (found, data) = looked.map_err(preflight_failure)?;
+        let loaded = found.loaded;
+        let options = TpccOptions {
+            flight: self.options.flight,
+            warehouses: self.options.warehouses,
+            isolation: self.options.isolation,
+            ..TpccOptions::new(self.options.profile, &loaded, spec.seed)
+        };
+        let workload = dyno_tpcc::Tpcc::new(options, &loaded, driver.dialect())
+            .map_err(|error| Failure::new(sentence(&error.to_string())))?;
+        let before = look_before(driver, self.options.checks(), self.options.warehouses)?;
+        Ok(Ready {
+            workload,
+            before: Found { loaded, before },
+            test: self.options.profile.name.to_owned(),
+            data: Some(data),
+            warnings: found.warnings,
+        })
+    }
+
+    fn look_after<D: Driver>(
+        &self,
+        driver: &D,
+        workload: &dyno_tpcc::Tpcc,
+        found: Found,
+        ran: &Ran<'_>,
+    ) -> After {
+        let findings = match ran.is_interrupted() {
+            true => not_made(&found.before, "The trial was interrupted."),
+            false => look_after(driver, workload, &found.before),
+        };
+        let crew = Crew { terminals: ran.spec.workers, sessions: ran.spec.workers };
+        let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
+        let mut facts = facts(workload, &found.loaded, crew, kinds, window_s);
+        facts.conditions = findings.conditions;
+        After { checks: findings.checks, tpcc: Some(facts), ..After::default() }
+    }
+}
+
+impl Tpcc {
+    fn load_options(&self, seed: u64) -> LoadOptions {
+        let options = &self.options;
+        LoadOptions {
+            sessions: options.load_workers.unwrap_or_else(super::load_sessions),
+            seed,
+            keys: options.keys,
+            foreign_keys: options.foreign_keys,
+            shard: options.shard.clone(),
+            ..LoadOptions::new(options.warehouses)
+        }
+    }
+
+    async fn look<S: Session>(
+        &self,
+        session: &mut S,
+        sessions: u32,
+    ) -> Result<(crate::tpcc::Found, DataFacts), PreflightError> {
+        let need = Need {
+            warehouses: self.options.warehouses,
+            sessions,
+            isolation: self.options.isolation,
+            foreign_keys: Some(self.options.foreign_keys),
+        };
+        let found = preflight(session, &need).await?;
+        let size = footprint(session, "bmsql").await?;
+        let data = DataFacts {
+            rows: u64::from(self.options.warehouses) * u64::from(ITEMS),
+            hot_rows: None,
+            access: self.options.words(),
+            size_bytes: size.size_bytes,
+            memory_setting: size.memory_setting.to_owned(),
+            memory_bytes: size.memory_bytes,
+        };
+        Ok((found, data))
+    }
+
+    /// What a load did, in words.
+    fn load_sentence(&self, report: &LoadReport) -> String {
+        let warehouses = self.options.warehouses;
+        if report.was_complete {
+            return format!(
+                "nothing had to be loaded: all rows of {warehouses} warehouses are there"
+            );
+        }
+        let mut text = match report.method {
+            Some(method) => format!("{} rows by {}", report.rows_loaded, method.name()),
+            None => "no row had to be loaded".to_owned(),
+        };
+        if report.rows_found > 0 {
+            text.push_str(&format!(", {} rows were there before", report.rows_found));
+        }
+        if let Some(reason) = &report.fallback_reason {
+            text.push_str(&format!("; no faster way: {reason}"));
+        }
+        text
+    }
+}
+
+/// The loader's own remedies speak of another command line.
+fn suite_failure(error: &LoadError) -> Failure {
+    let failure = load_failure(error);
+    match error {
+        LoadError::Data { .. } => failure.with_hint(
+            "Drop the tables whose names begin with bmsql_, use another database, or write the \
+             number of warehouses that is there into the suite.",
+        ),
+        LoadError::Session { error, .. } if error.hint().is_none() => {
+            failure.with_hint("The same command goes on with what has been loaded.")
+        }
+        _ => failure,
+    }
+}
+
+fn preflight_failure(error: PreflightError) -> Failure {
+    match error {
+        PreflightError::Unloaded(LoadError::Data { problem, .. }) => {
+            Failure::new(sentence(&problem)).with_hint(super::UNPREPARED_HINT)
+        }
+        PreflightError::TooFew { loaded, .. } => {
+            let hint = format!("Write `warehouses = {loaded}`, or load other tables.");
+            Failure::from(error).with_hint(hint)
+        }
+        other => other.into(),
+    }
+}

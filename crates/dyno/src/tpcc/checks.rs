@@ -1,0 +1,309 @@
+//! What is checked before and after a run: the books, the consistency conditions, the audit.
+
+use crate::databases;
+use crate::failure::{Failure, sentence};
+use crate::output;
+use dyno_core::{DbError, Driver, Session};
+use dyno_measure::{ConditionLine, ConditionState, DataCheck, TpccFacts, Verdict};
+use dyno_tpcc::Tpcc;
+use dyno_tpcc::books::{Books, books};
+use dyno_tpcc::check::{self, CONDITIONS, Condition, Stage, check};
+
+/// From so many warehouses on a look at all rows takes minutes, and is announced.
+const LARGE: u32 = 10;
+
+const AUDIT_CHECK: &str = "audit";
+const CONDITIONS_CHECK: &str = "conditions";
+
+/// When the consistency conditions are checked: that reads all tables. The books are always read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// Never.
+    None,
+    /// After each trial.
+    After,
+    /// Before and after each trial.
+    BeforeAndAfter,
+}
+
+impl When {
+    /// What is usual: both, but not twice where each takes minutes.
+    pub(crate) fn usual(warehouses: u32) -> Self {
+        if warehouses > LARGE { When::After } else { When::BeforeAndAfter }
+    }
+
+    fn is_after(self) -> bool {
+        self != When::None
+    }
+}
+
+/// What the database held before a run.
+#[derive(Debug)]
+pub(crate) struct Before {
+    books: Books,
+    /// What was checked; `None` is nothing.
+    verdicts: Option<Vec<check::Verdict>>,
+    when: When,
+}
+
+impl Before {
+    /// The books before the run, which a ledger begins with.
+    pub(crate) fn books(&self) -> &Books {
+        &self.books
+    }
+}
+
+/// What the checks have found.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// Books, conditions and audit.
+    pub(crate) checks: Vec<DataCheck>,
+    /// The conditions one by one.
+    pub(crate) conditions: Vec<ConditionLine>,
+}
+
+/// Reads what the run will be compared with. Nobody may write until it begins.
+///
+/// # Errors
+/// Those of the session; a condition that doesn't hold, with code 4: figures of such a database are
+/// worth nothing.
+pub(crate) fn look_before<D: Driver>(
+    driver: &D,
+    when: When,
+    warehouses: u32,
+) -> Result<Before, Failure> {
+    let is_wanted = when == When::BeforeAndAfter;
+    announce(is_wanted, warehouses);
+    let (books, verdicts) = look(driver, is_wanted).map_err(|error| Failure::from(&error))?;
+    let violated = violations(verdicts.iter().flatten());
+    if !violated.is_empty() {
+        let message = format!("The database is not consistent before the trial. {violated}");
+        return Err(Failure::denied(message)
+            .with_hint("Drop the tables and load them again: nothing is measured on these."));
+    }
+    Ok(Before { books, verdicts, when })
+}
+
+/// Compares and checks. Nobody else may have written since [`look_before`].
+pub(crate) fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Findings {
+    let is_wanted = before.when.is_after();
+    announce(is_wanted, workload.options().warehouses);
+    match look(driver, is_wanted) {
+        Ok((books, verdicts)) => Findings {
+            checks: vec![
+                books_check(workload, &before.books, &books),
+                audit_check(workload),
+                conditions_check(verdicts.as_deref()),
+            ],
+            conditions: lines(before, After::Looked(verdicts)),
+        },
+        Err(error) => not_made(before, &sentence(&error.to_string())),
+    }
+}
+
+/// The same for a run after which nothing could be checked, with the reason as a sentence.
+pub(crate) fn not_made(before: &Before, why: &str) -> Findings {
+    let check = |name: &str| DataCheck {
+        name: name.to_owned(),
+        verdict: Verdict::NotMade,
+        evidence: why.to_owned(),
+    };
+    Findings {
+        checks: [TpccFacts::BOOKS, AUDIT_CHECK, CONDITIONS_CHECK].map(check).into(),
+        conditions: lines(before, After::NotMade(why)),
+    }
+}
+
+fn announce(is_wanted: bool, warehouses: u32) {
+    if is_wanted && warehouses > LARGE {
+        output::talk(&format!(
+            "The consistency conditions are being checked: that reads all tables of {warehouses} \
+             warehouses."
+        ));
+    }
+}
+
+type Looked = (Books, Option<Vec<check::Verdict>>);
+
+fn look<D: Driver>(driver: &D, with_conditions: bool) -> Result<Looked, DbError> {
+    databases::run(async {
+        let mut session = driver.connect(0).await?;
+        let books = books(&mut session).await?;
+        let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
+        let verdicts = match with_conditions {
+            true => Some(check(&mut session, stage).await?),
+            false => None,
+        };
+        session.close().await;
+        Ok((books, verdicts))
+    })
+}
+
+fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {
+    let problems = workload.reconcile(before, after);
+    let total = workload.acknowledged();
+    let (verdict, evidence) = match problems.is_empty() {
+        true => (
+            Verdict::Passed,
+            format!(
+                "All that was acknowledged is there, district by district, and nothing else: {} \
+                 new orders, {} payments of {}.{:02} in all, {} delivered orders.",
+                total.orders.acknowledged,
+                total.payments.acknowledged,
+                total.paid_cents.acknowledged / 100,
+                total.paid_cents.acknowledged % 100,
+                workload.delivered().acknowledged
+            ),
+        ),
+        false => (Verdict::Failed, sentences(problems)),
+    };
+    DataCheck { name: TpccFacts::BOOKS.to_owned(), verdict, evidence }
+}
+
+fn audit_check(workload: &Tpcc) -> DataCheck {
+    let audit = workload.audit();
+    let problems = audit.problems();
+    let done: u64 = audit.orders + audit.deliveries;
+    let (verdict, evidence) = match (problems.is_empty(), done) {
+        (true, 0) => (Verdict::NotMade, "There is too little to judge.".to_owned()),
+        (true, _) => (
+            Verdict::Passed,
+            "What was executed is what the profile says, within what chance explains.".to_owned(),
+        ),
+        (false, _) => (Verdict::Failed, sentences(problems)),
+    };
+    DataCheck { name: AUDIT_CHECK.to_owned(), verdict, evidence }
+}
+
+fn sentences(problems: Vec<String>) -> String {
+    let capitalised = |text: String| {
+        let mut letters = text.chars();
+        letters.next().map_or(String::new(), |first| {
+            sentence(&(first.to_uppercase().collect::<String>() + letters.as_str()))
+        })
+    };
+    problems.into_iter().map(capitalised).collect::<Vec<_>>().join(" ")
+}
+
+fn conditions_check(verdicts: Option<&[check::Verdict]>) -> DataCheck {
+    let (verdict, evidence) = match verdicts {
+        None => (Verdict::NotMade, UNWANTED.to_owned()),
+        Some(verdicts) => match violations(verdicts) {
+            none if none.is_empty() => {
+                (Verdict::Passed, format!("All {} conditions hold.", verdicts.len()))
+            }
+            violated => (Verdict::Failed, violated),
+        },
+    };
+    DataCheck { name: CONDITIONS_CHECK.to_owned(), verdict, evidence }
+}
+
+const UNWANTED: &str = "The option `checks` has left them out.";
+
+/// A sentence for each condition that doesn't hold; empty when all do.
+fn violations<'a>(verdicts: impl IntoIterator<Item = &'a check::Verdict>) -> String {
+    let violated = verdicts.into_iter().filter(|verdict| !verdict.holds()).map(|verdict| {
+        let condition = verdict.condition;
+        format!("{} is violated: {} There are {}.", condition.id, condition.rule, counted(verdict))
+    });
+    violated.collect::<Vec<_>>().join(" ")
+}
+
+/// `2 violations: d_w_id 1, d_id 4; d_w_id 1, d_id 5`.
+fn counted(verdict: &check::Verdict) -> String {
+    let noun = if verdict.violations == 1 { "violation" } else { "violations" };
+    let more = if verdict.keys.len() as u64 == verdict.violations { "" } else { "; and more" };
+    format!("{} {noun}: {}{more}", verdict.violations, verdict.keys.join("; "))
+}
+
+/// What is known of the time after a run.
+enum After<'a> {
+    Looked(Option<Vec<check::Verdict>>),
+    NotMade(&'a str),
+}
+
+fn lines(before: &Before, after: After<'_>) -> Vec<ConditionLine> {
+    let line = |condition: &Condition| ConditionLine {
+        id: condition.id.to_owned(),
+        rule: condition.rule.to_owned(),
+        before: state(condition, before.verdicts.as_deref()),
+        after: match &after {
+            After::Looked(verdicts) => state(condition, verdicts.as_deref()),
+            // A run has used the database.
+            After::NotMade(why) => condition.applies(Stage::Used).then(|| not_made_state(why)),
+        },
+    };
+    CONDITIONS.iter().map(line).collect()
+}
+
+/// `None` where the condition need not hold.
+fn state(condition: &Condition, verdicts: Option<&[check::Verdict]>) -> Option<ConditionState> {
+    let Some(verdicts) = verdicts else {
+        return condition.applies(Stage::Used).then(|| not_made_state(UNWANTED));
+    };
+    let verdict = verdicts.iter().find(|verdict| verdict.condition == *condition)?;
+    Some(match verdict.holds() {
+        true => ConditionState { verdict: Verdict::Passed, evidence: String::new() },
+        false => ConditionState { verdict: Verdict::Failed, evidence: counted(verdict) },
+    })
+}
+
+fn not_made_state(why: &str) -> ConditionState {
+    ConditionState { verdict: Verdict::NotMade, evidence: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(id: &str, keys: &[&str], violations: u64) -> check::Verdict {
+        let condition = *CONDITIONS.iter().find(|condition| condition.id == id).unwrap();
+        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+        check::Verdict { condition, violations, keys }
+    }
+
+    #[test]
+    fn violated_conditions_are_named_with_their_keys() {
+        let verdicts = [
+            verdict("C1", &[], 0),
+            verdict("C3", &["w 1, d 2"], 1),
+            verdict("X5", &["s_w_id 1"], 7),
+        ];
+        let check = conditions_check(Some(&verdicts));
+        assert_eq!(check.verdict, Verdict::Failed);
+        assert_eq!(
+            check.evidence,
+            "C3 is violated: The NO_O_ID of a district have no gap. There are 1 violation: w 1, d 2. \
+             X5 is violated: S_QUANTITY is between 10 and 100. There are 7 violations: s_w_id 1; and \
+             more."
+        );
+        assert_eq!(conditions_check(Some(&verdicts[..1])).verdict, Verdict::Passed);
+        assert_eq!(conditions_check(None).verdict, Verdict::NotMade);
+    }
+
+    #[test]
+    fn every_condition_has_a_line_also_where_it_was_not_checked() {
+        let before = Before {
+            books: Books::default(),
+            verdicts: Some(vec![verdict("C1", &[], 0), verdict("C11", &[], 0)]),
+            when: When::BeforeAndAfter,
+        };
+        let findings = not_made(&before, "The server was gone.");
+        let line = |id: &str| findings.conditions.iter().find(|line| line.id == id).unwrap();
+        assert_eq!(findings.conditions.len(), CONDITIONS.len());
+        assert_eq!(line("C1").before.as_ref().unwrap().verdict, Verdict::Passed);
+        assert_eq!(line("C1").after.as_ref().unwrap().evidence, "The server was gone.");
+        assert_eq!(line("C11").before.as_ref().unwrap().verdict, Verdict::Passed);
+        assert_eq!(line("C11").after, None, "it need not hold then");
+        assert!(findings.checks.iter().all(|check| check.verdict == Verdict::NotMade));
+        let unwanted = Before { verdicts: None, ..before };
+        let lines = lines(&unwanted, After::Looked(None));
+        assert!(lines.iter().all(|line| line.id == "C11" || line.before.is_some()));
+    }
+
+    #[test]
+    fn large_databases_are_checked_once() {
+        assert_eq!(When::usual(10), When::BeforeAndAfter);
+        assert_eq!(When::usual(11), When::After);
+    }
+}

@@ -1,0 +1,73 @@
+//! Properties files as people have them, on real servers.
+
+use super::support::{check_closing, good, properties, ran};
+use dyno_tests::{MariaDb, Postgres, Running, Scratch, server_or_skip, wait_until};
+
+#[test]
+fn the_whole_way_on_postgres() {
+    let server = server_or_skip!(Postgres, "the_whole_way_on_postgres");
+    let folder = Scratch::new();
+    let port = server.port;
+    properties(
+        &folder,
+        &format!(
+            "db=postgres\ndriver=org.postgresql.Driver\nuser=postgres\npassword=geheim\n\
+             conn=jdbc:postgresql://127.0.0.1:{port}/sbtest?reWriteBatchedInserts=true"
+        ),
+    );
+    let build = good(&folder, &["build", "props"]);
+    assert!(build.stderr.contains("by COPY"), "{}", build.stderr);
+    let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'f'";
+    assert_eq!(server.sbtest(keys).expect("a count").trim(), "10", "as the original");
+    for flight in ["statement", "pipelined"] {
+        let run =
+            good(&folder, &["run", "props", "--flight", flight, "--isolation", "read-committed"]);
+        assert!(check_closing(&run.stdout) > 0);
+        assert!(run.stderr.contains(&format!("flight {flight}, isolation READ COMMITTED")));
+        assert!(run.stderr.contains("check books: passed: "), "{}", run.stderr);
+        assert!(!format!("{run:?}").contains("geheim"));
+    }
+    good(&folder, &["destroy", "props"]);
+    let tables = "SELECT count(*) FROM pg_class WHERE relname LIKE 'bmsql%'";
+    assert_eq!(server.sbtest(tables).expect("a count").trim(), "0");
+}
+
+/// The original prints a higher tpmC the more fails.
+#[test]
+fn a_server_that_refuses_to_write_is_no_fast_server() {
+    let server = server_or_skip!(MariaDb, "a_server_that_refuses_to_write_is_no_fast_server");
+    let sql = |text: &str| server.sql(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    sql("CREATE USER bmsql@'%' IDENTIFIED BY 'geheim'; GRANT ALL ON sbtest.* TO bmsql@'%'");
+    let folder = Scratch::new();
+    let port = server.port;
+    properties(
+        &folder,
+        &format!(
+            "db=mariadb\ndriver=org.mariadb.jdbc.Driver\nuser=bmsql\n\
+             conn=jdbc:mariadb://127.0.0.1:{port}/sbtest?rewriteBatchedStatements=true"
+        ),
+    );
+    let refused = ran(&folder, &["build", "props", "password", "wrong"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    good(&folder, &["build", "props", "password", "geheim"]);
+
+    let orders = || {
+        let sum = sql("SELECT sum(d_next_o_id - 3001) FROM sbtest.bmsql_district");
+        sum.trim().parse::<u64>().expect("a number")
+    };
+    let words = ["benchmarksql", "run", "props", "runTxnsPerTerminal", "900", "password", "geheim"];
+    let mut running = Running::start(folder.path(), &words);
+    wait_until("orders are there", || orders() > 20);
+    let seen = std::fs::read(format!("/proc/{}/cmdline", running.process())).expect("it runs");
+    assert!(!String::from_utf8_lossy(&seen).contains("geheim"), "in the process list");
+    sql("SET GLOBAL read_only = ON");
+    let ran = running.end();
+    sql("SET GLOBAL read_only = OFF");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let count = check_closing(&ran.stdout);
+    assert!(count > 0 && count < 1_800, "{count}");
+    assert!(ran.stderr.contains("transactions failed with an error"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("read-only"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("check books: passed: "), "{}", ran.stderr);
+    assert!(!format!("{ran:?}").contains("geheim"));
+}

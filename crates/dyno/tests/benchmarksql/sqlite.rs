@@ -1,0 +1,131 @@
+//! The whole way on embedded SQLite: always there.
+
+use super::support::{check_closing, closing, good, ran, sqlite};
+use dyno_core::{Driver, Session, Table};
+use dyno_drivers::Target;
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_tests::{Running, Scratch, wait_until};
+use rustix::process::Signal;
+
+/// The first value of an answer of the folder's database.
+fn value(folder: &Scratch, sql: &str) -> String {
+    let target: Target =
+        format!("sqlite:{}", folder.file("tpcc.db").display()).parse().expect("URL");
+    let driver = SqliteDriver::new(&target).expect("a driver");
+    let answer = dyno_reactor::block_on(async {
+        let mut session = driver.connect(0).await?;
+        let mut answer = Table::default();
+        session.query(sql, &mut answer).await?;
+        session.close().await;
+        Ok::<_, dyno_core::DbError>(answer)
+    });
+    let answer = answer.expect("a loop").unwrap_or_else(|error| panic!("{sql}: {error}"));
+    answer.single().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn build_run_destroy() {
+    let folder = sqlite();
+    let build = good(&folder, &["build", "props", "LOADWORKERS", "3", "password", "geheim"]);
+    for line in [
+        "conn=sqlite:tpcc.db",
+        "password=***********",
+        "warehouses=1",
+        "loadWorkers=3",
+        "fileLocation (not defined)",
+        "csvNullValue (not defined - using default 'NULL')",
+    ] {
+        assert!(build.stdout.lines().any(|found| found == line), "{line}: {}", build.stdout);
+    }
+    assert!(!build.stdout.contains("geheim") && !build.stderr.contains("geheim"));
+    assert!(build.stderr.contains("rows loaded"), "{}", build.stderr);
+    let again = good(&folder, &["build", "props"]);
+    assert!(again.stderr.contains("already loaded"), "{}", again.stderr);
+    let other = ran(&folder, &["build", "props", "warehouses", "2"]);
+    assert_eq!(other.code, 1, "{other:?}");
+    assert!(other.stderr.contains("1 warehouses are loaded, and 2 were asked for"));
+
+    let run = good(&folder, &["run", "props", "--seed", "7", "--checks", "both"]);
+    let count = check_closing(&run.stdout);
+    assert!(!run.stdout.contains("PWbmsql"), "{}", run.stdout);
+    for text in
+        ["terminals=2", "C value for C_LAST during load: ", "C value for C_LAST this run:    "]
+    {
+        assert!(run.stdout.contains(&format!("jTPCC : Term-00, {text}")), "{text}: {}", run.stdout);
+    }
+    assert!(run.stderr.contains("flight statement"), "{}", run.stderr);
+    assert!(run.stderr.contains("check books: passed: "), "{}", run.stderr);
+    assert!((1..=80).contains(&count), "80 transactions without those rolled back: {count}");
+    let payments = value(&folder, "SELECT count(*) - 30000 FROM bmsql_history");
+    assert!(payments.parse::<u64>().expect("a number") > 0);
+
+    let too_many = ran(&folder, &["run", "props", "warehouses", "2"]);
+    assert_eq!(too_many.code, 2, "{too_many:?}");
+    assert!(too_many.stderr.contains("numWarehouses cannot be greater than"));
+
+    let destroy = good(&folder, &["destroy", "props"]);
+    assert_eq!(destroy.stdout.lines().count(), 10, "{}", destroy.stdout);
+    assert!(destroy.stderr.contains("10 tables"), "{}", destroy.stderr);
+    assert_eq!(
+        value(
+            &folder,
+            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name LIKE 'bmsql%'"
+        ),
+        "0"
+    );
+}
+
+#[test]
+fn results_json_limits_and_wrong_data() {
+    let folder = sqlite();
+    good(&folder, &["build", "props"]);
+
+    let words = ["run", "props", "resultDirectory", "my_result_%tY", "--json", "result.json"];
+    let run = good(&folder, &words);
+    let count = check_closing(&run.stdout);
+    let json = std::fs::read_to_string(folder.file("result.json")).expect("the result");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["counts"]["committed"], count);
+    let year = &closing(&run.stdout, "Session Start    ")[..4];
+    let data = folder.file(&format!("my_result_{year}")).join("data");
+    let lines = std::fs::read_to_string(data.join("result.csv")).expect("result.csv");
+    // Each Delivery has two lines: the terminal's part and the background's.
+    assert!(lines.lines().count() as u64 > count, "{lines}");
+    let info = std::fs::read_to_string(data.join("runInfo.csv")).expect("runInfo.csv");
+    assert!(info.lines().nth(1).is_some_and(|line| line.starts_with("1,dyno,")), "{info}");
+    let again = ran(&folder, &words);
+    assert_eq!(again.code, 1, "the directory exists: {again:?}");
+
+    // 600 a minute, 4 in all: the last one is due 0.3 s after the first one at least.
+    let words =
+        ["run", "props", "limitTxnsPerMin", "600", "runTxnsPerTerminal", "2", "--json", "-"];
+    let limited = good(&folder, &words);
+    let json: serde_json::Value = serde_json::from_str(&limited.stdout).expect("nothing but JSON");
+    assert!(json["lateness"].is_object(), "{json}");
+    assert!(limited.stderr.contains("Measured tpmC (NewOrders) = "), "{}", limited.stderr);
+
+    value(&folder, "UPDATE bmsql_warehouse SET w_ytd = w_ytd + 1");
+    let wrong = ran(&folder, &["run", "props"]);
+    assert_eq!(wrong.code, 4, "{wrong:?}");
+    assert!(wrong.stderr.contains("C1 is violated"), "{}", wrong.stderr);
+    check_closing(&wrong.stdout);
+    let before = ran(&folder, &["run", "props", "--checks", "both"]);
+    assert_eq!((before.code, before.stdout.contains("Measured")), (4, false), "{before:?}");
+}
+
+#[test]
+fn ctrl_c_prints_what_was_measured() {
+    let folder = sqlite();
+    good(&folder, &["build", "props"]);
+    let words = ["benchmarksql", "run", "props", "runTxnsPerTerminal", "0", "runMins", "1"];
+    let mut running = Running::start(folder.path(), &words);
+    running.wait_until("the run has begun", |running| running.stdout().contains("this run: "));
+    wait_until("a payment is there", || {
+        value(&folder, "SELECT count(*) > 30010 FROM bmsql_history") == "1"
+    });
+    running.signal(Signal::INT);
+    let ran = running.end();
+    assert_eq!(ran.code, 130, "{ran:?}");
+    assert!(check_closing(&ran.stdout) > 0);
+    assert!(ran.stderr.contains("The run was interrupted."), "{}", ran.stderr);
+}

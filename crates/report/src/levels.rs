@@ -1,0 +1,74 @@
+//! What an experiment's charts have as their axes.
+
+use crate::format;
+use crate::model::{Experiment, Point, Spread};
+use crate::svg::{Axis, Scale};
+
+/// The throughput that an experiment is about.
+pub(crate) struct Measure {
+    /// Of the y axis.
+    pub(crate) label: &'static str,
+    /// In captions.
+    pub(crate) name: &'static str,
+    pub(crate) of: fn(&Point) -> Spread,
+    /// Its name among published metrics.
+    pub(crate) metric: &'static str,
+}
+
+impl Measure {
+    pub(crate) fn of(experiment: &Experiment) -> Measure {
+        let (label, name, metric) = match &experiment.tpcc {
+            Some(_) => ("New-Orders per minute (tpmC)", "tpmC", "tpmc"),
+            None => ("transactions per second", "Throughput", "tps"),
+        };
+        Measure { label, name, of: Point::throughput, metric }
+    }
+}
+
+/// The x axis of an experiment: workers (terminals of TPC-C), or the offered rate or the warehouses
+/// where those are what changes.
+pub(crate) struct Levels {
+    pub(crate) label: &'static str,
+    pub(crate) of: fn(&Point) -> f64,
+    pub(crate) values: Vec<f64>,
+}
+
+impl Levels {
+    pub(crate) fn of(experiment: &Experiment) -> Levels {
+        let distinct = |of: fn(&Point) -> f64| {
+            let mut values: Vec<f64> = experiment.points.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            values.dedup();
+            values
+        };
+        let rate: fn(&Point) -> f64 = |point| point.rate_per_s.unwrap_or(0.0);
+        let rates = distinct(rate);
+        if rates.len() > 1 {
+            return Levels { label: "offered transactions per second", of: rate, values: rates };
+        }
+        let loads = distinct(Point::load);
+        let warehouses: fn(&Point) -> f64 =
+            |point| point.tpcc.as_ref().map_or(0.0, |tpcc| tpcc.setup.warehouses.into());
+        let of_warehouses = distinct(warehouses);
+        if loads.len() == 1 && of_warehouses.len() > 1 {
+            return Levels { label: "warehouses", of: warehouses, values: of_warehouses };
+        }
+        let label = if experiment.tpcc.is_some() { "terminals" } else { "workers" };
+        Levels { label, of: Point::load, values: loads }
+    }
+
+    /// Load levels are usually doubled: a logarithmic axis gives them equal steps.
+    pub(crate) fn axis(&self, more: &[f64]) -> Axis {
+        let mut values = self.values.clone();
+        values.extend_from_slice(more);
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let (low, high) = (values[0], values[values.len() - 1]);
+        let is_log = low > 0.0 && high / low >= 8.0;
+        let scale =
+            if is_log { Scale::log(low, high) } else { Scale::Linear { from: low, to: high } };
+        let ticks = if values.len() <= 12 { values } else { scale.ticks(8) };
+        let ticks = ticks.into_iter().map(|value| (value, format::whole(value))).collect();
+        Axis { label: self.label.to_owned(), scale, ticks }
+    }
+}

@@ -1,0 +1,155 @@
+//! Rows of marks on one common scale: several figures of each of several things, and a limit.
+
+use super::{Axis, LETTER, escape, open};
+use std::fmt::Write;
+
+/// What a mark looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// A ring.
+    Ring,
+    /// A disc: the figure that counts.
+    Disc,
+    /// A short stroke.
+    Tick,
+}
+
+/// A row: its name, colour class, marks from left to right, its limit, and words behind it.
+#[derive(Clone, Debug)]
+pub(crate) struct MarkRow {
+    pub(crate) name: String,
+    pub(crate) class: String,
+    pub(crate) marks: Vec<(Mark, f64)>,
+    pub(crate) limit: Option<f64>,
+    pub(crate) text: String,
+}
+
+const ROW: f64 = 26.0;
+const TOP: f64 = 30.0;
+
+/// The rows as an `<svg>` element; `legend` names the marks and the limit.
+pub(crate) fn marks(
+    width: f64,
+    description: &str,
+    axis: &Axis,
+    legend: &[(Option<Mark>, &str)],
+    rows: &[MarkRow],
+) -> String {
+    let letters = |text: fn(&MarkRow) -> &String| {
+        rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0) as f64 * LETTER
+    };
+    let left = (letters(|row| &row.name) + 14.0).min(width / 2.0);
+    let right = width - letters(|row| &row.text) - 18.0;
+    let x = |value: f64| left + axis.scale.position(value) * (right - left);
+    let bottom = TOP + ROW * rows.len() as f64;
+    let mut out = open(width, bottom + 38.0, description, "");
+    write_legend(&mut out, left, legend);
+    for (value, text) in &axis.ticks {
+        let x = x(*value);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{x:.1},{TOP:.1}V{bottom:.1}\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            bottom + 16.0,
+            escape(text)
+        );
+    }
+    let _ = write!(
+        out,
+        "<path class=\"axis\" d=\"M{left:.1},{bottom:.1}H{right:.1}\"/><text class=\"label\" x=\"{right:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+        bottom + 33.0,
+        escape(&axis.label)
+    );
+    for (index, row) in rows.iter().enumerate() {
+        let middle = TOP + ROW * (index as f64 + 0.5);
+        let _ = write!(
+            out,
+            "<g class=\"series {}\"><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            row.class,
+            left - 9.0,
+            middle + 4.0,
+            escape(&row.name)
+        );
+        let places: Vec<f64> = row.marks.iter().map(|(_, value)| x(*value)).collect();
+        let from = places.iter().copied().fold(f64::INFINITY, f64::min);
+        let to = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if from < to {
+            let _ = write!(out, "<path class=\"range\" d=\"M{from:.1},{middle:.1}H{to:.1}\"/>");
+        }
+        for ((mark, _), place) in row.marks.iter().zip(&places) {
+            draw(&mut out, *mark, *place, middle);
+        }
+        if let Some(limit) = row.limit {
+            draw_limit(&mut out, x(limit), middle);
+        }
+        let _ = write!(
+            out,
+            "<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{}</text></g>",
+            right + 14.0,
+            middle + 4.0,
+            escape(&row.text)
+        );
+    }
+    out.push_str("</svg>");
+    out
+}
+
+fn write_legend(out: &mut String, left: f64, legend: &[(Option<Mark>, &str)]) {
+    let mut x = left + 4.0;
+    for (mark, words) in legend {
+        out.push_str("<g class=\"series key-marks\">");
+        match mark {
+            Some(mark) => draw(out, *mark, x, 10.0),
+            None => draw_limit(out, x, 10.0),
+        }
+        let _ = write!(
+            out,
+            "<text class=\"tick\" x=\"{:.1}\" y=\"14.0\">{}</text></g>",
+            x + 9.0,
+            escape(words)
+        );
+        x += words.chars().count() as f64 * LETTER + 40.0;
+    }
+}
+
+fn draw(out: &mut String, mark: Mark, x: f64, y: f64) {
+    let _ = match mark {
+        Mark::Ring => write!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.6\"/>"),
+        Mark::Disc => write!(out, "<circle class=\"disc\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4.4\"/>"),
+        Mark::Tick => write!(out, "<path class=\"mark\" d=\"M{x:.1},{:.1}v9\"/>", y - 4.5),
+    };
+}
+
+fn draw_limit(out: &mut String, x: f64, y: f64) {
+    let _ = write!(out, "<path class=\"limit\" d=\"M{x:.1},{:.1}v18\"/>", y - 9.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::svg::Scale;
+
+    #[test]
+    fn marks_lie_on_the_axis_and_the_limit_is_drawn_where_there_is_one() {
+        let axis = Axis {
+            label: "s".to_owned(),
+            scale: Scale::log(1.0, 100.0),
+            ticks: vec![(1.0, "1".to_owned()), (100.0, "100".to_owned())],
+        };
+        let row = |limit| MarkRow {
+            name: "<a>".to_owned(),
+            class: "s0".to_owned(),
+            marks: vec![(Mark::Ring, 1.0), (Mark::Disc, 10.0), (Mark::Tick, 100.0)],
+            limit,
+            text: "10".to_owned(),
+        };
+        let svg = marks(400.0, "d", &axis, &[(None, "limit")], &[row(Some(10.0)), row(None)]);
+        assert_eq!(svg.matches("<circle").count(), 4);
+        assert_eq!(svg.matches("class=\"limit\"").count(), 2, "one in the legend");
+        assert!(svg.contains("&lt;a&gt;") && !svg.contains("<a>"));
+        // The middle of a logarithmic axis from 1 to 100 is 10.
+        let left = 3.0 * LETTER + 14.0;
+        let right = 400.0 - 2.0 * LETTER - 18.0;
+        let middle = format!("cx=\"{:.1}\"", f64::midpoint(left, right));
+        assert_eq!(svg.matches(&middle).count(), 2, "{svg}");
+    }
+}

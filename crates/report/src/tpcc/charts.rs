@@ -1,0 +1,177 @@
+//! tpmC over time, and response times beside their limits.
+
+use super::rows::{self, ResponseRow};
+use crate::charts::{self, Figure, Rate};
+use crate::format;
+use crate::model::{Experiment, Paper, Trial};
+use crate::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
+use dyno_measure::{SeriesRow, TpccFacts};
+use serde::Serialize;
+
+/// The line of the tpmC that pauses allow.
+const BOUND: &str = "most that keying and think times allow";
+
+/// The charts of an experiment's section on TPC-C.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Drawings {
+    responses: Option<Figure>,
+    /// One per trial.
+    over_time: Vec<Figure>,
+}
+
+/// Those of an experiment; none where it is no TPC-C.
+pub(crate) fn drawings(paper: &Paper, experiment: &Experiment) -> Drawings {
+    if experiment.tpcc.is_none() {
+        return Drawings::default();
+    }
+    let own: Vec<&Trial> =
+        paper.trials.iter().filter(|trial| trial.summary.experiment == experiment.name).collect();
+    let width = if own.len() == 1 { charts::WIDE.0 } else { charts::SMALL.0 };
+    Drawings {
+        responses: responses(paper, experiment),
+        over_time: own.iter().filter_map(|trial| over_time(paper, trial, width)).collect(),
+    }
+}
+
+/// New-Orders per minute of a trial; `None` where its intervals do not tell kinds apart.
+fn over_time(paper: &Paper, trial: &Trial, width: f64) -> Option<Figure> {
+    let facts = trial.summary.tpcc.as_ref()?;
+    let kinds = &trial.summary.kinds;
+    let place = kinds.iter().position(|kind| kind.name == TpccFacts::NEW_ORDER)?;
+    let is_told = |row: &SeriesRow| row.committed_by_kind.len() == kinds.len();
+    if trial.series.len() < 2 || !trial.series.iter().all(is_told) {
+        return None;
+    }
+    let series = &trial.series;
+    let stretches = charts::stretches(series);
+    let longest = stretches.iter().map(|stretch| stretch.len()).max().unwrap_or(1);
+    let orders = |row: &SeriesRow| row.committed_by_kind[place] as f64;
+    let tpmc = Rate { name: "tpmC", of: &orders, per_s: 60.0 };
+    let class = charts::colour(paper, &trial.target);
+    let highest = series.chunks(1).filter_map(|row| tpmc.over(row)).fold(0.0, f64::max);
+    let mut lines = vec![charts::rate_over_time(&stretches, &tpmc, &class)];
+    let begin = series[0].begins_s;
+    let last = &series[series.len() - 1];
+    let limit = facts.tpmc_limit.map(|limit| Series {
+        name: BOUND.to_owned(),
+        class: "published".to_owned(),
+        stroke: Stroke::Dashed,
+        points: vec![(begin, Some(limit)), (last.begins_s + last.length_s, Some(limit))],
+        band: Vec::new(),
+        has_dots: false,
+        has_line: true,
+        end_label: None,
+    });
+    lines.extend(limit);
+    let y = charts::linear_axis(
+        "New-Orders per minute (tpmC)",
+        [highest, facts.tpmc_limit.unwrap_or(0.0)].into_iter(),
+        4,
+    );
+    let mut chart = charts::panel(trial, "tpmC", y, lines);
+    chart.width = width;
+    chart.height += 40.0;
+    let thinned = match longest {
+        1 => String::new(),
+        _ => format!(" Drawn in stretches of {longest} intervals: mean with its range."),
+    };
+    Some(Figure {
+        caption: format!(
+            "Trial {}: tpmC over time, {}, {}, repeat {}.{thinned}",
+            trial.label,
+            trial.target,
+            format::count_of(facts.terminals.into(), "terminal", "terminals"),
+            trial.summary.repeat
+        ),
+        legend: charts::legend(&chart),
+        svgs: vec![chart.svg()],
+    })
+}
+
+/// Of each target the point with the most tpmC: mean, percentiles, maximum and limit of each kind.
+fn responses(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
+    let section = experiment.tpcc.as_ref()?;
+    let best: Vec<(&str, u32)> = paper
+        .key_rows
+        .iter()
+        .filter(|row| paper.experiments[row.experiment_index].name == experiment.name)
+        .filter_map(|row| {
+            Some((row.point.target.as_str(), row.point.tpcc.as_ref()?.setup.terminals))
+        })
+        .collect();
+    let chosen: Vec<&ResponseRow> = section
+        .responses
+        .iter()
+        .filter(|row| row.count > 0 && best.contains(&(row.target.as_str(), row.terminals)))
+        .collect();
+    let has_targets = best.len() > 1;
+    let mut drawn: Vec<MarkRow> = Vec::new();
+    for kind in rows::kinds(&chosen) {
+        for row in chosen.iter().filter(|row| row.kind == kind) {
+            drawn.push(mark_row(paper, row, has_targets));
+        }
+    }
+    let values = || {
+        let of = |row: &MarkRow| {
+            let marks: Vec<f64> = row.marks.iter().map(|(_, value)| *value).collect();
+            marks.into_iter().chain(row.limit)
+        };
+        drawn.iter().flat_map(of).filter(|value| *value > 0.0).collect::<Vec<f64>>()
+    };
+    let (low, high) =
+        (values().into_iter().reduce(f64::min)?, values().into_iter().reduce(f64::max)?);
+    let scale = Scale::round_log(low, high);
+    let ticks = scale.ticks(7).into_iter().map(|ms| (ms, duration(ms))).collect();
+    let axis = Axis { label: "response time (logarithmic)".to_owned(), scale, ticks };
+    let legend = [
+        (Some(Mark::Ring), "mean"),
+        (Some(Mark::Disc), "90th percentile"),
+        (Some(Mark::Tick), "95th, 99th percentile and maximum"),
+        (None, "limit of the 90th"),
+    ];
+    let of_each = if has_targets { " of each target" } else { "" };
+    Some(Figure {
+        caption: format!(
+            "Response times beside the limits of their 90th percentile, at the point with the most tpmC{of_each}; behind each the 90th percentile."
+        ),
+        legend: Vec::new(),
+        svgs: vec![marks(
+            charts::WIDE.0,
+            &format!("Response times of {}", experiment.title),
+            &axis,
+            &legend,
+            &drawn,
+        )],
+    })
+}
+
+fn mark_row(paper: &Paper, row: &ResponseRow, has_targets: bool) -> MarkRow {
+    let figures = [
+        (Mark::Tick, row.p95_us),
+        (Mark::Tick, row.p99_us),
+        (Mark::Ring, row.mean_us),
+        (Mark::Disc, row.p90_us),
+    ];
+    let mut marks: Vec<(Mark, f64)> = vec![(Mark::Tick, row.max_us / 1e3)];
+    marks.extend(
+        figures.into_iter().filter_map(|(mark, spread)| Some((mark, spread?.median / 1e3))),
+    );
+    marks.retain(|(_, ms)| *ms > 0.0);
+    let p90 = row.p90_us.map_or_else(|| format::DASH.to_owned(), |p90| duration(p90.median / 1e3));
+    MarkRow {
+        name: if has_targets { format!("{}, {}", row.kind, row.target) } else { row.kind.clone() },
+        class: charts::colour(paper, &row.target),
+        marks,
+        limit: row.limit_s.filter(|limit| *limit > 0.0).map(|limit| limit * 1e3),
+        text: p90,
+    }
+}
+
+/// Milliseconds in the unit that suits them.
+fn duration(ms: f64) -> String {
+    if ms >= 1000.0 {
+        format!("{} s", format::plain(ms / 1e3))
+    } else {
+        format!("{} ms", format::plain(ms))
+    }
+}

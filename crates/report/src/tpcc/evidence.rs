@@ -1,0 +1,156 @@
+//! What speaks for a trial: conditions before and after, the books, the ledger, the audit.
+
+use super::words;
+use crate::format::list_of;
+use crate::model::Trial;
+use dyno_measure::{AuditLine, ConditionLine, ConditionState, TpccFacts, Verdict};
+use serde::Serialize;
+
+/// How something ended, and in which trials.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// How it ended; `None` where there is nothing to judge.
+    pub verdict: Option<Verdict>,
+    /// The figures it rests on, or why it was not made; may be empty.
+    pub evidence: String,
+    /// `trial 1`, `trials 2 and 3`; empty where it is about every trial of the experiment.
+    pub trials: String,
+}
+
+/// A verdict and what it rests on.
+type Judged = (Option<Verdict>, String);
+
+/// Groups trials of the same outcome, in the order of their first.
+fn outcomes(trials: &[&Trial], of: impl Fn(&Trial) -> Judged) -> Vec<Outcome> {
+    let mut groups: Vec<(Option<Verdict>, String, Vec<String>)> = Vec::new();
+    for trial in trials {
+        let (verdict, evidence) = of(trial);
+        match groups.iter_mut().find(|group| (group.0, &group.1) == (verdict, &evidence)) {
+            Some(group) => group.2.push(trial.label.clone()),
+            None => groups.push((verdict, evidence, vec![trial.label.clone()])),
+        }
+    }
+    let is_one = groups.len() == 1;
+    let outcome = |(verdict, evidence, labels): (Option<Verdict>, String, Vec<String>)| {
+        let noun = if labels.len() == 1 { "trial" } else { "trials" };
+        let trials = if is_one { String::new() } else { format!("{noun} {}", list_of(&labels)) };
+        Outcome { verdict, evidence, trials }
+    };
+    groups.into_iter().map(outcome).collect()
+}
+
+/// One condition over the trials of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ConditionRow {
+    /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
+    pub id: String,
+    /// What has to hold.
+    pub rule: String,
+    /// Before the trials.
+    pub before: Vec<Outcome>,
+    /// After them.
+    pub after: Vec<Outcome>,
+}
+
+/// Every condition that some trial has recorded.
+pub(super) fn conditions(trials: &[&Trial]) -> Vec<ConditionRow> {
+    let lines = |trial: &Trial| -> Vec<ConditionLine> {
+        trial.summary.tpcc.as_ref().map(|facts| facts.conditions.clone()).unwrap_or_default()
+    };
+    let mut known: Vec<ConditionLine> = Vec::new();
+    for line in trials.iter().flat_map(|trial| lines(trial)) {
+        if !known.iter().any(|other| other.id == line.id) {
+            known.push(line);
+        }
+    }
+    let state =
+        |trial: &Trial, id: &str, of: fn(ConditionLine) -> Option<ConditionState>| match lines(
+            trial,
+        )
+        .into_iter()
+        .find(|line| line.id == id)
+        .map(of)
+        {
+            Some(Some(state)) => (Some(state.verdict), state.evidence),
+            Some(None) => (None, words::NEED_NOT_HOLD.to_owned()),
+            None => (Some(Verdict::NotMade), words::NO_CONDITION.to_owned()),
+        };
+    let row = |line: ConditionLine| ConditionRow {
+        before: outcomes(trials, |trial| state(trial, &line.id, |line| line.before)),
+        after: outcomes(trials, |trial| state(trial, &line.id, |line| line.after)),
+        id: line.id,
+        rule: line.rule,
+    };
+    known.into_iter().map(row).collect()
+}
+
+/// A comparison of what was acknowledged with what the database holds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Proof {
+    /// What is compared.
+    pub what: &'static str,
+    /// How that ended.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// The books and the ledger.
+pub(super) fn proofs(trials: &[&Trial]) -> Vec<Proof> {
+    let made = |trial: &Trial, name: &str, absent: &str| {
+        let check = trial.summary.checks.iter().find(|check| check.name == name);
+        match check {
+            // The figures differ from trial to trial; they stand with the checks of each.
+            Some(check) if check.verdict == Verdict::Passed && trials.len() > 1 => {
+                (Some(Verdict::Passed), String::new())
+            }
+            Some(check) => (Some(check.verdict), check.evidence.clone()),
+            None => (Some(Verdict::NotMade), absent.to_owned()),
+        }
+    };
+    let proof = |what, name: &'static str, absent: &'static str| Proof {
+        what,
+        outcomes: outcomes(trials, |trial| made(trial, name, absent)),
+    };
+    vec![
+        proof(
+            "Books: what was acknowledged, by district, against the database",
+            TpccFacts::BOOKS,
+            words::NO_BOOKS,
+        ),
+        proof("Ledger: every acknowledged order is found", TpccFacts::LEDGER, words::NO_LEDGER),
+    ]
+}
+
+/// The audit of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AuditTable {
+    /// Label of the trial.
+    pub trial: String,
+    /// Label of its target.
+    pub target: String,
+    /// Lines whose observation lies within its bound.
+    pub passed: usize,
+    /// Out of it.
+    pub failed: usize,
+    /// Lines that could not be judged.
+    pub not_made: usize,
+    /// Its lines; empty where it was not made.
+    pub lines: Vec<AuditLine>,
+}
+
+/// One table per trial.
+pub(super) fn audits(trials: &[&Trial]) -> Vec<AuditTable> {
+    let table = |trial: &&Trial| {
+        let facts = trial.summary.tpcc.as_ref();
+        let lines = facts.map(|facts| facts.audit.clone()).unwrap_or_default();
+        let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();
+        AuditTable {
+            trial: trial.label.clone(),
+            target: trial.target.clone(),
+            passed: count(Verdict::Passed),
+            failed: count(Verdict::Failed),
+            not_made: count(Verdict::NotMade),
+            lines,
+        }
+    };
+    trials.iter().map(table).collect()
+}

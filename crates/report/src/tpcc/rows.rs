@@ -1,0 +1,209 @@
+//! The mix and the response times, by point and kind of transaction.
+
+use super::{TpccSetup, words};
+use crate::model::{Spread, Trial};
+use crate::points::{SAMPLES_BEYOND, chosen, groups};
+use dyno_measure::{Counts, KindSummary, LatencySummary, TpccFacts, TpccKind};
+use serde::Serialize;
+
+/// One kind of transaction in the mix of a point, over all repeats.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MixRow {
+    /// Label of the target.
+    pub target: String,
+    /// Terminals.
+    pub terminals: u32,
+    /// Its name in the specification.
+    pub kind: String,
+    /// Transactions that ended as the profile wants: committed, and rolled back for an unused item.
+    pub executed: u64,
+    /// Their share of those of all kinds, percent; `None` of what is no part of the mix.
+    pub share_percent: Option<f64>,
+    /// The share that the profile wants, percent.
+    pub wanted_percent: f64,
+    /// The least share that the specification allows, percent; `None` is no bound.
+    pub least_percent: Option<f64>,
+    /// Whether the share is below that.
+    pub is_below_least: bool,
+    /// Committed.
+    pub committed: u64,
+    /// Rolled back as the profile asks.
+    pub rolled_back: u64,
+    /// Given up with an error.
+    pub failed: u64,
+    /// Attempts beyond the first one of a transaction.
+    pub retries: u64,
+    /// Commits sent and never answered, of the whole trials; `None` where that is not counted.
+    pub unknown: Option<u64>,
+}
+
+/// Response times of one kind of transaction at a point. Microseconds, medians of the repeats.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ResponseRow {
+    /// Label of the target.
+    pub target: String,
+    /// Terminals.
+    pub terminals: u32,
+    /// Its name in the specification.
+    pub kind: String,
+    /// Transactions, over all repeats.
+    pub count: u64,
+    /// Trials.
+    pub repeats: usize,
+    /// Mean.
+    pub mean_us: Option<Spread>,
+    /// 90th percentile.
+    pub p90_us: Option<Spread>,
+    /// 95th percentile.
+    pub p95_us: Option<Spread>,
+    /// 99th percentile.
+    pub p99_us: Option<Spread>,
+    /// Largest of all repeats.
+    pub max_us: f64,
+    /// What the 90th percentile must not exceed, seconds; `None` where nothing is said.
+    pub limit_s: Option<f64>,
+    /// Whether it does not in any repeat; `None` with too few transactions to say.
+    pub is_within_limit: Option<bool>,
+    /// Whether the mean is at most the 90th percentile in every repeat; `None` as above.
+    pub is_mean_below_p90: Option<bool>,
+}
+
+/// The trials that each point rests on.
+pub(super) fn points<'a>(trials: &[&'a Trial]) -> Vec<Vec<&'a Trial>> {
+    groups(trials).iter().filter_map(|group| chosen(group)).map(|(_, trials)| trials).collect()
+}
+
+/// The facts of a kind; of one that the trial does not list, what is known of none.
+pub(super) fn facts_of<'a>(facts: &'a TpccFacts, name: &str) -> Option<&'a TpccKind> {
+    facts.kinds.iter().find(|kind| kind.name == name)
+}
+
+/// The share of a trial's kind in its mix, percent; `None` of what is no part of it.
+pub(super) fn share_percent(kinds: &[KindSummary], name: &str) -> Option<f64> {
+    let in_mix = || kinds.iter().filter(|kind| kind.name != TpccFacts::DEFERRED);
+    let own = in_mix().find(|kind| kind.name == name)?;
+    let all: u64 = in_mix().map(|kind| executed(&kind.counts)).sum();
+    (all > 0).then(|| 100.0 * executed(&own.counts) as f64 / all as f64)
+}
+
+fn executed(counts: &Counts) -> u64 {
+    counts.committed + counts.rolled_back
+}
+
+/// Kinds of a point with their sums, in the order of its first trial.
+fn sums(trials: &[&Trial]) -> Vec<KindSummary> {
+    let mut kinds = trials[0].summary.kinds.clone();
+    for more in trials[1..].iter().flat_map(|trial| &trial.summary.kinds) {
+        if let Some(kind) = kinds.iter_mut().find(|kind| kind.name == more.name) {
+            kind.counts.add(&more.counts);
+        }
+    }
+    kinds
+}
+
+/// The mix of a point, a row for each kind.
+pub(super) fn mix(trials: &[&Trial]) -> Vec<MixRow> {
+    let Some(facts) = trials.first().and_then(|trial| trial.summary.tpcc.as_ref()) else {
+        return Vec::new();
+    };
+    let setup = TpccSetup::of(facts);
+    let unknown: u64 = trials
+        .iter()
+        .filter_map(|trial| trial.summary.tpcc.as_ref())
+        .map(|facts| facts.orders_unknown)
+        .sum();
+    let kinds = sums(trials);
+    let row = |kind: &KindSummary| {
+        let known = facts_of(facts, &kind.name);
+        let least_percent =
+            known.map(|kind| kind.least_share_percent).filter(|percent| *percent > 0.0);
+        let share_percent = share_percent(&kinds, &kind.name);
+        MixRow {
+            target: trials[0].target.clone(),
+            terminals: setup.terminals,
+            kind: words::kind(&kind.name),
+            executed: executed(&kind.counts),
+            share_percent,
+            wanted_percent: known.map_or(0.0, |kind| kind.share_percent),
+            least_percent,
+            is_below_least: share_percent
+                .zip(least_percent)
+                .is_some_and(|(share, least)| share < least),
+            committed: kind.counts.committed,
+            rolled_back: kind.counts.rolled_back,
+            failed: kind.counts.failed,
+            retries: kind.counts.retries,
+            unknown: (kind.name == TpccFacts::NEW_ORDER).then_some(unknown),
+        }
+    };
+    kinds.iter().map(row).collect()
+}
+
+/// The 90th percentile of a kind, where it rests on enough transactions.
+pub(super) fn p90_us(latency: &LatencySummary) -> Option<f64> {
+    (latency.count as f64 * 0.1 >= SAMPLES_BEYOND).then_some(latency.p90_us)
+}
+
+/// The response times of a point, a row for each kind.
+pub(super) fn responses(trials: &[&Trial]) -> Vec<ResponseRow> {
+    let Some(facts) = trials.first().and_then(|trial| trial.summary.tpcc.as_ref()) else {
+        return Vec::new();
+    };
+    let setup = TpccSetup::of(facts);
+    let row = |kind: &KindSummary| {
+        let same = |trial: &&Trial| {
+            trial
+                .summary
+                .kinds
+                .iter()
+                .find(|other| other.name == kind.name)
+                .map(|kind| kind.latency)
+        };
+        let latencies: Vec<LatencySummary> = trials.iter().filter_map(same).collect();
+        let spread = |beyond: f64, value: fn(&LatencySummary) -> f64| {
+            let is_enough =
+                |latency: &LatencySummary| latency.count as f64 * beyond >= SAMPLES_BEYOND;
+            let values: Option<Vec<f64>> = latencies
+                .iter()
+                .map(|latency| is_enough(latency).then(|| value(latency)))
+                .collect();
+            Spread::of(values?)
+        };
+        let limit_s = facts_of(facts, &kind.name).map(|kind| kind.limit_p90_s);
+        let judge = |is_right: &dyn Fn(&LatencySummary) -> bool| {
+            let judged: Option<Vec<bool>> = latencies
+                .iter()
+                .map(|latency| p90_us(latency).map(|_| is_right(latency)))
+                .collect();
+            judged.map(|judged| judged.into_iter().all(|is_right| is_right))
+        };
+        ResponseRow {
+            target: trials[0].target.clone(),
+            terminals: setup.terminals,
+            kind: words::kind(&kind.name),
+            count: latencies.iter().map(|latency| latency.count).sum(),
+            repeats: trials.len(),
+            mean_us: spread(SAMPLES_BEYOND, |latency| latency.mean_us),
+            p90_us: spread(0.1, |latency| latency.p90_us),
+            p95_us: spread(0.05, |latency| latency.p95_us),
+            p99_us: spread(0.01, |latency| latency.p99_us),
+            max_us: latencies.iter().map(|latency| latency.max_us).fold(0.0, f64::max),
+            limit_s,
+            is_within_limit: limit_s
+                .and_then(|limit_s| judge(&|latency| latency.p90_us <= limit_s * 1e6)),
+            is_mean_below_p90: judge(&|latency| latency.mean_us <= latency.p90_us),
+        }
+    };
+    trials[0].summary.kinds.iter().map(row).collect()
+}
+
+/// The kinds of some rows, each once, in their order.
+pub(super) fn kinds(rows: &[&ResponseRow]) -> Vec<String> {
+    let mut kinds: Vec<String> = Vec::new();
+    for row in rows {
+        if !kinds.contains(&row.kind) {
+            kinds.push(row.kind.clone());
+        }
+    }
+    kinds
+}

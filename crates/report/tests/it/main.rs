@@ -1,0 +1,6 @@
+//! Papers of made-up runs.
+
+mod paper;
+mod support;
+mod synthetic;
+mod tpcc;

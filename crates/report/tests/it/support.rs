@@ -1,0 +1,49 @@
+//! Golden files, and the elements of a page.
+
+use std::fs;
+use std::path::Path;
+
+/// Compares with a golden file; `DYNO_BLESS=1` writes it anew.
+pub(crate) fn golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("DYNO_BLESS").is_some() {
+        fs::write(&path, text).expect("written");
+    }
+    let wanted = fs::read_to_string(&path).expect("the golden file exists");
+    let line = text.lines().zip(wanted.lines()).position(|(found, wanted)| found != wanted);
+    assert!(
+        text == wanted,
+        "{name} differs from line {line:?} on; look at it, then set DYNO_BLESS=1"
+    );
+}
+
+/// The elements of an HTML text, with the tags balanced; panics where they are not.
+pub(crate) fn elements(html: &str) -> Vec<String> {
+    const VOID: [&str; 4] = ["meta", "br", "link", "!DOCTYPE"];
+    let mut open: Vec<String> = Vec::new();
+    let mut seen = Vec::new();
+    let mut rest = html;
+    while let Some(begin) = rest.find('<') {
+        let tag = &rest[begin + 1..];
+        let end = tag.find('>').expect("a tag ends");
+        let (tag, after) = (&tag[..end], &tag[end + 1..]);
+        assert_eq!(tag.matches('"').count() % 2, 0, "quotes in <{tag}>");
+        rest = after;
+        let name = tag.trim_start_matches('/').split([' ', '/', '\n']).next().expect("a name");
+        if tag.starts_with('/') {
+            assert_eq!(open.pop().as_deref(), Some(name), "</{name}> closes what was opened last");
+            continue;
+        }
+        seen.push(name.to_owned());
+        if VOID.contains(&name) || tag.ends_with('/') {
+            continue;
+        }
+        open.push(name.to_owned());
+        if matches!(name, "script" | "style") {
+            let close = format!("</{name}>");
+            rest = &rest[rest.find(&close).expect("it is closed")..];
+        }
+    }
+    assert_eq!(open, Vec::<String>::new(), "everything is closed");
+    seen
+}

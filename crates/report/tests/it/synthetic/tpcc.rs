@@ -1,0 +1,262 @@
+//! A made-up run of TPC-C: two load levels without pauses, one of whose trials lost an order, and one
+//! with keying and think times that is too slow.
+
+use super::{Shape, header, latency, run, trial};
+use dyno_measure::{
+    AuditLine, ConditionLine, ConditionState, Counts, DataCheck, DataFacts, KindSummary,
+    StatementCounts, TpccFacts, TpccKind, TrialStatus, Verdict,
+};
+use dyno_report::{PublishedRow, PublishedTable};
+use dyno_store::{ExperimentFacts, RunData, TrialData};
+
+const KINDS: [&str; 6] =
+    ["new_order", "payment", "order_status", "delivery", "stock_level", "delivery_deferred"];
+const LIMITS_S: [f64; 6] = [5.0, 5.0, 5.0, 5.0, 20.0, 80.0];
+const LEAST: [f64; 6] = [0.0, 43.0, 4.0, 4.0, 4.0, 0.0];
+/// How much longer than the average transaction each kind takes.
+const SLOWNESS: [f64; 6] = [1.6, 0.6, 0.4, 2.8, 1.9, 5.0];
+
+struct Case {
+    number: u32,
+    experiment: &'static str,
+    target: &'static str,
+    repeat: u32,
+    terminals: u32,
+    sessions: u32,
+    is_spec: bool,
+}
+
+/// Of each kind how many of `all` transactions, in percent; a Delivery is queued, then executed.
+fn shares(is_spec: bool) -> Vec<f64> {
+    if is_spec {
+        return vec![43.48, 43.47, 4.35, 4.35, 4.35, 4.35];
+    }
+    vec![45.0, 43.0, 4.0, 4.0, 4.0]
+}
+
+fn kinds(all: u64, mean_us: f64, case: &Case) -> Vec<KindSummary> {
+    let kind = |(index, share): (usize, f64)| {
+        let count = (all as f64 * share / 100.0) as u64;
+        let rolled_back = if index == 0 { count / 100 } else { 0 };
+        let counts = Counts {
+            started: count + if case.number == 2 && index == 0 { 10 } else { 0 },
+            committed: count - rolled_back,
+            rolled_back,
+            failed: if case.number == 2 && index == 0 { 10 } else { 0 },
+            retries: if index == 1 { 7 } else { 0 },
+            ..Counts::default()
+        };
+        KindSummary {
+            name: KINDS[index].to_owned(),
+            counts,
+            statements: StatementCounts::default(),
+            latency: latency(count, mean_us * SLOWNESS[index]),
+        }
+    };
+    shares(case.is_spec).into_iter().enumerate().map(kind).collect()
+}
+
+fn facts(case: &Case) -> TpccFacts {
+    let is_spec = case.is_spec;
+    let kind = |(index, share_percent): (usize, f64)| TpccKind {
+        name: KINDS[index].to_owned(),
+        limit_p90_s: LIMITS_S[index],
+        share_percent: if index == 5 { 0.0 } else { share_percent },
+        least_share_percent: LEAST[index],
+    };
+    TpccFacts {
+        profile: if is_spec { "spec" } else { "bmsql-5.0" }.to_owned(),
+        flight: if is_spec { "pipelined" } else { "statement" }.to_owned(),
+        isolation: (!is_spec).then(|| "READ COMMITTED".to_owned()),
+        warehouses: 2,
+        warehouses_loaded: if is_spec { 2 } else { 5 },
+        terminals: case.terminals,
+        sessions: case.sessions,
+        tpmc_limit: is_spec.then_some(25.72),
+        kinds: shares(is_spec).into_iter().enumerate().map(kind).collect(),
+        orders_acknowledged: 2_700,
+        orders_unknown: if case.number == 2 { 3 } else { 0 },
+        deliveries: 240,
+        deliveries_with_skips: if is_spec { 12 } else { 1 },
+        audit: audit(case),
+        conditions: conditions(case),
+        ..TpccFacts::default()
+    }
+}
+
+fn audit(case: &Case) -> Vec<AuditLine> {
+    let line = |name: &str, observed: &str, expected: &str, bound: &str, of, verdict| AuditLine {
+        name: name.to_owned(),
+        observed: observed.to_owned(),
+        expected: expected.to_owned(),
+        bound: bound.to_owned(),
+        of,
+        verdict,
+    };
+    if case.number == 3 {
+        return Vec::new();
+    }
+    let (remote, verdict) =
+        if case.is_spec { ("0.00 %", Verdict::Failed) } else { ("1.02 %", Verdict::Passed) };
+    vec![
+        line("mix new order", "45.1 %", "45 %", "+- 1.2 %", 6_000, Verdict::Passed),
+        line("remote lines", remote, "1 %", "+- 0.21 %", 27_000, verdict),
+        line("items", "chi-square 14.2", "NURand(8191)", "at most 38.9", 27_000, Verdict::Passed),
+        line("last names", "-", "NURand(255)", "-", 12, Verdict::NotMade),
+    ]
+}
+
+fn conditions(case: &Case) -> Vec<ConditionLine> {
+    let state = |verdict, evidence: &str| ConditionState { verdict, evidence: evidence.to_owned() };
+    let held = || state(Verdict::Passed, "");
+    let line = |id: &str, rule: &str, after: Option<ConditionState>| ConditionLine {
+        id: id.to_owned(),
+        rule: rule.to_owned(),
+        before: Some(held()),
+        after,
+    };
+    if case.is_spec {
+        return Vec::new();
+    }
+    let lost = state(Verdict::Failed, "1 violation: d_w_id 1, d_id 4");
+    let unread = state(Verdict::NotMade, "The server's time to answer was over.");
+    let c2 = if case.number == 4 { lost } else { held() };
+    let x5 = if case.number == 3 { unread } else { held() };
+    vec![
+        line("C1", "W_YTD is the sum of D_YTD of the warehouse's districts.", Some(held())),
+        line("C2", "D_NEXT_O_ID - 1 is the highest O_ID and the highest NO_O_ID.", Some(c2)),
+        line("C11", "A fresh district has 2,100 more orders than rows in NEW-ORDER.", None),
+        line("X5", "S_QUANTITY is between 10 and 100.", Some(x5)),
+    ]
+}
+
+fn one(case: &Case) -> TrialData {
+    let shape = Shape {
+        experiment: case.experiment,
+        target: case.target,
+        workers: case.sessions,
+        repeat: case.repeat,
+        rate_per_s: None,
+        speed: if case.is_spec { 0.001 } else { 0.1 },
+        seconds: if case.is_spec { 60 } else { 12 },
+        away_at: (case.number == 2).then_some(5),
+    };
+    let mut data = trial(case.number, &shape);
+    let parts = shares(case.is_spec);
+    for (place, row) in data.series.iter_mut().enumerate() {
+        if case.is_spec {
+            // Ten seconds with about ten transactions.
+            (row.begins_s, row.length_s) = (row.begins_s * 10.0, 10.0);
+            let orders = 3 + (place as u64 * 7) % 4;
+            row.committed = orders + 7;
+            row.committed_by_kind = vec![orders, 4, 1, 1, 1, 1];
+            continue;
+        }
+        let part = |share: &f64| (row.committed as f64 * share / 100.0) as u64;
+        row.committed_by_kind = parts.iter().map(part).collect();
+    }
+    let summary = &mut data.summary;
+    let mean_us = if case.is_spec { 2_600_000.0 } else { summary.latency.mean_us };
+    let all = if case.is_spec { 530 } else { summary.counts.committed };
+    if case.is_spec {
+        (summary.window_s, summary.warmup_s) = (600.0, 50.0);
+    }
+    summary.kinds = kinds(all, mean_us, case);
+    let mut sum = Counts::default();
+    summary.kinds.iter().for_each(|kind| sum.add(&kind.counts));
+    sum.started += summary.in_flight;
+    summary.counts = sum;
+    summary.test = format!("tpcc {}", if case.is_spec { "spec" } else { "bmsql-5.0" });
+    let mut facts = facts(case);
+    facts.set_rates(&summary.kinds, summary.window_s);
+    summary.tpcc = Some(facts);
+    summary.data = Some(DataFacts {
+        rows: 200_000,
+        size_bytes: None,
+        memory_setting: "innodb_buffer_pool_size".to_owned(),
+        memory_bytes: Some(8 << 30),
+        access: "Items and customers are drawn by NURand.".to_owned(),
+        ..DataFacts::default()
+    });
+    let is_lost = case.number == 4;
+    let books = |verdict, evidence: &str| DataCheck {
+        name: TpccFacts::BOOKS.to_owned(),
+        verdict,
+        evidence: evidence.to_owned(),
+    };
+    summary.checks = match (case.is_spec, is_lost) {
+        (true, _) => Vec::new(),
+        (false, false) => vec![books(Verdict::Passed, "2 warehouses, 20 districts.")],
+        (false, true) => {
+            vec![books(
+                Verdict::Failed,
+                "The orders of district 4 of warehouse 1 grew by 9, and 10 were acknowledged, 0 of unknown outcome.",
+            )]
+        }
+    };
+    if is_lost {
+        summary.status = TrialStatus::Failed("The check books failed.".to_owned());
+    }
+    data
+}
+
+/// Four trials without pauses on one target, one with them on another.
+pub(crate) fn tpcc() -> RunData {
+    let case = |number, repeat, terminals| Case {
+        number,
+        experiment: "orders",
+        target: "standard",
+        repeat,
+        terminals,
+        sessions: terminals,
+        is_spec: false,
+    };
+    let paced =
+        Case { experiment: "paced", target: "other", sessions: 4, is_spec: true, ..case(5, 1, 20) };
+    let cases = [case(1, 1, 10), case(2, 2, 10), case(3, 1, 1000), case(4, 2, 1000), paced];
+    let mut run = run(&["standard", "other"], cases.iter().map(one).collect());
+    run.events.clear();
+    run.header = header(&["standard", "other"]);
+    run.header.title = "TPC-C on made-up servers".to_owned();
+    let experiment = |name: &str, title: &str, test: &str| ExperimentFacts {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        test: test.to_owned(),
+        options: [("warehouses".to_owned(), "2".to_owned())].into(),
+        ..ExperimentFacts::default()
+    };
+    run.header.experiments = vec![
+        experiment("orders", "BenchmarkSQL's profile", "tpcc bmsql-5.0"),
+        experiment("paced", "With keying and think times", "tpcc spec"),
+    ];
+    run
+}
+
+/// Two printed rows, one of which is measured.
+pub(crate) fn published() -> Vec<PublishedTable> {
+    let row = |number, label: &str, processes: &str, tpmc: f64, targets: &[&str]| PublishedRow {
+        label: label.to_owned(),
+        number,
+        conditions: [
+            ("edition", label),
+            ("warehouses", "1000"),
+            ("load_generators", processes),
+            ("terminals_per_generator", "1000"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into(),
+        metrics: [("tpmc".to_owned(), tpmc)].into(),
+        targets: targets.iter().map(|target| (*target).to_owned()).collect(),
+    };
+    vec![PublishedTable {
+        experiment: "orders".to_owned(),
+        title: "A vendor's editions".to_owned(),
+        source: "A vendor's white paper".to_owned(),
+        method: "BenchmarkSQL 5.0.".to_owned(),
+        note: None,
+        rows: vec![
+            row(1, "standard", "1", 65_735.14, &["standard"]),
+            row(2, "extra-large", "6", 821_547.97, &[]),
+        ],
+    }]
+}

@@ -1,0 +1,244 @@
+//! What papers say of TPC-C.
+
+use crate::support::{elements, golden};
+use crate::synthetic::HOSTILE;
+use crate::synthetic::tpcc::{published, tpcc};
+use dyno_measure::{TpccFacts, TrialStatus, Verdict};
+use dyno_report::{Check, Level, Paper};
+use dyno_store::RunData;
+
+fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
+    paper.checks.iter().find(|check| check.id == id).expect("the check exists")
+}
+
+/// The paper of the run after a change to the facts of its first trial.
+fn changed(change: impl Fn(&mut TpccFacts)) -> Paper {
+    let mut run = tpcc();
+    change(run.trials[0].summary.tpcc.as_mut().expect("facts"));
+    Paper::new(&[run], &[])
+}
+
+#[test]
+fn a_paper_has_the_headline_the_evidence_and_the_published_rows() {
+    let paper = Paper::new(&[tpcc()], &published());
+    golden("tpcc.md", &paper.markdown().expect("rendered"));
+    let orders = &paper.experiments[0];
+    let point = &orders.points[0];
+    let figures = point.tpcc.as_ref().expect("TPC-C");
+    assert_eq!((point.repeats, figures.setup.terminals, figures.orders_unknown), (2, 10, 3));
+    let committed = |trial: usize| paper.trials[trial].summary.kinds[0].counts.committed as f64;
+    // Twelve seconds: five times as many a minute.
+    assert_eq!((figures.tpmc.max, figures.tpmc.min), (committed(0) * 5.0, committed(1) * 5.0));
+    assert_eq!(figures.per_warehouse, figures.tpmc.median / 2.0);
+    assert!(figures.limit.is_none() && figures.bound.contains("does not apply"));
+    let paced = paper.experiments[1].points[0].tpcc.as_ref().expect("TPC-C");
+    assert_eq!((paced.limit, paced.floor), (Some(25.72), Some(18.0)));
+    assert!(paced.bound.contains("within what the specification wants"), "{}", paced.bound);
+    let hurried = changed(|facts| facts.tpmc_limit = Some(51.44));
+    let hurried = &hurried.experiments[0];
+    let figures = hurried.points[0].tpcc.as_ref().expect("TPC-C");
+    assert_eq!((figures.limit, figures.floor), (Some(51.44), None));
+    assert!(figures.bound.contains("not those of the specification"), "{}", figures.bound);
+    let section = hurried.tpcc.as_ref().expect("a section");
+    assert!(section.deviations.iter().any(|sentence| sentence.starts_with("Keying and think")));
+
+    let [comparison] = paper.comparisons.as_slice() else { panic!("one table") };
+    let [row] = comparison.rows.as_slice() else { panic!("the other row was not measured") };
+    let measured = orders.points[1].tpcc.as_ref().expect("TPC-C").tpmc;
+    assert_eq!((comparison.load, row.workers), ("Terminals", 1000));
+    assert_eq!(row.pairs[0].measured, Some(measured));
+    assert_eq!(row.pairs[0].ratio, Some(measured.median / 65_735.14));
+    assert!(row.setup.contains("statement flight"), "{}", row.setup);
+}
+
+#[test]
+fn html_is_well_formed_and_has_the_charts() {
+    let paper = Paper::new(&[tpcc()], &published());
+    let html = paper.html().expect("rendered");
+    if let Some(folder) = std::env::var_os("DYNO_PAPERS") {
+        std::fs::write(std::path::Path::new(&folder).join("tpcc.html"), &html).expect("written");
+    }
+    let elements = elements(&html);
+    let count = |name: &str| elements.iter().filter(|element| *element == name).count();
+    // tpmC and latency against terminals; per experiment the response times; per trial tpmC over
+    // time, throughput and latency.
+    assert_eq!(count("svg"), 2 + 2 + 5 * 3);
+    assert_eq!(count("table"), count("caption"), "every table says what it shows");
+    assert!(!html.contains("NaN") && !html.contains(">inf"), "a number has run away");
+    assert!(html.contains("New-Orders per minute (tpmC)"));
+    assert_eq!(html.matches("<strong class=\"bad\">EXCEEDED</strong>").count(), 3);
+    assert_eq!(
+        html.matches("data-name=\"most that keying and think times allow\"").count(),
+        2,
+        "line and legend"
+    );
+}
+
+#[test]
+fn what_was_not_made_is_said() {
+    let mut run = tpcc();
+    for trial in &mut run.trials {
+        trial.series.iter_mut().for_each(|row| row.committed_by_kind.clear());
+        trial.summary.checks.clear();
+        let facts = trial.summary.tpcc.as_mut().expect("facts");
+        facts.conditions.clear();
+        facts.audit.clear();
+    }
+    let paper = Paper::new(&[run], &[]);
+    let text = paper.markdown().expect("rendered");
+    for said in [
+        "Consistency conditions: not made, ",
+        "| Books: what was acknowledged, by district, against the database | not made: ",
+        "| Ledger: every acknowledged order is found | not made: ",
+        "Audit of trial 5 on other: not made, ",
+    ] {
+        assert!(text.contains(said), "{said}");
+    }
+    let html = paper.html().expect("rendered");
+    elements(&html);
+    assert!(html.contains("tpmC over time is not drawn: "));
+    for id in ["tpcc-audit-not-made", "tpcc-conditions-not-made"] {
+        assert_eq!(check(&paper, id).findings.len(), 5, "{id}");
+    }
+}
+
+#[test]
+fn hostile_words_stay_text() {
+    let mut run = tpcc();
+    for trial in &mut run.trials {
+        for kind in &mut trial.summary.kinds[1..] {
+            kind.name = HOSTILE.to_owned();
+        }
+        let facts = trial.summary.tpcc.as_mut().expect("facts");
+        (facts.profile, facts.flight) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+        facts.isolation = Some(HOSTILE.to_owned());
+        for line in &mut facts.conditions {
+            (line.id, line.rule) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+        }
+        for line in &mut facts.audit {
+            (line.name, line.observed) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+        }
+        for check in &mut trial.summary.checks {
+            check.evidence = HOSTILE.to_owned();
+        }
+    }
+    let paper = Paper::new(&[run], &[]);
+    let html = paper.html().expect("rendered");
+    assert!(!html.contains("<script>alert") && html.contains("&lt;script&gt;alert"));
+    assert_eq!(elements(&html).iter().filter(|element| *element == "script").count(), 1);
+    let markdown = paper.markdown().expect("rendered");
+    assert!(!markdown.contains("<script>"));
+    let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+    let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
+    for pair in rows.windows(2).filter(|pair| pair[1].starts_with("|---")) {
+        assert_eq!(cells(pair[0]), cells(pair[1]), "{}", pair[0]);
+    }
+    for line in rows.iter().filter(|line| line.starts_with("| &lt;script")) {
+        assert!(cells(line) >= 5, "{line}");
+    }
+}
+
+#[test]
+fn a_failed_trial_and_one_that_was_cut_off_are_shown_as_such() {
+    let mut run = tpcc();
+    run.trials[2].summary.status = TrialStatus::Failed("No commit was answered.".to_owned());
+    run.trials[4].summary.status = TrialStatus::Interrupted;
+    let paper = Paper::new(&[run], &[]);
+    let point = &paper.experiments[0].points[1];
+    assert_eq!((point.status, point.repeats), ("failed", 2));
+    assert_eq!(paper.experiments[1].points[0].status, "interrupted");
+    let text = paper.markdown().expect("rendered");
+    assert!(text.contains("| standard (failed) | 1,000 | 1,000 | 2 / 5 | bmsql-5.0 |"));
+}
+
+#[test]
+fn every_rule_finds_what_it_looks_for_and_nothing_else() {
+    let paper = Paper::new(&[tpcc()], &[]);
+    let lines = |id: &str| check(&paper, id).lines.clone();
+    assert_eq!(lines("tpcc-audit"), ["trial 5: remote lines: 0.00 %, expected 1 % (+- 0.21 %)"]);
+    assert_eq!(lines("tpcc-conditions"), ["trial 4: after: C2"]);
+    assert_eq!(lines("tpcc-unknown"), ["trial 2: 3 New-Orders of unknown outcome"]);
+    assert_eq!(lines("tpcc-skips"), ["trial 5: 5.0 % of 240"]);
+    assert_eq!(lines("tpcc-interval"), ["trial 5: 10 min"]);
+    assert_eq!(check(&paper, "tpcc-no-pauses").findings.len(), 4);
+    assert_eq!(check(&paper, "tpcc-cached").findings.len(), 5);
+    assert_eq!(check(&paper, "tpcc-response").findings.len(), 3);
+    assert_eq!(check(&paper, "tpcc-audit").level, Level::E);
+    for id in ["tpcc-unlike", "tpcc-mix", "tpcc-mean", "tpcc-above-bound", "tpcc-below-floor"] {
+        assert!(check(&paper, id).findings.is_empty(), "{id}");
+    }
+    let found = |id: &str, change: fn(&mut TpccFacts)| check(&changed(change), id).lines.clone();
+    let few = |facts: &mut TpccFacts| facts.kinds[1].least_share_percent = 60.0;
+    assert_eq!(found("tpcc-mix", few), ["trial 1: Payment 43.00 %, at least 60 %"]);
+    let above = |facts: &mut TpccFacts| facts.tpmc_limit = Some(25.72);
+    assert_eq!(found("tpcc-above-bound", above).len(), 1);
+    let below = |facts: &mut TpccFacts| (facts.tpmc_limit, facts.tpmc) = (Some(25.72), 12.0);
+    assert_eq!(found("tpcc-below-floor", below), ["trial 1: 6.00 tpmC per warehouse"]);
+    let broken_before = |facts: &mut TpccFacts| {
+        let state = facts.conditions[0].before.as_mut().expect("a state");
+        state.verdict = Verdict::Failed;
+    };
+    assert_eq!(found("tpcc-conditions", broken_before)[0], "trial 1: before: C1");
+    let unlooked = |facts: &mut TpccFacts| {
+        for state in facts.conditions.iter_mut().filter_map(|line| line.before.as_mut()) {
+            state.verdict = Verdict::NotMade;
+        }
+    };
+    assert_eq!(found("tpcc-conditions-not-made", unlooked)[0], "trial 1: before: all 4");
+}
+
+#[test]
+fn targets_that_were_run_differently_are_not_compared_in_silence() {
+    let unlike = |change: fn(&mut TpccFacts)| {
+        let mut run: RunData = tpcc();
+        for trial in &mut run.trials[2..4] {
+            trial.summary.target = "other".to_owned();
+            change(trial.summary.tpcc.as_mut().expect("facts"));
+        }
+        check(&Paper::new(&[run], &[]), "tpcc-unlike").lines.clone()
+    };
+    assert_eq!(unlike(|_| {}), Vec::<String>::new(), "terminals alone are a sweep");
+    assert_eq!(
+        unlike(|facts| facts.flight = "pipelined".to_owned()),
+        ["experiment orders: flight mode: standard statement, other pipelined"]
+    );
+    assert_eq!(
+        unlike(|facts| (facts.isolation, facts.warehouses) = (None, 5)),
+        ["experiment orders: isolation: standard read committed, other the server's own; \
+          warehouses: standard 2, other 5"]
+    );
+}
+
+#[test]
+fn a_load_that_differs_from_the_published_one_is_told_beside_the_ratio() {
+    let paper = Paper::new(&[tpcc()], &published());
+    let found = check(&paper, "tpcc-unlike-published");
+    assert_eq!(
+        found.lines,
+        ["experiment orders: standard beside standard: 2 warehouses instead of 1,000"]
+    );
+    let mut alike = published();
+    for row in &mut alike[0].rows {
+        row.conditions.insert("warehouses".to_owned(), "2".to_owned());
+    }
+    assert!(check(&Paper::new(&[tpcc()], &alike), "tpcc-unlike-published").lines.is_empty());
+}
+
+#[test]
+fn idle_sessions_between_pauses_are_no_finding() {
+    let paper = Paper::new(&[tpcc()], &[]);
+    let of_paced = |id: &str| {
+        check(&paper, id).findings.iter().filter(|finding| finding.place == "trial 5").count()
+    };
+    assert_eq!((of_paced("littles-law"), of_paced("gaps")), (0, 0));
+    assert!(paper.experiments[1].method.iter().any(|sentence| sentence.contains("thinks")));
+
+    // At some seven orders and payments in ten seconds one empty interval is chance, ten are not.
+    let mut run = tpcc();
+    run.trials[4].series[20].committed = 0;
+    let gaps = |run: &RunData| Paper::new(std::slice::from_ref(run), &[]).trials[4].gaps.len();
+    run.trials[4].series.iter_mut().for_each(|row| row.committed /= 3);
+    assert_eq!(gaps(&run), 0);
+    run.trials[4].series[20..30].iter_mut().for_each(|row| row.committed = 0);
+    assert_eq!(gaps(&run), 1);
+}

@@ -1,0 +1,254 @@
+//! Reading a ledger.
+
+use super::{FIRST_LINE, FIRST_WORD, LedgerError, Order, TORN};
+use crate::DISTRICTS;
+use crate::load::Loaded;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+/// The orders of one district.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct District {
+    /// The next order's number before the first run.
+    pub(crate) before: u32,
+    /// In the order of their numbers. Eight bytes an order.
+    pub(crate) acknowledged: Vec<Order>,
+    /// Sent, neither acknowledged nor refused; in the order of their numbers.
+    pub(crate) unknown: Vec<Order>,
+}
+
+/// What a ledger says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    path: PathBuf,
+    /// How the last run named its database.
+    pub target: String,
+    /// Runs that were begun.
+    pub runs: u32,
+    /// True when the last run came to its end; else it was killed, or it is going on.
+    pub is_ended: bool,
+    /// Commits that the database refused.
+    pub refused: u64,
+    /// Lines that a crash cut off, and that do not count.
+    pub torn: u64,
+    warehouses: u32,
+    c_last: u64,
+    districts: Vec<District>,
+}
+
+impl Recorded {
+    /// Orders that were acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.districts.iter().map(|district| district.acknowledged.len() as u64).sum()
+    }
+
+    /// Orders of unknown outcome.
+    pub fn unknown(&self) -> u64 {
+        self.districts.iter().map(|district| district.unknown.len() as u64).sum()
+    }
+
+    /// Warehouses of the database.
+    pub fn warehouses(&self) -> u32 {
+        self.warehouses
+    }
+
+    /// Where it was read.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn district(&self, warehouse: u32, district: u32) -> Option<&District> {
+        self.districts.get(index(warehouse, district)?)
+    }
+
+    /// Warehouse, district and books of each district.
+    pub(crate) fn districts(&self) -> impl Iterator<Item = (u32, u32, &District)> {
+        let places = (1..=self.warehouses).flat_map(|w| (1..=DISTRICTS).map(move |d| (w, d)));
+        places.zip(&self.districts).map(|((w, d), books)| (w, d, books))
+    }
+
+    /// Whether this is a ledger of the database that `loaded` describes.
+    ///
+    /// # Errors
+    /// When it is that of another one.
+    pub fn is_of(&self, loaded: &Loaded) -> Result<(), LedgerError> {
+        if (self.warehouses, self.c_last) == (loaded.warehouses, loaded.c_last) {
+            return Ok(());
+        }
+        Err(LedgerError::new(format!(
+            "The ledger {} is that of another database: it had {} warehouses, and C = {} for \
+             C_LAST when it was loaded; this one has {} and {}.",
+            self.path.display(),
+            self.warehouses,
+            self.c_last,
+            loaded.warehouses,
+            loaded.c_last
+        ))
+        .with_hint("A database that is built anew needs a new ledger."))
+    }
+}
+
+fn index(warehouse: u32, district: u32) -> Option<usize> {
+    let is_there = warehouse >= 1 && (1..=DISTRICTS).contains(&district);
+    is_there.then(|| ((warehouse - 1) * DISTRICTS + district - 1) as usize)
+}
+
+/// Reads a ledger. Lines that a crash has cut off are left out: at the end, or where a later run
+/// says so.
+///
+/// # Errors
+/// When it can't be read, is no ledger, or is damaged inside.
+pub fn read(path: &Path) -> Result<Recorded, LedgerError> {
+    let failed = |error| LedgerError::io(path, "can't be read", &error);
+    let file = File::open(path).map_err(failed)?;
+    let mut reader = BufReader::with_capacity(1 << 18, file);
+    let mut parser = Parser { recorded: Recorded::default(), pending: HashMap::new() };
+    parser.recorded.path = path.to_owned();
+    let mut line = Vec::new();
+    let mut number = 0_u64;
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+            break;
+        }
+        number += 1;
+        let whole = line.strip_suffix(b"\n");
+        // What was not yet on the disk when a machine went down may have been replaced by zeros.
+        let is_torn = match whole {
+            None => true,
+            Some(line) => line.ends_with(TORN.as_bytes()) || line.contains(&0),
+        };
+        let text = std::str::from_utf8(whole.unwrap_or(&line)).unwrap_or_default();
+        if number == 1 {
+            is_ledger(path, text)?;
+        } else if is_torn {
+            parser.recorded.torn += 1;
+        } else if parser.line(text).is_none() {
+            return Err(LedgerError::new(format!(
+                "Line {number} of the ledger {} is damaged: {text:?}.",
+                path.display()
+            )));
+        }
+    }
+    if number == 0 {
+        is_ledger(path, "")?;
+    }
+    Ok(parser.end())
+}
+
+fn is_ledger(path: &Path, first: &str) -> Result<(), LedgerError> {
+    let path = path.display();
+    match first.strip_prefix(FIRST_WORD) {
+        Some(_) if first == FIRST_LINE => Ok(()),
+        Some(version) => Err(LedgerError::new(format!(
+            "The ledger {path} has version {version}, which this dyno can't read."
+        ))),
+        None => Err(LedgerError::new(format!("{path} is no ledger: it begins with {first:?}."))
+            .with_hint("`--ledger` names a file that a run with `--ledger` has written.")),
+    }
+}
+
+/// A place and an order.
+type Sent = (u32, u32, Order);
+
+struct Parser {
+    recorded: Recorded,
+    /// Commits that were sent and not answered yet, and how often.
+    pending: HashMap<Sent, u32>,
+}
+
+impl Parser {
+    /// `None` when the line has no meaning.
+    fn line(&mut self, line: &str) -> Option<()> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "s" => *self.pending.entry(sent(rest)?).or_default() += 1,
+            "a" => {
+                let (warehouse, district, order) = self.answered(rest)?;
+                let books = self.recorded.districts.get_mut(index(warehouse, district)?)?;
+                books.acknowledged.push(order);
+            }
+            "r" => {
+                self.answered(rest)?;
+                self.recorded.refused += 1;
+            }
+            "run" => self.run(rest)?,
+            "before" => self.before(rest)?,
+            "begun" => self.recorded.runs += 1,
+            "end" => self.recorded.is_ended = true,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// An order that was sent and is answered now. After a power cut the line that said so may be
+    /// missing, which takes nothing from the answer.
+    fn answered(&mut self, rest: &str) -> Option<Sent> {
+        let sent = sent(rest)?;
+        if let Some(count) = self.pending.get_mut(&sent) {
+            *count -= 1;
+            if *count == 0 {
+                self.pending.remove(&sent);
+            }
+        }
+        Some(sent)
+    }
+
+    fn run(&mut self, rest: &str) -> Option<()> {
+        let mut words = rest.splitn(5, ' ');
+        let _begin_ms: i64 = words.next()?.parse().ok()?;
+        let (warehouses, c_last) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let _seed: u64 = words.next()?.parse().ok()?;
+        let recorded = &mut self.recorded;
+        if recorded.runs == 0 {
+            recorded.districts = vec![District::default(); index(warehouses, DISTRICTS)? + 1];
+            (recorded.warehouses, recorded.c_last) = (warehouses, c_last);
+        }
+        // Only the ledger's own database is gone on with.
+        let is_same = (recorded.warehouses, recorded.c_last) == (warehouses, c_last);
+        recorded.is_ended = false;
+        recorded.target = words.next()?.to_owned();
+        is_same.then_some(())
+    }
+
+    fn before(&mut self, rest: &str) -> Option<()> {
+        let mut words = rest.split(' ').map(str::parse);
+        let mut number = || -> Option<u32> { words.next()?.ok() };
+        let (warehouse, district, next) = (number()?, number()?, number()?);
+        let books = self.recorded.districts.get_mut(index(warehouse, district)?)?;
+        if self.recorded.runs == 0 {
+            books.before = next;
+        }
+        Some(())
+    }
+
+    fn end(mut self) -> Recorded {
+        for ((warehouse, district, order), count) in self.pending {
+            let place = index(warehouse, district);
+            let books = place.and_then(|place| self.recorded.districts.get_mut(place));
+            if let Some(books) = books {
+                books.unknown.extend(std::iter::repeat_n(order, count as usize));
+            }
+        }
+        for books in &mut self.recorded.districts {
+            books.acknowledged.sort_unstable();
+            books.unknown.sort_unstable();
+        }
+        self.recorded
+    }
+}
+
+/// `W D O C L`.
+fn sent(rest: &str) -> Option<Sent> {
+    let mut words = rest.split(' ');
+    let (warehouse, district) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    index(warehouse, district)?;
+    let order = Order {
+        number: words.next()?.parse().ok()?,
+        customer: words.next()?.parse().ok()?,
+        lines: words.next()?.parse().ok()?,
+    };
+    words.next().is_none().then_some((warehouse, district, order))
+}

@@ -1,0 +1,161 @@
+use super::*;
+use crate::books::Books;
+use crate::load::Loaded;
+use dyno_tests::Scratch;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+
+const LOADED: Loaded = Loaded { warehouses: 2, c_last: 100 };
+
+fn order(number: u32) -> Order {
+    Order { number, customer: 17, lines: 10 }
+}
+
+fn before(next: i64) -> Books {
+    Books::at(2, next)
+}
+
+fn open(path: &Path, next: i64) -> Result<LedgerFile, LedgerError> {
+    LedgerFile::open(path, "postgres://me@db/tpcc", &LOADED, 7, &before(next))
+}
+
+/// A ledger of one order of each fate in the first district.
+fn written(path: &Path) {
+    let file = open(path, 3_001).unwrap();
+    for number in [3_001, 3_002, 3_003] {
+        file.note(Step::Sent, 0, order(number)).unwrap();
+    }
+    file.note(Step::Acknowledged, 0, order(3_002)).unwrap();
+    file.note(Step::Refused, 0, order(3_003)).unwrap();
+    file.note(Step::Sent, 13, order(3_001)).unwrap();
+    file.note(Step::Acknowledged, 13, order(3_001)).unwrap();
+    file.close().unwrap();
+}
+
+fn add(path: &Path, text: &[u8]) {
+    OpenOptions::new().append(true).open(path).unwrap().write_all(text).unwrap();
+}
+
+#[test]
+fn what_was_written_is_read() {
+    let scratch = Scratch::new();
+    let path = scratch.file("ledger");
+    written(&path);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\ns 1 1 3001 17 10\n"), "{text}");
+    assert!(text.contains("\na 2 4 3001 17 10\n"), "{text}");
+    let recorded = read(&path).unwrap();
+    assert_eq!((recorded.acknowledged(), recorded.unknown(), recorded.refused), (2, 1, 1));
+    assert_eq!((recorded.runs, recorded.is_ended, recorded.torn), (1, true, 0));
+    assert_eq!(recorded.target, "postgres://me@db/tpcc");
+    let first = recorded.district(1, 1).unwrap();
+    assert_eq!(first.before, 3_001);
+    assert_eq!(
+        (&first.acknowledged[..], &first.unknown[..]),
+        (&[order(3_002)][..], &[order(3_001)][..])
+    );
+    assert_eq!(recorded.district(2, 4).unwrap().acknowledged, [order(3_001)]);
+    assert_eq!(recorded.districts().count(), 20);
+}
+
+#[test]
+fn a_line_that_was_cut_off_does_not_count_also_when_the_ledger_is_continued() {
+    let scratch = Scratch::new();
+    let path = scratch.file("ledger");
+    written(&path);
+    // Without its end the line of order 3,001 looks like that of another customer or order.
+    for tail in [&b"a 1 1 3001 17 1"[..], b"a 1 1 300", b"a", b"\0\0\0\0"] {
+        let whole = fs::read(&path).unwrap();
+        add(&path, tail);
+        let recorded = read(&path).unwrap();
+        assert_eq!((recorded.acknowledged(), recorded.unknown(), recorded.torn), (2, 1, 1));
+        fs::write(&path, whole).unwrap();
+    }
+    add(&path, b"a 1 1 3001 17 1");
+    // One order of the first district of both warehouses is what the ledger knows at most.
+    let mut books = before(3_001);
+    books.set(1, 1, 3_002);
+    books.set(2, 4, 3_002);
+    let file = LedgerFile::open(&path, "postgres://me@db/tpcc", &LOADED, 8, &books).unwrap();
+    file.note(Step::Sent, 0, order(3_002)).unwrap();
+    file.close().unwrap();
+    let recorded = read(&path).unwrap();
+    assert_eq!((recorded.runs, recorded.torn, recorded.acknowledged()), (2, 1, 2));
+    assert_eq!(recorded.district(1, 1).unwrap().unknown, [order(3_001), order(3_002)]);
+    assert_eq!(recorded.district(1, 1).unwrap().before, 3_001, "of the first run");
+}
+
+#[test]
+fn a_run_that_never_began_is_no_run() {
+    let scratch = Scratch::new();
+    let path = scratch.file("ledger");
+    fs::write(&path, "dyno-tpcc-ledger 1\nrun 5 2 100 7 x\nbefore 1 1 30").unwrap();
+    assert_eq!(read(&path).unwrap().runs, 0);
+    written(&path);
+    let recorded = read(&path).unwrap();
+    assert_eq!((recorded.runs, recorded.acknowledged(), recorded.torn), (1, 2, 1));
+}
+
+#[test]
+fn only_the_own_database_is_gone_on_with() {
+    let scratch = Scratch::new();
+    let path = scratch.file("ledger");
+    written(&path);
+    let text = |error: LedgerError| format!("{error} {}", error.hint().unwrap_or_default());
+    let other = Loaded { warehouses: 2, c_last: 99 };
+    let error = LedgerFile::open(&path, "x", &other, 7, &before(3_001)).unwrap_err();
+    assert!(text(error).contains("that of another database"));
+    let lost = text(open(&path, 3_001).unwrap_err());
+    assert!(lost.contains("1 acknowledged orders of district 1 of warehouse 1"), "{lost}");
+    assert!(lost.contains("orders were lost"), "{lost}");
+    let more = text(open(&path, 3_004).unwrap_err());
+    assert!(more.contains("others have entered orders"), "{more}");
+    for (content, words) in
+        [("", "begins with"), ("hello\n", "is no ledger"), ("dyno-tpcc-ledger 9\n", "version 9")]
+    {
+        fs::write(&path, content).unwrap();
+        let error = text(read(&path).unwrap_err());
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn damage_inside_is_named_by_its_line() {
+    let scratch = Scratch::new();
+    let path = scratch.file("ledger");
+    written(&path);
+    let lines = fs::read_to_string(&path).unwrap().lines().count();
+    for damage in ["a 1 1 x 17 10\n", "a 1 11 3001 17 10\n", "a 9 1 3001 17 10\n", "q\n"] {
+        let whole = fs::read(&path).unwrap();
+        add(&path, damage.as_bytes());
+        add(&path, b"end 5\n");
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("Line {} of the ledger", lines + 1)), "{error}");
+        fs::write(&path, whole).unwrap();
+    }
+}
+
+#[test]
+fn two_runs_can_not_share_a_ledger() {
+    let scratch = Scratch::new();
+    let path = scratch.file("ledger");
+    let first = open(&path, 3_001).unwrap();
+    assert!(open(&path, 3_001).unwrap_err().to_string().contains("in use by another run"));
+    drop(first);
+    assert!(read(&path).unwrap().is_ended);
+    open(&path, 3_001).unwrap();
+}
+
+#[test]
+fn a_full_disk_ends_the_run() {
+    let path = Path::new("/dev/full");
+    let file = LedgerFile::on(path).unwrap();
+    let error = file.note(Step::Sent, 0, order(3_001)).unwrap_err();
+    assert_eq!(error.cause(), dyno_core::Cause::Workload, "no policy survives it");
+    assert!(error.message().contains("/dev/full can't be written any more"), "{error}");
+    assert!(error.message().contains("No space left on device"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("Free some space")));
+    let again = file.note(Step::Sent, 0, order(3_002)).unwrap_err();
+    assert_eq!(again, error, "the first failure is told again");
+    assert!(file.close().is_err());
+}

@@ -1,0 +1,286 @@
+//! Writing a ledger while a run goes on.
+
+use super::read::{Recorded, read};
+use super::{FIRST_LINE, LedgerError, Order, Step, TORN};
+use crate::DISTRICTS;
+use crate::books::Books;
+use crate::load::Loaded;
+use crate::text::{Short, Timestamp};
+use dyno_core::DbError;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long an order may be written and not yet be on the disk.
+const SYNC_EVERY: Duration = Duration::from_millis(100);
+
+/// Longest line of an order.
+const LINE_BYTES: usize = 64;
+
+const WRITE_HINT: &str = "Free some space there, or give the ledger another place. What was written \
+                          until then can be checked with `dyno check`.";
+
+/// A ledger that is open for a run. Shared by all loops; each line is one write of the system.
+#[derive(Debug)]
+pub struct LedgerFile {
+    inner: Arc<Inner>,
+    /// The thread that syncs, and how it is told to end.
+    syncer: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    file: File,
+    is_dirty: AtomicBool,
+    /// The first thing that went wrong: from then on no order is committed any more.
+    failure: OnceLock<LedgerError>,
+}
+
+impl LedgerFile {
+    /// Creates a ledger, or goes on with the one that is there, for a run on the database that
+    /// `loaded` and `before` describe. `target` names the database for people, without a password.
+    /// Everything up to the first order is on the disk when this returns.
+    ///
+    /// # Errors
+    /// When the file can't be written; when it is no ledger, or that of another database; when the
+    /// database does not hold what the ledger says, or more: such a ledger must be checked, not
+    /// gone on with.
+    pub fn open(
+        path: &Path,
+        target: &str,
+        loaded: &Loaded,
+        seed: u64,
+        before: &Books,
+    ) -> Result<Self, LedgerError> {
+        let failed = |error| LedgerError::io(path, "can't be written", &error);
+        let mut options = File::options();
+        options.read(true).append(true);
+        let (mut file, is_new) = match options.clone().create_new(true).open(path) {
+            Ok(file) => (file, true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                (options.open(path).map_err(failed)?, false)
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        if file.try_lock().is_err() {
+            let problem = format!("The ledger {} is in use by another run.", path.display());
+            return Err(LedgerError::new(problem).with_hint("Give each run a ledger of its own."));
+        }
+        let mut text = String::new();
+        if is_new || file.metadata().map_err(failed)?.len() == 0 {
+            text.push_str(FIRST_LINE);
+        } else {
+            fits(path, &read(path)?, loaded, before)?;
+            text.push_str(if is_cut_off(&mut file).map_err(failed)? { TORN } else { "" });
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        begin_run(&mut text, target, loaded, seed, before);
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+        if is_new {
+            sync_folder(path).map_err(failed)?;
+        }
+        Self::with(path, file).map_err(failed)
+    }
+
+    fn with(path: &Path, file: File) -> std::io::Result<Self> {
+        let inner = Arc::new(Inner {
+            path: path.to_owned(),
+            file,
+            is_dirty: AtomicBool::new(false),
+            failure: OnceLock::new(),
+        });
+        let syncer = Mutex::new(Some(start_syncing(&inner)?));
+        Ok(LedgerFile { inner, syncer })
+    }
+
+    /// Without a header.
+    #[cfg(test)]
+    pub(super) fn on(path: &Path) -> std::io::Result<Self> {
+        Self::with(path, File::options().append(true).open(path)?)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// Notes a step of an order's commit. `district` is its index among all.
+    ///
+    /// # Errors
+    /// When this line, an earlier one or a sync failed: nothing may be committed any more.
+    #[inline]
+    pub(crate) fn note(&self, step: Step, district: usize, order: Order) -> Result<(), DbError> {
+        let mut line = Short::<LINE_BYTES>::default();
+        line.push(step.letter());
+        let (warehouse, district) = place(district);
+        for number in [warehouse, district, order.number, u32::from(order.customer)] {
+            line.push_int(i64::from(number));
+            line.push(b" ");
+        }
+        line.push_int(i64::from(order.lines));
+        line.push(b"\n");
+        self.inner.append(line.get())
+    }
+
+    /// Notes the end of the run and brings everything to the disk. Repeatable.
+    ///
+    /// # Errors
+    /// The first thing that went wrong with the file since it was opened.
+    pub fn close(&self) -> Result<(), LedgerError> {
+        let syncer = self.syncer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((stop, thread)) = syncer {
+            // An error would be the ledger's own, which is returned below.
+            let _ = self.inner.append(format!("end {}\n", Timestamp::now().0).as_bytes());
+            drop(stop);
+            if thread.join().is_err() {
+                self.inner.fail("can't be synced", &std::io::Error::other("its thread broke down"));
+            }
+        }
+        self.inner.failure.get().cloned().map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for LedgerFile {
+    fn drop(&mut self) {
+        // Who wants to know has called it before.
+        let _ = self.close();
+    }
+}
+
+impl Inner {
+    #[inline]
+    fn append(&self, line: &[u8]) -> Result<(), DbError> {
+        if self.failure.get().is_none() {
+            loop {
+                match (&self.file).write(line) {
+                    Ok(written) if written == line.len() => {
+                        // Often set already: a store would take the line from the other loops.
+                        if !self.is_dirty.load(Ordering::Relaxed) {
+                            self.is_dirty.store(true, Ordering::Release);
+                        }
+                        return Ok(());
+                    }
+                    Ok(_) => self.fail("was cut off", &ErrorKind::StorageFull.into()),
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    Err(error) => self.fail("can't be written any more", &error),
+                }
+                break;
+            }
+        }
+        Err(self.refusal())
+    }
+
+    #[cold]
+    fn fail(&self, what: &str, error: &std::io::Error) {
+        let failure = LedgerError::io(&self.path, what, error).with_hint(WRITE_HINT);
+        // A later failure is the consequence of the first one.
+        let _ = self.failure.set(failure);
+    }
+
+    /// What ends the run: an error that no policy survives.
+    #[cold]
+    fn refusal(&self) -> DbError {
+        match self.failure.get() {
+            Some(failure) => DbError::workload(failure.message.clone()).with_hint(WRITE_HINT),
+            None => DbError::workload("The ledger can't be written any more."),
+        }
+    }
+
+    fn sync(&self) {
+        if self.is_dirty.swap(false, Ordering::Acquire)
+            && let Err(error) = self.file.sync_data()
+        {
+            self.fail("can't be synced to its disk", &error);
+        }
+    }
+}
+
+fn start_syncing(inner: &Arc<Inner>) -> std::io::Result<(Sender<()>, JoinHandle<()>)> {
+    let (stop, stopped) = channel::<()>();
+    let inner = Arc::clone(inner);
+    let sync = move || {
+        while stopped.recv_timeout(SYNC_EVERY) == Err(RecvTimeoutError::Timeout) {
+            inner.sync();
+        }
+        inner.sync();
+    };
+    let thread = std::thread::Builder::new().name("dyno-ledger".to_owned()).spawn(sync)?;
+    Ok((stop, thread))
+}
+
+/// A new file is only there for good when its folder is on the disk, too.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    File::open(folder)?.sync_all()
+}
+
+/// Warehouse and district of an index among all districts.
+fn place(index: usize) -> (u32, u32) {
+    (index as u32 / DISTRICTS + 1, index as u32 % DISTRICTS + 1)
+}
+
+fn begin_run(text: &mut String, target: &str, loaded: &Loaded, seed: u64, before: &Books) {
+    let target: String = target.chars().filter(|letter| !letter.is_control()).collect();
+    let (now, Loaded { warehouses, c_last }) = (Timestamp::now().0, *loaded);
+    // Writing into a String can't fail.
+    let _ = writeln!(text, "run {now} {warehouses} {c_last} {seed} {target}");
+    for (warehouse, district, next) in before.next_orders() {
+        let _ = writeln!(text, "before {warehouse} {district} {next}");
+    }
+    text.push_str("begun\n");
+}
+
+/// True when the last line has no end.
+fn is_cut_off(file: &mut File) -> std::io::Result<bool> {
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+/// Whether the database is the ledger's, and holds what it says and no more.
+fn fits(
+    path: &Path,
+    recorded: &Recorded,
+    loaded: &Loaded,
+    before: &Books,
+) -> Result<(), LedgerError> {
+    if recorded.runs == 0 {
+        return Ok(());
+    }
+    recorded.is_of(loaded)?;
+    for (warehouse, district, next) in before.next_orders() {
+        let Some(books) = recorded.district(warehouse, district) else { continue };
+        let grown = next - i64::from(books.before);
+        let acknowledged = books.acknowledged.len() as i64;
+        let most = acknowledged + books.unknown.len() as i64;
+        if (acknowledged..=most).contains(&grown) {
+            continue;
+        }
+        let found = format!(
+            "The ledger {} has {acknowledged} acknowledged orders of district {district} of \
+             warehouse {warehouse}, {} of unknown outcome, but the district grew by {grown}",
+            path.display(),
+            books.unknown.len()
+        );
+        return Err(match grown < acknowledged {
+            true => LedgerError::new(format!("{found}: orders were lost, or it was built anew."))
+                .with_hint("Check it with `dyno check`, and give the next run another ledger."),
+            false => LedgerError::new(format!("{found}: others have entered orders since."))
+                .with_hint("Give this run another ledger."),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! A ledger against the database: whether every order that was acknowledged is there as it was
+//! entered, and what became of those whose commit was never answered (clause 3.5.3).
+
+use crate::ledger_file::{Order, Recorded};
+use dyno_core::{DbError, Row, Rows, Session};
+use std::collections::HashMap;
+use std::fmt;
+
+/// Lost orders that are listed one by one, and districts whose counts are wrong.
+const LISTED: usize = 100;
+
+/// Order numbers that one statement reads at most.
+const NUMBERS_AT_ONCE: u32 = 20_000;
+
+/// What is found in the place of an acknowledged order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// No order has its number.
+    Nothing,
+    /// The order, but not all of its lines.
+    Lines(u64),
+    /// Another order has its number: this one was forgotten before that was entered.
+    Other,
+}
+
+/// An acknowledged order that is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// O_W_ID.
+    pub warehouse: u32,
+    /// O_D_ID.
+    pub district: u32,
+    /// The order as it was acknowledged.
+    pub order: Order,
+    /// What is there instead.
+    pub instead: Instead,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Order { number, lines, .. } = self.order;
+        write!(f, "o_w_id {}, o_d_id {}, o_id {number}: ", self.warehouse, self.district)?;
+        match self.instead {
+            Instead::Nothing => f.write_str("there is no such order"),
+            Instead::Lines(found) => write!(f, "{found} of its {lines} lines are there"),
+            Instead::Other => f.write_str("another order has its number"),
+        }
+    }
+}
+
+/// What came of a ledger.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settlement {
+    /// Orders that were acknowledged.
+    pub acknowledged: u64,
+    /// Acknowledged orders that are not there as they were entered.
+    pub lost: u64,
+    /// The first of them, by warehouse, district and number.
+    pub listed: Vec<Lost>,
+    /// Orders whose commit was sent and never answered.
+    pub unknown: u64,
+    /// Those of them that are there.
+    pub committed: u64,
+    /// By how much the districts' next order numbers grew since before the first run.
+    pub grown: i64,
+    /// A sentence for each district whose growth the orders do not explain, and for each order of
+    /// unknown outcome that is there in part. The first ones.
+    pub problems: Vec<String>,
+}
+
+impl Settlement {
+    /// True when no acknowledged order is lost and all others are explained.
+    pub fn is_durable(&self) -> bool {
+        self.lost == 0 && self.problems.is_empty()
+    }
+
+    fn lose(&mut self, lost: Lost) {
+        self.lost += 1;
+        if self.listed.len() < LISTED {
+            self.listed.push(lost);
+        }
+    }
+
+    fn complain(&mut self, problem: String) {
+        if self.problems.len() < LISTED {
+            self.problems.push(problem);
+        }
+    }
+}
+
+/// Holds a ledger against the database. Reads every district's orders in ranges, and those of unknown
+/// outcome one by one. Nobody may write meanwhile. `progress` is told how many orders were looked up.
+///
+/// # Errors
+/// Those of the session.
+pub async fn settle<S: Session>(
+    session: &mut S,
+    recorded: &Recorded,
+    mut progress: impl FnMut(u64),
+) -> Result<Settlement, DbError> {
+    let next = next_orders(session).await?;
+    let mut settlement = Settlement::default();
+    for (warehouse, district, books) in recorded.districts() {
+        let place = (warehouse, district);
+        let mut rest = &books.acknowledged[..];
+        while let Some(first) = rest.first() {
+            let last = first.number.saturating_add(NUMBERS_AT_ONCE - 1);
+            let (chunk, more) = rest.split_at(rest.partition_point(|o| o.number <= last));
+            compare(session, place, chunk, &mut settlement).await?;
+            rest = more;
+            progress(settlement.acknowledged);
+        }
+        let committed = look_up(session, place, recorded, &mut settlement).await?;
+        let grown = next.get(&place).copied().unwrap_or(0) - i64::from(books.before);
+        settlement.grown += grown;
+        let acknowledged = books.acknowledged.len() as u64;
+        if u64::try_from(grown) != Ok(acknowledged + committed) {
+            settlement.complain(format!(
+                "The next order number of district {district} of warehouse {warehouse} grew by \
+                 {grown}, but {acknowledged} orders were acknowledged, and {committed} of unknown \
+                 outcome are there."
+            ));
+        }
+    }
+    Ok(settlement)
+}
+
+/// Looks up acknowledged orders whose numbers lie close together.
+async fn compare<S: Session>(
+    session: &mut S,
+    place: (u32, u32),
+    chunk: &[Order],
+    settlement: &mut Settlement,
+) -> Result<(), DbError> {
+    let [Some(first), Some(last)] = [chunk.first(), chunk.last()] else { return Ok(()) };
+    let found = orders(session, place, first.number, last.number).await?;
+    let mut taken = None;
+    for &order in chunk {
+        settlement.acknowledged += 1;
+        let instead = match found.get(&order.number) {
+            None => Instead::Nothing,
+            // One row can't be two orders that were acknowledged under the same number.
+            Some(_) if taken == Some(order.number) => Instead::Other,
+            Some(row) if !row.is(order) => Instead::Other,
+            Some(row) if row.found_lines != u64::from(order.lines) => {
+                Instead::Lines(row.found_lines)
+            }
+            Some(_) => {
+                taken = Some(order.number);
+                continue;
+            }
+        };
+        let (warehouse, district) = place;
+        settlement.lose(Lost { warehouse, district, order, instead });
+    }
+    Ok(())
+}
+
+/// Settles a district's orders of unknown outcome; returns how many of them are there.
+async fn look_up<S: Session>(
+    session: &mut S,
+    place: (u32, u32),
+    recorded: &Recorded,
+    settlement: &mut Settlement,
+) -> Result<u64, DbError> {
+    let Some(books) = recorded.district(place.0, place.1) else { return Ok(0) };
+    let mut committed = 0;
+    let mut before = None;
+    for &order in &books.unknown {
+        settlement.unknown += 1;
+        // Sent again with the same data: there is one of them at most.
+        let is_again = before.replace(order) == Some(order);
+        if is_again || books.acknowledged.binary_search(&order).is_ok() {
+            continue;
+        }
+        let found = orders(session, place, order.number, order.number).await?;
+        let Some(row) = found.get(&order.number).filter(|row| row.is(order)) else { continue };
+        committed += 1;
+        if row.found_lines != u64::from(order.lines) {
+            settlement.complain(format!(
+                "Order {} of district {} of warehouse {}, of unknown outcome, is there with {} of \
+                 its {} lines.",
+                order.number, place.1, place.0, row.found_lines, order.lines
+            ));
+        }
+    }
+    settlement.committed += committed;
+    Ok(committed)
+}
+
+/// An order as the database holds it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    customer: i64,
+    lines: i64,
+    /// Rows of bmsql_order_line.
+    found_lines: u64,
+}
+
+impl Found {
+    fn is(&self, order: Order) -> bool {
+        (self.customer, self.lines) == (i64::from(order.customer), i64::from(order.lines))
+    }
+}
+
+/// Keeps rows of three integers.
+#[derive(Default)]
+struct Triples(Vec<[i64; 3]>);
+
+impl Rows for Triples {
+    fn row<R: Row>(&mut self, row: &R) {
+        let cell = |column| if column < row.columns() { row.int(column) } else { None };
+        self.0.push([0, 1, 2].map(|column| cell(column).unwrap_or(-1)));
+    }
+}
+
+/// The orders of a district with numbers from `first` to `last`.
+async fn orders<S: Session>(
+    session: &mut S,
+    (warehouse, district): (u32, u32),
+    first: u32,
+    last: u32,
+) -> Result<HashMap<u32, Found>, DbError> {
+    let mut rows = Triples::default();
+    let sql = format!(
+        "SELECT o_id, o_c_id, o_ol_cnt FROM bmsql_oorder WHERE o_w_id = {warehouse} AND o_d_id = \
+         {district} AND o_id BETWEEN {first} AND {last}"
+    );
+    session.query(&sql, &mut rows).await?;
+    let found = |[number, customer, lines]: [i64; 3]| {
+        (number as u32, Found { customer, lines, found_lines: 0 })
+    };
+    let mut orders: HashMap<u32, Found> = rows.0.into_iter().map(found).collect();
+    let mut lines = Triples::default();
+    let sql = format!(
+        "SELECT ol_o_id, count(*) FROM bmsql_order_line WHERE ol_w_id = {warehouse} AND ol_d_id = \
+         {district} AND ol_o_id BETWEEN {first} AND {last} GROUP BY ol_o_id"
+    );
+    session.query(&sql, &mut lines).await?;
+    for [number, count, _] in lines.0 {
+        if let Some(order) = orders.get_mut(&(number as u32)) {
+            order.found_lines = count as u64;
+        }
+    }
+    Ok(orders)
+}
+
+/// The next order's number by warehouse and district.
+async fn next_orders<S: Session>(session: &mut S) -> Result<HashMap<(u32, u32), i64>, DbError> {
+    let mut rows = Triples::default();
+    let sql = "SELECT d_w_id, d_id, d_next_o_id FROM bmsql_district";
+    session.query(sql, &mut rows).await?;
+    Ok(rows.0.into_iter().map(|[w, d, next]| ((w as u32, d as u32), next)).collect())
+}
