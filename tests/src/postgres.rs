@@ -133,7 +133,15 @@ impl Postgres {
     /// # Errors
     /// psql's message.
     pub fn sbtest(&self, sql: &str) -> Result<String, String> {
-        client(&self.psql, self.port, "sbtest", sql)
+        self.in_database("sbtest", sql)
+    }
+
+    /// The same in any database.
+    ///
+    /// # Errors
+    /// psql's message.
+    pub fn in_database(&self, database: &str, sql: &str) -> Result<String, String> {
+        client(&self.psql, self.port, database, sql)
     }
 
     /// A URL of dyno for the TCP port and database `sbtest`.

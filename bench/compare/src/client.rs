@@ -8,12 +8,19 @@ use std::process::Command;
 /// Rows of the table that the clients are told of; the null server has any.
 pub(crate) const TABLE_ROWS: u32 = 100_000;
 
+/// What a machine without go-tpc is told.
+const GO_TPC_MISSING: &str = "go-tpc is not installed: in an empty folder, `go mod init peers && \
+                              go get github.com/pingcap/go-tpc/cmd/go-tpc@v1.0.12 && go build \
+                              github.com/pingcap/go-tpc/cmd/go-tpc`, and put the program into a \
+                              folder of PATH";
+
 /// Who makes the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     Dyno,
     Sysbench,
     Pgbench,
+    GoTpc,
 }
 
 /// Where the programs are.
@@ -23,6 +30,9 @@ pub(crate) struct Programs {
     pub(crate) null_server: PathBuf,
     pub(crate) sysbench: Option<PathBuf>,
     pub(crate) pgbench: Option<PathBuf>,
+    pub(crate) go_tpc: Option<PathBuf>,
+    /// dyno's TPC-C without a front end: loads and runs.
+    pub(crate) dyno_tpcc: PathBuf,
 }
 
 /// How a server is reached.
@@ -101,6 +111,7 @@ impl Programs {
             Who::Dyno => Ok(&self.dyno),
             Who::Sysbench => self.sysbench.as_ref().ok_or("sysbench is not installed".to_owned()),
             Who::Pgbench => self.pgbench.as_ref().ok_or("pgbench is not installed".to_owned()),
+            Who::GoTpc => self.go_tpc.as_ref().ok_or_else(|| GO_TPC_MISSING.to_owned()),
         }
     }
 
@@ -125,7 +136,9 @@ impl Programs {
         };
         let mut command = Command::new(self.find(who)?);
         match who {
-            Who::Pgbench => return Err("pgbench has none of sysbench's tests".to_owned()),
+            Who::Pgbench | Who::GoTpc => {
+                return Err(format!("{who:?} has none of sysbench's tests"));
+            }
             Who::Sysbench => {}
             Who::Dyno => {
                 command.arg("sysbench");
@@ -170,7 +183,9 @@ impl Programs {
         };
         let mut command = Command::new(self.find(who)?);
         match who {
-            Who::Sysbench => return Err("sysbench has none of pgbench's scripts".to_owned()),
+            Who::Sysbench | Who::GoTpc => {
+                return Err(format!("{who:?} has none of pgbench's scripts"));
+            }
             Who::Pgbench => {}
             Who::Dyno => {
                 command.arg("pgbench");
@@ -224,6 +239,8 @@ mod tests {
             null_server: "null".into(),
             sysbench: Some("sysbench".into()),
             pgbench: Some("pgbench".into()),
+            dyno_tpcc: "cost".into(),
+            go_tpc: Some("go-tpc".into()),
         }
     }
 

@@ -5,7 +5,8 @@ use crate::child::{Ended, run};
 use crate::client::{Load, TABLE_ROWS, Way, Who};
 use crate::null::Counted;
 use crate::table::{Bar, Line};
-use crate::{mariadb, postgres, say};
+use crate::tpcc::Database;
+use crate::{mariadb, postgres, say, tpcc};
 use serde_json::Value;
 
 /// Transactions per second of the open loop.
@@ -46,12 +47,21 @@ pub(crate) enum Subject {
     InitPostgres,
     /// Throughput and client CPU of pgbench's scripts on PostgreSQL.
     Postgres { load: Load },
+    /// The whole build of TPC-C's tables.
+    TpccBuild(Database),
+    /// Client CPU per transaction of TPC-C, and memory.
+    TpccRun(Database),
 }
 
 /// All comparisons in the order of the table.
 pub(crate) fn all() -> Vec<Comparison> {
     let mut all = against_sysbench();
     all.extend(against_pgbench());
+    for database in [Database::Postgres, Database::MariaDb] {
+        let name = database.name();
+        all.push((format!("tpcc-build-{name}"), Subject::TpccBuild(database)));
+        all.push((format!("tpcc-run-{name}"), Subject::TpccRun(database)));
+    }
     all.into_iter().map(|(name, subject)| Comparison { name, subject }).collect()
 }
 
@@ -128,6 +138,7 @@ impl Subject {
             | Subject::PrepareNull
             | Subject::MariaDb { .. }
             | Subject::PrepareMariaDb => Who::Sysbench,
+            Subject::TpccBuild(_) | Subject::TpccRun(_) => Who::GoTpc,
         }
     }
 }
@@ -152,6 +163,8 @@ impl Comparison {
             Subject::InitNull => self.init_null(bench),
             Subject::InitPostgres => postgres::initialize(bench, &self.name),
             Subject::Postgres { load } => postgres::run_script(bench, &self.name, load),
+            Subject::TpccBuild(database) => tpcc::build(bench, &self.name, *database),
+            Subject::TpccRun(database) => tpcc::run(bench, &self.name, *database),
         }
     }
 
@@ -298,7 +311,12 @@ pub(crate) fn init_lines(
     loading_lines(&what, pairs, rate, cpu)
 }
 
-fn loading_lines(what: &str, pairs: &[(Loading, Loading)], rate: Bar, cpu: Bar) -> Vec<Line> {
+pub(crate) fn loading_lines(
+    what: &str,
+    pairs: &[(Loading, Loading)],
+    rate: Bar,
+    cpu: Bar,
+) -> Vec<Line> {
     let rates: Vec<_> = pairs.iter().map(|(a, b)| (a.rows_per_s, b.rows_per_s)).collect();
     let costs: Vec<_> = pairs.iter().map(|(a, b)| (a.cpu_us_per_row, b.cpu_us_per_row)).collect();
     vec![

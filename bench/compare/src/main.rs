@@ -13,6 +13,7 @@ mod mariadb;
 mod null;
 mod postgres;
 mod table;
+mod tpcc;
 
 use bench::Bench;
 use clap::Parser;
@@ -24,7 +25,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use table::Line;
 
-/// Compares dyno with sysbench and pgbench: client CPU per query, throughput, memory, loading.
+/// Compares dyno with sysbench, pgbench and go-tpc: client CPU per query, throughput, memory, loading.
 /// Prints a table in Markdown to stdout. A client runs on core 0 and the null server on core 1;
 /// MariaDB or PostgreSQL and their clients share all cores. Exits with 1 when a run fails or its figures can't be
 /// right, not when a bar is missed.
@@ -73,7 +74,8 @@ fn measure(options: &Options) -> Result<(), String> {
     raise_file_limit();
     let short_seconds = (seconds / 5).max(1);
     let scratch = Scratch::new();
-    let bench = Bench { programs: programs()?, pairs, seconds, short_seconds, scratch };
+    let only_tpcc = comparisons.iter().all(|comparison| comparison.name.starts_with("tpcc-"));
+    let bench = Bench { programs: programs(only_tpcc)?, pairs, seconds, short_seconds, scratch };
     let print = |line: &str| writeln!(io::stdout(), "{line}").map_err(|error| error.to_string());
     print(&machine::description())?;
     print(&format!("- {pairs} pairs of runs of {seconds} s less {short_seconds} s"))?;
@@ -95,18 +97,22 @@ fn measure(options: &Options) -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
 
-/// Builds dyno and the null server, so that no stale one is measured, and looks for their peers.
-fn programs() -> Result<Programs, String> {
+/// Builds what is measured, so that no stale program is, and looks for its peers. dyno as a whole
+/// takes minutes: TPC-C, which has a program of its own, doesn't wait for it.
+fn programs(only_tpcc: bool) -> Result<Programs, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = own.parent().ok_or("this program lies in no folder")?;
     if folder.file_name() != Some("release".as_ref()) {
         return Err("run with --release: a debug build measures nothing".to_owned());
     }
     say("building dyno");
-    let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--release", "--package=dyno", "--package=dyno-nullserver"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--release", "--package=dyno-nullserver", "--bins"]);
+    cargo.args(["--package=dyno-tpcc", "--example=cost"]);
+    if !only_tpcc {
+        cargo.arg("--package=dyno");
+    }
+    let status = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status();
     if !status.is_ok_and(|status| status.success()) {
         return Err("dyno can't be built".to_owned());
     }
@@ -116,6 +122,8 @@ fn programs() -> Result<Programs, String> {
         null_server: folder.join("dyno-nullserver"),
         sysbench: find("sysbench"),
         pgbench: find("pgbench"),
+        go_tpc: find("go-tpc"),
+        dyno_tpcc: folder.join("examples/cost"),
     })
 }
 

@@ -282,12 +282,12 @@ fn read_test(table: &mut Reader<'_, '_>, workload: Option<&str>) -> Option<Writt
 
 /// `threads`, which users of pgbench may call `clients`, and those of TPC-C `terminals`.
 fn read_workers(table: &mut Reader<'_, '_>) -> Option<Vec<Written<u64>>> {
-    const WORDS: [&str; 3] = ["threads", "clients", "terminals"];
+    const WORDS: [&str; 3] = ["clients", "terminals", "threads"];
     let range = 1..=100_000;
     let Some(word) = WORDS.into_iter().find(|word| table.has(word)) else {
         table.require("threads", "Add `threads = [1, 2, 4]`, for example.");
         // Registers the keys, so that a misspelt one is recognised.
-        WORDS.map(|word| table.take(word));
+        WORDS.iter().for_each(|word| drop(table.take(word)));
         return None;
     };
     let workers = table.wholes(word, &range);

@@ -16,7 +16,7 @@ const EXPERIMENT: &str = "[[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\
 #[test]
 fn its_examples_are_valid() {
     let blocks = toml_blocks();
-    assert_eq!(blocks.len(), 3);
+    assert_eq!(blocks.len(), 4);
     let suite = Suite::parse("README.md", blocks[0]).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(plan.steps.len(), 3 * 6 + 2);
@@ -27,7 +27,14 @@ fn its_examples_are_valid() {
     let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<&str> = suite.experiments[0].options.iter().map(|o| o.name.as_str()).collect();
     assert_eq!(names, ["scripts.1", "scripts.2", "scale", "define.range", "mode"]);
-    for (line, rows) in blocks[2].lines().zip([12, 6]) {
+    let text = format!("{HEAD}{EXPERIMENT}{}\n", blocks[2].trim_end())
+        .replace("\"sysbench\"", "\"tpcc\"")
+        .replace("oltp_insert", "spec");
+    let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
+    let names: Vec<&str> = suite.experiments[0].options.iter().map(|o| o.name.as_str()).collect();
+    let weights = ["weights.payment", "weights.stock_level"];
+    assert_eq!(names, [["warehouses", "flight", "isolation"].as_slice(), &weights].concat());
+    for (line, rows) in blocks[3].lines().zip([12, 6]) {
         let text = format!("{HEAD}{EXPERIMENT}{line}\n");
         let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
@@ -54,20 +61,13 @@ fn it_names_every_key_suite_and_test() {
     for suite in bundled() {
         assert!(README.contains(&format!("| `{}` |", suite.name)), "{}", suite.name);
     }
-    let said = Suite::parse("a.toml", &EXPERIMENT.replace("oltp_insert", "zzzzzzzzzzzz"));
-    let said = said.expect_err("an unknown test").to_string();
-    let tests = said.split("Tests: ").nth(1).expect("the known tests");
-    for test in tests.split('.').next().unwrap_or("").split(", ") {
-        assert!(README.contains(&format!("`{test}`")), "`{test}` is not described");
-    }
-    let said = Suite::parse(
-        "a.toml",
-        &EXPERIMENT.replace("sysbench", "pgbench").replace("oltp_insert", "zzzzzzzzzzzz"),
-    );
-    let said = said.expect_err("an unknown test").to_string();
-    let tests = said.split("Tests: ").nth(1).expect("the known tests");
-    for test in tests.split('.').next().unwrap_or("").split(", ") {
-        assert!(README.contains(&format!("`{test}`")), "`{test}` is not described");
+    for workload in ["sysbench", "pgbench", "tpcc"] {
+        let text = EXPERIMENT.replace("sysbench", workload).replace("oltp_insert", "zzzzzzzzzzzz");
+        let said = Suite::parse("a.toml", &text).expect_err("an unknown test").to_string();
+        let tests = said.split("Tests: ").nth(1).and_then(|rest| rest.lines().next());
+        for test in tests.expect("the known tests").trim_end_matches('.').split(", ") {
+            assert!(README.contains(&format!("`{test}`")), "`{test}` is not described");
+        }
     }
     let readme = include_str!("../../../figures/README.md");
     for figure in figures::all() {

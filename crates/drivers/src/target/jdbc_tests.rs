@@ -1,5 +1,4 @@
 use super::jdbc::{parse, redact_jdbc};
-use super::*;
 use crate::net::TlsMode;
 use proptest::prelude::*;
 

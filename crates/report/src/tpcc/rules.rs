@@ -6,7 +6,7 @@ use crate::checks::{Find, Rule};
 use crate::comparison::counterpart;
 use crate::format::{self, count_of, whole};
 use crate::model::{Experiment, Level, Place, Trial};
-use dyno_measure::{ConditionState, KindSummary, TpccFacts, Verdict};
+use dyno_measure::{ConditionLine, ConditionState, KindSummary, TpccFacts, Verdict};
 
 /// About what a warehouse takes with its indexes when it is loaded, bytes.
 const WAREHOUSE_BYTES: f64 = 100e6;
@@ -197,18 +197,20 @@ fn audit(trial: &Trial, verdict: Verdict) -> Option<String> {
 
 fn conditions(trial: &Trial, verdict: Verdict) -> Option<String> {
     let lines = &trial.summary.tpcc.as_ref()?.conditions;
-    let at = |moment: &str, ids: Vec<&str>| {
-        (!ids.is_empty()).then(|| format!("{moment}: {}", ids.join(", ")))
+    let at = |moment: &str, of: fn(&ConditionLine) -> &Option<ConditionState>| {
+        let judged = lines.iter().filter_map(|line| Some((line, of(line).as_ref()?)));
+        let found: Vec<&str> = judged
+            .clone()
+            .filter(|(_, state)| state.verdict == verdict)
+            .map(|(line, _)| line.id.as_str())
+            .collect();
+        match found.len() {
+            0 => None,
+            all if all == judged.count() => Some(format!("{moment}: all {all}")),
+            _ => Some(format!("{moment}: {}", found.join(", "))),
+        }
     };
-    let is_found = |state: &Option<ConditionState>| {
-        state.as_ref().is_some_and(|state| state.verdict == verdict)
-    };
-    let before = lines.iter().filter(|line| is_found(&line.before));
-    let after = lines.iter().filter(|line| is_found(&line.after));
-    let found = [
-        at("before", before.map(|line| line.id.as_str()).collect()),
-        at("after", after.map(|line| line.id.as_str()).collect()),
-    ];
+    let found = [at("before", |line| &line.before), at("after", |line| &line.after)];
     some(found.into_iter().flatten().collect())
 }
 

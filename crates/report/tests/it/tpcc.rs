@@ -179,6 +179,12 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
         state.verdict = Verdict::Failed;
     };
     assert_eq!(found("tpcc-conditions", broken_before)[0], "trial 1: before: C1");
+    let unlooked = |facts: &mut TpccFacts| {
+        for state in facts.conditions.iter_mut().filter_map(|line| line.before.as_mut()) {
+            state.verdict = Verdict::NotMade;
+        }
+    };
+    assert_eq!(found("tpcc-conditions-not-made", unlooked)[0], "trial 1: before: all 4");
 }
 
 #[test]

@@ -1,0 +1,274 @@
+//! TPC-C beside go-tpc on real servers, which share the machine's cores with the client.
+//!
+//! Both reach the server by TCP, because go-tpc knows no other way. A transaction of dyno has more
+//! statements: BenchmarkSQL's, where go-tpc asks for several items at once.
+
+use crate::bench::{Bench, Cost, Steady};
+use crate::child::run as run_child;
+use crate::client::Who;
+use crate::comparisons::{Loading, loading_lines};
+use crate::table::{Bar, Line};
+use dyno_tests::{MariaDb, Postgres};
+use std::cell::Cell;
+use std::process::Command;
+
+/// Enough for go-tpc's connections to spread over, little enough for several pairs.
+const WAREHOUSES: u32 = 2;
+/// Connections of a build.
+const SESSIONS: u32 = 4;
+/// Connections of a run.
+const TERMINALS: u32 = 16;
+/// MiB that a client may take at that many terminals.
+const MEMORY_MIB: f64 = 30.0;
+
+/// Where the tables are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Database {
+    Postgres,
+    MariaDb,
+}
+
+impl Database {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Database::Postgres => "postgres",
+            Database::MariaDb => "mariadb",
+        }
+    }
+
+    /// How many times as fast the whole build has to be.
+    fn build_bar(self) -> Bar {
+        match self {
+            Database::Postgres => Bar::RatioAtLeast(1.5),
+            Database::MariaDb => Bar::RatioAtLeast(1.2),
+        }
+    }
+}
+
+/// A server with a database for each side.
+enum Server {
+    Postgres(Postgres),
+    MariaDb(MariaDb),
+}
+
+impl Server {
+    /// Nothing waits for a disk, and two warehouses fit into memory: both clients meet the server
+    /// at its fastest.
+    fn start(database: Database) -> Result<Self, String> {
+        Ok(match database {
+            Database::Postgres => Server::Postgres(Postgres::start_with(&[
+                "-c",
+                "fsync=off",
+                "-c",
+                "synchronous_commit=off",
+                "-c",
+                "shared_buffers=1GB",
+                "-c",
+                "max_wal_size=4GB",
+            ])?),
+            Database::MariaDb => Server::MariaDb(MariaDb::start_with(&[
+                "--innodb-flush-log-at-trx-commit=2",
+                "--innodb-buffer-pool-size=1G",
+                "--innodb-log-file-size=512M",
+                "--local-infile=1",
+            ])?),
+        })
+    }
+
+    /// The database of one side, empty.
+    fn renew(&self, who: Who) -> Result<(), String> {
+        let name = database_of(who);
+        match self {
+            Server::Postgres(server) => {
+                server.sql(&format!("DROP DATABASE IF EXISTS {name}"))?;
+                server.sql(&format!("CREATE DATABASE {name}"))?;
+                // What the other has left is not this one's to write out.
+                server.sql("CHECKPOINT").map(drop)
+            }
+            Server::MariaDb(server) => {
+                let sql = format!("DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name}");
+                server.sql(&sql).map(drop)
+            }
+        }
+    }
+
+    /// A program of one side with everything that says where its database is. `verb` is `load` or
+    /// `run` and what belongs to it in dyno's words, `options` go-tpc's.
+    fn command(
+        &self,
+        bench: &Bench,
+        who: Who,
+        verb: &[String],
+        options: &[String],
+    ) -> Result<Command, String> {
+        let name = database_of(who);
+        if who == Who::Dyno {
+            let mut command = Command::new(&bench.programs.dyno_tpcc);
+            command.arg(match self {
+                Server::Postgres(server) => {
+                    format!("postgres://postgres@127.0.0.1:{}/{name}", server.port)
+                }
+                Server::MariaDb(server) => format!("mysql://root@127.0.0.1:{}/{name}", server.port),
+            });
+            command.args(verb);
+            return Ok(command);
+        }
+        let mut command = Command::new(bench.programs.find(who)?);
+        command.arg("tpcc").args(options).args(["--host=127.0.0.1", &format!("--db={name}")]);
+        command.arg(format!("--warehouses={WAREHOUSES}"));
+        match self {
+            Server::Postgres(server) => command.args([
+                "--driver=postgres",
+                "--user=postgres",
+                "--conn-params=sslmode=disable",
+                &format!("--port={}", server.port),
+            ]),
+            Server::MariaDb(server) => {
+                command.args(["--driver=mysql", "--user=root", &format!("--port={}", server.port)])
+            }
+        };
+        Ok(command)
+    }
+
+    fn load(&self, bench: &Bench, who: Who) -> Result<Command, String> {
+        let verb = ["load".to_owned(), WAREHOUSES.to_string(), SESSIONS.to_string()];
+        let options =
+            ["prepare".to_owned(), "--no-check".to_owned(), format!("--threads={SESSIONS}")];
+        self.command(bench, who, &verb, &options)
+    }
+
+    fn run(&self, bench: &Bench, who: Who, seconds: u64) -> Result<Command, String> {
+        let verb = ["run", &WAREHOUSES.to_string(), &TERMINALS.to_string(), &seconds.to_string()]
+            .map(str::to_owned);
+        let options =
+            ["run".to_owned(), format!("--threads={TERMINALS}"), format!("--time={seconds}s")];
+        self.command(bench, who, &verb, &options)
+    }
+
+    /// Rows of all tables of one side.
+    fn rows(&self, who: Who) -> Result<u32, String> {
+        let (database, prefix) = (database_of(who), if who == Who::Dyno { "bmsql_" } else { "" });
+        let order = if who == Who::Dyno { "oorder" } else { "orders" };
+        let tables = ["warehouse", "district", "customer", "history", "new_order", order]
+            .into_iter()
+            .chain(["order_line", "item", "stock"]);
+        let mut rows = 0;
+        for table in tables {
+            let answer = match self {
+                Server::Postgres(server) => {
+                    server.in_database(database, &format!("SELECT count(*) FROM {prefix}{table}"))
+                }
+                Server::MariaDb(server) => {
+                    server.sql(&format!("SELECT count(*) FROM {database}.{prefix}{table}"))
+                }
+            }?;
+            let count = answer.trim().parse::<u32>();
+            rows += count.map_err(|_| format!("{table} has {answer} rows"))?;
+        }
+        Ok(rows)
+    }
+}
+
+fn database_of(who: Who) -> &'static str {
+    if who == Who::Dyno { "dyno_tpcc" } else { "go_tpcc" }
+}
+
+/// A load of so many warehouses has at least this many rows: the lines of an order vary.
+fn least_rows() -> u32 {
+    100_000 + WAREHOUSES * 490_000
+}
+
+/// The whole build: tables, rows, keys, indexes.
+pub(crate) fn build(bench: &Bench, name: &str, database: Database) -> Result<Vec<Line>, String> {
+    let server = match Server::start(database) {
+        Ok(server) => server,
+        Err(why) => return Ok(vec![Line::skipped(name, &why)]),
+    };
+    let pairs = bench.pairs(name, Who::GoTpc, |who| {
+        server.renew(who)?;
+        let ended = run_child(&mut server.load(bench, who)?, None, bench.scratch.path())?;
+        let rows = server.rows(who)?;
+        if rows < least_rows() {
+            return Err(format!("{who:?} left {rows} rows"));
+        }
+        Ok(Loading::new(rows, &ended))
+    })?;
+    let what = format!("{name}: {WAREHOUSES} warehouses, {SESSIONS} connections, go-tpc");
+    Ok(loading_lines(&what, &pairs, database.build_bar(), Bar::Value(1.0)))
+}
+
+/// A run of the usual mix without pauses, one statement at a time.
+pub(crate) fn run(bench: &Bench, name: &str, database: Database) -> Result<Vec<Line>, String> {
+    let server = match Server::start(database) {
+        Ok(server) => server,
+        Err(why) => return Ok(vec![Line::skipped(name, &why)]),
+    };
+    for who in [Who::Dyno, Who::GoTpc] {
+        server.renew(who)?;
+        run_child(&mut server.load(bench, who)?, None, bench.scratch.path())?;
+    }
+    let pairs = bench.pairs(name, Who::GoTpc, |who| {
+        let peak_kib = Cell::new(0);
+        let steady = bench.steady(|seconds| {
+            let mut command = server.run(bench, who, seconds)?;
+            let ended = run_child(&mut command, None, bench.scratch.path())?;
+            peak_kib.set(peak_kib.get().max(ended.peak_kib));
+            let statements = transactions(who, &ended.output)? as f64;
+            Ok(Cost { cpu_s: ended.cpu_s, statements })
+        })?;
+        Ok((steady, peak_kib.get() as f64 / 1024.0))
+    })?;
+    let what = |text: &str| format!("{name}: {TERMINALS} terminals, go-tpc, {text}");
+    let of = |value: fn(&(Steady, f64)) -> f64| -> Vec<(f64, f64)> {
+        pairs.iter().map(|(dyno, peer)| (value(dyno), value(peer))).collect()
+    };
+    let cpu = of(|(steady, _)| steady.cpu_us_per_statement);
+    let rate = of(|(steady, _)| steady.statements_per_s);
+    let memory = of(|&(_, mib)| mib);
+    Ok(vec![
+        Line::of_pairs(what("client CPU us/transaction"), &cpu, Bar::Ratio(0.4)),
+        Line::of_pairs(what("transactions/s"), &rate, Bar::None),
+        Line::of_pairs(what("resident memory, MiB"), &memory, Bar::Value(MEMORY_MIB)),
+    ])
+}
+
+/// Transactions in a report. Neither may have failed ones but go-tpc's that its end cut off.
+fn transactions(who: Who, output: &str) -> Result<u64, String> {
+    let mut sum = 0;
+    for line in output.lines() {
+        let count = match who {
+            Who::Dyno => line.strip_prefix("transactions "),
+            _ => line
+                .strip_prefix("[Summary] ")
+                .filter(|line| !line.split(' ').next().is_some_and(|kind| kind.ends_with("_ERR")))
+                .and_then(|line| Some(line.split_once("Count: ")?.1.split_once(',')?.0)),
+        };
+        if let Some(count) = count {
+            sum +=
+                count.parse::<u64>().map_err(|_| format!("no number of transactions: {line}"))?;
+        }
+        if who == Who::Dyno && line.starts_with("failed ") && line != "failed 0" {
+            return Err(format!("transactions of dyno {line}"));
+        }
+    }
+    if sum == 0 { Err(format!("{who:?} reports no transactions:\n{output}")) } else { Ok(sum) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transactions_are_read_from_both_reports() {
+        let dyno = "transactions 1620\nfailed 0\ncpu_us_per_transaction 509.3\n";
+        assert_eq!(transactions(Who::Dyno, dyno), Ok(1620));
+        assert!(transactions(Who::Dyno, "transactions 7\nfailed 2\n").is_err());
+        let go_tpc = "Finished\n\
+                      [Summary] DELIVERY - Takes(s): 7.8, Count: 111, TPM: 853.8, Sum(ms): 9.1\n\
+                      [Summary] NEW_ORDER - Takes(s): 7.9, Count: 1135, TPM: 8598.9\n\
+                      [Summary] NEW_ORDER_ERR - Takes(s): 7.9, Count: 5, TPM: 8598.9\n\
+                      tpmC: 8598.6, tpmTotal: 19456.4, efficiency: 33431.8%\n";
+        assert_eq!(transactions(Who::GoTpc, go_tpc), Ok(1246));
+        assert!(transactions(Who::GoTpc, "Finished\n").is_err());
+    }
+}
