@@ -126,6 +126,7 @@ fn skew_line(skew: &Skew) -> AuditLine {
         "items" => ("items", "NURand(8191)"),
         "customers" => ("customers", "NURand(1023)"),
         "last_names" => ("last names", "NURand(255)"),
+        "mix" => ("mix as a whole", "the profile's"),
         other => (other, "NURand"),
     };
     AuditLine {
