@@ -14,13 +14,19 @@ const CLASSES: usize = 16;
 /// in 16,000 times.
 const DEVIATIONS: f64 = 4.0;
 
+/// Draws that each class has to be expected to have.
+const LEAST_IN_CLASS: f64 = 4.0;
+
 /// Drawn values by class.
 type Histogram = [u64; CLASSES];
 
 /// What workers have executed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
-    kinds: [u64; 5],
+    /// Transactions that were begun, however they ended: what terminals have chosen.
+    begun: [u64; 5],
+    orders: u64,
+    payments: u64,
     rolled_back: u64,
     lines: u64,
     remote_lines: u64,
@@ -37,8 +43,13 @@ pub(crate) struct Counters {
 
 impl Counters {
     #[inline]
+    pub(crate) fn begin(&mut self, kind: Kind) {
+        self.begun[kind.index()] += 1;
+    }
+
+    #[inline]
     pub(crate) fn order(&mut self, expected: &Expected, customer: i64, is_rolled_back: bool) {
-        self.kinds[Kind::NewOrder.index()] += 1;
+        self.orders += 1;
         self.rolled_back += u64::from(is_rolled_back);
         self.customer_ids[expected.customer_ids.class(customer as u64)] += 1;
     }
@@ -52,7 +63,7 @@ impl Counters {
 
     #[inline]
     pub(crate) fn payment(&mut self, is_remote: bool) {
-        self.kinds[Kind::Payment.index()] += 1;
+        self.payments += 1;
         self.remote_payments += u64::from(is_remote);
     }
 
@@ -68,16 +79,6 @@ impl Counters {
         }
     }
 
-    #[inline]
-    pub(crate) fn order_status(&mut self) {
-        self.kinds[Kind::OrderStatus.index()] += 1;
-    }
-
-    #[inline]
-    pub(crate) fn delivery_entered(&mut self) {
-        self.kinds[Kind::Delivery.index()] += 1;
-    }
-
     /// A Delivery was executed: by the terminal itself, or later.
     #[inline]
     pub(crate) fn delivered(&mut self, skipped: u32) {
@@ -86,19 +87,16 @@ impl Counters {
         self.deliveries_with_skips += u64::from(skipped > 0);
     }
 
-    #[inline]
-    pub(crate) fn stock_level(&mut self) {
-        self.kinds[Kind::StockLevel.index()] += 1;
-    }
-
     pub(crate) fn add(&mut self, more: &Counters) {
         let add = |to: &mut [u64], from: &[u64]| {
             to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
         };
-        add(&mut self.kinds, &more.kinds);
+        add(&mut self.begun, &more.begun);
         add(&mut self.items, &more.items);
         add(&mut self.customer_ids, &more.customer_ids);
         add(&mut self.last_names, &more.last_names);
+        self.orders += more.orders;
+        self.payments += more.payments;
         self.rolled_back += more.rolled_back;
         self.lines += more.lines;
         self.remote_lines += more.remote_lines;
@@ -143,22 +141,8 @@ impl Classes {
         usize::from(self.of[(value - self.low) as usize])
     }
 
-    /// The distance of a histogram from the distribution.
     fn judge(&self, name: &'static str, found: &Histogram) -> Skew {
-        let draws: u64 = found.iter().sum();
-        let mut distance = 0.0;
-        let mut classes = 0;
-        for (&count, &probability) in found.iter().zip(&self.probabilities) {
-            let expected = probability * draws as f64;
-            if expected > 0.0 {
-                distance += (count as f64 - expected).powi(2) / expected;
-                classes += 1;
-            }
-        }
-        // Fewer than five in a class: chi-square isn't one.
-        let is_judged = draws >= 5 * CLASSES as u64;
-        let limit = chi_square_limit(f64::from(classes - 1));
-        Skew { name, draws, distance, limit, is_judged, is_right: !is_judged || distance <= limit }
+        Skew::new(name, found, &self.probabilities)
     }
 }
 
@@ -173,7 +157,8 @@ fn chi_square_limit(freedom: f64) -> f64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
     shares: [f64; 5],
-    is_deck: bool,
+    /// Cards of a deck, where the mix comes from decks.
+    cards: Option<u32>,
     rollback: f64,
     remote_line: f64,
     remote_payment: f64,
@@ -192,7 +177,7 @@ impl Expected {
         let remote = |percent: u32| if warehouses > 1 { part(percent) } else { 0.0 };
         Expected {
             shares: shares.map(|share| f64::from(share) / f64::from(sum)),
-            is_deck: matches!(profile.choice, Choice::Deck(_)),
+            cards: matches!(profile.choice, Choice::Deck(_)).then_some(sum),
             rollback: part(profile.rollback_percent),
             remote_line: remote(profile.remote_line_percent),
             remote_payment: remote(profile.remote_payment_percent),
@@ -203,17 +188,20 @@ impl Expected {
         }
     }
 
-    /// Compares.
-    pub(crate) fn audit(&self, found: &Counters) -> Audit {
-        let all: u64 = found.kinds.iter().sum();
-        let orders = found.kinds[Kind::NewOrder.index()];
-        let payments = found.kinds[Kind::Payment.index()];
+    /// Compares. `terminals` have begun the transactions; `None` when those of some are missing.
+    pub(crate) fn audit(&self, found: &Counters, terminals: Option<u32>) -> Audit {
+        let all: u64 = found.begun.iter().sum();
+        let (orders, payments) = (found.orders, found.payments);
+        let decks = terminals.zip(self.cards);
         let names =
             ["mix_new_order", "mix_payment", "mix_order_status", "mix_delivery", "mix_stock_level"];
         let mut shares: Vec<Share> = names
             .into_iter()
-            .zip(found.kinds.iter().zip(self.shares))
-            .map(|(name, (&count, share))| Share::new(name, count, all, share))
+            .zip(found.begun.iter().zip(self.shares))
+            .map(|(name, (&count, share))| {
+                let share = Share::new(name, count, all, share);
+                decks.map_or(share.clone(), |(terminals, cards)| share.of_decks(terminals, cards))
+            })
             .collect();
         shares.extend([
             Share::new("rollbacks", found.rolled_back, orders, self.rollback),
@@ -228,8 +216,9 @@ impl Expected {
                 self.items.judge("items", &found.items),
                 self.customer_ids.judge("customers", &found.customer_ids),
                 self.last_names.judge("last_names", &found.last_names),
+                Skew::new("mix", &found.begun, &self.shares),
             ],
-            is_deck: self.is_deck,
+            is_deck: self.cards.is_some(),
             orders,
             lines_per_order: mean,
             lines_bound: (orders >= 30).then(|| lines_bound(orders)),
@@ -276,6 +265,17 @@ impl Share {
         Share { name, count, of, expected, bound: DEVIATIONS * deviation + step }
     }
 
+    /// The bound where each terminal plays its cards from decks: only those of the decks that it was in
+    /// at the begin and at the end vary. What a terminal draws of one of `cards` varies most when
+    /// half of them are played, by a quarter of their number.
+    fn of_decks(self, terminals: u32, cards: u32) -> Self {
+        let (p, cards) = (self.expected, f64::from(cards));
+        let variance = p * (1.0 - p) * cards / 4.0 * cards / (cards - 1.0).max(1.0);
+        let deviation = (2.0 * f64::from(terminals) * variance).sqrt();
+        let bound = (DEVIATIONS * deviation + 2.5) / self.of.max(1) as f64;
+        Share { bound: bound.min(self.bound), ..self }
+    }
+
     /// The share that was observed, 0 to 1; 0 where nothing could have happened.
     pub fn observed(&self) -> f64 {
         if self.of == 0 { 0.0 } else { self.count as f64 / self.of as f64 }
@@ -290,11 +290,11 @@ impl Share {
 /// How well drawn values follow their distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Skew {
-    /// `items`, `customers` or `last_names`.
+    /// `items`, `customers`, `last_names` or `mix`.
     pub name: &'static str,
     /// Values drawn.
     pub draws: u64,
-    /// Chi-square of 16 classes of about equal probability.
+    /// Chi-square of 16 classes of about equal probability, or of the five kinds.
     pub distance: f64,
     /// What chance rarely passes.
     pub limit: f64,
@@ -304,12 +304,36 @@ pub struct Skew {
     pub is_right: bool,
 }
 
+impl Skew {
+    /// The distance of counts from what is expected.
+    fn new(name: &'static str, found: &[u64], probabilities: &[f64]) -> Self {
+        let draws: u64 = found.iter().sum();
+        let mut distance = 0.0;
+        let mut classes = 0;
+        let mut least = f64::MAX;
+        for (&count, &probability) in found.iter().zip(probabilities) {
+            let expected = probability * draws as f64;
+            if expected > 0.0 {
+                distance += (count as f64 - expected).powi(2) / expected;
+                classes += 1;
+                least = least.min(expected);
+            } else if count > 0 {
+                distance = f64::INFINITY;
+            }
+        }
+        // Fewer than five in a class: chi-square isn't one.
+        let is_judged = draws > 0 && least >= LEAST_IN_CLASS && classes > 1;
+        let limit = chi_square_limit(f64::from(classes.max(2) - 1));
+        Skew { name, draws, distance, limit, is_judged, is_right: !is_judged || distance <= limit }
+    }
+}
+
 /// The audit of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Audit {
     /// The mix, rollbacks, remote lines and payments, customers by last name.
     pub shares: Vec<Share>,
-    /// The distributions of NURand.
+    /// The distributions of NURand, and the mix as a whole.
     pub skews: Vec<Skew>,
     /// The mix comes from decks: it deviates less than dice do.
     pub is_deck: bool,
@@ -347,8 +371,12 @@ impl Audit {
             )
         };
         let skew = |skew: &Skew| {
+            let follows = match skew.name {
+                "mix" => "does not follow the profile",
+                _ => "do not follow NURand",
+            };
             format!(
-                "{} do not follow NURand: chi-square {:.1} of {} values, at most {:.1} by chance",
+                "{} {follows}: chi-square {:.1} of {} values, at most {:.1} by chance",
                 skew.name.replace('_', " "),
                 skew.distance,
                 skew.draws,
@@ -380,6 +408,10 @@ mod tests {
         Expected::new(&BMSQL_5_0, warehouses, &CONSTANTS)
     }
 
+    fn audit(expected: &Expected, found: &Counters) -> Audit {
+        expected.audit(found, Some(10))
+    }
+
     /// As many New-Orders and Payments with what `draw` gives.
     fn counters(expected: &Expected, draw: impl Fn(&mut Rng, u64, NuRand) -> u64) -> Counters {
         let mut rng = Rng::new(2, "audit", 0);
@@ -389,6 +421,7 @@ mod tests {
             if kind <= 45 {
                 let customer = draw(&mut rng, 3_000, CONSTANTS.customer()) as i64;
                 let is_rolled_back = rng.uniform(1, 100) == 1;
+                counters.begin(Kind::NewOrder);
                 counters.order(expected, customer, is_rolled_back);
                 let lines = rng.uniform(5, 15) - u64::from(is_rolled_back);
                 for _ in 0..lines {
@@ -396,18 +429,19 @@ mod tests {
                     counters.line(expected, item, rng.uniform(1, 100) == 1);
                 }
             } else if kind <= 88 {
+                counters.begin(Kind::Payment);
                 counters.payment(rng.uniform(1, 100) <= 15);
                 let id = Who::Id(draw(&mut rng, 3_000, CONSTANTS.customer()) as i64);
                 let name = Who::Name(CONSTANTS.last_name().draw(&mut rng), Default::default());
                 let who = if rng.uniform(1, 100) <= 60 { name } else { id };
                 counters.customer(expected, &who);
             } else if kind <= 92 {
-                counters.order_status();
+                counters.begin(Kind::OrderStatus);
             } else if kind <= 96 {
-                counters.delivery_entered();
+                counters.begin(Kind::Delivery);
                 counters.delivered(u32::from(kind == 96));
             } else {
-                counters.stock_level();
+                counters.begin(Kind::StockLevel);
             }
         }
         counters
@@ -417,7 +451,7 @@ mod tests {
     fn an_honest_run_passes() {
         let expected = expected(2);
         let audit =
-            expected.audit(&counters(&expected, |rng, _, distribution| distribution.draw(rng)));
+            audit(&expected, &counters(&expected, |rng, _, distribution| distribution.draw(rng)));
         assert_eq!(audit.problems(), Vec::<String>::new());
         assert_eq!(audit.shares.len(), 9);
         assert!(audit.skipped_deliveries > 0);
@@ -427,7 +461,7 @@ mod tests {
     fn uniform_items_and_customers_are_found() {
         let expected = expected(2);
         let uniform = counters(&expected, |rng, high, _| rng.uniform(1, high));
-        let problems = expected.audit(&uniform).problems();
+        let problems = audit(&expected, &uniform).problems();
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(problems[0].starts_with("items do not follow NURand"), "{problems:?}");
         assert!(problems[1].starts_with("customers do not follow NURand"), "{problems:?}");
@@ -440,7 +474,7 @@ mod tests {
         let wrong = counters(&expected, |rng, _, distribution| {
             NuRand { c: distribution.c / 2, ..distribution }.draw(rng)
         });
-        let audit = expected.audit(&wrong);
+        let audit = audit(&expected, &wrong);
         assert!(!audit.skews[0].is_right && !audit.skews[1].is_right, "{:?}", audit.skews);
     }
 
@@ -449,12 +483,50 @@ mod tests {
         let two = expected(2);
         let mut local = counters(&two, |rng, _, distribution| distribution.draw(rng));
         (local.remote_lines, local.remote_payments) = (0, 0);
-        let problems = two.audit(&local).problems();
+        let problems = audit(&two, &local).problems();
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(problems[0].starts_with("remote lines are 0.000 % of "), "{problems:?}");
-        assert_eq!(expected(1).audit(&local).problems(), Vec::<String>::new());
+        assert_eq!(audit(&expected(1), &local).problems(), Vec::<String>::new());
         local.remote_lines = 1;
-        assert_eq!(expected(1).audit(&local).problems().len(), 1);
+        assert_eq!(audit(&expected(1), &local).problems().len(), 1);
+    }
+
+    /// So many transactions of each kind.
+    fn mixed(begun: [u64; 5]) -> Counters {
+        Counters { begun, ..Counters::default() }
+    }
+
+    #[test]
+    fn a_mix_that_chance_does_not_explain_is_found_as_a_whole_too() {
+        let expected = expected(2);
+        let right = audit(&expected, &mixed([4_500, 4_300, 410, 390, 400]));
+        assert_eq!(right.problems(), Vec::<String>::new());
+        assert!(right.skews[3].is_judged && right.skews[3].distance < 1.0);
+        // Each share within its bound, but all of them far off.
+        let wrong = audit(&expected, &mixed([4_350, 4_460, 460, 335, 395]));
+        assert!(wrong.shares.iter().all(Share::is_right), "{:?}", wrong.shares);
+        let problems = wrong.problems();
+        assert!(problems[0].starts_with("mix does not follow the profile: "), "{problems:?}");
+        let few = audit(&expected, &mixed([20, 19, 2, 2, 5]));
+        assert!(!few.skews[3].is_judged);
+    }
+
+    #[test]
+    fn decks_vary_less_than_dice() {
+        let expected = Expected::new(&crate::profile::SPEC, 2, &CONSTANTS);
+        // 20 terminals with 100 decks each, and some more cards.
+        let dealt = mixed([20_010, 20_009, 2_001, 1_998, 2_002]);
+        let right = expected.audit(&dealt, Some(20));
+        assert_eq!(right.problems(), Vec::<String>::new());
+        let bound = right.shares[0].bound * 46_020.0;
+        assert!((20.0..40.0).contains(&bound), "of 46,020: {bound}");
+        // As good as any with dice.
+        let dice = mixed([20_100, 19_910, 2_001, 1_998, 2_011]);
+        assert_eq!(expected.audit(&dice, Some(20)).problems().len(), 2);
+        assert_eq!(expected.audit(&dice, None).problems(), Vec::<String>::new());
+        // Many terminals that have hardly begun are not bound by their decks.
+        let many = expected.audit(&dice, Some(100_000));
+        assert_eq!(many.problems(), Vec::<String>::new());
     }
 
     #[test]

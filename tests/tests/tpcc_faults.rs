@@ -1,0 +1,300 @@
+//! TPC-C when something breaks in the middle of a run: connections that are cut, a database that
+//! refuses to write, a server and a dyno that are killed. No acknowledged order may be lost, and one
+//! that is taken away by hand must be missed.
+
+use dyno_tests::{
+    MariaDb, Postgres, Ran, Running, Scratch, dyno, server_or_skip, skipped, wait_until,
+};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+
+/// A server that can be broken.
+struct Server<'a> {
+    /// Lines of the properties.
+    properties: String,
+    url: String,
+    sql: &'a dyn Fn(&str) -> String,
+    read_only: &'a dyn Fn(bool),
+    /// Statements, each of which cuts a connection of a terminal.
+    cut: &'a dyn Fn(),
+    kill: &'a dyn Fn(),
+    restart: &'a dyn Fn() -> bool,
+    /// How many sessions dyno has.
+    sessions: &'a dyn Fn() -> u64,
+}
+
+/// Warehouse, district and number of each order that the ledger has as acknowledged.
+fn acknowledged(folder: &Path) -> Vec<[u32; 3]> {
+    let text = fs::read_to_string(folder.join("ledger")).unwrap_or_default();
+    let place = |line: &str| {
+        let numbers: Vec<u32> =
+            line.strip_prefix("a ")?.split(' ').filter_map(|word| word.parse().ok()).collect();
+        Some([*numbers.first()?, *numbers.get(1)?, *numbers.get(2)?])
+    };
+    text.lines().filter_map(place).collect()
+}
+
+/// Starts a run with a ledger and waits until it has entered some orders.
+fn start(folder: &Path, flight: &str) -> Running {
+    let before = acknowledged(folder).len();
+    let words = ["benchmarksql", "run", "props", "--ledger", "ledger", "--checks", "none"];
+    let more = ["--json", "result.json", "--flight", flight];
+    let mut running = Running::start(folder, &[&words[..], &more[..]].concat());
+    running.wait_until("orders", |_| acknowledged(folder).len() > before + 20);
+    running
+}
+
+fn check(folder: &Path, url: &str, more: &[&str]) -> Ran {
+    dyno(folder, &[&["check", url, "--ledger", "ledger"], more].concat())
+}
+
+/// Nothing is lost; returns what the check says of the ledger.
+fn nothing_is_lost(folder: &Path, url: &str) -> Value {
+    let ran = check(folder, url, &["--only", "ledger,C1,C2,C3", "--json"]);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
+    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let ledger = &report["ledger"];
+    assert_eq!(ledger["acknowledged"], acknowledged(folder).len(), "{ledger:#}");
+    assert_eq!((&ledger["lost"], &ledger["holds"]), (&0.into(), &true.into()), "{ledger:#}");
+    let conditions = report["conditions"].as_array().expect("a list");
+    assert_eq!(conditions.len(), 3);
+    assert!(conditions.iter().all(|condition| condition["holds"] == true), "{conditions:?}");
+    ledger.clone()
+}
+
+fn result(folder: &Path) -> Value {
+    let text = fs::read(folder.join("result.json")).expect("the result was written");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+fn goes_through_everything(server: &Server<'_>) {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let properties = format!(
+        "{}\nwarehouses=1\nloadWorkers=2\nterminals=4\nrunTxnsPerTerminal=500\nrunMins=0\n\
+         limitTxnsPerMin=0\n",
+        server.properties
+    );
+    fs::write(folder.join("props"), properties).expect("the folder can be written");
+    let build = dyno(folder, &["benchmarksql", "build", "props"]);
+    assert_eq!(build.code, 0, "{}\n{}", build.stdout, build.stderr);
+
+    connections_are_cut(folder, server);
+    writes_are_refused(folder, server);
+    the_server_is_killed(folder, server);
+    dyno_is_killed(folder, server);
+    orders_are_taken_away(folder, server);
+}
+
+fn connections_are_cut(folder: &Path, server: &Server<'_>) {
+    let mut running = start(folder, "statement");
+    (server.cut)();
+    let ran = running.end();
+    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
+    let result = result(folder);
+    let counts = &result["counts"];
+    assert!(counts["reconnects"].as_u64() >= Some(1), "{result:#}");
+    nothing_is_lost(folder, &server.url);
+}
+
+fn writes_are_refused(folder: &Path, server: &Server<'_>) {
+    let mut running = start(folder, "statement");
+    (server.read_only)(true);
+    let ran = running.end();
+    (server.read_only)(false);
+    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("transactions failed with an error"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("read-only"), "the error is shown: {}", ran.stderr);
+    nothing_is_lost(folder, &server.url);
+}
+
+fn the_server_is_killed(folder: &Path, server: &Server<'_>) {
+    let mut running = start(folder, "pipelined");
+    (server.kill)();
+    let before = acknowledged(folder).len();
+    wait_until("the server to come back", || (server.restart)());
+    running.wait_until("the run to go on", |_| acknowledged(folder).len() > before + 20);
+    let ran = running.end();
+    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
+    nothing_is_lost(folder, &server.url);
+}
+
+fn dyno_is_killed(folder: &Path, server: &Server<'_>) {
+    let mut running = start(folder, "statement");
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, -1);
+    wait_until("its sessions to end", || (server.sessions)() == 0);
+    let ledger = nothing_is_lost(folder, &server.url);
+    assert_eq!((&ledger["runs"], &ledger["ended"]), (&4.into(), &false.into()));
+}
+
+fn orders_are_taken_away(folder: &Path, server: &Server<'_>) {
+    let all = acknowledged(folder);
+    let taken = [all[0], all[all.len() - 1]];
+    for [w, d, o] in taken {
+        for (table, prefix) in
+            [("bmsql_order_line", "ol_"), ("bmsql_new_order", "no_"), ("bmsql_oorder", "")]
+        {
+            (server.sql)(&format!(
+                "DELETE FROM {table} WHERE {0}w_id = {w} AND {0}d_id = {d} AND {prefix}o_id = {o}",
+                if prefix.is_empty() { "o_" } else { prefix }
+            ));
+        }
+    }
+    let ran = check(folder, &server.url, &[]);
+    assert_eq!(ran.code, 4, "{}\n{}", ran.stdout, ran.stderr);
+    for [w, d, o] in taken {
+        let line = format!("lost: o_w_id {w}, o_d_id {d}, o_id {o}: there is no such order");
+        assert!(ran.stdout.contains(&line), "{line}\n{}", ran.stdout);
+    }
+    assert!(ran.stderr.contains("error: 2 acknowledged orders are lost."), "{}", ran.stderr);
+    // Stock was taken for what is not there any more.
+    assert!(ran.stdout.contains("X1 is violated by: s_w_id 1, s_i_id "), "{}", ran.stdout);
+    let json = check(folder, &server.url, &["--only", "ledger", "--json"]);
+    let report: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!((json.code, &report["ledger"]["lost"]), (4, &2.into()));
+    // Such a ledger is not gone on with in silence, and a database without it is not gone on with.
+    let other = dyno(folder, &["benchmarksql", "run", "props", "--checks", "both"]);
+    assert_eq!(other.code, 4, "{}\n{}", other.stdout, other.stderr);
+}
+
+#[test]
+fn mariadb_keeps_what_it_acknowledged() {
+    // While it becomes read-only, commits wait for locks and locks for commits.
+    let options = ["--innodb-flush-log-at-trx-commit=1", "--innodb-lock-wait-timeout=5"];
+    let server = match MariaDb::start_with(&options) {
+        Ok(server) => server,
+        Err(why) => return skipped("mariadb_keeps_what_it_acknowledged", &why),
+    };
+    let port = server.port;
+    let server = RefCell::new(server);
+    let sql = |text: &str| {
+        let done = server.borrow().sql(text);
+        done.unwrap_or_else(|error| panic!("{text}: {error}"))
+    };
+    // Read-only does not hold for root.
+    sql("CREATE USER bench@'%' IDENTIFIED BY 'geheim'; GRANT ALL ON sbtest.* TO bench@'%'");
+    let sessions = "FROM information_schema.processlist WHERE user = 'bench'";
+    goes_through_everything(&Server {
+        properties: format!(
+            "db=mariadb\nconn=jdbc:mariadb://127.0.0.1:{port}/sbtest\nuser=bench\npassword=geheim"
+        ),
+        url: format!("mysql://bench:geheim@127.0.0.1:{port}/sbtest"),
+        sql: &|text| sql(&text.replace("FROM bmsql", "FROM sbtest.bmsql")),
+        read_only: &|on| drop(sql(&format!("SET GLOBAL read_only = {}", u8::from(on)))),
+        cut: &|| {
+            for id in sql(&format!("SELECT id {sessions}")).lines() {
+                // It may have ended by itself.
+                let _ = server.borrow().sql(&format!("KILL {id}"));
+            }
+        },
+        kill: &|| server.borrow_mut().kill(),
+        restart: &|| server.borrow_mut().restart().is_ok(),
+        sessions: &|| sql(&format!("SELECT count(*) {sessions}")).trim().parse().expect("a number"),
+    });
+}
+
+#[test]
+fn postgres_keeps_what_it_acknowledged() {
+    let server = match Postgres::start_with(&["-c", "fsync=on"]) {
+        Ok(server) => server,
+        Err(why) => return skipped("postgres_keeps_what_it_acknowledged", &why),
+    };
+    let (port, url) = (server.port, server.url());
+    let server = RefCell::new(server);
+    let sql = |text: &str| {
+        let done = server.borrow().sbtest(text);
+        done.unwrap_or_else(|error| panic!("{text}: {error}"))
+    };
+    let sessions = "FROM pg_stat_activity WHERE datname = 'sbtest' AND pid <> pg_backend_pid()";
+    goes_through_everything(&Server {
+        properties: format!(
+            "db=postgres\nconn=jdbc:postgresql://127.0.0.1:{port}/sbtest\nuser=postgres"
+        ),
+        url,
+        sql: &|text| sql(text),
+        read_only: &|on| {
+            sql(match on {
+                true => "ALTER SYSTEM SET default_transaction_read_only = on",
+                false => "ALTER SYSTEM RESET default_transaction_read_only",
+            });
+            sql("SELECT pg_reload_conf()");
+        },
+        cut: &|| drop(sql(&format!("SELECT pg_terminate_backend(pid) {sessions}"))),
+        kill: &|| server.borrow_mut().kill(),
+        restart: &|| server.borrow_mut().restart().is_ok(),
+        sessions: &|| sql(&format!("SELECT count(*) {sessions}")).trim().parse().expect("a number"),
+    });
+}
+
+#[test]
+fn a_ledger_that_can_not_be_written_ends_the_run() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let properties = "db=sqlite\nconn=sqlite:tpcc.db\nuser=-\nwarehouses=1\nterminals=1\n\
+                      runTxnsPerTerminal=20\nrunMins=0\n";
+    fs::write(folder.join("props"), properties).expect("the folder can be written");
+    let build = dyno(folder, &["benchmarksql", "build", "props"]);
+    assert_eq!(build.code, 0, "{}\n{}", build.stdout, build.stderr);
+    let run = |ledger: &str| {
+        let words = ["benchmarksql", "run", "props", "--checks", "none", "--ledger", ledger];
+        dyno(folder, &words)
+    };
+    for (ledger, words) in [
+        ("/dev/full", "No space left on device"),
+        ("no/such/folder/ledger", "No such file or directory"),
+        ("props", "is no ledger"),
+    ] {
+        let ran = run(ledger);
+        assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
+        let errors = ran.stderr.lines().filter(|line| line.starts_with("error:"));
+        assert_eq!(errors.count(), 1, "{}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    }
+    // Nothing was entered, and the ledger that can be written agrees.
+    assert_eq!(run("ledger").code, 0);
+    let ran = check(folder, "sqlite:tpcc.db", &[]);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("TPC-C, 1 warehouse, used since its load"), "{}", ran.stdout);
+    let apart = dyno(folder, &["check", "sqlite:tpcc.db", "--driver-side", "--only", "c10,X1,X6"]);
+    assert_eq!(apart.code, 0, "{}\n{}", apart.stdout, apart.stderr);
+
+    let mistakes: [(&[&str], &str); 5] = [
+        (&["sqlite:tpcc.db", "--only", "C13"], "There is no condition `C13`."),
+        (&["sqlite:tpcc.db", "--only", "ledger"], "`--only ledger` needs a ledger."),
+        (&["sqlite:tpcc.db", "--ledger", "props"], "is no ledger"),
+        (&["sqlite:tpcc.db", "--ledger", "nowhere"], "No such file or directory"),
+        (&["sqlite:empty.db"], "There is nothing here that dyno can check"),
+    ];
+    for (words, complaint) in mistakes {
+        let ran = dyno(folder, &[&["check"], words].concat());
+        assert!([1, 2].contains(&ran.code), "{words:?}: {}\n{}", ran.code, ran.stderr);
+        assert!(ran.stderr.contains(complaint), "{words:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "", "{words:?}");
+    }
+}
+
+#[test]
+fn pgbench_is_checked_too() {
+    let server = server_or_skip!(Postgres, "pgbench_is_checked_too");
+    let scratch = Scratch::new();
+    let (folder, url) = (scratch.path(), server.url());
+    let load = dyno(folder, &["pgbench", "-i", "-q", &url]);
+    assert_eq!(load.code, 0, "{}", load.stderr);
+    let run = dyno(folder, &["pgbench", "-t", "50", "-c", "2", &url]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let ran = dyno(folder, &["check", &url]);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("in 100 rows"), "{}", ran.stdout);
+    server
+        .sbtest("UPDATE pgbench_tellers SET tbalance = tbalance + 1 WHERE tid = 1")
+        .expect("it is");
+    let broken = dyno(folder, &["check", &url]);
+    assert_eq!(broken.code, 4, "{}\n{}", broken.stdout, broken.stderr);
+    assert!(broken.stderr.contains("Condition balances is violated"), "{}", broken.stderr);
+    let ledger = dyno(folder, &["check", &url, "--only", "C1"]);
+    assert_eq!(ledger.code, 2, "{}", ledger.stderr);
+}
