@@ -199,7 +199,8 @@ fn checks_can_be_stopped(server: &Postgres, folder: &Path, more: &str) {
     });
     checking.signal(Signal::INT);
     let ran = checking.end();
-    assert_eq!(ran.code, 130, "{}", all(&ran));
+    assert_eq!(ran.code, 1, "{}", all(&ran));
+    assert!(ran.stderr.contains("error: The run was interrupted"), "{}", all(&ran));
 }
 
 #[test]
