@@ -2,12 +2,14 @@
 
 use crate::databases;
 use crate::failure::{Failure, sentence};
-use crate::output;
-use dyno_core::{DbError, Driver, Session};
+use crate::{output, signals};
+use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session};
 use dyno_measure::{ConditionLine, ConditionState, DataCheck, TpccFacts, Verdict};
+use dyno_reactor::{now, timeout};
 use dyno_tpcc::Tpcc;
 use dyno_tpcc::books::{Books, books};
 use dyno_tpcc::check::{self, CONDITIONS, Condition, Stage, check};
+use std::pin::pin;
 
 /// From so many warehouses on a look at all rows takes minutes, and is announced.
 const LARGE: u32 = 10;
@@ -125,18 +127,37 @@ fn announce(is_wanted: bool, warehouses: u32) {
 
 type Looked = (Books, Option<Vec<check::Verdict>>);
 
+/// Gives up at Ctrl-C: the conditions of a large database take longer than anybody waits. (SQLite
+/// answers within its calls, and can't be left.)
 fn look<D: Driver>(driver: &D, with_conditions: bool) -> Result<Looked, DbError> {
+    const PATIENCE: Nanos = 100 * MILLISECOND;
     databases::run(async {
-        let mut session = driver.connect(0).await?;
-        let books = books(&mut session).await?;
-        let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
-        let verdicts = match with_conditions {
-            true => Some(check(&mut session, stage).await?),
-            false => None,
-        };
-        session.close().await;
-        Ok((books, verdicts))
+        let mut looking = pin!(look_in_a_session(driver, with_conditions));
+        loop {
+            match timeout(now() + PATIENCE, looking.as_mut()).await {
+                Ok(looked) => return looked,
+                Err(_) if signals::has_come() => {
+                    return Err(DbError::workload("The check was stopped by the user."));
+                }
+                Err(_) => {}
+            }
+        }
     })
+}
+
+async fn look_in_a_session<D: Driver>(
+    driver: &D,
+    with_conditions: bool,
+) -> Result<Looked, DbError> {
+    let mut session = driver.connect(0).await?;
+    let books = books(&mut session).await?;
+    let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
+    let verdicts = match with_conditions {
+        true => Some(check(&mut session, stage).await?),
+        false => None,
+    };
+    session.close().await;
+    Ok((books, verdicts))
 }
 
 fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {
