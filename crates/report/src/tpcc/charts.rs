@@ -152,7 +152,8 @@ fn mark_row(paper: &Paper, row: &ResponseRow, has_targets: bool) -> MarkRow {
         (Mark::Ring, row.mean_us),
         (Mark::Disc, row.p90_us),
     ];
-    let mut marks: Vec<(Mark, f64)> = vec![(Mark::Tick, row.max_us / 1e3)];
+    let longest = row.max_us.map(|max_us| (Mark::Tick, max_us / 1e3));
+    let mut marks: Vec<(Mark, f64)> = longest.into_iter().collect();
     marks.extend(
         figures.into_iter().filter_map(|(mark, spread)| Some((mark, spread?.median / 1e3))),
     );
