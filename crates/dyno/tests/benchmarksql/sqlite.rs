@@ -129,3 +129,32 @@ fn ctrl_c_prints_what_was_measured() {
     assert!(check_closing(&ran.stdout) > 0);
     assert!(ran.stderr.contains("The run was interrupted."), "{}", ran.stderr);
 }
+
+#[test]
+fn a_file_of_6_has_terminals_with_pauses_over_sessions() {
+    let folder = sqlite();
+    good(&folder, &["build", "props"]);
+    let file = std::fs::read_to_string(folder.file("props")).expect("a file");
+    let file: String =
+        file.lines().filter(|line| !line.contains("terminal")).collect::<Vec<_>>().join("\n");
+    let keys = "\nsutThreads=2\nkeyingTimeMultiplier=0.01\nthinkTimeMultiplier=0.01\nmonkeys=8\n\
+                rampupTerminalMins=0\nresultDirectory=results\nrunTxnsPerTerminal=6\n\
+                paymentWeight=43.2\norderStatusWeight=4.2\ndeliveryWeight=20\nstockLevelWeight=4.2\n\
+                newOrderWeight=28.4\nreportIntervalSecs=1\n";
+    std::fs::write(folder.file("props6"), file + keys).expect("a file");
+    let run = good(&folder, &["run", "props6", "--seed", "3"]);
+    assert!(run.stderr.contains("profile spec, "), "{}", run.stderr);
+    assert!(run.stderr.contains("10 terminals over 2 sessions"), "{}", run.stderr);
+    assert!(run.stderr.contains("delivery_deferred"), "{}", run.stderr);
+    assert!(run.stderr.contains("check books: passed: "), "{}", run.stderr);
+    assert!(run.stderr.contains("that keying and think times allow"), "{}", run.stderr);
+    let count = check_closing(&run.stdout);
+    assert!((1..=60).contains(&count), "six transactions of ten terminals: {count}");
+    let log = std::fs::read_to_string(folder.file("results/data/delivery_log.csv")).expect("a log");
+    assert!(log.lines().count() > 1, "{log}");
+    let results = std::fs::read_to_string(folder.file("results/data/result.csv")).expect("results");
+    assert!(results.contains(",DELIVERY_BG,"), "{results}");
+    let by_option =
+        good(&folder, &["run", "props", "--profile", "spec", "runTxnsPerTerminal", "1"]);
+    assert!(by_option.stderr.contains("profile spec, "), "{}", by_option.stderr);
+}

@@ -2,13 +2,14 @@
 
 mod common;
 
-use common::Fake;
-use dyno_core::{Dialect, Ended, Nanos, Outcome, Rng, SECOND, Tally, Workload};
+use common::{Fake, FakeDriver};
+use dyno_core::{Dialect, Ended, MILLISECOND, Nanos, Outcome, Rng, SECOND, Tally, Workload};
+use dyno_engine::{Control, TrialSpec, drive_simulated};
 use dyno_reactor::block_on;
 use dyno_tests::{Counting, allocations};
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::log::{LogEntry, TransactionLog};
-use dyno_tpcc::profile::{Kind, Profile};
+use dyno_tpcc::profile::{Kind, Profile, SPEC};
 use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,4 +79,50 @@ fn no_transaction_allocates() {
             }
         }
     }
+}
+
+/// Round trips in which buffers may grow, and those in which nothing may be allocated.
+const WARM_UP: u64 = 60_000;
+const COUNTED: u64 = 200_000;
+
+#[test]
+fn terminals_allocate_nothing_from_the_due_time_to_the_log() {
+    let scratch = dyno_tests::Scratch::new();
+    let loaded = Loaded { warehouses: 20, c_last: 100 };
+    let options = TpccOptions {
+        delivery_log: Some(scratch.file("deliveries.csv")),
+        ..TpccOptions::new(SPEC, &loaded, 1)
+    };
+    // Few sessions: jobs wait for sessions, and sessions for jobs.
+    let staff = options.staff(Some(4));
+    let tpcc = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap();
+    let seen = Arc::new([const { AtomicU64::new(0) }; 3]);
+    let probe = Arc::clone(&seen);
+    let driver = FakeDriver {
+        dialect: Dialect::Mysql,
+        round_trip: MILLISECOND,
+        on_round_trip: Some(Arc::new(move || {
+            let [round_trips, before, after] = &*probe;
+            match round_trips.fetch_add(1, Ordering::Relaxed) {
+                WARM_UP => before.store(allocations(), Ordering::Relaxed),
+                number if number == WARM_UP + COUNTED => {
+                    after.store(allocations(), Ordering::Relaxed);
+                }
+                _ => {}
+            }
+        })),
+    };
+    const AGES: Nanos = 100_000 * SECOND;
+    let spec = TrialSpec {
+        terminals: staff.terminals,
+        duration: Some(1_500 * SECOND),
+        interval: AGES,
+        ..TrialSpec::closed(staff.workers)
+    };
+    let result = drive_simulated(&tpcc, &driver, &spec, &Control::new(), &mut ()).unwrap();
+    assert_eq!((result.ended, result.total.counts().failed), (dyno_engine::Ended::Time, 0));
+    assert!(result.total.kinds[5].counts.committed > 400, "deferred Deliveries");
+    let [_, before, after] = seen.each_ref().map(|count| count.load(Ordering::Relaxed));
+    assert!(before > 0 && after > 0, "so many round trips were made");
+    assert_eq!(after - before, 0);
 }

@@ -2,9 +2,11 @@
 //! keeps what it was sent if told to.
 
 use dyno_core::{
-    BulkReport, DbError, Dialect, Executed, Param, ParamType, Product, Row, RowSource, Rows,
-    Session, Statement,
+    BulkReport, DbError, Dialect, Driver, Executed, Nanos, Param, ParamType, Product, Row,
+    RowSource, Rows, Session, Statement,
 };
+use dyno_reactor::{now, sleep_until};
+use std::sync::Arc;
 
 /// A value of an answer.
 #[derive(Clone, Copy)]
@@ -142,6 +144,32 @@ pub(crate) struct Fake {
     pub(crate) deadlocks_at: Option<&'static str>,
     pub(crate) flights: Vec<Vec<String>>,
     pub(crate) round_trips: usize,
+    round_trip: Nanos,
+    on_round_trip: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+/// Connects to the database that isn't there.
+pub(crate) struct FakeDriver {
+    pub(crate) dialect: Dialect,
+    /// How long a round trip takes.
+    pub(crate) round_trip: Nanos,
+    /// Is called in each round trip.
+    pub(crate) on_round_trip: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+impl Driver for FakeDriver {
+    type Session = Fake;
+
+    async fn connect(&self, _number: u32) -> Result<Fake, DbError> {
+        let mut session = Fake::new(self.dialect);
+        session.round_trip = self.round_trip;
+        session.on_round_trip = self.on_round_trip.clone();
+        Ok(session)
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
 }
 
 impl Fake {
@@ -157,6 +185,18 @@ impl Fake {
             deadlocks_at: None,
             flights: Vec::new(),
             round_trips: 0,
+            round_trip: 0,
+            on_round_trip: None,
+        }
+    }
+
+    async fn travel(&mut self) {
+        self.round_trips += 1;
+        if let Some(tell) = &self.on_round_trip {
+            tell();
+        }
+        if self.round_trip > 0 {
+            sleep_until(now() + self.round_trip).await;
         }
     }
 
@@ -256,7 +296,7 @@ impl Session for Fake {
         assert!(self.queued.is_empty(), "queued statements must be flushed first");
         let at = statement.0 as usize;
         let is_unused = self.is_unused(at, params);
-        self.round_trips += 1;
+        self.travel().await;
         if self.is_recording {
             let text = self.text(at, params);
             self.flights.push(vec![text]);
@@ -285,7 +325,7 @@ impl Session for Fake {
         results: &mut Vec<Result<Executed, DbError>>,
     ) -> Result<(), DbError> {
         assert!(!self.queued.is_empty(), "an empty flight");
-        self.round_trips += 1;
+        self.travel().await;
         if self.is_recording {
             self.flights.push(std::mem::take(&mut self.queued_texts));
         }

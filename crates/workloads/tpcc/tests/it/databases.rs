@@ -200,7 +200,7 @@ fn break_all<D: Driver>(driver: &D) {
     assert!(CONDITIONS.iter().all(|condition| covered(condition.id)));
 }
 
-fn snapshot<D: Driver>(driver: &D) -> Books {
+pub(crate) fn snapshot<D: Driver>(driver: &D) -> Books {
     with_session(driver, async |session: &mut D::Session| books(session).await.unwrap())
 }
 

@@ -9,3 +9,4 @@ mod golden;
 mod ledger;
 mod null;
 mod resume;
+mod terminals;

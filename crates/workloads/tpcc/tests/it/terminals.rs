@@ -1,0 +1,248 @@
+//! Terminals of the profile `spec`: on a database that isn't there with a virtual clock, and on real
+//! ones.
+
+use crate::common::{Fake, FakeDriver};
+use crate::databases::{assert_consistent, snapshot, target, with_session};
+use dyno_core::{
+    Dialect, Driver, MILLISECOND, Nanos, Plan, Rng, SECOND, Session, Table, Tally, Unobserved,
+    Workload,
+};
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_engine::{Control, Ended, TrialResult, TrialSpec, drive, drive_simulated};
+use dyno_reactor::block_on;
+use dyno_tests::{MariaDb, Scratch, server_or_skip};
+use dyno_tpcc::check::Stage;
+use dyno_tpcc::load::{LoadOptions, Loaded, load, loaded};
+use dyno_tpcc::profile::{DELIVERY_DEFERRED, Kind, SPEC};
+use dyno_tpcc::{FlightMode, Terminal, Timestamp, Tpcc, TpccOptions, Worker};
+use std::path::Path;
+
+const WAREHOUSES: u32 = 20;
+
+/// So many seconds of `spec` on a database whose round trips take `round_trip`.
+fn simulate(sessions: u32, round_trip: Nanos, seconds: u64) -> (Tpcc, TrialResult) {
+    let loaded = Loaded { warehouses: WAREHOUSES, c_last: 100 };
+    let options = TpccOptions::new(SPEC, &loaded, 1);
+    let staff = options.staff(Some(sessions));
+    assert_eq!((staff.terminals, staff.workers), (Some(200), sessions));
+    let tpcc = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap();
+    let spec = TrialSpec {
+        terminals: staff.terminals,
+        duration: Some(seconds * SECOND),
+        ..TrialSpec::closed(staff.workers)
+    };
+    let driver = FakeDriver { dialect: Dialect::Mysql, round_trip, on_round_trip: None };
+    let result = drive_simulated(&tpcc, &driver, &spec, &Control::new(), &mut ()).unwrap();
+    assert_eq!((&result.ended, result.total.counts().failed), (&Ended::Time, 0));
+    (tpcc, result)
+}
+
+/// How many transactions of a kind terminals have entered, by the audit.
+fn entered(tpcc: &Tpcc, name: &str) -> u64 {
+    tpcc.audit().shares.iter().find(|share| share.name == name).unwrap().count
+}
+
+#[test]
+fn tpmc_is_what_pauses_and_responses_leave() {
+    let (tpcc, result) = simulate(8, 4 * MILLISECOND, 600);
+    let kinds = &result.total.kinds;
+    assert_eq!(tpcc.transactions()[5].name, DELIVERY_DEFERRED);
+    // The deck's mean of keying and think times, and the response that was measured, Delivery's being
+    // none.
+    let response_s = (0..5)
+        .map(|kind| kinds[kind].latency.mean() * kinds[kind].latency.count() as f64)
+        .sum::<f64>()
+        / (0..5).map(|kind| kinds[kind].latency.count() as f64).sum::<f64>()
+        / 1e9;
+    assert!((0.05..0.2).contains(&response_s), "{response_s}");
+    let expected = 10.0 * 60.0 / (20.696 + response_s) * 10.0 / 23.0;
+    let counts = &kinds[Kind::NewOrder.index()].counts;
+    let orders = counts.committed + counts.rolled_back;
+    let tpmc = orders as f64 / 10.0 / f64::from(WAREHOUSES);
+    assert!((tpmc / expected - 1.0).abs() < 0.03, "{tpmc} of {expected}");
+    assert!(tpmc < 12.86);
+    assert_eq!(kinds[Kind::Delivery.index()].latency.max(), 0, "only queued");
+    // The deferred part: nine statements a district, found and taken first.
+    assert!(kinds[5].latency.percentile(50.0) >= 70 * 4 * MILLISECOND);
+    assert_eq!(result.missed_rate(), None);
+    let audit = tpcc.audit();
+    assert_eq!(audit.problems(), Vec::<String>::new());
+    assert!(audit.is_deck && audit.deliveries > 200, "{}", audit.deliveries);
+    assert_eq!(entered(&tpcc, "mix_delivery"), audit.deliveries + tpcc.deliveries_left());
+    assert!(tpcc.deliveries_left() <= 2);
+}
+
+#[test]
+fn what_waits_at_the_end_is_left_over() {
+    // One session of 30 ms a round trip does about one transaction of ten that come.
+    let (tpcc, result) = simulate(1, 30 * MILLISECOND, 300);
+    // Nearly all terminals wait then: they are users, who enter nothing while they wait.
+    assert!(result.missed_rate().unwrap() < 0.9);
+    assert!(result.offered.unwrap() - result.total.counts().started > 100);
+    let lateness = result.total.lateness.as_ref().unwrap();
+    assert!(lateness.percentile(50.0) > 30 * SECOND, "responses count from the due time");
+    let left = tpcc.deliveries_left();
+    assert!(left > 0);
+    assert_eq!(entered(&tpcc, "mix_delivery"), tpcc.audit().deliveries + left);
+}
+
+/// What terminals send when `workers` workers take turns with them, by terminal; what they have
+/// queued is executed at once.
+fn sent(workers: usize, seed: u64) -> Vec<Vec<String>> {
+    let loaded = Loaded { warehouses: 2, c_last: 100 };
+    let options =
+        TpccOptions { flight: FlightMode::Pipelined, ..TpccOptions::new(SPEC, &loaded, 5) };
+    let tpcc = Tpcc::new(options, &loaded, Dialect::Postgres).unwrap();
+    let mut terminals: Vec<(Terminal, Plan)> = (0..20)
+        .map(|number| tpcc.seat(number, Rng::new(seed, "terminal", u64::from(number))).unwrap())
+        .collect();
+    let mut texts = vec![Vec::new(); terminals.len()];
+    block_on(async {
+        let mut staff: Vec<(Worker, Fake)> = Vec::new();
+        for id in 0..workers as u32 {
+            let mut session = Fake::new(Dialect::Postgres);
+            let rng = Rng::new(9, "worker", u64::from(id));
+            let worker = tpcc.open(&mut session, id, workers as u32, rng).await.unwrap();
+            session.is_recording = true;
+            staff.push((worker, session));
+        }
+        let mut tally = Tally::default();
+        for round in 0..40 {
+            for (number, (terminal, plan)) in terminals.iter_mut().enumerate() {
+                let (worker, session) = &mut staff[(round * 3 + number) % workers];
+                tpcc.swap(worker, terminal);
+                tpcc.run(worker, session, plan.transaction, 0, &mut tally).await.unwrap();
+                tpcc.swap(worker, terminal);
+                let errand = tpcc.errand(worker);
+                assert_eq!(errand.is_some(), plan.transaction == Kind::Delivery.index());
+                let of_this = &mut texts[number];
+                of_this.push(format!("{plan:?}"));
+                if let Some(errand) = errand {
+                    assert!(session.flights.is_empty(), "a Delivery is only queued");
+                    tpcc.take_errand(worker, errand.ticket, 0);
+                    let transaction = errand.transaction;
+                    tpcc.run(worker, session, transaction, 0, &mut tally).await.unwrap();
+                }
+                of_this.extend(session.flights.drain(..).flatten());
+                *plan = tpcc.plan(terminal);
+            }
+        }
+    })
+    .unwrap();
+    texts
+}
+
+#[test]
+fn what_terminals_enter_does_not_depend_on_sessions() {
+    let alone = sent(1, 1);
+    assert!(alone.iter().all(|texts| texts.len() > 400));
+    assert_eq!(alone, sent(7, 1));
+    assert_ne!(alone, sent(1, 2));
+    // Terminal 13 works for district 4 of warehouse 2.
+    let levels = alone[13].iter().filter(|text| text.starts_with("SELECT count(*)"));
+    let homes: Vec<&String> = levels.collect();
+    assert!(!homes.is_empty());
+    assert!(homes.iter().all(|text| text.contains(" 2 4")), "{homes:?}");
+}
+
+/// The log's lines: warehouse, carrier and the orders by district.
+fn logged(path: &Path) -> Vec<(u32, u32, Vec<Option<u32>>)> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines();
+    assert!(
+        lines.next().unwrap().starts_with("queued,began,ended,w_id,o_carrier_id,outcome,o_id_1")
+    );
+    lines
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            let &[queued, began, ended, warehouse, carrier, outcome, ref orders @ ..] = &cells[..]
+            else {
+                panic!("{line}")
+            };
+            assert!(queued <= began && began < ended, "{line}");
+            assert_eq!((outcome, orders.len()), ("delivered", 10), "{line}");
+            let orders = orders.iter().map(|order| order.parse().ok()).collect();
+            (warehouse.parse().unwrap(), carrier.parse().unwrap(), orders)
+        })
+        .collect()
+}
+
+/// Two hundred times as fast as the specification's terminals.
+fn whole_way<D: Driver>(driver: &D) {
+    let load_options =
+        LoadOptions { seed: 5, loaded_at: Timestamp(1_700_000_000_000), ..LoadOptions::new(1) };
+    load(driver, &load_options, &Unobserved).unwrap();
+    let loaded =
+        with_session(driver, async |session: &mut D::Session| loaded(session).await.unwrap());
+    let scratch = Scratch::new();
+    let path = scratch.file("deliveries.csv");
+    let options = TpccOptions {
+        keying_multiplier: 0.005,
+        think_multiplier: 0.005,
+        delivery_log: Some(path.clone()),
+        ..TpccOptions::new(SPEC, &loaded, 4)
+    };
+    let staff = options.staff(Some(3));
+    let tpcc = Tpcc::new(options, &loaded, driver.dialect()).unwrap();
+    let before = snapshot(driver);
+    let spec = TrialSpec {
+        terminals: staff.terminals,
+        duration: None,
+        events: Some(600),
+        ..TrialSpec::closed(staff.workers)
+    };
+    let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ()).unwrap();
+    assert_eq!(result.ended, Ended::Events, "{:?}", result.total.errors);
+    assert_eq!(result.total.counts().failed, 0, "{:?}", result.total.errors);
+    assert_eq!(tpcc.reconcile(&before, &snapshot(driver)), Vec::<String>::new());
+    assert_eq!(tpcc.audit().problems(), Vec::<String>::new());
+    assert_consistent(driver, Stage::Used);
+
+    assert_eq!(tpcc.delivery_log_error(), None);
+    let log = logged(&path);
+    let queued = result.total.kinds[Kind::Delivery.index()].counts.committed;
+    assert_eq!(log.len() as u64, result.total.kinds[5].counts.committed);
+    assert_eq!(queued, log.len() as u64 + tpcc.deliveries_left());
+    let orders: usize = log.iter().map(|line| line.2.iter().flatten().count()).sum();
+    assert_eq!(orders as u64, tpcc.delivered().acknowledged);
+    assert!(orders >= 100, "{orders}");
+    with_session(driver, async |session: &mut D::Session| {
+        for (warehouse, carrier, orders) in &log {
+            for (district, order) in (1..).zip(orders) {
+                let order = order.expect("900 orders of each district wait");
+                let sql = format!(
+                    "SELECT o_carrier_id FROM bmsql_oorder WHERE o_w_id = {warehouse} AND o_d_id = \
+                     {district} AND o_id = {order}"
+                );
+                let mut answer = Table::default();
+                session.query(&sql, &mut answer).await.unwrap();
+                assert_eq!(answer.rows, [[Some(carrier.to_string())]]);
+            }
+        }
+    });
+}
+
+#[test]
+fn sqlite_delivers_what_was_queued() {
+    let scratch = Scratch::new();
+    let url = format!("sqlite:{}", scratch.file("way.db").display());
+    whole_way(&SqliteDriver::new(&target(&url)).unwrap());
+}
+
+#[test]
+fn mariadb_delivers_what_was_queued() {
+    let server = server_or_skip!(MariaDb, "mariadb_delivers_what_was_queued");
+    whole_way(&MysqlDriver::new(&target(&server.socket_url())).unwrap());
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_an_error_before_the_run() {
+    let loaded = Loaded { warehouses: 1, c_last: 100 };
+    let options = TpccOptions {
+        delivery_log: Some("/no/such/folder/deliveries.csv".into()),
+        ..TpccOptions::new(SPEC, &loaded, 4)
+    };
+    let error = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap_err().to_string();
+    assert!(error.contains("/no/such/folder/deliveries.csv cannot be written"), "{error}");
+}
