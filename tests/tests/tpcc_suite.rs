@@ -54,7 +54,11 @@ fn adds_up(trial: &Value) {
     let window_s = number(&trial["window_s"]);
     let per_minute = |count: u64| count as f64 * 60.0 / window_s;
     assert!((number(&facts["tpmc"]) - per_minute(committed("new_order"))).abs() < 1e-6);
-    let of_all = per_minute(count(&trial["counts"]["committed"]));
+    let kinds = trial["kinds"].as_array().expect("a list");
+    let deferred = kinds.iter().find(|kind| kind["name"] == "delivery_deferred");
+    let deferred = deferred.map_or(0, |kind| count(&kind["counts"]["committed"]));
+    // A Delivery counts once: when the terminal has queued it.
+    let of_all = per_minute(count(&trial["counts"]["committed"]) - deferred);
     assert!((number(&facts["tpm_total"]) - of_all).abs() < 1e-6, "{facts}");
     assert!(count(&facts["orders_acknowledged"]) >= committed("new_order"));
     let checks = trial["checks"].as_array().expect("a list");
@@ -185,8 +189,12 @@ fn an_interrupted_load_goes_on_and_limits_are_told_before_terminals_connect() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let runs = folder.join("dyno-runs");
+    // Ten terminals with a hundredth of their pauses on the same data, over four sessions.
+    let spec = "cleanup = false\n\n[[experiment]]\nname = \"paced\"\nworkload = \"tpcc\"\n\
+                test = \"spec\"\nprepare = false\nterminals = 10\nwarmup_s = 1\nduration_s = 5\n\
+                options = { sessions = 4, keying_multiplier = 0.01, think_multiplier = 0.01 }\n";
     let more = "terminals = 4\nduration_s = 2\nwarmup_s = 0.5\noptions = { load_workers = 2 }";
-    small(folder, &server.url(), "bmsql-5.0", more);
+    small(folder, &server.url(), "bmsql-5.0", &format!("{more}\n{spec}"));
     let mut loading = Running::start(folder, &["run", "small.toml"]);
     let done =
         "SELECT COUNT(*) FROM sbtest.bmsql_load_state WHERE ls_done = 1 AND ls_chunk LIKE '%.%'";
@@ -208,10 +216,22 @@ fn an_interrupted_load_goes_on_and_limits_are_told_before_terminals_connect() {
     server.sql("SET GLOBAL max_prepared_stmt_count = 1000").expect("a limit");
     let ran = dyno(folder, &["run", "small.toml"]);
     assert_eq!(ran.code, 0, "{}", all(&ran));
-    let trial = trial(&runs, 1);
-    adds_up(&trial);
-    assert_eq!(trial["tpcc"]["isolation"], "READ COMMITTED");
-    assert_eq!(trial["data"]["memory_setting"], "innodb_buffer_pool_size");
+    let first = trial(&runs, 1);
+    adds_up(&first);
+    assert_eq!(first["tpcc"]["isolation"], "READ COMMITTED");
+    assert_eq!(first["data"]["memory_setting"], "innodb_buffer_pool_size");
+    let paced = trial(&runs, 2);
+    adds_up(&paced);
+    let facts = &paced["tpcc"];
+    assert_eq!((count(&facts["terminals"]), count(&facts["sessions"])), (10, 4));
+    assert_eq!(facts["profile"], "spec");
+    let limit = number(&facts["tpmc_limit"]);
+    assert!((1_200.0..1_300.0).contains(&limit), "a hundred times that of the pauses: {limit}");
+    assert!(paced["lateness"].is_object(), "transactions have due times");
+    let log = only_run(&runs).expect("there is a run").join("trials/2.deliveries.csv");
+    let log = fs::read_to_string(log).expect("deferred Deliveries are noted");
+    assert_eq!(log.lines().count() as u64 - 1, count(&facts["deliveries"]), "{log}");
+    assert!(ran.stderr.contains("paced on main, 10 terminals over 4 sessions"), "{}", all(&ran));
     // The tables are the run's own, also those that the killed process had made.
     let left = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name LIKE 'bmsql%'";
     assert_eq!(server.sql(left).expect("an answer").trim(), "0");

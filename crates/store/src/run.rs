@@ -98,6 +98,12 @@ impl Run {
         self.complete.contains(step)
     }
 
+    /// What the names of the next trial's files begin with: `trials/<n>`. Files of other extensions
+    /// than the run's own may be put beside them.
+    pub fn next_stem(&self) -> PathBuf {
+        self.path.join("trials").join((self.last_trial + 1).to_string())
+    }
+
     /// Begins the next trial.
     ///
     /// # Errors

@@ -43,7 +43,9 @@ pub(super) fn trial<F: Family, D: Driver>(
     let place = format!("{} on {target}", step.experiment);
     let mut spec = trial_spec(planned);
     family.tune(&mut spec);
-    let ready = family.look_before(driver, &spec).map_err(|failure| failure.at(&place))?;
+    let ready = family
+        .look_before(driver, &spec, &run.next_stem())
+        .map_err(|failure| failure.at(&place))?;
     for warning in &ready.warnings {
         output::talk(&format!("warning: {}: {warning}", step.experiment));
     }
@@ -58,7 +60,7 @@ pub(super) fn trial<F: Family, D: Driver>(
     };
     let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone()))?;
     writer.server(Moment::Before, &node_facts(target, driver))?;
-    let title = format!("{} on {target}, {} workers", name.experiment, spec.workers);
+    let title = format!("{} on {target}, {}", name.experiment, who(&spec));
     let mut observer = StoringObserver {
         writer: &mut writer,
         progress: TrialProgress::new(&title, planned.warmup_s + planned.duration_s.unwrap_or(0.0)),
@@ -86,6 +88,7 @@ pub(super) fn trial<F: Family, D: Driver>(
     summary.statement_latencies = after.statements;
     summary.checks = after.checks;
     summary.tpcc = after.tpcc;
+    summary.notes.extend(after.notes);
     let is_denied = deny(&mut summary);
     progress.finish(&headline(&summary, &result));
     tell_checks(&summary, &place);
@@ -109,6 +112,14 @@ fn tell_checks(summary: &TrialSummary, place: &str) {
     for check in &summary.checks {
         let verdict = check.verdict.name();
         output::talk(&format!("{place}: check {}: {verdict}: {}", check.name, check.evidence));
+    }
+}
+
+/// Who makes the load, in words.
+fn who(spec: &TrialSpec) -> String {
+    match spec.terminals {
+        Some(terminals) => format!("{terminals} terminals over {} sessions", spec.workers),
+        None => format!("{} workers", spec.workers),
     }
 }
 

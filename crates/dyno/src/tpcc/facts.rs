@@ -4,7 +4,7 @@ use dyno_core::Workload;
 use dyno_measure::{AuditLine, KindSummary, TpccFacts, TpccKind, Verdict};
 use dyno_tpcc::audit::{Audit, LINES_MEAN, Share, Skew};
 use dyno_tpcc::load::Loaded;
-use dyno_tpcc::profile::{Kind, MIX_LEAST_PERCENT, PerKind, Profile, SPEC, TPMC_PER_WAREHOUSE_MAX};
+use dyno_tpcc::profile::{Kind, MIX_LEAST_PERCENT, PerKind, Profile};
 use dyno_tpcc::{FlightMode, Tpcc};
 
 /// Who ran it.
@@ -37,7 +37,7 @@ pub(crate) fn facts(
         warehouses_loaded: loaded.warehouses,
         terminals: crew.terminals,
         sessions: crew.sessions,
-        tpmc_limit: tpmc_limit(profile, options.warehouses),
+        tpmc_limit: options.tpmc_max(),
         kinds: workload.transactions().iter().map(|kind| kind_facts(profile, &kind.name)).collect(),
         orders_acknowledged: orders.acknowledged,
         orders_unknown: orders.unknown,
@@ -56,23 +56,6 @@ pub(crate) fn flight_name(flight: FlightMode) -> &'static str {
         FlightMode::Statement => "statement",
         FlightMode::Pipelined => "pipelined",
     }
-}
-
-/// Clause 4.2.2 derives 12.86 from the pauses of clause 5.2.5.7; others change it as they change the
-/// mean cycle of a terminal.
-fn tpmc_limit(profile: &Profile, warehouses: u32) -> Option<f64> {
-    let cycle_s = |profile: &Profile| {
-        let pacing = profile.pacing?;
-        let shares = shares_percent(profile);
-        let of_kinds = pacing.iter().zip(shares);
-        let cycle = |(pace, share): (&dyno_tpcc::profile::Pace, f64)| {
-            (pace.keying_s + pace.think_mean_s) * share / 100.0
-        };
-        let per_order = of_kinds.map(cycle).sum::<f64>() / shares[Kind::NewOrder.index()];
-        Some(per_order).filter(|seconds| seconds.is_finite() && *seconds > 0.0)
-    };
-    let slowdown = cycle_s(profile)? / cycle_s(&SPEC)?;
-    Some(TPMC_PER_WAREHOUSE_MAX * f64::from(warehouses) / slowdown)
 }
 
 fn shares_percent(profile: &Profile) -> PerKind<f64> {
@@ -172,7 +155,7 @@ mod tests {
     use dyno_core::Dialect;
     use dyno_measure::Counts;
     use dyno_tpcc::TpccOptions;
-    use dyno_tpcc::profile::BMSQL_5_0;
+    use dyno_tpcc::profile::{BMSQL_5_0, SPEC};
 
     fn kind(name: &str, committed: u64) -> KindSummary {
         let counts = Counts { committed, started: committed, ..Counts::default() };
@@ -202,24 +185,19 @@ mod tests {
 
     #[test]
     fn pauses_bound_the_orders_of_a_warehouse() {
-        assert_eq!(tpmc_limit(&BMSQL_5_0, 10), None);
-        assert!((tpmc_limit(&SPEC, 10).unwrap() - 128.6).abs() < 1e-9);
-        let mut half = SPEC;
-        for pace in half.pacing.iter_mut().flatten() {
-            pace.keying_s /= 2.0;
-            pace.think_mean_s /= 2.0;
-        }
-        assert!((tpmc_limit(&half, 10).unwrap() - 257.2).abs() < 1e-9);
-        let mut none = SPEC;
-        for pace in none.pacing.iter_mut().flatten() {
-            (pace.keying_s, pace.think_mean_s) = (0.0, 0.0);
-        }
-        assert_eq!(tpmc_limit(&none, 10), None, "no pauses, no bound");
+        let loaded = Loaded { warehouses: 10, c_last: 100 };
+        let workload = Tpcc::new(TpccOptions::new(SPEC, &loaded, 1), &loaded, Dialect::Postgres);
+        let crew = Crew { terminals: 100, sessions: 8 };
+        let facts = facts(&workload.unwrap(), &loaded, crew, &[], 30.0);
+        assert!((facts.tpmc_limit.unwrap() - 128.6).abs() < 1e-9);
+        assert_eq!((facts.isolation, facts.terminals, facts.sessions), (None, 100, 8));
+        let names: Vec<&str> = facts.kinds.iter().map(|kind| kind.name.as_str()).collect();
+        assert_eq!(names.last(), Some(&TpccFacts::DEFERRED));
     }
 
     #[test]
     fn the_deferred_part_of_delivery_has_its_own_limit() {
-        let deferred = kind_facts(&SPEC, "delivery_deferred");
+        let deferred = kind_facts(&SPEC, TpccFacts::DEFERRED);
         assert_eq!((deferred.limit_p90_s, deferred.share_percent), (80.0, 0.0));
         assert_eq!(kind_facts(&SPEC, "stock_level").least_share_percent, 4.0);
     }

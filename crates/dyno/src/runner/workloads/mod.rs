@@ -14,6 +14,7 @@ use dyno_measure::{DataCheck, DataFacts, StatementLatency, TpccFacts, TrialStatu
 use dyno_reactor::block_on;
 use dyno_suite::{OptionPart, Plan, PlannedExperiment, PlannedOption};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// What a family of workloads offers the runner: an experiment whose options are valid, its data and
 /// its trials. The driver is a type parameter, so nothing is told apart within a trial.
@@ -76,11 +77,17 @@ pub(crate) trait Family: Sized {
         observer: &LoadProgress,
     ) -> Result<(), Failure>;
 
-    /// Looks at the data and makes the workload of one trial.
+    /// Looks at the data and makes the workload of one trial. What the workload writes itself has
+    /// names that begin with `stem`, in the run folder.
     ///
     /// # Errors
     /// When the trial would fail or measure something else.
-    fn look_before<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<Ready<Self>, Failure>;
+    fn look_before<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        stem: &Path,
+    ) -> Result<Ready<Self>, Failure>;
 
     /// Changes what is asked of the engine.
     fn tune(&self, _spec: &mut TrialSpec) {}
@@ -175,6 +182,8 @@ pub(crate) struct After {
     pub(crate) checks: Vec<DataCheck>,
     /// What only TPC-C has to say.
     pub(crate) tpcc: Option<TpccFacts>,
+    /// Notes for the reader, in sentences.
+    pub(crate) notes: Vec<String>,
 }
 
 macro_rules! registry {

@@ -21,6 +21,7 @@ use dyno_reactor::block_on;
 use dyno_suite::{Plan, PlannedExperiment};
 use options::{Options, Vacuum};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// From this scale on a pass over the accounts takes seconds, and is announced.
@@ -99,7 +100,12 @@ impl Family for Pgbench {
         spec.loops = self.options.jobs;
     }
 
-    fn look_before<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<Ready<Self>, Failure> {
+    fn look_before<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        _stem: &Path,
+    ) -> Result<Ready<Self>, Failure> {
         let looked = block_on(async {
             let mut session = driver.connect(0).await.map_err(|error| Failure::from(&error))?;
             let found = self.look(&mut session).await;
@@ -131,7 +137,7 @@ impl Family for Pgbench {
             verdict,
             evidence,
         });
-        After { statements, checks: named.into_iter().collect(), tpcc: None }
+        After { statements, checks: named.into_iter().collect(), ..After::default() }
     }
 }
 

@@ -10,6 +10,7 @@ use dyno_suite::{OptionPart, Plan, PlannedExperiment};
 use dyno_sysbench::check::{PreflightError, first_free_unique, preflight};
 use dyno_sysbench::{LoadReport, OptionError, Options, Test, drop_tables, existing_tables};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// An experiment with a test of sysbench.
 pub(crate) struct Sysbench {
@@ -67,7 +68,12 @@ impl Family for Sysbench {
             .map_err(|error| super::drop_failure(load_failure(&error), error.db_error()))
     }
 
-    fn look_before<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<Ready<Self>, Failure> {
+    fn look_before<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        _stem: &Path,
+    ) -> Result<Ready<Self>, Failure> {
         let mut options = self.options.clone();
         let warnings = preflight_of(driver, &mut options, spec.workers)?;
         let test = options.test.name().to_owned();

@@ -15,17 +15,18 @@ use dyno_engine::TrialSpec;
 use dyno_measure::DataFacts;
 use dyno_reactor::block_on;
 use dyno_suite::{Plan, PlannedExperiment};
+use dyno_tpcc::ITEMS;
 use dyno_tpcc::load::{
     LoadError, LoadOptions, LoadReport, Loaded, check_options, destroy, existing_tables, load,
 };
 use dyno_tpcc::schema::table_names;
-use dyno_tpcc::{ITEMS, TpccOptions};
 use options::Options;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// An experiment with TPC-C.
 pub(crate) struct Tpcc {
-    options: Options,
+    options: Box<Options>,
 }
 
 /// What was found before a trial.
@@ -40,7 +41,7 @@ impl Family for Tpcc {
     type Before = Found;
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
-        Ok(Tpcc { options: Options::new(plan, experiment)? })
+        Ok(Tpcc { options: Box::new(Options::new(plan, experiment)?) })
     }
 
     fn fits(&self, dialect: Dialect) -> Result<(), Failure> {
@@ -80,7 +81,20 @@ impl Family for Tpcc {
             .map_err(|error| super::drop_failure(load_failure(&error), error.db_error()))
     }
 
-    fn look_before<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<Ready<Self>, Failure> {
+    /// A suite speaks of terminals; sessions are the engine's workers.
+    fn tune(&self, spec: &mut TrialSpec) {
+        if let Some(sessions) = self.options.sessions_of(spec.workers) {
+            spec.terminals = Some(spec.workers);
+            spec.workers = sessions;
+        }
+    }
+
+    fn look_before<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        stem: &Path,
+    ) -> Result<Ready<Self>, Failure> {
         let looked = block_on(async {
             let mut session = driver.connect(0).await?;
             let found = self.look(&mut session, spec.workers).await;
@@ -90,12 +104,10 @@ impl Family for Tpcc {
         let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
         let (found, data) = looked.map_err(preflight_failure)?;
         let loaded = found.loaded;
-        let options = TpccOptions {
-            flight: self.options.flight,
-            warehouses: self.options.warehouses,
-            isolation: self.options.isolation,
-            ..TpccOptions::new(self.options.profile, &loaded, spec.seed)
-        };
+        let mut options = self.options.of_run(&loaded, spec.seed);
+        if self.options.delivery_log {
+            options.delivery_log = Some(stem.with_extension("deliveries.csv"));
+        }
         let workload = dyno_tpcc::Tpcc::new(options, &loaded, driver.dialect())
             .map_err(|error| Failure::new(sentence(&error.to_string())))?;
         let before = look_before(driver, self.options.checks(), self.options.warehouses)?;
@@ -119,11 +131,17 @@ impl Family for Tpcc {
             true => not_made(&found.before, "The trial was interrupted."),
             false => look_after(driver, workload, &found.before),
         };
-        let crew = Crew { terminals: ran.spec.workers, sessions: ran.spec.workers };
+        let sessions = ran.spec.workers;
+        let crew = Crew { terminals: ran.spec.terminals.unwrap_or(sessions), sessions };
         let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
         let mut facts = facts(workload, &found.loaded, crew, kinds, window_s);
         facts.conditions = findings.conditions;
-        After { checks: findings.checks, tpcc: Some(facts), ..After::default() }
+        After {
+            checks: findings.checks,
+            tpcc: Some(facts),
+            notes: notes(workload),
+            ..After::default()
+        }
     }
 }
 
@@ -184,6 +202,15 @@ impl Tpcc {
         }
         text
     }
+}
+
+/// What the reader should know of deferred Deliveries.
+fn notes(workload: &dyno_tpcc::Tpcc) -> Vec<String> {
+    let left = workload.deliveries_left();
+    let left = (left > 0).then(|| {
+        format!("{left} Deliveries were queued and not executed when the trial had ended.")
+    });
+    left.into_iter().chain(workload.delivery_log_error()).collect()
 }
 
 /// The loader's own remedies speak of another command line.

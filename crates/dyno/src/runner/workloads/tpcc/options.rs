@@ -5,12 +5,13 @@ use crate::failure::Failure;
 use crate::tpcc::{When, flight_name};
 use dyno_core::nearest;
 use dyno_suite::{Plan, PlannedExperiment, PlannedOption};
-use dyno_tpcc::profile::{Binding, Choice, Kind, PerKind, Profile};
+use dyno_tpcc::load::Loaded;
+use dyno_tpcc::profile::{Binding, Choice, DeliveryMode, Kind, PerKind, Profile};
 use dyno_tpcc::schema::{KeyTime, Shard};
-use dyno_tpcc::{DISTRICTS, FlightMode, Isolation, WAREHOUSES_MAX};
+use dyno_tpcc::{DISTRICTS, FlightMode, Isolation, TpccOptions, WAREHOUSES_MAX};
 
 /// The names of all options; `weights` and `shard` have more behind a dot.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "warehouses",
     "weights",
     "terminal_warehouse_fixed",
@@ -19,6 +20,7 @@ const NAMES: [&str; 13] = [
     "sessions",
     "keying_multiplier",
     "think_multiplier",
+    "delivery_log",
     "checks",
     "load_workers",
     "keys",
@@ -26,7 +28,7 @@ const NAMES: [&str; 13] = [
     "shard",
 ];
 /// What only a profile with keying and think times has.
-const OF_PAUSES: [&str; 3] = ["sessions", "keying_multiplier", "think_multiplier"];
+const OF_PAUSES: [&str; 4] = ["sessions", "keying_multiplier", "think_multiplier", "delivery_log"];
 /// The names of the kinds of transactions that have a weight of their own.
 const WEIGHTS: [Kind; 4] = [Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
 const SHARD: [&str; 6] = ["before", "suffix", "after", "item_before", "item_suffix", "item_after"];
@@ -36,9 +38,6 @@ const ISOLATIONS: [(&str, Isolation); 4] = [
     ("repeatable-read", Isolation::RepeatableRead),
     ("serializable", Isolation::Serializable),
 ];
-/// Sessions of a profile with pauses unless told otherwise: hundreds of terminals with think times
-/// keep that many busy.
-const SESSIONS_USUAL: u32 = 100;
 
 /// Valid options.
 pub(super) struct Options {
@@ -53,9 +52,13 @@ pub(super) struct Options {
     pub(super) keys: Option<KeyTime>,
     pub(super) foreign_keys: bool,
     pub(super) shard: Option<Shard>,
+    /// Keying times are so many times those of the profile.
+    pub(super) keying: f64,
+    /// Think times.
+    pub(super) think: f64,
+    /// Deferred Deliveries are noted in the run folder.
+    pub(super) delivery_log: bool,
     weights: PerKind<Option<u32>>,
-    keying: f64,
-    think: f64,
 }
 
 /// What is wrong with a value: what it takes.
@@ -121,18 +124,31 @@ impl Options {
             keys: None,
             foreign_keys: false,
             shard: None,
-            weights: [None; 5],
             keying: 1.0,
             think: 1.0,
+            delivery_log: profile.delivery == DeliveryMode::Deferred,
+            weights: [None; 5],
         }
     }
 
-    /// Sessions that execute what `terminals` terminals enter.
-    pub(super) fn sessions_of(&self, terminals: u32) -> u32 {
-        match self.profile.pacing {
-            Some(_) => self.sessions.unwrap_or(SESSIONS_USUAL).min(terminals),
-            None => terminals,
+    /// What a trial on a database that `loaded` describes is asked to run.
+    pub(super) fn of_run(&self, loaded: &Loaded, seed: u64) -> TpccOptions {
+        TpccOptions {
+            flight: self.flight,
+            warehouses: self.warehouses,
+            isolation: self.isolation,
+            keying_multiplier: self.keying,
+            think_multiplier: self.think,
+            ..TpccOptions::new(self.profile, loaded, seed)
         }
+    }
+
+    /// Sessions that execute what so many terminals with pauses enter; `None` where each terminal
+    /// has its own.
+    pub(super) fn sessions_of(&self, terminals: u32) -> Option<u32> {
+        let loaded = Loaded { warehouses: self.warehouses, c_last: 0 };
+        let staff = self.of_run(&loaded, 0).staff(self.sessions);
+        staff.terminals.map(|_| staff.workers.min(terminals))
     }
 
     /// When the conditions are checked.
@@ -158,6 +174,7 @@ impl Options {
             "warehouses" => self.warehouses = whole(value, WAREHOUSES_MAX)?,
             "sessions" => self.sessions = Some(whole(value, 100_000)?),
             "load_workers" => self.load_workers = Some(whole(value, 10_000)?),
+            "delivery_log" => self.delivery_log = flag(value)?,
             "keying_multiplier" => self.keying = multiplier(value)?,
             "think_multiplier" => self.think = multiplier(value)?,
             "foreign_keys" => self.foreign_keys = flag(value)?,
@@ -253,10 +270,6 @@ impl Options {
             let [payment, order_status, delivery, stock_level] = WEIGHTS.map(weight);
             let profile = self.profile.with_weights(payment, order_status, delivery, stock_level);
             self.profile = profile.map_err(|error| error.to_string())?;
-        }
-        for pace in self.profile.pacing.iter_mut().flatten() {
-            pace.keying_s *= self.keying;
-            pace.think_mean_s *= self.think;
         }
         Ok(())
     }
