@@ -33,6 +33,8 @@ pub(crate) struct Programs {
     pub(crate) go_tpc: Option<PathBuf>,
     /// dyno's TPC-C without a front end: loads and runs.
     pub(crate) dyno_tpcc: PathBuf,
+    /// dyno's TPC-C terminals with think times over fewer sessions.
+    pub(crate) dyno_terminals: PathBuf,
 }
 
 /// How a server is reached.
@@ -240,6 +242,7 @@ mod tests {
             sysbench: Some("sysbench".into()),
             pgbench: Some("pgbench".into()),
             dyno_tpcc: "cost".into(),
+            dyno_terminals: "terminals".into(),
             go_tpc: Some("go-tpc".into()),
         }
     }

@@ -51,6 +51,8 @@ pub(crate) enum Subject {
     TpccBuild(Database),
     /// Client CPU per transaction of TPC-C, and memory.
     TpccRun(Database),
+    /// Very many terminals of TPC-C with think times on the null server.
+    TpccTerminals(NullWay),
 }
 
 /// All comparisons in the order of the table.
@@ -61,6 +63,9 @@ pub(crate) fn all() -> Vec<Comparison> {
         let name = database.name();
         all.push((format!("tpcc-build-{name}"), Subject::TpccBuild(database)));
         all.push((format!("tpcc-run-{name}"), Subject::TpccRun(database)));
+    }
+    for (name, way) in [("mysql", NullWay::MysqlSocket), ("postgres", NullWay::PostgresSocket)] {
+        all.push((format!("tpcc-terminals-{name}"), Subject::TpccTerminals(way)));
     }
     all.into_iter().map(|(name, subject)| Comparison { name, subject }).collect()
 }
@@ -128,8 +133,10 @@ fn against_pgbench() -> Vec<(String, Subject)> {
 }
 
 impl Subject {
+    /// Whom dyno is compared with; itself where it is alone.
     fn peer(&self) -> Who {
         match self {
+            Subject::TpccTerminals(_) => Who::Dyno,
             Subject::Cpu { load, .. }
             | Subject::Memory { load, .. }
             | Subject::Postgres { load } => load.peer(),
@@ -165,6 +172,7 @@ impl Comparison {
             Subject::Postgres { load } => postgres::run_script(bench, &self.name, load),
             Subject::TpccBuild(database) => tpcc::build(bench, &self.name, *database),
             Subject::TpccRun(database) => tpcc::run(bench, &self.name, *database),
+            Subject::TpccTerminals(way) => tpcc::terminals(bench, &self.name, *way),
         }
     }
 

@@ -108,7 +108,7 @@ fn programs(only_tpcc: bool) -> Result<Programs, String> {
     say("building dyno");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--release", "--package=dyno-nullserver", "--bins"]);
-    cargo.args(["--package=dyno-tpcc", "--example=cost"]);
+    cargo.args(["--package=dyno-tpcc", "--example=cost", "--example=terminals"]);
     if !only_tpcc {
         cargo.arg("--package=dyno");
     }
@@ -124,6 +124,7 @@ fn programs(only_tpcc: bool) -> Result<Programs, String> {
         pgbench: find("pgbench"),
         go_tpc: find("go-tpc"),
         dyno_tpcc: folder.join("examples/cost"),
+        dyno_terminals: folder.join("examples/terminals"),
     })
 }
 

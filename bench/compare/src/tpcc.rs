@@ -3,9 +3,9 @@
 //! Both reach the server by TCP, because go-tpc knows no other way. A transaction of dyno has more
 //! statements: BenchmarkSQL's, where go-tpc asks for several items at once.
 
-use crate::bench::{Bench, Cost, Steady};
+use crate::bench::{Bench, CLIENT_CORE, Cost, NullWay, Steady};
 use crate::child::run as run_child;
-use crate::client::Who;
+use crate::client::{Way, Who};
 use crate::comparisons::{Loading, loading_lines};
 use crate::table::{Bar, Line};
 use dyno_tests::{MariaDb, Postgres};
@@ -18,6 +18,11 @@ const WAREHOUSES: u32 = 2;
 const SESSIONS: u32 = 4;
 /// Connections of a run.
 const TERMINALS: u32 = 16;
+/// Warehouses of the many terminals, ten each, and the sessions that they share.
+const HOMES: u32 = 10_000;
+const MANY_SESSIONS: u32 = 1_000;
+/// Length of a run of the many terminals, unless the figures are only tried.
+const TERMINALS_SECONDS: u64 = 60;
 /// MiB that a client may take at that many terminals.
 const MEMORY_MIB: f64 = 30.0;
 
@@ -232,6 +237,51 @@ pub(crate) fn run(bench: &Bench, name: &str, database: Database) -> Result<Vec<L
     ])
 }
 
+/// Very many terminals with keying and think times on the null server.
+pub(crate) fn terminals(bench: &Bench, name: &str, way: NullWay) -> Result<Vec<Line>, String> {
+    let (mut memory, mut cores, mut late) = (Vec::new(), Vec::new(), Vec::new());
+    let seconds = bench.seconds.max(if bench.pairs > 1 { TERMINALS_SECONDS } else { 0 });
+    for round in 1..=bench.pairs {
+        crate::say(&format!("{name}: round {round} of {}", bench.pairs));
+        let null = bench.null(false)?;
+        let mut command = Command::new(&bench.programs.dyno_terminals);
+        command.arg(match way.to(&null) {
+            Way::MysqlSocket(path) => format!("mysql://t@localhost/db?socket={}", path.display()),
+            Way::MysqlTcp(port) => format!("mysql://t@127.0.0.1:{port}/db"),
+            Way::Postgres(folder, port) => format!("postgres://t@:{port}/db?host={folder}"),
+        });
+        command.args([HOMES, MANY_SESSIONS].map(|number| number.to_string()));
+        command.arg(seconds.to_string());
+        let ended = run_child(&mut command, Some(CLIENT_CORE), bench.scratch.path())?;
+        null.stop()?;
+        if !ended.output.contains("failed 0,") {
+            return Err(format!("terminals failed:\n{}", ended.output));
+        }
+        memory.push(ended.peak_kib as f64 * 1_024.0 / 1e6);
+        // Connecting and preparing is in it.
+        cores.push(ended.cpu_s / seconds as f64);
+        late.push(late_p99_ms(&ended.output)?);
+    }
+    let what = |text: &str| {
+        format!(
+            "{name}: {} terminals over {MANY_SESSIONS} sessions, {seconds} s, {text}",
+            10 * HOMES
+        )
+    };
+    Ok(vec![
+        Line::of_values(what("resident memory, MB"), &memory, Bar::Value(300.0)),
+        Line::of_values(what("cores busy"), &cores, Bar::Value(1.0)),
+        Line::of_values(what("lateness of starts, p99, ms"), &late, Bar::Value(5.0)),
+    ])
+}
+
+/// The 99th percentile in the line of the lateness, in milliseconds.
+fn late_p99_ms(output: &str) -> Result<f64, String> {
+    let line = output.lines().find(|line| line.starts_with("late by "));
+    let number = line.and_then(|line| line.split_once("p99 ")?.1.split_once(',')?.0.parse().ok());
+    number.ok_or_else(|| format!("the terminals do not say how late they were:\n{output}"))
+}
+
 /// Transactions in a report. Neither may have failed ones but go-tpc's that its end cut off.
 fn transactions(who: Who, output: &str) -> Result<u64, String> {
     let mut sum = 0;
@@ -270,5 +320,12 @@ mod tests {
                       tpmC: 8598.6, tpmTotal: 19456.4, efficiency: 33431.8%\n";
         assert_eq!(transactions(Who::GoTpc, go_tpc), Ok(1246));
         assert!(transactions(Who::GoTpc, "Finished\n").is_err());
+    }
+
+    #[test]
+    fn lateness_is_read_from_its_line() {
+        let output = "late by p50 0.042, p90 0.5, p99 1.250, p99.9 4.000, max 9.000 ms\n";
+        assert_eq!(late_p99_ms(output), Ok(1.25));
+        assert!(late_p99_ms("late by not measured\n").is_err());
     }
 }

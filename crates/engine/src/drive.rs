@@ -263,21 +263,7 @@ fn run_on<W: Workload, D: Driver>(
         if first == 0 {
             let _ = sender.send(Message::Released(window));
         }
-        if let Some(rate) = spec.rate_per_s.filter(|_| spec.terminals.is_none()) {
-            let share = rate * f64::from(count) / f64::from(spec.workers.max(1));
-            let (released, opens) = (window.released, window.opens);
-            let schedule = match spec.even_rate {
-                true => {
-                    let lead = f64::from(first) / f64::from(spec.workers.max(1));
-                    Schedule::even(lead, share, released, opens)
-                }
-                false => {
-                    let rng = Rng::new(spec.seed, "arrival", u64::from(first));
-                    Schedule::new(rng, share, released, opens)
-                }
-            };
-            local.schedule.replace(Some(schedule));
-        }
+        local.schedule.replace(schedule(spec, window, first, count));
         if let Some(terminals) = local.terminals.borrow_mut().as_mut() {
             terminals.start(window.released, window.opens);
         }
@@ -307,6 +293,19 @@ fn run_on<W: Workload, D: Driver>(
         retired_transactions: local.retired_transactions.get(),
         cpu: cpu.get(),
     })
+}
+
+/// The arrivals of the loop whose `count` workers begin with number `first`.
+fn schedule(spec: &TrialSpec, window: Window, first: u32, count: u32) -> Option<Schedule> {
+    let rate = spec.rate_per_s.filter(|_| spec.terminals.is_none())?;
+    let workers = f64::from(spec.workers.max(1));
+    let share = rate * f64::from(count) / workers;
+    let (released, opens) = (window.released, window.opens);
+    if spec.even_rate {
+        return Some(Schedule::even(f64::from(first) / workers, share, released, opens));
+    }
+    let rng = Rng::new(spec.seed, "arrival", u64::from(first));
+    Some(Schedule::new(rng, share, released, opens))
 }
 
 /// The terminals of the loop whose `count` workers begin with number `first`: as large a share as

@@ -247,7 +247,7 @@ fn throughput_bars(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
     let published = rows.filter_map(|row| {
         let value = *row.metrics.get(measure.metric)?;
         Some(Bar {
-            name: row.label.clone(),
+            name: format!("{}, published", row.label),
             class: PUBLISHED.to_owned(),
             value,
             low_high: None,

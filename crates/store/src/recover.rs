@@ -5,7 +5,7 @@ use crate::histograms;
 use crate::trial::Partial;
 use dyno_measure::{
     Counts, ErrorSummary, GeneratorSummary, HostSample, KindSummary, Latencies, LatencySummary,
-    SCHEMA_VERSION, SeriesRow, StatementCounts, TrialStatus, TrialSummary,
+    SCHEMA_VERSION, SeriesRow, StatementCounts, TpccFacts, TrialStatus, TrialSummary,
 };
 use std::collections::BTreeMap;
 
@@ -38,19 +38,8 @@ pub(crate) fn interrupted<'a>(
         "The trial was cut off; its figures were added up from the series and histograms written until then. Rows read and written are not known."
             .to_owned(),
     ];
-    let kinds = match identity.kinds.as_slice() {
-        [only] => vec![KindSummary {
-            name: only.clone(),
-            counts,
-            statements,
-            latency: by_tag.get(&tags[0]).map(LatencySummary::from).unwrap_or_default(),
-        }],
-        names => kinds(names, &tags, &by_tag, &rows, &mut notes),
-    };
-    let mut tpcc = identity.tpcc;
-    if let Some(facts) = &mut tpcc {
-        facts.set_rates(&kinds, window_s);
-    }
+    let kinds = kinds(&identity.kinds, &tags, &by_tag, &rows, (counts, statements), &mut notes);
+    let tpcc = identity.tpcc.map(|facts| with_rates(facts, &kinds, window_s));
     let ended_well = counts.committed + counts.rolled_back;
     if latency.count() != ended_well || !damaged.is_empty() {
         notes.push(format!(
@@ -117,13 +106,23 @@ fn counts(rows: &[&SeriesRow]) -> Counts {
     sum
 }
 
+fn with_rates(mut facts: TpccFacts, kinds: &[KindSummary], window_s: f64) -> TpccFacts {
+    facts.set_rates(kinds, window_s);
+    facts
+}
+
 fn kinds(
     names: &[String],
     tags: &[String],
     by_tag: &BTreeMap<String, Latencies>,
     rows: &[&SeriesRow],
+    (counts, statements): (Counts, StatementCounts),
     notes: &mut Vec<String>,
 ) -> Vec<KindSummary> {
+    if let ([only], [tag]) = (names, tags) {
+        let latency = by_tag.get(tag).map(LatencySummary::from).unwrap_or_default();
+        return vec![KindSummary { name: only.clone(), counts, statements, latency }];
+    }
     let is_told = rows.iter().all(|row| row.committed_by_kind.len() == names.len());
     notes.push(
         if is_told {

@@ -46,8 +46,8 @@ Better than the original:
   answered. tpmTOTAL and the transaction count are of commits too.
   What the database holds afterwards is compared with what was acknowledged, and the consistency
   conditions are checked: a difference ends with exit code 4.
-  limitTxnsPerMin is a schedule: a transaction that has to wait for the one before it has the waiting
-  in its latency. A limit below the number of terminals is kept.
+  limitTxnsPerMin is a schedule with even gaps: a transaction that has to wait for the one before it
+  has the waiting in its latency. A limit below the number of terminals is kept.
   runMins begins when all terminals are connected, and is kept to the millisecond.
   Values of the file can be replaced here too, as with build.
 
@@ -55,8 +55,9 @@ A file with keys of BenchmarkSQL 6 (sutThreads, keyingTimeMultiplier, rampupMins
 `spec`: keying and think times, ten terminals a warehouse over sutThreads sessions; another one runs
 `bmsql-5.0`.
 
-Exit codes: 0 all is right; 1 failed, or transactions failed with an error; 2 wrong usage; 4 the
-database does not hold what it has acknowledged, or violates a condition; 130 stopped with Ctrl-C,
+Exit codes: 0 all is right; 1 failed, or transactions failed with an error other than a lost
+connection; 2 wrong usage; 4 the database does not hold what it has acknowledged, violates a
+condition, or the audit finds that something else was run than was meant; 130 stopped with Ctrl-C,
 143 by SIGTERM: the closing lines of what was measured until then are printed.
 
 Examples:
@@ -219,6 +220,14 @@ struct Job<'a> {
     seed: u64,
 }
 
+/// A run that is over.
+struct Over<'a> {
+    workload: &'a Tpcc,
+    loaded: &'a Loaded,
+    spec: &'a TrialSpec,
+    result: &'a TrialResult,
+}
+
 impl Job<'_> {
     fn run<D: Driver>(
         &self,
@@ -248,36 +257,54 @@ impl Job<'_> {
         console.end();
         report::closing(console, clock, &result);
         let written = finish(results, failure, &result, workload.options().tpmc_max());
-        let mut summary = self.summary(&workload, &spec, &result);
-        let crew = Crew { terminals: self.settings.terminals, sessions: spec.workers };
-        let mut facts = facts(&workload, &loaded, crew, &summary.kinds, summary.window_s);
-        output::talk(&report::details(&summary, &facts));
-        if workload.deliveries_left() > 0 {
-            output::talk(&format!(
-                "{} Deliveries were queued and not executed when the run ended",
-                workload.deliveries_left()
-            ));
-        }
-        let findings = match result.ended {
-            Ended::Interrupted => not_made(&before, "The run was interrupted."),
-            _ => look_after(driver, &workload, &before),
-        };
-        facts.conditions = findings.conditions;
-        (summary.checks, summary.tpcc) = (findings.checks, Some(facts));
-        let worth = worth(&result, &summary.checks);
-        output::talk(&report::checks(&summary, &worth));
-        if let Some(json) = json {
-            self.write_json(json, summary, &worth, &result, rows)?;
-        }
+        let over = Over { workload: &workload, loaded: &loaded, spec: &spec, result: &result };
+        // What stops for a full disk has not been interrupted by anybody.
+        let is_checked = result.ended != Ended::Interrupted || written.is_err();
+        let json = json.map(|json| (json, rows));
+        let code = self.judge(driver, &over, (&before, is_checked), json)?;
         written?;
         if let Some(error) = workload.delivery_log_error() {
             return Err(Failure::new(error));
         }
         match workload.ledger_file().map(LedgerFile::close) {
             // The run was aborted for it, and has said so.
-            Some(Err(error)) if worth.code == 0 => Err(ledger_failure(&error)),
-            _ => Ok(worth.code),
+            Some(Err(error)) if code == 0 => Err(ledger_failure(&error)),
+            _ => Ok(code),
         }
+    }
+
+    /// Prints what dyno has to say, checks the data unless the run was interrupted, and writes the
+    /// JSON. Returns the exit code.
+    fn judge<D: Driver>(
+        &self,
+        driver: &D,
+        over: &Over<'_>,
+        (before, is_checked): (&Before, bool),
+        json: Option<(JsonFile, Vec<SeriesRow>)>,
+    ) -> Result<u8, Failure> {
+        let &Over { workload, loaded, spec, result } = over;
+        let mut summary = self.summary(workload, spec, result);
+        let crew = Crew { terminals: self.settings.terminals, sessions: spec.workers };
+        let mut facts = facts(workload, loaded, crew, &summary.kinds, summary.window_s);
+        output::talk(&report::details(&summary, &facts));
+        let left = workload.deliveries_left();
+        if left > 0 {
+            output::talk(&format!(
+                "{left} Deliveries were queued and not executed when the run ended"
+            ));
+        }
+        let findings = match is_checked {
+            true => look_after(driver, workload, before),
+            false => not_made(before, "The run was interrupted."),
+        };
+        facts.conditions = findings.conditions;
+        (summary.checks, summary.tpcc) = (findings.checks, Some(facts));
+        let worth = worth(result, &summary.checks);
+        output::talk(&report::checks(&summary, &worth));
+        if let Some((json, rows)) = json {
+            self.write_json(json, summary, &worth, result, rows)?;
+        }
+        Ok(worth.code)
     }
 
     /// The workload with its logs.

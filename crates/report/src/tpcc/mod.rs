@@ -14,7 +14,7 @@ pub(crate) use charts::{Drawings, drawings};
 pub(crate) use rules::RULES;
 
 use crate::model::{SettingRow, Spread, Target, Trial};
-use dyno_measure::TpccFacts;
+use dyno_measure::{KindSummary, TpccFacts};
 use serde::Serialize;
 
 /// How TPC-C was run: what stands beside every number.
@@ -127,7 +127,8 @@ pub(crate) fn method(trials: &[&Trial]) -> Option<Vec<String>> {
 }
 
 fn has_deferred(trial: &Trial) -> bool {
-    trial.summary.kinds.iter().any(|kind| kind.name == TpccFacts::DEFERRED)
+    let is_it = |kind: &KindSummary| kind.name == TpccFacts::DEFERRED && kind.counts.started > 0;
+    trial.summary.kinds.iter().any(is_it)
 }
 
 /// True when the pauses are those of the specification, and with them its bounds.

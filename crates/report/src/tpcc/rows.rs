@@ -90,7 +90,8 @@ fn executed(counts: &Counts) -> u64 {
     counts.committed + counts.rolled_back
 }
 
-/// Kinds of a point with their sums, in the order of its first trial.
+/// Kinds of a point with their sums, in the order of its first trial; without the deferred part of
+/// Delivery where nothing was deferred.
 fn sums(trials: &[&Trial]) -> Vec<KindSummary> {
     let mut kinds = trials[0].summary.kinds.clone();
     for more in trials[1..].iter().flat_map(|trial| &trial.summary.kinds) {
@@ -98,6 +99,7 @@ fn sums(trials: &[&Trial]) -> Vec<KindSummary> {
             kind.counts.add(&more.counts);
         }
     }
+    kinds.retain(|kind| kind.name != TpccFacts::DEFERRED || kind.counts.started > 0);
     kinds
 }
 
@@ -194,7 +196,7 @@ pub(super) fn responses(trials: &[&Trial]) -> Vec<ResponseRow> {
             is_mean_below_p90: judge(&|latency| latency.mean_us <= latency.p90_us),
         }
     };
-    trials[0].summary.kinds.iter().map(row).collect()
+    sums(trials).iter().map(row).collect()
 }
 
 /// The kinds of some rows, each once, in their order.

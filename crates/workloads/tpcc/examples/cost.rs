@@ -2,7 +2,7 @@
 //! outside; `dyno-bench` does that beside go-tpc.
 //!
 //! - `cost URL load WAREHOUSES SESSIONS`: the whole build: rows, keys, indexes, statistics, counting.
-//! - `cost URL run WAREHOUSES SESSIONS SECONDS [pipelined]`: `bmsql-5.0` without pauses.
+//! - `cost URL run WAREHOUSES SESSIONS SECONDS [pipelined] [loops=N]`: `bmsql-5.0` without pauses.
 //! - `cost URL check`: the conditions. `cost URL destroy`.
 //!
 //! A run doesn't ask the database what is loaded: the null server doesn't know.
@@ -22,7 +22,7 @@ use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
 use rustix::time::{ClockId, clock_gettime};
 use std::error::Error;
 
-const USAGE: &str = "cost URL load WAREHOUSES SESSIONS | run WAREHOUSES SESSIONS SECONDS [pipelined] | \
+const USAGE: &str = "cost URL load WAREHOUSES SESSIONS | run WAREHOUSES SESSIONS SECONDS [pipelined] [loops=N] | \
                      check | destroy";
 
 /// CPU time of this process in microseconds.
@@ -44,6 +44,10 @@ fn build<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
 
 fn run<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let &[warehouses, sessions, seconds, ref flight @ ..] = words else { return Err(USAGE.into()) };
+    let (flight, loops) = match flight {
+        [flight @ .., last] if last.starts_with("loops=") => (flight, last[6..].parse().ok()),
+        flight => (flight, None),
+    };
     let flight = match flight {
         [] | ["statement"] => FlightMode::Statement,
         ["pipelined"] => FlightMode::Pipelined,
@@ -56,6 +60,7 @@ fn run<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let options = TpccOptions { flight, ..TpccOptions::new(BMSQL_5_0, &loaded, 1) };
     let tpcc = Tpcc::new(options, &loaded, driver.dialect())?;
     let mut spec = TrialSpec::closed(sessions.parse()?);
+    spec.loops = loops;
     spec.duration = Some(seconds.parse::<u64>()? * SECOND);
     let cpu = cpu_us();
     let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ())?;

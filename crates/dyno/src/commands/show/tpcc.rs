@@ -146,12 +146,20 @@ fn told(trial: u32, what: &str, good: &str, lines: &[(&str, Verdict, &str)]) -> 
     }
     let passed = lines.iter().filter(|line| line.1 == Verdict::Passed).count();
     let mut text = format!("trial {trial}: {what}: {passed} of {} {good}\n", lines.len());
-    for (name, verdict, words) in lines.iter().filter(|line| line.1 != Verdict::Passed) {
+    // The same reason for many of them is told once.
+    let mut groups: Vec<(Vec<&str>, Verdict, &str)> = Vec::new();
+    for &(name, verdict, words) in lines.iter().filter(|line| line.1 != Verdict::Passed) {
+        match groups.iter_mut().find(|group| (group.1, group.2) == (verdict, words)) {
+            Some(group) => group.0.push(name),
+            None => groups.push((vec![name], verdict, words)),
+        }
+    }
+    for (names, verdict, words) in groups {
         let verdict = match verdict {
             Verdict::Failed => "FAILED",
             other => other.name(),
         };
-        text.push_str(&format!("  {name}: {verdict}: {words}\n"));
+        text.push_str(&format!("  {}: {verdict}: {words}\n", names.join(", ")));
     }
     text
 }
@@ -224,7 +232,7 @@ mod tests {
         let line = |id: &str, after| ConditionLine {
             id: id.to_owned(),
             rule: String::new(),
-            before: state(Verdict::Passed, ""),
+            before: state(Verdict::NotMade, "Left out."),
             after,
         };
         let facts = TpccFacts {
@@ -241,7 +249,8 @@ mod tests {
             lines,
             [
                 "",
-                "trial 4: conditions before: 3 of 3 hold",
+                "trial 4: conditions before: 0 of 3 hold",
+                "  C1, C11, X5: not made: Left out.",
                 "trial 4: conditions after: 1 of 2 hold",
                 "  X5: FAILED: 2 violations: s_w_id 1, s_i_id 7",
                 "trial 4: audit: not made",

@@ -164,7 +164,7 @@ mod tests {
             counts[throw(&[4_420, 4_320, 420, 420, 420], &mut rng)] += 1;
         }
         for (count, weight) in counts.iter().zip([44_200, 43_200, 4_200, 4_200, 4_200]) {
-            assert!((count - weight as i32).abs() < 950, "{counts:?}");
+            assert!(i32::abs(count - weight) < 950, "{counts:?}");
         }
     }
 
