@@ -335,6 +335,7 @@ impl Workload for Tpcc {
         attempt: u32,
         tally: &mut Tally,
     ) -> Result<Outcome, DbError> {
+        worker.skipped = 0;
         match Kind::ALL.get(transaction) {
             Some(&kind) => {
                 if attempt == 0 {
@@ -354,7 +355,6 @@ impl Workload for Tpcc {
             ReadOnlyEnd::Commit => Sql::Commit,
             ReadOnlyEnd::Rollback => Sql::Rollback,
         };
-        worker.skipped = 0;
         let outcome = match &*input {
             Input::NewOrder(input) => new_order::run(&mut link, &self.world, input, shown).await,
             Input::Payment(input) => payment::run(&mut link, &self.world, input, names).await,
