@@ -9,7 +9,9 @@ use crate::progress::TrialProgress;
 use crate::table::number;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
-use dyno_measure::{DataFacts, Interval, ServerFacts, TrialStatus, TrialSummary, Verdict};
+use dyno_measure::{
+    DataFacts, Interval, ServerFacts, TpccFacts, TrialStatus, TrialSummary, Verdict,
+};
 use dyno_store::{Moment, Run, StoreError, TrialIdentity, TrialWriter};
 use dyno_suite::{Step, Trial};
 use std::collections::BTreeMap;
@@ -62,7 +64,7 @@ pub(super) fn trial<F: Family, D: Driver>(
         repeat: planned.repeat,
         kinds: workload.transactions().iter().map(|kind| kind.name.clone()).collect(),
     };
-    let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone()))?;
+    let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.tpcc))?;
     writer.server(Moment::Before, &node_facts(target, driver))?;
     let title = format!("{} on {target}, {}", name.experiment, who(&spec));
     let mut observer = StoringObserver {
@@ -140,7 +142,12 @@ fn trial_spec(trial: &Trial) -> TrialSpec {
     }
 }
 
-fn identity(name: &TrialName, spec: &TrialSpec, data: Option<DataFacts>) -> TrialIdentity {
+fn identity(
+    name: &TrialName,
+    spec: &TrialSpec,
+    data: Option<DataFacts>,
+    tpcc: Option<TpccFacts>,
+) -> TrialIdentity {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     TrialIdentity {
         step: name.step.clone(),
@@ -155,6 +162,7 @@ fn identity(name: &TrialName, spec: &TrialSpec, data: Option<DataFacts>) -> Tria
         loops: spec.loops.unwrap_or(cores).min(spec.workers),
         kinds: name.kinds.clone(),
         data,
+        tpcc,
         ..TrialIdentity::default()
     }
 }
