@@ -206,7 +206,9 @@ impl Tpcc {
     /// Deliveries that terminals have queued and that were not executed to an end, well or ill.
     /// After a trial: what was left over when it ended.
     pub fn deliveries_left(&self) -> u64 {
-        self.queued.load(Ordering::Relaxed) - self.executed.load(Ordering::Relaxed)
+        // In this order: a Delivery is queued before it is executed.
+        let executed = self.executed.load(Ordering::Relaxed);
+        self.queued.load(Ordering::Relaxed).saturating_sub(executed)
     }
 
     /// What a write to the log of deliveries has met, if any, in a sentence. During a trial it ends
