@@ -301,6 +301,11 @@ impl Job<'_> {
         (summary.checks, summary.tpcc) = (findings.checks, Some(facts));
         let worth = worth(result, &summary.checks);
         output::talk(&report::checks(&summary, &worth));
+        if let Ended::Aborted(error) = &result.ended
+            && let Some(hint) = error.hint()
+        {
+            output::talk(&format!("hint: {hint}"));
+        }
         if let Some((json, rows)) = json {
             self.write_json(json, summary, &worth, result, rows)?;
         }
