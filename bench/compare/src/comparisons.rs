@@ -52,7 +52,7 @@ pub(crate) enum Subject {
     /// Client CPU per transaction of TPC-C, and memory.
     TpccRun(Database),
     /// Very many terminals of TPC-C with think times on the null server.
-    TpccTerminals(NullWay),
+    TpccTerminals { way: NullWay, flight: &'static str },
 }
 
 /// All comparisons in the order of the table.
@@ -65,7 +65,10 @@ pub(crate) fn all() -> Vec<Comparison> {
         all.push((format!("tpcc-run-{name}"), Subject::TpccRun(database)));
     }
     for (name, way) in [("mysql", NullWay::MysqlSocket), ("postgres", NullWay::PostgresSocket)] {
-        all.push((format!("tpcc-terminals-{name}"), Subject::TpccTerminals(way)));
+        for flight in ["statement", "pipelined"] {
+            let subject = Subject::TpccTerminals { way, flight };
+            all.push((format!("tpcc-terminals-{name}-{flight}"), subject));
+        }
     }
     all.into_iter().map(|(name, subject)| Comparison { name, subject }).collect()
 }
@@ -136,7 +139,7 @@ impl Subject {
     /// Whom dyno is compared with; itself where it is alone.
     fn peer(&self) -> Who {
         match self {
-            Subject::TpccTerminals(_) => Who::Dyno,
+            Subject::TpccTerminals { .. } => Who::Dyno,
             Subject::Cpu { load, .. }
             | Subject::Memory { load, .. }
             | Subject::Postgres { load } => load.peer(),
@@ -172,7 +175,9 @@ impl Comparison {
             Subject::Postgres { load } => postgres::run_script(bench, &self.name, load),
             Subject::TpccBuild(database) => tpcc::build(bench, &self.name, *database),
             Subject::TpccRun(database) => tpcc::run(bench, &self.name, *database),
-            Subject::TpccTerminals(way) => tpcc::terminals(bench, &self.name, *way),
+            Subject::TpccTerminals { way, flight } => {
+                tpcc::terminals(bench, &self.name, *way, flight)
+            }
         }
     }
 

@@ -238,7 +238,12 @@ pub(crate) fn run(bench: &Bench, name: &str, database: Database) -> Result<Vec<L
 }
 
 /// Very many terminals with keying and think times on the null server.
-pub(crate) fn terminals(bench: &Bench, name: &str, way: NullWay) -> Result<Vec<Line>, String> {
+pub(crate) fn terminals(
+    bench: &Bench,
+    name: &str,
+    way: NullWay,
+    flight: &str,
+) -> Result<Vec<Line>, String> {
     let (mut memory, mut cores, mut late) = (Vec::new(), Vec::new(), Vec::new());
     let seconds = bench.seconds.max(if bench.pairs > 1 { TERMINALS_SECONDS } else { 0 });
     for round in 1..=bench.pairs {
@@ -251,7 +256,7 @@ pub(crate) fn terminals(bench: &Bench, name: &str, way: NullWay) -> Result<Vec<L
             Way::Postgres(folder, port) => format!("postgres://t@:{port}/db?host={folder}"),
         });
         command.args([HOMES, MANY_SESSIONS].map(|number| number.to_string()));
-        command.arg(seconds.to_string());
+        command.args([&seconds.to_string(), flight]);
         let ended = run_child(&mut command, Some(CLIENT_CORE), bench.scratch.path())?;
         null.stop()?;
         if !ended.output.contains("failed 0,") {

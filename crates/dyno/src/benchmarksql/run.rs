@@ -485,7 +485,11 @@ impl Job<'_> {
         }
         let file = self.properties.file.clone();
         let words = ["dyno", "benchmarksql", "run"].map(str::to_owned);
-        let command_line: Vec<String> = words.into_iter().chain([file]).collect();
+        let replaced = self.arguments.source.overrides.chunks_exact(2).flat_map(|pair| {
+            let hidden = shown(&pair[0].to_ascii_lowercase(), &pair[1]);
+            [pair[0].clone(), hidden]
+        });
+        let command_line: Vec<String> = words.into_iter().chain([file]).chain(replaced).collect();
         let percentiles = [50.0, 90.0, 95.0, 99.0];
         json.write(&command_line, summary, &result.total, &percentiles, rows).map_err(Failure::new)
     }

@@ -43,9 +43,13 @@ pub(super) fn trial<F: Family, D: Driver>(
     let place = format!("{} on {target}", step.experiment);
     let mut spec = trial_spec(planned);
     family.tune(&mut spec);
-    let ready = family
-        .look_before(driver, &spec, &run.next_stem())
-        .map_err(|failure| failure.at(&place))?;
+    let ready = match family.look_before(driver, &spec, &run.next_stem()) {
+        // What it was asked to leave off is no failure.
+        Err(_) if control.is_stopped() => {
+            return Ok(Done { status: TrialStatus::Interrupted, is_denied: false });
+        }
+        looked => looked.map_err(|failure| failure.at(&place))?,
+    };
     for warning in &ready.warnings {
         output::talk(&format!("warning: {}: {warning}", step.experiment));
     }

@@ -2,12 +2,14 @@
 
 use crate::databases;
 use crate::failure::{Failure, sentence};
-use crate::output;
-use dyno_core::{DbError, Driver, Session};
+use crate::{output, signals};
+use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session};
 use dyno_measure::{ConditionLine, ConditionState, DataCheck, TpccFacts, Verdict};
+use dyno_reactor::{now, timeout};
 use dyno_tpcc::Tpcc;
 use dyno_tpcc::books::{Books, books};
-use dyno_tpcc::check::{self, CONDITIONS, Condition, Mode, Stage};
+use dyno_tpcc::check::{self, CONDITIONS, Condition, Mode, Stage, prepare};
+use std::pin::pin;
 
 /// From so many warehouses on a look at all rows takes minutes, and is announced.
 const LARGE: u32 = 10;
@@ -142,28 +144,68 @@ fn announce(is_wanted: bool, warehouses: u32) {
 type Looked = (Books, Option<Result<Vec<check::Verdict>, DbError>>);
 
 fn look<D: Driver>(driver: &D, with_conditions: bool) -> Result<Looked, DbError> {
-    let books = databases::run(async {
-        let mut session = driver.connect(0).await?;
-        let books = books(&mut session).await?;
-        session.close().await;
-        Ok(books)
-    })?;
-    let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
-    let examine = |condition: &Condition| -> Result<check::Verdict, DbError> {
-        let examined = condition.examine(driver, Mode::Joined)?;
-        if let Some(refused) = &examined.refused {
+    let (books, looked) = look_in_a_session(driver, with_conditions)?;
+    let apart = |asked: Asked| match asked {
+        Ok(verdict) => Ok(verdict),
+        Err((condition, refusal)) => {
             output::talk(&format!(
-                "note: {}: the database refused to join rows of different warehouses, so they were \
+                "note: {}: the database refused to join rows of different warehouses, so they are \
                  compared here: {}",
                 condition.id,
-                sentence(&refused.to_string())
+                sentence(&refusal.to_string())
             ));
+            condition.examine(driver, Mode::Apart).map(|examined| examined.verdict)
         }
-        Ok(examined.verdict)
     };
-    let conditions = CONDITIONS.iter().filter(|condition| condition.applies(stage));
-    let verdicts = with_conditions.then(|| conditions.map(examine).collect());
+    let verdicts = looked.map(|looked| looked?.into_iter().map(apart).collect());
     Ok((books, verdicts))
+}
+
+/// A verdict, or a condition that has to be looked at in another way.
+type Asked = Result<check::Verdict, (&'static Condition, DbError)>;
+
+/// Gives up at Ctrl-C: the conditions of a large database take longer than anybody waits. (SQLite
+/// answers within its calls, and can't be left.)
+fn look_in_a_session<D: Driver>(
+    driver: &D,
+    with_conditions: bool,
+) -> Result<(Books, Option<Result<Vec<Asked>, DbError>>), DbError> {
+    const PATIENCE: Nanos = 100 * MILLISECOND;
+    let look = async {
+        let mut session = driver.connect(0).await?;
+        let books = books(&mut session).await?;
+        let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
+        let looked = match with_conditions {
+            true => Some(ask(&mut session, stage).await),
+            false => None,
+        };
+        session.close().await;
+        Ok((books, looked))
+    };
+    databases::run(async {
+        let mut looking = pin!(look);
+        loop {
+            match timeout(now() + PATIENCE, looking.as_mut()).await {
+                Ok(looked) => return looked,
+                Err(_) if signals::has_come() => {
+                    return Err(DbError::workload("The check was stopped by the user."));
+                }
+                Err(_) => {}
+            }
+        }
+    })
+}
+
+async fn ask<S: Session>(session: &mut S, stage: Stage) -> Result<Vec<Asked>, DbError> {
+    prepare(session).await?;
+    let mut asked = Vec::new();
+    for condition in CONDITIONS.iter().filter(|condition| condition.applies(stage)) {
+        asked.push(match condition.verdict(session).await {
+            Err(error) if condition.is_refused(&error) => Err((condition, error)),
+            verdict => Ok(verdict?),
+        });
+    }
+    Ok(asked)
 }
 
 fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {
