@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::runner::{TrialName, summarise};
 use crate::tpcc::{
     Before, Crew, Need, PreflightError, When, facts, ledger_failure, look_after, look_before,
-    not_made, preflight,
+    not_made, preflight, tpmc_limit,
 };
 use crate::trial_json::JsonFile;
 use crate::{output, signals};
@@ -256,7 +256,8 @@ impl Job<'_> {
         let result = driven.map_err(not_begun)?;
         console.end();
         report::closing(console, clock, &result);
-        let written = finish(results, failure, &result, workload.options().tpmc_max());
+        let limit = tpmc_limit(&workload, self.settings.terminals);
+        let written = finish(results, failure, &result, limit);
         let over = Over { workload: &workload, loaded: &loaded, spec: &spec, result: &result };
         // What stops for a full disk has not been interrupted by anybody.
         let is_checked = result.ended != Ended::Interrupted || written.is_err();

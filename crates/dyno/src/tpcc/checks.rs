@@ -8,7 +8,7 @@ use dyno_measure::{ConditionLine, ConditionState, DataCheck, TpccFacts, Verdict}
 use dyno_reactor::{now, timeout};
 use dyno_tpcc::Tpcc;
 use dyno_tpcc::books::{Books, books};
-use dyno_tpcc::check::{self, CONDITIONS, Condition, Mode, Stage};
+use dyno_tpcc::check::{self, CONDITIONS, Condition, Mode, Stage, prepare};
 use std::pin::pin;
 
 /// From so many warehouses on a look at all rows takes minutes, and is announced.
@@ -144,49 +144,49 @@ fn announce(is_wanted: bool, warehouses: u32) {
 type Looked = (Books, Option<Result<Vec<check::Verdict>, DbError>>);
 
 fn look<D: Driver>(driver: &D, with_conditions: bool) -> Result<Looked, DbError> {
-    let books = ask(driver, async |session| books(session).await)?;
-    let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
-    let conditions = CONDITIONS.iter().filter(|condition| condition.applies(stage));
-    let verdicts =
-        with_conditions.then(|| conditions.map(|condition| examine(driver, condition)).collect());
+    let (books, looked) = look_in_a_session(driver, with_conditions)?;
+    let apart = |asked: Asked| match asked {
+        Ok(verdict) => Ok(verdict),
+        Err((condition, refusal)) => {
+            output::talk(&format!(
+                "note: {}: the database refused to join rows of different warehouses, so they are \
+                 compared here: {}",
+                condition.id,
+                sentence(&refusal.to_string())
+            ));
+            condition.examine(driver, Mode::Apart).map(|examined| examined.verdict)
+        }
+    };
+    let verdicts = looked.map(|looked| looked?.into_iter().map(apart).collect());
     Ok((books, verdicts))
 }
 
-fn examine<D: Driver>(driver: &D, condition: &Condition) -> Result<check::Verdict, DbError> {
-    let verdict = ask(driver, async |session| condition.verdict(session).await);
-    if verdict.is_ok() || signals::has_come() {
-        return verdict;
-    }
-    // The database may only refuse to join rows of different warehouses; any other error comes again.
-    let examined = condition.examine(driver, Mode::Joined)?;
-    if let Some(refused) = &examined.refused {
-        output::talk(&format!(
-            "note: {}: the database refused to join rows of different warehouses, so they were \
-             compared here: {}",
-            condition.id,
-            sentence(&refused.to_string())
-        ));
-    }
-    Ok(examined.verdict)
-}
+/// A verdict, or a condition that has to be looked at in another way.
+type Asked = Result<check::Verdict, (&'static Condition, DbError)>;
 
-/// Asks in a session of its own. Gives up at Ctrl-C: the conditions of a large database take longer
-/// than anybody waits. (SQLite answers within its calls, and can't be left.)
-fn ask<D: Driver, T>(
+/// Gives up at Ctrl-C: the conditions of a large database take longer than anybody waits. (SQLite
+/// answers within its calls, and can't be left.)
+fn look_in_a_session<D: Driver>(
     driver: &D,
-    question: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
-) -> Result<T, DbError> {
+    with_conditions: bool,
+) -> Result<(Books, Option<Result<Vec<Asked>, DbError>>), DbError> {
     const PATIENCE: Nanos = 100 * MILLISECOND;
+    let look = async {
+        let mut session = driver.connect(0).await?;
+        let books = books(&mut session).await?;
+        let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
+        let looked = match with_conditions {
+            true => Some(ask(&mut session, stage).await),
+            false => None,
+        };
+        session.close().await;
+        Ok((books, looked))
+    };
     databases::run(async {
-        let mut asking = pin!(async {
-            let mut session = driver.connect(0).await?;
-            let answer = question(&mut session).await;
-            session.close().await;
-            answer
-        });
+        let mut looking = pin!(look);
         loop {
-            match timeout(now() + PATIENCE, asking.as_mut()).await {
-                Ok(answer) => return answer,
+            match timeout(now() + PATIENCE, looking.as_mut()).await {
+                Ok(looked) => return looked,
                 Err(_) if signals::has_come() => {
                     return Err(DbError::workload("The check was stopped by the user."));
                 }
@@ -194,6 +194,18 @@ fn ask<D: Driver, T>(
             }
         }
     })
+}
+
+async fn ask<S: Session>(session: &mut S, stage: Stage) -> Result<Vec<Asked>, DbError> {
+    prepare(session).await?;
+    let mut asked = Vec::new();
+    for condition in CONDITIONS.iter().filter(|condition| condition.applies(stage)) {
+        asked.push(match condition.verdict(session).await {
+            Err(error) if condition.is_refused(&error) => Err((condition, error)),
+            verdict => Ok(verdict?),
+        });
+    }
+    Ok(asked)
 }
 
 fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {

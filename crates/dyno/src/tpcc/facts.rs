@@ -5,7 +5,7 @@ use dyno_measure::{AuditLine, KindSummary, TpccFacts, TpccKind, Verdict};
 use dyno_tpcc::audit::{Audit, LINES_MEAN, Share, Skew};
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::profile::{Kind, MIX_LEAST_PERCENT, PerKind, Profile};
-use dyno_tpcc::{FlightMode, Tpcc};
+use dyno_tpcc::{DISTRICTS, FlightMode, Tpcc};
 
 /// Who ran it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) fn facts(
         warehouses_loaded: loaded.warehouses,
         terminals: crew.terminals,
         sessions: crew.sessions,
-        tpmc_limit: options.tpmc_max(),
+        tpmc_limit: tpmc_limit(workload, crew.terminals),
         kinds: workload.transactions().iter().map(|kind| kind_facts(profile, &kind.name)).collect(),
         orders_acknowledged: orders.acknowledged,
         orders_unknown: orders.unknown,
@@ -48,6 +48,15 @@ pub(crate) fn facts(
     };
     facts.set_rates(kinds, window_s);
     facts
+}
+
+/// The tpmC that keying and think times allow; `None` without them. More terminals than the ten of each
+/// warehouse enter more.
+pub(crate) fn tpmc_limit(workload: &Tpcc, terminals: u32) -> Option<f64> {
+    let options = workload.options();
+    let usual = f64::from(options.warehouses) * f64::from(DISTRICTS);
+    let crowd = (f64::from(terminals) / usual.max(1.0)).max(1.0);
+    options.tpmc_max().map(|limit| limit * crowd)
 }
 
 /// The name in suites and reports.
@@ -186,10 +195,17 @@ mod tests {
     #[test]
     fn pauses_bound_the_orders_of_a_warehouse() {
         let loaded = Loaded { warehouses: 10, c_last: 100 };
-        let workload = Tpcc::new(TpccOptions::new(SPEC, &loaded, 1), &loaded, Dialect::Postgres);
+        let options = TpccOptions::new(SPEC, &loaded, 1);
+        let workload = Tpcc::new(options.clone(), &loaded, Dialect::Postgres).unwrap();
         let crew = Crew { terminals: 100, sessions: 8 };
-        let facts = facts(&workload.unwrap(), &loaded, crew, &[], 30.0);
+        let facts = facts(&workload, &loaded, crew, &[], 30.0);
         assert!((facts.tpmc_limit.unwrap() - 128.6).abs() < 1e-9);
+        // Twenty terminals a warehouse, which key and think half as long.
+        let (keying_multiplier, think_multiplier) = (0.5, 0.5);
+        let options = TpccOptions { keying_multiplier, think_multiplier, ..options };
+        let hasty = Tpcc::new(options, &loaded, Dialect::Postgres).unwrap();
+        assert!((tpmc_limit(&hasty, 200).unwrap() - 4.0 * 128.6).abs() < 1e-9);
+        assert_eq!(tpmc_limit(&workload, 1), facts.tpmc_limit, "so many may be there");
         assert_eq!((facts.isolation, facts.terminals, facts.sessions), (None, 100, 8));
         let names: Vec<&str> = facts.kinds.iter().map(|kind| kind.name.as_str()).collect();
         assert_eq!(names.last(), Some(&TpccFacts::DEFERRED));

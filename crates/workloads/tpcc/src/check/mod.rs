@@ -290,6 +290,12 @@ impl Condition {
         apart::is_for(self)
     }
 
+    /// True when the database could be asked and refused, and [`Mode::Apart`] can do without it.
+    pub fn is_refused(&self, error: &DbError) -> bool {
+        let is_refusal = error.cause() == Cause::Server && error.class() == ErrorClass::Other;
+        is_refusal && self.joins_warehouses()
+    }
+
     /// The statement that counts the violations.
     pub fn count_sql(&self) -> String {
         format!("SELECT count(*) FROM {}", self.violations())
@@ -322,14 +328,13 @@ impl Condition {
     /// # Errors
     /// Those of the sessions.
     pub fn examine<D: Driver>(&self, driver: &D, mode: Mode) -> Result<Examined, DbError> {
-        let can_be_apart = self.joins_warehouses();
-        if mode == Mode::Apart && can_be_apart {
+        if mode == Mode::Apart && self.joins_warehouses() {
             let verdict = apart::verdict(driver, self)?;
             return Ok(Examined { verdict, is_apart: true, refused: None });
         }
         let look = async |session: &mut D::Session| self.verdict(session).await;
         match apart::in_session(driver, look) {
-            Err(error) if can_be_apart && is_refusal(&error) => {
+            Err(error) if self.is_refused(&error) => {
                 let verdict = apart::verdict(driver, self)?;
                 Ok(Examined { verdict, is_apart: true, refused: Some(error) })
             }
@@ -355,11 +360,6 @@ pub enum Mode {
     Joined,
     /// Here: both sides are read in the order of their keys and compared as they come.
     Apart,
-}
-
-/// The error of a server that could be asked, and does not answer this statement.
-fn is_refusal(error: &DbError) -> bool {
-    error.cause() == Cause::Server && error.class() == ErrorClass::Other
 }
 
 /// What came of looking at a condition.
