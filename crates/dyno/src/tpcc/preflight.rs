@@ -193,13 +193,21 @@ fn about_foreign_keys(found: usize, expected: Option<bool>) -> Option<String> {
 }
 
 fn about_isolation(dialect: Dialect, asked: Option<Isolation>) -> Option<String> {
-    let is_spinning = matches!(asked, Some(Isolation::ServerDefault | Isolation::RepeatableRead));
-    (dialect == Dialect::Mysql && is_spinning).then(|| {
-        "At REPEATABLE READ, MySQL's own default, a Delivery can meet an order again and again that \
-         another session has delivered: it is then tried again as a conflict. Without the option \
-         `isolation` sessions ask for READ COMMITTED."
-            .to_owned()
-    })
+    let asked = asked?;
+    match (dialect, asked) {
+        (Dialect::Mysql, Isolation::ServerDefault | Isolation::RepeatableRead) => Some(
+            "At REPEATABLE READ, MySQL's own default, a Delivery can meet an order again and again \
+             that another session has delivered: it is then tried again as a conflict. Without the \
+             option `isolation` sessions ask for READ COMMITTED."
+                .to_owned(),
+        ),
+        (Dialect::Sqlite, Isolation::ReadCommitted | Isolation::RepeatableRead) => Some(
+            "SQLite's transactions are serializable: it knows no other isolation, and the option \
+             `isolation` does not count."
+                .to_owned(),
+        ),
+        _ => None,
+    }
 }
 
 /// The planner guesses without them, and its guesses are not the same from run to run.
@@ -282,10 +290,12 @@ mod tests {
     }
 
     #[test]
-    fn repeatable_read_is_told_on_mysql_only() {
+    fn isolation_that_harms_or_is_not_to_be_had_is_told() {
         let repeatable = Some(Isolation::RepeatableRead);
         assert!(about_isolation(Dialect::Mysql, repeatable).is_some());
         assert_eq!(about_isolation(Dialect::Postgres, repeatable), None);
         assert_eq!(about_isolation(Dialect::Mysql, None), None);
+        assert!(about_isolation(Dialect::Sqlite, repeatable).is_some());
+        assert_eq!(about_isolation(Dialect::Sqlite, Some(Isolation::Serializable)), None);
     }
 }

@@ -63,9 +63,21 @@ pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String
     names(session, sql).await.map_err(while_doing("listing the tables"))
 }
 
-/// The first table of the workload that doesn't exist.
-fn missing_table(existing: &HashSet<String>) -> Option<&'static str> {
-    Table::ALL.iter().map(|table| table.name()).find(|name| !existing.contains(*name))
+/// The first table of the workload that doesn't exist. What is not listed is asked for: a proxy may
+/// list the shards of a table under other names.
+async fn missing_table<S: Session>(
+    session: &mut S,
+    listed: &HashSet<String>,
+) -> Result<Option<&'static str>, LoadError> {
+    for name in Table::ALL.map(Table::name).into_iter().filter(|name| !listed.contains(*name)) {
+        let sql = format!("SELECT 1 FROM {name} WHERE 1 = 0");
+        match session.query(&sql, &mut Discard).await {
+            Ok(_) => {}
+            Err(error) if error.is_fatal() => return Err(while_doing("listing the tables")(error)),
+            Err(_) => return Ok(Some(name)),
+        }
+    }
+    Ok(None)
 }
 
 /// Those of [`crate::schema::table_names`] that exist.
@@ -116,6 +128,12 @@ fn other_data(problem: String) -> LoadError {
     LoadError::Data { problem, hint: hint.to_owned() }
 }
 
+fn incomplete(table: &str) -> LoadError {
+    let problem = format!("Table {table} doesn't exist: not all that was loaded is there.");
+    let hint = "destroy what is left, and build the database again".to_owned();
+    LoadError::Data { problem, hint }
+}
+
 /// Looks what is there, and whether it fits what was asked for.
 pub(crate) async fn inspect<S: Session>(
     session: &mut S,
@@ -143,11 +161,8 @@ pub(crate) async fn inspect<S: Session>(
     }
     if let Some(warehouses) = config.get("warehouses") {
         // Tables are dropped one by one, the configuration last.
-        if let Some(name) = missing_table(&tables) {
-            return Err(other_data(format!(
-                "{CONFIG} says that {warehouses} warehouses are loaded, but table {name} doesn't \
-                 exist."
-            )));
+        if let Some(name) = missing_table(session, &tables).await? {
+            return Err(incomplete(name));
         }
         if *warehouses == options.warehouses.to_string() {
             return Ok(Found::Complete);
@@ -254,10 +269,8 @@ pub async fn loaded<S: Session>(session: &mut S) -> Result<Loaded, LoadError> {
         let hint = "build it again with the same options: what is stored is kept".to_owned();
         return Err(LoadError::Data { problem, hint });
     }
-    if let Some(name) = missing_table(&tables) {
-        let hint = "destroy what is left, and build the database again".to_owned();
-        let problem = format!("Table {name} doesn't exist: not all that was loaded is there.");
-        return Err(LoadError::Data { problem, hint });
+    if let Some(name) = missing_table(session, &tables).await? {
+        return Err(incomplete(name));
     }
     let number = |name: &str| {
         let missing = || build(format!("{CONFIG} has no row {name} with a number."));

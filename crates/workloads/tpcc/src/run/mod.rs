@@ -143,7 +143,10 @@ impl Tpcc {
             kinds.push(kind(DELIVERY_DEFERRED, 0));
         }
         Ok(Tpcc {
-            isolation: options.isolation.unwrap_or(Isolation::usual(dialect)),
+            isolation: options
+                .isolation
+                .filter(|_| dialect != Dialect::Sqlite)
+                .unwrap_or(Isolation::usual(dialect)),
             constants,
             world: World::new(options.profile, options.warehouses, &constants),
             kinds,

@@ -28,7 +28,9 @@ impl Isolation {
     pub fn usual(dialect: Dialect) -> Self {
         match dialect {
             Dialect::Mysql => Isolation::ReadCommitted,
-            Dialect::Postgres | Dialect::Sqlite => Isolation::ServerDefault,
+            Dialect::Postgres => Isolation::ServerDefault,
+            // It has no other one.
+            Dialect::Sqlite => Isolation::Serializable,
         }
     }
 
