@@ -8,6 +8,7 @@ mod postgres;
 mod running;
 mod scratch;
 mod server;
+mod tiny_disk;
 mod transcript;
 
 pub use binary::{Ran, dyno, dyno_command, peer};
@@ -17,6 +18,7 @@ pub use postgres::Postgres;
 pub use running::{Running, commits, only_run, wait_until};
 pub use scratch::Scratch;
 pub use server::{Server, free_port};
+pub use tiny_disk::TinyDisk;
 pub use transcript::{Headings, Transcript};
 
 /// Says that a test needs what this machine doesn't have. The caller returns after it.

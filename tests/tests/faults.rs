@@ -2,14 +2,13 @@
 //! stopped, a disk that is full. Nothing that was measured may be lost, and all of it must add up.
 
 use dyno_tests::{
-    MariaDb, Postgres, Running, Scratch, commits, dyno, only_run, server_or_skip, skipped,
-    wait_until,
+    MariaDb, Postgres, Running, Scratch, TinyDisk, commits, dyno, only_run, server_or_skip,
+    skipped, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Writes a suite with one experiment.
 fn suite(folder: &Path, url: &str, load: &str) {
@@ -238,33 +237,11 @@ fn error_lines(text: &str) -> usize {
     text.lines().filter(|line| line.starts_with("error:")).count()
 }
 
-/// A tiny file system, unmounted at the end of its life.
-struct Tiny(PathBuf);
-
-impl Tiny {
-    fn mount(at: PathBuf) -> Result<Self, String> {
-        fs::create_dir(&at).map_err(|error| error.to_string())?;
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(&at);
-        let output = mount.output().map_err(|error| format!("no mount: {error}"))?;
-        if output.status.success() {
-            return Ok(Tiny(at));
-        }
-        Err(format!("a tmpfs can't be mounted: {}", String::from_utf8_lossy(&output.stderr).trim()))
-    }
-}
-
-impl Drop for Tiny {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_full_disk_is_one_error_and_nothing_written_is_lost() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    let tiny = match Tiny::mount(runs(folder)) {
+    let tiny = match TinyDisk::mount(runs(folder), "2m") {
         Ok(tiny) => tiny,
         Err(why) => return skipped("a_full_disk_is_one_error_and_nothing_written_is_lost", &why),
     };

@@ -3,7 +3,7 @@
 //! that is taken away by hand must be missed.
 
 use dyno_tests::{
-    MariaDb, Postgres, Ran, Running, Scratch, dyno, server_or_skip, skipped, wait_until,
+    MariaDb, Postgres, Ran, Running, Scratch, TinyDisk, dyno, server_or_skip, skipped, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -262,6 +262,8 @@ fn a_ledger_that_can_not_be_written_ends_the_run() {
     let apart = dyno(folder, &["check", "sqlite:tpcc.db", "--driver-side", "--only", "c10,X1,X6"]);
     assert_eq!(apart.code, 0, "{}\n{}", apart.stdout, apart.stderr);
 
+    a_disk_becomes_full(folder);
+
     let mistakes: [(&[&str], &str); 5] = [
         (&["sqlite:tpcc.db", "--only", "C13"], "There is no condition `C13`."),
         (&["sqlite:tpcc.db", "--only", "ledger"], "`--only ledger` needs a ledger."),
@@ -275,6 +277,30 @@ fn a_ledger_that_can_not_be_written_ends_the_run() {
         assert!(ran.stderr.contains(complaint), "{words:?}: {}", ran.stderr);
         assert_eq!(ran.stdout, "", "{words:?}");
     }
+}
+
+/// In the middle of a run: it ends, and what was committed until then is in the ledger.
+fn a_disk_becomes_full(folder: &Path) {
+    let tiny = match TinyDisk::mount(folder.join("tiny"), "4k") {
+        Ok(tiny) => tiny,
+        Err(why) => return skipped("a_disk_becomes_full", &why),
+    };
+    let words = ["benchmarksql", "run", "props", "runTxnsPerTerminal", "2000", "--checks", "none"];
+    let ran = dyno(folder, &[&words[..], &["--ledger", "tiny/ledger"]].concat());
+    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
+    let errors: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("error:")).collect();
+    assert_eq!(errors.len(), 1, "{}", ran.stderr);
+    let words = "The ledger tiny/ledger can't be written any more: No space left on device";
+    assert!(errors[0].contains(words), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: Free some space there"), "{}", ran.stderr);
+    let checked = dyno(
+        folder,
+        &["check", "sqlite:tpcc.db", "--ledger", "tiny/ledger", "--only", "ledger", "--json"],
+    );
+    assert_eq!(checked.code, 0, "{}\n{}", checked.stdout, checked.stderr);
+    let report: Value = serde_json::from_str(&checked.stdout).expect("JSON");
+    assert!(report["ledger"]["acknowledged"].as_u64() > Some(20), "{report:#}");
+    drop(tiny);
 }
 
 #[test]

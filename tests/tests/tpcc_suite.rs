@@ -180,6 +180,27 @@ fn broken_data_fail_the_run() {
     let words = "3 warehouses are asked for, but only 1 are loaded.";
     assert!(ran.stderr.contains(words), "{}", all(&ran));
     assert!(ran.stderr.contains("hint: Write `warehouses = 1`"), "{}", all(&ran));
+    checks_can_be_stopped(&server, folder, &again);
+}
+
+/// Ctrl-C while a condition takes for ever: the items are behind a view that sleeps.
+fn checks_can_be_stopped(server: &Postgres, folder: &Path, more: &str) {
+    server
+        .sbtest(
+            "ALTER TABLE bmsql_item RENAME TO items; CREATE VIEW bmsql_item AS SELECT items.* FROM \
+             items, (SELECT pg_sleep(3600)) AS nap",
+        )
+        .expect("a view");
+    small(folder, &server.url(), "bmsql-5.0", more);
+    let mut checking = Running::start(folder, &["run", "small.toml", "--dir", "stopped"]);
+    wait_until("a condition that sleeps", || {
+        let asleep = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+        server.sbtest(asleep).is_ok_and(|sleepers| sleepers.trim() == "1")
+    });
+    checking.signal(Signal::INT);
+    let ran = checking.end();
+    assert_eq!(ran.code, 1, "{}", all(&ran));
+    assert!(ran.stderr.contains("error: The run was interrupted"), "{}", all(&ran));
 }
 
 #[test]

@@ -63,10 +63,10 @@ fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
             && is_option(&argument[..equals], names)
         {
             ranges.push((from + equals + 1, to));
-        } else if let Some((begin, end)) =
-            url_password(argument).or_else(|| connection_string_password(argument))
-        {
-            ranges.push((from + begin, from + end));
+        } else {
+            let found = [url_password(argument), connection_string_password(argument)];
+            let place = |(begin, end)| (from + begin, from + end);
+            ranges.extend(found.into_iter().flatten().map(place));
         }
         from = to + 1;
     }
@@ -94,7 +94,8 @@ fn url_password(argument: &[u8]) -> Option<(usize, usize)> {
 fn connection_string_password(argument: &[u8]) -> Option<(usize, usize)> {
     const KEYWORD: &[u8] = b"password";
     let keyword = argument.windows(KEYWORD.len()).position(|word| word == KEYWORD)?;
-    let is_begin = keyword == 0 || argument[keyword - 1].is_ascii_whitespace();
+    // `(password=p)` stands in URLs of JDBC.
+    let is_begin = keyword == 0 || b" \t\n(,;".contains(&argument[keyword - 1]);
     let rest = &argument[keyword + KEYWORD.len()..];
     let equals = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
     let begin = keyword + KEYWORD.len() + equals + 1;
@@ -147,9 +148,11 @@ mod tests {
 
     #[test]
     fn passwords_of_connection_strings_are_found() {
-        for (argument, secret) in
-            [("password=geheim", "geheim"), ("host=h password = 'a b' port=1", " 'a b' port=1")]
-        {
+        for (argument, secret) in [
+            ("password=geheim", "geheim"),
+            ("host=h password = 'a b' port=1", " 'a b' port=1"),
+            ("jdbc:mysql://address=(host=h)(password=geheim)/db", "geheim)/db"),
+        ] {
             let (from, to) = connection_string_password(argument.as_bytes()).expect(argument);
             assert_eq!(&argument[from..to], secret);
         }

@@ -4,10 +4,18 @@ use dyno_engine::Control;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// The signal that came first. Signals belong to the whole process, so does this.
 static FIRST: AtomicU8 = AtomicU8::new(SIGINT as u8);
+
+/// Whether one has come.
+static HAS_COME: AtomicBool = AtomicBool::new(false);
+
+/// True after the first Ctrl-C or SIGTERM, for work that is no trial.
+pub(crate) fn has_come() -> bool {
+    HAS_COME.load(Ordering::Relaxed)
+}
 
 /// The exit code of a process that a signal has stopped: 130 after Ctrl-C, 143 after SIGTERM.
 pub(crate) fn exit_code() -> u8 {
@@ -22,6 +30,7 @@ pub(crate) fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> std::io::Res
         let mut signals = signals.forever();
         if let Some(signal) = signals.next() {
             FIRST.store(signal as u8, Ordering::Relaxed);
+            HAS_COME.store(true, Ordering::Relaxed);
             stop();
         }
         if let Some(signal) = signals.next() {

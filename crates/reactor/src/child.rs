@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn what_nobody_waits_for_is_killed() {
         let timed = async {
-            let sleep = shell(OsStr::new("sleep 1000"), Output::Kept);
+            let sleep = shell(OsStr::new("exec sleep 1000"), Output::Kept);
             crate::timeout(now() + 20_000_000, sleep).await.is_err()
         };
         assert!(block_on(timed).expect("a loop"));

@@ -2,7 +2,8 @@
 
 use dyno_core::SECOND;
 use dyno_reactor::{
-    Clock, Elapsed, Loop, Next, Source, block_on, now, run_all, sleep_until, timeout, yield_now,
+    Clock, Elapsed, Loop, Next, Source, block_on, now, run_all, sleep_until, timeout, wake,
+    yield_now,
 };
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -199,4 +200,29 @@ fn an_owner_can_pause_and_drop_what_is_not_done() {
     drop(tasks);
     // The thread is free for another loop.
     assert_eq!(block_on(async { 7 }).unwrap(), 7);
+}
+
+#[test]
+fn a_task_wakes_another_by_its_number() {
+    let (handed, polls) = (Cell::new(None), Cell::new(0));
+    let (handed, polls) = (&handed, &polls);
+    let waiting = poll_fn(move |_| {
+        polls.set(polls.get() + 1);
+        match handed.take() {
+            Some(what) => std::task::Poll::Ready(what),
+            None => std::task::Poll::Pending,
+        }
+    });
+    let handing = async move {
+        sleep_until(SECOND).await;
+        handed.set(Some(7));
+        wake(0);
+        // Once is enough.
+        wake(0);
+        sleep_until(2 * SECOND).await;
+        polls.get()
+    };
+    type Task<'a> = std::pin::Pin<Box<dyn Future<Output = u32> + 'a>>;
+    let tasks: [Task<'_>; 2] = [Box::pin(waiting), Box::pin(handing)];
+    assert_eq!(Loop::new(Clock::Virtual, tasks).unwrap().finish(), [7, 2]);
 }

@@ -87,7 +87,7 @@ pub struct TrialWriter<'run> {
     serializer: V2DeflateSerializer,
     /// The longest interval so far: much shorter ones prove nothing.
     longest_s: f64,
-    /// Commits and seconds of the measured intervals that were no gaps.
+    /// Commits and seconds of the intervals, warm-up among them, that were no gaps.
     busy: (u64, f64),
 }
 
@@ -156,7 +156,7 @@ impl<'run> TrialWriter<'run> {
             })?;
         }
         self.longest_s = self.longest_s.max(row.length_s);
-        if interval.phase == Phase::Measured && self.is_gap(&row) {
+        if self.is_gap(&row) && interval.phase == Phase::Measured {
             self.event(Event {
                 at_s: Some(interval.begins_s),
                 ..Event::new(EventKind::Server, "No transaction was committed.")

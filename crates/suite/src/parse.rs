@@ -287,7 +287,9 @@ fn read_workers(table: &mut Reader<'_, '_>) -> Option<Vec<Written<u64>>> {
     let Some(word) = WORDS.into_iter().find(|word| table.has(word)) else {
         table.require("threads", "Add `threads = [1, 2, 4]`, for example.");
         // Registers the keys, so that a misspelt one is recognised.
-        WORDS.iter().for_each(|word| drop(table.take(word)));
+        for word in WORDS {
+            let _ = table.take(word);
+        }
         return None;
     };
     let workers = table.wholes(word, &range);

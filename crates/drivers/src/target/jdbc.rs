@@ -125,12 +125,14 @@ const POSTGRES: &[(&str, Meaning)] = &[
 pub(super) fn redact_jdbc(text: &str) -> String {
     let mut text = redact(text);
     let small = text.to_ascii_lowercase();
-    // `address=(host=h)(password=p)` and `(host=h,password=p)`.
-    if let (Some(open), Some(close)) = (small.find('('), small.rfind(')'))
-        && open < close
-        && small[open..close].contains("pass")
+    // `address=(host=h)(password=p)` and `(host=h,password=p)`, whether they end or not; and `;` in
+    // the place of `?`.
+    if let Some(open) = small.find(['(', ';'])
+        && small[open..].contains("pass")
     {
-        text.replace_range(open..=close, "(***)");
+        let end = small[open..].rfind(')').map_or(text.len(), |close| open + close + 1);
+        let end = if small[end..].contains("pass") { text.len() } else { end };
+        text.replace_range(open..end, "(***)");
     }
     text
 }
@@ -163,6 +165,9 @@ pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
         }
     };
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    if place.contains(';') {
+        return Err(wrong("has a `;` where `?` begins parameters").with_hint(FORMS));
+    }
     let mut reader = Reader::new(driver);
     let place = reader.place(place).map_err(|what| wrong(&what).with_hint(FORMS))?;
     for pair in query.split(['&', ';']).filter(|pair| !pair.is_empty()) {
@@ -224,6 +229,9 @@ impl Reader {
             return Ok(text.to_owned());
         }
         let end = text.rfind(')').map_or(text.len(), |at| at + 1);
+        if text[end..].contains('(') {
+            return Err("has a ( without )".to_owned());
+        }
         let hosts = self.key_value_hosts(&text[..end])?;
         Ok(format!("{hosts}{}", &text[end..]))
     }

@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     keys: Option<Keys>,
     /// Whether foreign keys are made, after the rows. Default: as BenchmarkSQL, on PostgreSQL only
     /// (not with --shard).
-    #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     foreign_keys: Option<bool>,
     /// How tables are spread by warehouse: a clause behind CREATE TABLE, or a word for one.
     #[arg(long, value_name = "CLAUSE|WORD")]

@@ -1,6 +1,7 @@
 //! What is shown and kept while a run goes on.
 
 use super::console::{Console, Running, memory_mb};
+use super::report;
 use super::results::{Results, RunInfo};
 use crate::failure::Failure;
 use dyno_engine::Observer;
@@ -40,7 +41,7 @@ impl Observer for Follower<'_, '_> {
         if self.keeps {
             self.rows.push(SeriesRow::from(interval));
         }
-        let committed = interval.frame.counts().committed;
+        let committed = report::committed(&interval.frame);
         if interval.phase == Phase::Measured {
             self.committed += committed;
         }

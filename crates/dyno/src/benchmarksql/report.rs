@@ -6,15 +6,20 @@ use super::verdict::Worth;
 use crate::table::{layout, number};
 use dyno_core::MILLISECOND;
 use dyno_engine::TrialResult;
-use dyno_measure::{DataCheck, KindFrame, KindSummary, TpccFacts, TpccKind, TrialSummary};
+use dyno_measure::{DataCheck, Frame, KindSummary, TpccFacts, TpccKind, TrialSummary};
 use dyno_tpcc::profile::Kind;
+
+/// Committed transactions. The terminal's part of a Delivery is its count: kinds beyond the five are
+/// parts of these.
+pub(super) fn committed(frame: &Frame) -> u64 {
+    frame.kinds.iter().take(Kind::ALL.len()).map(|kind| kind.counts.committed).sum()
+}
 
 /// The closing lines, byte for byte; what they count is acknowledged commits.
 pub(super) fn closing(console: &Console<'_>, clock: &WallClock, result: &TrialResult) {
-    let committed = |frame: &KindFrame| frame.counts.committed;
-    let orders = result.total.kinds.get(Kind::NewOrder.index()).map_or(0, committed);
-    // The terminal's part of a Delivery is its count: kinds beyond the five are parts of these.
-    let total: u64 = result.total.kinds.iter().take(Kind::ALL.len()).map(committed).sum();
+    let orders =
+        result.total.kinds.get(Kind::NewOrder.index()).map_or(0, |kind| kind.counts.committed);
+    let total = committed(&result.total);
     let elapsed_ms = result.length() / MILLISECOND;
     let begin = session_time(clock.at(result.window.opens));
     let end = session_time(clock.at(result.window.closes));

@@ -301,6 +301,11 @@ impl Job<'_> {
         (summary.checks, summary.tpcc) = (findings.checks, Some(facts));
         let worth = worth(result, &summary.checks);
         output::talk(&report::checks(&summary, &worth));
+        if let Ended::Aborted(error) = &result.ended
+            && let Some(hint) = error.hint()
+        {
+            output::talk(&format!("hint: {hint}"));
+        }
         if let Some((json, rows)) = json {
             self.write_json(json, summary, &worth, result, rows)?;
         }
@@ -480,7 +485,11 @@ impl Job<'_> {
         }
         let file = self.properties.file.clone();
         let words = ["dyno", "benchmarksql", "run"].map(str::to_owned);
-        let command_line: Vec<String> = words.into_iter().chain([file]).collect();
+        let replaced = self.arguments.source.overrides.chunks_exact(2).flat_map(|pair| {
+            let hidden = shown(&pair[0].to_ascii_lowercase(), &pair[1]);
+            [pair[0].clone(), hidden]
+        });
+        let command_line: Vec<String> = words.into_iter().chain([file]).chain(replaced).collect();
         let percentiles = [50.0, 90.0, 95.0, 99.0];
         json.write(&command_line, summary, &result.total, &percentiles, rows).map_err(Failure::new)
     }

@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
         };
         let terminals = entry.value.trim().parse().ok();
         terminals.filter(|terminals| (1..=most).contains(terminals)).ok_or_else(|| {
-            self.wrong(entry, "can't be used: Invalid number of terminals!").with_hint(format!(
+            self.wrong(entry, "can't be used (Invalid number of terminals!)").with_hint(format!(
                 "a warehouse has ten terminals, so {warehouses} have 1 to {most}"
             ))
         })

@@ -2,9 +2,10 @@
 
 use crate::failure::sentence;
 use crate::signals;
+use crate::tpcc::is_missing;
 use dyno_core::ErrorClass;
 use dyno_engine::{Ended, TrialResult};
-use dyno_measure::{DataCheck, TpccFacts, Verdict};
+use dyno_measure::{DataCheck, Verdict};
 
 /// Why a run can't be used, if so, and what a script is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,13 +42,12 @@ pub(super) fn worth(result: &TrialResult, checks: &[DataCheck]) -> Worth {
         _ => {}
     }
     let is_interrupted = result.ended == Ended::Interrupted;
-    // Nothing is compared after Ctrl-C, and conditions and audit may be left out.
-    let is_unknown = |check: &DataCheck| {
-        check.verdict == Verdict::NotMade && check.name == TpccFacts::BOOKS && !is_interrupted
-    };
-    let unknown = checks.iter().filter(|check| is_unknown(check));
+    // Nothing is compared after Ctrl-C.
+    let unknown = checks.iter().filter(|check| is_missing(check) && !is_interrupted);
     problems
-        .extend(unknown.map(|check| format!("The data could not be checked: {}", check.evidence)));
+        .extend(unknown.map(|check| {
+            format!("The check {} could not be made: {}", check.name, check.evidence)
+        }));
     let is_denied = checks.iter().any(|check| check.verdict == Verdict::Failed);
     let code = match (is_denied, is_interrupted) {
         (true, _) => 4,

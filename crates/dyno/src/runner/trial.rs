@@ -9,7 +9,9 @@ use crate::progress::TrialProgress;
 use crate::table::number;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
-use dyno_measure::{DataFacts, Interval, ServerFacts, TrialStatus, TrialSummary, Verdict};
+use dyno_measure::{
+    DataFacts, Interval, ServerFacts, TpccFacts, TrialStatus, TrialSummary, Verdict,
+};
 use dyno_store::{Moment, Run, StoreError, TrialIdentity, TrialWriter};
 use dyno_suite::{Step, Trial};
 use std::collections::BTreeMap;
@@ -43,9 +45,13 @@ pub(super) fn trial<F: Family, D: Driver>(
     let place = format!("{} on {target}", step.experiment);
     let mut spec = trial_spec(planned);
     family.tune(&mut spec);
-    let ready = family
-        .look_before(driver, &spec, &run.next_stem())
-        .map_err(|failure| failure.at(&place))?;
+    let ready = match family.look_before(driver, &spec, &run.next_stem()) {
+        // What it was asked to leave off is no failure.
+        Err(_) if control.is_stopped() => {
+            return Ok(Done { status: TrialStatus::Interrupted, is_denied: false });
+        }
+        looked => looked.map_err(|failure| failure.at(&place))?,
+    };
     for warning in &ready.warnings {
         output::talk(&format!("warning: {}: {warning}", step.experiment));
     }
@@ -58,7 +64,7 @@ pub(super) fn trial<F: Family, D: Driver>(
         repeat: planned.repeat,
         kinds: workload.transactions().iter().map(|kind| kind.name.clone()).collect(),
     };
-    let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone()))?;
+    let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.tpcc))?;
     writer.server(Moment::Before, &node_facts(target, driver))?;
     let title = format!("{} on {target}, {}", name.experiment, who(&spec));
     let mut observer = StoringObserver {
@@ -136,7 +142,12 @@ fn trial_spec(trial: &Trial) -> TrialSpec {
     }
 }
 
-fn identity(name: &TrialName, spec: &TrialSpec, data: Option<DataFacts>) -> TrialIdentity {
+fn identity(
+    name: &TrialName,
+    spec: &TrialSpec,
+    data: Option<DataFacts>,
+    tpcc: Option<TpccFacts>,
+) -> TrialIdentity {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     TrialIdentity {
         step: name.step.clone(),
@@ -151,6 +162,7 @@ fn identity(name: &TrialName, spec: &TrialSpec, data: Option<DataFacts>) -> Tria
         loops: spec.loops.unwrap_or(cores).min(spec.workers),
         kinds: name.kinds.clone(),
         data,
+        tpcc,
         ..TrialIdentity::default()
     }
 }

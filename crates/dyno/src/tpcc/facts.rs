@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(facts.tpmc_limit, None);
         let payment = &facts.kinds[1];
         assert_eq!((payment.limit_p90_s, payment.share_percent), (5.0, 43.0));
-        assert_eq!(facts.audit.len(), 13);
+        assert_eq!(facts.audit.len(), 14, "nine shares, the lines, four distributions");
         assert!(facts.audit.iter().all(|line| line.verdict == Verdict::NotMade));
     }
 

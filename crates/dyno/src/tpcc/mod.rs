@@ -5,6 +5,6 @@ mod checks;
 mod facts;
 mod preflight;
 
-pub(crate) use checks::{Before, When, look_after, look_before, not_made};
+pub(crate) use checks::{Before, When, is_missing, look_after, look_before, not_made};
 pub(crate) use facts::{Crew, facts, flight_name};
 pub(crate) use preflight::{Found, Need, PreflightError, ledger_failure, load_failure, preflight};

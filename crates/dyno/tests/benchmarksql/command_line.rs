@@ -11,7 +11,7 @@ fn every_refusal_names_the_place_and_a_remedy() {
         (&["run", "missing"], "The properties file missing can't be read"),
         (&["build", "props", "warehouses"], "The key warehouses has no value behind it."),
         (&["build", "props", "warehouses", "0"], "command line: warehouses=0 can't be used."),
-        (&["run", "props", "terminals", "11"], "terminals=11 can't be used: Invalid number of"),
+        (&["run", "props", "terminals", "11"], "terminals=11 can't be used (Invalid number of"),
         (&["run", "props", "runMins", "1"], "runTxnsPerTerminal and runMins both are given."),
         (&["run", "props", "db", "oracle"], "db=oracle names a database that dyno doesn't speak"),
         (&["run", "props", "conn", "jdbc:mysql://h/d"], "conn is a URL of mysql, and db is sqlite"),

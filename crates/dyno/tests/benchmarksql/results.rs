@@ -62,6 +62,10 @@ fn only(folder: &Scratch, prefix: &str) -> PathBuf {
 const SLOW: [&str; 8] =
     ["run", "props", "runTxnsPerTerminal", "15", "limitTxnsPerMin", "600", "terminals", "2"];
 
+fn count(column: &str, value: &str, lines: &[BTreeMap<String, String>]) -> usize {
+    lines.iter().filter(|line| line[column] == value).count()
+}
+
 #[test]
 fn the_directory_holds_what_was_printed() {
     let folder = folder(
@@ -77,9 +81,6 @@ fn the_directory_holds_what_was_printed() {
     assert!(properties.ends_with("\nlimitTxnsPerMin=600\nterminals=2\n"), "{properties}");
 
     let data = directory.join("data");
-    let count = |column: &str, value: &str, lines: &[BTreeMap<String, String>]| {
-        lines.iter().filter(|line| line[column] == value).count()
-    };
     let lines = table(&data.join("result.csv"));
     let foreground = lines.len() - count("ttype", "DELIVERY_BG", &lines);
     assert_eq!(foreground, 30);
@@ -97,22 +98,7 @@ fn the_directory_holds_what_was_printed() {
         assert!(line["rbk"] == "0" || line["ttype"] == "NEW_ORDER", "{line:?}");
     }
 
-    let summary = table(&data.join("tx_summary.csv"));
-    let names: Vec<&str> = summary.iter().map(|line| line["tx_name"].as_str()).collect();
-    let types = ["NEW_ORDER", "PAYMENT", "ORDER_STATUS", "STOCK_LEVEL", "DELIVERY", "DELIVERY_BG"];
-    assert_eq!(names, [&types[..], &["tpmC", "tpmTotal"]].concat());
-    for line in &summary[..6] {
-        let seen = count("ttype", &line["tx_name"], &lines);
-        assert_eq!(line["tx_count"], seen.to_string(), "{line:?}");
-    }
-    for (line, label) in summary[6..].iter().zip(["tpmC (NewOrders)", "tpmTOTAL"]) {
-        let [written, printed] =
-            [line["tx_count"].clone(), closing(&ran.stdout, &format!("Measured {label}"))]
-                .map(|rate| rate.parse::<f64>().expect("a rate"));
-        // One is rounded, the other one cut.
-        assert!((written - printed).abs() < 0.011, "{label}: {written} {printed}");
-        assert_eq!(line["tx_percent"], "N/A", "no think times, no bound");
-    }
+    summary_agrees(&data, &lines, &ran.stdout);
 
     let info = &table(&data.join("runInfo.csv"))[0];
     let columns =
@@ -135,13 +121,36 @@ fn the_directory_holds_what_was_printed() {
     let net = table(&data.join("net_lo.csv"));
     assert_eq!((net.len(), count("device", "net_lo", &net)), (system.len(), system.len()));
 
-    // The next run has the next number, and directories are never written to twice.
+    next_run_has_the_next_number(&folder);
+}
+
+fn summary_agrees(data: &Path, lines: &[BTreeMap<String, String>], printed: &str) {
+    let summary = table(&data.join("tx_summary.csv"));
+    let names: Vec<&str> = summary.iter().map(|line| line["tx_name"].as_str()).collect();
+    let types = ["NEW_ORDER", "PAYMENT", "ORDER_STATUS", "STOCK_LEVEL", "DELIVERY", "DELIVERY_BG"];
+    assert_eq!(names, [&types[..], &["tpmC", "tpmTotal"]].concat());
+    for line in &summary[..6] {
+        let seen = count("ttype", &line["tx_name"], lines);
+        assert_eq!(line["tx_count"], seen.to_string(), "{line:?}");
+    }
+    for (line, label) in summary[6..].iter().zip(["tpmC (NewOrders)", "tpmTOTAL"]) {
+        let [written, printed] =
+            [line["tx_count"].clone(), closing(printed, &format!("Measured {label}"))]
+                .map(|rate| rate.parse::<f64>().expect("a rate"));
+        // One is rounded, the other one cut.
+        assert!((written - printed).abs() < 0.011, "{label}: {written} {printed}");
+        assert_eq!(line["tx_percent"], "N/A", "no think times, no bound");
+    }
+}
+
+/// Directories are never written to twice.
+fn next_run_has_the_next_number(folder: &Scratch) {
     let again = ["run", "props", "runTxnsPerTerminal", "1", "resultDirectory", "second"];
-    good(&folder, &again);
+    good(folder, &again);
     assert_eq!(table(&folder.file("second/data/runInfo.csv"))[0]["run"], "2");
     assert_eq!(text(&folder.file(".jTPCC_run_seq.dat")), "2\n");
     let before = text(&folder.file("second/data/result.csv"));
-    let refused = super::support::ran(&folder, &again);
+    let refused = super::support::ran(folder, &again);
     assert_eq!(refused.code, 1, "{}", refused.stderr);
     assert!(
         refused.stderr.contains("error: The result directory second exists"),

@@ -80,12 +80,23 @@ fn results_json_limits_and_wrong_data() {
     let folder = sqlite();
     good(&folder, &["build", "props"]);
 
-    let words = ["run", "props", "resultDirectory", "my_result_%tY", "--json", "result.json"];
+    let words = [
+        "run",
+        "props",
+        "resultDirectory",
+        "my_result_%tY",
+        "PASSWORD",
+        "geheim",
+        "--json",
+        "result.json",
+    ];
     let run = good(&folder, &words);
     let count = check_closing(&run.stdout);
     let json = std::fs::read_to_string(folder.file("result.json")).expect("the result");
+    assert!(!json.contains("geheim") && json.contains("my_result_%tY"), "{json}");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["counts"]["committed"], count);
+    assert_eq!(json["tpcc"]["profile"], "bmsql-5.0");
     let year = &closing(&run.stdout, "Session Start    ")[..4];
     let data = folder.file(&format!("my_result_{year}")).join("data");
     let lines = std::fs::read_to_string(data.join("result.csv")).expect("result.csv");
@@ -157,4 +168,24 @@ fn a_file_of_6_has_terminals_with_pauses_over_sessions() {
     let by_option =
         good(&folder, &["run", "props", "--profile", "spec", "runTxnsPerTerminal", "1"]);
     assert!(by_option.stderr.contains("profile spec, "), "{}", by_option.stderr);
+}
+
+#[test]
+fn a_build_that_was_stopped_goes_on() {
+    let folder = sqlite();
+    let mut running = Running::start(folder.path(), &["benchmarksql", "build", "props"]);
+    wait_until("a part of the rows is there", || {
+        let file = std::fs::metadata(folder.file("tpcc.db"));
+        file.is_ok_and(|file| file.len() > 20_000_000)
+    });
+    running.signal(Signal::INT);
+    let stopped = running.end();
+    assert_eq!(stopped.code, 130, "{stopped:?}");
+    assert!(stopped.stderr.contains("The same command goes on with the load"), "{stopped:?}");
+    let early = ran(&folder, &["run", "props"]);
+    assert_eq!(early.code, 1, "{early:?}");
+    assert!(early.stderr.contains("has not been completed"), "{}", early.stderr);
+    let rest = good(&folder, &["build", "props"]);
+    assert!(rest.stderr.contains("rows were there from an earlier build; "), "{}", rest.stderr);
+    assert_eq!(value(&folder, "SELECT count(*) FROM bmsql_stock"), "100000");
 }

@@ -33,6 +33,13 @@ pub(crate) fn drawings(paper: &Paper, experiment: &Experiment) -> Drawings {
     }
 }
 
+/// How many of so many intervals make a stretch that has some twenty orders; at least ten stretches.
+fn sparse(intervals: usize, orders: f64) -> usize {
+    const ORDERS: f64 = 20.0;
+    let wanted = (ORDERS * intervals as f64 / orders.max(1.0)).ceil() as usize;
+    wanted.clamp(1, (intervals / 10).max(1))
+}
+
 /// New-Orders per minute of a trial; `None` where its intervals do not tell kinds apart.
 fn over_time(paper: &Paper, trial: &Trial, width: f64) -> Option<Figure> {
     let facts = trial.summary.tpcc.as_ref()?;
@@ -43,13 +50,22 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64) -> Option<Figure> {
         return None;
     }
     let series = &trial.series;
-    let stretches = charts::stretches(series);
-    let longest = stretches.iter().map(|stretch| stretch.len()).max().unwrap_or(1);
     let orders = |row: &SeriesRow| row.committed_by_kind[place] as f64;
+    let usual = charts::stretches(series);
+    let sparse = sparse(series.len(), series.iter().map(orders).sum());
+    let is_sparse = sparse > usual[0].len();
+    let stretches = if is_sparse { series.chunks(sparse).collect() } else { usual };
+    let longest = stretches[0].len();
     let tpmc = Rate { name: "tpmC", of: &orders, per_s: 60.0 };
     let class = charts::colour(paper, &trial.target);
-    let highest = series.chunks(1).filter_map(|row| tpmc.over(row)).fold(0.0, f64::max);
-    let mut lines = vec![charts::rate_over_time(&stretches, &tpmc, &class)];
+    let mut line = charts::rate_over_time(&stretches, &tpmc, &class);
+    if is_sparse {
+        // Of a few orders the range of single intervals shows chance alone.
+        line.band.clear();
+    }
+    let drawn = line.points.iter().filter_map(|(_, value)| *value);
+    let highest = drawn.chain(line.band.iter().map(|(_, _, high)| *high)).fold(0.0, f64::max);
+    let mut lines = vec![line];
     let begin = series[0].begins_s;
     let last = &series[series.len() - 1];
     let limit = facts.tpmc_limit.map(|limit| Series {
@@ -71,9 +87,10 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64) -> Option<Figure> {
     let mut chart = charts::panel(trial, "tpmC", y, lines);
     chart.width = width;
     chart.height += 40.0;
-    let thinned = match longest {
-        1 => String::new(),
-        _ => format!(" Drawn in stretches of {longest} intervals: mean with its range."),
+    let thinned = match (longest, is_sparse) {
+        (1, _) => String::new(),
+        (_, true) => format!(" Drawn in stretches of {longest} intervals: means."),
+        (_, false) => format!(" Drawn in stretches of {longest} intervals: mean with its range."),
     };
     Some(Figure {
         caption: format!(
@@ -152,7 +169,8 @@ fn mark_row(paper: &Paper, row: &ResponseRow, has_targets: bool) -> MarkRow {
         (Mark::Ring, row.mean_us),
         (Mark::Disc, row.p90_us),
     ];
-    let mut marks: Vec<(Mark, f64)> = vec![(Mark::Tick, row.max_us / 1e3)];
+    let longest = row.max_us.map(|max_us| (Mark::Tick, max_us / 1e3));
+    let mut marks: Vec<(Mark, f64)> = longest.into_iter().collect();
     marks.extend(
         figures.into_iter().filter_map(|(mark, spread)| Some((mark, spread?.median / 1e3))),
     );
@@ -173,5 +191,18 @@ fn duration(ms: f64) -> String {
         format!("{} s", format::plain(ms / 1e3))
     } else {
         format!("{} ms", format::plain(ms))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_orders_are_drawn_in_long_stretches() {
+        assert_eq!(sparse(200, 100_000.0), 1, "500 in each interval");
+        assert_eq!(sparse(200, 400.0), 10, "2 in each interval");
+        assert_eq!(sparse(200, 0.0), 20, "ten stretches, whatever is in them");
+        assert_eq!(sparse(5, 1.0), 1);
     }
 }

@@ -84,6 +84,30 @@ pub(super) fn conditions(trials: &[&Trial]) -> Vec<ConditionRow> {
     known.into_iter().map(row).collect()
 }
 
+/// Where no condition was checked at a moment, and for one reason, that is said once: the sentences,
+/// and the reason is taken out of the rows.
+pub(super) fn common_reasons(rows: &mut [ConditionRow]) -> Vec<String> {
+    type At = fn(&mut ConditionRow) -> &mut Vec<Outcome>;
+    let moments: [(&str, At); 2] =
+        [("Before", |row| &mut row.before), ("After", |row| &mut row.after)];
+    let mut sentences = Vec::new();
+    for (moment, at) in moments {
+        let mut judged: Vec<&mut Outcome> = rows
+            .iter_mut()
+            .flat_map(|row| at(row).iter_mut())
+            .filter(|outcome| outcome.verdict.is_some())
+            .collect();
+        let Some(reason) = judged.first().map(|outcome| outcome.evidence.clone()) else { continue };
+        let is_common =
+            judged.iter().all(|o| (o.verdict, &o.evidence) == (Some(Verdict::NotMade), &reason));
+        if is_common && judged.len() > 1 && !reason.is_empty() {
+            judged.iter_mut().for_each(|outcome| outcome.evidence.clear());
+            sentences.push(format!("{moment}: not made: {reason}"));
+        }
+    }
+    sentences
+}
+
 /// A comparison of what was acknowledged with what the database holds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Proof {

@@ -110,6 +110,8 @@ pub struct TpccSection {
     pub responses: Vec<ResponseRow>,
     /// The conditions before and after; empty where no trial has recorded any.
     pub conditions: Vec<ConditionRow>,
+    /// Why none of them was checked before or after the trials, in sentences.
+    pub conditions_left_out: Vec<String>,
     /// What was acknowledged against what the database holds.
     pub proofs: Vec<Proof>,
     /// The audit, trial by trial.
@@ -164,12 +166,15 @@ pub(crate) fn section(trials: &[&Trial], targets: &[Target]) -> Option<TpccSecti
         settings: &settings,
     };
     let points = rows::points(&own);
+    let mut conditions = evidence::conditions(&own);
+    let conditions_left_out = evidence::common_reasons(&mut conditions);
     Some(TpccSection {
         disclosure: words::DISCLOSURE,
         deviations: words::deviations(&deviations),
         mix: points.iter().flat_map(|point| rows::mix(point)).collect(),
         responses: points.iter().flat_map(|point| rows::responses(point)).collect(),
-        conditions: evidence::conditions(&own),
+        conditions,
+        conditions_left_out,
         proofs: evidence::proofs(&own),
         audits: evidence::audits(&own),
     })

@@ -58,8 +58,8 @@ pub struct ResponseRow {
     pub p95_us: Option<Spread>,
     /// 99th percentile.
     pub p99_us: Option<Spread>,
-    /// Largest of all repeats.
-    pub max_us: f64,
+    /// Largest of all repeats; `None` where there was none of its kind.
+    pub max_us: Option<f64>,
     /// What the 90th percentile must not exceed, seconds; `None` where nothing is said.
     pub limit_s: Option<f64>,
     /// Whether it does not in any repeat; `None` with too few transactions to say.
@@ -189,7 +189,11 @@ pub(super) fn responses(trials: &[&Trial]) -> Vec<ResponseRow> {
             p90_us: spread(0.1, |latency| latency.p90_us),
             p95_us: spread(0.05, |latency| latency.p95_us),
             p99_us: spread(0.01, |latency| latency.p99_us),
-            max_us: latencies.iter().map(|latency| latency.max_us).fold(0.0, f64::max),
+            max_us: latencies
+                .iter()
+                .filter(|latency| latency.count > 0)
+                .map(|latency| latency.max_us)
+                .reduce(f64::max),
             limit_s,
             is_within_limit: limit_s
                 .and_then(|limit_s| judge(&|latency| latency.p90_us <= limit_s * 1e6)),

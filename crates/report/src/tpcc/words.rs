@@ -150,6 +150,9 @@ pub(super) fn deviations(facts: &Deviations<'_>) -> Vec<String> {
             list_of(&unique(crowded))
         ));
     }
+    if facts.setups.iter().any(|setup| setup.warehouses == 1) {
+        say("With one warehouse nothing is remote: no order line and no payment concerns another one.".to_owned());
+    }
     let weak: Vec<String> = facts
         .setups
         .iter()

@@ -103,6 +103,22 @@ fn what_was_not_made_is_said() {
 }
 
 #[test]
+fn what_was_left_out_for_one_reason_is_said_once() {
+    let mut run = tpcc();
+    let reason = "The option checks has left them out.";
+    for trial in &mut run.trials {
+        for line in &mut trial.summary.tpcc.as_mut().expect("facts").conditions {
+            let state = line.before.as_mut().expect("a state");
+            (state.verdict, state.evidence) = (Verdict::NotMade, reason.to_owned());
+        }
+    }
+    let text = Paper::new(&[run], &[]).markdown().expect("rendered");
+    assert_eq!(text.matches(reason).count(), 1);
+    assert!(text.contains(&format!("Before: not made: {reason}")));
+    assert!(text.contains("of the warehouse's districts. | not made | passed |"), "{text}");
+}
+
+#[test]
 fn hostile_words_stay_text() {
     let mut run = tpcc();
     for trial in &mut run.trials {

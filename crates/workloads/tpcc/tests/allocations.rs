@@ -6,11 +6,14 @@ use common::{Fake, FakeDriver};
 use dyno_core::{Dialect, Ended, MILLISECOND, Nanos, Outcome, Rng, SECOND, Tally, Workload};
 use dyno_engine::{Control, TrialSpec, drive_simulated};
 use dyno_reactor::block_on;
-use dyno_tests::{Counting, allocations};
+use dyno_tests::{Counting, Scratch, allocations};
+use dyno_tpcc::books::Books;
+use dyno_tpcc::ledger_file::{LedgerFile, read};
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::log::{LogEntry, TransactionLog};
 use dyno_tpcc::profile::{Kind, Profile, SPEC};
 use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,12 +37,22 @@ fn over(kind: Kind, ended: Nanos) -> Ended {
     Ended { transaction, outcome, due: 0, began: 0, ended, attempts: 1, is_measured: true }
 }
 
-/// Allocations of 200 transactions of a kind, after some that let buffers grow.
-fn allocations_of(kind: Kind, profile: &Profile, flight: FlightMode, dialect: Dialect) -> u64 {
+/// Allocations of 200 transactions of a kind, after some that let buffers grow. `ledger` is the path
+/// of a ledger, if one is to be kept.
+fn allocations_of(
+    kind: Kind,
+    profile: &Profile,
+    (flight, dialect): (FlightMode, Dialect),
+    ledger: Option<&Path>,
+) -> u64 {
     let loaded = Loaded { warehouses: 2, c_last: 100 };
     let options = TpccOptions { flight, ..TpccOptions::new(*profile, &loaded, 1) };
     let log = Arc::new(Count::default());
-    let tpcc = Tpcc::new(options, &loaded, dialect).unwrap().with_log(log.clone());
+    let mut tpcc = Tpcc::new(options, &loaded, dialect).unwrap().with_log(log.clone());
+    if let Some(path) = ledger {
+        let file = LedgerFile::open(path, "x", &loaded, 1, &Books::default()).unwrap();
+        tpcc = tpcc.with_ledger(file);
+    }
     let count = block_on(async {
         let mut session = Fake::new(dialect);
         session.has_bad_credit = true;
@@ -73,11 +86,25 @@ fn no_transaction_allocates() {
         for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
             for flight in [FlightMode::Statement, FlightMode::Pipelined] {
                 for kind in Kind::ALL {
-                    let count = allocations_of(kind, profile, flight, dialect);
+                    let count = allocations_of(kind, profile, (flight, dialect), None);
                     assert_eq!(count, 0, "{kind:?} {} {dialect:?} {flight:?}", profile.name);
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_ledger_allocates_nothing_either() {
+    let scratch = Scratch::new();
+    let path = scratch.file("ledger");
+    for flight in [FlightMode::Statement, FlightMode::Pipelined] {
+        let way = (flight, Dialect::Postgres);
+        let profile = Profile { rollback_percent: 0, ..dyno_tpcc::profile::BMSQL_5_0 };
+        let count = allocations_of(Kind::NewOrder, &profile, way, Some(&path));
+        assert_eq!(count, 0, "{flight:?}");
+        assert_eq!(read(&path).unwrap().acknowledged(), 210);
+        std::fs::remove_file(&path).unwrap();
     }
 }
 
@@ -87,7 +114,7 @@ const COUNTED: u64 = 200_000;
 
 #[test]
 fn terminals_allocate_nothing_from_the_due_time_to_the_log() {
-    let scratch = dyno_tests::Scratch::new();
+    let scratch = Scratch::new();
     let loaded = Loaded { warehouses: 20, c_last: 100 };
     let options = TpccOptions {
         delivery_log: Some(scratch.file("deliveries.csv")),

@@ -30,16 +30,19 @@ fn hide(text: &str) -> String {
     for line in text.split_inclusive('\n') {
         let body = line.strip_suffix('\n').unwrap_or(line);
         let is_hidden = goes_on || is_password(body);
+        let mut is_cut = is_hidden;
         // An odd number of backslashes continues the line.
         let backslashes = body.len() - body.trim_end_matches('\\').len();
         let is_continued = backslashes % 2 == 1;
         if !is_hidden {
-            copy.push_str(&hide_in_url(line));
+            let (hidden, is_to_end) = hide_in_url(line);
+            copy.push_str(&hidden);
+            is_cut = is_to_end;
         } else if !goes_on {
             let mark = &body[..body.len() - after_mark(body).len()];
             copy.push_str(&format!("{mark}password={HIDDEN}{}", &line[body.len()..]));
         }
-        goes_on = is_hidden && is_continued;
+        goes_on = is_cut && is_continued;
     }
     copy
 }
@@ -77,30 +80,46 @@ fn unescaped(line: &str) -> String {
     plain
 }
 
-/// Hides `...password=X` of URLs, and what stands between a user and `@`.
-fn hide_in_url(line: &str) -> String {
+/// Hides `...password=X` of URLs, and what stands between a user and `@`. True when the last thing
+/// that is hidden reaches the end of the line.
+fn hide_in_url(line: &str) -> (String, bool) {
     let mut copy = String::with_capacity(line.len());
     let mut rest = line;
     // Not the slashes of a comment.
     if let Some((scheme, behind)) = line.split_once("://") {
-        let authority = &behind[..behind.find(['/', '?', '\n']).unwrap_or(behind.len())];
-        if let Some((user, _)) =
-            authority.rsplit_once('@').and_then(|(login, _)| login.split_once(':'))
+        let place = &behind[..behind.find(['?', '\n']).unwrap_or(behind.len())];
+        // A password may hold any letter, also a slash.
+        if let Some((login, _)) = place.rsplit_once('@')
+            && let Some((user, _)) = login.split_once(':')
         {
-            copy.push_str(&format!("{scheme}://{user}:{HIDDEN}@"));
-            rest = &behind[authority.rfind('@').map_or(0, |at| at + 1)..];
+            copy.push_str(&format!("{scheme}://{user}:{HIDDEN}"));
+            rest = &behind[login.len()..];
         }
     }
-    // ASCII letters keep their places in lower case.
-    while let Some(at) = rest.to_ascii_lowercase().find("password=") {
-        let value = at + "password=".len();
+    let mut is_to_end = false;
+    while let Some(value) = password_value(rest) {
         copy.push_str(&rest[..value]);
         copy.push_str(HIDDEN);
         rest = &rest[value..];
         rest = &rest[rest.find(['&', '\n']).unwrap_or(rest.len())..];
+        is_to_end = rest.trim_end_matches('\n').is_empty();
     }
     copy.push_str(rest);
-    copy
+    (copy, is_to_end)
+}
+
+/// Where the value of the first parameter begins whose name ends with `password`, and a digit where
+/// MySQL's driver has several. Its `=` may have a backslash, as Java writes it.
+fn password_value(text: &str) -> Option<usize> {
+    const NAME: &str = "password";
+    // ASCII letters keep their places in lower case.
+    let small = text.to_ascii_lowercase();
+    small.match_indices(NAME).find_map(|(at, _)| {
+        let behind = &text[at + NAME.len()..];
+        let mark = behind.trim_start_matches(|c: char| c.is_ascii_digit() || c == '\\');
+        let value = mark.strip_prefix('=').or_else(|| mark.strip_prefix("u003d"))?;
+        Some(text.len() - value.len())
+    })
 }
 
 #[cfg(test)]
@@ -163,6 +182,23 @@ path=C:\\\\data";
                 "conn=jdbc:mysql://h/db?trustStorePassword=secret",
                 "conn=jdbc:mysql://h/db?trustStorePassword=***********",
             ),
+            (
+                "conn=jdbc\\:mysql\\://h/db?user\\=x&password\\=secret&ssl\\=true",
+                "conn=jdbc\\:mysql\\://h/db?user\\=x&password\\=***********&ssl\\=true",
+            ),
+            (
+                "conn=jdbc:mysql://h/db?password1=secret&password2\\u003dsecret",
+                "conn=jdbc:mysql://h/db?password1=***********&password2\\u003d***********",
+            ),
+            (
+                "conn=jdbc:mysql://address=(host=h)(password=secret)/db",
+                "conn=jdbc:mysql://address=(host=h)(password=***********",
+            ),
+            (
+                "conn=jdbc:mysql://h/db?password=\\\n  secret\nuser=x",
+                "conn=jdbc:mysql://h/db?password=***********\nuser=x",
+            ),
+            ("conn=jdbc:mysql://me:a/secret@h/db", "conn=jdbc:mysql://me:***********@h/db"),
             ("conn=jdbc:mysql://me:secret@h:1/db", "conn=jdbc:mysql://me:***********@h:1/db"),
             ("conn=mysql\\://me:secret@h:1/db", "conn=mysql\\://me:***********@h:1/db"),
             ("conn=jdbc:mysql://h:1/db?mail=a:b@c", "conn=jdbc:mysql://h:1/db?mail=a:b@c"),

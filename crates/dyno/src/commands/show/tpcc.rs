@@ -159,7 +159,8 @@ fn told(trial: u32, what: &str, good: &str, lines: &[(&str, Verdict, &str)]) -> 
             Verdict::Failed => "FAILED",
             other => other.name(),
         };
-        text.push_str(&format!("  {}: {verdict}: {words}\n", names.join(", ")));
+        let names = if names.len() == lines.len() { "all".to_owned() } else { names.join(", ") };
+        text.push_str(&format!("  {names}: {verdict}: {words}\n"));
     }
     text
 }
@@ -250,7 +251,7 @@ mod tests {
             [
                 "",
                 "trial 4: conditions before: 0 of 3 hold",
-                "  C1, C11, X5: not made: Left out.",
+                "  all: not made: Left out.",
                 "trial 4: conditions after: 1 of 2 hold",
                 "  X5: FAILED: 2 violations: s_w_id 1, s_i_id 7",
                 "trial 4: audit: not made",

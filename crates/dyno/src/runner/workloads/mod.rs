@@ -154,6 +154,8 @@ pub(crate) struct Ready<F: Family> {
     pub(crate) test: String,
     /// The data, where the workload says something of them.
     pub(crate) data: Option<DataFacts>,
+    /// What only TPC-C has to say, as far as it is known now: for a trial that is killed.
+    pub(crate) tpcc: Option<TpccFacts>,
     /// What the user should know, in sentences.
     pub(crate) warnings: Vec<String>,
 }

@@ -117,7 +117,7 @@ impl Family for Pgbench {
             PgBench::new(self.run_options(spec, driver.blocks()), driver.dialect(), talker())
                 .map_err(|problem| Failure::new(sentence(&problem)))?;
         let Found { data, before, warnings } = found;
-        Ok(Ready { workload, before, test: self.options.test.clone(), data, warnings })
+        Ok(Ready { workload, before, test: self.options.test.clone(), data, tpcc: None, warnings })
     }
 
     fn look_after<D: Driver>(

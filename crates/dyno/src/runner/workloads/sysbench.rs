@@ -78,7 +78,7 @@ impl Family for Sysbench {
         let warnings = preflight_of(driver, &mut options, spec.workers)?;
         let test = options.test.name().to_owned();
         let workload = dyno_sysbench::Sysbench::new(options, driver.dialect());
-        Ok(Ready { workload, before: (), test, data: None, warnings })
+        Ok(Ready { workload, before: (), test, data: None, tpcc: None, warnings })
     }
 }
 

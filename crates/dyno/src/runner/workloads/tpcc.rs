@@ -111,11 +111,13 @@ impl Family for Tpcc {
         let workload = dyno_tpcc::Tpcc::new(options, &loaded, driver.dialect())
             .map_err(|error| Failure::new(sentence(&error.to_string())))?;
         let before = look_before(driver, self.options.checks(), self.options.warehouses)?;
+        let tpcc = facts(&workload, &loaded, crew(spec), &[], 0.0);
         Ok(Ready {
             workload,
             before: Found { loaded, before },
             test: self.options.profile.name.to_owned(),
             data: Some(data),
+            tpcc: Some(tpcc),
             warnings: found.warnings,
         })
     }
@@ -131,10 +133,8 @@ impl Family for Tpcc {
             true => not_made(&found.before, "The trial was interrupted."),
             false => look_after(driver, workload, &found.before),
         };
-        let sessions = ran.spec.workers;
-        let crew = Crew { terminals: ran.spec.terminals.unwrap_or(sessions), sessions };
         let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
-        let mut facts = facts(workload, &found.loaded, crew, kinds, window_s);
+        let mut facts = facts(workload, &found.loaded, crew(ran.spec), kinds, window_s);
         facts.conditions = findings.conditions;
         After {
             checks: findings.checks,
@@ -143,6 +143,11 @@ impl Family for Tpcc {
             ..After::default()
         }
     }
+}
+
+fn crew(spec: &TrialSpec) -> Crew {
+    let sessions = spec.workers;
+    Crew { terminals: spec.terminals.unwrap_or(sessions), sessions }
 }
 
 impl Tpcc {

@@ -23,6 +23,7 @@ const SYNC_EVERY: Duration = Duration::from_millis(100);
 /// Longest line of an order.
 const LINE_BYTES: usize = 64;
 
+const NO_MORE: &str = "can't be written any more";
 const WRITE_HINT: &str = "Free some space there, or give the ledger another place. What was written \
                           until then can be checked with `dyno check`.";
 
@@ -169,9 +170,13 @@ impl Inner {
                         }
                         return Ok(());
                     }
-                    Ok(_) => self.fail("was cut off", &ErrorKind::StorageFull.into()),
+                    // The rest is refused, and that says why.
+                    Ok(written) => match (&self.file).write_all(&line[written..]) {
+                        Ok(()) => self.fail("was cut off", &ErrorKind::StorageFull.into()),
+                        Err(error) => self.fail(NO_MORE, &error),
+                    },
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                    Err(error) => self.fail("can't be written any more", &error),
+                    Err(error) => self.fail(NO_MORE, &error),
                 }
                 break;
             }

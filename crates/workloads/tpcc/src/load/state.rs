@@ -63,6 +63,11 @@ pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String
     names(session, sql).await.map_err(while_doing("listing the tables"))
 }
 
+/// The first table of the workload that doesn't exist.
+fn missing_table(existing: &HashSet<String>) -> Option<&'static str> {
+    Table::ALL.iter().map(|table| table.name()).find(|name| !existing.contains(*name))
+}
+
 /// Those of [`crate::schema::table_names`] that exist.
 ///
 /// # Errors
@@ -137,6 +142,13 @@ pub(crate) async fn inspect<S: Session>(
         return Ok(Found::Unfinished(at.map_or(options.loaded_at, Timestamp)));
     }
     if let Some(warehouses) = config.get("warehouses") {
+        // Tables are dropped one by one, the configuration last.
+        if let Some(name) = missing_table(&tables) {
+            return Err(other_data(format!(
+                "{CONFIG} says that {warehouses} warehouses are loaded, but table {name} doesn't \
+                 exist."
+            )));
+        }
         if *warehouses == options.warehouses.to_string() {
             return Ok(Found::Complete);
         }
@@ -232,13 +244,19 @@ pub(crate) async fn note_done<S: Session>(session: &mut S, name: &str) -> Result
 pub async fn loaded<S: Session>(session: &mut S) -> Result<Loaded, LoadError> {
     let build =
         |problem: String| LoadError::Data { problem, hint: "build the database first".to_owned() };
-    if !tables(session).await?.contains(CONFIG) {
+    let tables = tables(session).await?;
+    if !tables.contains(CONFIG) {
         return Err(build(format!("Table {CONFIG} doesn't exist: nothing is loaded here.")));
     }
     let config = config(session).await.map_err(while_doing(format!("reading {CONFIG}")))?;
     if config.contains_key(BUILDING) {
         let problem = "The load of this database has not been completed.".to_owned();
         let hint = "build it again with the same options: what is stored is kept".to_owned();
+        return Err(LoadError::Data { problem, hint });
+    }
+    if let Some(name) = missing_table(&tables) {
+        let hint = "destroy what is left, and build the database again".to_owned();
+        let problem = format!("Table {name} doesn't exist: not all that was loaded is there.");
         return Err(LoadError::Data { problem, hint });
     }
     let number = |name: &str| {

@@ -206,7 +206,9 @@ impl Tpcc {
     /// Deliveries that terminals have queued and that were not executed to an end, well or ill.
     /// After a trial: what was left over when it ended.
     pub fn deliveries_left(&self) -> u64 {
-        self.queued.load(Ordering::Relaxed) - self.executed.load(Ordering::Relaxed)
+        // In this order: a Delivery is queued before it is executed.
+        let executed = self.executed.load(Ordering::Relaxed);
+        self.queued.load(Ordering::Relaxed).saturating_sub(executed)
     }
 
     /// What a write to the log of deliveries has met, if any, in a sentence. During a trial it ends
@@ -333,6 +335,7 @@ impl Workload for Tpcc {
         attempt: u32,
         tally: &mut Tally,
     ) -> Result<Outcome, DbError> {
+        worker.skipped = 0;
         match Kind::ALL.get(transaction) {
             Some(&kind) => {
                 if attempt == 0 {
@@ -352,7 +355,6 @@ impl Workload for Tpcc {
             ReadOnlyEnd::Commit => Sql::Commit,
             ReadOnlyEnd::Rollback => Sql::Rollback,
         };
-        worker.skipped = 0;
         let outcome = match &*input {
             Input::NewOrder(input) => new_order::run(&mut link, &self.world, input, shown).await,
             Input::Payment(input) => payment::run(&mut link, &self.world, input, names).await,

@@ -4,7 +4,7 @@ use super::link::FlightMode;
 use super::pacing::Pacing;
 use crate::DISTRICTS;
 use crate::load::Loaded;
-use crate::profile::{Kind, Profile, TPMC_PER_WAREHOUSE_MAX};
+use crate::profile::{Choice, Kind, PerKind, Profile, SPEC, TPMC_PER_WAREHOUSE_MAX};
 use dyno_core::Dialect;
 use std::fmt;
 use std::path::PathBuf;
@@ -75,6 +75,9 @@ pub struct Staff {
     pub workers: u32,
 }
 
+/// The mix with as many New-Orders as clause 5.2.3 allows, percent.
+const LEAST_SHARES: PerKind<u32> = [45, 43, 4, 4, 4];
+
 /// Terminals that one session serves unless told otherwise: they start a transaction every 0.2
 /// seconds.
 const TERMINALS_PER_SESSION: u32 = 100;
@@ -110,17 +113,28 @@ impl TpccOptions {
         Staff { terminals: Some(terminals), workers }
     }
 
-    /// The tpmC that keying and think times allow if every response came at once; `None` without
-    /// them. 12.86 for each warehouse where they are the specification's (clause 4.2.2).
+    /// The tpmC that keying and think times allow; `None` without them. 12.86 for each warehouse where
+    /// these are the specification's (clause 4.2.2): ten terminals with the least shares of the other
+    /// kinds. Other times change it as they change the mean time from one New-Order to the next;
+    /// so do weights that give New-Order more than the specification allows.
     pub fn tpmc_max(&self) -> Option<f64> {
         self.profile.pacing?;
-        if self.keying_multiplier == 1.0 && self.think_multiplier == 1.0 {
-            return Some(TPMC_PER_WAREHOUSE_MAX * f64::from(self.warehouses));
+        let between_orders_s = |options: &TpccOptions| {
+            let pacing = Pacing::new(options);
+            pacing.cycle_s() / pacing.share(Kind::NewOrder)
+        };
+        let least = Profile { choice: Choice::Weights(LEAST_SHARES), ..SPEC };
+        let specified =
+            TpccOptions { keying_multiplier: 1.0, think_multiplier: 1.0, ..self.clone() };
+        let specified = TpccOptions { profile: least, ..specified };
+        let mut own = self.clone();
+        let most = f64::from(LEAST_SHARES[Kind::NewOrder.index()]) / 100.0;
+        if Pacing::new(self).share(Kind::NewOrder) <= most {
+            own.profile.choice = least.choice;
         }
-        let pacing = Pacing::new(self);
-        let terminals = f64::from(self.warehouses) * f64::from(DISTRICTS);
-        let cycle_s = pacing.cycle_s();
-        (cycle_s > 0.0).then(|| terminals * 60.0 / cycle_s * pacing.share(Kind::NewOrder))
+        let slowdown = between_orders_s(&own) / between_orders_s(&specified);
+        (slowdown.is_finite() && slowdown > 0.0)
+            .then(|| TPMC_PER_WAREHOUSE_MAX * f64::from(self.warehouses) / slowdown)
     }
 
     /// # Errors
@@ -153,7 +167,7 @@ impl std::error::Error for TpccError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{BMSQL_5_0, SPEC};
+    use crate::profile::BMSQL_5_0;
 
     fn options(profile: Profile, warehouses: u32) -> TpccOptions {
         TpccOptions::new(profile, &Loaded { warehouses, c_last: 100 }, 7)
@@ -176,8 +190,10 @@ mod tests {
         assert_eq!(options(SPEC, 3).tpmc_max(), Some(3.0 * 12.86));
         let half =
             TpccOptions { keying_multiplier: 0.5, think_multiplier: 0.5, ..options(SPEC, 3) };
-        // Decks of 23 cards, ten of them New-Orders: 12.6 for a warehouse, twice as fast.
-        assert!((half.tpmc_max().unwrap() - 3.0 * 2.0 * 12.605).abs() < 0.01);
+        assert!((half.tpmc_max().unwrap() - 3.0 * 2.0 * 12.86).abs() < 1e-9);
+        let orders_only = options(SPEC.with_weights(0, 0, 0, 0).unwrap(), 1).tpmc_max().unwrap();
+        // One in 30 s.
+        assert!((orders_only - 20.0).abs() < 0.01, "{orders_only}");
         let none = TpccOptions { keying_multiplier: 0.0, think_multiplier: 0.0, ..half };
         assert_eq!(none.tpmc_max(), None);
         for multiplier in [-1.0, f64::NAN, f64::INFINITY] {

@@ -159,7 +159,7 @@ mod tests {
         }
         assert_eq!(throw(&[100, 0, 0, 0, 0], &mut rng), 0);
         assert_eq!(throw(&[0, 0, 0, 100, 0], &mut rng), Kind::Delivery.index());
-        let mut counts = [0; 5];
+        let mut counts = [0_i32; 5];
         for _ in 0..100_000 {
             counts[throw(&[4_420, 4_320, 420, 420, 420], &mut rng)] += 1;
         }
