@@ -141,7 +141,7 @@ fn announce(is_wanted: bool, warehouses: u32) {
 
 /// The books, and what came of the conditions where they are wanted: without them, books are worth
 /// something nevertheless.
-type Looked = (Books, Option<Result<Vec<check::Verdict>, DbError>>);
+type Looked<T = check::Verdict> = (Books, Option<Result<Vec<T>, DbError>>);
 
 fn look<D: Driver>(driver: &D, with_conditions: bool) -> Result<Looked, DbError> {
     let (books, looked) = look_in_a_session(driver, with_conditions)?;
@@ -169,7 +169,7 @@ type Asked = Result<check::Verdict, (&'static Condition, DbError)>;
 fn look_in_a_session<D: Driver>(
     driver: &D,
     with_conditions: bool,
-) -> Result<(Books, Option<Result<Vec<Asked>, DbError>>), DbError> {
+) -> Result<Looked<Asked>, DbError> {
     const PATIENCE: Nanos = 100 * MILLISECOND;
     let look = async {
         let mut session = driver.connect(0).await?;
