@@ -8,13 +8,14 @@ use crate::databases::{self, Reached, with_driver};
 use crate::failure::Failure;
 use crate::tpcc::load_failure;
 use crate::{Done, output};
-use dyno_core::{Driver, Session};
+use dyno_core::{Dialect, Driver, Session};
+use dyno_drivers::target::Target;
 use dyno_reactor::block_on;
 use dyno_tpcc::books::books;
 use dyno_tpcc::check::Stage;
 use dyno_tpcc::load::{Loaded, existing_tables, loaded};
 use report::Report;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What `dyno check` takes.
 #[derive(Debug, clap::Args)]
@@ -56,6 +57,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let wanted = tpcc::Wanted::new(arguments)?;
+    refuse_missing_file(&arguments.target)?;
     let Reached { database, facts, .. } = databases::reach("target", &arguments.target)?;
     let server = format!("{} {}", facts.product, facts.version);
     let report = with_driver!(&database, driver => check(driver, &wanted, server))?;
@@ -63,6 +65,18 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     match report.complaint() {
         None => Ok(()),
         Some(complaint) => Err(Failure::denied(complaint)),
+    }
+}
+
+/// SQLite makes a file that is not there, and a check has nothing to find in it.
+fn refuse_missing_file(url: &str) -> Result<(), Failure> {
+    // A URL that can't be read is refused by who reads it next.
+    let target = url.parse::<Target>().ok().filter(|target| target.dialect == Dialect::Sqlite);
+    match target.and_then(|target| target.database) {
+        Some(file) if !Path::new(&file).exists() => {
+            Err(Failure::new(format!("There is no file {file} that could be checked.")))
+        }
+        _ => Ok(()),
     }
 }
 
