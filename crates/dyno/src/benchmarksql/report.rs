@@ -36,11 +36,11 @@ pub(super) fn closing(console: &Console<'_>, clock: &WallClock, result: &TrialRe
 pub(super) fn details(summary: &TrialSummary, facts: &TpccFacts) -> String {
     let isolation = facts.isolation.as_deref().unwrap_or("the server's own");
     let mut text = format!(
-        "profile {}, flight {}, isolation {isolation}, {} warehouses, {} terminals over {} sessions, \
-         {} s\n",
+        "profile {}, flight {}, isolation {isolation}, {} {}, {} terminals over {} sessions, {} s\n",
         facts.profile,
         facts.flight,
         facts.warehouses,
+        if facts.warehouses == 1 { "warehouse" } else { "warehouses" },
         facts.terminals,
         facts.sessions,
         number(summary.window_s),

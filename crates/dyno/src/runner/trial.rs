@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::TrialProgress;
 use crate::table::number;
+use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_measure::{
@@ -107,10 +108,15 @@ pub(super) fn trial<F: Family, D: Driver>(
 fn deny(summary: &mut TrialSummary) -> bool {
     let failed = summary.checks.iter().find(|check| check.verdict == Verdict::Failed);
     let why = failed.map(|check| format!("The check {} failed. {}", check.name, check.evidence));
-    if let (Some(why), TrialStatus::Complete) = (&why, &summary.status) {
-        summary.status = TrialStatus::Failed(why.clone());
+    // What was acknowledged and could not be looked for is not proven to be there.
+    let unproven = summary.checks.iter().find(|check| summary.tpcc.is_some() && is_missing(check));
+    let unproven = unproven
+        .map(|check| format!("The check {} could not be made. {}", check.name, check.evidence));
+    let is_denied = why.is_some();
+    if let (Some(why), TrialStatus::Complete) = (why.or(unproven), &summary.status) {
+        summary.status = TrialStatus::Failed(why);
     }
-    why.is_some()
+    is_denied
 }
 
 /// Says how checks of the data ended.
