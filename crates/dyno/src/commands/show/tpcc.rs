@@ -144,6 +144,9 @@ fn told(trial: u32, what: &str, good: &str, lines: &[(&str, Verdict, &str)]) -> 
     if lines.is_empty() {
         return format!("trial {trial}: {what}: not made\n");
     }
+    if lines.iter().all(|line| (line.1, line.2) == (Verdict::NotMade, lines[0].2)) {
+        return format!("trial {trial}: {what}: not made: {}\n", lines[0].2);
+    }
     let passed = lines.iter().filter(|line| line.1 == Verdict::Passed).count();
     let mut text = format!("trial {trial}: {what}: {passed} of {} {good}\n", lines.len());
     // The same reason for many of them is told once.
@@ -250,8 +253,7 @@ mod tests {
             lines,
             [
                 "",
-                "trial 4: conditions before: 0 of 3 hold",
-                "  all: not made: Left out.",
+                "trial 4: conditions before: not made: Left out.",
                 "trial 4: conditions after: 1 of 2 hold",
                 "  X5: FAILED: 2 violations: s_w_id 1, s_i_id 7",
                 "trial 4: audit: not made",
