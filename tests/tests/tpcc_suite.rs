@@ -110,6 +110,11 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
     for words in ["65,735", "101,621", "tpmC", "not a TPC result"] {
         assert!(paper.contains(words), "no `{words}` in the paper");
     }
+    // Its other targets have clauses that only a distributed database takes.
+    let target = format!("standard={}", server.url());
+    let refused = dyno(folder, &["run", suite, "--target", &target, "--shrink", "0.001"]);
+    assert_eq!(refused.code, 1, "{}", all(&refused));
+    assert!(refused.stderr.contains("hint: The shard clauses are part of"), "{}", all(&refused));
 }
 
 #[test]

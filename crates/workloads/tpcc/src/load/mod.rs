@@ -252,9 +252,21 @@ async fn create_table<S: Session>(
         state::note_begun(session, name).await.map_err(while_doing(&*doing))?;
     }
     for sql in schema.create_table(table) {
-        execute(session, &doing, &sql).await?;
+        let created = session.query(&sql, &mut Discard).await;
+        created.map_err(|error| while_doing(&*doing)(suspect_shard(schema, error)))?;
     }
     state::note_done(session, name).await.map_err(while_doing(&*doing))
+}
+
+/// A server that isn't distributed understands no shard clause.
+fn suspect_shard(schema: &Schema, error: DbError) -> DbError {
+    if schema.shard.is_none() || error.is_fatal() || error.hint().is_some() {
+        return error;
+    }
+    error.with_hint(
+        "The shard clauses are part of this statement: give those of this database, or none (in a \
+         bundled suite, name the database as the target that has none).",
+    )
 }
 
 async fn make_keys<S: Session>(
