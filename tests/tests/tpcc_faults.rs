@@ -264,12 +264,14 @@ fn a_ledger_that_can_not_be_written_ends_the_run() {
 
     a_disk_becomes_full(folder);
 
-    let mistakes: [(&[&str], &str); 5] = [
+    fs::write(folder.join("empty.db"), "").expect("an empty database");
+    let mistakes: [(&[&str], &str); 6] = [
         (&["sqlite:tpcc.db", "--only", "C13"], "There is no condition `C13`."),
         (&["sqlite:tpcc.db", "--only", "ledger"], "`--only ledger` needs a ledger."),
         (&["sqlite:tpcc.db", "--ledger", "props"], "is no ledger"),
         (&["sqlite:tpcc.db", "--ledger", "nowhere"], "No such file or directory"),
         (&["sqlite:empty.db"], "There is nothing here that dyno can check"),
+        (&["sqlite:no.db"], "There is no file no.db that could be checked."),
     ];
     for (words, complaint) in mistakes {
         let ran = dyno(folder, &[&["check"], words].concat());
