@@ -8,7 +8,7 @@ use super::trial::{Done, Job, trial};
 use crate::databases::{Database, with_driver};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
-use dyno_core::{DbError, Dialect, Driver, Session, Workload, nearest};
+use dyno_core::{BulkMethod, DbError, Dialect, Driver, Session, Workload, nearest};
 use dyno_engine::TrialSpec;
 use dyno_measure::{DataCheck, DataFacts, StatementLatency, TpccFacts, TrialStatus, TrialSummary};
 use dyno_reactor::block_on;
@@ -121,6 +121,26 @@ fn drop_failure(failure: Failure, error: Option<&DbError>) -> Failure {
     Failure { message, ..failure }.with_hint(
         "Something that dyno has not made depends on the tables: remove that, then the tables.",
     )
+}
+
+/// What a load did, in words: `loaded` rows, called `what`, and how, if any had to be.
+fn loaded_sentence(
+    what: &str,
+    loaded: Option<(u64, BulkMethod)>,
+    found: u64,
+    fallback_reason: Option<&str>,
+) -> String {
+    let mut text = match loaded {
+        Some((rows, method)) => format!("{rows} {what} by {}", method.name()),
+        None => "nothing had to be loaded".to_owned(),
+    };
+    if found > 0 {
+        text.push_str(&format!(", {found} {what} were there before"));
+    }
+    if let Some(reason) = fallback_reason {
+        text.push_str(&format!("; no faster way: {reason}"));
+    }
+    text
 }
 
 /// Sessions that load data at once.

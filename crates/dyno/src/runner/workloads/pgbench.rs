@@ -302,17 +302,12 @@ fn talker() -> Talker {
 
 /// What a load did, in words.
 fn load_sentence(report: &InitReport) -> String {
-    let mut text = match report.method {
-        Some(method) => format!("{} accounts by {}", report.rows_loaded, method.name()),
-        None => "nothing had to be loaded".to_owned(),
-    };
-    if report.rows_found > 0 {
-        text.push_str(&format!(", {} accounts were there before", report.rows_found));
-    }
-    if let Some(reason) = &report.fallback_reason {
-        text.push_str(&format!("; no faster way: {reason}"));
-    }
-    text
+    super::loaded_sentence(
+        "accounts",
+        report.method.map(|method| (report.rows_loaded, method)),
+        report.rows_found,
+        report.fallback_reason.as_deref(),
+    )
 }
 
 fn load_failure(error: &InitError) -> Failure {

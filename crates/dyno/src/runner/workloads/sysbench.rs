@@ -109,17 +109,12 @@ fn preflight_of<D: Driver>(
 
 /// What a load did, in words.
 fn load_sentence(report: &LoadReport) -> String {
-    let mut text = match report.method {
-        Some(method) => format!("{} rows by {}", report.rows_loaded, method.name()),
-        None => "nothing had to be loaded".to_owned(),
-    };
-    if report.rows_found > 0 {
-        text.push_str(&format!(", {} rows were there before", report.rows_found));
-    }
-    if let Some(reason) = &report.fallback_reason {
-        text.push_str(&format!("; no faster way: {reason}"));
-    }
-    text
+    super::loaded_sentence(
+        "rows",
+        report.method.map(|method| (report.rows_loaded, method)),
+        report.rows_found,
+        report.fallback_reason.as_deref(),
+    )
 }
 
 /// A loader's error with its remedy.

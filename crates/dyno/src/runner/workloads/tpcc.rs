@@ -195,17 +195,12 @@ impl Tpcc {
                 "nothing had to be loaded: all rows of {warehouses} warehouses are there"
             );
         }
-        let mut text = match report.method {
-            Some(method) => format!("{} rows by {}", report.rows_loaded, method.name()),
-            None => "no row had to be loaded".to_owned(),
-        };
-        if report.rows_found > 0 {
-            text.push_str(&format!(", {} rows were there before", report.rows_found));
-        }
-        if let Some(reason) = &report.fallback_reason {
-            text.push_str(&format!("; no faster way: {reason}"));
-        }
-        text
+        super::loaded_sentence(
+            "rows",
+            report.method.map(|method| (report.rows_loaded, method)),
+            report.rows_found,
+            report.fallback_reason.as_deref(),
+        )
     }
 }
 
