@@ -265,7 +265,8 @@ fn a_ledger_that_can_not_be_written_ends_the_run() {
     a_disk_becomes_full(folder);
 
     fs::write(folder.join("empty.db"), "").expect("an empty database");
-    let mistakes: [(&[&str], &str); 6] = [
+    let mistakes: [(&[&str], &str); 7] = [
+        (&["sqlite:tpcc.db", "--only", "C11"], "Nothing was checked: C11 is for a database as"),
         (&["sqlite:tpcc.db", "--only", "C13"], "There is no condition `C13`."),
         (&["sqlite:tpcc.db", "--only", "ledger"], "`--only ledger` needs a ledger."),
         (&["sqlite:tpcc.db", "--ledger", "props"], "is no ledger"),

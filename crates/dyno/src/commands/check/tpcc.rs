@@ -91,6 +91,14 @@ pub(super) fn check<D: Driver>(
         None => None,
     };
     let lines = check_conditions(driver, wanted, stage)?;
+    let is_looked_at = lines.iter().any(|line| line.verdict != Verdict::NotMade);
+    if !is_looked_at && ledger.is_none() {
+        return Err(Failure::new(
+            "Nothing was checked: C11 is for a database as it was loaded, and transactions have run on \
+             this one.",
+        )
+        .with_hint("Check C11b, which holds at any time."));
+    }
     let left_out = lines.iter().filter(|line| line.verdict == Verdict::NotMade);
     let facts = left_out.map(|line| {
         format!(
