@@ -224,7 +224,9 @@ fn tables(options: &LoadOptions, place: Place) -> Done {
 
 fn told(report: &LoadReport) -> String {
     if report.was_complete {
-        return "nothing was missing".to_owned();
+        return "nothing was missing; all rows are there as an earlier build stored them, whatever seed, keys \
+                or clauses were asked for now"
+            .to_owned();
     }
     let rows = |rows: u64| number(rows as f64);
     let method = report.method.map_or(String::new(), |method| format!(" by {}", method.name()));
