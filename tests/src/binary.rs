@@ -16,6 +16,13 @@ pub struct Ran {
     pub stderr: String,
 }
 
+impl Ran {
+    /// All of it, for the message of an assertion.
+    pub fn all(&self) -> String {
+        format!("exit code {}\n{}\n-- stderr --\n{}", self.code, self.stdout, self.stderr)
+    }
+}
+
 /// Path of the dyno binary, built once per test process with the profile of the tests.
 ///
 /// # Panics

@@ -85,13 +85,9 @@ fn run(folder: &Path, url: &str) -> Ran {
     dyno(folder, &["run", "s.toml", "--target", &format!("main={url}")])
 }
 
-fn all(ran: &Ran) -> String {
-    format!("exit code {}\n{}\n-- stderr --\n{}", ran.code, ran.stdout, ran.stderr)
-}
-
 /// No panic, no password; everything a user sees.
 fn decent(ran: &Ran) {
-    let said = all(ran);
+    let said = ran.all();
     for word in ["panicked", "RUST_BACKTRACE", "stack backtrace", "unwrap", WRONG, RIGHT] {
         assert!(!said.contains(word), "`{word}` in: {said}");
     }
@@ -101,7 +97,7 @@ fn decent(ran: &Ran) {
 /// not mixed with it.
 fn one_error(ran: &Ran, code: i32, words: &str, hint: &str) {
     decent(ran);
-    let said = all(ran);
+    let said = ran.all();
     assert_eq!(ran.code, code, "{said}");
     let errors: Vec<_> = ran.stderr.lines().filter(|line| line.starts_with("error:")).collect();
     assert_eq!(errors.len(), 1, "{said}");
@@ -125,7 +121,7 @@ fn no_run(folder: &Path) {
 /// FATAL lines as the original's, a remedy in terms of the command line, and no report.
 fn fatal(ran: &Ran, words: &str, hint: &str) {
     decent(ran);
-    let said = all(ran);
+    let said = ran.all();
     assert_eq!(ran.code, 1, "{said}");
     let mut fatal = ran.stdout.lines().filter(|line| line.starts_with("FATAL: "));
     assert!(fatal.any(|line| line.contains(words)), "no `{words}` in: {said}");
@@ -177,7 +173,7 @@ fn tables(kind: &Kind, too_many: &str) {
     fatal(&ran, "table 'sbtest1' doesn't exist, nor does 1 other", "run prepare with --tables=2");
 
     let ran = sysbench(folder, &words(&["--table-size=1000", "prepare"]));
-    assert_eq!(ran.code, 0, "{}", all(&ran));
+    assert_eq!(ran.code, 0, "{}", ran.all());
     suite(folder, |text| unprepared(text).replace("1000", "5000"));
     let small = "the ids of table 'sbtest1' end at 1000, but --table-size is 5000";
     one_error_after_talk(&run(folder, &url), small, "Leave `prepare = false` out");
@@ -295,7 +291,7 @@ fn passwords_are_nowhere() {
     assert!(!arguments.contains(RIGHT), "{arguments}");
     let ran = running.end();
     decent(&ran);
-    assert_eq!(ran.code, 0, "{}", all(&ran));
+    assert_eq!(ran.code, 0, "{}", ran.all());
     let run = dyno_tests::only_run(&folder.join("dyno-runs")).expect("a run");
     let mut folders = vec![run];
     let mut files = 0;

@@ -11,10 +11,6 @@ const KEPT: &str = "kept: the tables were there before this run";
 const PGBENCH: [&str; 4] =
     ["pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"];
 
-fn all(ran: &Ran) -> String {
-    format!("exit code {}\n{}\n-- stderr --\n{}", ran.code, ran.stdout, ran.stderr)
-}
-
 fn url(folder: &Path) -> String {
     format!("sqlite:{}", folder.join("data.db").display())
 }
@@ -58,7 +54,7 @@ fn sysbench(folder: &Path, tables: u32, more: &str) {
 /// A run that ends well, in a folder of its own.
 fn run(folder: &Path, dir: &str) -> Ran {
     let ran = dyno(folder, &["run", "own.toml", "--dir", dir]);
-    assert_eq!(ran.code, 0, "{}", all(&ran));
+    assert_eq!(ran.code, 0, "{}", ran.all());
     ran
 }
 
@@ -74,20 +70,20 @@ fn others_tables_survive(folder: &Path, write: impl Fn(&str), names: &[&str]) {
     assert_eq!(tables(folder), names);
     write("events = 20");
     let ran = run(folder, "found");
-    assert!(ran.stderr.contains("data were found, not loaded by this run"), "{}", all(&ran));
-    assert!(ran.stderr.contains(KEPT) && !ran.stderr.contains("dropped"), "{}", all(&ran));
+    assert!(ran.stderr.contains("data were found, not loaded by this run"), "{}", ran.all());
+    assert!(ran.stderr.contains(KEPT) && !ran.stderr.contains("dropped"), "{}", ran.all());
     assert!(paper(folder, "found").contains("data were found, not loaded by this run"));
     assert_eq!(tables(folder), names);
     write("events = 20\nprepare = false");
     let ran = run(folder, "unprepared");
-    assert!(ran.stderr.contains(KEPT) && !ran.stderr.contains("dropped"), "{}", all(&ran));
+    assert!(ran.stderr.contains(KEPT) && !ran.stderr.contains("dropped"), "{}", ran.all());
     assert_eq!(tables(folder), names);
 }
 
 fn own_tables_are_dropped(folder: &Path) {
     let ran = run(folder, "own");
-    assert!(ran.stderr.contains("tables dropped"), "{}", all(&ran));
-    assert!(!ran.stderr.contains("kept:") && !ran.stderr.contains("were found"), "{}", all(&ran));
+    assert!(ran.stderr.contains("tables dropped"), "{}", ran.all());
+    assert!(!ran.stderr.contains("kept:") && !ran.stderr.contains("were found"), "{}", ran.all());
     assert_eq!(tables(folder), Vec::<String>::new());
 }
 
@@ -100,9 +96,9 @@ fn killed_and_gone_on_with(folder: &Path, what: &str, is_so: impl Fn(&Path) -> b
     assert_eq!(running.end().code, -1);
     assert!(!tables(folder).is_empty(), "killed while there were tables");
     let ran = run(folder, "runs");
-    assert!(ran.stderr.contains("Going on with"), "{}", all(&ran));
-    assert!(ran.stderr.contains("tables dropped"), "{}", all(&ran));
-    assert!(!ran.stderr.contains("were found"), "{}", all(&ran));
+    assert!(ran.stderr.contains("Going on with"), "{}", ran.all());
+    assert!(ran.stderr.contains("tables dropped"), "{}", ran.all());
+    assert!(!ran.stderr.contains("were found"), "{}", ran.all());
     assert_eq!(tables(folder), Vec::<String>::new());
 }
 
@@ -131,7 +127,7 @@ fn tables_of_sysbench_that_were_there_survive() {
     sysbench(folder, 3, "events = 20");
     let ran = run(folder, "larger");
     let told = "dropped: sbtest3; kept: sbtest1, sbtest2, there before this run";
-    assert!(ran.stderr.contains(told), "{}", all(&ran));
+    assert!(ran.stderr.contains(told), "{}", ran.all());
     assert_eq!(tables(folder), ["sbtest1", "sbtest2"]);
 }
 
@@ -196,13 +192,13 @@ fn a_table_that_others_build_on_is_not_dropped_with_them() {
         });
         server.sbtest(&format!("CREATE VIEW mine AS SELECT * FROM {table}")).expect("a view");
         let ran = running.end();
-        assert_eq!(ran.code, 1, "{}", all(&ran));
-        assert!(!ran.stderr.contains("CASCADE"), "{}", all(&ran));
+        assert_eq!(ran.code, 1, "{}", ran.all());
+        assert!(!ran.stderr.contains("CASCADE"), "{}", ran.all());
         for words in [
             "view mine depends on table",
             "hint: Something that dyno has not made depends on the tables",
         ] {
-            assert!(ran.stderr.contains(words), "no `{words}` in {}", all(&ran));
+            assert!(ran.stderr.contains(words), "no `{words}` in {}", ran.all());
         }
         server.sbtest("DROP VIEW mine").expect("the view was kept");
     }

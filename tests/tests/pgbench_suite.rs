@@ -1,7 +1,7 @@
 //! pgbench in suites, on a real PostgreSQL: the white paper's suite at a thousandth of its size, and books
 //! that somebody else falsifies.
 
-use dyno_tests::{MariaDb, Postgres, Ran, Scratch, dyno, only_run, server_or_skip};
+use dyno_tests::{MariaDb, Postgres, Scratch, dyno, only_run, server_or_skip};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,6 @@ use std::path::{Path, PathBuf};
 fn json(path: &Path) -> Value {
     let text = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn all(ran: &Ran) -> String {
-    format!("exit code {}\n{}\n-- stderr --\n{}", ran.code, ran.stdout, ran.stderr)
 }
 
 fn count(value: &Value) -> u64 {
@@ -35,7 +31,7 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
     let target = format!("x4-medium={}", server.url());
     let suite = "polardb-oracle-pgbench";
     let ran = dyno(folder, &["run", suite, "--target", &target, "--shrink", "0.001"]);
-    assert_eq!(ran.code, 0, "{}", all(&ran));
+    assert_eq!(ran.code, 0, "{}", ran.all());
     let run = the_run(folder);
     let trials: Vec<Value> =
         (1..=4).map(|number| json(&run.join(format!("trials/{number}.json")))).collect();
@@ -83,9 +79,9 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
         assert!(paper.contains(words), "no `{words}` in the paper");
     }
     let shown = dyno(folder, &["show"]);
-    assert_eq!(shown.code, 0, "{}", all(&shown));
+    assert_eq!(shown.code, 0, "{}", shown.all());
     for words in ["INSERT INTO pgbench_history", "data/memory", "balances  passed"] {
-        assert!(shown.stdout.contains(words), "no `{words}` in: {}", all(&shown));
+        assert!(shown.stdout.contains(words), "no `{words}` in: {}", shown.all());
     }
 }
 
@@ -105,8 +101,8 @@ fn falsified_books_fail_the_run() {
     let folder = scratch.path();
     small(folder, &server.url(), "tpcb-like", "cleanup = false");
     let ran = dyno(folder, &["run", "small.toml", "--dir", "good"]);
-    assert_eq!(ran.code, 0, "{}", all(&ran));
-    assert!(ran.stderr.contains("check balances: passed:"), "{}", all(&ran));
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(ran.stderr.contains("check balances: passed:"), "{}", ran.all());
     // From now on every teller gets 1 too much.
     server
         .sbtest(
@@ -117,11 +113,11 @@ fn falsified_books_fail_the_run() {
         .expect("a trigger");
     small(folder, &server.url(), "tpcb-like", "prepare = false\ncleanup = false");
     let ran = dyno(folder, &["run", "small.toml", "--dir", "bad"]);
-    assert_eq!(ran.code, 4, "{}", all(&ran));
+    assert_eq!(ran.code, 4, "{}", ran.all());
     assert!(
         ran.stderr.contains("check balances: failed: The sums changed by different"),
         "{}",
-        all(&ran)
+        ran.all()
     );
     let run = only_run(&folder.join("bad")).expect("there is a run");
     let trial = json(&run.join("trials/1.json"));
@@ -158,8 +154,8 @@ fn wrong_options_and_scripts_are_one_error_with_its_place() {
     ] {
         small(folder, &url, test, &format!("options = {{ {options} }}"));
         let ran = dyno(folder, &["run", "small.toml"]);
-        assert_eq!(ran.code, 2, "{}", all(&ran));
-        assert!(ran.stderr.contains(words) && ran.stderr.contains(place), "{}", all(&ran));
+        assert_eq!(ran.code, 2, "{}", ran.all());
+        assert!(ran.stderr.contains(words) && ran.stderr.contains(place), "{}", ran.all());
         assert!(!folder.join("dyno-runs").exists(), "nothing was begun");
     }
     // Tables of another scale are refused before a trial.
@@ -167,8 +163,8 @@ fn wrong_options_and_scripts_are_one_error_with_its_place() {
     assert_eq!(dyno(folder, &["run", "small.toml", "--dir", "one"]).code, 0);
     small(folder, &url, "select-only", "prepare = false\noptions = { scale = 2 }");
     let ran = dyno(folder, &["run", "small.toml", "--dir", "two"]);
-    assert_eq!(ran.code, 1, "{}", all(&ran));
-    assert!(ran.stderr.contains("The tables have scale 1, but the suite says 2."), "{}", all(&ran));
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("The tables have scale 1, but the suite says 2."), "{}", ran.all());
 }
 
 #[test]
@@ -182,14 +178,14 @@ fn what_a_dialect_can_not_do_is_said_before_anything_is_touched() {
     let options = "options = { scripts = \"pipe.sql\", mode = \"extended\" }";
     small(folder, &server.url(), "script", options);
     let ran = dyno(folder, &["run", "small.toml"]);
-    assert_eq!(ran.code, 1, "{}", all(&ran));
+    assert_eq!(ran.code, 1, "{}", ran.all());
     assert!(
         ran.stderr.contains("error: pay on main: script \"pipe.sql\" uses a pipeline"),
         "{}",
-        all(&ran)
+        ran.all()
     );
     assert!(fs::read_dir(folder.join("dyno-runs")).is_ok_and(|mut runs| runs.next().is_none()));
-    assert!(!ran.stderr.contains("prepare pay"), "{}", all(&ran));
+    assert!(!ran.stderr.contains("prepare pay"), "{}", ran.all());
     // The same on what it can do, with its books.
     small(
         folder,
@@ -198,10 +194,10 @@ fn what_a_dialect_can_not_do_is_said_before_anything_is_touched() {
         "options = { mode = \"prepared\", vacuum = \"some\" }",
     );
     let ran = dyno(folder, &["run", "small.toml"]);
-    assert_eq!(ran.code, 0, "{}", all(&ran));
+    assert_eq!(ran.code, 0, "{}", ran.all());
     assert!(
         ran.stderr.contains("check balances: passed: The sums of accounts, tellers"),
         "{}",
-        all(&ran)
+        ran.all()
     );
 }

@@ -1,17 +1,11 @@
 //! TPC-C in suites on real databases: the white paper's suite at a thousandth of its size, loads that are
 //! interrupted, data that somebody breaks.
 
-use dyno_tests::{
-    MariaDb, Postgres, Ran, Running, Scratch, dyno, only_run, server_or_skip, wait_until,
-};
+use dyno_tests::{MariaDb, Postgres, Running, Scratch, dyno, only_run, server_or_skip, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-
-fn all(ran: &Ran) -> String {
-    format!("exit code {}\n{}\n-- stderr --\n{}", ran.code, ran.stdout, ran.stderr)
-}
 
 fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
@@ -83,7 +77,7 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
     let target = format!("other={}", server.url());
     let suite = "polardb-x-tpcc";
     let ran = dyno(folder, &["run", suite, "--target", &target, "--shrink", "0.001"]);
-    assert_eq!(ran.code, 0, "{}", all(&ran));
+    assert_eq!(ran.code, 0, "{}", ran.all());
     let trial = trial(&runs, 1);
     adds_up(&trial);
     let facts = &trial["tpcc"];
@@ -113,8 +107,8 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
     // Its other targets have clauses that only a distributed database takes.
     let target = format!("standard={}", server.url());
     let refused = dyno(folder, &["run", suite, "--target", &target, "--shrink", "0.001"]);
-    assert_eq!(refused.code, 1, "{}", all(&refused));
-    assert!(refused.stderr.contains("hint: The shard clauses are part of"), "{}", all(&refused));
+    assert_eq!(refused.code, 1, "{}", refused.all());
+    assert!(refused.stderr.contains("hint: The shard clauses are part of"), "{}", refused.all());
 }
 
 #[test]
@@ -126,7 +120,7 @@ fn broken_data_fail_the_run() {
     let more = "terminals = 4\nevents = 300\ncleanup = false\n";
     small(folder, &url, "bmsql-5.0", &format!("{more}options = {{ flight = \"pipelined\" }}"));
     let ran = dyno(folder, &["run", "small.toml", "--dir", "good"]);
-    assert_eq!(ran.code, 0, "{}", all(&ran));
+    assert_eq!(ran.code, 0, "{}", ran.all());
     adds_up(&trial(&folder.join("good"), 1));
     // From now on every other payment is missing in the history.
     server
@@ -140,7 +134,7 @@ fn broken_data_fail_the_run() {
     let again = format!("{more}prepare = false\nrepeats = 2");
     small(folder, &url, "bmsql-5.0", &again);
     let ran = dyno(folder, &["run", "small.toml", "--dir", "bad"]);
-    assert_eq!(ran.code, 4, "{}", all(&ran));
+    assert_eq!(ran.code, 4, "{}", ran.all());
     let bad = trial(&folder.join("bad"), 1);
     let check = |name: &str| {
         let checks = bad["checks"].as_array().expect("a list");
@@ -167,24 +161,24 @@ fn broken_data_fail_the_run() {
     // The second repeat is not measured on such data.
     let words =
         "error: orders on main: The database is not consistent before the trial. C8 is violated";
-    assert!(ran.stderr.contains(words), "{}", all(&ran));
+    assert!(ran.stderr.contains(words), "{}", ran.all());
     let run = only_run(&folder.join("bad")).expect("there is a run");
     assert!(!run.join("trials/2.json").exists());
     assert!(paper(&folder.join("bad")).contains("C8"));
     // Who doesn't check the conditions still has the books.
     small(folder, &url, "bmsql-5.0", &format!("{again}\noptions = {{ checks = \"none\" }}"));
     let ran = dyno(folder, &["run", "small.toml", "--dir", "unchecked"]);
-    assert_eq!(ran.code, 4, "{}", all(&ran));
-    assert!(ran.stderr.contains("check books: failed"), "{}", all(&ran));
-    assert!(ran.stderr.contains("check conditions: not made"), "{}", all(&ran));
+    assert_eq!(ran.code, 4, "{}", ran.all());
+    assert!(ran.stderr.contains("check books: failed"), "{}", ran.all());
+    assert!(ran.stderr.contains("check conditions: not made"), "{}", ran.all());
     // More warehouses than there are.
     let options = "options = { warehouses = 3 }";
     small(folder, &url, "bmsql-5.0", &format!("{again}\n{options}"));
     let ran = dyno(folder, &["run", "small.toml", "--dir", "more"]);
-    assert_eq!(ran.code, 1, "{}", all(&ran));
+    assert_eq!(ran.code, 1, "{}", ran.all());
     let words = "3 warehouses are asked for, but only 1 are loaded.";
-    assert!(ran.stderr.contains(words), "{}", all(&ran));
-    assert!(ran.stderr.contains("hint: Write `warehouses = 1`"), "{}", all(&ran));
+    assert!(ran.stderr.contains(words), "{}", ran.all());
+    assert!(ran.stderr.contains("hint: Write `warehouses = 1`"), "{}", ran.all());
     checks_can_be_stopped(&server, folder, &again);
 }
 
@@ -205,8 +199,8 @@ fn checks_can_be_stopped(server: &Postgres, folder: &Path, more: &str) {
     });
     checking.signal(Signal::INT);
     let ran = checking.end();
-    assert_eq!(ran.code, 1, "{}", all(&ran));
-    assert!(ran.stderr.contains("error: The run was interrupted"), "{}", all(&ran));
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("error: The run was interrupted"), "{}", ran.all());
 }
 
 #[test]
@@ -233,16 +227,16 @@ fn an_interrupted_load_goes_on_and_limits_are_told_before_terminals_connect() {
     loading.end();
     server.sql("SET GLOBAL max_prepared_stmt_count = 100").expect("a limit");
     let ran = dyno(folder, &["run", "small.toml"]);
-    assert_eq!(ran.code, 1, "{}", all(&ran));
-    assert!(ran.stderr.contains("rows were there before"), "{}", all(&ran));
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("rows were there before"), "{}", ran.all());
     let words = "error: orders on main: 4 sessions need 128 prepared statements (32 each), but the \
                  server takes only ";
-    assert!(ran.stderr.contains(words), "{}", all(&ran));
+    assert!(ran.stderr.contains(words), "{}", ran.all());
     let hint = "hint: Execute SET GLOBAL max_prepared_stmt_count = 1000 on the server";
-    assert!(ran.stderr.contains(hint), "{}", all(&ran));
+    assert!(ran.stderr.contains(hint), "{}", ran.all());
     server.sql("SET GLOBAL max_prepared_stmt_count = 1000").expect("a limit");
     let ran = dyno(folder, &["run", "small.toml"]);
-    assert_eq!(ran.code, 0, "{}", all(&ran));
+    assert_eq!(ran.code, 0, "{}", ran.all());
     let first = trial(&runs, 1);
     adds_up(&first);
     assert_eq!(first["tpcc"]["isolation"], "READ COMMITTED");
@@ -258,7 +252,7 @@ fn an_interrupted_load_goes_on_and_limits_are_told_before_terminals_connect() {
     let log = only_run(&runs).expect("there is a run").join("trials/2.deliveries.csv");
     let log = fs::read_to_string(log).expect("deferred Deliveries are noted");
     assert_eq!(log.lines().count() as u64 - 1, count(&facts["deliveries"]), "{log}");
-    assert!(ran.stderr.contains("paced on main, 10 terminals over 4 sessions"), "{}", all(&ran));
+    assert!(ran.stderr.contains("paced on main, 10 terminals over 4 sessions"), "{}", ran.all());
     // The tables are the run's own, also those that the killed process had made.
     let left = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name LIKE 'bmsql%'";
     assert_eq!(server.sql(left).expect("an answer").trim(), "0");
@@ -288,9 +282,9 @@ fn wrong_options_are_one_error_with_its_place() {
         let terminals = if keys.contains("clients") { "" } else { "terminals = 4\n" };
         small(folder, &url, test, &format!("{terminals}events = 10\n{keys}"));
         let ran = dyno(folder, &["run", "small.toml"]);
-        assert_eq!(ran.code, 2, "{}", all(&ran));
-        assert!(ran.stderr.contains(words), "no `{words}`: {}", all(&ran));
-        assert!(ran.stderr.contains("--> small.toml:"), "{}", all(&ran));
+        assert_eq!(ran.code, 2, "{}", ran.all());
+        assert!(ran.stderr.contains(words), "no `{words}`: {}", ran.all());
+        assert!(ran.stderr.contains("--> small.toml:"), "{}", ran.all());
         assert!(!folder.join("dyno-runs").exists(), "nothing was begun");
     }
     small(
@@ -300,11 +294,11 @@ fn wrong_options_are_one_error_with_its_place() {
         "terminals = 4\nevents = 10\noptions = { foreign_keys = true }",
     );
     let ran = dyno(folder, &["run", "small.toml"]);
-    assert_eq!(ran.code, 1, "{}", all(&ran));
-    assert!(ran.stderr.contains("SQLite can't add foreign keys"), "{}", all(&ran));
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("SQLite can't add foreign keys"), "{}", ran.all());
     small(folder, &url, "bmsql-5.0", "terminals = 4\nevents = 10\nprepare = false");
     let ran = dyno(folder, &["run", "small.toml"]);
-    assert_eq!(ran.code, 1, "{}", all(&ran));
-    assert!(ran.stderr.contains("nothing is loaded here."), "{}", all(&ran));
-    assert!(ran.stderr.contains("hint: Leave `prepare = false` out"), "{}", all(&ran));
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("nothing is loaded here."), "{}", ran.all());
+    assert!(ran.stderr.contains("hint: Leave `prepare = false` out"), "{}", ran.all());
 }

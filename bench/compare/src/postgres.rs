@@ -8,7 +8,7 @@ use crate::table::{Bar, Line};
 use dyno_tests::Postgres;
 
 /// Tables in memory, nothing waits for a disk: both clients meet the server at its fastest.
-const SETTINGS: [&str; 8] = [
+pub(crate) const SETTINGS: [&str; 8] = [
     "-c",
     "fsync=off",
     "-c",

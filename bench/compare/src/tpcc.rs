@@ -7,6 +7,7 @@ use crate::bench::{Bench, CLIENT_CORE, Cost, NullWay, Steady};
 use crate::child::run as run_child;
 use crate::client::{Way, Who};
 use crate::comparisons::{Loading, loading_lines};
+use crate::postgres::SETTINGS;
 use crate::table::{Bar, Line};
 use dyno_tests::{MariaDb, Postgres};
 use std::cell::Cell;
@@ -61,16 +62,7 @@ impl Server {
     /// at its fastest.
     fn start(database: Database) -> Result<Self, String> {
         Ok(match database {
-            Database::Postgres => Server::Postgres(Postgres::start_with(&[
-                "-c",
-                "fsync=off",
-                "-c",
-                "synchronous_commit=off",
-                "-c",
-                "shared_buffers=1GB",
-                "-c",
-                "max_wal_size=4GB",
-            ])?),
+            Database::Postgres => Server::Postgres(Postgres::start_with(&SETTINGS)?),
             Database::MariaDb => Server::MariaDb(MariaDb::start_with(&[
                 "--innodb-flush-log-at-trx-commit=2",
                 "--innodb-buffer-pool-size=1G",
