@@ -12,6 +12,7 @@ pub mod proc;
 mod recorder;
 mod server;
 mod summary;
+mod tpch;
 
 pub use collector::{Collector, Interval};
 pub use evidence::{
@@ -26,4 +27,8 @@ pub use server::{ServerFacts, read_facts};
 pub use summary::{
     ErrorSummary, GeneratorSummary, KindSummary, LatencySummary, SCHEMA_VERSION, SeriesRow,
     StatementCounts, TrialStatus, TrialSummary,
+};
+pub use tpch::{
+    AnswerFacts, CacheFacts, DegreeFacts, LoadStep, PlanFacts, QueryFacts, QueryOutcome,
+    RefreshFacts, TpchFacts, TpchLoad, TpchMetrics,
 };

@@ -3,6 +3,7 @@
 use crate::{
     Counts, DataCheck, DataFacts, ErrorTable, Frame, HostSample, Interval, Latencies, Phase,
     StatementLatency, TpccFacts,
+    TpchFacts,
 };
 use dyno_core::{Nanos, Tally};
 use serde::{Deserialize, Serialize};
@@ -240,6 +241,9 @@ pub struct TrialSummary {
     /// What only TPC-C has to say.
     #[serde(default)]
     pub tpcc: Option<TpccFacts>,
+    /// What only TPC-H has to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpch: Option<TpchFacts>,
 }
 
 impl TrialSummary {

@@ -85,6 +85,7 @@ pub(crate) fn interrupted<'a>(
         statement_latencies: Vec::new(),
         checks: Vec::new(),
         tpcc,
+        tpch: identity.tpch,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::read::NodeFacts;
 use crate::run::Run;
 use crate::{StoreError, series};
 use dyno_measure::{
-    DataFacts, Interval, Phase, SCHEMA_VERSION, SeriesRow, TpccFacts, TrialSummary,
+    DataFacts, Interval, Phase, SCHEMA_VERSION, SeriesRow, TpccFacts, TpchFacts, TrialSummary,
 };
 use hdrhistogram::serialization::V2DeflateSerializer;
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,9 @@ pub struct TrialIdentity {
     /// What a TPC-C trial says of itself, as far as that is known before it begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccFacts>,
+    /// What a TPC-H trial says of itself, as far as that is known before it begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpch: Option<TpchFacts>,
 }
 
 /// `trials/<n>.partial.json`.

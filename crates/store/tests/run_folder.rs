@@ -86,6 +86,7 @@ fn summary(trial: u32, step: &str, intervals: &[Interval]) -> TrialSummary {
         statement_latencies: Vec::new(),
         checks: Vec::new(),
         tpcc: None,
+        tpch: None,
     };
     let names = ["oltp_read_only".to_owned()];
     summary.set_totals(&total, &names, intervals.len() as u64 * 1_000_000_000);

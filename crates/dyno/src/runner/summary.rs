@@ -59,6 +59,7 @@ pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult
         statement_latencies: Vec::new(),
         checks: Vec::new(),
         tpcc: None,
+        tpch: None,
     };
     summary.set_totals(&result.total, &name.kinds, result.length());
     summary

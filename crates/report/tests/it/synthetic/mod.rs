@@ -164,6 +164,7 @@ pub(crate) fn trial(number: u32, shape: &Shape<'_>) -> TrialData {
         statement_latencies: Vec::new(),
         checks: Vec::new(),
         tpcc: None,
+        tpch: None,
     };
     let mut data = TrialData::new(summary, series);
     data.before = [("primary".to_owned(), facts(0))].into();

@@ -1,0 +1,6 @@
+//! TPC-H on PostgreSQL, the MySQL protocol and SQLite: rows, queries, parameters, answers.
+//!
+//! Clause numbers are those of TPC-H 2.17.3. The folder's README names sources, versions and every
+//! deviation. Nothing made with this is a TPC result.
+
+pub mod schema;

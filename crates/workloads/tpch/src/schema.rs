@@ -1,0 +1,215 @@
+//! The eight tables of clause 1.4 and what is made of their keys.
+
+use dyno_core::Dialect;
+
+/// A table, in an order in which foreign keys find their parents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Table {
+    /// 5 rows.
+    Region,
+    /// 25 rows.
+    Nation,
+    /// 10,000 rows for each unit of the scale factor.
+    Supplier,
+    /// 200,000 rows for each unit of the scale factor.
+    Part,
+    /// Four suppliers of each part.
+    Partsupp,
+    /// 150,000 rows for each unit of the scale factor.
+    Customer,
+    /// 1,500,000 rows for each unit of the scale factor.
+    Orders,
+    /// One to seven lines of each order.
+    Lineitem,
+}
+
+/// The type of a column (clause 1.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// An identifier: order keys pass 31 bits above scale factor 300.
+    Key,
+    /// A small whole number.
+    Int,
+    /// Hundredths, exact where the engine has decimals.
+    Decimal,
+    /// A day.
+    Date,
+    /// Fixed length.
+    Char(u16),
+    /// Variable length.
+    Varchar(u16),
+}
+
+use Type::{Char, Date, Decimal, Int, Key, Varchar};
+
+type Columns = &'static [(&'static str, Type)];
+
+const REGION: Columns =
+    &[("r_regionkey", Key), ("r_name", Char(25)), ("r_comment", Varchar(152))];
+
+const NATION: Columns = &[
+    ("n_nationkey", Key),
+    ("n_name", Char(25)),
+    ("n_regionkey", Key),
+    ("n_comment", Varchar(152)),
+];
+
+const SUPPLIER: Columns = &[
+    ("s_suppkey", Key),
+    ("s_name", Char(25)),
+    ("s_address", Varchar(40)),
+    ("s_nationkey", Key),
+    ("s_phone", Char(15)),
+    ("s_acctbal", Decimal),
+    ("s_comment", Varchar(101)),
+];
+
+const PART: Columns = &[
+    ("p_partkey", Key),
+    ("p_name", Varchar(55)),
+    ("p_mfgr", Char(25)),
+    ("p_brand", Char(10)),
+    ("p_type", Varchar(25)),
+    ("p_size", Int),
+    ("p_container", Char(10)),
+    ("p_retailprice", Decimal),
+    ("p_comment", Varchar(23)),
+];
+
+const PARTSUPP: Columns = &[
+    ("ps_partkey", Key),
+    ("ps_suppkey", Key),
+    ("ps_availqty", Int),
+    ("ps_supplycost", Decimal),
+    ("ps_comment", Varchar(199)),
+];
+
+const CUSTOMER: Columns = &[
+    ("c_custkey", Key),
+    ("c_name", Varchar(25)),
+    ("c_address", Varchar(40)),
+    ("c_nationkey", Key),
+    ("c_phone", Char(15)),
+    ("c_acctbal", Decimal),
+    ("c_mktsegment", Char(10)),
+    ("c_comment", Varchar(117)),
+];
+
+const ORDERS: Columns = &[
+    ("o_orderkey", Key),
+    ("o_custkey", Key),
+    ("o_orderstatus", Char(1)),
+    ("o_totalprice", Decimal),
+    ("o_orderdate", Date),
+    ("o_orderpriority", Char(15)),
+    ("o_clerk", Char(15)),
+    ("o_shippriority", Int),
+    ("o_comment", Varchar(79)),
+];
+
+const LINEITEM: Columns = &[
+    ("l_orderkey", Key),
+    ("l_partkey", Key),
+    ("l_suppkey", Key),
+    ("l_linenumber", Int),
+    ("l_quantity", Decimal),
+    ("l_extendedprice", Decimal),
+    ("l_discount", Decimal),
+    ("l_tax", Decimal),
+    ("l_returnflag", Char(1)),
+    ("l_linestatus", Char(1)),
+    ("l_shipdate", Date),
+    ("l_commitdate", Date),
+    ("l_receiptdate", Date),
+    ("l_shipinstruct", Char(25)),
+    ("l_shipmode", Char(10)),
+    ("l_comment", Varchar(44)),
+];
+
+/// An index or a key: its name, its table, its columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// Name in the database.
+    pub name: &'static str,
+    /// Its table.
+    pub table: Table,
+    /// Its columns in order.
+    pub columns: &'static [&'static str],
+}
+
+impl Table {
+    /// All tables, parents before children.
+    pub const ALL: [Table; 8] = [
+        Table::Region,
+        Table::Nation,
+        Table::Supplier,
+        Table::Part,
+        Table::Partsupp,
+        Table::Customer,
+        Table::Orders,
+        Table::Lineitem,
+    ];
+
+    /// The name in the database and of dbgen's file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Table::Region => "region",
+            Table::Nation => "nation",
+            Table::Supplier => "supplier",
+            Table::Part => "part",
+            Table::Partsupp => "partsupp",
+            Table::Customer => "customer",
+            Table::Orders => "orders",
+            Table::Lineitem => "lineitem",
+        }
+    }
+
+    /// The table of this name.
+    pub fn named(name: &str) -> Option<Table> {
+        Table::ALL.into_iter().find(|table| table.name() == name)
+    }
+
+    /// Columns and their types in the order of clause 1.4.
+    pub fn columns(self) -> Columns {
+        match self {
+            Table::Region => REGION,
+            Table::Nation => NATION,
+            Table::Supplier => SUPPLIER,
+            Table::Part => PART,
+            Table::Partsupp => PARTSUPP,
+            Table::Customer => CUSTOMER,
+            Table::Orders => ORDERS,
+            Table::Lineitem => LINEITEM,
+        }
+    }
+
+    /// The columns of the primary key (clause 1.4.1).
+    pub fn primary_key(self) -> &'static [&'static str] {
+        match self {
+            Table::Region => &["r_regionkey"],
+            Table::Nation => &["n_nationkey"],
+            Table::Supplier => &["s_suppkey"],
+            Table::Part => &["p_partkey"],
+            Table::Partsupp => &["ps_partkey", "ps_suppkey"],
+            Table::Customer => &["c_custkey"],
+            Table::Orders => &["o_orderkey"],
+            Table::Lineitem => &["l_orderkey", "l_linenumber"],
+        }
+    }
+}
+
+impl Type {
+    /// The type as a column of a dialect declares it.
+    pub fn sql(self, dialect: Dialect) -> String {
+        match (self, dialect) {
+            (Type::Key, _) => "bigint".to_owned(),
+            (Type::Int, _) => "integer".to_owned(),
+            (Type::Decimal, _) => "decimal(15,2)".to_owned(),
+            // A day is text there; the type `date` would have numeric affinity.
+            (Type::Date, Dialect::Sqlite) => "text".to_owned(),
+            (Type::Date, _) => "date".to_owned(),
+            (Type::Char(length), _) => format!("char({length})"),
+            (Type::Varchar(length), _) => format!("varchar({length})"),
+        }
+    }
+}
