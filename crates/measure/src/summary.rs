@@ -2,8 +2,7 @@
 
 use crate::{
     Counts, DataCheck, DataFacts, ErrorTable, Frame, HostSample, Interval, Latencies, Phase,
-    StatementLatency, TpccFacts,
-    TpchFacts,
+    StatementLatency, TpccFacts, TpchFacts,
 };
 use dyno_core::{Nanos, Tally};
 use serde::{Deserialize, Serialize};

@@ -44,8 +44,7 @@ use Type::{Char, Date, Decimal, Int, Key, Varchar};
 
 type Columns = &'static [(&'static str, Type)];
 
-const REGION: Columns =
-    &[("r_regionkey", Key), ("r_name", Char(25)), ("r_comment", Varchar(152))];
+const REGION: Columns = &[("r_regionkey", Key), ("r_name", Char(25)), ("r_comment", Varchar(152))];
 
 const NATION: Columns = &[
     ("n_nationkey", Key),
