@@ -5,4 +5,5 @@
 
 pub mod generate;
 pub mod parameters;
+mod random;
 pub mod schema;
