@@ -4,5 +4,7 @@
 //! deviation. Nothing made with this is a TPC result.
 
 pub mod check;
+pub mod generate;
+pub mod parameters;
 pub mod queries;
 pub mod schema;
