@@ -164,7 +164,7 @@ fn degrees(experiment: &PlannedExperiment, seed: u64, repeat: u32) -> Vec<Level>
     let pair = repeat.div_ceil(2);
     let mut order =
         shuffled(&experiment.degrees, &format!("{seed}/{}/pair={pair}", experiment.name));
-    if repeat % 2 == 0 {
+    if repeat.is_multiple_of(2) {
         order.reverse();
     }
     let level = |&degree: &u32| Level { threads: 1, degree: Some(degree), rate: None };
