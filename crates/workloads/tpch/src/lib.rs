@@ -4,6 +4,8 @@
 //! deviation. Nothing made with this is a TPC result.
 
 pub mod degree;
+pub mod generate;
 pub mod metrics;
+pub mod parameters;
 pub mod run;
 pub mod schema;

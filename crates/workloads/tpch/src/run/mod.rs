@@ -4,7 +4,7 @@ mod error;
 mod options;
 
 pub use error::RunError;
-pub use options::{Parameters, PlanFile, Plans, RunOptions, Test, Unwatched, Watch};
+pub use options::{PlanFile, Plans, RunOptions, Test, Unwatched, Watch};
 
 use dyno_core::Driver;
 use dyno_measure::TpchFacts;

@@ -1,6 +1,7 @@
 //! What a trial is asked to do, and who watches it.
 
 use crate::degree::DegreeRule;
+use crate::parameters::Choice;
 use dyno_measure::{CacheFacts, QueryFacts, RefreshFacts};
 use std::path::PathBuf;
 
@@ -48,17 +49,6 @@ impl Test {
     }
 }
 
-/// Where the parameters of the queries come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Parameters {
-    /// The validation defaults of clause 2.4, the only ones with known answers.
-    #[default]
-    Default,
-    /// Drawn as qgen draws them: this seed for the power test, the following ones for the
-    /// streams of a throughput test (clause 2.1.3.3).
-    Seed(u64),
-}
-
 /// Whether plans are taken, in a separate pass after the timed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Plans {
@@ -82,8 +72,9 @@ pub struct RunOptions {
     pub degree: u32,
     /// How the degree is set; `None` detects the product.
     pub rule: Option<DegreeRule>,
-    /// Parameters of the queries.
-    pub parameters: Parameters,
+    /// Parameters of the queries. A seed is that of the power test; the streams of a throughput test
+    /// get those that follow it (clause 2.1.3.3).
+    pub parameters: Choice,
     /// Seconds after which a query is cancelled; `None` is no bound.
     pub timeout_s: Option<f64>,
     /// Whether plans are taken.
