@@ -9,9 +9,10 @@ pub use order::order;
 use crate::random;
 
 /// Which parameters a query gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
     /// Those of the query's validation.
+    #[default]
     Default,
     /// Those of this seed; see [`seed_is_usable`].
     Seed(u64),
