@@ -5,6 +5,9 @@
 
 pub mod check;
 pub mod generate;
+pub mod load;
 pub mod parameters;
 pub mod queries;
 pub mod schema;
+pub mod state;
+pub mod warm;
