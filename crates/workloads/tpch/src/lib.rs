@@ -4,10 +4,13 @@
 //! deviation. Nothing made with this is a TPC result.
 
 pub mod check;
+pub mod degree;
 pub mod generate;
 pub mod load;
+pub mod metrics;
 pub mod parameters;
 pub mod queries;
+pub mod run;
 pub mod schema;
 pub mod state;
 pub mod warm;

@@ -24,7 +24,7 @@ pub(super) fn create_table(table: Table, dialect: Dialect, foreign_keys: bool) -
     if dialect == Dialect::Sqlite && foreign_keys {
         parts.extend(FOREIGN_KEYS.iter().filter(|key| key.table == table).map(constraint));
     }
-    format!("CREATE TABLE {} (\n  {}\n)", table.name(), parts.join(",\n  "))
+    format!("CREATE TABLE IF NOT EXISTS {} (\n  {}\n)", table.name(), parts.join(",\n  "))
 }
 
 fn constraint(key: &ForeignKey) -> String {
@@ -66,8 +66,11 @@ pub(super) fn primary_key(table: Table, dialect: Dialect) -> Option<String> {
     }
 }
 
-/// The statement that makes all foreign keys of a table at once, because a server may go through
-/// the whole table for each statement. SQLite has them from the begin and checks them here.
+pub(super) fn foreign_key(key: &ForeignKey) -> String {
+    format!("ALTER TABLE {} ADD {}", key.table.name(), constraint(key))
+}
+
+/// The statement that makes all foreign keys of a table, or on SQLite checks them.
 pub(super) fn foreign_keys(table: Table, dialect: Dialect) -> String {
     if dialect == Dialect::Sqlite {
         return format!("PRAGMA foreign_key_check({})", table.name());

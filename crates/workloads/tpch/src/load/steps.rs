@@ -1,7 +1,7 @@
 //! The steps of a load, in the paper's order, and the pieces that each consists of.
 
 use super::ddl;
-use crate::schema::{FOREIGN_KEYS, INDEXES, Table};
+use crate::schema::{FOREIGN_KEYS, ForeignKey, INDEXES, Table};
 use crate::state::Wanted;
 use dyno_core::Dialect;
 
@@ -74,7 +74,7 @@ pub(crate) enum Work {
     /// Rows of a part, from 1, of so many.
     Rows { part: u32, parts: u32 },
     /// A statement, part of a transaction where the dialect has DDL in transactions. `made` names
-    /// what it makes, as [`crate::state::mysql_keys`] lists it.
+    /// what it makes as [`crate::state::mysql_keys`] lists it.
     Sql { sql: String, made: String },
     /// A statement that can't be part of a transaction and may be repeated.
     Outside { sql: String },
@@ -92,19 +92,22 @@ impl Piece {
 /// transaction for each does not count.
 const PIECE_ROWS: f64 = 100_000.0;
 
+/// Rows of a table for each unit of the scale factor; about, of lineitem.
+pub(super) fn rows_per_scale(table: Table) -> f64 {
+    match table {
+        Table::Region | Table::Nation => 0.0,
+        Table::Supplier => 1e4,
+        Table::Part => 2e5,
+        Table::Partsupp => 8e5,
+        Table::Customer => 1.5e5,
+        Table::Orders => 1.5e6,
+        Table::Lineitem => 6e6,
+    }
+}
+
 fn parts(table: Table, scale: f64) -> u32 {
-    let rows = scale
-        * match table {
-            Table::Region | Table::Nation => 0.0,
-            Table::Supplier => 1e4,
-            Table::Part => 2e5,
-            Table::Partsupp => 8e5,
-            Table::Customer => 1.5e5,
-            Table::Orders => 1.5e6,
-            Table::Lineitem => 6e6,
-        };
     // Scale factors up to 100,000 make six million pieces.
-    (rows / PIECE_ROWS).round().max(1.0) as u32
+    (rows_per_scale(table) * scale / PIECE_ROWS).round().max(1.0) as u32
 }
 
 /// The pieces of rows, mixed so that all tables are filled at the same time: sessions meet in one
@@ -142,13 +145,7 @@ pub(crate) fn pieces(step: Step, dialect: Dialect, wanted: &Wanted) -> Vec<Piece
                 Some(Piece::sql(step, table, "", sql, ddl::primary_key_name(table, dialect)))
             })
             .collect(),
-        Step::ForeignKeys => large_first()
-            .filter_map(|table| {
-                let first = FOREIGN_KEYS.iter().find(|key| key.table == table)?;
-                let sql = ddl::foreign_keys(table, dialect);
-                Some(Piece::sql(step, table, "", sql, first.name))
-            })
-            .collect(),
+        Step::ForeignKeys => foreign_keys(dialect),
         Step::Indexes => indexes(dialect),
         Step::Analyze => large_first()
             .map(|table| Piece {
@@ -158,6 +155,25 @@ pub(crate) fn pieces(step: Step, dialect: Dialect, wanted: &Wanted) -> Vec<Piece
             })
             .collect(),
     }
+}
+
+/// MySQL goes through the whole table for each statement, so it makes all keys of a table by one.
+/// PostgreSQL locks both tables of a key: one statement for all would lock them all. SQLite has the
+/// keys from the begin and checks them here.
+fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
+    let step = Step::ForeignKeys;
+    if dialect == Dialect::Postgres {
+        let piece = |key: &ForeignKey| {
+            let suffix = format!(".{}", key.name);
+            Piece::sql(step, key.table, &suffix, ddl::foreign_key(key), key.name)
+        };
+        return FOREIGN_KEYS.iter().rev().map(piece).collect();
+    }
+    let of_table = |table: Table| {
+        let first = FOREIGN_KEYS.iter().find(|key| key.table == table)?;
+        Some(Piece::sql(step, table, "", ddl::foreign_keys(table, dialect), first.name))
+    };
+    Table::ALL.into_iter().rev().filter_map(of_table).collect()
 }
 
 /// MySQL makes all indexes of a table in one pass over it, and can't make two at once by two

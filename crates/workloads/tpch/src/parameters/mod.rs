@@ -6,9 +6,10 @@ mod order;
 pub use order::order;
 
 /// Which parameters a query gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
     /// Those of the query's validation.
+    #[default]
     Default,
     /// Those of this seed.
     Seed(u64),
