@@ -3,3 +3,7 @@
 mod databases;
 mod generate;
 mod load;
+mod answers;
+mod check;
+mod generate;
+mod queries;
