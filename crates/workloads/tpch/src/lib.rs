@@ -3,4 +3,9 @@
 //! Clause numbers are those of TPC-H 2.17.3. The folder's README names sources, versions and every
 //! deviation. Nothing made with this is a TPC result.
 
+pub mod degree;
+pub mod generate;
+pub mod metrics;
+pub mod parameters;
+pub mod run;
 pub mod schema;
