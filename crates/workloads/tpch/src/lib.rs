@@ -6,6 +6,7 @@
 pub mod check;
 pub mod degree;
 pub mod generate;
+pub mod load;
 pub mod metrics;
 pub mod parameters;
 mod plans;
@@ -13,3 +14,5 @@ pub mod queries;
 pub mod refresh;
 pub mod run;
 pub mod schema;
+pub mod state;
+pub mod warm;

@@ -108,7 +108,9 @@ pub(super) async fn value<S: Session>(
         Dialect::Postgres if session.product().name == "DuckDB" => {
             format!("select name, value from duckdb_settings() where name = '{name}'")
         }
-        Dialect::Postgres => format!("select name, current_setting(name) from pg_settings where name = '{name}'"),
+        Dialect::Postgres => {
+            format!("select name, current_setting(name) from pg_settings where name = '{name}'")
+        }
         Dialect::Sqlite => return Ok(None),
     };
     session.query(&sql, &mut table).await?;

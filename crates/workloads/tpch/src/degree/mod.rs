@@ -111,7 +111,8 @@ pub fn rules() -> Vec<DegreeRule> {
         rule: Vec<DegreeRule>,
     }
     // A test reads them all: the file is part of the program.
-    toml::from_str::<File>(BUILT_IN).map_or_else(|error| panic!("degrees.toml: {error}"), |f| f.rule)
+    toml::from_str::<File>(BUILT_IN)
+        .map_or_else(|error| panic!("degrees.toml: {error}"), |f| f.rule)
 }
 
 /// The built-in rule of this name.

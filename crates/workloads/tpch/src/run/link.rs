@@ -68,9 +68,10 @@ async fn server_id<S: Session>(session: &mut S) -> Result<String, DbError> {
     };
     let mut table = Table::default();
     session.query(sql, &mut table).await?;
-    table.single().map(str::to_owned).ok_or_else(|| {
-        DbError::protocol("The server does not say which number this session has.")
-    })
+    table
+        .single()
+        .map(str::to_owned)
+        .ok_or_else(|| DbError::protocol("The server does not say which number this session has."))
 }
 
 impl<S: Session> Link<S> {
