@@ -177,6 +177,9 @@ pub struct TpchLoad {
     pub size_bytes: Option<u64>,
     /// Pairs of refresh functions applied since: answers are only valid at 0.
     pub refresh_pairs: u32,
+    /// How often the load was begun: more than 1 says that it was interrupted, and that the seconds
+    /// of its steps leave out the work that was lost. 0 where the database does not say.
+    pub attempts: u32,
 }
 
 /// One step of a load.

@@ -5,7 +5,10 @@
 
 pub mod degree;
 pub mod generate;
+pub mod load;
 pub mod metrics;
 pub mod parameters;
 pub mod run;
 pub mod schema;
+pub mod state;
+pub mod warm;
