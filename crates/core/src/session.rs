@@ -278,7 +278,8 @@ pub trait Session {
     /// attempt, outside the hot path.
     fn rollback(&mut self) -> impl Future<Output = Result<(), DbError>>;
 
-    /// Streams rows into a table; all or nothing. `table` and `columns` are trusted SQL.
+    /// Streams rows into a table; all or nothing. Within an open transaction they are part of it, and
+    /// after an error it has to be rolled back. `table` and `columns` are trusted SQL.
     fn bulk_load<R: RowSource>(
         &mut self,
         table: &str,

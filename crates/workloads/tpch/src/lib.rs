@@ -10,6 +10,7 @@ pub mod load;
 pub mod metrics;
 pub mod parameters;
 pub mod queries;
+mod random;
 pub mod run;
 pub mod schema;
 pub mod state;
