@@ -161,7 +161,13 @@ fn complete_before(loaded: Loaded, observer: &impl LoadObserver) -> LoadReport {
     LoadReport {
         was_complete: true,
         is_complete: true,
-        rows_found: loaded.load.steps.iter().filter(|step| step.name == "load").map(|s| s.rows).sum(),
+        rows_found: loaded
+            .load
+            .steps
+            .iter()
+            .filter(|step| step.name == "load")
+            .map(|s| s.rows)
+            .sum(),
         load: loaded.load,
         ..LoadReport::default()
     }
@@ -180,10 +186,8 @@ fn out_of_order(step: Step, before: Step) -> LoadError {
 /// # Errors
 /// The option that can't be had.
 pub fn check_options(options: &LoadOptions) -> Result<(), LoadError> {
-    check_scale(options.scale).map_err(|error| LoadError::Data {
-        problem: error.to_string(),
-        hint: error.hint(),
-    })?;
+    check_scale(options.scale)
+        .map_err(|error| LoadError::Data { problem: error.to_string(), hint: error.hint() })?;
     if options.sessions == 0 {
         return Err(LoadError::Option("A load needs at least one session.".to_owned()));
     }
@@ -215,7 +219,9 @@ async fn begin<S: Session>(
             let Loaded { scale, foreign_keys, indexes, .. } = *loaded;
             return match (Wanted { scale, foreign_keys, indexes }) == wanted {
                 true => Ok(Begun::Complete(loaded)),
-                false => Err(other_data("is loaded", &Wanted { scale, foreign_keys, indexes }, &wanted)),
+                false => {
+                    Err(other_data("is loaded", &Wanted { scale, foreign_keys, indexes }, &wanted))
+                }
             };
         }
         Found::Unfinished(there, attempts) => {

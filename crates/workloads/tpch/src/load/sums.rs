@@ -181,7 +181,9 @@ pub(crate) async fn verify<S: Session>(
     for (index, (&sent, (column, kind))) in sums.iter().zip(table.columns()).enumerate() {
         let cell = cells.get(index + 1).map_or("", String::as_str);
         let stored = match (kind, dialect) {
-            (Type::Decimal, Dialect::Mysql | Dialect::Postgres) => Some(hundredths(cell.as_bytes())),
+            (Type::Decimal, Dialect::Mysql | Dialect::Postgres) => {
+                Some(hundredths(cell.as_bytes()))
+            }
             // A sum is a decimal number on some servers.
             _ => cell.split('.').next().and_then(|digits| digits.parse().ok()),
         };

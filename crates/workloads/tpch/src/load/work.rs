@@ -215,11 +215,7 @@ fn violated(table: Table, row: &[Option<String>]) -> LoadError {
 }
 
 /// Statistics: repeatable, so that nothing is lost where they are made and not noted.
-async fn outside<S: Session>(
-    session: &mut S,
-    piece: &Piece,
-    sql: &str,
-) -> Result<(), LoadError> {
+async fn outside<S: Session>(session: &mut S, piece: &Piece, sql: &str) -> Result<(), LoadError> {
     let began_s = now_s();
     let mut answer = Answer::default();
     session.query(sql, &mut answer).await.map_err(while_doing(doing(piece)))?;
