@@ -8,7 +8,7 @@ use crate::databases::{self, Reached, with_driver};
 use crate::failure::Failure;
 use crate::tpcc::load_failure;
 use crate::{Done, output};
-use dyno_core::{Dialect, Driver, Session};
+use dyno_core::{Driver, Session};
 use dyno_drivers::target::Target;
 use dyno_reactor::block_on;
 use dyno_tpcc::books::books;

@@ -1,11 +1,5 @@
 //! One binary for all: the pool of text costs 1.5 s of CPU in every process that makes rows.
 
-mod databases;
-mod generate;
-mod load;
-mod answers;
-mod check;
-mod generate;
 mod answers;
 mod check;
 mod databases;
