@@ -269,10 +269,7 @@ pub(crate) async fn note<S: Session>(session: &mut S, done: &Done) -> Result<(),
 }
 
 /// Notes that the load is complete: its pieces give way to its steps.
-pub(crate) async fn complete<S: Session>(
-    session: &mut S,
-    load: &TpchLoad,
-) -> Result<(), DbError> {
+pub(crate) async fn complete<S: Session>(session: &mut S, load: &TpchLoad) -> Result<(), DbError> {
     session.query("BEGIN", &mut Discard).await?;
     session.query(&format!("DELETE FROM {STEPS}"), &mut Discard).await?;
     for (position, step) in load.steps.iter().enumerate() {

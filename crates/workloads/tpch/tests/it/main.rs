@@ -1,3 +1,4 @@
 //! One binary for all: the pool of text costs 1.5 s of CPU in every process that makes rows.
 
+mod files;
 mod generate;
