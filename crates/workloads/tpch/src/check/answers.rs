@@ -14,6 +14,9 @@ const STORED: [(f64, &str, &str); 2] = [
     (0.1, "the stored answers at scale factor 0.1", include_str!("../../golden/answers-sf0.1.txt")),
 ];
 
+/// Query 11's at scale factor 1: in the crate's, all keys are cut to their first digits.
+const MENDED_Q11: &str = include_str!("../../golden/answers-sf1-q11.txt");
+
 /// The right answer with the validation parameters (Q11's fraction divided by the scale factor), on
 /// data to which no refresh function was applied; `None` at scale factors without one.
 pub fn reference(query: u8, scale: f64) -> Option<Expected> {
@@ -28,6 +31,9 @@ pub fn reference(query: u8, scale: f64) -> Option<Expected> {
 
 /// The specification's own answers.
 fn specified(query: u8) -> Option<Vec<Row>> {
+    if query == 11 {
+        return stored(query, MENDED_Q11);
+    }
     let text = answers_sf1::answer(i32::from(query))?;
     let rows = text.lines().filter(|line| !line.trim().is_empty()).skip(1);
     Some(rows.map(row).collect())
