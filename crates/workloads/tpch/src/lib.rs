@@ -11,6 +11,7 @@ pub mod metrics;
 pub mod parameters;
 mod plans;
 pub mod queries;
+mod random;
 pub mod refresh;
 pub mod run;
 pub mod schema;
