@@ -178,7 +178,10 @@ impl<O: LoadObserver> Worker<'_, O> {
             session.query(begin(session.dialect()), &mut Discard).await.map_err(failed())?;
         }
         if !is_made {
-            session.query(sql, &mut answer).await.map_err(failed())?;
+            match session.query(sql, &mut answer).await {
+                Err(error) if is_made_before(&error) => {}
+                executed => drop(executed.map_err(failed())?),
+            }
         }
         if let Some(row) = answer.rows.first() {
             return Err(violated(piece.table, row));
@@ -189,6 +192,12 @@ impl<O: LoadObserver> Worker<'_, O> {
         }
         Ok(())
     }
+}
+
+/// MySQL's errors 1061, 1068 and 1826: the index, primary or foreign key exists. The server was still
+/// making it for a load that has been interrupted.
+fn is_made_before(error: &DbError) -> bool {
+    matches!(error.errno(), 1061 | 1068 | 1826)
 }
 
 /// What `PRAGMA foreign_key_check` answers: a row for each violation.

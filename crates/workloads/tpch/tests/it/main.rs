@@ -2,5 +2,8 @@
 
 mod answers;
 mod check;
+mod databases;
 mod generate;
+mod load;
 mod queries;
+mod run;
