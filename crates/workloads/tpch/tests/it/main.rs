@@ -7,3 +7,4 @@ mod files;
 mod generate;
 mod load;
 mod queries;
+mod run;
