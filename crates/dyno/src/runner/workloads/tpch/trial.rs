@@ -46,6 +46,7 @@ pub(super) fn trial<D: Driver>(
         degree,
         rule: options.rule.clone(),
         parameters: options.parameters(planned),
+        q15_view: false,
         timeout_s: options.timeout_s,
         plans: options.plans,
         answers: Some(folder.path().join("answers")),
