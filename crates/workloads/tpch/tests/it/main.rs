@@ -6,3 +6,4 @@ mod databases;
 mod generate;
 mod load;
 mod queries;
+mod run;
