@@ -178,6 +178,10 @@ pub struct BulkReport {
     pub fallback_reason: Option<String>,
 }
 
+/// Has a session of an embedded database give up the statement that it is executing. Called from
+/// another thread; does nothing while no statement is executed.
+pub type Interrupter = Box<dyn Fn() + Send + Sync>;
+
 /// One open connection. Used by one worker at a time.
 ///
 /// `prepare`, `execute`, `query` and the pipeline calls are the hot path: they reuse the
@@ -310,6 +314,12 @@ pub trait Session {
         Self: Sized,
     {
         async { drop(self) }
+    }
+
+    /// What stops this session's statement from another thread, for sessions that block their own;
+    /// `None` where a second session has to ask the server.
+    fn interrupter(&self) -> Option<Interrupter> {
+        None
     }
 
     /// Takes leave politely; errors do not matter any more.

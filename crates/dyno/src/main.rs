@@ -16,6 +16,7 @@ mod signals;
 mod sysbench;
 mod table;
 mod tpcc;
+mod tpch;
 mod trial_json;
 
 use clap::{Parser, Subcommand};
@@ -80,6 +81,13 @@ enum Verb {
         #[command(subcommand)]
         command: benchmarksql::Command,
     },
+    /// TPC-H: generate, load, run the 22 queries and hold their answers against the right ones.
+    #[command(after_help = tpch::HELP, arg_required_else_help = true)]
+    Tpch {
+        /// What is to be done.
+        #[command(subcommand)]
+        command: tpch::Command,
+    },
 }
 
 fn main() -> ExitCode {
@@ -115,6 +123,7 @@ fn main() -> ExitCode {
         Verb::Ls(arguments) => commands::ls::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),
         Verb::Check(arguments) => commands::check::run(&arguments),
+        Verb::Tpch { command } => tpch::main(&command),
         Verb::Sysbench { arguments } => return sysbench::main(arguments),
         Verb::Pgbench { arguments } => return pgbench::main(arguments),
         Verb::Benchmarksql { command } => return benchmarksql::main(&command),

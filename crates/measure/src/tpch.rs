@@ -1,6 +1,6 @@
 //! What a TPC-H trial says of itself beyond what every trial says.
 
-use crate::Verdict;
+use crate::{Counts, Latencies, StatementCounts, TrialSummary, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// A pass through the 22 queries, a power test or a throughput test, at one parallel degree.
@@ -177,6 +177,9 @@ pub struct TpchLoad {
     pub size_bytes: Option<u64>,
     /// Pairs of refresh functions applied since: answers are only valid at 0.
     pub refresh_pairs: u32,
+    /// How often the load was begun: more than 1 says that it was interrupted, and that the seconds
+    /// of its steps leave out the work that was lost. 0 where the database does not say.
+    pub attempts: u32,
 }
 
 /// One step of a load.
@@ -190,4 +193,56 @@ pub struct LoadStep {
     pub seconds: f64,
     /// Rows it stored; 0 where it stored none.
     pub rows: u64,
+}
+
+impl TpchFacts {
+    /// Seconds from the begin of the trial to the end of its last execution.
+    pub fn length_s(&self) -> f64 {
+        let queries = self.queries.iter().map(|query| query.began_s + query.seconds);
+        let refreshes = self.refreshes.iter().map(|refresh| refresh.began_s + refresh.seconds);
+        queries.chain(refreshes).fold(0.0, f64::max)
+    }
+
+    /// How the executions ended, refresh functions among them.
+    fn counts(&self) -> Counts {
+        let queries = self.queries.iter().map(|query| &query.outcome);
+        let mut counts = Counts::default();
+        for outcome in queries.chain(self.refreshes.iter().map(|refresh| &refresh.outcome)) {
+            counts.started += 1;
+            match outcome {
+                QueryOutcome::Answered => counts.committed += 1,
+                QueryOutcome::TimedOut | QueryOutcome::Failed(_) => counts.failed += 1,
+                QueryOutcome::Interrupted => {}
+            }
+        }
+        counts
+    }
+}
+
+impl TrialSummary {
+    /// Fills what follows from the executions, and keeps them. An execution counts as a transaction
+    /// of one statement; those that were interrupted are in flight.
+    pub fn set_pass(&mut self, facts: TpchFacts) {
+        let per_s = |count: u64| count as f64 / facts.length_s().max(1e-9);
+        let mut latency = Latencies::new();
+        let mut rows_read = 0;
+        for query in facts.queries.iter().filter(|query| query.outcome == QueryOutcome::Answered) {
+            latency.record((query.seconds * 1e9) as u64);
+            rows_read += query.rows;
+        }
+        self.window_s = facts.length_s();
+        self.counts = facts.counts();
+        self.in_flight = self.counts.in_flight();
+        self.statements = StatementCounts {
+            reads: latency.count(),
+            writes: self.counts.committed - latency.count(),
+            rows_read,
+            rows_written: facts.refreshes.iter().map(|refresh| refresh.rows).sum(),
+            ..StatementCounts::default()
+        };
+        self.tps = per_s(self.counts.committed);
+        self.qps = self.tps;
+        self.latency = (&latency).into();
+        self.tpch = Some(facts);
+    }
 }

@@ -110,6 +110,9 @@ pub struct RunHeader {
     /// By target: the tables of the experiments that the run has prepared so far.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, BTreeMap<String, TableOrigin>>,
+    /// By id: steps of the plan that can't be executed on their target, and why, in a sentence.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub skipped: BTreeMap<String, String>,
     /// RFC 3339, UTC.
     pub started_at: String,
     /// RFC 3339, UTC: each time the run was taken up again.

@@ -7,6 +7,8 @@
 //!   trials/3.partial.json     what trial 3 is, while it runs
 //!   trials/3.csv              a line per interval
 //!   trials/3.hlog             latency histograms: a line per interval and kind of transaction
+//!   trials/3.executed.jsonl   a line per query that has ended, where a trial is a pass over queries
+//!   trials/3.plans/q09.json   the plans of these queries
 //!   events.jsonl              errors, reconnects, notes; one JSON object per line
 //!   server/3-before.json      settings and counters per node
 //!   server/3-after.json
@@ -18,6 +20,7 @@
 mod environment;
 mod error;
 mod event;
+mod executed;
 mod files;
 mod header;
 mod histograms;

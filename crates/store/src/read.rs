@@ -210,19 +210,27 @@ fn trial(
     let text = read_whole_lines(&file("csv"))?.unwrap_or_default();
     let (series, damaged) = read_series(&text);
     warnings.extend(damaged.into_iter().map(|line| format!("trials/{number}.csv: {line}")));
-    let mut note_damage = |damage: StoreError| warnings.push(damage.to_string());
-    let stored = versioned::<TrialSummary>(&file("json"))?
-        .and_then(|stored| stored.map_err(&mut note_damage).ok());
+    let stored = versioned::<TrialSummary>(&file("json"))?;
+    let stored = stored.and_then(|stored| undamaged(stored, warnings));
     let is_partial = stored.is_none();
     let summary = match stored {
         Some(summary) => summary,
         None => {
-            let partial = versioned::<Partial>(&file("partial.json"))?
-                .and_then(|partial| partial.map_err(&mut note_damage).ok());
-            let Some(partial) = partial else { return Ok(None) };
-            let text = read_whole_lines(&file("hlog"))?.unwrap_or_default();
-            let events = events.iter().filter(|event| event.trial == Some(number));
-            recover::interrupted(partial, &series, &text, events)
+            let partial = versioned::<Partial>(&file("partial.json"))?;
+            let Some(partial) = partial.and_then(|partial| undamaged(partial, warnings)) else {
+                return Ok(None);
+            };
+            if partial.identity.tpch.is_some() {
+                let text = read_whole_lines(&file("executed.jsonl"))?.unwrap_or_default();
+                let (summary, damaged) = recover::interrupted_pass(partial, &text);
+                let named = |line| format!("trials/{number}.executed.jsonl: {line}");
+                warnings.extend(damaged.into_iter().map(named));
+                summary
+            } else {
+                let text = read_whole_lines(&file("hlog"))?.unwrap_or_default();
+                let events = events.iter().filter(|event| event.trial == Some(number));
+                recover::interrupted(partial, &series, &text, events)
+            }
         }
     };
     let mut facts = |moment: Moment| {
@@ -235,6 +243,11 @@ fn trial(
     let before = facts(Moment::Before).unwrap_or_default();
     let after = facts(Moment::After).unwrap_or_default();
     Ok(Some(TrialData { summary, is_partial, series, before, after, histograms: file("hlog") }))
+}
+
+/// What could be read; damage becomes a warning.
+fn undamaged<T>(read: Result<T, StoreError>, warnings: &mut Vec<String>) -> Option<T> {
+    read.map_err(|damage| warnings.push(damage.to_string())).ok()
 }
 
 fn is_growing(path: &Path) -> bool {

@@ -1,11 +1,12 @@
 //! The summary of a trial that was cut off, from its series, histograms and events.
 
 use crate::event::{Event, EventKind};
+use crate::executed;
 use crate::histograms;
 use crate::trial::Partial;
 use dyno_measure::{
     Counts, ErrorSummary, GeneratorSummary, HostSample, KindSummary, Latencies, LatencySummary,
-    SCHEMA_VERSION, SeriesRow, StatementCounts, TpccFacts, TrialStatus, TrialSummary,
+    SeriesRow, StatementCounts, TpccFacts, TrialStatus, TrialSummary,
 };
 use std::collections::BTreeMap;
 
@@ -39,7 +40,7 @@ pub(crate) fn interrupted<'a>(
             .to_owned(),
     ];
     let kinds = kinds(&identity.kinds, &tags, &by_tag, &rows, (counts, statements), &mut notes);
-    let tpcc = identity.tpcc.map(|facts| with_rates(facts, &kinds, window_s));
+    let tpcc = identity.tpcc.clone().map(|facts| with_rates(facts, &kinds, window_s));
     let ended_well = counts.committed + counts.rolled_back;
     if latency.count() != ended_well || !damaged.is_empty() {
         notes.push(format!(
@@ -48,27 +49,17 @@ pub(crate) fn interrupted<'a>(
         ));
     }
     let summary_of = |tag: &str| by_tag.get(tag).map(LatencySummary::from);
+    let errors = errors(
+        events.filter(|event| event.at_s.is_some_and(|at_s| (0.0..until_s).contains(&at_s))),
+    );
+    let generator = generator(&rows, identity.loops, statements.total() + wasted_statements);
     TrialSummary {
-        schema_version: SCHEMA_VERSION,
         trial: partial.trial,
-        step: identity.step,
-        experiment: identity.experiment,
-        target: identity.target,
-        test: identity.test,
-        workers: identity.workers,
-        repeat: identity.repeat,
-        rate_per_s: identity.rate_per_s,
-        status: TrialStatus::Interrupted,
-        started_at: identity.began_at,
-        connect_s: 0.0,
-        warmup_s: identity.warmup_s,
         window_s,
-        seed: identity.seed,
         counts,
         in_flight: counts.in_flight(),
         tps: per_s(counts.committed),
         qps: per_s(statements.total()),
-        offered: None,
         statements,
         // Of wasted statements the series tells only the number.
         wasted: StatementCounts { others: wasted_statements, ..StatementCounts::default() },
@@ -76,17 +67,29 @@ pub(crate) fn interrupted<'a>(
         service: summary_of("service"),
         lateness: summary_of("lateness"),
         kinds,
-        errors: errors(
-            events.filter(|event| event.at_s.is_some_and(|at_s| (0.0..until_s).contains(&at_s))),
-        ),
-        generator: generator(&rows, identity.loops, statements.total() + wasted_statements),
+        errors,
+        generator,
         notes,
-        data: identity.data,
-        statement_latencies: Vec::new(),
-        checks: Vec::new(),
         tpcc,
-        tpch: identity.tpch,
+        ..identity.summary(TrialStatus::Interrupted)
     }
+}
+
+/// A pass over queries that was cut off: `executed` holds what had ended, as lines. Says which of
+/// them are damaged.
+pub(crate) fn interrupted_pass(
+    mut partial: Partial,
+    executed_lines: &str,
+) -> (TrialSummary, Vec<String>) {
+    let mut facts = partial.identity.tpch.take().unwrap_or_default();
+    let damaged = executed::add(&mut facts, executed_lines);
+    let mut summary = partial.identity.summary(TrialStatus::Interrupted);
+    summary.trial = partial.trial;
+    summary
+        .notes
+        .push("The trial was cut off; the queries that had ended until then are in it.".to_owned());
+    summary.set_pass(facts);
+    (summary, damaged)
 }
 
 fn counts(rows: &[&SeriesRow]) -> Counts {

@@ -1,16 +1,19 @@
 //! Writing one trial while it runs.
 
 use crate::event::{Event, EventKind};
-use crate::files::{LineFile, write_json};
+use crate::executed::Executed;
+use crate::files::{LineFile, write_atomically, write_json};
 use crate::histograms;
 use crate::read::NodeFacts;
 use crate::run::Run;
 use crate::{StoreError, series};
 use dyno_measure::{
-    DataFacts, Interval, Phase, SCHEMA_VERSION, SeriesRow, TpccFacts, TpchFacts, TrialSummary,
+    Counts, DataFacts, GeneratorSummary, Interval, LatencySummary, Phase, QueryFacts, RefreshFacts,
+    SCHEMA_VERSION, SeriesRow, StatementCounts, TpccFacts, TpchFacts, TrialStatus, TrialSummary,
 };
 use hdrhistogram::serialization::V2DeflateSerializer;
 use serde::{Deserialize, Serialize};
+use std::fs;
 use std::path::PathBuf;
 
 /// What a trial is, known before it runs: enough to summarise it after a kill -9.
@@ -52,6 +55,48 @@ pub struct TrialIdentity {
     pub tpch: Option<TpchFacts>,
 }
 
+impl TrialIdentity {
+    /// The summary of a trial of which nothing was measured.
+    pub fn summary(self, status: TrialStatus) -> TrialSummary {
+        TrialSummary {
+            schema_version: SCHEMA_VERSION,
+            trial: 0,
+            step: self.step,
+            experiment: self.experiment,
+            target: self.target,
+            test: self.test,
+            workers: self.workers,
+            repeat: self.repeat,
+            rate_per_s: self.rate_per_s,
+            status,
+            started_at: self.began_at,
+            connect_s: 0.0,
+            warmup_s: self.warmup_s,
+            window_s: 0.0,
+            seed: self.seed,
+            counts: Counts::default(),
+            in_flight: 0,
+            tps: 0.0,
+            qps: 0.0,
+            offered: None,
+            statements: StatementCounts::default(),
+            wasted: StatementCounts::default(),
+            latency: LatencySummary::default(),
+            service: None,
+            lateness: None,
+            kinds: Vec::new(),
+            errors: Vec::new(),
+            generator: GeneratorSummary::default(),
+            notes: Vec::new(),
+            data: self.data,
+            statement_latencies: Vec::new(),
+            checks: Vec::new(),
+            tpcc: self.tpcc,
+            tpch: self.tpch,
+        }
+    }
+}
+
 /// `trials/<n>.partial.json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Partial {
@@ -87,6 +132,8 @@ pub struct TrialWriter<'run> {
     tags: Vec<String>,
     series: LineFile,
     histograms: LineFile,
+    /// Made for the first query or refresh function.
+    executed: Option<LineFile>,
     serializer: V2DeflateSerializer,
     /// The longest interval so far: much shorter ones prove nothing.
     longest_s: f64,
@@ -113,6 +160,7 @@ impl<'run> TrialWriter<'run> {
             tags,
             series,
             histograms,
+            executed: None,
             serializer: V2DeflateSerializer::new(),
             longest_s: 0.0,
             busy: (0, 0.0),
@@ -190,6 +238,45 @@ impl<'run> TrialWriter<'run> {
     /// When the folder can't be written.
     pub fn event(&mut self, event: Event) -> Result<(), StoreError> {
         self.run.event(Event { trial: Some(self.number), ..event })
+    }
+
+    /// Stores a query of a pass that has ended, so that it survives the death of this process.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn query(&mut self, facts: &QueryFacts) -> Result<(), StoreError> {
+        self.executed(&Executed::Query(facts.clone()))
+    }
+
+    /// Stores a refresh function that has ended.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn refresh(&mut self, facts: &RefreshFacts) -> Result<(), StoreError> {
+        self.executed(&Executed::Refresh(facts.clone()))
+    }
+
+    fn executed(&mut self, executed: &Executed) -> Result<(), StoreError> {
+        let mut file = match self.executed.take() {
+            Some(file) => file,
+            None => LineFile::open(file(self.run, self.number, "executed.jsonl"))?,
+        };
+        let written = file.append(&executed.line());
+        self.executed = Some(file);
+        written
+    }
+
+    /// Stores a plan as the server wrote it; returns its file within the run folder, such as
+    /// `trials/3.plans/q09.json`.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn plan(&self, name: &str, text: &str) -> Result<String, StoreError> {
+        let folder = file(self.run, self.number, "plans");
+        fs::create_dir_all(&folder)
+            .map_err(|error| StoreError::io("make the folder", &folder, &error))?;
+        write_atomically(&folder.join(name), text.as_bytes())?;
+        Ok(format!("trials/{}.plans/{name}", self.number))
     }
 
     /// Stores what the target's nodes (by name) say of themselves.

@@ -5,10 +5,21 @@
 pub(crate) struct WorkloadNames {
     pub(crate) name: &'static str,
     pub(crate) tests: &'static [TestNames],
+    /// What its points differ in.
+    pub(crate) levels: Levels,
     /// Options that are tables: names of one's own with values.
     pub(crate) tables: &'static [&'static str],
     /// Options that are lists of texts.
     pub(crate) lists: &'static [&'static str],
+}
+
+/// What the points of an experiment differ in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Levels {
+    /// Numbers of workers, which are driven for some time.
+    Workers,
+    /// Parallel degrees, at which queries are passed through once.
+    Degrees,
 }
 
 /// A test of a workload, and the options that say how much data it has.
@@ -37,6 +48,13 @@ pub(crate) enum Size {
         rows: &'static [&'static str],
         /// Most workers for each unit of it; `None` is no bound.
         workers_per_unit: Option<u32>,
+    },
+    /// One number for all tables, which may be a fraction.
+    Fraction {
+        /// The option; 1 when it is not given.
+        option: &'static str,
+        /// Rows of the largest table for each unit of it.
+        rows_per_unit: u64,
     },
 }
 
@@ -74,7 +92,7 @@ const fn pgbench(name: &'static str) -> TestNames {
 }
 
 /// All workloads.
-pub(crate) const WORKLOADS: &[WorkloadNames] = &[SYSBENCH, PGBENCH, TPCC];
+pub(crate) const WORKLOADS: &[WorkloadNames] = &[SYSBENCH, PGBENCH, TPCC, TPCH];
 
 /// A profile of TPC-C. The order lines of a warehouse are its largest table; it has ten terminals at
 /// most.
@@ -88,8 +106,22 @@ const fn tpcc(name: &'static str) -> TestNames {
 const TPCC: WorkloadNames = WorkloadNames {
     name: "tpcc",
     tests: &[tpcc("bmsql-5.0"), tpcc("spec")],
+    levels: Levels::Workers,
     tables: &["weights", "shard"],
     lists: &[],
+};
+
+/// A test of TPC-H. The lines of orders are its largest table.
+const fn tpch(name: &'static str) -> TestNames {
+    TestNames { name, size: Some(Size::Fraction { option: "scale", rows_per_unit: 6_000_000 }) }
+}
+
+const TPCH: WorkloadNames = WorkloadNames {
+    name: "tpch",
+    tests: &[tpch("queries"), tpch("power"), tpch("throughput")],
+    levels: Levels::Degrees,
+    tables: &[],
+    lists: &["degree_set", "degree_off"],
 };
 
 const PGBENCH: WorkloadNames = WorkloadNames {
@@ -100,6 +132,7 @@ const PGBENCH: WorkloadNames = WorkloadNames {
         pgbench("select-only"),
         pgbench("script"),
     ],
+    levels: Levels::Workers,
     tables: &["define"],
     lists: &["scripts"],
 };
@@ -127,6 +160,7 @@ const SYSBENCH: WorkloadNames = WorkloadNames {
         v05("update_index"),
         v05("update_non_index"),
     ],
+    levels: Levels::Workers,
     tables: &[],
     lists: &[],
 };
@@ -161,6 +195,7 @@ pub(crate) fn instead_of_option(name: &str) -> Option<&'static str> {
         "warmup_time" => "Write `warmup_s = ...` in the experiment.",
         "percentile" => "Write `percentiles = [...]` in the experiment.",
         "rand_seed" => "Write `seed = ...` in `[suite]`.",
+        "degrees" | "degree" => "Write `degrees = [...]` in the experiment.",
         "test" => "Write `test = ...` in the experiment.",
         "db_driver" => "The scheme of the target's `url` chooses the driver.",
         "report_checkpoints" | "histogram" | "forced_shutdown" | "config_file" | "verbosity" => {
@@ -189,6 +224,9 @@ pub(crate) const EXPERIMENT_SYNONYMS: &[(&str, &str)] = &[
     ("runs", "repeats"),
     ("trials", "repeats"),
     ("report_interval", "interval_s"),
+    ("degree", "degrees"),
+    ("parallel", "degrees"),
+    ("dop", "degrees"),
 ];
 
 /// Words of other tools for keys of a target.

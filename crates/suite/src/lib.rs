@@ -12,6 +12,7 @@
 mod bundled;
 mod catalogue;
 pub mod figures;
+mod load;
 mod parse;
 mod plan;
 mod problem;

@@ -4,6 +4,7 @@ use toml::de::DeValue;
 
 use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS, WorkloadNames};
 use crate::figures::{self, Value as FigureValue};
+use crate::load;
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, found, short};
 use crate::secret::{SecretUrl, password_variable};
@@ -210,15 +211,10 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         }
         None => Some(Vec::new()),
     };
-    let threads = read_workers(&mut table);
-    let rates = table.numbers("rate", &(0.001..=100_000_000.0));
-    let (duration_s, events) = read_length(&mut table);
-    let warmup_s = table.number("warmup_s", 0.0..=86_400.0);
+    let load = load::read(&mut table, workload.as_deref().and_then(catalogue::workload));
     let repeats = table.whole("repeats", 1..=1_000);
-    let interval_s = table.number("interval_s", 0.1..=3_600.0);
     let prepare = table.flag("prepare");
     let cleanup = table.flag("cleanup");
-    let percentiles = table.numbers("percentiles", &(0.001..=100.0));
     let published = match table.take("published") {
         Some((_, value)) => read_links(sheet, &table, value),
         None => Vec::new(),
@@ -227,6 +223,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         format!("{known} An option of the test belongs into `options = {{ NAME = VALUE }}`.")
     });
     let name = name?;
+    let load = load?;
     Some(Experiment {
         title: title.unwrap_or_else(|| name.value.clone()),
         name,
@@ -234,23 +231,19 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         test: test?,
         targets,
         options: options?,
-        // The range was checked: every number fits.
-        threads: threads?.into_iter().filter_map(|n| u32::try_from(n.value).ok()).collect(),
-        rates: values(rates.unwrap_or_default()),
-        warmup_s: warmup_s.unwrap_or(0.0),
-        duration_s,
-        events,
+        threads: load.threads,
+        degrees: load.degrees,
+        rates: load.rates,
+        warmup_s: load.warmup_s,
+        duration_s: load.duration_s,
+        events: load.events,
         repeats: repeats.and_then(|n| u32::try_from(n).ok()).unwrap_or(1),
-        interval_s: interval_s.unwrap_or(1.0),
+        interval_s: load.interval_s,
         prepare: prepare.unwrap_or(true),
         cleanup: cleanup.unwrap_or(true),
-        percentiles: percentiles.map_or_else(|| vec![50.0, 95.0, 99.0], values),
+        percentiles: load.percentiles,
         published,
     })
-}
-
-fn values(list: Vec<Written<f64>>) -> Vec<f64> {
-    list.into_iter().map(|item| item.value).collect()
 }
 
 fn read_workload(table: &mut Reader<'_, '_>) -> Option<String> {
@@ -278,43 +271,6 @@ fn read_test(table: &mut Reader<'_, '_>, workload: Option<&str>) -> Option<Writt
         return None;
     }
     Some(name)
-}
-
-/// `threads`, which users of pgbench may call `clients`, and those of TPC-C `terminals`.
-fn read_workers(table: &mut Reader<'_, '_>) -> Option<Vec<Written<u64>>> {
-    const WORDS: [&str; 3] = ["clients", "terminals", "threads"];
-    let range = 1..=100_000;
-    let Some(word) = WORDS.into_iter().find(|word| table.has(word)) else {
-        table.require("threads", "Add `threads = [1, 2, 4]`, for example.");
-        // Registers the keys, so that a misspelt one is recognised.
-        for word in WORDS {
-            let _ = table.take(word);
-        }
-        return None;
-    };
-    let workers = table.wholes(word, &range);
-    for other in WORDS.into_iter().filter(|other| *other != word) {
-        if let Some((span, _)) = table.take(other) {
-            let message = format!("{} has both `{word}` and `{other}`.", table.name);
-            let hint = "They are two words for the number of workers: keep one.";
-            table.note(&span, Problem::new(message).hint(hint));
-        }
-    }
-    workers
-}
-
-/// `duration_s` and `events`: at least one must end the window.
-fn read_length(table: &mut Reader<'_, '_>) -> (Option<f64>, Option<u64>) {
-    let timed = table.has("duration_s");
-    let counted = table.has("events");
-    let duration_s = table.number("duration_s", 0.1..=2_592_000.0);
-    let events = table.whole("events", 0..=1_000_000_000_000);
-    if !timed && (!counted || events == Some(0)) {
-        let message = format!("{} would never end: it has no `duration_s`.", table.name);
-        let hint = "Add `duration_s = 60`, or `events = 10000`, or both.";
-        table.note(&table.span.clone(), Problem::new(message).hint(hint));
-    }
-    (duration_s, events.filter(|events| *events > 0))
 }
 
 fn read_options(table: Reader<'_, '_>, workload: &WorkloadNames) -> Vec<OptionEntry> {

@@ -169,8 +169,11 @@ pub struct PlannedExperiment {
     pub data: Option<DataSize>,
     /// Names of the targets that are measured.
     pub targets: Vec<String>,
-    /// Numbers of workers, already capped.
+    /// Numbers of workers, already capped; empty if a trial is a pass over queries.
     pub threads: Vec<u32>,
+    /// Parallel degrees of a pass over queries; 0 is off. Empty otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub degrees: Vec<u32>,
     /// Offered rates in transactions per second; empty means a closed loop.
     pub rates: Vec<f64>,
     /// Seconds before the measured window.
@@ -509,6 +512,7 @@ fn plan_experiment(
         scripts: Vec::new(),
         targets: names,
         threads: cap_threads(experiment, most_threads),
+        degrees: experiment.degrees.clone(),
         rates: experiment.rates.clone(),
         warmup_s: shrink::seconds(experiment.warmup_s, shrink),
         duration_s,

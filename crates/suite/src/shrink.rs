@@ -5,6 +5,8 @@ use crate::plan::{DataSize, PlannedOption};
 
 /// A table is not shrunk below this many rows: ranges of 100 rows must still fit.
 const ROWS_MIN: u64 = 1_000;
+/// A factor that may be a fraction is not shrunk below this: TPC-H has ten suppliers then.
+const FRACTION_MIN: f64 = 0.001;
 /// A window is not shrunk below this: it must hold some transactions.
 const SECONDS_MIN: f64 = 1.0;
 /// A counted window is not shrunk below this.
@@ -33,6 +35,10 @@ pub(crate) fn data_size(test: &TestNames, options: &[PlannedOption]) -> Option<D
             tables: 1,
             rows_per_table: value(options, factor)?.checked_mul(*rows_per_unit)?,
         }),
+        Size::Fraction { option, rows_per_unit } => Some(DataSize {
+            tables: 1,
+            rows_per_table: (fraction(options, option)? * *rows_per_unit as f64).round() as u64,
+        }),
     }
 }
 
@@ -52,6 +58,7 @@ pub(crate) fn data(test: &TestNames, options: &mut Vec<PlannedOption>, shrink: f
     match &test.size {
         Some(Size::Tables { rows, tables }) => shrink_tables(rows, tables, options, shrink),
         Some(Size::Factor { factor, rows, .. }) => shrink_factor(factor, rows, options, shrink),
+        Some(Size::Fraction { option, .. }) => shrink_fraction(option, options, shrink),
         None => {}
     }
 }
@@ -88,11 +95,30 @@ fn shrink_factor(factor: &Scale, rows: &[&str], options: &mut Vec<PlannedOption>
     }
 }
 
+/// To a millionth, down to [`FRACTION_MIN`].
+fn shrink_fraction(name: &str, options: &mut Vec<PlannedOption>, shrink: f64) {
+    let Some(full) = fraction(options, name) else { return };
+    let shrunk = (full * shrink * 1e6).round() / 1e6;
+    put(options, name, shrunk.max(FRACTION_MIN.min(full)).to_string());
+}
+
+/// A number above 0; 1 when the option is not given.
+fn fraction(options: &[PlannedOption], name: &str) -> Option<f64> {
+    let Some(given) = options.iter().find(|option| option.name == name) else { return Some(1.0) };
+    given.value.parse().ok().filter(|number| (0.0..=1e9).contains(number) && *number > 0.0)
+}
+
 fn set(options: &mut Vec<PlannedOption>, scale: &Scale, value: u64) {
-    match options.iter_mut().find(|option| option.name == scale.option) {
-        Some(option) => option.value = value.to_string(),
-        None if value == scale.default => {}
-        None => options.push(PlannedOption::new(scale.option, value.to_string())),
+    let is_given = options.iter().any(|option| option.name == scale.option);
+    if is_given || value != scale.default {
+        put(options, scale.option, value.to_string());
+    }
+}
+
+fn put(options: &mut Vec<PlannedOption>, name: &str, value: String) {
+    match options.iter_mut().find(|option| option.name == name) {
+        Some(option) => option.value = value,
+        None => options.push(PlannedOption::new(name, value)),
     }
 }
 
@@ -160,6 +186,26 @@ mod tests {
         assert_eq!(workers_max(test, &options), Some(10));
         let test = catalogue::test("pgbench", "tpcb-like").expect("a test of the catalogue");
         assert_eq!(workers_max(test, &[]), None);
+    }
+
+    #[test]
+    fn a_scale_factor_may_be_a_fraction() {
+        let test = catalogue::test("tpch", "queries").expect("a test of the catalogue");
+        let shrunk = |scale: &str, shrink: f64| {
+            let mut options = vec![PlannedOption::new("scale", scale.to_string())];
+            data(test, &mut options, shrink);
+            (options[0].value.clone(), data_size(test, &options).map(|size| size.rows_per_table))
+        };
+        assert_eq!(shrunk("100", 0.0001), ("0.01".to_string(), Some(60_000)));
+        assert_eq!(shrunk("100", 0.01), ("1".to_string(), Some(6_000_000)));
+        assert_eq!(shrunk("0.1", 0.1), ("0.01".to_string(), Some(60_000)));
+        assert_eq!(shrunk("1", 0.000_1), ("0.001".to_string(), Some(6_000)));
+        assert_eq!(shrunk("0.0005", 0.5), ("0.0005".to_string(), Some(3_000)));
+        assert_eq!(shrunk("tiny", 0.5), ("tiny".to_string(), None));
+        assert_eq!(shrunk("0", 0.5), ("0".to_string(), None));
+        let mut options = Vec::new();
+        data(test, &mut options, 0.5);
+        assert_eq!(options, [PlannedOption::new("scale", "0.5".to_string())]);
     }
 
     #[test]

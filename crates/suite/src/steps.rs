@@ -10,7 +10,7 @@ use crate::resume::fnv1a;
 pub struct Step {
     /// Unique in the plan and stable from run to run: `EXPERIMENT/TARGET/prepare`,
     /// `EXPERIMENT/TARGET/threads=8/repeat=1`, `EXPERIMENT/TARGET/threads=8/rate=100/repeat=1`,
-    /// `EXPERIMENT/TARGET/cleanup`.
+    /// `EXPERIMENT/TARGET/degree=16/repeat=1`, `EXPERIMENT/TARGET/cleanup`.
     pub id: String,
     /// Name of the experiment.
     pub experiment: String,
@@ -41,8 +41,11 @@ pub struct Trial {
     pub number: u32,
     /// The point's id: the step's id without the repeat.
     pub point: String,
-    /// Workers.
+    /// Workers; 1 in a pass over queries, whose test knows its sessions.
     pub threads: u32,
+    /// Parallel degree of a pass over queries; 0 is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub degree: Option<u32>,
     /// Offered rate in transactions per second; `None` is a closed loop.
     pub rate: Option<f64>,
     /// Which repeat of the point, from 1.
@@ -62,6 +65,9 @@ pub struct Trial {
 
 const LOAD_ROWS_PER_S: f64 = 100_000.0;
 const COUNTED_PER_S: f64 = 1_000.0;
+/// Rows of the largest table for each second of a pass over the queries: 48 s at scale factor 1 on
+/// PostgreSQL without parallel workers.
+const QUERIED_ROWS_PER_S: f64 = 125_000.0;
 
 /// Prepare all targets, run repeat after repeat, clean up all targets.
 ///
@@ -77,9 +83,9 @@ pub(crate) fn expand(experiment: &PlannedExperiment, seed: u64) -> Vec<Step> {
         action,
     };
     let mut steps = Vec::new();
+    let size = experiment.data;
+    let rows = size.map_or(0.0, |size| size.tables as f64 * size.rows_per_table as f64);
     if experiment.prepare {
-        let size = experiment.data;
-        let rows = size.map_or(0.0, |size| size.tables as f64 * size.rows_per_table as f64);
         for target in &experiment.targets {
             steps.push(step(target, "prepare", 1.0 + rows / LOAD_ROWS_PER_S, Action::Prepare));
         }
@@ -87,16 +93,19 @@ pub(crate) fn expand(experiment: &PlannedExperiment, seed: u64) -> Vec<Step> {
     let counted_s = experiment.events.map_or(0.0, |events| events as f64 / COUNTED_PER_S);
     let window_s = experiment.warmup_s + experiment.duration_s.unwrap_or(counted_s);
     for repeat in 1..=experiment.repeats {
-        for (rate, threads) in levels(experiment) {
-            let rated = rate.map_or(String::new(), |rate| format!("/rate={rate}"));
-            let level = format!("threads={threads}{rated}");
-            let work = format!("{seed}/{}/{level}/repeat={repeat}", experiment.name);
+        for level in levels(experiment, seed, repeat) {
+            let name = level.name();
+            // Degrees are compared on the same queries, so the level is no part of their seed.
+            let lot = if level.degree.is_some() { "pass" } else { &name };
+            let work = format!("{seed}/{}/{lot}/repeat={repeat}", experiment.name);
+            let estimated_s = level.degree.map_or(window_s, |_| rows / QUERIED_ROWS_PER_S);
             for target in shuffled(&experiment.targets, &work) {
                 let trial = Trial {
                     number: 0,
-                    point: format!("{}/{target}/{level}", experiment.name),
-                    threads,
-                    rate,
+                    point: format!("{}/{target}/{name}", experiment.name),
+                    threads: level.threads,
+                    degree: level.degree,
+                    rate: level.rate,
                     repeat,
                     warmup_s: experiment.warmup_s,
                     duration_s: experiment.duration_s,
@@ -105,8 +114,8 @@ pub(crate) fn expand(experiment: &PlannedExperiment, seed: u64) -> Vec<Step> {
                     // JSON readers in other languages keep 53 bits of a number.
                     seed: fnv1a(work.as_bytes()) >> 11,
                 };
-                let tail = format!("{level}/repeat={repeat}");
-                steps.push(step(target, &tail, window_s, Action::Trial(trial)));
+                let tail = format!("{name}/repeat={repeat}");
+                steps.push(step(target, &tail, estimated_s, Action::Trial(trial)));
             }
         }
     }
@@ -118,18 +127,53 @@ pub(crate) fn expand(experiment: &PlannedExperiment, seed: u64) -> Vec<Step> {
     steps
 }
 
-fn levels(experiment: &PlannedExperiment) -> Vec<(Option<f64>, u32)> {
+/// What a point differs in from the others of its experiment on its target.
+struct Level {
+    threads: u32,
+    degree: Option<u32>,
+    rate: Option<f64>,
+}
+
+impl Level {
+    fn name(&self) -> String {
+        match (self.degree, self.rate) {
+            (Some(degree), _) => format!("degree={degree}"),
+            (None, Some(rate)) => format!("threads={}/rate={rate}", self.threads),
+            (None, None) => format!("threads={}", self.threads),
+        }
+    }
+}
+
+/// The levels in the order in which one repeat meets them.
+fn levels(experiment: &PlannedExperiment, seed: u64, repeat: u32) -> Vec<Level> {
+    if !experiment.degrees.is_empty() {
+        return degrees(experiment, seed, repeat);
+    }
     let rates: Vec<Option<f64>> = match experiment.rates.as_slice() {
         [] => vec![None],
         rates => rates.iter().copied().map(Some).collect(),
     };
     let threads = &experiment.threads;
-    rates.iter().flat_map(|&rate| threads.iter().map(move |&threads| (rate, threads))).collect()
+    let at = |rate| threads.iter().map(move |&threads| Level { threads, degree: None, rate });
+    rates.into_iter().flat_map(at).collect()
 }
 
-fn shuffled<'a>(targets: &'a [String], work: &str) -> Vec<&'a String> {
-    let mut order: Vec<&String> = targets.iter().collect();
-    order.sort_by_cached_key(|target| fnv1a(format!("{work}/{target}").as_bytes()));
+/// Degrees in a drawn order, and backwards in every second repeat: what one pass leaves in the
+/// caches of the next, and what drifts, helps no degree.
+fn degrees(experiment: &PlannedExperiment, seed: u64, repeat: u32) -> Vec<Level> {
+    let pair = repeat.div_ceil(2);
+    let mut order =
+        shuffled(&experiment.degrees, &format!("{seed}/{}/pair={pair}", experiment.name));
+    if repeat.is_multiple_of(2) {
+        order.reverse();
+    }
+    let level = |&degree: &u32| Level { threads: 1, degree: Some(degree), rate: None };
+    order.into_iter().map(level).collect()
+}
+
+fn shuffled<'a, T: std::fmt::Display>(items: &'a [T], work: &str) -> Vec<&'a T> {
+    let mut order: Vec<&T> = items.iter().collect();
+    order.sort_by_cached_key(|item| fnv1a(format!("{work}/{item}").as_bytes()));
     order
 }
 

@@ -132,8 +132,10 @@ pub struct Experiment {
     /// The workload's options in the order of the file; `NAME.KEY` is what stands in a table, `NAME.1`
     /// in a list.
     pub options: Vec<OptionEntry>,
-    /// Numbers of workers; never empty, no doubles.
+    /// Numbers of workers, no doubles; empty if a trial is a pass over queries.
     pub threads: Vec<u32>,
+    /// Parallel degrees of a pass over queries, no doubles; 0 is off. Empty otherwise.
+    pub degrees: Vec<u32>,
     /// Offered rates in transactions per second; empty means a closed loop.
     pub rates: Vec<f64>,
     /// Seconds before the measured window.

@@ -418,3 +418,63 @@ fn passwords_come_from_variables_named_after_targets() {
     assert!(!format!("{plan:?}").contains("geheim"));
     assert!(!format!("{suite:?}").contains("geheim"));
 }
+
+/// Repeat and degree of each trial on one target, in the order of execution.
+fn passes(plan: &Plan) -> Vec<(u32, Option<u32>)> {
+    trials(plan).iter().map(|(_, trial)| (trial.repeat, trial.degree)).collect()
+}
+
+#[test]
+fn degrees_take_turns_and_share_their_queries() {
+    let text = "[suite]\nname = \"a\"\n[target.main]\nurl = \"postgres://h/d\"\n[[experiment]]\n\
+                name = \"q\"\nworkload = \"tpch\"\ntest = \"queries\"\ndegrees = [0, 4, 16]\n\
+                repeats = 4\noptions = { scale = 100 }\n";
+    let suite = Suite::parse("a.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    let given = Overrides { shrink: Some(0.0001), max_threads: Some(2), ..Overrides::default() };
+    let plan = build(&suite, &given);
+    assert_eq!(plan.experiments[0].degrees, [0, 4, 16], "no thread is a degree");
+    assert_eq!(plan.experiments[0].options[0].value, "0.01");
+    let order = passes(&plan);
+    assert_eq!(order.len(), 12);
+    for repeat in 1..=4 {
+        let drawn: Vec<u32> = order
+            .iter()
+            .filter(|(of, _)| *of == repeat)
+            .filter_map(|(_, degree)| *degree)
+            .collect();
+        let mut sorted = drawn.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, [0, 4, 16], "repeat {repeat} has every degree");
+        if repeat % 2 == 0 {
+            let mut before: Vec<u32> = order
+                .iter()
+                .filter(|(of, _)| *of == repeat - 1)
+                .filter_map(|(_, degree)| *degree)
+                .collect();
+            before.reverse();
+            assert_eq!(drawn, before, "repeat {repeat} turns the order round");
+        }
+    }
+    let trials = trials(&plan);
+    let seeds: BTreeSet<(u32, u64)> =
+        trials.iter().map(|(_, trial)| (trial.repeat, trial.seed)).collect();
+    assert_eq!(seeds.len(), 4, "the degrees of a repeat share a seed, repeats don't");
+    let first = trials[0].0.id.strip_prefix("q/main/degree=").expect("a name of a degree");
+    assert!(first.ends_with("/repeat=1"), "{first}");
+    assert!(trials.iter().all(|(step, trial)| trial.threads == 1 && step.estimated_s > 0.1));
+    let again = build(&suite, &given);
+    assert_eq!(again.hash, plan.hash);
+    let other = Suite::parse("a.toml", &text.replace("16]", "8]")).expect("a suite");
+    assert_ne!(build(&other, &given).hash, plan.hash, "other degrees are another plan");
+}
+
+#[test]
+fn without_degrees_there_is_one_point_at_degree_0() {
+    let text = "[suite]\nname = \"a\"\n[target.main]\nurl = \"sqlite:a.db\"\n[[experiment]]\n\
+                name = \"q\"\nworkload = \"tpch\"\ntest = \"power\"\n";
+    let suite = Suite::parse("a.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    let plan = build(&suite, &Overrides::default());
+    assert_eq!(passes(&plan), [(1, Some(0))]);
+    let ids: Vec<&str> = plan.steps.iter().map(|step| step.id.as_str()).collect();
+    assert_eq!(ids, ["q/main/prepare", "q/main/degree=0/repeat=1", "q/main/cleanup"]);
+}

@@ -13,10 +13,12 @@ const HEAD: &str = "[suite]\nname = \"a\"\n[target.main]\nurl = \"mysql://h/d\"\
 const EXPERIMENT: &str = "[[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\n\
                           test = \"oltp_insert\"\nthreads = 1\nevents = 5\n";
 
+const PASSES: &str = "[[experiment]]\nname = \"a\"\nworkload = \"tpch\"\ntest = \"queries\"\n";
+
 #[test]
 fn its_examples_are_valid() {
     let blocks = toml_blocks();
-    assert_eq!(blocks.len(), 4);
+    assert_eq!(blocks.len(), 5);
     let suite = Suite::parse("README.md", blocks[0]).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(plan.steps.len(), 3 * 6 + 2);
@@ -34,7 +36,11 @@ fn its_examples_are_valid() {
     let names: Vec<&str> = suite.experiments[0].options.iter().map(|o| o.name.as_str()).collect();
     let weights = ["weights.payment", "weights.stock_level"];
     assert_eq!(names, [["warehouses", "flight", "isolation"].as_slice(), &weights].concat());
-    for (line, rows) in blocks[3].lines().zip([12, 6]) {
+    let text = format!("{HEAD}{PASSES}{}\n", blocks[3].trim_end());
+    let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
+    let names: Vec<&str> = suite.experiments[0].options.iter().map(|o| o.name.as_str()).collect();
+    assert_eq!(names, ["scale", "timeout_s", "cache", "parameters", "plans"]);
+    for (line, rows) in blocks[4].lines().zip([12, 6]) {
         let text = format!("{HEAD}{EXPERIMENT}{line}\n");
         let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
@@ -61,7 +67,7 @@ fn it_names_every_key_suite_and_test() {
     for suite in bundled() {
         assert!(README.contains(&format!("| `{}` |", suite.name)), "{}", suite.name);
     }
-    for workload in ["sysbench", "pgbench", "tpcc"] {
+    for workload in ["sysbench", "pgbench", "tpcc", "tpch"] {
         let text = EXPERIMENT.replace("sysbench", workload).replace("oltp_insert", "zzzzzzzzzzzz");
         let said = Suite::parse("a.toml", &text).expect_err("an unknown test").to_string();
         let tests = said.split("Tests: ").nth(1).and_then(|rest| rest.lines().next());

@@ -4,8 +4,8 @@ use super::row::{Bound, Names, SqliteRow};
 use super::{bulk, translate};
 use crate::queue::{Queue, Queued};
 use dyno_core::{
-    BulkReport, DbError, Dialect, ErrorClass, Executed, Param, ParamType, Product, RowSource, Rows,
-    Session, Statement,
+    BulkReport, DbError, Dialect, ErrorClass, Executed, Interrupter, Param, ParamType, Product,
+    RowSource, Rows, Session, Statement,
 };
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection};
@@ -237,6 +237,11 @@ impl Session for SqliteSession {
         rows: &mut R,
     ) -> Result<BulkReport, DbError> {
         bulk::load(self.handle.borrow_owner(), table, columns, rows)
+    }
+
+    fn interrupter(&self) -> Option<Interrupter> {
+        let handle = self.handle.borrow_owner().get_interrupt_handle();
+        Some(Box::new(move || handle.interrupt()))
     }
 
     async fn close(self) {}

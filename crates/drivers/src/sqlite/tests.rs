@@ -6,6 +6,8 @@ use dyno_core::{
 use dyno_reactor::block_on;
 use dyno_tests::{Headings, Transcript};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 
 /// A database in a folder that goes away with the test.
@@ -392,5 +394,28 @@ fn transactions_are_seen() {
         assert!(session.is_in_transaction());
         session.execute_once("END", &[], &mut Discard).await.unwrap();
         assert!(!session.is_in_transaction());
+    });
+}
+
+#[test]
+fn a_statement_is_interrupted_from_another_thread_and_the_session_goes_on() {
+    with_session(async |session| {
+        let interrupt = session.interrupter().expect("SQLite blocks its thread");
+        let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
+                       SELECT count(*) FROM n";
+        let is_over = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&is_over);
+        let other = std::thread::spawn(move || {
+            // It may come before the statement has begun, and does nothing then.
+            while !seen.load(Ordering::Relaxed) {
+                interrupt();
+                std::thread::yield_now();
+            }
+        });
+        let error = session.query(endless, &mut Discard).await.unwrap_err();
+        is_over.store(true, Ordering::Relaxed);
+        other.join().unwrap();
+        assert_eq!((error.errno(), error.is_fatal()), (9, false), "{error}");
+        assert_eq!(query(session, "SELECT 7").await.single(), Some("7"));
     });
 }

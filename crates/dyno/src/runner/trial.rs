@@ -1,6 +1,6 @@
 //! One trial of a plan.
 
-use super::workloads::{Family, Ran};
+use super::workloads::{Driven, Ran};
 use super::{TrialName, summarise};
 use crate::databases::{self, facts_of};
 use crate::failure::Failure;
@@ -32,11 +32,11 @@ pub(crate) struct Done {
     pub(super) is_denied: bool,
 }
 
-/// Runs one trial and stores it.
+/// Runs one trial by the engine and stores it.
 ///
 /// # Errors
 /// When it can't begin, or can't be stored.
-pub(super) fn trial<F: Family, D: Driver>(
+pub(super) fn driven<F: Driven, D: Driver>(
     family: &F,
     driver: &D,
     job: Job<'_>,

@@ -3,4 +3,14 @@
 //! Clause numbers are those of TPC-H 2.17.3. The folder's README names sources, versions and every
 //! deviation. Nothing made with this is a TPC result.
 
+pub mod check;
+pub mod degree;
+pub mod generate;
+pub mod load;
+pub mod metrics;
+pub mod parameters;
+pub mod queries;
+pub mod run;
 pub mod schema;
+pub mod state;
+pub mod warm;

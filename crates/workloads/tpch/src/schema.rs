@@ -136,6 +136,69 @@ pub struct Index {
     pub columns: &'static [&'static str],
 }
 
+/// A foreign key: its name, its table and columns, and the columns of the table it refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignKey {
+    /// Name in the database.
+    pub name: &'static str,
+    /// The table that refers.
+    pub table: Table,
+    /// Its columns.
+    pub columns: &'static [&'static str],
+    /// The table that is referred to, by its primary key.
+    pub parent: Table,
+}
+
+const fn foreign_key(
+    name: &'static str,
+    table: Table,
+    columns: &'static [&'static str],
+    parent: Table,
+) -> ForeignKey {
+    ForeignKey { name, table, columns, parent }
+}
+
+/// The ten foreign keys of clause 1.4.2: all or none (clause 1.4.2.3).
+pub const FOREIGN_KEYS: [ForeignKey; 10] = [
+    foreign_key("n_region_fkey", Table::Nation, &["n_regionkey"], Table::Region),
+    foreign_key("s_nation_fkey", Table::Supplier, &["s_nationkey"], Table::Nation),
+    foreign_key("ps_part_fkey", Table::Partsupp, &["ps_partkey"], Table::Part),
+    foreign_key("ps_supplier_fkey", Table::Partsupp, &["ps_suppkey"], Table::Supplier),
+    foreign_key("c_nation_fkey", Table::Customer, &["c_nationkey"], Table::Nation),
+    foreign_key("o_customer_fkey", Table::Orders, &["o_custkey"], Table::Customer),
+    foreign_key("l_order_fkey", Table::Lineitem, &["l_orderkey"], Table::Orders),
+    foreign_key("l_part_fkey", Table::Lineitem, &["l_partkey"], Table::Part),
+    foreign_key("l_supplier_fkey", Table::Lineitem, &["l_suppkey"], Table::Supplier),
+    foreign_key(
+        "l_partsupp_fkey",
+        Table::Lineitem,
+        &["l_partkey", "l_suppkey"],
+        Table::Partsupp,
+    ),
+];
+
+const fn index(name: &'static str, table: Table, columns: &'static [&'static str]) -> Index {
+    Index { name, table, columns }
+}
+
+/// The 14 secondary indexes of the PolarDB paper: foreign keys and dates (clause 1.5.4).
+pub const INDEXES: [Index; 14] = [
+    index("i_s_nationkey", Table::Supplier, &["s_nationkey"]),
+    index("i_ps_partkey", Table::Partsupp, &["ps_partkey"]),
+    index("i_ps_suppkey", Table::Partsupp, &["ps_suppkey"]),
+    index("i_c_nationkey", Table::Customer, &["c_nationkey"]),
+    index("i_o_custkey", Table::Orders, &["o_custkey"]),
+    index("i_o_orderdate", Table::Orders, &["o_orderdate"]),
+    index("i_l_orderkey", Table::Lineitem, &["l_orderkey"]),
+    index("i_l_partkey", Table::Lineitem, &["l_partkey"]),
+    index("i_l_suppkey", Table::Lineitem, &["l_suppkey"]),
+    index("i_l_partkey_suppkey", Table::Lineitem, &["l_partkey", "l_suppkey"]),
+    index("i_l_shipdate", Table::Lineitem, &["l_shipdate"]),
+    index("i_l_commitdate", Table::Lineitem, &["l_commitdate"]),
+    index("i_l_receiptdate", Table::Lineitem, &["l_receiptdate"]),
+    index("i_n_regionkey", Table::Nation, &["n_regionkey"]),
+];
+
 impl Table {
     /// All tables, parents before children.
     pub const ALL: [Table; 8] = [
@@ -203,6 +266,9 @@ impl Type {
         match (self, dialect) {
             (Type::Key, _) => "bigint".to_owned(),
             (Type::Int, _) => "integer".to_owned(),
+            // With the affinity of a decimal, whole amounts would become integers, and a quotient of
+            // two such sums an integer too.
+            (Type::Decimal, Dialect::Sqlite) => "real".to_owned(),
             (Type::Decimal, _) => "decimal(15,2)".to_owned(),
             // A day is text there; the type `date` would have numeric affinity.
             (Type::Date, Dialect::Sqlite) => "text".to_owned(),

@@ -4,7 +4,7 @@ mod pgbench;
 mod sysbench;
 mod tpcc;
 
-use super::trial::{Done, Job, trial};
+use super::trial::{Done, Job, driven};
 use crate::databases::{Database, with_driver};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
@@ -21,10 +21,6 @@ use std::path::Path;
 pub(crate) trait Family: Sized {
     /// The name of the workload in suites.
     const NAME: &'static str;
-    /// What the engine drives.
-    type Workload: Workload;
-    /// What was found before a trial and is needed to judge the data after it.
-    type Before;
 
     /// Looks at the options of an experiment; nothing is connected yet.
     ///
@@ -76,6 +72,20 @@ pub(crate) trait Family: Sized {
         tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure>;
+
+    /// Runs one trial and stores it; [`driven`] does so where the engine drives it.
+    ///
+    /// # Errors
+    /// When it can't begin, or can't be stored.
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure>;
+}
+
+/// A family whose trials the engine drives: workers execute transactions for some time.
+pub(crate) trait Driven: Family {
+    /// What the engine drives.
+    type Workload: Workload;
+    /// What was found before a trial and is needed to judge the data after it.
+    type Before;
 
     /// Looks at the data and makes the workload of one trial. What the workload writes itself has
     /// names that begin with `stem`, in the run folder.
@@ -165,10 +175,10 @@ fn ask<D: Driver, T>(
 }
 
 /// A trial that can begin.
-pub(crate) struct Ready<F: Family> {
+pub(crate) struct Ready<F: Driven> {
     /// What the engine drives.
     pub(crate) workload: F::Workload,
-    /// For [`Family::look_after`].
+    /// For [`Driven::look_after`].
     pub(crate) before: F::Before,
     /// The test's name in reports.
     pub(crate) test: String,
@@ -276,7 +286,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Runs one trial and stores it.
+            /// See [`Family::trial`].
             pub(crate) fn trial(
                 &self,
                 database: &Database,
@@ -284,7 +294,7 @@ macro_rules! registry {
             ) -> Result<Done, Failure> {
                 match self {
                     $(Self::$variant(family) =>
-                        with_driver!(database, driver => trial(family, driver, job)),)+
+                        with_driver!(database, driver => family.trial(driver, job)),)+
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 mod options;
 
-use super::{After, Family, Ran, Ready};
+use super::{After, Done, Driven, Family, Job, Ran, Ready, driven};
 use crate::failure::{Failure, sentence};
 use crate::footprint::{Footprint, footprint};
 use crate::output;
@@ -37,8 +37,6 @@ pub(crate) struct Pgbench {
 
 impl Family for Pgbench {
     const NAME: &'static str = "pgbench";
-    type Workload = PgBench;
-    type Before = Option<Balances>;
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
         let options = Options::new(plan, experiment)?;
@@ -95,6 +93,15 @@ impl Family for Pgbench {
             super::drop_failure(load_failure(&error), db_error)
         })
     }
+
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
+        driven(self, driver, job)
+    }
+}
+
+impl Driven for Pgbench {
+    type Workload = PgBench;
+    type Before = Option<Balances>;
 
     fn tune(&self, spec: &mut TrialSpec) {
         spec.loops = self.options.jobs;

@@ -1,6 +1,6 @@
 //! The sysbench family in suites.
 
-use super::{Family, Ready};
+use super::{Done, Driven, Family, Job, Ready, driven};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
 use dyno_core::{Driver, Session};
@@ -20,8 +20,6 @@ pub(crate) struct Sysbench {
 
 impl Family for Sysbench {
     const NAME: &'static str = "sysbench";
-    type Workload = dyno_sysbench::Sysbench;
-    type Before = ();
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
         let options = options(plan, experiment)?;
@@ -67,6 +65,15 @@ impl Family for Sysbench {
         drop_tables(driver, tables, observer)
             .map_err(|error| super::drop_failure(load_failure(&error), error.db_error()))
     }
+
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
+        driven(self, driver, job)
+    }
+}
+
+impl Driven for Sysbench {
+    type Workload = dyno_sysbench::Sysbench;
+    type Before = ();
 
     fn look_before<D: Driver>(
         &self,

@@ -2,7 +2,7 @@
 
 mod options;
 
-use super::{After, Family, Ran, Ready, ask};
+use super::{After, Done, Driven, Family, Job, Ran, Ready, ask, driven};
 use crate::failure::{Failure, sentence};
 use crate::footprint::footprint;
 use crate::progress::LoadProgress;
@@ -37,8 +37,6 @@ pub(crate) struct Found {
 
 impl Family for Tpcc {
     const NAME: &'static str = "tpcc";
-    type Workload = dyno_tpcc::Tpcc;
-    type Before = Found;
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
         Ok(Tpcc { options: Box::new(Options::new(plan, experiment)?) })
@@ -80,6 +78,15 @@ impl Family for Tpcc {
             .map(|_| ())
             .map_err(|error| super::drop_failure(load_failure(&error), error.db_error()))
     }
+
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
+        driven(self, driver, job)
+    }
+}
+
+impl Driven for Tpcc {
+    type Workload = dyno_tpcc::Tpcc;
+    type Before = Found;
 
     /// A suite speaks of terminals; sessions are the engine's workers.
     fn tune(&self, spec: &mut TrialSpec) {

@@ -1,0 +1,135 @@
+//! What load an experiment makes: workers that are driven for some time, or passes over queries at
+//! parallel degrees.
+
+use crate::catalogue::{Levels, WorkloadNames};
+use crate::problem::Problem;
+use crate::reader::Reader;
+use crate::suite::Written;
+
+/// Words for the number of workers.
+const WORDS: [&str; 3] = ["clients", "terminals", "threads"];
+/// What only an experiment has that is driven for some time.
+const OF_TIME: [&str; 6] =
+    ["rate", "duration_s", "events", "warmup_s", "interval_s", "percentiles"];
+/// The largest parallel degree of a product that is known.
+const DEGREE_MAX: u64 = 1_024;
+
+/// The load that an experiment makes.
+pub(crate) struct Load {
+    pub(crate) threads: Vec<u32>,
+    pub(crate) degrees: Vec<u32>,
+    pub(crate) rates: Vec<f64>,
+    pub(crate) warmup_s: f64,
+    pub(crate) duration_s: Option<f64>,
+    pub(crate) events: Option<u64>,
+    pub(crate) interval_s: f64,
+    pub(crate) percentiles: Vec<f64>,
+}
+
+/// Takes all keys that say how much load there is; of an unknown workload those of most.
+pub(crate) fn read(table: &mut Reader<'_, '_>, workload: Option<&WorkloadNames>) -> Option<Load> {
+    match workload.map(|workload| (workload.name, workload.levels)) {
+        Some((name, Levels::Degrees)) => read_passes(table, name),
+        Some((name, Levels::Workers)) => {
+            let hint = "It is a key of workloads whose queries can be parallel.";
+            refuse(table, &["degrees"], name, hint);
+            read_time(table)
+        }
+        None => {
+            let _ = table.take("degrees");
+            read_time(table)
+        }
+    }
+}
+
+fn read_time(table: &mut Reader<'_, '_>) -> Option<Load> {
+    let threads = read_workers(table);
+    let rates = table.numbers("rate", &(0.001..=100_000_000.0));
+    let (duration_s, events) = read_length(table);
+    let warmup_s = table.number("warmup_s", 0.0..=86_400.0);
+    let interval_s = table.number("interval_s", 0.1..=3_600.0);
+    let percentiles = table.numbers("percentiles", &(0.001..=100.0));
+    Some(Load {
+        threads: threads?,
+        degrees: Vec::new(),
+        rates: rates.map_or_else(Vec::new, values),
+        warmup_s: warmup_s.unwrap_or(0.0),
+        duration_s,
+        events,
+        interval_s: interval_s.unwrap_or(1.0),
+        percentiles: percentiles.map_or_else(|| vec![50.0, 95.0, 99.0], values),
+    })
+}
+
+/// Passes over queries: as long as they take.
+fn read_passes(table: &mut Reader<'_, '_>, workload: &str) -> Option<Load> {
+    let degrees = table.wholes("degrees", &(0..=DEGREE_MAX));
+    let hint = "A trial is one pass over the queries, as long as it takes; `degrees = [0, 16]` \
+                makes a point of each parallel degree.";
+    refuse(table, &WORDS, workload, hint);
+    refuse(table, &OF_TIME, workload, hint);
+    Some(Load {
+        threads: Vec::new(),
+        degrees: degrees.map_or_else(|| vec![0], numbers),
+        rates: Vec::new(),
+        warmup_s: 0.0,
+        duration_s: None,
+        events: None,
+        interval_s: 1.0,
+        percentiles: Vec::new(),
+    })
+}
+
+/// Notes keys that a workload does not have.
+fn refuse(table: &mut Reader<'_, '_>, keys: &[&'static str], workload: &str, hint: &str) {
+    for key in keys {
+        if let Some((span, _)) = table.take(key) {
+            let message = format!("An experiment of `{workload}` has no `{key}`.");
+            table.note(&span, Problem::new(message).hint(hint));
+        }
+    }
+}
+
+fn values(list: Vec<Written<f64>>) -> Vec<f64> {
+    list.into_iter().map(|item| item.value).collect()
+}
+
+/// The range of each was checked: every number fits.
+fn numbers(list: Vec<Written<u64>>) -> Vec<u32> {
+    list.into_iter().filter_map(|number| u32::try_from(number.value).ok()).collect()
+}
+
+/// `threads`, which users of pgbench may call `clients`, and those of TPC-C `terminals`.
+fn read_workers(table: &mut Reader<'_, '_>) -> Option<Vec<u32>> {
+    let Some(word) = WORDS.into_iter().find(|word| table.has(word)) else {
+        table.require("threads", "Add `threads = [1, 2, 4]`, for example.");
+        // Registers the keys, so that a misspelt one is recognised.
+        for word in WORDS {
+            let _ = table.take(word);
+        }
+        return None;
+    };
+    let workers = table.wholes(word, &(1..=100_000));
+    for other in WORDS.into_iter().filter(|other| *other != word) {
+        if let Some((span, _)) = table.take(other) {
+            let message = format!("{} has both `{word}` and `{other}`.", table.name);
+            let hint = "They are two words for the number of workers: keep one.";
+            table.note(&span, Problem::new(message).hint(hint));
+        }
+    }
+    workers.map(numbers)
+}
+
+/// `duration_s` and `events`: at least one must end the window.
+fn read_length(table: &mut Reader<'_, '_>) -> (Option<f64>, Option<u64>) {
+    let timed = table.has("duration_s");
+    let counted = table.has("events");
+    let duration_s = table.number("duration_s", 0.1..=2_592_000.0);
+    let events = table.whole("events", 0..=1_000_000_000_000);
+    if !timed && (!counted || events == Some(0)) {
+        let message = format!("{} would never end: it has no `duration_s`.", table.name);
+        let hint = "Add `duration_s = 60`, or `events = 10000`, or both.";
+        table.note(&table.span.clone(), Problem::new(message).hint(hint));
+    }
+    (duration_s, events.filter(|events| *events > 0))
+}

@@ -1,0 +1,244 @@
+//! Whether an answer is right (clauses 2.1.3.5 and 2.3.1).
+
+mod answers;
+mod columns;
+
+use crate::queries;
+pub use answers::reference;
+use columns::{ambiguous_order, columns, ties};
+use dyno_core::Table;
+use dyno_measure::{AnswerFacts, Verdict};
+
+type Row = Vec<Option<String>>;
+
+/// Differences that are told; the others are counted.
+const TOLD: usize = 10;
+/// How many rows may be missing or too many in a row before the comparison calls them different.
+const LOOK_AHEAD: usize = 20;
+
+/// An answer that others are held against.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expected {
+    /// Its rows. Behind the limit of a query may follow rows that the order of the query does not
+    /// tell from the last one within: an engine is free to pick any of them.
+    pub table: Table,
+    /// What it is, such as `the reference at scale factor 1`; for [`AnswerFacts::against`].
+    pub source: String,
+    /// Whether rows that tie with the last one within the limit are all there. Where they are not
+    /// (an engine's own answer), another engine's last rows may be others with the same sort key.
+    pub has_ties: bool,
+}
+
+impl Expected {
+    /// The answer of an engine, `source` in words such as `target pg14`.
+    pub fn from_engine(table: Table, source: impl Into<String>) -> Expected {
+        Expected { table, source: source.into(), has_ties: false }
+    }
+
+    /// Judges an answer.
+    ///
+    /// # Panics
+    /// When there is no such query.
+    pub fn judge(&self, query: u8, found: &Table) -> AnswerFacts {
+        let differences = compare(query, self, found);
+        let verdict = if differences.is_empty() { Verdict::Passed } else { Verdict::Failed };
+        AnswerFacts { verdict, against: self.source.clone(), differences }
+    }
+}
+
+/// In what an answer differs, row by row in sentences: the first ten and how many more there are.
+/// Empty where it is right.
+///
+/// # Panics
+/// When there is no such query.
+pub fn compare(query: u8, expected: &Expected, found: &Table) -> Vec<String> {
+    let wanted = arranged(query, expected, found);
+    let mut told = Told::default();
+    if wanted.len() != found.rows.len() {
+        told.add(|| {
+            let (wanted, found) = (count(wanted.len(), "row"), found.rows.len());
+            format!("{wanted} expected, {found} received.")
+        });
+    }
+    let (mut w, mut f) = (0, 0);
+    loop {
+        match (wanted.get(w), found.rows.get(f)) {
+            (None, None) => break,
+            (Some(want), Some(row)) if want.is_met_by(query, row) => {
+                w += 1;
+                f += 1;
+            }
+            (Some(want), row) => {
+                let ahead = wanted[w + 1..].iter().take(LOOK_AHEAD);
+                let skipped = row.and_then(|row| {
+                    { ahead }.position(|later| later.is_met_by(query, row)).map(|at| at + 1)
+                });
+                let ahead = found.rows[f..].iter().skip(1).take(LOOK_AHEAD);
+                let added = { ahead }.position(|later| want.is_met_by(query, later));
+                match (row, skipped, added) {
+                    (Some(row), None, None) => {
+                        told.add(|| want.difference(query, f, row));
+                        w += 1;
+                        f += 1;
+                    }
+                    (_, None, Some(rows)) => {
+                        for _ in 0..=rows {
+                            told.add(|| unexpected(f, &found.rows[f]));
+                            f += 1;
+                        }
+                    }
+                    (_, skipped, _) => {
+                        for _ in 0..skipped.unwrap_or(1) {
+                            told.add(|| missing(w, wanted[w].row));
+                            w += 1;
+                        }
+                    }
+                }
+            }
+            (None, Some(row)) => {
+                told.add(|| unexpected(f, row));
+                f += 1;
+            }
+        }
+    }
+    told.lines()
+}
+
+/// A row that an answer must have at its place.
+struct Wanted<'a> {
+    row: &'a Row,
+    /// Any row with the same sort key will do: it is at the limit, and which others tie with it is
+    /// not known.
+    is_one_of_many: bool,
+}
+
+impl Wanted<'_> {
+    fn is_met_by(&self, query: u8, found: &Row) -> bool {
+        if self.is_one_of_many {
+            return found.len() == self.row.len() && has_same_key(query, self.row, found);
+        }
+        is_same(query, self.row, found)
+    }
+
+    /// In what a row differs, as a sentence.
+    fn difference(&self, query: u8, index: usize, found: &Row) -> String {
+        let number = index + 1;
+        let columns = columns(query);
+        if found.len() != columns.len() {
+            let wanted = count(columns.len(), "column");
+            return format!("Row {number}: {wanted} expected, {} received.", found.len());
+        }
+        let mut parts = Vec::new();
+        for (((name, class), expected), found) in columns.iter().zip(self.row).zip(found) {
+            if !class.agrees(expected.as_deref(), found.as_deref()) {
+                let tolerance =
+                    class.tolerance().map_or(String::new(), |text| format!(" ({text})"));
+                let (expected, found) = (shown(expected), shown(found));
+                parts.push(format!("{name} is {found} instead of {expected}{tolerance}"));
+            }
+        }
+        format!("Row {number}: {}.", parts.join("; "))
+    }
+}
+
+/// The expected rows in the order in which this answer may have them: rows with the same sort key
+/// may come in any order, and at the limit any of them.
+fn arranged<'a>(query: u8, expected: &'a Expected, found: &'a Table) -> Vec<Wanted<'a>> {
+    let rows = &expected.table.rows;
+    let limit = queries::limit(query).unwrap_or(usize::MAX);
+    let within = rows.len().min(limit);
+    let is_cut = !expected.has_ties && rows.len() >= limit && !ambiguous_order(query).is_empty();
+    let mut wanted = Vec::with_capacity(within);
+    let mut begin = 0;
+    while begin < within {
+        let tied = |row: &&Row| has_same_key(query, &rows[begin], row);
+        let end = begin + 1 + rows[begin + 1..].iter().take_while(tied).count();
+        let received = found.rows.iter().skip(begin);
+        let group = permuted(query, &rows[begin..end], received);
+        let is_one_of_many = is_cut && end == rows.len();
+        wanted.extend(group.into_iter().map(|row| Wanted { row, is_one_of_many }));
+        begin = end;
+    }
+    wanted.truncate(within);
+    wanted
+}
+
+/// Rows that tie, those that were received first and at the places where they were.
+fn permuted<'a>(
+    query: u8,
+    tied: &'a [Row],
+    received: impl Iterator<Item = &'a Row>,
+) -> Vec<&'a Row> {
+    if tied.len() == 1 {
+        return vec![&tied[0]];
+    }
+    let mut left: Vec<&Row> = tied.iter().collect();
+    let mut places: Vec<Option<&Row>> = vec![None; tied.len()];
+    for (place, row) in places.iter_mut().zip(received) {
+        let met = left.iter().position(|candidate| is_same(query, candidate, row));
+        *place = met.map(|at| left.remove(at));
+    }
+    let mut left = left.into_iter();
+    places.into_iter().filter_map(|place| place.or_else(|| left.next())).collect()
+}
+
+fn is_same(query: u8, expected: &Row, found: &Row) -> bool {
+    let columns = columns(query);
+    found.len() == columns.len()
+        && columns.iter().zip(expected).zip(found).all(|(((_, class), expected), found)| {
+            class.agrees(expected.as_deref(), found.as_deref())
+        })
+}
+
+fn has_same_key(query: u8, a: &Row, b: &Row) -> bool {
+    let key = ambiguous_order(query);
+    let value = |row: &Row, column: usize| row.get(column).cloned().flatten();
+    !key.is_empty()
+        && key.iter().all(|&column| ties(value(a, column).as_deref(), value(b, column).as_deref()))
+}
+
+fn missing(index: usize, row: &Row) -> String {
+    format!("Row {} of the right answer is missing: {}.", index + 1, whole(row))
+}
+
+fn unexpected(index: usize, row: &Row) -> String {
+    format!("Row {} is not in the right answer: {}.", index + 1, whole(row))
+}
+
+fn whole(row: &Row) -> String {
+    row.iter().map(shown).collect::<Vec<_>>().join(" | ")
+}
+
+fn shown(value: &Option<String>) -> &str {
+    value.as_deref().map_or("NULL", str::trim)
+}
+
+fn count(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
+/// The first differences, and how many there are.
+#[derive(Default)]
+struct Told {
+    lines: Vec<String>,
+    more: usize,
+}
+
+impl Told {
+    fn add(&mut self, line: impl FnOnce() -> String) {
+        if self.lines.len() < TOLD {
+            self.lines.push(line());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn lines(mut self) -> Vec<String> {
+        if self.more > 0 {
+            let differences = count(self.more, "more difference");
+            self.lines.push(format!("And {differences}."));
+        }
+        self.lines
+    }
+}

@@ -1,0 +1,200 @@
+//! The steps of a load, in the paper's order, and the pieces that each consists of.
+
+use super::ddl;
+use crate::schema::{FOREIGN_KEYS, ForeignKey, INDEXES, Table};
+use crate::state::Wanted;
+use dyno_core::Dialect;
+
+/// A step of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// The tables.
+    Create,
+    /// The rows, streamed.
+    Load,
+    /// Primary keys.
+    PrimaryKeys,
+    /// Foreign keys.
+    ForeignKeys,
+    /// The 14 secondary indexes.
+    Indexes,
+    /// Statistics.
+    Analyze,
+}
+
+impl Step {
+    /// All steps in their order.
+    pub const ALL: [Step; 6] = [
+        Step::Create,
+        Step::Load,
+        Step::PrimaryKeys,
+        Step::ForeignKeys,
+        Step::Indexes,
+        Step::Analyze,
+    ];
+
+    /// The name in reports and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Step::Create => "create",
+            Step::Load => "load",
+            Step::PrimaryKeys => "primary-keys",
+            Step::ForeignKeys => "foreign-keys",
+            Step::Indexes => "indexes",
+            Step::Analyze => "analyze",
+        }
+    }
+
+    /// The step of this name.
+    pub fn named(name: &str) -> Option<Step> {
+        Step::ALL.into_iter().find(|step| step.name() == name)
+    }
+
+    pub(crate) fn is_wanted(self, wanted: &Wanted) -> bool {
+        match self {
+            Step::ForeignKeys => wanted.foreign_keys,
+            Step::Indexes => wanted.indexes,
+            _ => true,
+        }
+    }
+}
+
+/// What is done at once, wholly or not at all.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Piece {
+    /// Such as `load/lineitem.7`: the step, the table, and where a table has several pieces of a
+    /// step, something that tells them apart.
+    pub(crate) name: String,
+    pub(crate) table: Table,
+    pub(crate) work: Work,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Work {
+    /// Rows of a part, from 1, of so many.
+    Rows { part: u32, parts: u32 },
+    /// A statement, part of a transaction where the dialect has DDL in transactions. `made` names
+    /// what it makes as [`crate::state::mysql_keys`] lists it.
+    Sql { sql: String, made: String },
+    /// A statement that can't be part of a transaction and may be repeated.
+    Outside { sql: String },
+}
+
+impl Piece {
+    fn sql(step: Step, table: Table, suffix: &str, sql: String, made: &str) -> Piece {
+        let name = format!("{}/{}{suffix}", step.name(), table.name());
+        let made = format!("{}.{made}", table.name());
+        Piece { name, table, work: Work::Sql { sql, made } }
+    }
+}
+
+/// Rows of one piece, about: small enough that little is lost with it, large enough that a
+/// transaction for each does not count.
+const PIECE_ROWS: f64 = 100_000.0;
+
+/// Rows of a table for each unit of the scale factor; about, of lineitem.
+pub(super) fn rows_per_scale(table: Table) -> f64 {
+    match table {
+        Table::Region | Table::Nation => 0.0,
+        Table::Supplier => 1e4,
+        Table::Part => 2e5,
+        Table::Partsupp => 8e5,
+        Table::Customer => 1.5e5,
+        Table::Orders => 1.5e6,
+        Table::Lineitem => 6e6,
+    }
+}
+
+fn parts(table: Table, scale: f64) -> u32 {
+    // Scale factors up to 100,000 make six million pieces.
+    (rows_per_scale(table) * scale / PIECE_ROWS).round().max(1.0) as u32
+}
+
+/// The pieces of rows, mixed so that all tables are filled at the same time: sessions meet in one
+/// table as late as possible, and all tables end together.
+fn rows(scale: f64) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for table in Table::ALL {
+        let parts = parts(table, scale);
+        for part in 1..=parts {
+            let name = format!("{}/{}.{part}", Step::Load.name(), table.name());
+            let place = (f64::from(part) - 0.5) / f64::from(parts);
+            pieces.push((place, Piece { name, table, work: Work::Rows { part, parts } }));
+        }
+    }
+    pieces.sort_by(|a, b| a.0.total_cmp(&b.0));
+    pieces.into_iter().map(|(_, piece)| piece).collect()
+}
+
+/// The pieces of a step. Those of large tables come first where order is free: the last piece to
+/// end is then a small one.
+pub(crate) fn pieces(step: Step, dialect: Dialect, wanted: &Wanted) -> Vec<Piece> {
+    let large_first = || Table::ALL.into_iter().rev();
+    match step {
+        Step::Create => Table::ALL
+            .into_iter()
+            .map(|table| {
+                let sql = ddl::create_table(table, dialect, wanted.foreign_keys);
+                Piece::sql(step, table, "", sql, "")
+            })
+            .collect(),
+        Step::Load => rows(wanted.scale),
+        Step::PrimaryKeys => large_first()
+            .filter_map(|table| {
+                let sql = ddl::primary_key(table, dialect)?;
+                Some(Piece::sql(step, table, "", sql, ddl::primary_key_name(table, dialect)))
+            })
+            .collect(),
+        Step::ForeignKeys => foreign_keys(dialect),
+        Step::Indexes => indexes(dialect),
+        Step::Analyze => large_first()
+            .map(|table| Piece {
+                name: format!("{}/{}", step.name(), table.name()),
+                table,
+                work: Work::Outside { sql: ddl::analyze(table, dialect) },
+            })
+            .collect(),
+    }
+}
+
+/// MySQL goes through the whole table for each statement, so it makes all keys of a table by one.
+/// PostgreSQL locks both tables of a key: one statement for all would lock them all. SQLite has the
+/// keys from the begin and checks them here.
+fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
+    let step = Step::ForeignKeys;
+    if dialect == Dialect::Postgres {
+        let piece = |key: &ForeignKey| {
+            let suffix = format!(".{}", key.name);
+            Piece::sql(step, key.table, &suffix, ddl::foreign_key(key), key.name)
+        };
+        return FOREIGN_KEYS.iter().rev().map(piece).collect();
+    }
+    let of_table = |table: Table| {
+        let first = FOREIGN_KEYS.iter().find(|key| key.table == table)?;
+        Some(Piece::sql(step, table, "", ddl::foreign_keys(table, dialect), first.name))
+    };
+    Table::ALL.into_iter().rev().filter_map(of_table).collect()
+}
+
+/// MySQL makes all indexes of a table in one pass over it, and can't make two at once by two
+/// statements; elsewhere each is a statement of its own, and several are made at once.
+fn indexes(dialect: Dialect) -> Vec<Piece> {
+    let step = Step::Indexes;
+    let of = |table: Table| INDEXES.iter().filter(move |index| index.table == table);
+    let large_first = Table::ALL.into_iter().rev();
+    if dialect == Dialect::Mysql {
+        return large_first
+            .filter_map(|table| {
+                let first = of(table).next()?;
+                Some(Piece::sql(step, table, "", ddl::mysql_indexes(table), first.name))
+            })
+            .collect();
+    }
+    large_first
+        .flat_map(|table| of(table))
+        .map(|index| {
+            let suffix = format!(".{}", index.name);
+            Piece::sql(step, index.table, &suffix, ddl::index(index), index.name)
+        })
+        .collect()
+}

@@ -1,0 +1,303 @@
+//! What the database itself remembers of its load: two small tables beside the eight.
+
+use crate::load::LoadError;
+use crate::load::while_doing;
+use crate::schema::Table;
+use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
+use dyno_measure::{LoadStep, TpchLoad};
+use std::collections::{HashMap, HashSet};
+
+/// Rows of name and value.
+pub(crate) const FACTS: &str = "dyno_tpch";
+/// What is done of an unfinished load, piece by piece; of a finished one its steps.
+pub(crate) const STEPS: &str = "dyno_tpch_steps";
+
+const SCALE: &str = "scale";
+const FOREIGN_KEYS: &str = "foreign_keys";
+const INDEXES: &str = "indexes";
+const ATTEMPTS: &str = "attempts";
+const FINISHED_AT: &str = "finished_at";
+const SIZE_BYTES: &str = "size_bytes";
+const REFRESH_PAIRS: &str = "refresh_pairs";
+
+/// What a complete database says of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// Scale factor of the data.
+    pub scale: f64,
+    /// Whether the ten foreign keys were made.
+    pub foreign_keys: bool,
+    /// Whether the 14 secondary indexes were made.
+    pub indexes: bool,
+    /// Steps, end, size, refresh pairs.
+    pub load: TpchLoad,
+}
+
+/// What a load is asked to make, as it is kept and compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Wanted {
+    pub(crate) scale: f64,
+    pub(crate) foreign_keys: bool,
+    pub(crate) indexes: bool,
+}
+
+/// In which state a load finds the database.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Found {
+    Nothing,
+    /// A load that has not ended, and how often it was begun.
+    Unfinished(Wanted, u32),
+    Complete(Box<Loaded>),
+}
+
+/// A piece of a load that is done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Done {
+    /// Such as `load/lineitem.7` or `primary-keys/orders`.
+    pub(crate) name: String,
+    /// Seconds since 1970.
+    pub(crate) began_s: f64,
+    pub(crate) seconds: f64,
+    pub(crate) rows: u64,
+    /// What the columns of its rows add up to, as [`crate::load`] writes it.
+    pub(crate) sums: String,
+}
+
+async fn names<S: Session>(session: &mut S, sql: &str) -> Result<HashSet<String>, DbError> {
+    let mut answer = Answer::default();
+    session.query(sql, &mut answer).await?;
+    Ok(answer.rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+}
+
+/// The tables that statements without a schema name reach.
+pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
+    let sql = match session.dialect() {
+        Dialect::Mysql => {
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
+        }
+        Dialect::Postgres => {
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+        }
+        Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
+    };
+    names(session, sql).await.map_err(while_doing("listing the tables"))
+}
+
+/// The names of keys and indexes that a server whose DDL is no part of transactions already has.
+pub(crate) async fn mysql_keys<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
+    let sql = "SELECT CONCAT(table_name, '.', index_name) FROM information_schema.statistics \
+               WHERE table_schema = DATABASE() UNION SELECT CONCAT(table_name, '.', \
+               constraint_name) FROM information_schema.table_constraints WHERE table_schema = \
+               DATABASE() AND constraint_type = 'FOREIGN KEY'";
+    names(session, sql).await.map_err(while_doing("listing the keys"))
+}
+
+pub(crate) fn create_own_tables(dialect: Dialect) -> [String; 2] {
+    let double = match dialect {
+        Dialect::Mysql => "double",
+        Dialect::Postgres | Dialect::Sqlite => "double precision",
+    };
+    [
+        format!(
+            "CREATE TABLE IF NOT EXISTS {FACTS} (t_name varchar(40) not null primary key, t_value \
+             varchar(100) not null)"
+        ),
+        format!(
+            "CREATE TABLE IF NOT EXISTS {STEPS} (s_name varchar(60) not null primary key, s_began \
+             {double} not null, s_seconds {double} not null, s_rows bigint not null, s_sums \
+             varchar(1000) not null)"
+        ),
+    ]
+}
+
+async fn facts<S: Session>(session: &mut S) -> Result<HashMap<String, String>, DbError> {
+    let mut answer = Answer::default();
+    session.query(&format!("SELECT t_name, t_value FROM {FACTS}"), &mut answer).await?;
+    let pair = |row: Vec<Option<String>>| {
+        let mut cells = row.into_iter();
+        Some((cells.next()??, cells.next()??))
+    };
+    Ok(answer.rows.into_iter().filter_map(pair).collect())
+}
+
+/// What is done, in the order in which it began.
+pub(crate) async fn done<S: Session>(session: &mut S) -> Result<Vec<Done>, LoadError> {
+    let sql = format!("SELECT s_name, s_began, s_seconds, s_rows, s_sums FROM {STEPS} ORDER BY 2");
+    let mut answer = Answer::default();
+    let asked = session.query(&sql, &mut answer).await;
+    asked.map_err(while_doing(format!("reading {STEPS}")))?;
+    let piece = |row: Vec<Option<String>>| {
+        let mut cells = row.into_iter().map(Option::unwrap_or_default);
+        Some(Done {
+            name: cells.next()?,
+            began_s: cells.next()?.parse().ok()?,
+            seconds: cells.next()?.parse().ok()?,
+            rows: cells.next()?.parse().ok()?,
+            sums: cells.next()?,
+        })
+    };
+    Ok(answer.rows.into_iter().filter_map(piece).collect())
+}
+
+fn number<T: std::str::FromStr>(facts: &HashMap<String, String>, name: &str) -> Option<T> {
+    facts.get(name)?.parse().ok()
+}
+
+fn wanted(facts: &HashMap<String, String>) -> Option<Wanted> {
+    Some(Wanted {
+        scale: number(facts, SCALE)?,
+        foreign_keys: number(facts, FOREIGN_KEYS)?,
+        indexes: number(facts, INDEXES)?,
+    })
+}
+
+/// Looks what is there.
+pub(crate) async fn find<S: Session>(session: &mut S) -> Result<Found, LoadError> {
+    let tables = tables(session).await?;
+    let facts = if tables.contains(FACTS) && tables.contains(STEPS) {
+        facts(session).await.map_err(while_doing(format!("reading {FACTS}")))?
+    } else {
+        HashMap::new()
+    };
+    let Some(wanted) = wanted(&facts) else {
+        let foreign = Table::ALL.into_iter().find(|table| tables.contains(table.name()));
+        return match foreign {
+            None => Ok(Found::Nothing),
+            Some(table) => Err(LoadError::Data {
+                problem: format!(
+                    "Table {} exists, but {FACTS} does not say who loaded it and how.",
+                    table.name()
+                ),
+                hint: "use another database, or drop these tables first (dyno tpch drop)"
+                    .to_owned(),
+            }),
+        };
+    };
+    let Some(finished_at) = facts.get(FINISHED_AT) else {
+        return Ok(Found::Unfinished(wanted, number(&facts, ATTEMPTS).unwrap_or(1)));
+    };
+    if let Some(table) = Table::ALL.into_iter().find(|table| !tables.contains(table.name())) {
+        let name = table.name();
+        return Err(LoadError::Data {
+            problem: format!("Table {name} doesn't exist: not all that was loaded is there."),
+            hint: "drop what is left (dyno tpch drop), and load again".to_owned(),
+        });
+    }
+    let steps = done(session).await?.into_iter().map(|done| LoadStep {
+        name: done.name,
+        seconds: done.seconds,
+        rows: done.rows,
+    });
+    let load = TpchLoad {
+        finished_at: finished_at.clone(),
+        steps: steps.collect(),
+        size_bytes: number(&facts, SIZE_BYTES),
+        refresh_pairs: number(&facts, REFRESH_PAIRS).unwrap_or(0),
+        attempts: number(&facts, ATTEMPTS).unwrap_or(1),
+    };
+    let Wanted { scale, foreign_keys, indexes } = wanted;
+    Ok(Found::Complete(Box::new(Loaded { scale, foreign_keys, indexes, load })))
+}
+
+/// What the database says of its load; `None` when nothing is loaded.
+///
+/// # Errors
+/// Those of the session; tables of another program, a load that is not finished, missing tables.
+pub async fn loaded<S: Session>(session: &mut S) -> Result<Option<Loaded>, LoadError> {
+    match find(session).await? {
+        Found::Nothing => Ok(None),
+        Found::Complete(loaded) => Ok(Some(*loaded)),
+        Found::Unfinished(wanted, _) => Err(LoadError::Data {
+            problem: format!(
+                "The load of scale factor {} into this database has not been completed.",
+                wanted.scale
+            ),
+            hint: format!(
+                "complete it with dyno tpch load --scale {}: what is stored is kept",
+                wanted.scale
+            ),
+        }),
+    }
+}
+
+/// Remembers that the refresh functions of pair `pair` (from 1) were applied; may be part of the
+/// last transaction that applies them.
+///
+/// # Errors
+/// Those of the session.
+pub async fn note_refresh_pair<S: Session>(session: &mut S, pair: u32) -> Result<(), DbError> {
+    let sql = format!("UPDATE {FACTS} SET t_value = '{pair}' WHERE t_name = '{REFRESH_PAIRS}'");
+    session.query(&sql, &mut Discard).await.map(drop)
+}
+
+async fn set<S: Session>(session: &mut S, values: &[(&str, String)]) -> Result<(), DbError> {
+    for (name, value) in values {
+        let delete = format!("DELETE FROM {FACTS} WHERE t_name = '{name}'");
+        session.query(&delete, &mut Discard).await?;
+        let insert = format!("INSERT INTO {FACTS} (t_name, t_value) VALUES ('{name}', '{value}')");
+        session.query(&insert, &mut Discard).await?;
+    }
+    Ok(())
+}
+
+/// Notes what a load is to make and that it begins for the `attempt`th time.
+pub(crate) async fn begin<S: Session>(
+    session: &mut S,
+    wanted: &Wanted,
+    attempt: u32,
+) -> Result<(), DbError> {
+    session.query("BEGIN", &mut Discard).await?;
+    let values = [
+        (SCALE, wanted.scale.to_string()),
+        (FOREIGN_KEYS, wanted.foreign_keys.to_string()),
+        (INDEXES, wanted.indexes.to_string()),
+        (ATTEMPTS, attempt.to_string()),
+        (REFRESH_PAIRS, "0".to_owned()),
+    ];
+    set(session, &values).await?;
+    session.query("COMMIT", &mut Discard).await.map(drop)
+}
+
+/// Notes that a piece is done: in its own transaction, where it has one.
+pub(crate) async fn note<S: Session>(session: &mut S, done: &Done) -> Result<(), DbError> {
+    let Done { name, began_s, seconds, rows, sums } = done;
+    let sql = format!(
+        "INSERT INTO {STEPS} (s_name, s_began, s_seconds, s_rows, s_sums) VALUES ('{name}', \
+         {began_s}, {seconds}, {rows}, '{sums}')"
+    );
+    session.query(&sql, &mut Discard).await.map(drop)
+}
+
+/// Notes that the load is complete: its pieces give way to its steps.
+pub(crate) async fn complete<S: Session>(
+    session: &mut S,
+    load: &TpchLoad,
+) -> Result<(), DbError> {
+    session.query("BEGIN", &mut Discard).await?;
+    session.query(&format!("DELETE FROM {STEPS}"), &mut Discard).await?;
+    for (position, step) in load.steps.iter().enumerate() {
+        note_step(session, position, step).await?;
+    }
+    let mut values = vec![(FINISHED_AT, load.finished_at.clone())];
+    if let Some(bytes) = load.size_bytes {
+        values.push((SIZE_BYTES, bytes.to_string()));
+    }
+    set(session, &values).await?;
+    session.query("COMMIT", &mut Discard).await.map(drop)
+}
+
+/// Keeps a step of a complete load at its place in the order.
+pub(crate) async fn note_step<S: Session>(
+    session: &mut S,
+    position: usize,
+    step: &LoadStep,
+) -> Result<(), DbError> {
+    let done = Done {
+        name: step.name.clone(),
+        began_s: position as f64,
+        seconds: step.seconds,
+        rows: step.rows,
+        sums: String::new(),
+    };
+    note(session, &done).await
+}
