@@ -2,8 +2,12 @@
 
 mod answers;
 mod load;
+mod generate;
+mod load;
+mod qgen;
+mod run;
 
-pub(crate) use answers::answers_check;
+pub(crate) use answers::{answers_check, answers_lines};
 pub(crate) use load::load_failure;
 mod generate;
 mod qgen;
@@ -19,6 +23,10 @@ The results are derived from TPC-H and are not comparable with published TPC-H r
 /// What can be done.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    /// Write the tables or the refresh sets as files, byte for byte as dbgen does.
+    Gen(generate::Arguments),
+    /// Print the 22 queries with parameters, as qgen does.
+    Qgen(qgen::Arguments),
     /// Create the tables, stream the rows into them, make keys, indexes and statistics.
     Load(load::Arguments),
     /// Drop the tables.
@@ -27,6 +35,14 @@ pub(crate) enum Command {
     Gen(generate::Arguments),
     /// Print the 22 queries with parameters, as qgen does.
     Qgen(qgen::Arguments),
+    /// Execute Q1 to Q22 in order at each parallel degree, and check the answers.
+    Run(run::RunArguments),
+    /// Execute the power test: refresh functions around the queries of one stream.
+    Power(run::PowerArguments),
+    /// Execute the throughput test: several streams of queries at once.
+    Throughput(run::ThroughputArguments),
+    /// Execute pairs of refresh functions alone.
+    Refresh(run::RefreshArguments),
 }
 
 /// Does one of the verbs.
@@ -36,6 +52,12 @@ pub(crate) fn main(command: &Command) -> Done {
         Command::Drop(arguments) => load::drop_tables(arguments),
         Command::Gen(arguments) => generate::run(arguments),
         Command::Qgen(arguments) => qgen::run(arguments),
+        Command::Load(arguments) => load::run(arguments),
+        Command::Drop(arguments) => load::drop_tables(arguments),
+        Command::Run(arguments) => run::run(arguments),
+        Command::Power(arguments) => run::power(arguments),
+        Command::Throughput(arguments) => run::throughput(arguments),
+        Command::Refresh(arguments) => run::refresh(arguments),
     }
 }
 
