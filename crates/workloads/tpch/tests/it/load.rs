@@ -5,11 +5,13 @@ use dyno_core::{Dialect, Discard, Driver, LoadObserver, Session, Unobserved};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
+use dyno_measure::Verdict;
 use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
 use dyno_tpch::generate::row_count;
 use dyno_tpch::load::{LoadError, LoadOptions, Step, destroy, load};
 use dyno_tpch::schema::Table;
 use dyno_tpch::state::{Loaded, loaded, note_refresh_pair};
+use dyno_tpch::warm::warm;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,6 +61,13 @@ fn keys<D: Driver>(driver: &D) -> [u64; 3] {
     counts.map(|sql| number(driver, sql))
 }
 
+/// Reads all into memory; the verdict, and what it is based on.
+fn warmed<D: Driver>(driver: &D) -> (Option<Verdict>, String) {
+    let facts = with_session(driver, async |session: &mut D::Session| warm(session).await.unwrap());
+    assert_eq!(facts.state, "warm");
+    (facts.verdict, facts.evidence.join("\n"))
+}
+
 /// A complete database is as it must be, is left alone, and can be dropped.
 fn assert_complete<D: Driver>(driver: &D) {
     assert_eq!(keys(driver), [8, 10, 14]);
@@ -74,6 +83,8 @@ fn assert_complete<D: Driver>(driver: &D) {
                 scale factor 0.02";
     assert!(refused.to_string().contains(text), "{refused}");
 
+    let (verdict, evidence) = warmed(driver);
+    assert_eq!(verdict, Some(Verdict::Passed), "{evidence}");
     let before = state(driver).unwrap().unwrap();
     assert_eq!((before.scale, before.foreign_keys, before.indexes), (SCALE, true, true));
     assert_eq!(before.load.refresh_pairs, 0);
@@ -229,4 +240,40 @@ fn a_load_into_postgres_goes_on_after_kill_9_of_the_server() {
     assert!(error.hint().is_some_and(|hint| hint.contains("load again")), "{error}");
     server.lock().unwrap().restart().unwrap();
     go_on(&driver);
+}
+
+/// A load of a little more than a server is given memory for.
+fn small() -> LoadOptions {
+    LoadOptions { scale: 0.01, foreign_keys: false, warm_up: true, ..options() }
+}
+
+fn assert_cold<D: Driver>(driver: &D, place: &str) {
+    let report = load(driver, &small(), &Unobserved).unwrap();
+    assert_eq!(report.load.steps.last().unwrap().name, "warm-up");
+    assert_eq!(state(driver).unwrap().unwrap().load.steps, report.load.steps);
+    let (verdict, evidence) = warmed(driver);
+    assert_eq!(verdict, Some(Verdict::Failed), "{evidence}");
+    assert!(evidence.contains(place), "{evidence}");
+}
+
+#[test]
+fn a_warm_up_of_postgres_that_does_not_fit_is_seen() {
+    let name = "a_warm_up_of_postgres_that_does_not_fit_is_seen";
+    let server = match Postgres::start_with(&["-c", "fsync=off", "-c", "shared_buffers=4MB"]) {
+        Ok(server) => server,
+        Err(why) => return dyno_tests::skipped(name, &why),
+    };
+    let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
+    assert_cold(&driver, "The server has 4 MB of shared buffers");
+}
+
+#[test]
+fn a_warm_up_of_mariadb_that_does_not_fit_is_seen() {
+    let name = "a_warm_up_of_mariadb_that_does_not_fit_is_seen";
+    let server = match MariaDb::start_with(&["--innodb-buffer-pool-size=6M"]) {
+        Ok(server) => server,
+        Err(why) => return dyno_tests::skipped(name, &why),
+    };
+    let driver = MysqlDriver::new(&target(&server.socket_url())).unwrap();
+    assert_cold(&driver, "of table lineitem are there");
 }
