@@ -2,8 +2,9 @@
 
 mod answers;
 mod load;
+mod run;
 
-pub(crate) use answers::answers_check;
+pub(crate) use answers::{answers_check, answers_lines};
 pub(crate) use load::load_failure;
 
 use crate::Done;
@@ -19,6 +20,14 @@ pub(crate) enum Command {
     Load(load::Arguments),
     /// Drop the tables.
     Drop(load::DropArguments),
+    /// Execute Q1 to Q22 in order at each parallel degree, and check the answers.
+    Run(run::RunArguments),
+    /// Execute the power test: refresh functions around the queries of one stream.
+    Power(run::PowerArguments),
+    /// Execute the throughput test: several streams of queries at once.
+    Throughput(run::ThroughputArguments),
+    /// Execute pairs of refresh functions alone.
+    Refresh(run::RefreshArguments),
 }
 
 /// Does one of the verbs.
@@ -26,5 +35,9 @@ pub(crate) fn main(command: &Command) -> Done {
     match command {
         Command::Load(arguments) => load::run(arguments),
         Command::Drop(arguments) => load::drop_tables(arguments),
+        Command::Run(arguments) => run::run(arguments),
+        Command::Power(arguments) => run::power(arguments),
+        Command::Throughput(arguments) => run::throughput(arguments),
+        Command::Refresh(arguments) => run::refresh(arguments),
     }
 }

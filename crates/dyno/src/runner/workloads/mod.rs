@@ -49,12 +49,7 @@ pub(crate) trait Family: Sized {
     ///
     /// # Errors
     /// With the remedy.
-    fn load<D: Driver>(
-        &self,
-        driver: &D,
-        seed: u64,
-        observer: &LoadProgress,
-    ) -> Result<String, Failure>;
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure>;
 
     /// The tables that hold the data.
     fn tables(&self) -> Vec<String>;
@@ -117,6 +112,16 @@ pub(crate) trait Driven: Family {
     ) -> After {
         After::default()
     }
+}
+
+/// What a load needs beside its options.
+pub(crate) struct LoadOrder<'a> {
+    /// Seed of all random streams.
+    pub(crate) seed: u64,
+    /// True when the server runs on this machine.
+    pub(crate) same_host: bool,
+    /// Who is told of its progress.
+    pub(crate) observer: &'a LoadProgress,
 }
 
 /// The remedy for tables that are missing or too small.
@@ -257,12 +262,11 @@ macro_rules! registry {
             pub(crate) fn load(
                 &self,
                 database: &Database,
-                seed: u64,
-                observer: &LoadProgress,
+                order: &LoadOrder<'_>,
             ) -> Result<String, Failure> {
                 match self {
                     $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.load(driver, seed, observer)),)+
+                        with_driver!(database, driver => family.load(driver, order)),)+
                 }
             }
 
