@@ -23,6 +23,9 @@ pub(crate) trait Family: Sized {
     /// The name of the workload in suites.
     const NAME: &'static str;
 
+    /// Whether DuckDB can be a target: it speaks PostgreSQL's SQL, but not all of it.
+    const TAKES_DUCKDB: bool = false;
+
     /// Looks at the options of an experiment; nothing is connected yet.
     ///
     /// # Errors
@@ -248,7 +251,9 @@ macro_rules! registry {
             /// See [`Family::fits`].
             pub(crate) fn fits(&self, database: &Database) -> Result<(), Failure> {
                 match self {
-                    $(Self::$variant(family) =>
+                    $(Self::$variant(_) if database.is_duckdb() && !<$family>::TAKES_DUCKDB =>
+                        Err(no_duckdb(<$family>::NAME)),
+                    Self::$variant(family) =>
                         with_driver!(database, driver => family.fits(driver)),)+
                 }
             }
@@ -367,6 +372,11 @@ registry! {
     Pgbench: pgbench::Pgbench,
     Tpcc: tpcc::Tpcc,
     Tpch: tpch::Tpch,
+}
+
+fn no_duckdb(workload: &str) -> Failure {
+    Failure::usage(format!("The workload `{workload}` is not made for DuckDB."))
+        .with_hint("of all workloads, only tpch runs on DuckDB")
 }
 
 /// The suite's catalogue and the registry name the same workloads; a stored plan may name others.

@@ -34,6 +34,7 @@ enum Rule {
 
 impl Family for Tpch {
     const NAME: &'static str = "tpch";
+    const TAKES_DUCKDB: bool = true;
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
         let options = Box::new(Options::new(plan, experiment)?);
