@@ -169,12 +169,7 @@ pub const FOREIGN_KEYS: [ForeignKey; 10] = [
     foreign_key("l_order_fkey", Table::Lineitem, &["l_orderkey"], Table::Orders),
     foreign_key("l_part_fkey", Table::Lineitem, &["l_partkey"], Table::Part),
     foreign_key("l_supplier_fkey", Table::Lineitem, &["l_suppkey"], Table::Supplier),
-    foreign_key(
-        "l_partsupp_fkey",
-        Table::Lineitem,
-        &["l_partkey", "l_suppkey"],
-        Table::Partsupp,
-    ),
+    foreign_key("l_partsupp_fkey", Table::Lineitem, &["l_partkey", "l_suppkey"], Table::Partsupp),
 ];
 
 const fn index(name: &'static str, table: Table, columns: &'static [&'static str]) -> Index {

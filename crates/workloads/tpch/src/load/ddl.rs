@@ -87,8 +87,9 @@ pub(super) fn index(index: &Index) -> String {
 /// All indexes of a table in one statement.
 pub(super) fn mysql_indexes(table: Table) -> String {
     let of = INDEXES.iter().filter(|index| index.table == table);
-    let clauses: Vec<String> =
-        of.map(|index| format!("ADD INDEX {} ({})", index.name, index.columns.join(", "))).collect();
+    let clauses: Vec<String> = of
+        .map(|index| format!("ADD INDEX {} ({})", index.name, index.columns.join(", ")))
+        .collect();
     format!("ALTER TABLE {} {}", table.name(), clauses.join(", "))
 }
 

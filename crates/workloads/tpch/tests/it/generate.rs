@@ -1,0 +1,140 @@
+//! The rows against what dbgen writes.
+
+use dyno_core::{RowSource, RowWriter};
+use dyno_tpch::generate::refresh::{self, RefreshRows};
+use dyno_tpch::generate::{TableRows, part_row_count, row_count};
+use dyno_tpch::schema::Table;
+
+/// A row as dbgen writes it, without its newline.
+#[derive(Default)]
+struct Line(String);
+
+impl RowWriter for Line {
+    fn int(&mut self, value: i64) {
+        self.0 += &format!("{value}|");
+    }
+    fn double(&mut self, value: f64) {
+        self.0 += &format!("{value}|");
+    }
+    fn text(&mut self, value: &[u8]) {
+        self.0 += &format!("{}|", std::str::from_utf8(value).unwrap());
+    }
+    fn null(&mut self) {
+        self.0 += "NULL|";
+    }
+}
+
+fn lines(rows: &mut impl RowSource) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = Line::default();
+    while rows.next_row(&mut line) {
+        lines.push(std::mem::take(&mut line.0));
+    }
+    lines
+}
+
+#[test]
+fn rows_have_the_columns_of_their_table_and_restart() {
+    for table in Table::ALL {
+        let mut rows = TableRows::new(table, 0.01, 1, 1);
+        let made = lines(&mut rows);
+        assert_eq!(made.len() as u64, row_count(table, 0.01), "{table:?}");
+        for line in &made {
+            assert_eq!(line.matches('|').count(), table.columns().len(), "{line}");
+        }
+        rows.restart();
+        assert_eq!(lines(&mut rows), made, "{table:?}");
+    }
+}
+
+#[test]
+fn rows_are_those_of_tpchgens_own_format() {
+    fn own<T: std::fmt::Display>(rows: impl Iterator<Item = T>) -> Vec<String> {
+        rows.map(|row| row.to_string()).collect()
+    }
+    use tpchgen::generators as g;
+    let made = |table| lines(&mut TableRows::new(table, 0.01, 1, 1));
+    assert_eq!(made(Table::Region), own(g::RegionGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(Table::Nation), own(g::NationGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(Table::Supplier), own(g::SupplierGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(Table::Part), own(g::PartGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(Table::Partsupp), own(g::PartSuppGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(Table::Customer), own(g::CustomerGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(Table::Orders), own(g::OrderGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(made(Table::Lineitem), own(g::LineItemGenerator::new(0.01, 1, 1).iter()));
+}
+
+#[test]
+fn parts_one_after_another_are_the_table() {
+    for table in Table::ALL {
+        let whole = lines(&mut TableRows::new(table, 0.011, 1, 1));
+        let mut joined = Vec::new();
+        for part in 1..=3 {
+            let made = lines(&mut TableRows::new(table, 0.011, part, 3));
+            assert_eq!(made.len() as u64, part_row_count(table, 0.011, part, 3), "{table:?}");
+            joined.extend(made);
+        }
+        assert_eq!(joined, whole, "{table:?}");
+        assert!(lines(&mut TableRows::new(table, 0.011, 4, 3)).is_empty(), "{table:?}");
+    }
+}
+
+#[test]
+fn refresh_set_1_begins_as_dbgens() {
+    let orders = lines(&mut RefreshRows::orders(1.0, 1));
+    assert_eq!(orders.len(), 1500);
+    assert!(orders[0].starts_with("9|12658|O|129872.68|1998-07-06|"), "{}", orders[0]);
+    for (set, expected) in [(1, 5_822), (75, 5_913), (150, 6_006)] {
+        assert_eq!(refresh::lines(1.0, set), expected, "set {set}");
+        assert_eq!(lines(&mut RefreshRows::lines(1.0, set)).len() as u64, expected, "set {set}");
+    }
+    let deleted: Vec<i64> = refresh::deleted_keys(1.0, 1).collect();
+    assert_eq!(deleted.len(), 1500);
+    assert_eq!(deleted[..9], [1, 2, 3, 4, 5, 6, 7, 32, 33]);
+}
+
+fn key(line: &str) -> i64 {
+    line.split('|').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn refresh_sets_meet_neither_the_base_data_nor_each_other() {
+    // A scale factor whose orders a thousand sets don't divide evenly.
+    let scale = 0.0111;
+    let mut keys: Vec<i64> = lines(&mut TableRows::new(Table::Orders, scale, 1, 1))
+        .iter()
+        .map(|line| key(line))
+        .collect();
+    let base = keys.clone();
+    let mut deleted = Vec::new();
+    for set in 1..=20 {
+        let orders = lines(&mut RefreshRows::orders(scale, set));
+        assert_eq!(orders.len() as u64, refresh::orders(scale));
+        let of_orders: Vec<i64> = orders.iter().map(|line| key(line)).collect();
+        let mut of_lines: Vec<i64> =
+            lines(&mut RefreshRows::lines(scale, set)).iter().map(|line| key(line)).collect();
+        of_lines.dedup();
+        assert_eq!(of_lines, of_orders, "every order has its lines");
+        keys.extend(of_orders);
+        deleted.extend(refresh::deleted_keys(scale, set));
+    }
+    let count = keys.len();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), count, "no key comes twice");
+    assert_eq!(deleted, base[..deleted.len()], "what is deleted exists, from the first order on");
+}
+
+#[test]
+fn a_refresh_set_in_pieces_is_the_set() {
+    let count = refresh::orders(0.1);
+    for make in [RefreshRows::orders, RefreshRows::lines] {
+        let whole = lines(&mut make(0.1, 3));
+        let pieces = [0..1, 1..40, 40..count, count..count + 5];
+        let joined: Vec<String> = pieces
+            .into_iter()
+            .flat_map(|piece| lines(&mut make(0.1, 3).of_orders(piece)))
+            .collect();
+        assert_eq!(joined, whole);
+    }
+}
