@@ -154,6 +154,8 @@ pub enum BulkMethod {
     LoadData,
     /// `INSERT` with many rows per statement.
     MultiRowInsert,
+    /// DuckDB's appender.
+    Appender,
 }
 
 impl BulkMethod {
@@ -163,6 +165,7 @@ impl BulkMethod {
             BulkMethod::Copy => "COPY",
             BulkMethod::LoadData => "LOAD DATA LOCAL INFILE",
             BulkMethod::MultiRowInsert => "multi-row INSERT",
+            BulkMethod::Appender => "appender",
         }
     }
 }

@@ -9,11 +9,10 @@ mod workloads;
 pub(crate) use summary::{TrialName, summarise};
 pub(crate) use workloads::Experiment;
 
-use crate::databases::{Database, Reached, reach, with_driver};
+use crate::databases::{Database, Reached, reach};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::LoadProgress;
-use dyno_core::Driver;
 use dyno_engine::Control;
 use dyno_measure::TrialStatus;
 use dyno_store::{Event, EventKind, Run, RunStatus};
@@ -93,8 +92,7 @@ impl Runner<'_> {
         self.reach_targets()?;
         for step in &self.plan.steps {
             let (experiment, database) = self.parties(step)?;
-            let dialect = with_driver!(database, driver => driver.dialect());
-            experiment.fits(dialect).map_err(|failure| {
+            experiment.fits(database).map_err(|failure| {
                 failure.at(&format!("{} on {}", step.experiment, step.target))
             })?;
         }
@@ -117,15 +115,17 @@ impl Runner<'_> {
             match &step.action {
                 Action::Prepare => self.prepare(step)?,
                 Action::Cleanup => self.cleanup(step)?,
-                Action::Trial(trial) => {
-                    let done = self.trial(step, trial)?;
-                    self.denied += u32::from(done.is_denied);
-                    match done.status {
-                        TrialStatus::Complete => {}
-                        TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
-                        TrialStatus::Failed(_) => failed += 1,
+                Action::Trial(trial) => match self.trial(step, trial)? {
+                    Done::Skipped(why) => self.skip(step, why)?,
+                    Done::Ended { status, is_denied } => {
+                        self.denied += u32::from(is_denied);
+                        match status {
+                            TrialStatus::Complete => {}
+                            TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
+                            TrialStatus::Failed(_) => failed += 1,
+                        }
                     }
-                }
+                },
             }
         }
         Ok(match failed {
@@ -205,6 +205,15 @@ impl Runner<'_> {
         let (experiment, database) = parties(&self.experiments, &self.targets, step)?;
         let job = Job { step, planned, run: &mut self.run, control: self.control };
         experiment.trial(database, job)
+    }
+
+    /// Says and notes that a step can't be executed on its target.
+    fn skip(&mut self, step: &Step, why: String) -> Result<(), Failure> {
+        output::talk(&format!("{}: skipped: {why}", step.id));
+        self.run.update(|header| {
+            header.skipped.insert(step.id.clone(), why);
+        })?;
+        Ok(())
     }
 
     fn parties(&self, step: &Step) -> Result<(&Experiment, &Database), Failure> {

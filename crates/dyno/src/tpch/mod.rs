@@ -1,6 +1,10 @@
 //! `dyno tpch`: data, queries, load and tests of TPC-H, each as a verb of its own.
 
+mod answers;
 mod load;
+
+pub(crate) use answers::answers_check;
+pub(crate) use load::load_failure;
 
 use crate::Done;
 

@@ -3,12 +3,13 @@
 mod pgbench;
 mod sysbench;
 mod tpcc;
+mod tpch;
 
 use super::trial::{Done, Job, driven};
 use crate::databases::{Database, with_driver};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
-use dyno_core::{BulkMethod, DbError, Dialect, Driver, Session, Workload, nearest};
+use dyno_core::{BulkMethod, DbError, Driver, Session, Workload, nearest};
 use dyno_engine::TrialSpec;
 use dyno_measure::{DataCheck, DataFacts, StatementLatency, TpccFacts, TrialStatus, TrialSummary};
 use dyno_reactor::block_on;
@@ -33,11 +34,11 @@ pub(crate) trait Family: Sized {
         Vec::new()
     }
 
-    /// Whether this can be done in a dialect; called before anything is touched.
+    /// Whether this can be done on a database; called before anything is touched.
     ///
     /// # Errors
     /// What can't be done, with the remedy.
-    fn fits(&self, _dialect: Dialect) -> Result<(), Failure> {
+    fn fits<D: Driver>(&self, _driver: &D) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -240,8 +241,11 @@ macro_rules! registry {
             }
 
             /// See [`Family::fits`].
-            pub(crate) fn fits(&self, dialect: Dialect) -> Result<(), Failure> {
-                match self { $(Self::$variant(family) => family.fits(dialect),)+ }
+            pub(crate) fn fits(&self, database: &Database) -> Result<(), Failure> {
+                match self {
+                    $(Self::$variant(family) =>
+                        with_driver!(database, driver => family.fits(driver)),)+
+                }
             }
 
             /// See [`Family::load`].
@@ -358,6 +362,7 @@ registry! {
     Sysbench: sysbench::Sysbench,
     Pgbench: pgbench::Pgbench,
     Tpcc: tpcc::Tpcc,
+    Tpch: tpch::Tpch,
 }
 
 /// The suite's catalogue and the registry name the same workloads; a stored plan may name others.

@@ -7,7 +7,7 @@ use crate::failure::{Failure, sentence};
 use crate::footprint::{Footprint, footprint};
 use crate::output;
 use crate::progress::LoadProgress;
-use dyno_core::{DbError, Dialect, Driver, LoadObserver, Session};
+use dyno_core::{DbError, Driver, LoadObserver, Session};
 use dyno_engine::TrialSpec;
 use dyno_measure::{DataCheck, DataFacts, StatementLatency, Verdict};
 use dyno_pgbench::access::Access;
@@ -47,7 +47,8 @@ impl Family for Pgbench {
         Ok(Pgbench { options, ledger })
     }
 
-    fn fits(&self, dialect: Dialect) -> Result<(), Failure> {
+    fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
+        let dialect = driver.dialect();
         self.init_options().check(dialect).map_err(|error| load_failure(&error))?;
         let options = self.run_options(&TrialSpec::closed(1), false);
         PgBench::new(options, dialect, talker())

@@ -43,6 +43,7 @@ pub(crate) fn header(targets: &[&str]) -> RunHeader {
             experiment("read_only", "Read only", "sysbench oltp_read_only"),
             experiment("open", "Point selects on a schedule", "sysbench oltp_point_select"),
         ],
+        skipped: Default::default(),
         tables: std::collections::BTreeMap::new(),
         started_at: "2026-11-21T21:10:30Z".to_owned(),
         resumed_at: Vec::new(),
