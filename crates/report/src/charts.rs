@@ -26,7 +26,7 @@ const PUBLISHED: &str = "published";
 /// The charts of an experiment.
 pub(crate) fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Figure> {
     let levels = Levels::of(experiment);
-    if levels.values.is_empty() {
+    if levels.values.is_empty() || experiment.tpch.is_some() {
         return Vec::new();
     }
     if levels.values.len() == 1 {

@@ -1,6 +1,7 @@
 //! What a paper says, before it is given a form.
 
 use crate::tpcc::{TpccPoint, TpccSection};
+use crate::tpch::{TpchSection, TpchSetup};
 use crate::{Comparison, Published};
 use dyno_measure::{DataFacts, SeriesRow, TrialSummary};
 use dyno_store::{Event, RunHeader, ScriptFacts};
@@ -51,6 +52,10 @@ pub struct RunFacts {
     pub command: String,
     /// Events that are no errors of single intervals: notes, server events.
     pub events: Vec<Event>,
+    /// What leads from the paper to the run's files, with a slash at its end or empty; `None` where
+    /// that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
     /// What is damaged or missing in the folder.
     pub warnings: Vec<String>,
 }
@@ -136,6 +141,9 @@ pub struct Experiment {
     /// What only TPC-C has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccSection>,
+    /// What only TPC-H has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpch: Option<TpchSection>,
 }
 
 /// Median of the repeats of a point, with the lowest and the highest.
@@ -200,6 +208,9 @@ pub struct Point {
     /// What only TPC-C has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccPoint>,
+    /// What tells apart the points of TPC-H, whose figures are in the section of their experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpch: Option<TpchSetup>,
 }
 
 /// The data of a point.

@@ -1,6 +1,7 @@
 //! `dyno tpch run`, `power`, `throughput` and `refresh`: a suite of one or two experiments, made from
 //! the command line.
 
+use super::usable_scale;
 use crate::Done;
 use crate::commands::RUNS;
 use crate::commands::run::run_plan;
@@ -179,7 +180,7 @@ pub(super) fn refresh(arguments: &RefreshArguments) -> Done {
 
 /// `[suite]` and the targets.
 fn head(place: &Place, verb: &str, what: &str) -> Result<String, Failure> {
-    let title = format!("TPC-H: {what} at scale factor {}", place.scale);
+    let title = format!("TPC-H: {what} at scale factor {}", usable_scale(place.scale)?);
     let mut text = format!("[suite]\nname = \"tpch-{verb}\"\ntitle = {}\n", quoted(&title));
     let targets = targets(place)?;
     for (name, _) in &targets.targets {

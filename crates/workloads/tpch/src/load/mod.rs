@@ -6,9 +6,11 @@
 //!
 //! - `steps`, `ddl`: what is done, and by which statements. `sessions`, `work`: the parallel work.
 //! - `sums`: whether what is stored is what was sent. `times`, `size`: what is told of it.
+//! - `estimate`: whether it will fit.
 
 mod ddl;
 mod error;
+mod estimate;
 mod sessions;
 mod size;
 mod steps;
@@ -18,6 +20,7 @@ mod work;
 
 pub use error::LoadError;
 pub(crate) use error::while_doing;
+pub use estimate::{Estimate, estimate};
 pub use steps::Step;
 
 use crate::generate::check_scale;
@@ -239,6 +242,7 @@ async fn begin<S: Session>(
             attempts + 1
         }
     };
+    estimate::check_room(session, options, observer).await?;
     let noting = || while_doing("noting the begin of the load");
     for sql in state::create_own_tables(session.dialect()) {
         session.query(&sql, &mut Discard).await.map_err(noting())?;
