@@ -216,6 +216,13 @@ async fn begin<S: Session>(
     observer: &impl LoadObserver,
 ) -> Result<Begun, LoadError> {
     let wanted = options.wanted();
+    if wanted.foreign_keys && session.product().name == "DuckDB" {
+        return Err(LoadError::Option(
+            "DuckDB can't add foreign keys to tables: load without them (--no-foreign-keys, in a \
+             suite foreign_keys = false)."
+                .to_owned(),
+        ));
+    }
     let attempt = match state::find(session).await? {
         Found::Nothing => 1,
         Found::Complete(loaded) => {
@@ -331,10 +338,14 @@ async fn conclude<S: Session>(
     options: &LoadOptions,
     load: &mut TpchLoad,
 ) -> Result<(), LoadError> {
-    if session.dialect() == Dialect::Sqlite {
-        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    let write_all = match (session.dialect(), session.product().name.as_str()) {
+        (Dialect::Sqlite, _) => Some("PRAGMA wal_checkpoint(TRUNCATE)"),
+        (_, "DuckDB") => Some("CHECKPOINT"),
+        _ => None,
+    };
+    if let Some(sql) = write_all {
         let written = session.query(sql, &mut Discard).await;
-        written.map_err(while_doing("writing all to the SQLite file"))?;
+        written.map_err(while_doing("writing all to the file"))?;
     }
     load.size_bytes = size::size_bytes(session).await;
     let noting = || while_doing("noting the end of the load");
