@@ -3,11 +3,11 @@
 use super::row::{Bound, DuckdbRow, Names};
 use super::{Instance, bulk, translate};
 use crate::queue::{Queue, Queued};
+use duckdb::Connection;
 use dyno_core::{
     BulkReport, DbError, Dialect, ErrorClass, Executed, Interrupter, Param, ParamType, Product,
     RowSource, Rows, Session, Statement,
 };
-use duckdb::Connection;
 use std::sync::Arc;
 
 type Statements<'connection> = Vec<duckdb::Statement<'connection>>;
@@ -125,10 +125,7 @@ fn execute<'a, R: Rows>(
 }
 
 /// Runs a statement whose parameters are bound.
-fn step<R: Rows>(
-    statement: &mut duckdb::Statement<'_>,
-    rows: &mut R,
-) -> duckdb::Result<Executed> {
+fn step<R: Rows>(statement: &mut duckdb::Statement<'_>, rows: &mut R) -> duckdb::Result<Executed> {
     let affected = statement.raw_execute()? as u64;
     let columns = statement.column_count();
     // What changes rows answers with one column, their count.

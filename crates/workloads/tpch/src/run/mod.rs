@@ -171,7 +171,14 @@ async fn look_with<S: Session>(session: &mut S, options: &RunOptions) -> Result<
         return Err(refused(problem, format!("ask for --scale {}, or load again", loaded.scale)));
     }
     let rule = match &options.rule {
-        Some(rule) => Some(rule.clone()),
+        Some(rule) => match rule.objection(session).await {
+            Ok(None) => Some(rule.clone()),
+            Ok(Some(problem)) => {
+                let hint = "leave degree_rule out: the product is then detected".to_owned();
+                return Err(refused(problem, hint));
+            }
+            Err(error) => return Err(while_doing("asking for the product")(error)),
+        },
         None => degree::detect(session).await.map_err(while_doing("asking for the product"))?,
     };
     let position = refresh::position(session, loaded.load.refresh_pairs).await;

@@ -79,6 +79,8 @@ pub(super) struct Worker<'a, D: Driver> {
 struct Ended<T> {
     result: Option<Result<T, DbError>>,
     why: Option<Why>,
+    /// When it was sent, seconds from the begin of the trial.
+    began_s: f64,
     seconds: f64,
 }
 
@@ -147,10 +149,15 @@ impl<D: Driver> Worker<'_, D> {
         &mut self,
         mut link: Link<D::Session>,
         bound: Option<Nanos>,
+        announced: Option<News>,
         work: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
     ) -> Ended<T> {
+        self.slot.begin(bound.map(|bound| monotonic_now().saturating_add(bound)));
+        // After the bound is known: who hears this looks when it is due.
+        if let Some(news) = announced {
+            self.tell(news);
+        }
         let began = monotonic_now();
-        self.slot.begin(bound.map(|bound| began.saturating_add(bound)));
         let result = unless_given_up(self.slot, work(&mut link.session)).await;
         let ended = monotonic_now();
         let why = self.slot.end();
@@ -166,7 +173,8 @@ impl<D: Driver> Worker<'_, D> {
             }
             Some(_) => link.calm(self.slot).await,
         };
-        Ended { result, why, seconds: seconds(ended - began) }
+        let began_s = seconds(began - self.began);
+        Ended { result, why, began_s, seconds: seconds(ended - began) }
     }
 
     async fn query(&mut self, stream: &Stream, query: Query) {
@@ -188,14 +196,14 @@ impl<D: Driver> Worker<'_, D> {
             true => pages::read_so_far(&mut link.session).await,
             false => None,
         };
-        self.tell(News::Sent { stream: stream.number, query: query.query });
         let mut table = Table::default();
-        facts.began_s = seconds(monotonic_now() - self.began);
+        let sent = News::Sent { stream: stream.number, query: query.query };
         let ended = self
-            .stoppable(link, stream.timeout, async |session| {
+            .stoppable(link, stream.timeout, Some(sent), async |session| {
                 session.query(&query.text, &mut table).await
             })
             .await;
+        facts.began_s = ended.began_s;
         facts.outcome = ended.outcome();
         facts.seconds = match (&facts.outcome, stream.timeout) {
             (QueryOutcome::TimedOut, Some(bound)) => seconds(bound),
@@ -227,11 +235,11 @@ impl<D: Driver> Worker<'_, D> {
             Ok(link) => {
                 let position = &mut stream.position;
                 let ended = self
-                    .stoppable(link, None, async |session| {
+                    .stoppable(link, None, None, async |session| {
                         refresh::execute(session, stream.scale, position).await
                     })
                     .await;
-                facts.seconds = ended.seconds;
+                (facts.began_s, facts.seconds) = (ended.began_s, ended.seconds);
                 facts.outcome = ended.outcome();
                 if let Some(Ok(rows)) = ended.result {
                     facts.rows = rows;
@@ -254,7 +262,7 @@ impl<D: Driver> Worker<'_, D> {
                 let Ok(link) = self.link().await else { return };
                 let mut table = Table::default();
                 let ended = self
-                    .stoppable(link, stream.timeout, async |session| {
+                    .stoppable(link, stream.timeout, None, async |session| {
                         session.query(&statement, &mut table).await
                     })
                     .await;
