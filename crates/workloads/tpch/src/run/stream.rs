@@ -41,6 +41,8 @@ pub(super) struct Stream {
     pub(super) timeout: Option<Nanos>,
     /// Where the refresh functions go on.
     pub(super) position: Position,
+    /// Whether that has to be asked for: a refresh function has failed.
+    pub(super) is_unsure: bool,
     /// Whether the pages that the server reads are counted around each query.
     pub(super) counts_pages: bool,
 }
@@ -227,11 +229,11 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     async fn refresh(&mut self, stream: &mut Stream) {
-        let at = stream.position;
         let began_s = seconds(monotonic_now() - self.began);
-        let mut facts =
-            RefreshFacts { function: at.function, pair: at.pair, began_s, ..Default::default() };
-        match self.link().await {
+        let mut facts = RefreshFacts { began_s, ..RefreshFacts::default() };
+        let link = self.sure_link(stream).await;
+        (facts.function, facts.pair) = (stream.position.function, stream.position.pair);
+        match link {
             Ok(link) => {
                 let position = &mut stream.position;
                 let ended = self
@@ -241,13 +243,26 @@ impl<D: Driver> Worker<'_, D> {
                     .await;
                 (facts.began_s, facts.seconds) = (ended.began_s, ended.seconds);
                 facts.outcome = ended.outcome();
-                if let Some(Ok(rows)) = ended.result {
-                    facts.rows = rows;
+                match ended.result {
+                    Some(Ok(rows)) => facts.rows = rows,
+                    _ => stream.is_unsure = true,
                 }
             }
             Err(error) => facts.outcome = QueryOutcome::Failed(error.to_string()),
         }
         self.tell(News::Refresh(facts));
+    }
+
+    /// The session, and where the refresh functions go on: a lost connection does not say whether
+    /// its last transaction was committed.
+    async fn sure_link(&mut self, stream: &mut Stream) -> Result<Link<D::Session>, DbError> {
+        let mut link = self.link().await?;
+        if stream.is_unsure {
+            let pairs = stream.position.pair - 1;
+            stream.position = refresh::position(&mut link.session, pairs).await?;
+            stream.is_unsure = false;
+        }
+        Ok(link)
     }
 
     /// Asks for a plan in the ways that the product may know; one that takes too long to execute is
