@@ -2,6 +2,7 @@
 
 pub(crate) mod pgbench;
 pub(crate) mod tpcc;
+pub(crate) mod tpch;
 
 use dyno_measure::{
     Counts, ErrorSummary, GeneratorSummary, HostSample, KindSummary, LatencySummary,

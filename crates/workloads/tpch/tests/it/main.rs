@@ -3,6 +3,7 @@
 mod answers;
 mod check;
 mod databases;
+mod files;
 mod generate;
 mod load;
 mod queries;
