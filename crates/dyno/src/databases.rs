@@ -3,6 +3,8 @@
 use crate::failure::{Failure, sentence};
 use crate::output;
 use dyno_core::{Cause, DbError, Discard, Driver, Session};
+#[cfg(feature = "duckdb")]
+use dyno_drivers::duckdb::DuckdbDriver;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::net::Address;
 use dyno_drivers::postgres::PostgresDriver;
@@ -22,6 +24,9 @@ pub(crate) enum Database {
     Postgres(PostgresDriver),
     /// Embedded SQLite.
     Sqlite(SqliteDriver),
+    /// Embedded DuckDB.
+    #[cfg(feature = "duckdb")]
+    Duckdb(DuckdbDriver),
 }
 
 /// Evaluates an expression with the driver inside a [`Database`].
@@ -31,6 +36,8 @@ macro_rules! with_driver {
             $crate::databases::Database::Mysql($driver) => $body,
             $crate::databases::Database::Postgres($driver) => $body,
             $crate::databases::Database::Sqlite($driver) => $body,
+            #[cfg(feature = "duckdb")]
+            $crate::databases::Database::Duckdb($driver) => $body,
         }
     };
 }
@@ -42,11 +49,34 @@ impl Database {
     /// # Errors
     /// A host name that can't be resolved, a certificate that can't be read.
     pub(crate) fn new(target: &Target) -> Result<Self, DbError> {
+        if target.is_duckdb() {
+            return Self::duckdb(target);
+        }
         Ok(match target.dialect {
             dyno_core::Dialect::Mysql => Database::Mysql(MysqlDriver::new(target)?),
             dyno_core::Dialect::Postgres => Database::Postgres(PostgresDriver::new(target)?),
             dyno_core::Dialect::Sqlite => Database::Sqlite(SqliteDriver::new(target)?),
         })
+    }
+
+    /// True for embedded DuckDB.
+    pub(crate) fn is_duckdb(&self) -> bool {
+        #[cfg(feature = "duckdb")]
+        return matches!(self, Database::Duckdb(_));
+        #[cfg(not(feature = "duckdb"))]
+        false
+    }
+
+    #[cfg(feature = "duckdb")]
+    fn duckdb(target: &Target) -> Result<Self, DbError> {
+        DuckdbDriver::new(target).map(Database::Duckdb)
+    }
+
+    #[cfg(not(feature = "duckdb"))]
+    fn duckdb(target: &Target) -> Result<Self, DbError> {
+        let message = format!("{target} can't be opened: this dyno was built without DuckDB.");
+        Err(DbError::unreachable(message)
+            .with_hint("the README says how to build it with the cargo feature duckdb"))
     }
 
     /// What the server says of itself.

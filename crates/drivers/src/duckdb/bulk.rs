@@ -3,8 +3,8 @@
 use super::row::Bound;
 use super::translate;
 use crate::queue::Params;
-use dyno_core::{BulkMethod, BulkReport, DbError, Param, RowSource, RowWriter};
 use duckdb::{Connection, appender_params_from_iter};
+use dyno_core::{BulkMethod, BulkReport, DbError, Param, RowSource, RowWriter};
 
 /// Streams rows through DuckDB's appender, which gives texts the types of their columns.
 pub(super) fn load<R: RowSource>(

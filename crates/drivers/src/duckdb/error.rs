@@ -1,7 +1,7 @@
 //! DuckDB's messages in dyno's words: it has no error numbers, only a kind in front of each.
 
-use dyno_core::{DbError, ErrorClass};
 use duckdb::Error;
+use dyno_core::{DbError, ErrorClass};
 use std::path::Path;
 
 /// What DuckDB itself says.

@@ -19,8 +19,8 @@ mod tests;
 pub use session::DuckdbSession;
 
 use crate::target::Target;
-use dyno_core::{DbError, Dialect, Driver};
 use duckdb::{Config, Connection};
+use dyno_core::{DbError, Dialect, Driver};
 use error::{opening, translate};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

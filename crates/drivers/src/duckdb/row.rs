@@ -1,8 +1,8 @@
 //! Rows and parameters between dyno and DuckDB.
 
-use dyno_core::{Columns, Param, Row};
 use duckdb::ToSql;
 use duckdb::types::{TimeUnit, ToSqlOutput, Value, ValueRef};
+use dyno_core::{Columns, Param, Row};
 
 /// The names of the columns of a statement that was executed.
 pub(super) struct Names<'a, 'c>(pub(super) &'a duckdb::Statement<'c>);

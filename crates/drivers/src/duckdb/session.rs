@@ -3,11 +3,11 @@
 use super::row::{Bound, DuckdbRow, Names};
 use super::{Instance, bulk, translate};
 use crate::queue::{Queue, Queued};
+use duckdb::Connection;
 use dyno_core::{
     BulkReport, DbError, Dialect, ErrorClass, Executed, Interrupter, Param, ParamType, Product,
     RowSource, Rows, Session, Statement,
 };
-use duckdb::Connection;
 use std::sync::Arc;
 
 type Statements<'connection> = Vec<duckdb::Statement<'connection>>;
@@ -125,17 +125,11 @@ fn execute<'a, R: Rows>(
 }
 
 /// Runs a statement whose parameters are bound.
-fn step<R: Rows>(
-    statement: &mut duckdb::Statement<'_>,
-    rows: &mut R,
-) -> duckdb::Result<Executed> {
+fn step<R: Rows>(statement: &mut duckdb::Statement<'_>, rows: &mut R) -> duckdb::Result<Executed> {
     let affected = statement.raw_execute()? as u64;
     let columns = statement.column_count();
-    // What changes rows answers with one column, their count.
-    let is_count = columns == 1 && statement.column_name(0).is_ok_and(|name| name == "Count");
-    let mut done = Executed { has_rows: false, rows: 0, affected };
-    if affected == 0 && !is_count && columns > 0 {
-        done.has_rows = true;
+    let mut done = Executed { has_rows: columns > 0 && !is_report(statement), rows: 0, affected };
+    if done.has_rows {
         if R::DESCRIBED {
             rows.columns(&Names(statement));
         }
@@ -151,6 +145,12 @@ fn step<R: Rows>(
         rows.done(done);
     }
     Ok(done)
+}
+
+/// True for the one column with which DuckDB answers statements that have no result set.
+fn is_report(statement: &duckdb::Statement<'_>) -> bool {
+    statement.column_count() == 1
+        && statement.column_name(0).is_ok_and(|name| name == "Count" || name == "Success")
 }
 
 #[cold]

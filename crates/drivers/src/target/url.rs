@@ -264,7 +264,8 @@ impl Reader {
             self.options.insert(key, value);
             return Ok(());
         }
-        let known = known_keys(self.dialect, self.embedded).find(|known| known.names.contains(&key.as_str()));
+        let known = known_keys(self.dialect, self.embedded)
+            .find(|known| known.names.contains(&key.as_str()));
         let Some(known) = known else {
             return Err(self.unknown_key(&key));
         };
@@ -340,8 +341,9 @@ impl Reader {
     }
 
     fn unknown_key(&self, key: &str) -> TargetError {
-        let mut known: Vec<&str> =
-            known_keys(self.dialect, self.embedded).flat_map(|key| key.names.iter().copied()).collect();
+        let mut known: Vec<&str> = known_keys(self.dialect, self.embedded)
+            .flat_map(|key| key.names.iter().copied())
+            .collect();
         if self.dialect != Dialect::Sqlite {
             known.push("set.NAME");
         }

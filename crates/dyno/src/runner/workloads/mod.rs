@@ -23,6 +23,9 @@ pub(crate) trait Family: Sized {
     /// The name of the workload in suites.
     const NAME: &'static str;
 
+    /// Whether DuckDB can be a target: it speaks PostgreSQL's SQL, but not all of it.
+    const TAKES_DUCKDB: bool = false;
+
     /// Looks at the options of an experiment; nothing is connected yet.
     ///
     /// # Errors
@@ -46,12 +49,7 @@ pub(crate) trait Family: Sized {
     ///
     /// # Errors
     /// With the remedy.
-    fn load<D: Driver>(
-        &self,
-        driver: &D,
-        seed: u64,
-        observer: &LoadProgress,
-    ) -> Result<String, Failure>;
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure>;
 
     /// The tables that hold the data.
     fn tables(&self) -> Vec<String>;
@@ -114,6 +112,16 @@ pub(crate) trait Driven: Family {
     ) -> After {
         After::default()
     }
+}
+
+/// What a load needs beside its options.
+pub(crate) struct LoadOrder<'a> {
+    /// Seed of all random streams.
+    pub(crate) seed: u64,
+    /// True when the server runs on this machine.
+    pub(crate) same_host: bool,
+    /// Who is told of its progress.
+    pub(crate) observer: &'a LoadProgress,
 }
 
 /// The remedy for tables that are missing or too small.
@@ -243,7 +251,9 @@ macro_rules! registry {
             /// See [`Family::fits`].
             pub(crate) fn fits(&self, database: &Database) -> Result<(), Failure> {
                 match self {
-                    $(Self::$variant(family) =>
+                    $(Self::$variant(_) if database.is_duckdb() && !<$family>::TAKES_DUCKDB =>
+                        Err(no_duckdb(<$family>::NAME)),
+                    Self::$variant(family) =>
                         with_driver!(database, driver => family.fits(driver)),)+
                 }
             }
@@ -252,12 +262,11 @@ macro_rules! registry {
             pub(crate) fn load(
                 &self,
                 database: &Database,
-                seed: u64,
-                observer: &LoadProgress,
+                order: &LoadOrder<'_>,
             ) -> Result<String, Failure> {
                 match self {
                     $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.load(driver, seed, observer)),)+
+                        with_driver!(database, driver => family.load(driver, order)),)+
                 }
             }
 
@@ -363,6 +372,11 @@ registry! {
     Pgbench: pgbench::Pgbench,
     Tpcc: tpcc::Tpcc,
     Tpch: tpch::Tpch,
+}
+
+fn no_duckdb(workload: &str) -> Failure {
+    Failure::usage(format!("The workload `{workload}` is not made for DuckDB."))
+        .with_hint("of all workloads, only tpch runs on DuckDB")
 }
 
 /// The suite's catalogue and the registry name the same workloads; a stored plan may name others.

@@ -2,7 +2,7 @@
 
 mod options;
 
-use super::{After, Done, Driven, Family, Job, Ran, Ready, driven};
+use super::{After, Done, Driven, Family, Job, LoadOrder, Ran, Ready, driven};
 use crate::failure::{Failure, sentence};
 use crate::footprint::{Footprint, footprint};
 use crate::output;
@@ -56,14 +56,9 @@ impl Family for Pgbench {
             .map_err(|problem| Failure::new(sentence(&problem)))
     }
 
-    fn load<D: Driver>(
-        &self,
-        driver: &D,
-        _seed: u64,
-        observer: &LoadProgress,
-    ) -> Result<String, Failure> {
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
         let wanted = self.init_options();
-        let watcher = Watcher { progress: observer, rows: AtomicU64::new(0) };
+        let watcher = Watcher { progress: order.observer, rows: AtomicU64::new(0) };
         let report = initialize(driver, &wanted, &watcher).map_err(|error| load_failure(&error))?;
         Ok(load_sentence(&report))
     }

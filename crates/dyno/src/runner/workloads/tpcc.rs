@@ -2,7 +2,7 @@
 
 mod options;
 
-use super::{After, Done, Driven, Family, Job, Ran, Ready, ask, driven};
+use super::{After, Done, Driven, Family, Job, LoadOrder, Ran, Ready, ask, driven};
 use crate::failure::{Failure, sentence};
 use crate::footprint::footprint;
 use crate::progress::LoadProgress;
@@ -46,13 +46,8 @@ impl Family for Tpcc {
         check_options(&self.load_options(0), driver.dialect()).map_err(|error| load_failure(&error))
     }
 
-    fn load<D: Driver>(
-        &self,
-        driver: &D,
-        seed: u64,
-        observer: &LoadProgress,
-    ) -> Result<String, Failure> {
-        load(driver, &self.load_options(seed), observer)
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
+        load(driver, &self.load_options(order.seed), order.observer)
             .map(|report| self.load_sentence(&report))
             .map_err(|error| suite_failure(&error))
     }

@@ -4,7 +4,7 @@ mod cache;
 mod options;
 mod trial;
 
-use super::{Done, Family, Job, ask, load_sessions};
+use super::{Done, Family, Job, LoadOrder, ask, load_sessions};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
 use crate::tpch::load_failure;
@@ -34,6 +34,7 @@ enum Rule {
 
 impl Family for Tpch {
     const NAME: &'static str = "tpch";
+    const TAKES_DUCKDB: bool = true;
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
         let options = Box::new(Options::new(plan, experiment)?);
@@ -59,13 +60,8 @@ impl Family for Tpch {
         }
     }
 
-    fn load<D: Driver>(
-        &self,
-        driver: &D,
-        _seed: u64,
-        observer: &LoadProgress,
-    ) -> Result<String, Failure> {
-        load(driver, &self.load_options(driver.dialect()), observer)
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
+        load(driver, &self.load_options(driver.dialect(), order), order.observer)
             .map(|report| self.load_sentence(&report))
             .map_err(|error| suite_failure(&error))
     }
@@ -117,12 +113,13 @@ impl Tpch {
         Ok(found.map_or(Rule::Unknown, Rule::Known))
     }
 
-    fn load_options(&self, dialect: Dialect) -> LoadOptions {
+    fn load_options(&self, dialect: Dialect, order: &LoadOrder<'_>) -> LoadOptions {
         let options = &self.options;
         LoadOptions {
             sessions: options.load_sessions.unwrap_or_else(load_sessions),
             foreign_keys: options.foreign_keys.unwrap_or(dialect != Dialect::Sqlite),
             indexes: options.indexes,
+            same_host: order.same_host,
             force: options.force,
             ..LoadOptions::new(options.scale)
         }

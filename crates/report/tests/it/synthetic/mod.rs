@@ -46,7 +46,6 @@ pub(crate) fn header(targets: &[&str]) -> RunHeader {
         ],
         skipped: Default::default(),
         tables: std::collections::BTreeMap::new(),
-        skipped: std::collections::BTreeMap::new(),
         started_at: "2026-11-21T21:10:30Z".to_owned(),
         resumed_at: Vec::new(),
         finished_at: Some("2026-11-21T22:02:11Z".to_owned()),

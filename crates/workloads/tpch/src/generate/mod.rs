@@ -5,6 +5,7 @@
 
 mod cells;
 mod count;
+pub mod files;
 pub mod refresh;
 mod scale;
 

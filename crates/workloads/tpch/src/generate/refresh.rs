@@ -30,9 +30,14 @@ pub fn lines(scale: f64, set: u32) -> u64 {
 
 /// The keys of the orders that RF2 deletes, with their lines, in order.
 pub fn deleted_keys(scale: f64, set: u32) -> impl Iterator<Item = i64> {
+    deleted_orders(scale, set).map(|order| key(order as i64, 0))
+}
+
+/// The orders that RF2 deletes, counted from 1.
+fn deleted_orders(scale: f64, set: u32) -> Range<u64> {
     let orders = orders(scale);
     let first = orders * u64::from(set.saturating_sub(1)) + 1;
-    (first..first + orders).map(|order| key(order as i64, 0))
+    first..first + orders
 }
 
 /// The orders in the stream of rows before those of the set.
@@ -168,5 +173,33 @@ impl RowSource for RefreshRows {
 impl fmt::Debug for RefreshRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RefreshRows(set {}, scale {}, orders {:?})", self.set, self.scale, self.range)
+    }
+}
+
+/// The keys of [`deleted_keys`] as rows of one column.
+#[derive(Debug)]
+pub(super) struct DeletedKeys {
+    scale: f64,
+    set: u32,
+    orders: Range<u64>,
+}
+
+impl DeletedKeys {
+    pub(super) fn new(scale: f64, set: u32) -> DeletedKeys {
+        DeletedKeys { scale, set, orders: deleted_orders(scale, set) }
+    }
+}
+
+impl RowSource for DeletedKeys {
+    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+        let order = self.orders.next();
+        if let Some(order) = order {
+            out.int(key(order as i64, 0));
+        }
+        order.is_some()
+    }
+
+    fn restart(&mut self) {
+        self.orders = deleted_orders(self.scale, self.set);
     }
 }

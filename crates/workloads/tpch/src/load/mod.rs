@@ -6,9 +6,11 @@
 //!
 //! - `steps`, `ddl`: what is done, and by which statements. `sessions`, `work`: the parallel work.
 //! - `sums`: whether what is stored is what was sent. `times`, `size`: what is told of it.
+//! - `estimate`: whether it will fit.
 
 mod ddl;
 mod error;
+mod estimate;
 mod sessions;
 mod size;
 mod steps;
@@ -18,6 +20,7 @@ mod work;
 
 pub use error::LoadError;
 pub(crate) use error::while_doing;
+pub use estimate::{Estimate, estimate};
 pub use steps::Step;
 
 use crate::generate::check_scale;
@@ -213,6 +216,13 @@ async fn begin<S: Session>(
     observer: &impl LoadObserver,
 ) -> Result<Begun, LoadError> {
     let wanted = options.wanted();
+    if wanted.foreign_keys && session.product().name == "DuckDB" {
+        return Err(LoadError::Option(
+            "DuckDB can't add foreign keys to tables: load without them (--no-foreign-keys, in a \
+             suite foreign_keys = false)."
+                .to_owned(),
+        ));
+    }
     let attempt = match state::find(session).await? {
         Found::Nothing => 1,
         Found::Complete(loaded) => {
@@ -232,6 +242,7 @@ async fn begin<S: Session>(
             attempts + 1
         }
     };
+    estimate::check_room(session, options, observer).await?;
     let noting = || while_doing("noting the begin of the load");
     for sql in state::create_own_tables(session.dialect()) {
         session.query(&sql, &mut Discard).await.map_err(noting())?;
@@ -327,10 +338,14 @@ async fn conclude<S: Session>(
     options: &LoadOptions,
     load: &mut TpchLoad,
 ) -> Result<(), LoadError> {
-    if session.dialect() == Dialect::Sqlite {
-        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    let write_all = match (session.dialect(), session.product().name.as_str()) {
+        (Dialect::Sqlite, _) => Some("PRAGMA wal_checkpoint(TRUNCATE)"),
+        (_, "DuckDB") => Some("CHECKPOINT"),
+        _ => None,
+    };
+    if let Some(sql) = write_all {
         let written = session.query(sql, &mut Discard).await;
-        written.map_err(while_doing("writing all to the SQLite file"))?;
+        written.map_err(while_doing("writing all to the file"))?;
     }
     load.size_bytes = size::size_bytes(session).await;
     let noting = || while_doing("noting the end of the load");

@@ -15,12 +15,15 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// Bytes of the eight tables and their indexes; of SQLite the whole file. `None` where the server
+/// Bytes of the eight tables and their indexes; of SQLite and DuckDB the whole file. `None` where the server
 /// does not say.
 pub(crate) async fn size_bytes<S: Session>(session: &mut S) -> Option<u64> {
     let sql = match session.dialect() {
         Dialect::Sqlite => {
             "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()".to_owned()
+        }
+        Dialect::Postgres if session.product().name == "DuckDB" => {
+            "SELECT used_blocks * block_size FROM pragma_database_size()".to_owned()
         }
         Dialect::Postgres => format!(
             "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n ON n.oid \

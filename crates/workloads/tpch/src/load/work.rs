@@ -28,8 +28,8 @@ pub(super) struct Worker<'a, O> {
     pub(super) how: Mutex<Option<BulkReport>>,
 }
 
-/// How many bytes of memory SQLite may use for its pages while it loads and sorts, in KiB.
-const SQLITE_CACHE_KIB: u32 = 128 << 10;
+/// How much memory SQLite may use for its pages while it loads and sorts, in KiB.
+pub(super) const SQLITE_CACHE_KIB: u32 = 128 << 10;
 
 /// Tells SQLite's connection what suits a load: keys are checked by a step of their own, and indexes
 /// are sorted in memory.

@@ -5,11 +5,13 @@ use dyno_core::{Dialect, Discard, Driver, LoadObserver, Session, Unobserved};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
+use dyno_measure::Verdict;
 use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
 use dyno_tpch::generate::row_count;
-use dyno_tpch::load::{LoadError, LoadOptions, Step, destroy, load};
+use dyno_tpch::load::{LoadError, LoadOptions, Step, destroy, estimate, load};
 use dyno_tpch::schema::Table;
 use dyno_tpch::state::{Loaded, loaded, note_refresh_pair};
+use dyno_tpch::warm::warm;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,6 +61,13 @@ fn keys<D: Driver>(driver: &D) -> [u64; 3] {
     counts.map(|sql| number(driver, sql))
 }
 
+/// Reads all into memory; the verdict, and what it is based on.
+fn warmed<D: Driver>(driver: &D) -> (Option<Verdict>, String) {
+    let facts = with_session(driver, async |session: &mut D::Session| warm(session).await.unwrap());
+    assert_eq!(facts.state, "warm");
+    (facts.verdict, facts.evidence.join("\n"))
+}
+
 /// A complete database is as it must be, is left alone, and can be dropped.
 fn assert_complete<D: Driver>(driver: &D) {
     assert_eq!(keys(driver), [8, 10, 14]);
@@ -74,12 +83,18 @@ fn assert_complete<D: Driver>(driver: &D) {
                 scale factor 0.02";
     assert!(refused.to_string().contains(text), "{refused}");
 
+    let (verdict, evidence) = warmed(driver);
+    assert_eq!(verdict, Some(Verdict::Passed), "{evidence}");
     let before = state(driver).unwrap().unwrap();
     assert_eq!((before.scale, before.foreign_keys, before.indexes), (SCALE, true, true));
     assert_eq!(before.load.refresh_pairs, 0);
     assert!(before.load.finished_at.ends_with('Z'), "{before:?}");
     // A row of lineitem has at least its 100 bytes of values.
     assert!(before.load.size_bytes.unwrap() > row_count(Table::Lineitem, SCALE) * 100);
+    let guess = estimate(driver.dialect(), SCALE, true);
+    let ratio =
+        before.load.size_bytes.unwrap() as f64 / (guess.data_bytes + guess.index_bytes) as f64;
+    assert!((0.7..1.5).contains(&ratio), "{ratio} of what was estimated");
     let rows = |name: &str| {
         let step = before.load.steps.iter().find(|step| step.name == name);
         step.unwrap_or_else(|| panic!("no step {name}: {before:?}")).rows
@@ -201,6 +216,18 @@ fn tables_of_others_are_left_alone() {
 }
 
 #[test]
+fn what_does_not_fit_the_disk_is_refused_before_a_table_is_made() {
+    let scratch = Scratch::new();
+    let driver = sqlite(&scratch);
+    let huge = LoadOptions { scale: 100_000.0, ..options() };
+    let error = load(&driver, &huge, &Unobserved).unwrap_err();
+    assert!(matches!(error, LoadError::Room { .. }), "{error}");
+    assert!(error.to_string().starts_with("Scale factor 100000 needs about "), "{error}");
+    assert!(error.hint().unwrap().contains("--force"));
+    assert_eq!(number(&driver, "SELECT count(*) FROM sqlite_master"), 0);
+}
+
+#[test]
 fn a_load_into_mariadb_goes_on_after_kill_9_of_the_server() {
     let server = server_or_skip!(MariaDb, "a_load_into_mariadb_goes_on_after_kill_9_of_the_server");
     let driver = MysqlDriver::new(&target(&server.socket_url())).unwrap();
@@ -229,4 +256,40 @@ fn a_load_into_postgres_goes_on_after_kill_9_of_the_server() {
     assert!(error.hint().is_some_and(|hint| hint.contains("load again")), "{error}");
     server.lock().unwrap().restart().unwrap();
     go_on(&driver);
+}
+
+/// A load of a little more than a server is given memory for.
+fn small() -> LoadOptions {
+    LoadOptions { scale: 0.01, foreign_keys: false, warm_up: true, ..options() }
+}
+
+fn assert_cold<D: Driver>(driver: &D, place: &str) {
+    let report = load(driver, &small(), &Unobserved).unwrap();
+    assert_eq!(report.load.steps.last().unwrap().name, "warm-up");
+    assert_eq!(state(driver).unwrap().unwrap().load.steps, report.load.steps);
+    let (verdict, evidence) = warmed(driver);
+    assert_eq!(verdict, Some(Verdict::Failed), "{evidence}");
+    assert!(evidence.contains(place), "{evidence}");
+}
+
+#[test]
+fn a_warm_up_of_postgres_that_does_not_fit_is_seen() {
+    let name = "a_warm_up_of_postgres_that_does_not_fit_is_seen";
+    let server = match Postgres::start_with(&["-c", "fsync=off", "-c", "shared_buffers=4MB"]) {
+        Ok(server) => server,
+        Err(why) => return dyno_tests::skipped(name, &why),
+    };
+    let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
+    assert_cold(&driver, "The server has 4 MB of shared buffers");
+}
+
+#[test]
+fn a_warm_up_of_mariadb_that_does_not_fit_is_seen() {
+    let name = "a_warm_up_of_mariadb_that_does_not_fit_is_seen";
+    let server = match MariaDb::start_with(&["--innodb-buffer-pool-size=6M"]) {
+        Ok(server) => server,
+        Err(why) => return dyno_tests::skipped(name, &why),
+    };
+    let driver = MysqlDriver::new(&target(&server.socket_url())).unwrap();
+    assert_cold(&driver, "of table lineitem are there");
 }

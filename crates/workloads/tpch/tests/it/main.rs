@@ -3,6 +3,8 @@
 mod answers;
 mod check;
 mod databases;
+mod files;
 mod generate;
 mod load;
 mod queries;
+mod run;

@@ -1,0 +1,318 @@
+//! The tables and the refresh sets as files.
+
+mod chunks;
+mod error;
+mod lines;
+mod sink;
+
+pub use error::FileError;
+pub use lines::Format;
+
+use super::refresh::{self, DeletedKeys, RefreshRows};
+use super::{TableRows, part_row_count};
+use crate::schema::Table;
+use chunks::chunks_of_part;
+use dyno_core::{LoadObserver, RowSource};
+use sink::{Sink, Unwritten};
+use std::fs;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+/// Rows are handed on in pieces of about this size: they stay in the cache.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// What is to be written.
+#[derive(Clone, Debug)]
+pub struct FileOptions {
+    /// One that [`super::check_scale`] accepts.
+    pub scale: f64,
+    /// The folder that gets the files; it is made if it does not exist.
+    pub folder: PathBuf,
+    /// How rows are written.
+    pub format: Format,
+    /// The rows of which files.
+    pub content: Content,
+    /// Threads, at least 1.
+    pub threads: usize,
+    /// Replaces files that exist.
+    pub overwrite: bool,
+}
+
+/// The rows of which files.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// Whole tables, a file each: `lineitem.tbl`.
+    Tables(Vec<Table>),
+    /// Parts of tables, in the files that dbgen writes with `-C parts`: `lineitem.tbl.3`; region and
+    /// nation are whole and come with part 1.
+    Parts {
+        /// Of which tables.
+        tables: Vec<Table>,
+        /// Which parts, from 1.
+        part: RangeInclusive<u32>,
+        /// Of how many.
+        parts: u32,
+    },
+    /// Refresh sets, in the files that dbgen writes with `-U`: `orders.tbl.u1`, `lineitem.tbl.u1`,
+    /// `delete.1`. The sets are from 1 to [`refresh::SET_MAX`].
+    Refresh(RangeInclusive<u32>),
+}
+
+/// A file that is complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its rows, without the header of CSV.
+    pub rows: u64,
+    /// Its length.
+    pub bytes: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Rows {
+    Table { table: Table, part: u32, parts: u32 },
+    NewOrders(u32),
+    NewLines(u32),
+    DeletedKeys(u32),
+}
+
+struct Job {
+    rows: Rows,
+    chunks: u32,
+    sink: Sink,
+    written_rows: AtomicU64,
+}
+
+/// Where the files of `options` will be, and how many rows each will have.
+pub fn planned(options: &FileOptions) -> Vec<(PathBuf, u64)> {
+    let scale = options.scale;
+    let rows = |rows: &Rows| match *rows {
+        Rows::Table { table, part, parts } => part_row_count(table, scale, part, parts),
+        Rows::NewOrders(_) | Rows::DeletedKeys(_) => refresh::orders(scale),
+        Rows::NewLines(set) => refresh::lines(scale, set),
+    };
+    contents(options).iter().map(|(path, content)| (path.clone(), rows(content))).collect()
+}
+
+/// The bytes that the files of `options` will take, give or take a tenth.
+pub fn estimated_bytes(options: &FileOptions) -> u64 {
+    let bytes = |(path, rows): (PathBuf, u64)| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let table = Table::ALL.into_iter().find(|table| name.starts_with(table.name()));
+        rows * table.map_or(10, chunks::row_bytes)
+    };
+    planned(options).into_iter().map(bytes).sum()
+}
+
+/// Writes all files; several threads share each. A file has its name only once it is complete, and what
+/// is unfinished at an error is removed.
+///
+/// # Errors
+/// The first file that exists, or can't be written; [`FileError::Stopped`] after `stop` said so.
+pub fn write(
+    options: &FileOptions,
+    observer: &impl LoadObserver,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Vec<Written>, FileError> {
+    observer.rows_planned(planned(options).iter().map(|(_, rows)| rows).sum());
+    let contents = contents(options);
+    if !options.overwrite {
+        let paths = contents.iter().map(|(path, _)| path);
+        let existing: Vec<&PathBuf> = paths.filter(|path| path.exists()).collect();
+        if let Some(first) = existing.first() {
+            return Err(FileError::Exists { path: (*first).clone(), others: existing.len() - 1 });
+        }
+    }
+    fs::create_dir_all(&options.folder)
+        .map_err(|error| FileError::Folder { path: options.folder.clone(), error })?;
+    let jobs: Vec<Job> = contents
+        .into_iter()
+        .map(|(path, rows)| {
+            let chunks = chunks_of(rows, options.scale);
+            Job { rows, chunks, sink: Sink::new(path, chunks), written_rows: AtomicU64::new(0) }
+        })
+        .collect();
+    super::prepare();
+    let outcome = write_jobs(options, &jobs, observer, stop);
+    if outcome.is_err() {
+        jobs.iter().for_each(|job| job.sink.discard());
+    }
+    outcome.map(|()| jobs.iter().map(Job::written).collect())
+}
+
+/// The files in the order in which they are written: the largest table first, because its chunks keep
+/// all threads busy, and what is small fills the end.
+fn contents(options: &FileOptions) -> Vec<(PathBuf, Rows)> {
+    let extension = options.format.extension();
+    let path = |name: &str, part: &str| {
+        let name = match options.format {
+            _ if part.is_empty() => format!("{name}.{extension}"),
+            Format::Tbl if name == "delete" => format!("{name}.{part}"),
+            Format::Tbl => format!("{name}.{extension}.{part}"),
+            Format::Csv => format!("{name}.{part}.{extension}"),
+        };
+        options.folder.join(name)
+    };
+    let largest_first = |tables: &[Table]| {
+        let mut tables = tables.to_vec();
+        tables.sort();
+        tables.dedup();
+        tables.into_iter().rev()
+    };
+    match &options.content {
+        Content::Tables(tables) => largest_first(tables)
+            .map(|table| (path(table.name(), ""), Rows::Table { table, part: 1, parts: 1 }))
+            .collect(),
+        Content::Parts { tables, part: chosen, parts } => largest_first(tables)
+            .flat_map(|table| {
+                let is_small = matches!(table, Table::Region | Table::Nation);
+                let here = chosen.clone().filter(move |part| !is_small || *part == 1);
+                here.map(move |part| (table, part, is_small))
+            })
+            .map(|(table, part, is_small)| {
+                let name = if is_small { String::new() } else { part.to_string() };
+                (path(table.name(), &name), Rows::Table { table, part, parts: *parts })
+            })
+            .collect(),
+        Content::Refresh(sets) => sets
+            .clone()
+            .flat_map(|set| {
+                let (new, old) = (format!("u{set}"), set.to_string());
+                [
+                    (path("orders", &new), Rows::NewOrders(set)),
+                    (path("lineitem", &new), Rows::NewLines(set)),
+                    (path("delete", &old), Rows::DeletedKeys(set)),
+                ]
+            })
+            .collect(),
+    }
+}
+
+fn chunks_of(rows: Rows, scale: f64) -> u32 {
+    match rows {
+        Rows::Table { table, parts, .. } => chunks_of_part(table, scale, parts),
+        _ => 1,
+    }
+}
+
+fn write_jobs(
+    options: &FileOptions,
+    jobs: &[Job],
+    observer: &impl LoadObserver,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<(), FileError> {
+    let next = AtomicUsize::new(0);
+    let has_failed = AtomicBool::new(false);
+    let error = Mutex::new(None);
+    let over = || has_failed.load(Ordering::Relaxed) || stop();
+    let work = || {
+        let mut buffer = Vec::with_capacity(2 * PIECE_BYTES);
+        while !over()
+            && let Some((job, chunk)) = chunk_at(jobs, next.fetch_add(1, Ordering::Relaxed))
+        {
+            if let Err(Unwritten::Failed(cause)) =
+                job.write_chunk(chunk, options, &mut buffer, observer, &over)
+            {
+                has_failed.store(true, Ordering::Relaxed);
+                let first = &mut *error.lock().unwrap_or_else(|poison| poison.into_inner());
+                first.get_or_insert(FileError::Write {
+                    path: job.sink.path().to_owned(),
+                    error: cause,
+                });
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..options.threads.max(1) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let error = error.into_inner().unwrap_or_else(|poison| poison.into_inner());
+    match error {
+        Some(error) => Err(error),
+        None if stop() => Err(FileError::Stopped),
+        None => Ok(()),
+    }
+}
+
+/// The chunk with this number over all files.
+fn chunk_at(jobs: &[Job], mut number: usize) -> Option<(&Job, u32)> {
+    for job in jobs {
+        if number < job.chunks as usize {
+            return Some((job, number as u32));
+        }
+        number -= job.chunks as usize;
+    }
+    None
+}
+
+impl Job {
+    fn written(&self) -> Written {
+        let rows = self.written_rows.load(Ordering::Relaxed);
+        Written { path: self.sink.path().to_owned(), rows, bytes: self.sink.bytes() }
+    }
+
+    fn write_chunk(
+        &self,
+        chunk: u32,
+        options: &FileOptions,
+        buffer: &mut Vec<u8>,
+        observer: &impl LoadObserver,
+        over: &dyn Fn() -> bool,
+    ) -> Result<(), Unwritten> {
+        let scale = options.scale;
+        let (table, columns) = match self.rows {
+            Rows::Table { table, .. } => (table, usize::MAX),
+            Rows::NewOrders(_) => (Table::Orders, usize::MAX),
+            Rows::NewLines(_) => (Table::Lineitem, usize::MAX),
+            Rows::DeletedKeys(_) => (Table::Orders, 1),
+        };
+        buffer.clear();
+        if chunk == 0 {
+            buffer.extend_from_slice(options.format.header(table, columns).as_bytes());
+        }
+        let mut piece = Piece { job: self, chunk, format: options.format, buffer, over };
+        let rows = match self.rows {
+            Rows::Table { table, part, parts } => {
+                let small = (part - 1) * self.chunks + chunk + 1;
+                piece.write(TableRows::new(table, scale, small, parts * self.chunks))
+            }
+            Rows::NewOrders(set) => piece.write(RefreshRows::orders(scale, set)),
+            Rows::NewLines(set) => piece.write(RefreshRows::lines(scale, set)),
+            Rows::DeletedKeys(set) => piece.write(DeletedKeys::new(scale, set)),
+        }?;
+        self.written_rows.fetch_add(rows, Ordering::Relaxed);
+        observer.rows_done(rows);
+        Ok(())
+    }
+}
+
+/// A chunk on its way into its file.
+struct Piece<'a> {
+    job: &'a Job,
+    chunk: u32,
+    format: Format,
+    buffer: &'a mut Vec<u8>,
+    over: &'a dyn Fn() -> bool,
+}
+
+impl Piece<'_> {
+    fn write(&mut self, mut rows: impl RowSource) -> Result<u64, Unwritten> {
+        let mut count = 0;
+        let mut limit = PIECE_BYTES;
+        while self.format.fill(&mut rows, self.buffer, limit, &mut count) {
+            if (self.over)() {
+                return Err(Unwritten::Over);
+            }
+            self.job.sink.piece(self.chunk, self.buffer, self.over)?;
+            limit = self.buffer.len() + PIECE_BYTES;
+        }
+        self.job.sink.end(self.chunk, self.buffer, self.over)?;
+        Ok(count)
+    }
+}

@@ -1,0 +1,252 @@
+//! The files, and that nothing is lost or half done.
+
+use dyno_core::{LoadObserver, Unobserved};
+use dyno_tpch::generate::files::{
+    Content, FileError, FileOptions, Format, Written, estimated_bytes, planned, write,
+};
+use dyno_tpch::generate::{TableRows, row_count};
+use dyno_tpch::schema::Table;
+use md5::{Digest, Md5};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What dbgen 2.14.0 writes at scale factor 1 (`md5sum *.tbl`), and how many bytes.
+const DBGEN: [(Table, &str); 8] = [
+    (Table::Region, "c235841b00d29ad4f817771fcc851207"),
+    (Table::Nation, "2f588e0b7fa72939b498c2abecd9fbbe"),
+    (Table::Supplier, "565f8733ecdb2faf654a3efe0a422957"),
+    (Table::Part, "b7ca9b82dc3d9c6543a96faac588a281"),
+    (Table::Partsupp, "1b531d9b3963dd72c920179b31135e84"),
+    (Table::Customer, "b662b705bc3ac183c1942367cf522e42"),
+    (Table::Orders, "62264a9feaa3a3fd59805910dfe18a30"),
+    (Table::Lineitem, "e6368ad3f339bf1d4a3b8a1beba23870"),
+];
+
+fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn at_scale_factor_1_every_table_is_dbgens_byte_for_byte() {
+    let hash = |table: Table| {
+        let mut rows = TableRows::new(table, 1.0, 1, 1);
+        let (mut hash, mut lines, mut count) = (Md5::new(), Vec::new(), 0);
+        let mut more = true;
+        while more {
+            lines.clear();
+            more = Format::Tbl.fill(&mut rows, &mut lines, 1 << 20, &mut count);
+            hash.update(&lines);
+        }
+        assert_eq!(count, row_count(table, 1.0), "{table:?}");
+        hex(&hash.finalize())
+    };
+    std::thread::scope(|scope| {
+        let lineitem = scope.spawn(|| hash(Table::Lineitem));
+        for (table, expected) in &DBGEN[..7] {
+            assert_eq!(hash(*table), *expected, "{table:?}");
+        }
+        assert_eq!(lineitem.join().expect("no panic"), DBGEN[7].1, "lineitem");
+    });
+}
+
+fn options(folder: &Path) -> FileOptions {
+    FileOptions {
+        scale: 0.01,
+        folder: folder.to_owned(),
+        format: Format::Tbl,
+        content: Content::Tables(Table::ALL.to_vec()),
+        threads: 3,
+        overwrite: false,
+    }
+}
+
+fn never() -> bool {
+    false
+}
+
+fn contents(folder: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
+    entries
+        .map(|entry| {
+            let text = fs::read_to_string(entry.path()).expect("text");
+            (entry.file_name().into_string().expect("a name"), text)
+        })
+        .collect()
+}
+
+fn lines_of(table: Table, scale: f64, format: Format) -> String {
+    let mut lines = Vec::new();
+    let mut rows = TableRows::new(table, scale, 1, 1);
+    assert!(!format.fill(&mut rows, &mut lines, usize::MAX, &mut 0));
+    String::from_utf8(lines).expect("text")
+}
+
+#[test]
+fn a_file_per_table_whatever_the_threads() {
+    for threads in [1, 4] {
+        let folder = tempfile::tempdir().expect("a folder");
+        // 15 chunks of lineitem, and none of them of the same length.
+        let options = FileOptions { scale: 0.013, threads, ..options(folder.path()) };
+        let written = write(&options, &Unobserved, &never).expect("written");
+        let files = contents(folder.path());
+        assert_eq!(files.len(), 8);
+        for table in Table::ALL {
+            let name = format!("{}.tbl", table.name());
+            assert_eq!(files[&name], lines_of(table, 0.013, Format::Tbl), "{name}");
+            let expected = Written {
+                path: folder.path().join(&name),
+                rows: row_count(table, 0.013),
+                bytes: files[&name].len() as u64,
+            };
+            assert!(written.contains(&expected), "{expected:?} {written:?}");
+        }
+        let bytes: u64 = written.iter().map(|file| file.bytes).sum();
+        let estimated = estimated_bytes(&options);
+        assert!(estimated.abs_diff(bytes) < bytes / 10, "{estimated} {bytes}");
+    }
+}
+
+#[test]
+fn parts_have_dbgens_names_and_join_to_the_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tables = vec![Table::Lineitem, Table::Supplier, Table::Nation];
+    let of = |part| Content::Parts { tables: tables.clone(), part, parts: 3 };
+    let first = FileOptions { content: of(1..=1), ..options(folder.path()) };
+    write(&first, &Unobserved, &never).expect("written");
+    let rest = FileOptions { content: of(2..=3), ..first };
+    write(&rest, &Unobserved, &never).expect("written");
+    let files = contents(folder.path());
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    let expected = [
+        "lineitem.tbl.1",
+        "lineitem.tbl.2",
+        "lineitem.tbl.3",
+        "nation.tbl",
+        "supplier.tbl.1",
+        "supplier.tbl.2",
+        "supplier.tbl.3",
+    ];
+    assert_eq!(names, expected);
+    for table in [Table::Lineitem, Table::Supplier] {
+        let part = |part: u32| files[&format!("{}.tbl.{part}", table.name())].as_str();
+        assert_eq!([1, 2, 3].map(part).concat(), lines_of(table, 0.01, Format::Tbl));
+    }
+}
+
+#[test]
+fn csv_has_names_and_quotes_what_holds_a_comma() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let content = Content::Tables(vec![Table::Supplier, Table::Region]);
+    let options = FileOptions { format: Format::Csv, content, ..options(folder.path()) };
+    write(&options, &Unobserved, &never).expect("written");
+    let files = contents(folder.path());
+    let supplier = &files["supplier.csv"];
+    let mut lines = supplier.lines();
+    let names = "s_suppkey,s_name,s_address,s_nationkey,s_phone,s_acctbal,s_comment";
+    assert_eq!(lines.next(), Some(names));
+    let first = "1,Supplier#000000001,\" N kD4on9OM Ipw3,gf0JBoQDd7tgrzrddZ\",17,27-918-335-1736,\
+                 5755.94,each slyly above the careful";
+    assert_eq!(lines.next(), Some(first));
+    assert_eq!(supplier.lines().count(), 101);
+    assert_eq!(files["region.csv"].lines().count(), 6);
+}
+
+#[test]
+fn refresh_sets_have_dbgens_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let content = Content::Refresh(1..=2);
+    let options = FileOptions { scale: 0.1, content, ..options(folder.path()) };
+    let written = write(&options, &Unobserved, &never).expect("written");
+    let files = contents(folder.path());
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    let expected = [
+        "delete.1",
+        "delete.2",
+        "lineitem.tbl.u1",
+        "lineitem.tbl.u2",
+        "orders.tbl.u1",
+        "orders.tbl.u2",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(files["delete.1"].lines().count(), 150);
+    assert!(files["delete.1"].starts_with("1|\n2|\n3|\n4|\n5|\n6|\n7|\n32|\n"));
+    assert_eq!(files["orders.tbl.u2"].lines().count(), 150);
+    let rows: Vec<u64> = written.iter().map(|file| file.rows).collect();
+    let expected: Vec<u64> = planned(&options).iter().map(|(_, rows)| *rows).collect();
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn what_exists_is_kept_unless_it_may_be_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kept = folder.path().join("nation.tbl");
+    fs::write(&kept, "mine").expect("written");
+    let options = options(folder.path());
+    let error = write(&options, &Unobserved, &never).expect_err("refused");
+    assert!(matches!(&error, FileError::Exists { path, others: 0 } if *path == kept), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("--overwrite")));
+    assert_eq!(contents(folder.path()).len(), 1, "nothing is begun");
+    assert_eq!(fs::read_to_string(&kept).expect("text"), "mine");
+
+    write(&FileOptions { overwrite: true, ..options }, &Unobserved, &never).expect("written");
+    assert_eq!(contents(folder.path())["nation.tbl"], lines_of(Table::Nation, 0.01, Format::Tbl));
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_leaves_only_complete_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // What is unfinished has this name until it is complete.
+    symlink("/dev/full", folder.path().join("orders.tbl.part")).expect("a link");
+    let error = write(&options(folder.path()), &Unobserved, &never).expect_err("no room");
+    assert!(matches!(&error, FileError::Write { path, .. } if path.ends_with("orders.tbl")));
+    assert!(error.to_string().contains("No space left on device"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.starts_with("Make room")));
+    for (name, text) in contents(folder.path()) {
+        let table = Table::named(name.trim_end_matches(".tbl")).expect("no unfinished file");
+        assert_eq!(text, lines_of(table, 0.01, Format::Tbl), "{name}");
+    }
+}
+
+#[test]
+fn a_file_in_the_place_of_the_folder_is_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("taken");
+    fs::write(&place, "").expect("written");
+    let error = write(&options(&place), &Unobserved, &never).expect_err("no folder");
+    assert!(matches!(error, FileError::Folder { .. }), "{error}");
+}
+
+/// Counts what is told, and stops after some rows.
+#[derive(Default)]
+struct Counted {
+    planned: AtomicU64,
+    done: AtomicU64,
+}
+
+impl LoadObserver for Counted {
+    fn rows_planned(&self, rows: u64) {
+        self.planned.fetch_add(rows, Ordering::Relaxed);
+    }
+    fn rows_done(&self, rows: u64) {
+        self.done.fetch_add(rows, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn progress_ends_with_all_rows_and_a_stop_leaves_no_unfinished_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let counted = Counted::default();
+    write(&options(folder.path()), &counted, &never).expect("written");
+    assert_eq!(counted.planned.into_inner(), counted.done.into_inner());
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let counted = Counted::default();
+    let stop = || counted.done.load(Ordering::Relaxed) > 20_000;
+    let stopped = write(&options(folder.path()), &counted, &stop);
+    assert!(matches!(stopped, Err(FileError::Stopped)));
+    assert!(contents(folder.path()).keys().all(|name| name.ends_with(".tbl")));
+    assert!(contents(folder.path()).len() < 8);
+}
