@@ -2,7 +2,7 @@
 
 use crate::format::{self, count_of, list_of, whole};
 use crate::model::{
-    ErrorRow, Experiment, Gap, KeyRow, Paper, Place, Point, RunFacts, Target, Trial,
+    ErrorRow, Experiment, Gap, KeyRow, LeftOut, Paper, Place, Point, RunFacts, Target, Trial,
 };
 use crate::{
     Published, PublishedTable, checks, comparison, points, settings, statements, tpcc, tpch,
@@ -271,6 +271,7 @@ fn experiments(
             points,
             errors: errors(&own),
             published: published.into_iter().map(Published::from).collect(),
+            left_out: left_out(runs, &facts.name),
             title: if facts.title.is_empty() { facts.name.clone() } else { facts.title },
             name: facts.name,
             test: facts.test,
@@ -279,6 +280,22 @@ fn experiments(
         }
     };
     known.into_iter().map(experiment).collect()
+}
+
+/// The steps of an experiment that were skipped, repeats told once.
+fn left_out(runs: &[RunData], experiment: &str) -> Vec<LeftOut> {
+    let mut rows: Vec<LeftOut> = Vec::new();
+    for (id, why) in runs.iter().flat_map(|run| &run.header.skipped) {
+        let Some(step) = id.strip_prefix(experiment).and_then(|rest| rest.strip_prefix('/')) else {
+            continue;
+        };
+        let step = step.split("/repeat=").next().unwrap_or(step);
+        let row = LeftOut { what: step.replace('/', ", "), why: why.clone() };
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    rows
 }
 
 fn method(facts: &ExperimentFacts, trials: &[&Trial]) -> Vec<String> {

@@ -24,8 +24,8 @@ mod tpch;
 
 pub use comparison::{Comparison, ComparisonRow, Pair};
 pub use model::{
-    Check, Counter, ErrorRow, Experiment, Finding, Gap, KeyRow, Level, Paper, Place, Point,
-    PointData, RunFacts, SettingRow, Spread, StatementRow, Target, Trial,
+    Check, Counter, ErrorRow, Experiment, Finding, Gap, KeyRow, LeftOut, Level, Paper, Place,
+    Point, PointData, RunFacts, SettingRow, Spread, StatementRow, Target, Trial,
 };
 pub use outcomes::Outcome;
 pub use published::{LOAD_LEVELS, Published, PublishedRow, PublishedTable};

@@ -138,12 +138,24 @@ pub struct Experiment {
     pub errors: Vec<ErrorRow>,
     /// Published figures.
     pub published: Vec<Published>,
+    /// What the plan wanted and a target can't do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// What only TPC-C has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccSection>,
     /// What only TPC-H has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpch: Option<TpchSection>,
+}
+
+/// Something of the plan that a target can't do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Target and load level, such as `main, degree=2`.
+    pub what: String,
+    /// Why, in a sentence.
+    pub why: String,
 }
 
 /// Median of the repeats of a point, with the lowest and the highest.

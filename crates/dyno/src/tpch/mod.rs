@@ -1,7 +1,6 @@
 //! `dyno tpch`: data, queries, load and tests of TPC-H, each as a verb of its own.
 
 mod answers;
-mod load;
 mod generate;
 mod load;
 mod qgen;
@@ -9,8 +8,6 @@ mod run;
 
 pub(crate) use answers::{answers_check, answers_lines};
 pub(crate) use load::load_failure;
-mod generate;
-mod qgen;
 
 use crate::Done;
 use crate::failure::Failure;
@@ -31,10 +28,6 @@ pub(crate) enum Command {
     Load(load::Arguments),
     /// Drop the tables.
     Drop(load::DropArguments),
-    /// Write the tables or the refresh sets as files, byte for byte as dbgen does.
-    Gen(generate::Arguments),
-    /// Print the 22 queries with parameters, as qgen does.
-    Qgen(qgen::Arguments),
     /// Execute Q1 to Q22 in order at each parallel degree, and check the answers.
     Run(run::RunArguments),
     /// Execute the power test: refresh functions around the queries of one stream.
@@ -48,8 +41,6 @@ pub(crate) enum Command {
 /// Does one of the verbs.
 pub(crate) fn main(command: &Command) -> Done {
     match command {
-        Command::Load(arguments) => load::run(arguments),
-        Command::Drop(arguments) => load::drop_tables(arguments),
         Command::Gen(arguments) => generate::run(arguments),
         Command::Qgen(arguments) => qgen::run(arguments),
         Command::Load(arguments) => load::run(arguments),

@@ -41,8 +41,10 @@ pub(crate) struct Columns {
     pub(crate) y: Axis,
     /// Where bars begin.
     pub(crate) base: f64,
-    /// A line across: its value and its name.
-    pub(crate) limit: Option<(f64, String)>,
+    /// A line across: where values that are only bounds end.
+    pub(crate) limit: Option<f64>,
+    /// What the arrow above a value says that is only a bound.
+    pub(crate) bound_name: String,
     /// Names of the bars of a group.
     pub(crate) names: Vec<String>,
     /// Names of the marks of a group.
@@ -82,14 +84,9 @@ impl Columns {
         for (place, group) in self.groups.iter().enumerate() {
             self.write_group(&mut out, group, left + step * place as f64, step, y);
         }
-        if let Some((value, name)) = &self.limit {
-            let y = y(*value);
-            let _ = write!(
-                out,
-                "<path class=\"bound\" d=\"M{left:.1},{y:.1}H{right:.1}\"/><text class=\"value\" x=\"{right:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                y - 4.0,
-                escape(name)
-            );
+        if let Some(limit) = self.limit {
+            let _ =
+                write!(out, "<path class=\"bound\" d=\"M{left:.1},{:.1}H{right:.1}\"/>", y(limit));
         }
         let base = y(self.base);
         let _ = write!(
@@ -129,6 +126,9 @@ impl Columns {
             let at = from + inner * (place as f64 + 0.5) / group.marks.len() as f64;
             write_mark(out, at, y(*value), shade(place, group.marks.len()));
         }
+        for (place, column) in group.columns.iter().enumerate() {
+            self.write_text(out, column, from + wide * (place as f64 + 0.5), &y);
+        }
         let _ = write!(
             out,
             "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
@@ -162,13 +162,17 @@ impl Columns {
             return;
         };
         let end = y(value);
-        let _ = write!(
-            out,
-            "<rect class=\"column\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill-opacity=\"{solid:.2}\"/>",
+        let place = format!(
+            "x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"",
             at + gap,
             end.min(base),
             (wide - 2.0 * gap).max(1.0),
             (end - base).abs().max(0.5)
+        );
+        // The lines of the grid must not show through.
+        let _ = write!(
+            out,
+            "<rect class=\"under\" {place}/><rect class=\"column\" {place} fill-opacity=\"{solid:.2}\"/>"
         );
         let (low, high) = column.low_high.unwrap_or((value, value));
         let (low, high) = (y(low), y(high));
@@ -186,19 +190,23 @@ impl Columns {
         if column.is_bound {
             write_arrow(out, middle, high.min(end) - 3.0);
         }
-        if !column.text.is_empty() {
-            let is_up = end <= base;
-            let place = if is_up {
-                high.min(end) - if column.is_bound { 13.0 } else { 5.0 }
-            } else {
-                low.max(end) + 13.0
-            };
-            let _ = write!(
-                out,
-                "<text class=\"value small\" x=\"{middle:.1}\" y=\"{place:.1}\" text-anchor=\"middle\">{}</text>",
-                escape(&column.text)
-            );
-        }
+    }
+
+    /// The words at the end of a bar, above everything else.
+    fn write_text(&self, out: &mut String, column: &Column, middle: f64, y: impl Fn(f64) -> f64) {
+        let Some(value) = column.value.filter(|_| !column.text.is_empty()) else { return };
+        let (low, high) = column.low_high.unwrap_or((value, value));
+        let (end, low, high) = (y(value), y(low), y(high));
+        let place = if end <= y(self.base) {
+            high.min(end) - if column.is_bound { 13.0 } else { 5.0 }
+        } else {
+            low.max(end) + 13.0
+        };
+        let _ = write!(
+            out,
+            "<text class=\"value small\" x=\"{middle:.1}\" y=\"{place:.1}\" text-anchor=\"middle\">{}</text>",
+            escape(&column.text)
+        );
     }
 
     fn write_legend(&self, out: &mut String, left: f64) {
@@ -232,10 +240,9 @@ impl Columns {
             words(out, at, name);
         }
         if self.groups.iter().flat_map(|group| &group.columns).any(|column| column.is_bound) {
-            let name = "given up: the true value lies beyond";
-            let at = next(name);
+            let at = next(&self.bound_name);
             write_arrow(out, at + 6.0, 11.0);
-            words(out, at, name);
+            words(out, at, &self.bound_name);
         }
     }
 }
@@ -271,6 +278,7 @@ mod tests {
             },
             base,
             limit: None,
+            bound_name: String::new(),
             names: vec!["off".to_owned(), "on".to_owned()],
             mark_names: Vec::new(),
             groups: vec![Group {

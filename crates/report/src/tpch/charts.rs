@@ -79,12 +79,10 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable) -> Option<Figu
     let y = log_axis("seconds (logarithmic axis)", &values, None)?;
     let base = y.scale.ends().0;
     let has_bound = groups.iter().flat_map(|group| &group.columns).any(|column| column.is_bound);
-    let limit = table.timeouts_s.first().filter(|_| has_bound && table.timeouts_s.len() == 1);
-    let limit = limit.map(|bound| (*bound, format!("given up after {} s", format::plain(*bound))));
-    let is_repeated = groups
-        .iter()
-        .flat_map(|group| &group.columns)
-        .any(|column| column.low_high.is_some_and(|(low, high)| low < high));
+    let limit = table.timeouts_s.first().copied();
+    let limit = limit.filter(|_| has_bound && table.timeouts_s.len() == 1);
+    let after = limit.map_or(String::new(), |bound| format!(" after {} s", format::plain(bound)));
+    let is_repeated = groups_are_spread(&groups);
     let chart = Columns {
         width: charts::WIDE.0,
         height: charts::WIDE.1,
@@ -93,6 +91,7 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable) -> Option<Figu
         base,
         y,
         limit,
+        bound_name: format!("given up{after}: the true time lies beyond"),
         names: table.degrees.iter().map(|degree| format!("degree {}", degree.degree)).collect(),
         mark_names: published.map_or(Vec::new(), |published| {
             degrees.iter().map(|degree| published_name(published, *degree)).collect()
@@ -105,14 +104,19 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable) -> Option<Figu
         ""
     };
     Some(Figure {
-        caption: format!(
-            "Seconds of each query, {}.{spread} The axis is logarithmic and begins at {} s: read where a bar ends; its length is no measure.",
-            place(table),
+        caption: format!("Seconds of each query, {}", place(table)),
+        note: format!(
+            "The axis is logarithmic and begins at {} s: where a bar ends is its time, and its length is no measure.{spread}",
             format::plain(base)
         ),
         svgs: vec![chart.svg()],
         legend: Vec::new(),
     })
+}
+
+fn groups_are_spread(groups: &[Group]) -> bool {
+    let mut columns = groups.iter().flat_map(|group| &group.columns);
+    columns.any(|column| column.low_high.is_some_and(|(low, high)| low < high))
 }
 
 fn time(query: u8, cell: &QueryCell, degree: u32) -> Column {
@@ -174,6 +178,7 @@ fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable) -> Option<F
         y: log_axis("times as fast (logarithmic axis)", &values, Some(1.0))?,
         base: 1.0,
         limit: None,
+        bound_name: String::new(),
         names: table.degrees[1..]
             .iter()
             .map(|degree| format!("degree {} over {first}", degree.degree))
@@ -185,10 +190,15 @@ fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable) -> Option<F
         groups,
     };
     let published = if published.is_some() { " Published ones in grey." } else { "" };
+    let spread = if groups_are_spread(&chart.groups) {
+        " Strokes span the lowest and the highest that two trials give."
+    } else {
+        ""
+    };
     Some(Figure {
-        caption: format!(
-            "Speed-up of each query over degree {first}, {}. Bars begin at 1, which is no speed-up; below it a query is slower. The axis is logarithmic: twice as fast is as long as twice as slow.{published}",
-            place(table)
+        caption: format!("Speed-up of each query over degree {first}, {}", place(table)),
+        note: format!(
+            "Bars begin at 1; those below it are of queries that became slower. On the logarithmic axis twice as fast is as long as half as fast.{spread}{published}"
         ),
         svgs: vec![chart.svg()],
         legend: Vec::new(),

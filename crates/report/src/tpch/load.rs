@@ -22,6 +22,8 @@ pub struct LoadTable {
     pub stored: u64,
     /// Data and indexes, bytes; `None` where the server does not say.
     pub size_bytes: Option<u64>,
+    /// How often the load was begun; 0 where the database does not say.
+    pub attempts: u32,
     /// Fewest and most pairs of refresh functions that had been applied when a trial began.
     pub refresh_pairs: (u32, u32),
 }
@@ -103,6 +105,7 @@ fn table(target: &str, scale: f64, load: &TpchLoad) -> LoadTable {
             .then(|| wholes().map(|step| step.seconds).sum()),
         stored,
         size_bytes: load.size_bytes,
+        attempts: load.attempts,
         refresh_pairs: (load.refresh_pairs, load.refresh_pairs),
     }
 }

@@ -68,6 +68,8 @@ pub struct TpchSection {
     pub shown: Shown,
     /// By target and test: the 22 queries at every degree.
     pub tables: Vec<TpchTable>,
+    /// How the degrees were set and what is to be said of them, in sentences.
+    pub degrees: Vec<String>,
     /// Published times of the same queries.
     pub published: Vec<PublishedSeconds>,
     /// Answers that differ from those that they were held against.
@@ -165,6 +167,7 @@ pub(crate) fn section(
     Some(TpchSection {
         disclosure: words::DISCLOSURE,
         shown: Shown::of(&tables),
+        degrees: words::degrees_set(&tables),
         tables,
         published: tables::published(published),
         wrong: evidence::wrong(&own),

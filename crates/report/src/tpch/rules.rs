@@ -1,6 +1,6 @@
 //! The checks that only TPC-H needs.
 
-use super::words::{self, queries};
+use super::words::{self, most_of, queries};
 use super::{QUERIES, TpchSetup, facts, plans};
 use crate::checks::{Find, Rule};
 use crate::format::{self, count_of, list_of, unique};
@@ -227,11 +227,7 @@ fn of_queries(trial: &Trial, is_such: impl Fn(&QueryFacts) -> bool) -> Option<St
     let numbers: Vec<u8> = (1..=QUERIES)
         .filter(|query| found.iter().any(|facts| facts.query == *query && is_such(facts)))
         .collect();
-    match numbers.len() {
-        0 => None,
-        all if all == usize::from(QUERIES) => Some("all 22 queries".to_owned()),
-        _ => Some(queries(&numbers)),
-    }
+    (!numbers.is_empty()).then(|| most_of(&numbers))
 }
 
 fn degree(trial: &Trial) -> Option<String> {
@@ -353,12 +349,7 @@ fn plans_by_degree(experiment: &Experiment) -> Option<String> {
     let of_table = |table: &super::TpchTable| {
         let differs = |row: &&super::PlanRow| row.cells.iter().any(|cell| cell.differs_from_first);
         let numbers: Vec<u8> = table.plans.iter().filter(differs).map(|row| row.query).collect();
-        let told = match numbers.len() {
-            0 => return None,
-            all if all == usize::from(QUERIES) => "all 22 queries".to_owned(),
-            _ => queries(&numbers),
-        };
-        Some(format!("{told} on {}", table.target))
+        (!numbers.is_empty()).then(|| format!("{} on {}", most_of(&numbers), table.target))
     };
     some(section.tables.iter().filter_map(of_table).collect())
 }

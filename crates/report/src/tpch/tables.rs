@@ -26,6 +26,8 @@ pub struct TpchTable {
     pub degrees: Vec<DegreeColumn>,
     /// Q1 to Q22.
     pub queries: Vec<QueryRow>,
+    /// True when some trial has no metrics, as a query is missing or failed.
+    pub has_gaps: bool,
     /// Their plans; empty where none was taken.
     pub plans: Vec<PlanRow>,
     /// Queries whose plan changed between repeats, in words; empty where none did.
@@ -49,6 +51,8 @@ pub struct DegreeColumn {
     pub point: usize,
     /// Trials that the figures rest on.
     pub repeats: usize,
+    /// Of these, trials that have metrics: no query is missing or failed.
+    pub totals: usize,
     /// Sum of the times of the queries; of a throughput test its length. Seconds.
     pub total_s: Option<Spread>,
     /// Geometric mean of the times of the queries, seconds.
@@ -190,6 +194,7 @@ pub(super) fn tables(trials: &[&Trial], points: &[Point]) -> Vec<TpchTable> {
             plans,
             changed_plans: words::queries(&changed),
             described: words::setup(&setup),
+            has_gaps: all().any(|facts| facts.metrics.is_none()),
             setup,
             queries,
         }
@@ -261,6 +266,7 @@ fn degree(column: &Column<'_>) -> DegreeColumn {
         remarks: unique(asked().filter_map(|degree| degree.remark.clone()).collect()),
         point: column.point,
         repeats: column.trials.len(),
+        totals: metrics.len(),
         total_s: spread(|metrics| Some(metrics.total_s)),
         geometric_mean_s: spread(|metrics| Some(metrics.geometric_mean_s)),
         power: spread(|metrics| metrics.power),

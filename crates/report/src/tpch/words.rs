@@ -51,9 +51,40 @@ fn degrees(degrees: &[u32]) -> String {
     format!("{} {}", if words.len() == 1 { "degree" } else { "degrees" }, list_of(&words))
 }
 
+/// How the degrees were set and what is to be said of them.
+pub(super) fn degrees_set(tables: &[TpchTable]) -> Vec<String> {
+    let of_table = |table: &TpchTable| -> Vec<String> {
+        let sentence = |degree: &super::DegreeColumn| {
+            let set = match (degree.statements.is_empty(), degree.rule.is_empty()) {
+                (true, _) => String::new(),
+                (false, true) => format!(" Set by {}.", degree.statements.join("; ")),
+                (false, false) => {
+                    format!(" Set by rule {}: {}.", degree.rule, degree.statements.join("; "))
+                }
+            };
+            let remarks: String =
+                degree.remarks.iter().map(|remark| format!(" {remark}")).collect();
+            let told = format!("{}, degree {}:{set}{remarks}", table.target, degree.degree);
+            (!set.is_empty() || !remarks.is_empty()).then_some(told)
+        };
+        table.degrees.iter().filter_map(sentence).collect()
+    };
+    unique(tables.iter().flat_map(of_table).collect())
+}
+
 /// `Q3`, `Q3 and Q11`.
 pub(crate) fn queries(numbers: &[u8]) -> String {
     list_of(&numbers.iter().map(|query| format!("Q{query}")).collect::<Vec<_>>())
+}
+
+/// The same, shorter where they are most: `all 22 queries`, `all but Q16 and Q22`.
+pub(super) fn most_of(numbers: &[u8]) -> String {
+    let others: Vec<u8> = (1..=QUERIES).filter(|query| !numbers.contains(query)).collect();
+    match others.len() {
+        0 => "all 22 queries".to_owned(),
+        few if few <= usize::from(QUERIES / 3) => format!("all but {}", queries(&others)),
+        _ => queries(numbers),
+    }
 }
 
 /// `21 of 22 correct; wrong: Q11`.
@@ -248,9 +279,12 @@ fn tested(name: &str, trials: &[&Trial]) -> String {
     }
 }
 
+/// Number of the run, of the trial, and its degree.
+type Turn = (usize, u32, u32);
+
 /// The order in which the degrees were measured, by target.
 fn order(trials: &[&Trial]) -> Vec<String> {
-    let mut by_target: Vec<(&str, Vec<(usize, u32, u32)>)> = Vec::new();
+    let mut by_target: Vec<(&str, Vec<Turn>)> = Vec::new();
     for trial in trials {
         let Some(degree) = facts(trial).map(|facts| facts.degree.asked) else { continue };
         let one = (trial.run, trial.summary.trial, degree);
@@ -259,7 +293,7 @@ fn order(trials: &[&Trial]) -> Vec<String> {
             None => by_target.push((&trial.target, vec![one])),
         }
     }
-    let sentence = |(target, mut order): (&str, Vec<(usize, u32, u32)>)| {
+    let sentence = |(target, mut order): (&str, Vec<Turn>)| {
         order.sort_unstable();
         let in_turn: Vec<u32> = order.iter().map(|(_, _, degree)| *degree).collect();
         let mut distinct = in_turn.clone();

@@ -142,6 +142,7 @@ fn load(case: &Case) -> TpchLoad {
         steps,
         size_bytes: Some(2_254_857_830),
         refresh_pairs: if case.test == "throughput" { 1 } else { 0 },
+        attempts: 1,
     }
 }
 

@@ -11,6 +11,7 @@ mod link;
 mod options;
 mod pages;
 mod plan;
+mod qphh;
 mod slot;
 mod stream;
 mod watch;
@@ -28,6 +29,7 @@ use dyno_measure::{PlanFacts, QueryOutcome, TpchFacts};
 use dyno_reactor::block_on;
 use error::while_doing;
 use link::Opening;
+use qphh::LastPower;
 use stream::News;
 
 /// Executes one test at one degree and returns what happened. Queries that fail, pass the bound or
@@ -76,6 +78,12 @@ pub fn run<D: Driver>(
         },
     )?;
     facts::end(&mut facts, options);
+    qphh::add(&mut facts, options, before.last_power, before.position);
+    if matches!(options.test, Test::Power { refresh: true })
+        && let Ok(Err(error)) = block_on(qphh::remember(driver, &facts))
+    {
+        watch.note(&format!("The database could not be told of its power test: {error}"));
+    }
     if options.plans != Plans::Off && !is_stopped {
         let streams = vec![plan::plans(options, driver.dialect(), &before)];
         watch::execute(&opening, streams, stop, |news| hear_plan(news, &mut facts, rule, watch))?;
@@ -131,6 +139,7 @@ struct Before {
     loaded: Loaded,
     rule: Option<DegreeRule>,
     position: Position,
+    last_power: Option<LastPower>,
 }
 
 fn look<D: Driver>(driver: &D, options: &RunOptions) -> Result<Before, RunError> {
@@ -180,7 +189,9 @@ async fn look_with<S: Session>(session: &mut S, options: &RunOptions) -> Result<
         );
         return Err(refused(problem, load()));
     }
-    Ok(Before { loaded, rule, position })
+    let last_power = qphh::last_power(session).await;
+    let last_power = last_power.map_err(while_doing("asking for the last power test"))?;
+    Ok(Before { loaded, rule, position, last_power })
 }
 
 fn hear(news: News, facts: &mut TpchFacts, answers: &Answers<'_>, watch: &impl Watch) {

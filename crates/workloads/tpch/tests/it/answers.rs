@@ -1,11 +1,10 @@
 //! All 22 answers on real databases.
 
+use crate::databases::{target, with_session};
 use dyno_core::{Discard, Driver, Session, Table, Unobserved};
-use dyno_drivers::Target;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_reactor::block_on;
 use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip, skipped};
 use dyno_tpch::check::{Expected, reference};
 use dyno_tpch::load::{LoadOptions, load};
@@ -14,10 +13,6 @@ use dyno_tpch::queries::{LAST, Q15, text};
 
 /// Names a scale factor at which `answers_at_a_scale_of_choice` asks the databases.
 const SCALE: &str = "DYNO_TPCH_SCALE";
-
-fn target(url: &str) -> Target {
-    url.parse().unwrap()
-}
 
 fn sqlite_in(scratch: &Scratch) -> SqliteDriver {
     SqliteDriver::new(&target(&format!("sqlite:{}", scratch.file("tpch.db").display()))).unwrap()
@@ -34,15 +29,6 @@ fn postgres_of(server: &Postgres) -> PostgresDriver {
 fn fill(driver: &impl Driver, scale: f64) {
     let report = load(driver, &LoadOptions::new(scale), &Unobserved).unwrap();
     assert!(report.is_complete);
-}
-
-fn with_session<D: Driver>(driver: &D, work: impl AsyncFn(&mut D::Session)) {
-    block_on(async {
-        let mut session = driver.connect(0).await.unwrap();
-        work(&mut session).await;
-        session.close().await;
-    })
-    .unwrap();
 }
 
 async fn answer(session: &mut impl Session, query: u8, values: &[String], form: Q15) -> Table {
@@ -145,18 +131,18 @@ fn answers_at_a_scale_of_choice() {
 
 /// The answers to all queries with drawn parameters, by seed.
 fn drawn_answers(driver: &impl Driver, scale: f64, seeds: &[u64]) -> Vec<(u64, u8, Table)> {
-    let found = std::cell::RefCell::new(Vec::new());
     fill(driver, scale);
     with_session(driver, async |session| {
+        let mut found = Vec::new();
         for &seed in seeds {
             for query in 1..=LAST {
                 let values = parameters(query, scale, Choice::Seed(seed));
                 let rows = answer(session, query, &values, Q15::Cte).await;
-                found.borrow_mut().push((seed, query, rows));
+                found.push((seed, query, rows));
             }
         }
-    });
-    found.into_inner()
+        found
+    })
 }
 
 /// Whatever the parameters are, the engines agree.

@@ -132,3 +132,18 @@ fn rewrites_are_sentences() {
          precision of days."
     );
 }
+
+/// The README lists each rewrite as the code has it.
+#[test]
+fn the_readme_lists_the_rewrites() {
+    let readme = include_str!("../../README.md");
+    let rows = readme.lines().filter(|line| line.starts_with("| ") && line.contains("| Q"));
+    let all = rewrites(Dialect::Sqlite, Q15::Cte);
+    assert_eq!(rows.count(), all.len());
+    for rewrite in all {
+        let queries: Vec<String> =
+            rewrite.queries.iter().map(|query| format!("Q{query}")).collect();
+        let row = format!("| {} | {} | {} |", queries.join(", "), rewrite.what, rewrite.reason);
+        assert!(readme.contains(&row), "{row}");
+    }
+}

@@ -139,7 +139,8 @@ fn power_and_throughput(driver: &impl Driver) {
     let metrics = throughput.metrics.unwrap();
     let longest = throughput.queries.iter().map(|query| query.began_s + query.seconds);
     assert!(metrics.total_s >= longest.fold(0.0, f64::max) - throughput.queries[0].began_s);
-    assert!(metrics.throughput.unwrap() > 0.0);
+    let both = power.metrics.unwrap().power.unwrap() * metrics.throughput.unwrap();
+    assert!((metrics.qphh.unwrap() / both.sqrt() - 1.0).abs() < 1e-9, "{metrics:?}");
     assert_eq!(
         number(driver, "select count(*) from orders"),
         row_count(schema::Table::Orders, SCALE)
