@@ -6,7 +6,7 @@ use crate::client::{Load, TABLE_ROWS, Way, Who};
 use crate::null::Counted;
 use crate::table::{Bar, Line};
 use crate::tpcc::Database;
-use crate::{mariadb, postgres, say, tpcc};
+use crate::{mariadb, postgres, say, tpcc, tpch_gen};
 use serde_json::Value;
 
 /// Transactions per second of the open loop.
@@ -53,6 +53,8 @@ pub(crate) enum Subject {
     TpccRun(Database),
     /// Very many terminals of TPC-C with think times on the null server.
     TpccTerminals { way: NullWay, flight: &'static str },
+    /// The files of TPC-H's tables by so many threads.
+    TpchGen { threads: u32 },
 }
 
 /// All comparisons in the order of the table.
@@ -69,6 +71,9 @@ pub(crate) fn all() -> Vec<Comparison> {
             let subject = Subject::TpccTerminals { way, flight };
             all.push((format!("tpcc-terminals-{name}-{flight}"), subject));
         }
+    }
+    for threads in [1, 2] {
+        all.push((format!("tpch-gen-{threads}"), Subject::TpchGen { threads }));
     }
     all.into_iter().map(|(name, subject)| Comparison { name, subject }).collect()
 }
@@ -149,6 +154,7 @@ impl Subject {
             | Subject::MariaDb { .. }
             | Subject::PrepareMariaDb => Who::Sysbench,
             Subject::TpccBuild(_) | Subject::TpccRun(_) => Who::GoTpc,
+            Subject::TpchGen { .. } => Who::TpchgenCli,
         }
     }
 }
@@ -178,6 +184,7 @@ impl Comparison {
             Subject::TpccTerminals { way, flight } => {
                 tpcc::terminals(bench, &self.name, *way, flight)
             }
+            Subject::TpchGen { threads } => tpch_gen::files(bench, &self.name, *threads),
         }
     }
 

@@ -14,6 +14,7 @@ mod null;
 mod postgres;
 mod table;
 mod tpcc;
+mod tpch_gen;
 
 use bench::Bench;
 use clap::Parser;
@@ -25,7 +26,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use table::Line;
 
-/// Compares dyno with sysbench, pgbench and go-tpc: client CPU per query, throughput, memory, loading.
+/// Compares dyno with sysbench, pgbench, go-tpc and tpchgen-cli: client CPU per query, throughput, memory, loading.
 /// Prints a table in Markdown to stdout. A client runs on core 0 and the null server on core 1;
 /// MariaDB or PostgreSQL and their clients share all cores. Exits with 1 when a run fails or its figures can't be
 /// right, not when a bar is missed.
@@ -123,6 +124,7 @@ fn programs(only_tpcc: bool) -> Result<Programs, String> {
         sysbench: find("sysbench"),
         pgbench: find("pgbench"),
         go_tpc: find("go-tpc"),
+        tpchgen_cli: find("tpchgen-cli"),
         dyno_tpcc: folder.join("examples/cost"),
         dyno_terminals: folder.join("examples/terminals"),
     })
