@@ -154,6 +154,8 @@ pub enum BulkMethod {
     LoadData,
     /// `INSERT` with many rows per statement.
     MultiRowInsert,
+    /// DuckDB's appender.
+    Appender,
 }
 
 impl BulkMethod {
@@ -163,6 +165,7 @@ impl BulkMethod {
             BulkMethod::Copy => "COPY",
             BulkMethod::LoadData => "LOAD DATA LOCAL INFILE",
             BulkMethod::MultiRowInsert => "multi-row INSERT",
+            BulkMethod::Appender => "appender",
         }
     }
 }
@@ -278,7 +281,8 @@ pub trait Session {
     /// attempt, outside the hot path.
     fn rollback(&mut self) -> impl Future<Output = Result<(), DbError>>;
 
-    /// Streams rows into a table; all or nothing. `table` and `columns` are trusted SQL.
+    /// Streams rows into a table; all or nothing. Within an open transaction they are part of it, and
+    /// after an error it has to be rolled back. `table` and `columns` are trusted SQL.
     fn bulk_load<R: RowSource>(
         &mut self,
         table: &str,

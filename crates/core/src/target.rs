@@ -6,7 +6,7 @@
 pub enum Dialect {
     /// MySQL protocol: MySQL, MariaDB, PolarDB, TiDB ...
     Mysql,
-    /// PostgreSQL protocol.
+    /// PostgreSQL protocol, and embedded DuckDB.
     Postgres,
     /// Embedded SQLite.
     Sqlite,
@@ -37,7 +37,7 @@ impl Dialect {
 /// Product and version as the server itself states them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
-    /// Such as `MariaDB`, `MySQL`, `PostgreSQL`, `SQLite`.
+    /// Such as `MariaDB`, `MySQL`, `PostgreSQL`, `SQLite`, `DuckDB`.
     pub name: String,
     /// Such as `10.11.19-MariaDB-0+deb12u1`.
     pub version: String,

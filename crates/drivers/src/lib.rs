@@ -1,10 +1,13 @@
-//! How targets are reached and spoken to: MySQL, PostgreSQL, embedded SQLite, and a simulated
-//! driver for the engine's own tests.
+//! How targets are reached and spoken to: MySQL, PostgreSQL, embedded SQLite and DuckDB, and a
+//! simulated driver for the engine's own tests.
 //!
 //! - [`target`]: URLs, passwords.
 //! - [`net`]: addresses, sockets, TLS, receive buffers.
-//! - [`mysql`], [`postgres`], [`sqlite`], [`sim`]: one driver each.
+//! - [`mysql`], [`postgres`], [`sqlite`], [`sim`]: one driver each; `duckdb` with the cargo feature
+//!   of that name.
 
+#[cfg(feature = "duckdb")]
+pub mod duckdb;
 pub mod mysql;
 pub mod net;
 pub mod postgres;

@@ -57,21 +57,24 @@ impl fmt::Debug for Secret {
 ///     &host=/socket/folder&options=..&connect_timeout_s=5&target_session_attrs=read-write
 ///     &application_name=..&passfile=/path                       (postgresql:// is the same)
 /// sqlite:path?busy_timeout_ms=5000&synchronous=normal&journal=wal
+/// duckdb:path?set.NAME=VALUE
 /// ```
 /// Without a host, `localhost` over TCP is meant; without a port, 3306 or 5432. Display prints the
 /// URL with `***` for the password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Which driver.
+    /// The SQL that is spoken, and with `embedded` which driver.
     pub dialect: Dialect,
-    /// Where the servers listen; connections rotate over them. Empty for SQLite.
+    /// True for a file that dyno opens itself: SQLite, and DuckDB, which speaks PostgreSQL's SQL.
+    pub embedded: bool,
+    /// Where the servers listen; connections rotate over them. Empty for a file.
     pub hosts: Hosts,
     /// Who logs in; without it drivers take the operating system's user name, as the servers' own
     /// clients do.
     pub user: Option<String>,
     /// The password in the URL, or one that the caller has found elsewhere and put here.
     pub password: Option<Secret>,
-    /// Database name; for SQLite the path of the file.
+    /// Database name, or the path of the file.
     pub database: Option<String>,
     /// TLS settings.
     pub tls: TlsOptions,
@@ -89,6 +92,16 @@ impl Target {
     /// Other databases; what is no such URL.
     pub fn from_jdbc(url: &str) -> Result<Jdbc, TargetError> {
         jdbc::parse(url)
+    }
+
+    /// The scheme of the target's URL, such as `postgres`.
+    pub fn scheme(&self) -> &'static str {
+        if self.is_duckdb() { "duckdb" } else { self.dialect.name() }
+    }
+
+    /// True for embedded DuckDB.
+    pub fn is_duckdb(&self) -> bool {
+        self.embedded && self.dialect == Dialect::Postgres
     }
 
     /// Seconds allowed for connecting and logging in; 10 unless the URL says otherwise.

@@ -2,7 +2,9 @@
 
 use crate::failure::{Failure, sentence};
 use crate::output;
-use dyno_core::{Cause, DbError, Driver, Session};
+use dyno_core::{Cause, DbError, Discard, Driver, Session};
+#[cfg(feature = "duckdb")]
+use dyno_drivers::duckdb::DuckdbDriver;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::net::Address;
 use dyno_drivers::postgres::PostgresDriver;
@@ -12,6 +14,7 @@ use dyno_measure::{ServerFacts, read_facts};
 use dyno_reactor::block_on;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 /// One of the drivers: types are told apart here, once per trial, never per query.
 pub(crate) enum Database {
@@ -21,6 +24,9 @@ pub(crate) enum Database {
     Postgres(PostgresDriver),
     /// Embedded SQLite.
     Sqlite(SqliteDriver),
+    /// Embedded DuckDB.
+    #[cfg(feature = "duckdb")]
+    Duckdb(DuckdbDriver),
 }
 
 /// Evaluates an expression with the driver inside a [`Database`].
@@ -30,6 +36,8 @@ macro_rules! with_driver {
             $crate::databases::Database::Mysql($driver) => $body,
             $crate::databases::Database::Postgres($driver) => $body,
             $crate::databases::Database::Sqlite($driver) => $body,
+            #[cfg(feature = "duckdb")]
+            $crate::databases::Database::Duckdb($driver) => $body,
         }
     };
 }
@@ -41,11 +49,34 @@ impl Database {
     /// # Errors
     /// A host name that can't be resolved, a certificate that can't be read.
     pub(crate) fn new(target: &Target) -> Result<Self, DbError> {
+        if target.is_duckdb() {
+            return Self::duckdb(target);
+        }
         Ok(match target.dialect {
             dyno_core::Dialect::Mysql => Database::Mysql(MysqlDriver::new(target)?),
             dyno_core::Dialect::Postgres => Database::Postgres(PostgresDriver::new(target)?),
             dyno_core::Dialect::Sqlite => Database::Sqlite(SqliteDriver::new(target)?),
         })
+    }
+
+    /// True for embedded DuckDB.
+    pub(crate) fn is_duckdb(&self) -> bool {
+        #[cfg(feature = "duckdb")]
+        return matches!(self, Database::Duckdb(_));
+        #[cfg(not(feature = "duckdb"))]
+        false
+    }
+
+    #[cfg(feature = "duckdb")]
+    fn duckdb(target: &Target) -> Result<Self, DbError> {
+        DuckdbDriver::new(target).map(Database::Duckdb)
+    }
+
+    #[cfg(not(feature = "duckdb"))]
+    fn duckdb(target: &Target) -> Result<Self, DbError> {
+        let message = format!("{target} can't be opened: this dyno was built without DuckDB.");
+        Err(DbError::unreachable(message)
+            .with_hint("the README says how to build it with the cargo feature duckdb"))
     }
 
     /// What the server says of itself.
@@ -146,23 +177,80 @@ pub(crate) fn reach(name: &str, url: &str) -> Result<Reached, Failure> {
 ///
 /// # Errors
 /// As [`reach`].
-pub(crate) fn reach_target(mut target: Target, name: Option<&str>) -> Result<Reached, Failure> {
+pub(crate) fn reach_target(target: Target, name: Option<&str>) -> Result<Reached, Failure> {
+    let (target, first) = open_first(target, name)?;
+    reached(&target, first)
+}
+
+/// The same where the database itself may be missing on its server: it is made then. Returns how many
+/// seconds that took, if it was needed.
+///
+/// # Errors
+/// As [`reach`]; also when the database can't be made.
+pub(crate) fn reach_or_create(url: &str) -> Result<(Reached, Option<f64>), Failure> {
+    let (target, first) = open_first(url.parse().map_err(url_failure)?, Some("target"))?;
+    let is_missing = |error: &DbError| error.errno() == 1049 || error.sqlstate() == "3D000";
+    match (&first, &target.database) {
+        (Err(error), Some(name)) if is_missing(error) => {
+            let begun = Instant::now();
+            create_database(&target, name)?;
+            let seconds = begun.elapsed().as_secs_f64();
+            Ok((reached(&target, open(&target))?, Some(seconds)))
+        }
+        _ => Ok((reached(&target, first)?, None)),
+    }
+}
+
+/// Makes the database `name` of a server on which a log-in without it, or with the one that every
+/// PostgreSQL has, is possible.
+fn create_database(target: &Target, name: &str) -> Result<(), Failure> {
+    let mut server = target.clone();
+    let (other, quote) = match target.dialect {
+        dyno_core::Dialect::Postgres => (Some("postgres".to_owned()), "\""),
+        dyno_core::Dialect::Mysql | dyno_core::Dialect::Sqlite => (None, "`"),
+    };
+    server.database = other;
+    let quoted = name.replace(quote, &quote.repeat(2));
+    let sql = format!("CREATE DATABASE {quote}{quoted}{quote}");
+    let created = Database::new(&server)
+        .and_then(|database| with_driver!(&database, driver => run(execute_one(driver, &sql))));
+    created.map_err(|error| {
+        Failure::new(sentence(&format!("The database {name} can't be created: {error}")))
+            .with_hint("create it by hand, for the user that dyno logs in as")
+    })
+}
+
+async fn execute_one<D: Driver>(driver: &D, sql: &str) -> Result<(), DbError> {
+    let mut session = driver.connect(0).await?;
+    let done = session.query(sql, &mut Discard).await;
+    session.close().await;
+    done.map(drop)
+}
+
+/// The first attempt at a target, with its password.
+type First = Result<(Database, ServerFacts), DbError>;
+
+/// Finds the password and opens the target; asks at the terminal where that may help.
+fn open_first(mut target: Target, name: Option<&str>) -> Result<(Target, First), Failure> {
     let found = find_password(&target, name).map_err(url_failure)?;
     if let Some(warning) = &found.warning {
         output::talk(&format!("warning: {warning}"));
     }
     target.password = found.password;
     target.user = target.user.take().or(found.user);
-    let same_host = target.hosts.0.iter().all(is_local);
-    let first = open(&target);
-    let (database, facts) = match first {
+    let first = match open(&target) {
         Err(error) if may_ask(&error, &target) => {
             target.password = Some(ask(&format!("Password for {target}: "))?);
             open(&target)
         }
         other => other,
-    }
-    .map_err(|error| Failure::from(&error))?;
+    };
+    Ok((target, first))
+}
+
+fn reached(target: &Target, opened: First) -> Result<Reached, Failure> {
+    let (database, facts) = opened.map_err(|error| Failure::from(&error))?;
+    let same_host = target.hosts.0.iter().all(is_local);
     Ok(Reached { database, facts, same_host })
 }
 

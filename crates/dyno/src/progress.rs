@@ -186,3 +186,36 @@ impl TrialProgress {
         self.progress.finish(text);
     }
 }
+
+/// Follows a pass over queries.
+pub(crate) struct PassProgress {
+    progress: Progress,
+    length: u64,
+}
+
+impl PassProgress {
+    /// A pass named `title` of so many queries and refresh functions.
+    pub(crate) fn new(title: &str, length: u64) -> Self {
+        PassProgress { progress: Progress::new(title, length, "queries"), length }
+    }
+
+    /// So many have ended; `what` tells of the last one.
+    pub(crate) fn ended(&self, ended: u64, what: &str) {
+        self.progress.at(ended, self.length, what);
+    }
+
+    /// All have ended, and plans are being taken.
+    pub(crate) fn planned(&self, query: u8) {
+        self.progress.at(self.length, self.length, &format!("plan of Q{query}"));
+    }
+
+    /// A line that stays.
+    pub(crate) fn note(&self, text: &str) {
+        self.progress.note(text);
+    }
+
+    /// Done.
+    pub(crate) fn finish(self, text: &str) {
+        self.progress.finish(text);
+    }
+}

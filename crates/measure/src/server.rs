@@ -63,6 +63,10 @@ pub async fn read_facts<S: Session>(session: &mut S) -> Result<ServerFacts, DbEr
                 pairs(session, "SHOW GLOBAL VARIABLES", &mut facts.not_readable).await?;
             facts.counters = pairs(session, "SHOW GLOBAL STATUS", &mut facts.not_readable).await?;
         }
+        Dialect::Postgres if facts.product == "DuckDB" => {
+            let settings = "SELECT name, value FROM duckdb_settings()";
+            facts.settings = pairs(session, settings, &mut facts.not_readable).await?;
+        }
         Dialect::Postgres => {
             // `setting` counts in `unit`, which may be 8kB; this gives 128MB.
             let settings = "SELECT name, current_setting(name) FROM pg_settings";

@@ -2,9 +2,11 @@
 
 use crate::format::{self, count_of, list_of, whole};
 use crate::model::{
-    ErrorRow, Experiment, Gap, KeyRow, Paper, Place, Point, RunFacts, Target, Trial,
+    ErrorRow, Experiment, Gap, KeyRow, LeftOut, Paper, Place, Point, RunFacts, Target, Trial,
 };
-use crate::{Published, PublishedTable, checks, comparison, points, settings, statements, tpcc};
+use crate::{
+    Published, PublishedTable, checks, comparison, points, settings, statements, tpcc, tpch,
+};
 use dyno_measure::{SCHEMA_VERSION, SeriesRow, TrialStatus};
 use dyno_store::{EventKind, ExperimentFacts, RunData, RunStatus, TargetFacts, TrialData};
 
@@ -25,12 +27,18 @@ impl Paper {
                 titles.push(run.header.title.clone());
             }
         }
+        let mut run_facts: Vec<RunFacts> =
+            runs.iter().enumerate().map(|(index, run)| run_facts(index, run)).collect();
+        if let [run] = run_facts.as_mut_slice() {
+            // The paper of one run stands in its folder.
+            run.link = Some(String::new());
+        }
         let mut paper = Paper {
             schema_version: SCHEMA_VERSION,
             title: list_of(&titles),
             summary: Vec::new(),
             key_rows: Vec::new(),
-            runs: runs.iter().enumerate().map(|(index, run)| run_facts(index, run)).collect(),
+            runs: run_facts,
             targets,
             other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
             comparisons: Vec::new(),
@@ -68,6 +76,7 @@ fn run_facts(index: usize, run: &RunData) -> RunFacts {
         status,
         command: shell_line(&run.header.command_line),
         events: run.events.iter().filter(|event| is_told(event.kind)).cloned().collect(),
+        link: None,
         warnings: run.warnings.clone(),
         header: run.header.clone(),
     }
@@ -248,20 +257,21 @@ fn experiments(
         own.sort_by_key(place);
         let measured =
             own.iter().map(|trial| trial.summary.window_s).filter(|window| *window > 0.0);
+        let published: Vec<&PublishedTable> =
+            published.iter().filter(|table| table.experiment == facts.name).collect();
+        let points = points::points(&own);
         Experiment {
             method: method(&facts, &own),
             is_open_loop: own.iter().any(|trial| trial.summary.rate_per_s.is_some()),
             shortest_window_s: measured.reduce(f64::min),
-            points: points::points(&own),
             statements: statements::rows(&own),
             access: statements::access(&own),
             tpcc: tpcc::section(&own, targets),
+            tpch: tpch::section(&own, &points, targets, &published),
+            points,
             errors: errors(&own),
-            published: published
-                .iter()
-                .filter(|table| table.experiment == facts.name)
-                .map(Published::from)
-                .collect(),
+            published: published.into_iter().map(Published::from).collect(),
+            left_out: left_out(runs, &facts.name),
             title: if facts.title.is_empty() { facts.name.clone() } else { facts.title },
             name: facts.name,
             test: facts.test,
@@ -272,10 +282,29 @@ fn experiments(
     known.into_iter().map(experiment).collect()
 }
 
+/// The steps of an experiment that were skipped, repeats told once.
+fn left_out(runs: &[RunData], experiment: &str) -> Vec<LeftOut> {
+    let mut rows: Vec<LeftOut> = Vec::new();
+    for (id, why) in runs.iter().flat_map(|run| &run.header.skipped) {
+        let Some(step) = id.strip_prefix(experiment).and_then(|rest| rest.strip_prefix('/')) else {
+            continue;
+        };
+        let step = step.split("/repeat=").next().unwrap_or(step);
+        let row = LeftOut { what: step.replace('/', ", "), why: why.clone() };
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    rows
+}
+
 fn method(facts: &ExperimentFacts, trials: &[&Trial]) -> Vec<String> {
     let Some(first) = trials.first() else {
         return vec!["No trial of this experiment has been executed.".to_owned()];
     };
+    if let Some(own) = tpch::method(trials) {
+        return own;
+    }
     let range = |values: Vec<f64>, text: fn(f64) -> String| {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
@@ -347,7 +376,8 @@ fn key_rows(paper: &Paper) -> Vec<KeyRow> {
     let mut rows = Vec::new();
     for (experiment_index, experiment) in paper.experiments.iter().enumerate() {
         for target in &paper.targets {
-            let own = experiment.points.iter().filter(|point| point.target == target.label);
+            let is_own = |point: &&Point| point.target == target.label && point.tpch.is_none();
+            let own = experiment.points.iter().filter(is_own);
             let rank = |point: &Point| (point.status == "complete", point.throughput().median);
             let best =
                 own.reduce(|best, point| if rank(point) > rank(best) { point } else { best });
@@ -378,7 +408,10 @@ fn summary(paper: &Paper) -> Vec<String> {
     let mut sentences = vec![format!(
         "dyno measured {} at {} on {}.",
         count_of(count("complete"), "complete trial", "complete trials"),
-        count_of(points as u64, "load level", "load levels"),
+        match paper.experiments.iter().any(|experiment| experiment.tpch.is_some()) {
+            true => count_of(points as u64, "point", "points"),
+            false => count_of(points as u64, "load level", "load levels"),
+        },
         list_of(&targets)
     )];
     let cut = count("interrupted") + count("running");
@@ -409,8 +442,15 @@ fn summary(paper: &Paper) -> Vec<String> {
         )
     };
     const MOST: usize = 3;
-    sentences.extend(paper.key_rows.iter().take(MOST).map(best));
-    if paper.key_rows.len() > MOST {
+    let of_tpch = |experiment: &Experiment| -> Vec<String> {
+        let tables = experiment.tpch.iter().flat_map(|section| &section.tables);
+        tables.map(|table| tpch::words::best(&experiment.title, table)).collect()
+    };
+    let told: Vec<String> = paper.key_rows.iter().map(best).collect();
+    let told: Vec<String> =
+        told.into_iter().chain(paper.experiments.iter().flat_map(of_tpch)).collect();
+    sentences.extend(told.iter().take(MOST).cloned());
+    if told.len() > MOST {
         sentences.push("The table has the others.".to_owned());
     }
     sentences
@@ -445,8 +485,13 @@ fn limits(paper: &Paper) -> Vec<String> {
     if paper.experiments.iter().any(|experiment| !experiment.published.is_empty()) {
         limits.push("Published figures come from other machines, versions and years. They stand here for orientation; a ratio to them is no comparison of products.".to_owned());
     }
+    let has_transactions = paper.trials.iter().any(|trial| trial.summary.tpch.is_none());
+    if has_transactions || paper.trials.is_empty() {
+        limits
+            .push("Percentiles with fewer than 10 samples beyond them are not printed.".to_owned());
+    }
     limits.push(format!(
-        "Percentiles with fewer than 10 samples beyond them are not printed. A test of another workload, data size or setting than {} may rank differently.",
+        "A test of another workload, data size or setting than {} may rank differently.",
         if tests.len() == 1 { "this one" } else { "these" }
     ));
     limits

@@ -11,6 +11,8 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
     pub(crate) caption: String,
+    /// How to read it, below it; may be empty.
+    pub(crate) note: String,
     pub(crate) svgs: Vec<String>,
     /// Name and colour class.
     pub(crate) legend: Vec<(String, String)>,
@@ -26,7 +28,7 @@ const PUBLISHED: &str = "published";
 /// The charts of an experiment.
 pub(crate) fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Figure> {
     let levels = Levels::of(experiment);
-    if levels.values.is_empty() {
+    if levels.values.is_empty() || experiment.tpch.is_some() {
         return Vec::new();
     }
     if levels.values.len() == 1 {
@@ -128,6 +130,7 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Figure
     };
     let grey = if published.is_empty() { "" } else { " Published figures in grey." };
     Figure {
+        note: String::new(),
         caption: format!("{} against {}.{band}{grey}", measure.name, levels.label),
         legend: legend(&chart),
         svgs: vec![chart.svg()],
@@ -215,6 +218,7 @@ fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Option<Fi
         (false, None) => "service time",
     };
     Some(Figure {
+        note: String::new(),
         caption: format!(
             "Latency ({meaning}) against {}: median (solid), 95th (dashed) and 99th percentile (dotted).",
             levels.label
@@ -261,6 +265,7 @@ fn throughput_bars(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
     let has_published = all.iter().any(|bar| bar.class == PUBLISHED);
     let grey = if has_published { " Published figures in grey." } else { "" };
     Some(Figure {
+        note: String::new(),
         caption: format!("{} at the only load level.{grey}", capitalised(measure.label)),
         svgs: vec![bars(WIDE.0, &format!("{} of {}", measure.name, experiment.title), &all)],
         legend: Vec::new(),
@@ -298,6 +303,7 @@ pub(crate) fn of_trial(paper: &Paper, trial: &Trial) -> Option<Figure> {
     let rate =
         rate.map_or(String::new(), |rate| format!(", {} per second offered", format::plain(rate)));
     Some(Figure {
+        note: String::new(),
         caption: format!(
             "Trial {}: {}, {}, {}{rate}, repeat {}.{thinned}",
             trial.label,

@@ -83,14 +83,16 @@ struct Cell<'a> {
 pub(crate) fn comparisons(experiments: &[Experiment]) -> Vec<Comparison> {
     let mut tables: Vec<&Published> = Vec::new();
     let mut found: Vec<Comparison> = Vec::new();
-    for published in experiments.iter().flat_map(|experiment| &experiment.published) {
+    // Of TPC-H they stand in the section's own tables.
+    let experiments = || experiments.iter().filter(|experiment| experiment.tpch.is_none());
+    for published in experiments().flat_map(|experiment| &experiment.published) {
         if !tables.iter().any(|table| table.table.title == published.table.title) {
             tables.push(published);
         }
     }
     for table in tables {
         let of_table = |published: &&Published| published.table.title == table.table.title;
-        let users = experiments.iter().filter(|e| e.published.iter().any(|p| of_table(&p)));
+        let users = experiments().filter(|e| e.published.iter().any(|p| of_table(&p)));
         let is_tpcc = users.clone().any(|experiment| experiment.tpcc.is_some());
         if users.clone().count() < 2 && !is_tpcc {
             continue;

@@ -84,6 +84,17 @@ pub(crate) fn list_of(items: &[String]) -> String {
     }
 }
 
+/// Without repetitions, in their order.
+pub(crate) fn unique(mut words: Vec<String>) -> Vec<String> {
+    let mut seen = Vec::new();
+    words.retain(|word| {
+        let is_new = !seen.contains(word);
+        seen.push(word.clone());
+        is_new
+    });
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

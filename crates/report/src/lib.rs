@@ -11,6 +11,7 @@ mod comparison;
 mod format;
 mod levels;
 mod model;
+mod outcomes;
 mod points;
 mod published;
 mod render;
@@ -19,15 +20,21 @@ mod settings;
 mod statements;
 mod svg;
 mod tpcc;
+mod tpch;
 
 pub use comparison::{Comparison, ComparisonRow, Pair};
 pub use model::{
-    Check, Counter, ErrorRow, Experiment, Finding, Gap, KeyRow, Level, Paper, Place, Point,
-    PointData, RunFacts, SettingRow, Spread, StatementRow, Target, Trial,
+    Check, Counter, ErrorRow, Experiment, Finding, Gap, KeyRow, LeftOut, Level, Paper, Place,
+    Point, PointData, RunFacts, SettingRow, Spread, StatementRow, Target, Trial,
 };
+pub use outcomes::Outcome;
 pub use published::{LOAD_LEVELS, Published, PublishedRow, PublishedTable};
 pub use render::ReportError;
 pub use tpcc::{
-    AuditTable, ConditionRow, MixRow, Outcome, Proof, ResponseRow, TpccPoint, TpccSection,
-    TpccSetup,
+    AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection, TpccSetup,
+};
+pub use tpch::{
+    AnswerCount, CacheRow, DegreeColumn, FailureRow, FormulaRow, LoadRow, LoadTable, PlanCell,
+    PlanLink, PlanRow, PublishedSeconds, QueryCell, QueryRow, QuerySettings, RefreshRow, Shown,
+    Speedup, Told, TpchSection, TpchSetup, TpchTable, WrongAnswer,
 };

@@ -1,6 +1,7 @@
 //! What a paper says, before it is given a form.
 
 use crate::tpcc::{TpccPoint, TpccSection};
+use crate::tpch::{TpchSection, TpchSetup};
 use crate::{Comparison, Published};
 use dyno_measure::{DataFacts, SeriesRow, TrialSummary};
 use dyno_store::{Event, RunHeader, ScriptFacts};
@@ -51,6 +52,10 @@ pub struct RunFacts {
     pub command: String,
     /// Events that are no errors of single intervals: notes, server events.
     pub events: Vec<Event>,
+    /// What leads from the paper to the run's files, with a slash at its end or empty; `None` where
+    /// that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
     /// What is damaged or missing in the folder.
     pub warnings: Vec<String>,
 }
@@ -133,9 +138,24 @@ pub struct Experiment {
     pub errors: Vec<ErrorRow>,
     /// Published figures.
     pub published: Vec<Published>,
+    /// What the plan wanted and a target can't do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// What only TPC-C has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccSection>,
+    /// What only TPC-H has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpch: Option<TpchSection>,
+}
+
+/// Something of the plan that a target can't do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Target and load level, such as `main, degree=2`.
+    pub what: String,
+    /// Why, in a sentence.
+    pub why: String,
 }
 
 /// Median of the repeats of a point, with the lowest and the highest.
@@ -200,6 +220,9 @@ pub struct Point {
     /// What only TPC-C has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccPoint>,
+    /// What tells apart the points of TPC-H, whose figures are in the section of their experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpch: Option<TpchSetup>,
 }
 
 /// The data of a point.

@@ -2,6 +2,7 @@
 
 use crate::model::{Point, PointData, Spread, Trial};
 use crate::tpcc::{self, TpccSetup};
+use crate::tpch::{self, TpchSetup};
 use dyno_measure::LatencySummary;
 
 /// A percentile rests on at least this many samples beyond it.
@@ -26,7 +27,10 @@ pub(crate) fn points(trials: &[&Trial]) -> Vec<Point> {
     let mut points: Vec<Point> = groups.iter().filter_map(|group| point(group)).collect();
     // A stable sort: the order of targets is kept.
     points.sort_by(|a, b| {
-        let level = |point: &Point| (point.rate_per_s.unwrap_or(0.0), point.load());
+        let level = |point: &Point| {
+            let degree = point.tpch.as_ref().map_or(0, |setup| setup.degree);
+            (point.rate_per_s.unwrap_or(0.0), point.load(), degree)
+        };
         let order = |point: &Point| points_order(point, trials);
         order(a)
             .cmp(&order(b))
@@ -39,12 +43,12 @@ fn points_order(point: &Point, trials: &[&Trial]) -> usize {
     trials.iter().position(|trial| trial.target == point.target).unwrap_or(usize::MAX)
 }
 
-type Key<'a> = (&'a str, u32, Option<u64>, Option<TpccSetup>);
+type Key<'a> = (&'a str, u32, Option<u64>, Option<TpccSetup>, Option<TpchSetup>);
 
 fn key(trial: &Trial) -> Key<'_> {
     let rate = trial.summary.rate_per_s.map(f64::to_bits);
     let setup = trial.summary.tpcc.as_ref().map(TpccSetup::of);
-    (&trial.target, trial.summary.workers, rate, setup)
+    (&trial.target, trial.summary.workers, rate, setup, TpchSetup::of(&trial.summary))
 }
 
 /// The trials of a load level that its figures rest on, and how they ended: complete ones; only
@@ -52,7 +56,8 @@ fn key(trial: &Trial) -> Key<'_> {
 /// figures.
 pub(crate) fn chosen<'a>(group: &[&'a Trial]) -> Option<(&'static str, Vec<&'a Trial>)> {
     let with = |status: &str| -> Vec<&Trial> {
-        let measured = group.iter().copied().filter(|trial| trial.summary.window_s > 0.0);
+        let is_measured = |trial: &&Trial| trial.summary.window_s > 0.0 || tpch::is_measured(trial);
+        let measured = group.iter().copied().filter(is_measured);
         measured.filter(|trial| trial.status == status).collect()
     };
     ["complete", "failed", "interrupted", "running"]
@@ -103,6 +108,7 @@ fn point(group: &[&Trial]) -> Option<Point> {
         cpu_us_per_statement: of(|trial| trial.summary.generator.cpu_us_per_statement),
         checks: Vec::new(),
         tpcc: tpcc::point(&trials),
+        tpch: TpchSetup::of(&first.summary),
     })
 }
 

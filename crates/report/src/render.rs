@@ -3,7 +3,7 @@
 use crate::charts::{self, Figure};
 use crate::format;
 use crate::model::Paper;
-use crate::tpcc;
+use crate::{tpcc, tpch};
 use dyno_store::write_atomically;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -50,6 +50,8 @@ struct Drawings {
     trials: Vec<Figure>,
     /// Of TPC-C, by experiment.
     tpcc: Vec<tpcc::Drawings>,
+    /// Of TPC-H, by experiment.
+    tpch: Vec<tpch::Drawings>,
 }
 
 impl Paper {
@@ -69,6 +71,11 @@ impl Paper {
                 .experiments
                 .iter()
                 .map(|experiment| tpcc::drawings(self, experiment))
+                .collect(),
+            tpch: self
+                .experiments
+                .iter()
+                .map(|experiment| tpch::drawings(self, experiment))
                 .collect(),
         };
         self.render("paper.html", &drawings)
@@ -149,16 +156,35 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
         .add_filter("fixed2", |value: Value| number(&value, |number| format!("{number:.2}")));
     environment
         .add_filter("fixed3", |value: Value| number(&value, |number| format!("{number:.3}")));
+    environment.add_filter("plain", |value: Value| number(&value, format::plain));
+    environment
+        .add_filter("path", |value: Value| Value::from_safe_string(path(&value.to_string())));
     environment.add_filter("percent", |value: Value| number(&value, format::percent));
     environment.add_template("tpcc.html", include_str!("../templates/tpcc.html"))?;
     environment.add_template("tpcc.md", include_str!("../templates/tpcc.md"))?;
+    environment.add_template("tpch.html", include_str!("../templates/tpch.html"))?;
     environment.add_template("paper.html", include_str!("../templates/paper.html"))?;
+    environment.add_template("tpch.md", include_str!("../templates/tpch.md"))?;
     environment.add_template("paper.md", include_str!("../templates/paper.md"))?;
     Ok(environment)
 }
 
 fn number(value: &Value, text: fn(f64) -> String) -> String {
     f64::try_from(value.clone()).map_or_else(|_| format::DASH.to_owned(), text)
+}
+
+/// A path as a relative link: nothing in it is read as a scheme, a query or markup.
+fn path(text: &str) -> String {
+    let mut link = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => {
+                link.push(char::from(byte));
+            }
+            other => link.push_str(&format!("%{other:02X}")),
+        }
+    }
+    link
 }
 
 /// Names, messages and URLs come from outside: in Markdown they must not make tables, links or

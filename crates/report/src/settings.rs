@@ -3,6 +3,7 @@
 use crate::format;
 use crate::model::{Counter, SettingRow};
 use dyno_measure::ServerFacts;
+use std::collections::BTreeMap;
 
 struct Known {
     name: &'static str,
@@ -88,6 +89,50 @@ fn readable(name: &str, value: &str) -> String {
         _ if value.is_empty() => "(empty)".to_owned(),
         _ => value.to_owned(),
     }
+}
+
+/// What decides how queries are executed, in the order in which it is shown: PostgreSQL, MySQL and
+/// its relatives, SQLite, DuckDB.
+const OF_QUERIES: &[(&str, &str)] = &[
+    ("max_parallel_workers_per_gather", "workers of one plan node; the degree"),
+    ("max_parallel_workers", "parallel workers of the whole server"),
+    ("max_worker_processes", "background processes of the whole server"),
+    ("parallel_setup_cost", "what starting workers costs a plan"),
+    ("parallel_tuple_cost", "what handing over a row costs a plan"),
+    ("min_parallel_table_scan_size", "smaller tables are not read in parallel"),
+    ("work_mem", "memory of a sort or hash table before it goes to disk"),
+    ("hash_mem_multiplier", "hash tables may have so many times work_mem"),
+    ("effective_cache_size", "the cache that the optimizer reckons with"),
+    ("random_page_cost", "what a random page costs a plan"),
+    ("jit", "whether expressions are compiled"),
+    ("max_parallel_degree", "the degree"),
+    ("parallel_degree_policy", "when a query becomes parallel"),
+    ("innodb_parallel_read_threads", "threads of scans of the clustered index alone"),
+    ("join_buffer_size", "memory of a join without an index"),
+    ("sort_buffer_size", "memory of a sort before it goes to disk"),
+    ("tmp_table_size", "largest temporary table in memory"),
+    ("max_heap_table_size", "the same, whichever is smaller"),
+    ("optimizer_switch", "which ways of executing the optimizer may choose"),
+    ("innodb_buffer_pool_size", "memory for data and indexes"),
+    ("shared_buffers", "memory for data and indexes"),
+    ("cache_size", "page cache of a session: pages, or KiB when negative"),
+    ("mmap_size", "bytes of the file that are mapped into memory"),
+    ("temp_store", "where temporary tables are: 0 default, 1 file, 2 memory"),
+    ("threads", "threads of a query; the degree"),
+    ("memory_limit", "most memory that is used"),
+];
+
+/// The settings that decide how queries are executed, as far as the server has them.
+pub(crate) fn of_queries(all: &BTreeMap<String, String>) -> Vec<SettingRow> {
+    let row = |(name, meaning): &(&'static str, &'static str)| {
+        Some(SettingRow {
+            name: (*name).to_owned(),
+            value: readable(name, all.get(*name)?),
+            meaning,
+            is_weak: false,
+        })
+    };
+    OF_QUERIES.iter().filter_map(row).collect()
 }
 
 /// Counters worth showing, in this order; PostgreSQL's carry the view's name in front.

@@ -129,6 +129,7 @@ impl Moment {
 pub struct TrialWriter<'run> {
     run: &'run mut Run,
     number: u32,
+    identity: TrialIdentity,
     tags: Vec<String>,
     series: LineFile,
     histograms: LineFile,
@@ -157,6 +158,7 @@ impl<'run> TrialWriter<'run> {
         Ok(TrialWriter {
             run,
             number,
+            identity: partial.identity,
             tags,
             series,
             histograms,
@@ -170,6 +172,11 @@ impl<'run> TrialWriter<'run> {
     /// Number of the trial within the run, from 1.
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// What the trial is.
+    pub fn identity(&self) -> &TrialIdentity {
+        &self.identity
     }
 
     /// Stores one interval: histograms, then errors, reconnects and gaps as events, then the line of

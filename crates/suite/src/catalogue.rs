@@ -118,7 +118,7 @@ const fn tpch(name: &'static str) -> TestNames {
 
 const TPCH: WorkloadNames = WorkloadNames {
     name: "tpch",
-    tests: &[tpch("queries"), tpch("power"), tpch("throughput")],
+    tests: &[tpch("queries"), tpch("power"), tpch("throughput"), tpch("refresh")],
     levels: Levels::Degrees,
     tables: &[],
     lists: &["degree_set", "degree_off"],

@@ -98,7 +98,7 @@ pub struct SuiteFacts {
     pub paper: Option<String>,
     /// Where that paper is to be found.
     pub source: Option<String>,
-    /// The file as the user named it, or `bundled:NAME.toml`.
+    /// The file as the user named it, or `bundled:NAME.toml`; empty where there is none.
     pub file: String,
 }
 

@@ -67,8 +67,9 @@ impl Problem {
         Problem { message: message.into(), place: None, hint: None }
     }
 
+    /// Says where it is, unless the text is no file that somebody has written.
     pub(crate) fn at(mut self, source: &Source, span: &Span) -> Self {
-        self.place = Some(source.place(span));
+        self.place = (!source.file.is_empty()).then(|| source.place(span));
         self
     }
 

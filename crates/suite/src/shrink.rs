@@ -5,8 +5,9 @@ use crate::plan::{DataSize, PlannedOption};
 
 /// A table is not shrunk below this many rows: ranges of 100 rows must still fit.
 const ROWS_MIN: u64 = 1_000;
-/// A factor that may be a fraction is not shrunk below this: TPC-H has ten suppliers then.
-const FRACTION_MIN: f64 = 0.001;
+/// A factor that may be a fraction is shrunk to a multiple of this: of most smaller ones TPC-H can't make
+/// tables that fit together.
+const FRACTION_STEP: f64 = 0.01;
 /// A window is not shrunk below this: it must hold some transactions.
 const SECONDS_MIN: f64 = 1.0;
 /// A counted window is not shrunk below this.
@@ -95,11 +96,11 @@ fn shrink_factor(factor: &Scale, rows: &[&str], options: &mut Vec<PlannedOption>
     }
 }
 
-/// To a millionth, down to [`FRACTION_MIN`].
+/// To whole hundredths, down to one.
 fn shrink_fraction(name: &str, options: &mut Vec<PlannedOption>, shrink: f64) {
     let Some(full) = fraction(options, name) else { return };
-    let shrunk = (full * shrink * 1e6).round() / 1e6;
-    put(options, name, shrunk.max(FRACTION_MIN.min(full)).to_string());
+    let hundredths = (full * shrink / FRACTION_STEP).round().max(1.0);
+    put(options, name, (hundredths / 100.0).min(full).to_string());
 }
 
 /// A number above 0; 1 when the option is not given.
@@ -199,7 +200,8 @@ mod tests {
         assert_eq!(shrunk("100", 0.0001), ("0.01".to_string(), Some(60_000)));
         assert_eq!(shrunk("100", 0.01), ("1".to_string(), Some(6_000_000)));
         assert_eq!(shrunk("0.1", 0.1), ("0.01".to_string(), Some(60_000)));
-        assert_eq!(shrunk("1", 0.000_1), ("0.001".to_string(), Some(6_000)));
+        assert_eq!(shrunk("1", 0.123), ("0.12".to_string(), Some(720_000)));
+        assert_eq!(shrunk("1", 0.000_1), ("0.01".to_string(), Some(60_000)));
         assert_eq!(shrunk("0.0005", 0.5), ("0.0005".to_string(), Some(3_000)));
         assert_eq!(shrunk("tiny", 0.5), ("tiny".to_string(), None));
         assert_eq!(shrunk("0", 0.5), ("0".to_string(), None));

@@ -215,7 +215,8 @@ impl Suite {
         }
     }
 
-    /// Reads the text of a suite. `file` is what error messages call it.
+    /// Reads the text of a suite. `file` is what error messages call it; without a name they say no
+    /// places: the text was made of something else.
     ///
     /// # Errors
     /// All problems with their places, in the order of the file.

@@ -20,13 +20,16 @@ const CHUNK_BYTES: usize = 128 << 10;
 /// Size of an INSERT statement, if the server takes statements that long.
 const INSERT_BYTES: usize = 512 << 10;
 
-/// Loads rows inside a transaction of its own.
+/// Loads rows as part of the open transaction, or else inside one of its own.
 pub(super) async fn load<R: RowSource>(
     session: &mut MysqlSession,
     table: &str,
     columns: &[&str],
     rows: &mut R,
 ) -> Result<BulkReport, DbError> {
+    if session.is_in_transaction() {
+        return load_by_any_way(session, table, columns, rows).await;
+    }
     session.query("START TRANSACTION", &mut Discard).await?;
     let loaded = match load_by_any_way(session, table, columns, rows).await {
         Ok(report) => session.query("COMMIT", &mut Discard).await.map(|_| report),

@@ -227,6 +227,7 @@ impl Words {
         }
         Ok(Target {
             dialect: Dialect::Postgres,
+            embedded: false,
             hosts: Hosts(hosts),
             user: Some(user),
             password: self.take("password").map(Secret::new),

@@ -36,7 +36,7 @@ pub(super) fn find_with(
 ) -> Result<Found, TargetError> {
     let at_home = |file: &str| Some(PathBuf::from(variable("HOME")?).join(file));
     let mut found = Found::default();
-    if target.dialect == Dialect::Sqlite {
+    if target.embedded {
         return Ok(found);
     }
     // Read even when the password is known: the file may name the user.

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 /// The URL of a target, with `password` (already encoded) where it has one.
 pub(super) fn print(target: &Target, password: &str) -> String {
     let mut query: Vec<(&str, String)> = Vec::new();
-    let mut url = format!("{}:", target.dialect.name());
-    if target.dialect == Dialect::Sqlite {
+    let mut url = format!("{}:", target.scheme());
+    if target.embedded {
         push_encoded(&mut url, target.database.as_deref().unwrap_or_default(), b"/:");
     } else {
         url.push_str("//");

@@ -255,7 +255,7 @@ prop_compose! {
         options.extend(timeout.map(|s| ("connect_timeout_s".to_owned(), s.to_string())));
         let tls = TlsOptions { mode, ca: ca.map(PathBuf::from), cert: None, key: None };
         let password = password.map(Secret::new);
-        Target { dialect, hosts: Hosts(hosts), user, password, database, tls, options }
+        Target { dialect, embedded: false, hosts: Hosts(hosts), user, password, database, tls, options }
     }
 }
 

@@ -78,17 +78,20 @@ const fn number(min: u64, max: u64) -> Place {
     Place::Option(Value::Number { min, max })
 }
 
-fn known_keys(dialect: Dialect) -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(move |key| key.dialects.contains(&dialect))
+/// DuckDB has no keys of its own.
+fn known_keys(dialect: Dialect, embedded: bool) -> impl Iterator<Item = &'static Key> {
+    let has_keys = !embedded || dialect == Dialect::Sqlite;
+    KEYS.iter().filter(move |key| has_keys && key.dialects.contains(&dialect))
 }
 
 const FORMS: &str = "a target is written as mysql://user@host:port/database, \
-                     postgres://user@host:port/database or sqlite:path";
+                     postgres://user@host:port/database, sqlite:path or duckdb:path";
 
 /// What has been read so far, and the URL for error messages.
 struct Reader {
     redacted: String,
     dialect: Dialect,
+    embedded: bool,
     user: Option<String>,
     password: Option<Secret>,
     database: Option<String>,
@@ -110,10 +113,11 @@ pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
             TargetError::new(format!("The target {redacted} has no scheme.")).with_hint(FORMS)
         );
     };
-    let dialect = match scheme.to_ascii_lowercase().as_str() {
-        "mysql" | "mariadb" => Dialect::Mysql,
-        "postgres" | "postgresql" => Dialect::Postgres,
-        "sqlite" => Dialect::Sqlite,
+    let (dialect, embedded) = match scheme.to_ascii_lowercase().as_str() {
+        "mysql" | "mariadb" => (Dialect::Mysql, false),
+        "postgres" | "postgresql" => (Dialect::Postgres, false),
+        "sqlite" => (Dialect::Sqlite, true),
+        "duckdb" => (Dialect::Postgres, true),
         _ => {
             let message = format!("The target {redacted} has an unknown scheme.");
             return Err(TargetError::new(message).with_hint(FORMS));
@@ -126,6 +130,7 @@ pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
     let mut reader = Reader {
         redacted,
         dialect,
+        embedded,
         user: None,
         password: None,
         database: None,
@@ -135,8 +140,8 @@ pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
         tls: TlsOptions::default(),
         options: BTreeMap::new(),
     };
-    if dialect == Dialect::Sqlite {
-        reader.read_path(place)?;
+    if embedded {
+        reader.read_path(scheme, place)?;
     } else {
         let Some(place) = place.strip_prefix("//") else {
             return Err(reader.wrong("lacks the // after its scheme").with_hint(FORMS));
@@ -166,14 +171,15 @@ impl Reader {
         })
     }
 
-    fn read_path(&mut self, path: &str) -> Result<(), TargetError> {
+    fn read_path(&mut self, scheme: &str, path: &str) -> Result<(), TargetError> {
         let path = self.decode(path.strip_prefix("//").unwrap_or(path), "path")?;
         if path.is_empty() {
-            return Err(self.wrong("names no file").with_hint("write sqlite:path/to/file.db"));
+            let form = format!("write {scheme}:path/to/file.db");
+            return Err(self.wrong("names no file").with_hint(form));
         }
         if path.contains(":memory:") {
             return Err(self
-                .wrong("is in memory, where every session would have its own database")
+                .wrong("is in memory, where no other session or command would find it")
                 .with_hint("a file in /dev/shm is as fast and is shared by all sessions"));
         }
         self.database = Some(path);
@@ -258,7 +264,8 @@ impl Reader {
             self.options.insert(key, value);
             return Ok(());
         }
-        let known = known_keys(self.dialect).find(|known| known.names.contains(&key.as_str()));
+        let known = known_keys(self.dialect, self.embedded)
+            .find(|known| known.names.contains(&key.as_str()));
         let Some(known) = known else {
             return Err(self.unknown_key(&key));
         };
@@ -334,8 +341,9 @@ impl Reader {
     }
 
     fn unknown_key(&self, key: &str) -> TargetError {
-        let mut known: Vec<&str> =
-            known_keys(self.dialect).flat_map(|key| key.names.iter().copied()).collect();
+        let mut known: Vec<&str> = known_keys(self.dialect, self.embedded)
+            .flat_map(|key| key.names.iter().copied())
+            .collect();
         if self.dialect != Dialect::Sqlite {
             known.push("set.NAME");
         }
@@ -364,6 +372,7 @@ impl Reader {
         }
         Ok(Target {
             dialect: self.dialect,
+            embedded: self.embedded,
             hosts: Hosts(hosts),
             user: self.user.take(),
             password: self.password.take(),
@@ -374,7 +383,7 @@ impl Reader {
     }
 
     fn addresses(&mut self) -> Result<Vec<Address>, TargetError> {
-        if self.dialect == Dialect::Sqlite {
+        if self.embedded {
             return Ok(Vec::new());
         }
         if let Some(socket) = self.socket.take() {

@@ -168,10 +168,10 @@ impl<'a> Reader<'a> {
         let (mut target, warnings) = read.map_err(|error| refused(&at, error))?;
         self.warnings.extend(warnings.into_iter().map(|what| format!("{at}: {what}")));
         let dialect = dialect(&db);
-        if dialect != Some(target.dialect) {
+        if dialect != Some(target.dialect) || target.is_duckdb() {
             return Err(Failure::usage(format!(
                 "{at}: conn is a URL of {}, and db is {db}.",
-                target.dialect.name()
+                target.scheme()
             ))
             .with_hint("let both name the same database"));
         }

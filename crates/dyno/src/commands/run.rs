@@ -5,7 +5,7 @@ use super::paper::{ALL, write_paper};
 use crate::failure::Failure;
 use crate::progress::human_time;
 use crate::runner::{self, facts};
-use crate::{Done, output, signals};
+use crate::{Done, output, signals, tpch};
 use dyno_engine::Control;
 use dyno_measure::TrialStatus;
 use dyno_store::{Run, RunHeader, RunStatus};
@@ -64,17 +64,22 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 pub(crate) fn run_suite(suite: &str, overrides: &Overrides, dir: &Path, new: bool) -> Done {
     let suite = Suite::open(suite)?;
     let plan = Plan::build(&suite, overrides)?;
+    run_plan(&plan, dir, new)
+}
+
+/// Executes a plan to its end and prints the results.
+pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
     for experiment in &plan.experiments {
-        runner::Experiment::new(&plan, experiment)?;
+        runner::Experiment::new(plan, experiment)?;
     }
     for note in &plan.notes {
         output::talk(&format!("note: {note}"));
     }
-    let run = open_run(&plan, dir, new)?;
+    let run = open_run(plan, dir, new)?;
     let control = Arc::new(Control::new());
     signals::stop_on_interrupt(Arc::clone(&control))
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
-    let outcome = runner::execute(&plan, run, &control)?;
+    let outcome = runner::execute(plan, run, &control)?;
     report(&outcome.path)?;
     if let Some(failure) = outcome.failure {
         return Err(failure);
@@ -154,6 +159,7 @@ fn command_line() -> Vec<String> {
 fn report(path: &Path) -> Done {
     let data = dyno_store::read(path)?;
     output::data(&super::show::tables(&data));
+    output::data(&tpch::answers_lines(&data));
     if data.trials.is_empty() {
         return Ok(());
     }

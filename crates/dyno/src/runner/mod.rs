@@ -9,11 +9,10 @@ mod workloads;
 pub(crate) use summary::{TrialName, summarise};
 pub(crate) use workloads::Experiment;
 
-use crate::databases::{Database, Reached, reach, with_driver};
+use crate::databases::{Reached, reach};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::LoadProgress;
-use dyno_core::Driver;
 use dyno_engine::Control;
 use dyno_measure::TrialStatus;
 use dyno_store::{Event, EventKind, Run, RunStatus};
@@ -21,6 +20,7 @@ use dyno_suite::{Action, Plan, Step, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use trial::{Done, Job};
+use workloads::LoadOrder;
 
 /// How a run ended.
 pub(crate) struct Outcome {
@@ -92,9 +92,8 @@ impl Runner<'_> {
         }
         self.reach_targets()?;
         for step in &self.plan.steps {
-            let (experiment, database) = self.parties(step)?;
-            let dialect = with_driver!(database, driver => driver.dialect());
-            experiment.fits(dialect).map_err(|failure| {
+            let (experiment, reached) = self.parties(step)?;
+            experiment.fits(&reached.database).map_err(|failure| {
                 failure.at(&format!("{} on {}", step.experiment, step.target))
             })?;
         }
@@ -117,15 +116,17 @@ impl Runner<'_> {
             match &step.action {
                 Action::Prepare => self.prepare(step)?,
                 Action::Cleanup => self.cleanup(step)?,
-                Action::Trial(trial) => {
-                    let done = self.trial(step, trial)?;
-                    self.denied += u32::from(done.is_denied);
-                    match done.status {
-                        TrialStatus::Complete => {}
-                        TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
-                        TrialStatus::Failed(_) => failed += 1,
+                Action::Trial(trial) => match self.trial(step, trial)? {
+                    Done::Skipped(why) => self.skip(step, why)?,
+                    Done::Ended { status, is_denied } => {
+                        self.denied += u32::from(is_denied);
+                        match status {
+                            TrialStatus::Complete => {}
+                            TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
+                            TrialStatus::Failed(_) => failed += 1,
+                        }
                     }
-                }
+                },
             }
         }
         Ok(match failed {
@@ -154,20 +155,22 @@ impl Runner<'_> {
     }
 
     fn prepare(&mut self, step: &Step) -> Result<(), Failure> {
-        let (experiment, database) = self.parties(step)?;
+        let (experiment, reached) = self.parties(step)?;
         let title = format!("prepare {} on {}", step.experiment, step.target);
-        let existing = experiment.existing(database).map_err(|failure| failure.at(&title))?;
+        let existing =
+            experiment.existing(&reached.database).map_err(|failure| failure.at(&title))?;
         let tables = experiment.tables();
         // Before anything is made: a run that is killed while it loads still knows what is its own.
         self.run.update(|header| {
             let known = header.tables.entry(step.target.clone()).or_default();
             ownership::look(known, &tables, &existing);
         })?;
-        let (experiment, database) = self.parties(step)?;
+        let (experiment, reached) = self.parties(step)?;
         let observer = LoadProgress::new(&title);
-        let mut told = experiment
-            .load(database, self.plan.seed, &observer)
-            .map_err(|failure| failure.at(&title))?;
+        let (seed, same_host) = (self.plan.seed, reached.same_host);
+        let order = LoadOrder { seed, same_host, observer: &observer };
+        let mut told =
+            experiment.load(&reached.database, &order).map_err(|failure| failure.at(&title))?;
         if !ownership::split(self.run.header().tables.get(&step.target), &tables).found.is_empty() {
             told.push_str("; data were found, not loaded by this run");
         }
@@ -178,14 +181,14 @@ impl Runner<'_> {
     }
 
     fn cleanup(&mut self, step: &Step) -> Result<(), Failure> {
-        let (experiment, database) = self.parties(step)?;
+        let (experiment, reached) = self.parties(step)?;
         let title = format!("cleanup {} on {}", step.experiment, step.target);
         let tables = experiment.tables();
         let parts = ownership::split(self.run.header().tables.get(&step.target), &tables);
         let observer = LoadProgress::new(&title);
         if !parts.made.is_empty() {
             experiment
-                .remove(database, &parts.made, &observer)
+                .remove(&reached.database, &parts.made, &observer)
                 .map_err(|failure| failure.at(&title))?;
         }
         let told = parts.told();
@@ -202,12 +205,21 @@ impl Runner<'_> {
 
     fn trial(&mut self, step: &Step, planned: &Trial) -> Result<Done, Failure> {
         // Fields are borrowed one by one: a trial writes to the run folder.
-        let (experiment, database) = parties(&self.experiments, &self.targets, step)?;
+        let (experiment, reached) = parties(&self.experiments, &self.targets, step)?;
         let job = Job { step, planned, run: &mut self.run, control: self.control };
-        experiment.trial(database, job)
+        experiment.trial(&reached.database, job)
     }
 
-    fn parties(&self, step: &Step) -> Result<(&Experiment, &Database), Failure> {
+    /// Says and notes that a step can't be executed on its target.
+    fn skip(&mut self, step: &Step, why: String) -> Result<(), Failure> {
+        output::talk(&format!("{}: skipped: {why}", step.id));
+        self.run.update(|header| {
+            header.skipped.insert(step.id.clone(), why);
+        })?;
+        Ok(())
+    }
+
+    fn parties(&self, step: &Step) -> Result<(&Experiment, &Reached), Failure> {
         parties(&self.experiments, &self.targets, step)
     }
 }
@@ -217,12 +229,12 @@ fn parties<'a>(
     experiments: &'a BTreeMap<String, Experiment>,
     targets: &'a BTreeMap<String, Reached>,
     step: &Step,
-) -> Result<(&'a Experiment, &'a Database), Failure> {
+) -> Result<(&'a Experiment, &'a Reached), Failure> {
     let experiment = experiments
         .get(&step.experiment)
         .ok_or_else(|| Failure::new(format!("The plan has no experiment {}.", step.experiment)))?;
     let reached = targets
         .get(&step.target)
         .ok_or_else(|| Failure::new(format!("The plan has no target {}.", step.target)))?;
-    Ok((experiment, &reached.database))
+    Ok((experiment, reached))
 }

@@ -25,11 +25,23 @@ pub(crate) struct Job<'a> {
     pub(super) control: &'a Control,
 }
 
-/// How a trial ended.
-pub(crate) struct Done {
-    pub(super) status: TrialStatus,
-    /// True when a check of the data failed.
-    pub(super) is_denied: bool,
+/// What became of a trial.
+pub(crate) enum Done {
+    /// It was executed and is stored.
+    Ended {
+        /// How it ended.
+        status: TrialStatus,
+        /// True when a check of the data failed.
+        is_denied: bool,
+    },
+    /// The target can't execute it: why, in a sentence.
+    Skipped(String),
+}
+
+impl Done {
+    /// The user has stopped it.
+    pub(super) const INTERRUPTED: Done =
+        Done::Ended { status: TrialStatus::Interrupted, is_denied: false };
 }
 
 /// Runs one trial by the engine and stores it.
@@ -49,7 +61,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let ready = match family.look_before(driver, &spec, &run.next_stem()) {
         // What it was asked to leave off is no failure.
         Err(_) if control.is_stopped() => {
-            return Ok(Done { status: TrialStatus::Interrupted, is_denied: false });
+            return Ok(Done::INTERRUPTED);
         }
         looked => looked.map_err(|failure| failure.at(&place))?,
     };
@@ -80,7 +92,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let result = match driven {
         Ok(result) => result,
         Err(DriveError::Interrupted) => {
-            return Ok(Done { status: TrialStatus::Interrupted, is_denied: false });
+            return Ok(Done::INTERRUPTED);
         }
         Err(error) => return Err(Failure::from(error).at(&place)),
     };
@@ -101,11 +113,11 @@ pub(super) fn driven<F: Driven, D: Driver>(
     tell_checks(&summary, &place);
     let status = summary.status.clone();
     writer.finish(summary)?;
-    Ok(Done { status, is_denied })
+    Ok(Done::Ended { status, is_denied })
 }
 
 /// A trial whose data are wrong afterwards is not usable, however well it ended.
-fn deny(summary: &mut TrialSummary) -> bool {
+pub(super) fn deny(summary: &mut TrialSummary) -> bool {
     let failed = summary.checks.iter().find(|check| check.verdict == Verdict::Failed);
     let why = failed.map(|check| format!("The check {} failed. {}", check.name, check.evidence));
     // What was acknowledged and could not be looked for is not proven to be there.
@@ -120,7 +132,7 @@ fn deny(summary: &mut TrialSummary) -> bool {
 }
 
 /// Says how checks of the data ended.
-fn tell_checks(summary: &TrialSummary, place: &str) {
+pub(super) fn tell_checks(summary: &TrialSummary, place: &str) {
     for check in &summary.checks {
         let verdict = check.verdict.name();
         output::talk(&format!("{place}: check {}: {verdict}: {}", check.name, check.evidence));
@@ -174,7 +186,7 @@ fn identity(
 }
 
 /// What the server says now; when it can't be asked (it may have been killed), that is noted.
-fn node_facts<D: Driver>(target: &str, driver: &D) -> BTreeMap<String, ServerFacts> {
+pub(super) fn node_facts<D: Driver>(target: &str, driver: &D) -> BTreeMap<String, ServerFacts> {
     let facts = databases::run(facts_of(driver)).unwrap_or_else(|error| ServerFacts {
         not_readable: vec![error.to_string()],
         ..ServerFacts::default()

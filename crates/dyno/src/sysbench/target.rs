@@ -34,6 +34,7 @@ pub(super) fn target(settings: &Settings, environment: impl Fn(&str) -> Option<S
             let mysql = &settings.mysql;
             Target {
                 dialect: Dialect::Mysql,
+                embedded: false,
                 hosts: Hosts(mysql_addresses(mysql, |path| path.exists())),
                 user: Some(mysql.user.clone()),
                 password: password_from(&mysql.password, "MYSQL_PWD"),
@@ -46,6 +47,7 @@ pub(super) fn target(settings: &Settings, environment: impl Fn(&str) -> Option<S
             let pgsql = &settings.pgsql;
             Target {
                 dialect: Dialect::Postgres,
+                embedded: false,
                 hosts: Hosts(pgsql_addresses(pgsql)),
                 user: Some(pgsql.user.clone()),
                 password: password_from(&pgsql.password, "PGPASSWORD"),
@@ -60,6 +62,7 @@ pub(super) fn target(settings: &Settings, environment: impl Fn(&str) -> Option<S
         }
         DbDriver::Sqlite => Target {
             dialect: Dialect::Sqlite,
+            embedded: true,
             hosts: Hosts(Vec::new()),
             user: None,
             password: None,

@@ -1,7 +1,13 @@
 //! `dyno tpch`: data, queries, load and tests of TPC-H, each as a verb of its own.
 
+mod answers;
 mod generate;
+mod load;
 mod qgen;
+mod run;
+
+pub(crate) use answers::{answers_check, answers_lines};
+pub(crate) use load::load_failure;
 
 use crate::Done;
 use crate::failure::Failure;
@@ -18,6 +24,18 @@ pub(crate) enum Command {
     Gen(generate::Arguments),
     /// Print the 22 queries with parameters, as qgen does.
     Qgen(qgen::Arguments),
+    /// Create the tables, stream the rows into them, make keys, indexes and statistics.
+    Load(load::Arguments),
+    /// Drop the tables.
+    Drop(load::DropArguments),
+    /// Execute Q1 to Q22 in order at each parallel degree, and check the answers.
+    Run(run::RunArguments),
+    /// Execute the power test: refresh functions around the queries of one stream.
+    Power(run::PowerArguments),
+    /// Execute the throughput test: several streams of queries at once.
+    Throughput(run::ThroughputArguments),
+    /// Execute pairs of refresh functions alone.
+    Refresh(run::RefreshArguments),
 }
 
 /// Does one of the verbs.
@@ -25,6 +43,12 @@ pub(crate) fn main(command: &Command) -> Done {
     match command {
         Command::Gen(arguments) => generate::run(arguments),
         Command::Qgen(arguments) => qgen::run(arguments),
+        Command::Load(arguments) => load::run(arguments),
+        Command::Drop(arguments) => load::drop_tables(arguments),
+        Command::Run(arguments) => run::run(arguments),
+        Command::Power(arguments) => run::power(arguments),
+        Command::Throughput(arguments) => run::throughput(arguments),
+        Command::Refresh(arguments) => run::refresh(arguments),
     }
 }
 

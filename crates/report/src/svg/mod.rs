@@ -2,9 +2,11 @@
 //! that light, dark and print need no second drawing; scales are left in `data-` attributes, so
 //! that a script can turn positions back into values.
 
+mod columns;
 mod marks;
 mod scale;
 
+pub(crate) use columns::{Column, Columns, Group};
 pub(crate) use marks::{Mark, MarkRow, marks};
 pub(crate) use scale::Scale;
 

@@ -93,6 +93,7 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64) -> Option<Figure> {
         (_, false) => format!(" Drawn in stretches of {longest} intervals: mean with its range."),
     };
     Some(Figure {
+        note: String::new(),
         caption: format!(
             "Trial {}: tpmC over time, {}, {}, repeat {}.{thinned}",
             trial.label,
@@ -148,6 +149,7 @@ fn responses(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
     ];
     let of_each = if has_targets { " of each target" } else { "" };
     Some(Figure {
+        note: String::new(),
         caption: format!(
             "Response times beside the limits of their 90th percentile, at the point with the most tpmC{of_each}; behind each the 90th percentile."
         ),

@@ -7,7 +7,7 @@ mod rows;
 mod rules;
 pub(crate) mod words;
 
-pub use evidence::{AuditTable, ConditionRow, Outcome, Proof};
+pub use evidence::{AuditTable, ConditionRow, Proof};
 pub use rows::{MixRow, ResponseRow};
 
 pub(crate) use charts::{Drawings, drawings};

@@ -1,7 +1,7 @@
 //! Every sentence that a paper says of TPC-C alone.
 
 use super::{TpccPoint, TpccSetup};
-use crate::format::{self, count_of, list_of, whole};
+use crate::format::{self, count_of, list_of, unique, whole};
 use crate::model::{SettingRow, Spread};
 
 /// The highest tpmC of a warehouse that keying and think times allow (clause 4.2.2), and the lowest
@@ -212,17 +212,6 @@ fn durability(targets: &[(&str, &[SettingRow])]) -> Option<String> {
     (!told.is_empty()).then(|| {
         format!("Durability, which the specification demands of every acknowledged commit, is not what the settings promise: {}.", told.join("; "))
     })
-}
-
-/// Without repetitions, in their order.
-fn unique(mut words: Vec<String>) -> Vec<String> {
-    let mut seen = Vec::new();
-    words.retain(|word| {
-        let is_new = !seen.contains(word);
-        seen.push(word.clone());
-        is_new
-    });
-    words
 }
 
 /// Why there is no verdict on the books, the ledger or a condition.

@@ -4,3 +4,4 @@ mod paper;
 mod support;
 mod synthetic;
 mod tpcc;
+mod tpch;

@@ -5,8 +5,8 @@ use dyno_measure::{QueryFacts, QueryOutcome, RefreshFacts, TpchMetrics};
 /// Queries of one stream.
 const QUERIES: usize = 22;
 
-/// A shorter time than this counts as this in the geometric mean and in the power metric, seconds:
-/// the longest may be at most a thousand times the shortest (clause 5.4.1.4).
+/// In the power metric, the longest time is at most this many times the shortest: shorter ones are
+/// raised (clause 5.4.1.4).
 const LARGEST_RATIO: f64 = 1000.0;
 
 /// Which test the times are of.
@@ -14,29 +14,206 @@ const LARGEST_RATIO: f64 = 1000.0;
 pub enum Timed {
     /// The queries in one session, with or without refresh functions.
     Single,
-    /// Several sessions at once: how many, and seconds from the first submission to the last
-    /// answer.
+    /// Several sessions at once.
     Streams {
         /// Query streams.
         streams: u32,
-        /// Seconds.
+        /// From the first submission to the last answer, seconds.
         elapsed_s: f64,
     },
 }
 
 /// The metrics of one trial; `None` where a query of a stream is missing, failed or was
-/// interrupted: a metric over fewer queries would not be one.
+/// interrupted, or a refresh function did: a metric over fewer would be none. A query that was given
+/// up counts with the time at which it was.
 pub fn metrics(
     scale: f64,
     timed: Timed,
     queries: &[QueryFacts],
     refreshes: &[RefreshFacts],
 ) -> Option<TpchMetrics> {
-    let _ = (scale, timed, queries, refreshes, QUERIES, LARGEST_RATIO, QueryOutcome::Answered);
-    None
+    let streams = match timed {
+        Timed::Single => 1,
+        Timed::Streams { streams, .. } => streams,
+    };
+    let counts = |query: &QueryFacts| {
+        matches!(query.outcome, QueryOutcome::Answered | QueryOutcome::TimedOut)
+    };
+    let is_whole = queries.len() == QUERIES * streams as usize
+        && queries.iter().all(counts)
+        && refreshes.iter().all(|refresh| refresh.outcome == QueryOutcome::Answered);
+    if !is_whole {
+        return None;
+    }
+    let times: Vec<f64> = queries.iter().map(|query| query.seconds).collect();
+    let mut metrics = TpchMetrics {
+        geometric_mean_s: geometric_mean(&times),
+        penalised: penalised(queries),
+        ..TpchMetrics::default()
+    };
+    let mean = metrics.geometric_mean_s;
+    match timed {
+        Timed::Single => {
+            metrics.total_s = times.iter().sum();
+            metrics.formulas.push(format!(
+                "total = sum of the times of {QUERIES} queries = {:.3} s",
+                metrics.total_s
+            ));
+            let root = format!("(product of the times of {QUERIES} queries)^(1/{QUERIES})");
+            metrics.formulas.push(format!("geometric mean = {root} = {mean:.4} s"));
+            add_power(&mut metrics, scale, &times, refreshes);
+        }
+        Timed::Streams { elapsed_s, .. } => {
+            metrics.total_s = elapsed_s;
+            metrics.formulas.push(format!(
+                "total = from the first submission to the last answer = {elapsed_s:.3} s"
+            ));
+            let count = times.len();
+            let root = format!("(product of the times of {count} queries)^(1/{count})");
+            metrics.formulas.push(format!("geometric mean = {root} = {mean:.4} s"));
+            let throughput = f64::from(streams) * QUERIES as f64 * 3600.0 * scale / elapsed_s;
+            metrics.throughput = Some(throughput);
+            metrics.formulas.push(format!(
+                "throughput = streams * {QUERIES} * 3600 * SF / seconds = {streams} * {QUERIES} * \
+                 3600 * {scale} / {elapsed_s:.3} = {throughput:.1}; derived from TPC-H, not a TPC \
+                 result"
+            ));
+        }
+    }
+    if !metrics.penalised.is_empty() {
+        let list: Vec<String> = metrics.penalised.iter().map(|query| format!("Q{query}")).collect();
+        metrics.formulas.push(format!(
+            "{} did not end and counts with the time at which it was given up: the real figures are \
+             worse",
+            list.join(", ")
+        ));
+    }
+    Some(metrics)
+}
+
+/// Power exists only with both refresh functions (clause 5.4.1.1).
+fn add_power(metrics: &mut TpchMetrics, scale: f64, times: &[f64], refreshes: &[RefreshFacts]) {
+    let [first, second] = refreshes else { return };
+    if (first.function, second.function) != (1, 2) {
+        return;
+    }
+    let longest = times.iter().copied().fold(0.0, f64::max);
+    let least = longest / LARGEST_RATIO;
+    let raised = times.iter().filter(|time| **time < least).count();
+    let mut all: Vec<f64> = times.iter().map(|time| time.max(least)).collect();
+    all.extend([first.seconds, second.seconds]);
+    let mean = geometric_mean(&all);
+    let power = 3600.0 * scale / mean;
+    metrics.power = Some(power);
+    metrics.formulas.push(format!(
+        "power = 3600 * SF / (product of the times of {QUERIES} queries, RF1 and RF2)^(1/{}) = 3600 \
+         * {scale} / {mean:.4} = {power:.1}; derived from TPC-H, not a TPC result",
+        all.len()
+    ));
+    if raised > 0 {
+        metrics.formulas.push(format!(
+            "{raised} times below a thousandth of the longest count as that, {least:.4} s, in power \
+             (5.4.1.4)"
+        ));
+    }
 }
 
 /// Square root of power times throughput, both measured on the same load (clause 5.4.3).
 pub fn qphh(power: f64, throughput: f64) -> f64 {
     (power * throughput).sqrt()
+}
+
+/// How [`qphh`] was computed, with its numbers.
+pub fn qphh_formula(power: f64, throughput: f64) -> String {
+    let qphh = qphh(power, throughput);
+    format!(
+        "QphH = square root of power * throughput = sqrt({power:.1} * {throughput:.1}) = {qphh:.1}; \
+         derived from TPC-H, not a TPC result"
+    )
+}
+
+/// 0 where a time is 0. Sums logarithms: a product of many times leaves the range of numbers.
+fn geometric_mean(times: &[f64]) -> f64 {
+    let sum: f64 = times.iter().map(|time| time.ln()).sum();
+    (sum / times.len() as f64).exp()
+}
+
+fn penalised(queries: &[QueryFacts]) -> Vec<u8> {
+    let given_up = queries.iter().filter(|query| query.outcome == QueryOutcome::TimedOut);
+    let mut list: Vec<u8> = given_up.map(|query| query.query).collect();
+    list.sort_unstable();
+    list.dedup();
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queries(seconds: impl Fn(u8) -> f64) -> Vec<QueryFacts> {
+        let one = |query| QueryFacts { query, seconds: seconds(query), ..QueryFacts::default() };
+        (1..=22).map(one).collect()
+    }
+
+    fn pair(seconds: f64) -> Vec<RefreshFacts> {
+        let one = |function| RefreshFacts { function, seconds, ..RefreshFacts::default() };
+        vec![one(1), one(2)]
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found} instead of {expected}");
+    }
+
+    #[test]
+    fn power_is_the_24th_root_and_raises_what_is_too_short() {
+        let even = metrics(10.0, Timed::Single, &queries(|_| 2.0), &pair(2.0)).unwrap();
+        near(even.total_s, 44.0);
+        near(even.geometric_mean_s, 2.0);
+        near(even.power.unwrap(), 18_000.0);
+        assert_eq!(even.throughput, None);
+
+        // One query of 4000 s raises 21 of 1 s to 4 s; refresh functions are not raised.
+        let uneven = queries(|query| if query == 7 { 4000.0 } else { 1.0 });
+        let uneven = metrics(1.0, Timed::Single, &uneven, &pair(1.0)).unwrap();
+        let mean = (4000.0 * 4f64.powi(21)).powf(1.0 / 24.0);
+        near(uneven.power.unwrap(), 3600.0 / mean);
+        near(uneven.geometric_mean_s, 4000f64.powf(1.0 / 22.0));
+        assert!(uneven.formulas.iter().any(|line| line.starts_with("21 times below")));
+    }
+
+    #[test]
+    fn throughput_counts_the_streams() {
+        let mut two = queries(|_| 1.0);
+        two.extend(queries(|_| 3.0));
+        let timed = Timed::Streams { streams: 2, elapsed_s: 100.0 };
+        let found = metrics(1.0, timed, &two, &pair(1.0)).unwrap();
+        near(found.throughput.unwrap(), 1584.0);
+        near(found.total_s, 100.0);
+        near(found.geometric_mean_s, 3f64.sqrt());
+        assert_eq!(found.power, None);
+        near(qphh(4.0, 9.0), 6.0);
+    }
+
+    #[test]
+    fn nothing_is_computed_of_fewer_queries_and_penalties_are_named() {
+        let whole = queries(|_| 1.0);
+        assert_eq!(metrics(1.0, Timed::Single, &whole[1..], &[]), None);
+        let without = metrics(1.0, Timed::Single, &whole, &[]).unwrap();
+        assert_eq!((without.power, without.penalised), (None, vec![]));
+        for outcome in [QueryOutcome::Failed("no".to_owned()), QueryOutcome::Interrupted] {
+            let mut broken = whole.clone();
+            broken[4].outcome = outcome.clone();
+            assert_eq!(metrics(1.0, Timed::Single, &broken, &[]), None);
+            let mut pair = pair(1.0);
+            pair[1].outcome = outcome;
+            assert_eq!(metrics(1.0, Timed::Single, &whole, &pair), None);
+        }
+        let mut slow = whole;
+        slow[8].outcome = QueryOutcome::TimedOut;
+        slow[8].seconds = 60.0;
+        let slow = metrics(1.0, Timed::Single, &slow, &[]).unwrap();
+        assert_eq!(slow.penalised, [9]);
+        near(slow.total_s, 81.0);
+        assert!(slow.formulas.last().unwrap().starts_with("Q9 did not end"));
+    }
 }

@@ -12,6 +12,9 @@ pub(crate) const FACTS: &str = "dyno_tpch";
 /// What is done of an unfinished load, piece by piece; of a finished one its steps.
 pub(crate) const STEPS: &str = "dyno_tpch_steps";
 
+/// The tables of the state itself.
+pub const OWN_TABLES: [&str; 2] = [FACTS, STEPS];
+
 const SCALE: &str = "scale";
 const FOREIGN_KEYS: &str = "foreign_keys";
 const INDEXES: &str = "indexes";
@@ -70,7 +73,10 @@ async fn names<S: Session>(session: &mut S, sql: &str) -> Result<HashSet<String>
 }
 
 /// The tables that statements without a schema name reach.
-pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
+///
+/// # Errors
+/// Those of the session.
+pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
     let sql = match session.dialect() {
         Dialect::Mysql => {
             "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"

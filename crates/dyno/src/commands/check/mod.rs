@@ -8,7 +8,7 @@ use crate::databases::{self, Reached, with_driver};
 use crate::failure::Failure;
 use crate::tpcc::load_failure;
 use crate::{Done, output};
-use dyno_core::{Dialect, Driver, Session};
+use dyno_core::{Driver, Session};
 use dyno_drivers::target::Target;
 use dyno_reactor::block_on;
 use dyno_tpcc::books::books;
@@ -68,10 +68,10 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
 }
 
-/// SQLite makes a file that is not there, and a check has nothing to find in it.
+/// An embedded database makes a file that is not there, and a check has nothing to find in it.
 fn refuse_missing_file(url: &str) -> Result<(), Failure> {
     // A URL that can't be read is refused by who reads it next.
-    let target = url.parse::<Target>().ok().filter(|target| target.dialect == Dialect::Sqlite);
+    let target = url.parse::<Target>().ok().filter(|target| target.embedded);
     match target.and_then(|target| target.database) {
         Some(file) if !Path::new(&file).exists() => {
             Err(Failure::new(format!("There is no file {file} that could be checked.")))

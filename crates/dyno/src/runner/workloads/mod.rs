@@ -3,12 +3,13 @@
 mod pgbench;
 mod sysbench;
 mod tpcc;
+mod tpch;
 
 use super::trial::{Done, Job, driven};
 use crate::databases::{Database, with_driver};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
-use dyno_core::{BulkMethod, DbError, Dialect, Driver, Session, Workload, nearest};
+use dyno_core::{BulkMethod, DbError, Driver, Session, Workload, nearest};
 use dyno_engine::TrialSpec;
 use dyno_measure::{DataCheck, DataFacts, StatementLatency, TpccFacts, TrialStatus, TrialSummary};
 use dyno_reactor::block_on;
@@ -22,6 +23,9 @@ pub(crate) trait Family: Sized {
     /// The name of the workload in suites.
     const NAME: &'static str;
 
+    /// Whether DuckDB can be a target: it speaks PostgreSQL's SQL, but not all of it.
+    const TAKES_DUCKDB: bool = false;
+
     /// Looks at the options of an experiment; nothing is connected yet.
     ///
     /// # Errors
@@ -33,11 +37,11 @@ pub(crate) trait Family: Sized {
         Vec::new()
     }
 
-    /// Whether this can be done in a dialect; called before anything is touched.
+    /// Whether this can be done on a database; called before anything is touched.
     ///
     /// # Errors
     /// What can't be done, with the remedy.
-    fn fits(&self, _dialect: Dialect) -> Result<(), Failure> {
+    fn fits<D: Driver>(&self, _driver: &D) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -45,12 +49,7 @@ pub(crate) trait Family: Sized {
     ///
     /// # Errors
     /// With the remedy.
-    fn load<D: Driver>(
-        &self,
-        driver: &D,
-        seed: u64,
-        observer: &LoadProgress,
-    ) -> Result<String, Failure>;
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure>;
 
     /// The tables that hold the data.
     fn tables(&self) -> Vec<String>;
@@ -113,6 +112,16 @@ pub(crate) trait Driven: Family {
     ) -> After {
         After::default()
     }
+}
+
+/// What a load needs beside its options.
+pub(crate) struct LoadOrder<'a> {
+    /// Seed of all random streams.
+    pub(crate) seed: u64,
+    /// True when the server runs on this machine.
+    pub(crate) same_host: bool,
+    /// Who is told of its progress.
+    pub(crate) observer: &'a LoadProgress,
 }
 
 /// The remedy for tables that are missing or too small.
@@ -240,20 +249,24 @@ macro_rules! registry {
             }
 
             /// See [`Family::fits`].
-            pub(crate) fn fits(&self, dialect: Dialect) -> Result<(), Failure> {
-                match self { $(Self::$variant(family) => family.fits(dialect),)+ }
+            pub(crate) fn fits(&self, database: &Database) -> Result<(), Failure> {
+                match self {
+                    $(Self::$variant(_) if database.is_duckdb() && !<$family>::TAKES_DUCKDB =>
+                        Err(no_duckdb(<$family>::NAME)),
+                    Self::$variant(family) =>
+                        with_driver!(database, driver => family.fits(driver)),)+
+                }
             }
 
             /// See [`Family::load`].
             pub(crate) fn load(
                 &self,
                 database: &Database,
-                seed: u64,
-                observer: &LoadProgress,
+                order: &LoadOrder<'_>,
             ) -> Result<String, Failure> {
                 match self {
                     $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.load(driver, seed, observer)),)+
+                        with_driver!(database, driver => family.load(driver, order)),)+
                 }
             }
 
@@ -358,6 +371,12 @@ registry! {
     Sysbench: sysbench::Sysbench,
     Pgbench: pgbench::Pgbench,
     Tpcc: tpcc::Tpcc,
+    Tpch: tpch::Tpch,
+}
+
+fn no_duckdb(workload: &str) -> Failure {
+    Failure::usage(format!("The workload `{workload}` is not made for DuckDB."))
+        .with_hint("of all workloads, only tpch runs on DuckDB")
 }
 
 /// The suite's catalogue and the registry name the same workloads; a stored plan may name others.

@@ -2,12 +2,12 @@
 
 mod options;
 
-use super::{After, Done, Driven, Family, Job, Ran, Ready, driven};
+use super::{After, Done, Driven, Family, Job, LoadOrder, Ran, Ready, driven};
 use crate::failure::{Failure, sentence};
 use crate::footprint::{Footprint, footprint};
 use crate::output;
 use crate::progress::LoadProgress;
-use dyno_core::{DbError, Dialect, Driver, LoadObserver, Session};
+use dyno_core::{DbError, Driver, LoadObserver, Session};
 use dyno_engine::TrialSpec;
 use dyno_measure::{DataCheck, DataFacts, StatementLatency, Verdict};
 use dyno_pgbench::access::Access;
@@ -47,7 +47,8 @@ impl Family for Pgbench {
         Ok(Pgbench { options, ledger })
     }
 
-    fn fits(&self, dialect: Dialect) -> Result<(), Failure> {
+    fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
+        let dialect = driver.dialect();
         self.init_options().check(dialect).map_err(|error| load_failure(&error))?;
         let options = self.run_options(&TrialSpec::closed(1), false);
         PgBench::new(options, dialect, talker())
@@ -55,14 +56,9 @@ impl Family for Pgbench {
             .map_err(|problem| Failure::new(sentence(&problem)))
     }
 
-    fn load<D: Driver>(
-        &self,
-        driver: &D,
-        _seed: u64,
-        observer: &LoadProgress,
-    ) -> Result<String, Failure> {
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
         let wanted = self.init_options();
-        let watcher = Watcher { progress: observer, rows: AtomicU64::new(0) };
+        let watcher = Watcher { progress: order.observer, rows: AtomicU64::new(0) };
         let report = initialize(driver, &wanted, &watcher).map_err(|error| load_failure(&error))?;
         Ok(load_sentence(&report))
     }

@@ -1,6 +1,6 @@
 //! The sysbench family in suites.
 
-use super::{Done, Driven, Family, Job, Ready, driven};
+use super::{Done, Driven, Family, Job, LoadOrder, Ready, driven};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
 use dyno_core::{Driver, Session};
@@ -31,18 +31,13 @@ impl Family for Sysbench {
         self.options.warnings.clone()
     }
 
-    fn load<D: Driver>(
-        &self,
-        driver: &D,
-        seed: u64,
-        observer: &LoadProgress,
-    ) -> Result<String, Failure> {
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
         let sessions = match self.options.test.is_bulk_insert() {
             // bulk_insert has a table per worker.
             true => self.most_workers,
             false => super::load_sessions(),
         };
-        dyno_sysbench::prepare(driver, &self.options, sessions, seed, observer)
+        dyno_sysbench::prepare(driver, &self.options, sessions, order.seed, order.observer)
             .map(|report| load_sentence(&report))
             .map_err(|error| load_failure(&error))
     }

@@ -2,7 +2,7 @@
 
 mod options;
 
-use super::{After, Done, Driven, Family, Job, Ran, Ready, ask, driven};
+use super::{After, Done, Driven, Family, Job, LoadOrder, Ran, Ready, ask, driven};
 use crate::failure::{Failure, sentence};
 use crate::footprint::footprint;
 use crate::progress::LoadProgress;
@@ -10,7 +10,7 @@ use crate::tpcc::{
     Before, Crew, Need, PreflightError, facts, load_failure, look_after, look_before, not_made,
     preflight,
 };
-use dyno_core::{Dialect, Driver, Session};
+use dyno_core::{Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_measure::DataFacts;
 use dyno_reactor::block_on;
@@ -42,17 +42,12 @@ impl Family for Tpcc {
         Ok(Tpcc { options: Box::new(Options::new(plan, experiment)?) })
     }
 
-    fn fits(&self, dialect: Dialect) -> Result<(), Failure> {
-        check_options(&self.load_options(0), dialect).map_err(|error| load_failure(&error))
+    fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
+        check_options(&self.load_options(0), driver.dialect()).map_err(|error| load_failure(&error))
     }
 
-    fn load<D: Driver>(
-        &self,
-        driver: &D,
-        seed: u64,
-        observer: &LoadProgress,
-    ) -> Result<String, Failure> {
-        load(driver, &self.load_options(seed), observer)
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
+        load(driver, &self.load_options(order.seed), order.observer)
             .map(|report| self.load_sentence(&report))
             .map_err(|error| suite_failure(&error))
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod pgbench;
 pub(crate) mod tpcc;
+pub(crate) mod tpch;
 
 use dyno_measure::{
     Counts, ErrorSummary, GeneratorSummary, HostSample, KindSummary, LatencySummary,
@@ -43,6 +44,7 @@ pub(crate) fn header(targets: &[&str]) -> RunHeader {
             experiment("read_only", "Read only", "sysbench oltp_read_only"),
             experiment("open", "Point selects on a schedule", "sysbench oltp_point_select"),
         ],
+        skipped: Default::default(),
         tables: std::collections::BTreeMap::new(),
         started_at: "2026-11-21T21:10:30Z".to_owned(),
         resumed_at: Vec::new(),

@@ -4,19 +4,38 @@
 //! A step consists of pieces: about 100,000 rows, the key of a table, an index. The database itself
 //! remembers each piece that is done, in the same transaction where it has one.
 //!
-//! - `steps`, `ddl`: what is done, and by which statements. `sessions`: the parallel work.
+//! - `steps`, `ddl`: what is done, and by which statements. `sessions`, `work`: the parallel work.
+//! - `sums`: whether what is stored is what was sent. `times`, `size`: what is told of it.
+//! - `estimate`: whether it will fit.
 
 mod ddl;
 mod error;
+mod estimate;
 mod sessions;
+mod size;
 mod steps;
+mod sums;
+mod times;
+mod work;
 
 pub use error::LoadError;
 pub(crate) use error::while_doing;
+pub use estimate::{Estimate, estimate};
 pub use steps::Step;
 
-use dyno_core::{BulkMethod, Driver, LoadObserver};
-use dyno_measure::TpchLoad;
+use crate::generate::check_scale;
+use crate::schema::Table;
+use crate::state::{self, Done, Found, Loaded, Wanted};
+use dyno_core::{BulkMethod, Dialect, Discard, Driver, LoadObserver, Session};
+use dyno_measure::{LoadStep, TpchLoad};
+use sessions::{Stop, on_sessions};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use sums::Sums;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use work::Worker;
 
 /// What is to be loaded, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +52,8 @@ pub struct LoadOptions {
     pub steps: Vec<Step>,
     /// Reads all into memory at the end, as a step of its own.
     pub warm_up: bool,
+    /// Seconds that making the database itself took, where that was done for this load.
+    pub database_s: Option<f64>,
     /// Whether the server runs on this machine, so that its disk can be looked at.
     pub same_host: bool,
     /// Loads what does not fit the disk or the memory by the estimate.
@@ -49,6 +70,7 @@ impl LoadOptions {
             indexes: true,
             steps: Step::ALL.to_vec(),
             warm_up: false,
+            database_s: None,
             same_host: false,
             force: false,
         }
@@ -87,8 +109,256 @@ pub fn load<D: Driver>(
     options: &LoadOptions,
     observer: &impl LoadObserver,
 ) -> Result<LoadReport, LoadError> {
-    let _ = (driver, options, observer);
-    Ok(LoadReport::default())
+    check_options(options)?;
+    let wanted = options.wanted();
+    let begun = on_one_session(driver, async |session: &mut D::Session| {
+        begin(session, options, observer).await
+    })?;
+    let found = match begun {
+        Begun::Complete(loaded) => return Ok(complete_before(*loaded, observer)),
+        Begun::Unfinished(done) => done,
+    };
+    let names: HashSet<&str> = found.iter().map(|done| done.name.as_str()).collect();
+    let worker = Worker {
+        scale: options.scale,
+        sessions: options.sessions,
+        observer,
+        rows_loaded: AtomicU64::new(0),
+        how: Mutex::new(None),
+    };
+    let mut missing = None;
+    for step in Step::ALL.into_iter().filter(|step| step.is_wanted(&wanted)) {
+        let mut pieces = steps::pieces(step, driver.dialect(), &wanted);
+        pieces.retain(|piece| !names.contains(piece.name.as_str()));
+        if pieces.is_empty() {
+            continue;
+        }
+        if !options.steps.contains(&step) {
+            missing = missing.or(Some(step));
+            continue;
+        }
+        if let Some(before) = missing {
+            return Err(out_of_order(step, before));
+        }
+        if step == Step::Load {
+            observer.rows_planned(steps::row_count(&pieces, options.scale));
+        }
+        worker.step(driver, step, &pieces)?;
+    }
+    let rows_found = found.iter().map(|done| done.rows).sum();
+    let Worker { rows_loaded, how, .. } = worker;
+    let how = how.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut report = LoadReport {
+        rows_loaded: rows_loaded.into_inner(),
+        rows_found,
+        method: how.as_ref().map(|report| report.method),
+        fallback_reason: how.and_then(|report| report.fallback_reason),
+        ..LoadReport::default()
+    };
+    finish(driver, options, missing.is_none(), observer, &mut report)?;
+    Ok(report)
+}
+
+fn complete_before(loaded: Loaded, observer: &impl LoadObserver) -> LoadReport {
+    observer.note(&format!("Scale factor {} is already loaded", loaded.scale));
+    LoadReport {
+        was_complete: true,
+        is_complete: true,
+        rows_found: loaded
+            .load
+            .steps
+            .iter()
+            .filter(|step| step.name == "load")
+            .map(|s| s.rows)
+            .sum(),
+        load: loaded.load,
+        ..LoadReport::default()
+    }
+}
+
+fn out_of_order(step: Step, before: Step) -> LoadError {
+    LoadError::Option(format!(
+        "The step {} can't be done before the step {}, which was not asked for.",
+        step.name(),
+        before.name()
+    ))
+}
+
+/// Whether a load of these options can be made.
+///
+/// # Errors
+/// The option that can't be had.
+pub fn check_options(options: &LoadOptions) -> Result<(), LoadError> {
+    check_scale(options.scale)
+        .map_err(|error| LoadError::Data { problem: error.to_string(), hint: error.hint() })?;
+    if options.sessions == 0 {
+        return Err(LoadError::Option("A load needs at least one session.".to_owned()));
+    }
+    Ok(())
+}
+
+impl LoadOptions {
+    fn wanted(&self) -> Wanted {
+        let LoadOptions { scale, foreign_keys, indexes, .. } = *self;
+        Wanted { scale, foreign_keys, indexes }
+    }
+}
+
+enum Begun {
+    Complete(Box<Loaded>),
+    Unfinished(Vec<Done>),
+}
+
+/// Looks what is there, and notes that the load begins.
+async fn begin<S: Session>(
+    session: &mut S,
+    options: &LoadOptions,
+    observer: &impl LoadObserver,
+) -> Result<Begun, LoadError> {
+    let wanted = options.wanted();
+    if wanted.foreign_keys && session.product().name == "DuckDB" {
+        return Err(LoadError::Option(
+            "DuckDB can't add foreign keys to tables: load without them (--no-foreign-keys, in a \
+             suite foreign_keys = false)."
+                .to_owned(),
+        ));
+    }
+    let attempt = match state::find(session).await? {
+        Found::Nothing => 1,
+        Found::Complete(loaded) => {
+            let Loaded { scale, foreign_keys, indexes, .. } = *loaded;
+            return match (Wanted { scale, foreign_keys, indexes }) == wanted {
+                true => Ok(Begun::Complete(loaded)),
+                false => {
+                    Err(other_data("is loaded", &Wanted { scale, foreign_keys, indexes }, &wanted))
+                }
+            };
+        }
+        Found::Unfinished(there, attempts) => {
+            if there != wanted {
+                return Err(other_data("is being loaded or was interrupted", &there, &wanted));
+            }
+            observer.note("Going on with an unfinished load");
+            attempts + 1
+        }
+    };
+    estimate::check_room(session, options, observer).await?;
+    let noting = || while_doing("noting the begin of the load");
+    for sql in state::create_own_tables(session.dialect()) {
+        session.query(&sql, &mut Discard).await.map_err(noting())?;
+    }
+    state::begin(session, &wanted, attempt).await.map_err(noting())?;
+    let mut done = state::done(session).await?;
+    if attempt == 1
+        && let Some(seconds) = options.database_s
+    {
+        let name = times::CREATE_DATABASE.to_owned();
+        let piece = Done { name, began_s: times::now_s() - seconds, seconds, ..Done::default() };
+        state::note(session, &piece).await.map_err(noting())?;
+        done.push(piece);
+    }
+    Ok(Begun::Unfinished(done))
+}
+
+fn other_data(how: &str, there: &Wanted, asked: &Wanted) -> LoadError {
+    let text = |wanted: &Wanted| {
+        let word = |is_there| if is_there { "with" } else { "without" };
+        format!(
+            "scale factor {} {} foreign keys and {} secondary indexes",
+            wanted.scale,
+            word(wanted.foreign_keys),
+            word(wanted.indexes)
+        )
+    };
+    LoadError::Data {
+        problem: format!(
+            "In this database {} {how}, and {} was asked for.",
+            text(there),
+            text(asked)
+        ),
+        hint: "ask for what is there, use another database, or drop the tables first (dyno tpch \
+               drop)"
+            .to_owned(),
+    }
+}
+
+/// Verifies and concludes a load whose steps are all done.
+fn finish<D: Driver>(
+    driver: &D,
+    options: &LoadOptions,
+    is_complete: bool,
+    observer: &impl LoadObserver,
+    report: &mut LoadReport,
+) -> Result<(), LoadError> {
+    let done = on_one_session(driver, async |session: &mut D::Session| state::done(session).await)?;
+    report.load.steps = times::steps(&done);
+    if !is_complete {
+        return Ok(());
+    }
+    let at = OffsetDateTime::now_utc().truncate_to_second();
+    report.load.finished_at = at.format(&Rfc3339).unwrap_or_default();
+    observer.note("Counting and adding up all rows");
+    let began_s = times::now_s();
+    verify(driver, options, &done)?;
+    report.verify_s = times::now_s() - began_s;
+    on_one_session(driver, async |session: &mut D::Session| {
+        conclude(session, options, &mut report.load).await
+    })?;
+    report.is_complete = true;
+    Ok(())
+}
+
+/// Compares what is stored with what was sent, table by table.
+fn verify<D: Driver>(driver: &D, options: &LoadOptions, done: &[Done]) -> Result<(), LoadError> {
+    // The largest first.
+    let tables: Vec<Table> = Table::ALL.into_iter().rev().collect();
+    let sessions = if driver.dialect() == Dialect::Sqlite { 1 } else { options.sessions.min(8) };
+    let next = AtomicUsize::new(0);
+    let work = async |session: &mut D::Session, stop: &Stop| {
+        while !stop.is_wanted()
+            && let Some(&table) = tables.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            let prefix = format!("{}/{}.", Step::Load.name(), table.name());
+            let mut sums: Sums = vec![0; table.columns().len()];
+            let mut rows = 0;
+            for piece in done.iter().filter(|piece| piece.name.starts_with(&prefix)) {
+                sums::add_text(&mut sums, &piece.sums);
+                rows += piece.rows;
+            }
+            sums::verify(session, table, rows, &sums).await?;
+        }
+        Ok(())
+    };
+    on_sessions(driver, sessions, work)
+}
+
+/// Notes the end of the load in the database, then warms it up where that is wanted.
+async fn conclude<S: Session>(
+    session: &mut S,
+    options: &LoadOptions,
+    load: &mut TpchLoad,
+) -> Result<(), LoadError> {
+    let write_all = match (session.dialect(), session.product().name.as_str()) {
+        (Dialect::Sqlite, _) => Some("PRAGMA wal_checkpoint(TRUNCATE)"),
+        (_, "DuckDB") => Some("CHECKPOINT"),
+        _ => None,
+    };
+    if let Some(sql) = write_all {
+        let written = session.query(sql, &mut Discard).await;
+        written.map_err(while_doing("writing all to the file"))?;
+    }
+    load.size_bytes = size::size_bytes(session).await;
+    let noting = || while_doing("noting the end of the load");
+    state::complete(session, load).await.map_err(noting())?;
+    if options.warm_up {
+        let began_s = times::now_s();
+        crate::warm::warm(session).await.map_err(while_doing("warming up"))?;
+        let seconds = times::now_s() - began_s;
+        let step = LoadStep { name: "warm-up".to_owned(), seconds, rows: 0 };
+        state::note_step(session, load.steps.len(), &step).await.map_err(noting())?;
+        load.steps.push(step);
+    }
+    Ok(())
 }
 
 /// Removes what a load has made, also a part of it. Returns the names of the tables that were there.
@@ -100,6 +370,38 @@ pub fn destroy<D: Driver>(
     driver: &D,
     observer: &impl LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
-    let _ = (driver, observer);
-    Ok(Vec::new())
+    on_one_session(driver, async |session: &mut D::Session| {
+        if session.dialect() == Dialect::Sqlite {
+            // Otherwise each row is looked up in the tables that refer to it.
+            let off = session.query("PRAGMA foreign_keys = off", &mut Discard).await;
+            off.map_err(while_doing("setting up SQLite"))?;
+        }
+        let existing = state::tables(session).await?;
+        let mut dropped = Vec::new();
+        let own = [state::STEPS, state::FACTS];
+        for name in Table::ALL.iter().rev().map(|table| table.name()).chain(own) {
+            if existing.contains(name) {
+                observer.dropping_table(name);
+                let sql = format!("DROP TABLE IF EXISTS {name}");
+                let gone = session.query(&sql, &mut Discard).await;
+                gone.map_err(while_doing(format!("executing {sql}")))?;
+                dropped.push(name.to_owned());
+            }
+        }
+        Ok(dropped)
+    })
+}
+
+fn on_one_session<D: Driver, T>(
+    driver: &D,
+    work: impl AsyncFnOnce(&mut D::Session) -> Result<T, LoadError>,
+) -> Result<T, LoadError> {
+    dyno_reactor::block_on(async {
+        let connected = driver.connect(0).await;
+        let mut session = connected.map_err(while_doing("connecting to the database"))?;
+        let done = work(&mut session).await;
+        session.close().await;
+        done
+    })
+    .map_err(LoadError::Loop)?
 }

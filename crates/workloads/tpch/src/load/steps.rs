@@ -1,6 +1,7 @@
 //! The steps of a load, in the paper's order, and the pieces that each consists of.
 
 use super::ddl;
+use crate::generate::part_row_count;
 use crate::schema::{FOREIGN_KEYS, ForeignKey, INDEXES, Table};
 use crate::state::Wanted;
 use dyno_core::Dialect;
@@ -197,4 +198,13 @@ fn indexes(dialect: Dialect) -> Vec<Piece> {
             Piece::sql(step, index.table, &suffix, ddl::index(index), index.name)
         })
         .collect()
+}
+
+/// Rows that pieces will store.
+pub(crate) fn row_count(pieces: &[Piece], scale: f64) -> u64 {
+    let rows = pieces.iter().map(|piece| match piece.work {
+        Work::Rows { part, parts } => part_row_count(piece.table, scale, part, parts),
+        Work::Sql { .. } | Work::Outside { .. } => 0,
+    });
+    rows.sum()
 }

@@ -1,34 +1,233 @@
 //! Executes the tests: the queries in order, power, throughput, refresh functions.
+//!
+//! A trial is a few streams, each a thread with an event loop and a session of its own, and the
+//! calling thread, which watches over them: it stops what passes its bound, compares answers and
+//! tells the caller. Nothing of that happens between two timed queries of a stream.
 
+mod answers;
 mod error;
+mod facts;
+mod link;
 mod options;
+mod pages;
+mod plan;
+mod qphh;
+mod slot;
+mod stream;
+mod watch;
 
 pub use error::RunError;
 pub use options::{PlanFile, Plans, RunOptions, Test, Unwatched, Watch};
 
-use dyno_core::Driver;
-use dyno_measure::TpchFacts;
+use crate::degree::{self, DegreeRule};
+use crate::plans;
+use crate::refresh::{self, Position, SET_MAX};
+use crate::state::{Loaded, loaded};
+use answers::Answers;
+use dyno_core::{Driver, Session};
+use dyno_measure::{PlanFacts, QueryOutcome, TpchFacts};
+use dyno_reactor::block_on;
+use error::while_doing;
+use link::Opening;
+use qphh::LastPower;
+use stream::News;
 
 /// Executes one test at one degree and returns what happened. Queries that fail, pass the bound or
 /// are interrupted by `stop` are in the result: an error means that the test could not begin.
 ///
 /// `stop` is asked about twenty times per second; once it says true, the queries at work are
 /// cancelled on the server, sessions get their settings back, and what was measured is returned.
-/// Blocks until everything has ended; network sessions get a thread per stream.
+/// Blocks until everything has ended.
 ///
 /// # Errors
-/// When no session can be opened, the database holds no TPC-H of this scale, the degree can't be
-/// set, or the folder of answers can't be used.
+/// When no session can be opened, the database holds no TPC-H of this scale, or the degree can't be
+/// set.
 pub fn run<D: Driver>(
     driver: &D,
     options: &RunOptions,
     watch: &impl Watch,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<TpchFacts, RunError> {
-    let _ = (driver, watch, stop);
-    Ok(TpchFacts {
+    let mut before = look(driver, options)?;
+    let rule = before.rule.clone();
+    let rule = rule.as_ref();
+    let opening = Opening { driver, rule, degree: options.degree };
+    if options.test.refreshes() {
+        crate::generate::prepare();
+        complete_pair(&opening, options, &mut before, watch, stop)?;
+    }
+    let before = before;
+    let mut facts = facts::begin(options, driver.dialect(), &before);
+    let answers = Answers {
         scale: options.scale,
-        test: options.test.name().to_owned(),
-        ..TpchFacts::default()
-    })
+        state: facts::data_state(options, &before),
+        is_default: options.parameters == crate::parameters::Choice::Default,
+        folder: options.answers.as_deref(),
+        who: &options.who,
+    };
+    let mut started = false;
+    let (applied, is_stopped) = watch::execute(
+        &opening,
+        plan::streams(options, driver.dialect(), &before),
+        stop,
+        |news| {
+            if !std::mem::replace(&mut started, true) {
+                watch.started();
+            }
+            hear(news, &mut facts, &answers, watch);
+        },
+    )?;
+    facts::end(&mut facts, options);
+    qphh::add(&mut facts, options, before.last_power, before.position);
+    if matches!(options.test, Test::Power { refresh: true })
+        && let Ok(Err(error)) = block_on(qphh::remember(driver, &facts))
+    {
+        watch.note(&format!("The database could not be told of its power test: {error}"));
+    }
+    if options.plans != Plans::Off && !is_stopped {
+        let streams = vec![plan::plans(options, driver.dialect(), &before)];
+        watch::execute(&opening, streams, stop, |news| hear_plan(news, &mut facts, rule, watch))?;
+    }
+    facts::degree(&mut facts, rule, &applied);
+    Ok(facts)
+}
+
+/// Executes what an interrupted trial has left of a pair, so that each test begins between two.
+fn complete_pair<D: Driver>(
+    opening: &Opening<'_, D>,
+    options: &RunOptions,
+    before: &mut Before,
+    watch: &impl Watch,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<(), RunError> {
+    let (pair, function) = (before.position.pair, before.position.function);
+    if before.position.is_whole() {
+        return Ok(());
+    }
+    watch.note(&format!(
+        "Pair {pair} of the refresh functions was interrupted earlier: it is completed first, \
+         untimed."
+    ));
+    let rest = plan::rest_of_pair(options, before);
+    let mut problem = None;
+    watch::execute(opening, vec![rest], stop, |news| match news {
+        News::Refresh(done) if done.outcome != QueryOutcome::Answered => {
+            problem = Some(match done.outcome {
+                QueryOutcome::Failed(error) => error,
+                _ => "it was interrupted again.".to_owned(),
+            });
+        }
+        News::Note(text) => watch.note(&text),
+        _ => {}
+    })?;
+    if let Some(problem) = problem {
+        return Err(RunError::Refused {
+            problem: format!(
+                "RF{function} of pair {pair}, which was interrupted earlier, can't be completed: \
+                 {problem}"
+            ),
+            hint: "drop the data and load them again if this remains".to_owned(),
+        });
+    }
+    before.position = Position::start_of(pair + 1);
+    before.loaded.load.refresh_pairs = pair;
+    Ok(())
+}
+
+/// What is known before a trial begins.
+struct Before {
+    loaded: Loaded,
+    rule: Option<DegreeRule>,
+    position: Position,
+    last_power: Option<LastPower>,
+}
+
+fn look<D: Driver>(driver: &D, options: &RunOptions) -> Result<Before, RunError> {
+    let looked = block_on(async {
+        let connected = driver.connect(0).await;
+        let mut session = connected.map_err(while_doing("connecting to the database"))?;
+        let before = look_with(&mut session, options).await;
+        session.close().await;
+        before
+    });
+    let doing = "making an event loop".to_owned();
+    looked.unwrap_or_else(|error| Err(RunError::System { doing, error }))
+}
+
+async fn look_with<S: Session>(session: &mut S, options: &RunOptions) -> Result<Before, RunError> {
+    let scale = options.scale;
+    let refused = |problem, hint| RunError::Refused { problem, hint };
+    let found = loaded(session).await.map_err(|error| {
+        let hint = error.hint().unwrap_or("load the data with dyno tpch load").to_owned();
+        refused(error.to_string(), hint)
+    })?;
+    let load = || format!("load the data: dyno tpch load --scale {scale}");
+    let Some(loaded) = found else {
+        return Err(refused("The database holds no TPC-H data.".to_owned(), load()));
+    };
+    if loaded.scale != scale {
+        let problem =
+            format!("The database holds TPC-H at scale factor {}, not {scale}.", loaded.scale);
+        return Err(refused(problem, format!("ask for --scale {}, or load again", loaded.scale)));
+    }
+    let rule = match &options.rule {
+        Some(rule) => Some(rule.clone()),
+        None => degree::detect(session).await.map_err(while_doing("asking for the product"))?,
+    };
+    let position = refresh::position(session, loaded.load.refresh_pairs).await;
+    let position = position.map_err(while_doing("asking for the refresh functions applied"))?;
+    let pairs = options.test.pairs();
+    if matches!(options.test, Test::Throughput { streams: 0, .. } | Test::Refresh { pairs: 0 }) {
+        let problem = "The test has nothing to execute.".to_owned();
+        return Err(refused(problem, "ask for 1 stream or pair at least".to_owned()));
+    }
+    if position.pair.saturating_add(pairs) > SET_MAX + 1 {
+        let problem = format!(
+            "{} pairs of refresh functions were applied to this database, and no more than \
+             {SET_MAX} exist: {pairs} more can't be.",
+            position.pair - 1
+        );
+        return Err(refused(problem, load()));
+    }
+    let last_power = qphh::last_power(session).await;
+    let last_power = last_power.map_err(while_doing("asking for the last power test"))?;
+    Ok(Before { loaded, rule, position, last_power })
+}
+
+fn hear(news: News, facts: &mut TpchFacts, answers: &Answers<'_>, watch: &impl Watch) {
+    match news {
+        News::Sent { stream, query } => watch.sent(stream, query),
+        News::Query(mut query, table) => {
+            if query.outcome == QueryOutcome::Answered {
+                query.answer = answers.judge(&query, table);
+            }
+            watch.query(&query);
+            facts.queries.push(query);
+        }
+        News::Refresh(refresh) => {
+            watch.refresh(&refresh);
+            facts.refreshes.push(refresh);
+        }
+        News::Note(text) => watch.note(&text),
+        News::Ready(_) | News::Plan { .. } => {}
+    }
+}
+
+/// A plan belongs to all executions of its query in the trial.
+fn hear_plan(news: News, facts: &mut TpchFacts, rule: Option<&DegreeRule>, watch: &impl Watch) {
+    match news {
+        News::Plan { query, text } => {
+            let extension = plans::extension(&text);
+            let plan = PlanFacts {
+                file: watch.plan(PlanFile { query, extension, text: &text }),
+                shape: plans::shape(&text),
+                workers: rule.and_then(|rule| rule.workers(&text)),
+            };
+            for execution in facts.queries.iter_mut().filter(|facts| facts.query == query) {
+                execution.plan = Some(plan.clone());
+            }
+        }
+        News::Note(text) => watch.note(&text),
+        _ => {}
+    }
 }

@@ -42,6 +42,21 @@ impl Test {
         }
     }
 
+    /// Whether it executes refresh functions.
+    pub fn refreshes(self) -> bool {
+        self.pairs() > 0
+    }
+
+    /// Pairs of refresh functions that it executes.
+    pub fn pairs(self) -> u32 {
+        match self {
+            Test::Power { refresh: true } => 1,
+            Test::Throughput { streams, refresh: true } => streams,
+            Test::Refresh { pairs } => pairs,
+            _ => 0,
+        }
+    }
+
     /// Fewest streams of a throughput test at a scale factor (clause 5.3.4, table 11).
     pub fn least_streams(scale: f64) -> u32 {
         let steps = [10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5];
@@ -75,6 +90,9 @@ pub struct RunOptions {
     /// Parameters of the queries. A seed is that of the power test; the streams of a throughput test
     /// get those that follow it (clause 2.1.3.3).
     pub parameters: Choice,
+    /// Query 15 with a view that is created and dropped, as the specification words it, instead of
+    /// a common table expression.
+    pub q15_view: bool,
     /// Seconds after which a query is cancelled; `None` is no bound.
     pub timeout_s: Option<f64>,
     /// Whether plans are taken.

@@ -1,7 +1,15 @@
 //! How a product is told how many workers may share one query.
 
+mod apply;
+#[cfg(test)]
+mod tests;
+
+pub use apply::Applied;
+
 use dyno_core::{DbError, Dialect, Session};
 use serde::Deserialize;
+
+const BUILT_IN: &str = include_str!("degrees.toml");
 
 /// How the parallel degree of one product is set, restored and read from its plans. The built-in
 /// rules are data: `degrees.toml`.
@@ -24,9 +32,9 @@ pub struct DegreeRule {
     pub none: String,
     /// The variables of the session that make the degree.
     pub settings: Vec<Setting>,
-    /// Statements instead of variables, for a degree above 0; `{degree}` is its place.
+    /// Statements after the variables, for a degree above 0; `{degree}` is its place.
     pub set: Vec<String>,
-    /// Statements instead of variables that switch parallel execution off.
+    /// Statements that switch parallel execution off; they also end a trial that has executed `set`.
     pub off: Vec<String>,
     /// Variables that no session can change and that bound the number of workers.
     pub limits: Vec<String>,
@@ -50,15 +58,21 @@ pub struct Setting {
 
 impl DegreeRule {
     /// A rule of the user's own: statements that set a degree (`{degree}` in its place) and
-    /// statements that switch parallel execution off.
+    /// statements that switch parallel execution off, which also end each trial.
     ///
     /// # Errors
-    /// In a sentence, when no statement has a place for the degree.
+    /// In a sentence, when no statement has a place for the degree or none switches it off.
     pub fn own(set: Vec<String>, off: Vec<String>) -> Result<DegreeRule, String> {
         if !set.iter().any(|statement| statement.contains("{degree}")) {
             return Err("No statement of `degree_set` has `{degree}` in it.".to_owned());
         }
-        Ok(DegreeRule { name: "own".to_owned(), set, off, ..DegreeRule::default() })
+        if off.is_empty() {
+            return Err("`degree_set` needs `degree_off`: the statements that switch parallel \
+                        execution off, also at the end of each trial."
+                .to_owned());
+        }
+        let product = "own statements".to_owned();
+        Ok(DegreeRule { name: "own".to_owned(), product, set, off, ..DegreeRule::default() })
     }
 
     /// False for products that execute each query in one thread.
@@ -70,11 +84,40 @@ impl DegreeRule {
     pub fn fits(&self, dialect: Dialect) -> bool {
         self.dialect.is_empty() || self.dialect == dialect.name()
     }
+
+    /// Most workers that a plan tells of, 0 where it tells of none; `None` where plans of this
+    /// product do not tell.
+    pub fn workers(&self, plan: &str) -> Option<u32> {
+        let mut found = self.workers.iter().filter_map(|pattern| largest(pattern, plan));
+        (!self.workers.is_empty()).then(|| found.next().unwrap_or(0))
+    }
+}
+
+/// The largest number that stands in a text where the pattern has `{n}`.
+fn largest(pattern: &str, text: &str) -> Option<u32> {
+    let (before, after) = pattern.split_once("{n}")?;
+    let numbers = text.match_indices(before).filter_map(|(at, _)| {
+        let rest = &text[at + before.len()..];
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        rest[digits..].starts_with(after).then(|| rest[..digits].parse().ok())?
+    });
+    numbers.max()
 }
 
 /// The built-in rules, the most particular first.
 pub fn rules() -> Vec<DegreeRule> {
-    Vec::new()
+    #[derive(Deserialize)]
+    struct File {
+        rule: Vec<DegreeRule>,
+    }
+    // A test reads them all: the file is part of the program.
+    toml::from_str::<File>(BUILT_IN)
+        .map_or_else(|error| panic!("degrees.toml: {error}"), |f| f.rule)
+}
+
+/// The built-in rule of this name.
+pub fn named(name: &str) -> Option<DegreeRule> {
+    rules().into_iter().find(|rule| rule.name == name)
 }
 
 /// The first built-in rule that applies to the server of a session; `None` where the product is not
@@ -82,6 +125,18 @@ pub fn rules() -> Vec<DegreeRule> {
 ///
 /// # Errors
 /// When the server could not be asked.
-pub async fn detect<S: Session>(_session: &mut S) -> Result<Option<DegreeRule>, DbError> {
+pub async fn detect<S: Session>(session: &mut S) -> Result<Option<DegreeRule>, DbError> {
+    for rule in rules() {
+        let product = session.product();
+        let of_product = [&product.name, &product.version]
+            .iter()
+            .any(|text| text.to_lowercase().contains(&rule.version_has.to_lowercase()));
+        if rule.by_name_only || !rule.fits(session.dialect()) || !of_product {
+            continue;
+        }
+        if rule.has.is_empty() || apply::value(session, &rule.has).await?.is_some() {
+            return Ok(Some(rule));
+        }
+    }
     Ok(None)
 }

@@ -1,0 +1,104 @@
+//! Embedded DuckDB, behind the cargo feature `duckdb`.
+//!
+//! A DuckDB file belongs to one process, and inside it to one instance: all drivers of a file share
+//! that one, and its sessions are connections to it. Settings are the instance's: `set.NAME` keys
+//! of the URL, and what a session sets globally, hold for all of them until the last driver and
+//! session are gone.
+//!
+//! It speaks PostgreSQL's SQL, so its dialect is that one; the product is `DuckDB`. What differs is
+//! its catalogue, its EXPLAIN and that keys can't be added to a table later than foreign keys need.
+
+mod bulk;
+mod error;
+mod row;
+mod session;
+
+#[cfg(test)]
+mod tests;
+
+pub use session::DuckdbSession;
+
+use crate::target::Target;
+use duckdb::{Config, Connection};
+use dyno_core::{DbError, Dialect, Driver};
+use error::{opening, translate};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The files that this process has open. Opened twice, a file would have two writers.
+static OPEN: Mutex<BTreeMap<PathBuf, Weak<Instance>>> = Mutex::new(BTreeMap::new());
+
+/// One open file. The connection serves to make more of them.
+#[derive(Debug)]
+struct Instance(Mutex<Connection>);
+
+/// Opens sessions to one DuckDB file.
+#[derive(Clone, Debug)]
+pub struct DuckdbDriver {
+    instance: Arc<Instance>,
+}
+
+impl DuckdbDriver {
+    /// Opens the file, creates it where it is missing, and sets the URL's variables.
+    ///
+    /// # Errors
+    /// Unreachable, when the file can't be opened or another program has it; rejected, when it is
+    /// no database or refuses a variable.
+    pub fn new(target: &Target) -> Result<Self, DbError> {
+        let path = PathBuf::from(target.database.clone().unwrap_or_default());
+        let instance = shared(&path)?;
+        for (name, value) in target.session_variables() {
+            // The name was checked when the URL was read.
+            let set = format!("SET {name} = '{}'", value.replace('\'', "''"));
+            locked(&instance.0).execute_batch(&set).map_err(|error| translate(&error))?;
+        }
+        Ok(DuckdbDriver { instance })
+    }
+}
+
+/// The instance of a file: the one that is open, or a new one.
+fn shared(path: &Path) -> Result<Arc<Instance>, DbError> {
+    let mut open = locked(&OPEN);
+    // A path that has no file yet has no other name for it either.
+    let name = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if let Some(instance) = open.get(&name).and_then(Weak::upgrade) {
+        return Ok(instance);
+    }
+    // Extensions would be fetched from the internet; nothing here needs one.
+    let connection = Config::default()
+        .with("autoinstall_known_extensions", "false")
+        .and_then(|config| Connection::open_with_flags(path, config))
+        .map_err(|error| opening(path, &error))?;
+    let instance = Arc::new(Instance(Mutex::new(connection)));
+    let name = path.canonicalize().unwrap_or(name);
+    open.retain(|_, instance| instance.strong_count() > 0);
+    open.insert(name, Arc::downgrade(&instance));
+    Ok(instance)
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing is left half done under these locks.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Driver for DuckdbDriver {
+    type Session = DuckdbSession;
+
+    async fn connect(&self, _number: u32) -> Result<DuckdbSession, DbError> {
+        let connection = locked(&self.instance.0).try_clone();
+        let open = connection.and_then(|connection| {
+            let version = connection.version()?;
+            Ok(DuckdbSession::new(connection, Arc::clone(&self.instance), version))
+        });
+        open.map_err(|error| translate(&error))
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    fn blocks(&self) -> bool {
+        true
+    }
+}

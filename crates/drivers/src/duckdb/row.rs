@@ -1,0 +1,141 @@
+//! Rows and parameters between dyno and DuckDB.
+
+use duckdb::ToSql;
+use duckdb::types::{TimeUnit, ToSqlOutput, Value, ValueRef};
+use dyno_core::{Columns, Param, Row};
+
+/// The names of the columns of a statement that was executed.
+pub(super) struct Names<'a, 'c>(pub(super) &'a duckdb::Statement<'c>);
+
+impl Columns for Names<'_, '_> {
+    fn count(&self) -> usize {
+        self.0.column_count()
+    }
+
+    fn name(&self, column: usize) -> &str {
+        self.0.column_name(column).map_or("", String::as_str)
+    }
+}
+
+/// The row that a statement stands on.
+pub(super) struct DuckdbRow<'a, 's> {
+    row: &'a duckdb::Row<'s>,
+    columns: usize,
+}
+
+impl<'a, 's> DuckdbRow<'a, 's> {
+    pub(super) fn new(row: &'a duckdb::Row<'s>, columns: usize) -> Self {
+        DuckdbRow { row, columns }
+    }
+
+    fn value(&self, column: usize) -> ValueRef<'_> {
+        self.row.get_ref(column).unwrap_or(ValueRef::Null)
+    }
+}
+
+impl Row for DuckdbRow<'_, '_> {
+    fn columns(&self) -> usize {
+        self.columns
+    }
+
+    fn is_null(&self, column: usize) -> bool {
+        self.value(column) == ValueRef::Null
+    }
+
+    fn int(&self, column: usize) -> Option<i64> {
+        match self.value(column) {
+            ValueRef::Text(text) => std::str::from_utf8(text).ok()?.trim().parse().ok(),
+            value => whole(&value)?.try_into().ok(),
+        }
+    }
+
+    fn double(&self, column: usize) -> Option<f64> {
+        match self.value(column) {
+            ValueRef::Float(value) => Some(f64::from(value)),
+            ValueRef::Double(value) => Some(value),
+            ValueRef::Decimal(value) => value.to_string().parse().ok(),
+            ValueRef::Text(text) => std::str::from_utf8(text).ok()?.trim().parse().ok(),
+            value => whole(&value).map(|value| value as f64),
+        }
+    }
+
+    fn bytes(&self, column: usize) -> Option<&[u8]> {
+        match self.value(column) {
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    fn string(&self, column: usize) -> Option<String> {
+        Some(match self.value(column) {
+            ValueRef::Null => return None,
+            ValueRef::Boolean(value) => value.to_string(),
+            ValueRef::Float(value) => format!("{value:?}"),
+            ValueRef::Double(value) => format!("{value:?}"),
+            ValueRef::Decimal(value) => value.to_string(),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                String::from_utf8_lossy(bytes).into_owned()
+            }
+            ValueRef::Date32(days) => date(i64::from(days)),
+            ValueRef::Timestamp(unit, value) => timestamp(unit, value),
+            value => match whole(&value) {
+                Some(value) => value.to_string(),
+                // Lists, structures and the like, which no workload asks for.
+                None => format!("{:?}", value.to_owned()),
+            },
+        })
+    }
+}
+
+fn whole(value: &ValueRef<'_>) -> Option<i128> {
+    match *value {
+        ValueRef::TinyInt(value) => Some(i128::from(value)),
+        ValueRef::SmallInt(value) => Some(i128::from(value)),
+        ValueRef::Int(value) => Some(i128::from(value)),
+        ValueRef::BigInt(value) => Some(i128::from(value)),
+        ValueRef::HugeInt(value) => Some(value),
+        ValueRef::UTinyInt(value) => Some(i128::from(value)),
+        ValueRef::USmallInt(value) => Some(i128::from(value)),
+        ValueRef::UInt(value) => Some(i128::from(value)),
+        ValueRef::UBigInt(value) => Some(i128::from(value)),
+        _ => None,
+    }
+}
+
+/// A day of the Gregorian calendar, counted from 1970-01-01.
+fn date(days: i64) -> String {
+    // Years that begin in March have their leap day at the end; eras of 400 years are all alike.
+    const ERA_DAYS: i64 = 146_097;
+    let from_march_0000 = days + 719_468;
+    let (era, day) = (from_march_0000.div_euclid(ERA_DAYS), from_march_0000.rem_euclid(ERA_DAYS));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = (era * 400 + year, month + 3);
+    let (year, month) = if month > 12 { (year + 1, month - 12) } else { (year, month) };
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+fn timestamp(unit: TimeUnit, value: i64) -> String {
+    let micros = unit.to_micros(value);
+    let (second, micro) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+    let (day, second) = (second.div_euclid(86_400), second.rem_euclid(86_400));
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    let text = format!("{} {hour:02}:{minute:02}:{second:02}", date(day));
+    if micro == 0 { text } else { format!("{text}.{micro:06}") }
+}
+
+/// A parameter as the binding takes it, without a copy.
+pub(super) struct Bound<'a>(pub(super) Param<'a>);
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self) -> duckdb::Result<ToSqlOutput<'_>> {
+        Ok(match self.0 {
+            Param::Null => ToSqlOutput::Owned(Value::Null),
+            Param::Int(value) => ToSqlOutput::Owned(Value::BigInt(value)),
+            Param::Double(value) => ToSqlOutput::Owned(Value::Double(value)),
+            Param::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text)),
+        })
+    }
+}

@@ -1,0 +1,164 @@
+//! TPC-H in suites.
+
+mod cache;
+mod options;
+mod trial;
+
+use super::{Done, Family, Job, LoadOrder, ask, load_sessions};
+use crate::failure::{Failure, sentence};
+use crate::progress::LoadProgress;
+use crate::tpch::load_failure;
+use dyno_core::{Dialect, Driver};
+use dyno_suite::{Plan, PlannedExperiment};
+use dyno_tpch::degree::{DegreeRule, detect};
+use dyno_tpch::load::{LoadError, LoadOptions, LoadReport, destroy, load};
+use dyno_tpch::schema::Table;
+use dyno_tpch::state;
+use options::Options;
+use std::collections::BTreeSet;
+
+/// An experiment with TPC-H.
+pub(crate) struct Tpch {
+    options: Box<Options>,
+    /// Degrees that are asked for.
+    degrees: Vec<u32>,
+}
+
+/// How a product is told its degree.
+enum Rule {
+    /// By a rule, which may say that it has none.
+    Known(DegreeRule),
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Family for Tpch {
+    const NAME: &'static str = "tpch";
+    const TAKES_DUCKDB: bool = true;
+
+    fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
+        let options = Box::new(Options::new(plan, experiment)?);
+        Ok(Tpch { options, degrees: experiment.degrees.clone() })
+    }
+
+    fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
+        let Some(degree) = self.degrees.iter().find(|degree| **degree > 0) else { return Ok(()) };
+        match self.rule(driver)? {
+            Rule::Known(rule) if rule.fits(driver.dialect()) => Ok(()),
+            Rule::Known(rule) => Err(Failure::new(format!(
+                "The rule `{}` sets the degree of {}, which this database is not.",
+                rule.name, rule.product
+            ))
+            .with_hint("Leave `degree_rule` out, and what fits the product is found.")),
+            Rule::Unknown => Err(Failure::new(format!(
+                "It is not known how this product is asked for a parallel degree of {degree}."
+            ))
+            .with_hint(
+                "Say it in the options: `degree_set = [\"SET name = {degree}\"]`; or ask for \
+                 degree 0 only.",
+            )),
+        }
+    }
+
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
+        load(driver, &self.load_options(driver.dialect(), order), order.observer)
+            .map(|report| self.load_sentence(&report))
+            .map_err(|error| suite_failure(&error))
+    }
+
+    fn tables(&self) -> Vec<String> {
+        let tables = Table::ALL.iter().map(|table| table.name().to_owned());
+        tables.chain(state::OWN_TABLES.map(str::to_owned)).collect()
+    }
+
+    /// The tables make one data set and are dropped together: one that exists speaks for all.
+    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
+        let existing = ask(driver, async |session| Ok(state::tables(session).await))?;
+        let existing = existing.map_err(|error| load_failure(&error))?;
+        let tables = self.tables();
+        let is_there = tables.iter().any(|table| existing.contains(table));
+        Ok(if is_there { tables.into_iter().collect() } else { BTreeSet::new() })
+    }
+
+    fn remove<D: Driver>(
+        &self,
+        driver: &D,
+        _tables: &[String],
+        observer: &LoadProgress,
+    ) -> Result<(), Failure> {
+        destroy(driver, observer)
+            .map(|_| ())
+            .map_err(|error| super::drop_failure(load_failure(&error), error.db_error()))
+    }
+
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
+        let degree = job.planned.degree.unwrap_or(0);
+        if degree > 0
+            && let Rule::Known(rule) = self.rule(driver)?
+            && !rule.is_parallel()
+        {
+            return Ok(Done::Skipped(sentence(&rule.none)));
+        }
+        trial::trial(&self.options, driver, job)
+    }
+}
+
+impl Tpch {
+    /// How this database is told its degree.
+    fn rule<D: Driver>(&self, driver: &D) -> Result<Rule, Failure> {
+        if let Some(rule) = &self.options.rule {
+            return Ok(Rule::Known(rule.clone()));
+        }
+        let found = ask(driver, async |session| detect(session).await)?;
+        Ok(found.map_or(Rule::Unknown, Rule::Known))
+    }
+
+    fn load_options(&self, dialect: Dialect, order: &LoadOrder<'_>) -> LoadOptions {
+        let options = &self.options;
+        LoadOptions {
+            sessions: options.load_sessions.unwrap_or_else(load_sessions),
+            foreign_keys: options.foreign_keys.unwrap_or(dialect != Dialect::Sqlite),
+            indexes: options.indexes,
+            same_host: order.same_host,
+            force: options.force,
+            ..LoadOptions::new(options.scale)
+        }
+    }
+
+    /// What a load did, in words.
+    fn load_sentence(&self, report: &LoadReport) -> String {
+        let scale = self.options.scale;
+        if report.was_complete {
+            return format!("nothing had to be loaded: all rows of scale factor {scale} are there");
+        }
+        let mut text = super::loaded_sentence(
+            "rows",
+            report.method.map(|method| (report.rows_loaded, method)),
+            report.rows_found,
+            report.fallback_reason.as_deref(),
+        );
+        let steps = report.load.steps.iter().filter(|step| !step.name.contains('/'));
+        for step in steps {
+            text.push_str(&format!(", {} {:.1} s", step.name, step.seconds));
+        }
+        text
+    }
+}
+
+/// The loader's own remedies speak of another command line.
+fn suite_failure(error: &LoadError) -> Failure {
+    let failure = load_failure(error);
+    match error {
+        LoadError::Data { .. } => failure.with_hint(
+            "Drop the tables (`dyno tpch drop`), use another database, or write the scale factor \
+             that is there into the suite.",
+        ),
+        LoadError::Room { .. } => failure.with_hint(
+            "Lower `scale`, make room, or set `force = true` if the estimate is wrong here.",
+        ),
+        LoadError::Session { error, .. } if error.hint().is_none() => {
+            failure.with_hint("The same command goes on with what has been loaded.")
+        }
+        _ => failure,
+    }
+}

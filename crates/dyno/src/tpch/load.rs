@@ -1,0 +1,176 @@
+//! `dyno tpch load` and `dyno tpch drop`.
+
+use crate::databases::{Reached, reach, reach_or_create, with_driver};
+use crate::failure::{Failure, sentence};
+use crate::progress::LoadProgress;
+use crate::table::number;
+use crate::{Done, output, signals};
+use dyno_core::LoadObserver;
+use dyno_tpch::load::{LoadError, LoadOptions, LoadReport, Step, destroy, load};
+
+/// What `load` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The steps are those of the paper: create, load, primary-keys, foreign-keys, indexes, analyze. A missing
+database is created first. Then all rows are counted and added up, and compared with what was sent. A
+load that was interrupted goes on when the same command is given again: what is stored is kept.
+
+Data: a line for each step, its seconds and rows, with tabs between.
+
+Examples:
+  dyno tpch load --scale 1 --target postgres://bench@db:5432/tpch --sessions 8
+  dyno tpch load --scale 0.1 --target sqlite:tpch.db
+  dyno tpch load --scale 10 --target mysql://bench@db/tpch --steps create,load
+  dyno tpch drop --target sqlite:tpch.db")]
+pub(crate) struct Arguments {
+    /// Scale factor: 1 is about a gigabyte of rows; fractions are fine.
+    #[arg(long, value_name = "S")]
+    scale: f64,
+    /// The database.
+    #[arg(long, value_name = "URL")]
+    target: String,
+    /// Sessions that load and make keys and indexes at the same time; SQLite has one.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    sessions: u32,
+    /// Without the ten foreign keys.
+    #[arg(long)]
+    no_foreign_keys: bool,
+    /// Without the 14 secondary indexes.
+    #[arg(long)]
+    no_indexes: bool,
+    /// Only these steps, with commas between; the load is complete when all are done.
+    #[arg(long, value_name = "STEPS", value_delimiter = ',')]
+    steps: Vec<String>,
+    /// Read all tables and indexes into memory at the end, as the paper does before its queries.
+    #[arg(long)]
+    warm_up: bool,
+    /// Load although the estimate says that the data do not fit the disk or the memory.
+    #[arg(long)]
+    force: bool,
+}
+
+/// What `drop` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Drops the eight tables and what a load has noted, also where a load was interrupted. Tables that are
+not there are no error.
+
+Examples:
+  dyno tpch drop --target sqlite:tpch.db")]
+pub(crate) struct DropArguments {
+    /// The database.
+    #[arg(long, value_name = "URL")]
+    target: String,
+}
+
+/// A loader's error with its remedy.
+pub(crate) fn load_failure(error: &LoadError) -> Failure {
+    let text = sentence(&error.to_string());
+    let failure = match error {
+        LoadError::Option(_) => Failure::usage(text),
+        _ => Failure::new(text),
+    };
+    match error.hint() {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
+}
+
+fn steps(names: &[String]) -> Result<Vec<Step>, Failure> {
+    if names.is_empty() {
+        return Ok(Step::ALL.to_vec());
+    }
+    let step = |name: &String| {
+        Step::named(name.trim()).ok_or_else(|| {
+            let known = Step::ALL.map(Step::name).join(", ");
+            Failure::usage(format!("A load has no step `{name}`."))
+                .with_hint(format!("the steps are {known}"))
+        })
+    };
+    names.iter().map(step).collect()
+}
+
+pub(super) fn run(arguments: &Arguments) -> Done {
+    let steps = steps(&arguments.steps)?;
+    let (Reached { database, facts, same_host }, database_s) = reach_or_create(&arguments.target)?;
+    output::talk(&format!("{} {}", facts.product, facts.version));
+    let options = LoadOptions {
+        sessions: arguments.sessions,
+        foreign_keys: !arguments.no_foreign_keys,
+        indexes: !arguments.no_indexes,
+        steps,
+        warm_up: arguments.warm_up,
+        database_s,
+        same_host,
+        force: arguments.force,
+        ..LoadOptions::new(arguments.scale)
+    };
+    let watched = signals::on_interrupt(|| {
+        output::talk("Stopped. The same command goes on with the load: what is stored is kept.");
+        std::process::exit(i32::from(signals::exit_code()));
+    });
+    if let Err(error) = watched {
+        output::talk(&format!("warning: Ctrl-C will end the load without a word: {error}"));
+    }
+    let progress = LoadProgress::new("load");
+    match with_driver!(&database, driver => load(driver, &options, &progress)) {
+        Ok(report) => {
+            progress.finish(&told(&report));
+            output::data(&table(&report));
+            Ok(())
+        }
+        Err(error) => {
+            progress.clear();
+            Err(load_failure(&error))
+        }
+    }
+}
+
+fn told(report: &LoadReport) -> String {
+    if report.was_complete {
+        return "nothing was missing; the steps are those of the load that was complete before"
+            .to_owned();
+    }
+    let rows = |rows: u64| number(rows as f64);
+    let method = report.method.map_or(String::new(), |method| format!(" by {}", method.name()));
+    let mut text = format!("{} rows loaded{method}", rows(report.rows_loaded));
+    if report.rows_found > 0 {
+        text = format!("{} rows were there; {text}", rows(report.rows_found));
+    }
+    if !report.is_complete {
+        return format!("{text}; steps are left, and the database is not complete");
+    }
+    let size = report.load.size_bytes.map_or(String::new(), |bytes| {
+        format!(", {} MB with its indexes", number(bytes as f64 / 1e6))
+    });
+    format!("{text}, all counted and added up in {:.1} s{size}", report.verify_s)
+}
+
+/// A line for each step.
+fn table(report: &LoadReport) -> String {
+    let mut text = "step\tseconds\trows\n".to_owned();
+    for step in &report.load.steps {
+        text.push_str(&format!("{}\t{:.2}\t{}\n", step.name, step.seconds, step.rows));
+    }
+    text
+}
+
+/// Prints what is dropped.
+struct Told;
+
+impl LoadObserver for Told {
+    fn dropping_table(&self, table: &str) {
+        output::data(&format!("drop table {table};\n"));
+    }
+}
+
+pub(super) fn drop_tables(arguments: &DropArguments) -> Done {
+    let Reached { database, .. } = reach("target", &arguments.target)?;
+    let dropped = with_driver!(&database, driver => destroy(driver, &Told));
+    let dropped = dropped.map_err(|error| load_failure(&error))?;
+    output::talk(&match dropped.len() {
+        0 => "The database has no tables of TPC-H: nothing was dropped.".to_owned(),
+        count => format!("{count} tables were dropped."),
+    });
+    Ok(())
+}

@@ -1,0 +1,323 @@
+//! `dyno tpch run`, `power`, `throughput` and `refresh`: a suite of one or two experiments, made from
+//! the command line.
+
+use super::usable_scale;
+use crate::Done;
+use crate::commands::RUNS;
+use crate::commands::run::run_plan;
+use crate::failure::Failure;
+use dyno_suite::{Overrides, Plan, Suite};
+use dyno_tpch::run::Test;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// The name of a target that was given none.
+const TARGET: &str = "target";
+
+/// What `run` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Executes Q1 to Q22 in order and times each whole, at each degree; holds every answer against the right
+one. Prints a table and ends with a line such as `answers: 22 of 22 correct`; the exit code is 4 when one
+is wrong.
+
+Examples:
+  dyno tpch run --scale 1 --target postgres://bench@db/tpch --degree 0,2 --repeats 4
+  dyno tpch run --scale 0.1 --target sqlite:tpch.db
+  dyno tpch run --scale 0.3 --target pg=postgres://db/tpch --target my=mysql://db/tpch")]
+pub(crate) struct RunArguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    queries: Queries,
+}
+
+/// What `power` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Executes refresh function 1, the queries in the order of stream 0, and refresh function 2 (clause 5.3.3).
+The refresh functions change the data: answers are only known before the first of them.
+
+Examples:
+  dyno tpch power --scale 1 --target postgres://bench@db/tpch --parameters 1122063000")]
+pub(crate) struct PowerArguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    queries: Queries,
+    /// Without the refresh functions; there is no power metric then.
+    #[arg(long)]
+    no_refresh: bool,
+}
+
+/// What `throughput` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Executes several streams of queries at once, each in its own order, and a stream of refresh functions
+(clause 5.3.4). With --power a power test comes first, and both make the composite metric.
+
+Examples:
+  dyno tpch throughput --scale 1 --target postgres://bench@db/tpch --power
+  dyno tpch throughput --scale 0.1 --target mysql://bench@db/tpch --streams 4 --no-refresh")]
+pub(crate) struct ThroughputArguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    queries: Queries,
+    /// Streams of queries; without it the fewest that clause 5.3.4 allows for the scale factor.
+    #[arg(long, value_name = "N")]
+    streams: Option<u32>,
+    /// A power test first.
+    #[arg(long)]
+    power: bool,
+    /// Without the refresh functions.
+    #[arg(long)]
+    no_refresh: bool,
+}
+
+/// What `refresh` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Executes pairs of refresh functions: 1 inserts new orders and their lines, 2 deletes old ones. The
+database remembers how many pairs it has seen, and goes on with the next.
+
+Examples:
+  dyno tpch refresh --scale 1 --target postgres://bench@db/tpch --pairs 2")]
+pub(crate) struct RefreshArguments {
+    #[command(flatten)]
+    place: Place,
+    /// Pairs of refresh functions.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pairs: u32,
+}
+
+/// Where, and how often.
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// Scale factor of the data that are there (`dyno tpch load` makes them).
+    #[arg(long, value_name = "S")]
+    scale: f64,
+    /// The database; NAME= tells several apart.
+    #[arg(long = "target", value_name = "[NAME=]URL", required = true)]
+    targets: Vec<String>,
+    /// How often everything is executed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    repeats: u32,
+    /// Folder in which runs are kept.
+    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
+    dir: PathBuf,
+    /// Begin a new run even if there is an interrupted one to go on with.
+    #[arg(long)]
+    new: bool,
+}
+
+/// How the queries are executed.
+#[derive(Debug, clap::Args)]
+struct Queries {
+    /// Parallel degrees, with commas between; 0 is off.
+    #[arg(long, value_name = "DEGREES", value_delimiter = ',', default_value = "0")]
+    degree: Vec<u32>,
+    /// Seconds after which a query is cancelled; it counts with this time.
+    #[arg(long, value_name = "S")]
+    timeout: Option<f64>,
+    /// What the caches hold at the begin: warm, cold or as-is.
+    #[arg(long, value_name = "STATE")]
+    cache: Option<String>,
+    /// With --cache cold: the command of the shell that empties them.
+    #[arg(long, value_name = "COMMAND")]
+    cold_command: Option<String>,
+    /// Values in the queries: default, seed (drawn for each repeat), or a seed of qgen's.
+    #[arg(long, value_name = "VALUES", default_value = "default")]
+    parameters: String,
+    /// How plans are taken, in a pass that isn't timed: executed, estimated or none.
+    #[arg(long, value_name = "HOW", default_value = "executed")]
+    plans: String,
+    /// How the degree is set: the name of a rule; without it what fits the product.
+    #[arg(long, value_name = "NAME")]
+    degree_rule: Option<String>,
+    /// A rule of your own: a statement that sets the degree, {degree} in its place.
+    #[arg(long, value_name = "SQL")]
+    degree_set: Vec<String>,
+    /// A rule of your own: a statement for degree 0; without it --degree-set with 0.
+    #[arg(long, value_name = "SQL")]
+    degree_off: Vec<String>,
+}
+
+pub(super) fn run(arguments: &RunArguments) -> Done {
+    let mut text = head(&arguments.place, "run", "the 22 queries")?;
+    experiment(&mut text, "queries", &arguments.place, Some(&arguments.queries), &[]);
+    execute(&text, &arguments.place)
+}
+
+pub(super) fn power(arguments: &PowerArguments) -> Done {
+    let mut text = head(&arguments.place, "power", "power test")?;
+    let refresh = [("refresh", (!arguments.no_refresh).to_string())];
+    experiment(&mut text, "power", &arguments.place, Some(&arguments.queries), &refresh);
+    execute(&text, &arguments.place)
+}
+
+pub(super) fn throughput(arguments: &ThroughputArguments) -> Done {
+    let (place, queries) = (&arguments.place, Some(&arguments.queries));
+    let what = if arguments.power { "power and throughput tests" } else { "throughput test" };
+    let mut text = head(place, "throughput", what)?;
+    let refresh = [("refresh", (!arguments.no_refresh).to_string())];
+    if arguments.power {
+        experiment(&mut text, "power", place, queries, &refresh);
+    }
+    let streams = arguments.streams.unwrap_or(Test::least_streams(place.scale));
+    let [refresh] = refresh;
+    let options = [refresh, ("streams", streams.to_string())];
+    experiment(&mut text, "throughput", place, queries, &options);
+    execute(&text, place)
+}
+
+pub(super) fn refresh(arguments: &RefreshArguments) -> Done {
+    let mut text = head(&arguments.place, "refresh", "refresh functions")?;
+    let pairs = [("pairs", arguments.pairs.to_string())];
+    experiment(&mut text, "refresh", &arguments.place, None, &pairs);
+    execute(&text, &arguments.place)
+}
+
+/// `[suite]` and the targets.
+fn head(place: &Place, verb: &str, what: &str) -> Result<String, Failure> {
+    let title = format!("TPC-H: {what} at scale factor {}", usable_scale(place.scale)?);
+    let mut text = format!("[suite]\nname = \"tpch-{verb}\"\ntitle = {}\n", quoted(&title));
+    let targets = targets(place)?;
+    for (name, _) in &targets.targets {
+        // Cannot fail: a text has room.
+        let _ = writeln!(text, "[target.{}]", quoted(name));
+    }
+    Ok(text)
+}
+
+/// An experiment on data that are there and stay there.
+fn experiment(
+    text: &mut String,
+    test: &str,
+    place: &Place,
+    queries: Option<&Queries>,
+    more: &[(&str, String)],
+) {
+    let mut options = vec![("scale", place.scale.to_string())];
+    let mut degrees = String::new();
+    if let Some(queries) = queries {
+        options.extend(queries.options());
+        degrees = format!("degrees = {:?}\n", queries.degree);
+    }
+    options.extend(more.iter().cloned());
+    let options: Vec<String> =
+        options.into_iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    // Cannot fail: a text has room.
+    let _ = write!(
+        text,
+        "[[experiment]]\nname = \"{test}\"\nworkload = \"tpch\"\ntest = \"{test}\"\nrepeats = {}\n\
+         prepare = false\ncleanup = false\n{degrees}options = {{ {} }}\n",
+        place.repeats,
+        options.join(", ")
+    );
+}
+
+impl Queries {
+    /// As values of TOML.
+    fn options(&self) -> Vec<(&'static str, String)> {
+        let mut options =
+            vec![("parameters", quoted(&self.parameters)), ("plans", quoted(&self.plans))];
+        let texts = [
+            ("cache", &self.cache),
+            ("cold_command", &self.cold_command),
+            ("degree_rule", &self.degree_rule),
+        ];
+        for (name, value) in texts {
+            options.extend(value.as_ref().map(|value| (name, quoted(value))));
+        }
+        options.extend(self.timeout.map(|seconds| ("timeout_s", seconds.to_string())));
+        for (name, list) in [("degree_set", &self.degree_set), ("degree_off", &self.degree_off)] {
+            let list: Vec<String> = list.iter().map(|sql| quoted(sql)).collect();
+            if !list.is_empty() {
+                options.push((name, format!("[{}]", list.join(", "))));
+            }
+        }
+        options
+    }
+}
+
+/// A text as TOML writes it, which is as JSON does.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn targets(place: &Place) -> Result<Overrides, Failure> {
+    let mut overrides = Overrides::default();
+    for target in &place.targets {
+        let is_named = target.split_once('=').is_some_and(|(name, _)| !name.contains([':', '/']));
+        let named = if is_named { target.clone() } else { format!("{TARGET}={target}") };
+        overrides.add_target(&named).map_err(|problem| Failure::usage(problem.to_string()))?;
+    }
+    let names: Vec<&str> = overrides.targets.iter().map(|(name, _)| name.as_str()).collect();
+    if let Some(name) = names.iter().find(|name| names.iter().filter(|n| n == name).count() > 1) {
+        return Err(Failure::usage(format!("Two targets are called `{name}`."))
+            .with_hint("Name each: --target pg=postgres://... --target my=mysql://..."));
+    }
+    Ok(overrides)
+}
+
+fn execute(text: &str, place: &Place) -> Done {
+    // Without a name: nobody has written this text, and no place in it would say anything.
+    let suite = Suite::parse("", text)?;
+    let plan = Plan::build(&suite, &targets(place)?)?;
+    run_plan(&plan, &place.dir, place.new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: ThroughputArguments,
+    }
+
+    #[test]
+    fn a_command_line_becomes_a_suite() {
+        let line = "throughput --scale 0.1 --power --degree 0,2 --degree-set 'SET' --timeout 60";
+        let mut words: Vec<&str> = line.split(' ').filter(|word| *word != "'SET'").collect();
+        let set = words.iter().position(|word| *word == "--degree-set").expect("an option");
+        words.insert(set + 1, "SET \"x\" = {degree}");
+        words.extend(["--target", "pg=postgres://u:geheim@h/d?a=b", "--target", "sqlite:a.db"]);
+        let Line { arguments } = Line::parse_from(words);
+        let mut text = head(&arguments.place, "throughput", "tests").expect("targets");
+        assert!(!text.contains("geheim"), "{text}");
+        let queries = Some(&arguments.queries);
+        experiment(&mut text, "power", &arguments.place, queries, &[]);
+        let suite = Suite::parse("", &text).unwrap_or_else(|error| panic!("{error}"));
+        let overrides = targets(&arguments.place).expect("targets");
+        let plan = Plan::build(&suite, &overrides).unwrap_or_else(|error| panic!("{error}"));
+        let names: Vec<&str> = plan.targets.iter().map(|target| target.name.as_str()).collect();
+        assert_eq!(names, ["pg", "target"]);
+        let experiment = &plan.experiments[0];
+        assert_eq!(experiment.degrees, [0, 2]);
+        let option = |name: &str| {
+            let found = experiment.options.iter().find(|option| option.name == name);
+            found.map(|option| option.value.clone())
+        };
+        assert_eq!(option("degree_set.1").as_deref(), Some("SET \"x\" = {degree}"));
+        assert_eq!(option("timeout_s").as_deref(), Some("60"));
+        assert_eq!(option("scale").as_deref(), Some("0.1"));
+        assert_eq!(plan.steps.len(), 4, "two degrees on two targets, no load, no removal");
+    }
+
+    #[test]
+    fn two_targets_without_names_are_refused() {
+        let place = Place {
+            scale: 1.0,
+            targets: vec!["sqlite:a.db".to_owned(), "sqlite:b.db".to_owned()],
+            repeats: 1,
+            dir: PathBuf::new(),
+            new: false,
+        };
+        let failure = targets(&place).expect_err("two of a name");
+        assert_eq!(failure.message, "Two targets are called `target`.");
+    }
+}

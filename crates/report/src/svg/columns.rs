@@ -1,0 +1,316 @@
+//! Groups of upright bars on one axis, with marks of others beside them.
+
+use super::{Axis, LETTER, escape, open};
+use std::fmt::Write;
+
+/// A bar.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Column {
+    /// Where it ends; `None` leaves a gap.
+    pub(crate) value: Option<f64>,
+    /// Lowest and highest of what it stands for.
+    pub(crate) low_high: Option<(f64, f64)>,
+    /// True when the value is only a bound: the true one is larger.
+    pub(crate) is_bound: bool,
+    /// Instead of a bar that has no value.
+    pub(crate) absent: Option<&'static str>,
+    /// At its end.
+    pub(crate) text: String,
+    /// What it says when pointed at.
+    pub(crate) title: String,
+}
+
+/// Bars side by side, and values of others as round marks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) marks: Vec<Option<f64>>,
+}
+
+/// A chart of such groups. Of several bars the first is hollow and the last is solid, those between
+/// are shaded, so that they can be told apart without colours; so are the marks.
+#[derive(Clone, Debug)]
+pub(crate) struct Columns {
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    /// For those who can't see it.
+    pub(crate) description: String,
+    /// Colour class of the bars.
+    pub(crate) class: String,
+    pub(crate) y: Axis,
+    /// Where bars begin.
+    pub(crate) base: f64,
+    /// A line across: where values that are only bounds end.
+    pub(crate) limit: Option<f64>,
+    /// What the arrow above a value says that is only a bound.
+    pub(crate) bound_name: String,
+    /// Names of the bars of a group.
+    pub(crate) names: Vec<String>,
+    /// Names of the marks of a group.
+    pub(crate) mark_names: Vec<String>,
+    pub(crate) groups: Vec<Group>,
+}
+
+const TOP: f64 = 44.0;
+const BOTTOM: f64 = 24.0;
+const RADIUS: f64 = 3.1;
+
+/// From hollow (0) to solid (1).
+fn shade(place: usize, of: usize) -> f64 {
+    if of < 2 { 1.0 } else { place as f64 / (of - 1) as f64 }
+}
+
+impl Columns {
+    /// The chart as an `<svg>` element.
+    pub(crate) fn svg(&self) -> String {
+        let left = self.y.letters() as f64 * LETTER + 14.0;
+        let right = self.width - 8.0;
+        let bottom = self.height - BOTTOM;
+        let y = |value: f64| bottom - self.y.scale.position(value) * (bottom - TOP);
+        let mut out = open(self.width, self.height, &self.description, "");
+        self.write_legend(&mut out, left);
+        for (value, text) in &self.y.ticks {
+            let y = y(*value);
+            let _ = write!(
+                out,
+                "<path class=\"grid\" d=\"M{left:.1},{y:.1}H{right:.1}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                left - 6.0,
+                y + 4.0,
+                escape(text)
+            );
+        }
+        let step = (right - left) / self.groups.len().max(1) as f64;
+        for (place, group) in self.groups.iter().enumerate() {
+            self.write_group(&mut out, group, left + step * place as f64, step, y);
+        }
+        if let Some(limit) = self.limit {
+            let _ =
+                write!(out, "<path class=\"bound\" d=\"M{left:.1},{:.1}H{right:.1}\"/>", y(limit));
+        }
+        let base = y(self.base);
+        let _ = write!(
+            out,
+            "<path class=\"axis\" d=\"M{left:.1},{base:.1}H{right:.1}\"/><text class=\"label\" x=\"0\" y=\"{:.1}\">{}</text></svg>",
+            TOP - 14.0,
+            escape(&self.y.label)
+        );
+        out
+    }
+
+    fn write_group(
+        &self,
+        out: &mut String,
+        group: &Group,
+        left: f64,
+        step: f64,
+        y: impl Fn(f64) -> f64,
+    ) {
+        let inner = step * 0.76;
+        let from = left + (step - inner) / 2.0;
+        let wide = inner / group.columns.len().max(1) as f64;
+        for (place, column) in group.columns.iter().enumerate() {
+            let solid = shade(place, group.columns.len());
+            let at = from + wide * place as f64;
+            let _ = write!(
+                out,
+                "<g class=\"series {}\"><title>{}</title>",
+                self.class,
+                escape(&column.title)
+            );
+            self.write_column(out, column, at, wide, solid, &y);
+            out.push_str("</g>");
+        }
+        for (place, value) in group.marks.iter().enumerate() {
+            let Some(value) = value else { continue };
+            let at = from + inner * (place as f64 + 0.5) / group.marks.len() as f64;
+            write_mark(out, at, y(*value), shade(place, group.marks.len()));
+        }
+        for (place, column) in group.columns.iter().enumerate() {
+            self.write_text(out, column, from + wide * (place as f64 + 0.5), &y);
+        }
+        let _ = write!(
+            out,
+            "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            left + step / 2.0,
+            self.height - BOTTOM + 17.0,
+            escape(&group.name)
+        );
+    }
+
+    fn write_column(
+        &self,
+        out: &mut String,
+        column: &Column,
+        at: f64,
+        wide: f64,
+        solid: f64,
+        y: impl Fn(f64) -> f64,
+    ) {
+        let gap = (wide * 0.1).min(1.5);
+        let middle = at + wide / 2.0;
+        let base = y(self.base);
+        let Some(value) = column.value else {
+            if let Some(absent) = column.absent {
+                let _ = write!(
+                    out,
+                    "<text class=\"value\" x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                    base - 4.0,
+                    escape(absent)
+                );
+            }
+            return;
+        };
+        let end = y(value);
+        let place = format!(
+            "x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"",
+            at + gap,
+            end.min(base),
+            (wide - 2.0 * gap).max(1.0),
+            (end - base).abs().max(0.5)
+        );
+        // The lines of the grid must not show through.
+        let _ = write!(
+            out,
+            "<rect class=\"under\" {place}/><rect class=\"column\" {place} fill-opacity=\"{solid:.2}\"/>"
+        );
+        let (low, high) = column.low_high.unwrap_or((value, value));
+        let (low, high) = (y(low), y(high));
+        if low - high > 0.5 {
+            let half = (wide * 0.22).min(3.0);
+            let _ = write!(
+                out,
+                "<path class=\"halo\" d=\"M{middle:.1},{low:.1}V{high:.1}\"/><path class=\"spread\" d=\"M{middle:.1},{low:.1}V{high:.1}M{:.1},{low:.1}h{:.1}M{:.1},{high:.1}h{:.1}\"/>",
+                middle - half,
+                half * 2.0,
+                middle - half,
+                half * 2.0
+            );
+        }
+        if column.is_bound {
+            write_arrow(out, middle, high.min(end) - 3.0);
+        }
+    }
+
+    /// The words at the end of a bar, above everything else.
+    fn write_text(&self, out: &mut String, column: &Column, middle: f64, y: impl Fn(f64) -> f64) {
+        let Some(value) = column.value.filter(|_| !column.text.is_empty()) else { return };
+        let (low, high) = column.low_high.unwrap_or((value, value));
+        let (end, low, high) = (y(value), y(low), y(high));
+        let place = if end <= y(self.base) {
+            high.min(end) - if column.is_bound { 13.0 } else { 5.0 }
+        } else {
+            low.max(end) + 13.0
+        };
+        let _ = write!(
+            out,
+            "<text class=\"value small\" x=\"{middle:.1}\" y=\"{place:.1}\" text-anchor=\"middle\">{}</text>",
+            escape(&column.text)
+        );
+    }
+
+    fn write_legend(&self, out: &mut String, left: f64) {
+        let mut x = left;
+        let mut next = |words: &str| {
+            let at = x;
+            x += words.chars().count() as f64 * LETTER + 38.0;
+            at
+        };
+        let words = |out: &mut String, at: f64, words: &str| {
+            let _ = write!(
+                out,
+                "<text class=\"tick\" x=\"{:.1}\" y=\"11\">{}</text>",
+                at + 18.0,
+                escape(words)
+            );
+        };
+        for (place, name) in self.names.iter().enumerate() {
+            let at = next(name);
+            let solid = shade(place, self.names.len());
+            let _ = write!(
+                out,
+                "<g class=\"series {}\"><rect class=\"column\" x=\"{at:.1}\" y=\"1.5\" width=\"12\" height=\"10\" fill-opacity=\"{solid:.2}\"/></g>",
+                self.class
+            );
+            words(out, at, name);
+        }
+        for (place, name) in self.mark_names.iter().enumerate() {
+            let at = next(name);
+            write_mark(out, at + 6.0, 6.5, shade(place, self.mark_names.len()));
+            words(out, at, name);
+        }
+        if self.groups.iter().flat_map(|group| &group.columns).any(|column| column.is_bound) {
+            let at = next(&self.bound_name);
+            write_arrow(out, at + 6.0, 11.0);
+            words(out, at, &self.bound_name);
+        }
+    }
+}
+
+fn write_mark(out: &mut String, x: f64, y: f64, solid: f64) {
+    let _ = write!(
+        out,
+        "<g class=\"theirs\"><circle class=\"under\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{:.1}\"/><circle class=\"over\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{RADIUS}\" fill-opacity=\"{solid:.2}\"/></g>",
+        RADIUS + 1.6
+    );
+}
+
+fn write_arrow(out: &mut String, x: f64, y: f64) {
+    let _ = write!(out, "<path class=\"beyond\" d=\"M{:.1},{y:.1}h8l-4,-7z\"/>", x - 4.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::svg::Scale;
+
+    fn chart(base: f64) -> Columns {
+        let column = |value| Column { value, title: "<a>".to_owned(), ..Column::default() };
+        Columns {
+            width: 400.0,
+            height: 268.0,
+            description: "d".to_owned(),
+            class: "s0".to_owned(),
+            y: Axis {
+                label: "s".to_owned(),
+                scale: Scale::log(0.01, 100.0),
+                ticks: vec![(0.01, "0.01".to_owned()), (100.0, "100".to_owned())],
+            },
+            base,
+            limit: None,
+            bound_name: String::new(),
+            names: vec!["off".to_owned(), "on".to_owned()],
+            mark_names: Vec::new(),
+            groups: vec![Group {
+                name: "Q1".to_owned(),
+                columns: vec![column(Some(1.0)), column(None)],
+                marks: vec![None, Some(10.0)],
+            }],
+        }
+    }
+
+    fn bars(svg: &str) -> Vec<(f64, f64)> {
+        let number = |text: &str, name: &str| -> f64 {
+            let from = text.split(&format!(" {name}=\"")).nth(1).expect(name);
+            from.split('"').next().expect("a value").parse().expect("a number")
+        };
+        let parts = svg.split("<rect class=\"column\"").skip(1);
+        parts.map(|part| (number(part, "y"), number(part, "height"))).collect()
+    }
+
+    #[test]
+    fn bars_go_from_the_base_to_their_value_and_a_missing_one_has_none() {
+        // 0.01 to 100 over 200 units: a decade is 50.
+        let svg = chart(0.01).svg();
+        assert_eq!(bars(&svg)[2..], [(144.0, 100.0)], "two of the legend, one of the group");
+        assert_eq!(svg.matches("<circle class=\"over\"").count(), 1);
+        assert!(svg.contains("&lt;a&gt;") && !svg.contains("<a>"));
+        // Below its base a bar hangs down.
+        assert_eq!(bars(&chart(10.0).svg())[2..], [(94.0, 50.0)]);
+    }
+
+    #[test]
+    fn the_first_is_hollow_and_the_last_is_solid() {
+        assert_eq!([shade(0, 3), shade(1, 3), shade(2, 3), shade(0, 1)], [0.0, 0.5, 1.0, 1.0]);
+    }
+}

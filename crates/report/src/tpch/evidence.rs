@@ -1,0 +1,231 @@
+//! What stands beside the figures: answers, failures, caches, formulas, refresh functions, rewrites
+//! and deviations.
+
+use super::{facts, words};
+use crate::format::list_of;
+use crate::model::{Point, Trial};
+use crate::outcomes::{Outcome, outcomes};
+use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
+use serde::Serialize;
+
+/// An answer that differs from the one that it was held against.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WrongAnswer {
+    /// Labels of the trials in which it differs so.
+    pub trials: Vec<String>,
+    /// Label of the target.
+    pub target: String,
+    /// 1 to 22.
+    pub query: u8,
+    /// What it was held against.
+    pub against: String,
+    /// The rows that differ.
+    pub differences: Vec<String>,
+}
+
+/// The wrong answers; those that differ alike in several trials are told once.
+pub(super) fn wrong(trials: &[&Trial]) -> Vec<WrongAnswer> {
+    let mut rows: Vec<WrongAnswer> = Vec::new();
+    for (trial, _, query) in executions(trials) {
+        let Some(answer) = query.answer.as_ref().filter(|a| a.verdict == Verdict::Failed) else {
+            continue;
+        };
+        let row = WrongAnswer {
+            trials: vec![trial.label.clone()],
+            target: trial.target.clone(),
+            query: query.query,
+            against: answer.against.clone(),
+            differences: answer.differences.clone(),
+        };
+        let key = |row: &WrongAnswer| {
+            (row.target.clone(), row.query, row.against.clone(), row.differences.clone())
+        };
+        match rows.iter_mut().find(|other| key(other) == key(&row)) {
+            Some(known) if known.trials.contains(&trial.label) => {}
+            Some(known) => known.trials.push(trial.label.clone()),
+            None => rows.push(row),
+        }
+    }
+    rows.sort_by_key(|row| row.query);
+    rows
+}
+
+fn executions<'a>(
+    trials: &[&'a Trial],
+) -> impl Iterator<Item = (&'a Trial, &'a TpchFacts, &'a QueryFacts)> {
+    let with_facts = trials.iter().copied().filter_map(|trial| Some((trial, facts(trial)?)));
+    with_facts
+        .flat_map(|(trial, facts)| facts.queries.iter().map(move |query| (trial, facts, query)))
+}
+
+/// A query without an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailureRow {
+    /// Label of the trial.
+    pub trial: String,
+    /// Label of the target.
+    pub target: String,
+    /// The parallel degree asked for.
+    pub degree: u32,
+    /// 1 to 22.
+    pub query: u8,
+    /// Number of the stream.
+    pub stream: u32,
+    /// What happened.
+    pub what: String,
+}
+
+pub(super) fn failures(trials: &[&Trial]) -> Vec<FailureRow> {
+    executions(trials)
+        .filter_map(|(trial, facts, query)| {
+            Some(FailureRow {
+                trial: trial.label.clone(),
+                target: trial.target.clone(),
+                degree: facts.degree.asked,
+                query: query.query,
+                stream: query.stream,
+                what: words::failure(&query.outcome, query.seconds)?,
+            })
+        })
+        .collect()
+}
+
+/// What the caches held at one point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CacheRow {
+    /// Label of the target.
+    pub target: String,
+    /// The parallel degree asked for.
+    pub degree: u32,
+    /// `warm`, `cold` or `as found`.
+    pub state: String,
+    /// What was done and what proves it.
+    pub outcomes: Vec<Outcome>,
+}
+
+pub(super) fn caches(trials: &[&Trial], points: &[Point]) -> Vec<CacheRow> {
+    let row = |point: &Point| {
+        let setup = point.tpch.as_ref()?;
+        let own: Vec<&Trial> =
+            trials.iter().copied().filter(|trial| point.trials.contains(&trial.label)).collect();
+        let judged = |trial: &Trial| match facts(trial).map(|facts| &facts.cache) {
+            Some(cache) if cache.verdict.is_some() => (cache.verdict, cache.evidence.join(" ")),
+            Some(cache) if !cache.evidence.is_empty() => (None, cache.evidence.join(" ")),
+            _ => (Some(Verdict::NotMade), words::NO_CACHE.to_owned()),
+        };
+        Some(CacheRow {
+            target: point.target.clone(),
+            degree: setup.degree,
+            state: setup.cache.clone(),
+            outcomes: outcomes(&own, judged),
+        })
+    };
+    points.iter().filter_map(row).collect()
+}
+
+/// How the metrics of some trials were computed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FormulaRow {
+    /// Label of the trial.
+    pub trial: String,
+    /// Label of the target.
+    pub target: String,
+    /// The parallel degree asked for.
+    pub degree: u32,
+    /// With its numbers.
+    pub lines: Vec<String>,
+}
+
+pub(super) fn formulas(trials: &[&Trial]) -> Vec<FormulaRow> {
+    let row = |trial: &&Trial| {
+        let facts = facts(trial)?;
+        let metrics = facts.metrics.as_ref().filter(|metrics| !metrics.formulas.is_empty())?;
+        Some(FormulaRow {
+            trial: trial.label.clone(),
+            target: trial.target.clone(),
+            degree: facts.degree.asked,
+            lines: metrics.formulas.clone(),
+        })
+    };
+    trials.iter().filter_map(row).collect()
+}
+
+/// One execution of a refresh function.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RefreshRow {
+    /// Label of the trial.
+    pub trial: String,
+    /// Label of the target.
+    pub target: String,
+    /// The parallel degree asked for.
+    pub degree: u32,
+    /// 1 inserts, 2 deletes.
+    pub function: u8,
+    /// Number of the pair, from 1.
+    pub pair: u32,
+    /// Seconds.
+    pub seconds: f64,
+    /// Rows inserted or deleted in orders and lineitem together.
+    pub rows: u64,
+    /// How it ended, where it did not end well.
+    pub failure: Option<String>,
+}
+
+pub(super) fn refreshes(trials: &[&Trial]) -> Vec<RefreshRow> {
+    let rows = |trial: &&Trial| {
+        let (label, target) = (trial.label.clone(), trial.target.clone());
+        let facts = facts(trial).cloned().unwrap_or_default();
+        facts.refreshes.into_iter().map(move |refresh| RefreshRow {
+            trial: label.clone(),
+            target: target.clone(),
+            degree: facts.degree.asked,
+            function: refresh.function,
+            pair: refresh.pair,
+            seconds: refresh.seconds,
+            rows: refresh.rows,
+            failure: match refresh.outcome {
+                QueryOutcome::Answered => None,
+                outcome => words::failure(&outcome, refresh.seconds),
+            },
+        })
+    };
+    trials.iter().flat_map(rows).collect()
+}
+
+/// A sentence, and the targets that it holds for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Told {
+    /// Labels of the targets; empty where it holds for all.
+    pub targets: String,
+    /// The sentence.
+    pub sentence: String,
+}
+
+impl Told {
+    pub(super) fn of_all(sentence: &str) -> Self {
+        Told { targets: String::new(), sentence: sentence.to_owned() }
+    }
+}
+
+/// The sentences of all trials, each once, in their order.
+pub(super) fn told(trials: &[&Trial], of: fn(&TpchFacts) -> &Vec<String>) -> Vec<Told> {
+    let mut known: Vec<(&String, Vec<String>)> = Vec::new();
+    let mut targets: Vec<&String> = Vec::new();
+    for trial in trials {
+        if !targets.contains(&&trial.target) {
+            targets.push(&trial.target);
+        }
+        for sentence in facts(trial).map(of).into_iter().flatten() {
+            match known.iter_mut().find(|(other, _)| *other == sentence) {
+                Some((_, labels)) if labels.contains(&trial.target) => {}
+                Some((_, labels)) => labels.push(trial.target.clone()),
+                None => known.push((sentence, vec![trial.target.clone()])),
+            }
+        }
+    }
+    let told = |(sentence, labels): (&String, Vec<String>)| Told {
+        targets: if labels.len() == targets.len() { String::new() } else { list_of(&labels) },
+        sentence: sentence.clone(),
+    };
+    known.into_iter().map(told).collect()
+}

@@ -1,0 +1,111 @@
+//! How the data were loaded.
+
+use super::{facts, words};
+use crate::model::Trial;
+use dyno_measure::{LoadStep, TpchLoad};
+use serde::Serialize;
+
+/// One load of a target.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadTable {
+    /// Label of the target.
+    pub target: String,
+    /// Scale factor.
+    pub scale: f64,
+    /// RFC 3339, UTC: when it was complete.
+    pub finished_at: String,
+    /// The steps in order, their parts behind them.
+    pub rows: Vec<LoadRow>,
+    /// Sum of the steps, seconds; `None` where a step is known by its parts alone, which overlap.
+    pub total_s: Option<f64>,
+    /// Rows that were stored.
+    pub stored: u64,
+    /// Data and indexes, bytes; `None` where the server does not say.
+    pub size_bytes: Option<u64>,
+    /// How often the load was begun; 0 where the database does not say.
+    pub attempts: u32,
+    /// Fewest and most pairs of refresh functions that had been applied when a trial began.
+    pub refresh_pairs: (u32, u32),
+}
+
+/// A step of a load, or the part of a step that concerns one table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadRow {
+    /// In words.
+    pub name: String,
+    /// True of the part of a step.
+    pub is_part: bool,
+    /// Seconds.
+    pub seconds: f64,
+    /// Rows it stored; 0 where it stored none.
+    pub rows: u64,
+    /// Rows per second; `None` where it stored none.
+    pub rows_per_s: Option<f64>,
+}
+
+/// One table per load, in the order of the trials.
+pub(super) fn tables(trials: &[&Trial]) -> Vec<LoadTable> {
+    let mut tables: Vec<LoadTable> = Vec::new();
+    for trial in trials {
+        let Some((facts, load)) = facts(trial).and_then(|f| Some((f, f.load.as_ref()?))) else {
+            continue;
+        };
+        let same = |table: &&mut LoadTable| {
+            (&table.target, &table.finished_at, table.scale)
+                == (&trial.target, &load.finished_at, facts.scale)
+        };
+        match tables.iter_mut().find(same) {
+            Some(table) => {
+                let pairs = &mut table.refresh_pairs;
+                *pairs = (pairs.0.min(load.refresh_pairs), pairs.1.max(load.refresh_pairs));
+            }
+            None => tables.push(table(&trial.target, facts.scale, load)),
+        }
+    }
+    tables
+}
+
+/// The name of a step without the table behind it.
+pub(super) fn step_of(name: &str) -> &str {
+    name.split('/').next().unwrap_or(name)
+}
+
+fn table(target: &str, scale: f64, load: &TpchLoad) -> LoadTable {
+    let is_whole = |step: &&LoadStep| !step.name.contains('/');
+    let wholes = || load.steps.iter().filter(is_whole);
+    let is_orphan = |step: &LoadStep| !wholes().any(|whole| whole.name == step_of(&step.name));
+    // Parts say more than their sum; a step without parts says it itself.
+    let has_parts = |step: &LoadStep| {
+        load.steps.iter().any(|other| other.name.contains('/') && step_of(&other.name) == step.name)
+    };
+    let stored = load.steps.iter().filter(|step| !has_parts(step)).map(|step| step.rows).sum();
+    let mut ordered: Vec<&LoadStep> = Vec::new();
+    for step in &load.steps {
+        let of_same = |other: &&LoadStep| step_of(&other.name) == step_of(&step.name);
+        if ordered.iter().any(of_same) {
+            continue;
+        }
+        // Parts may have ended before the step as a whole was written down.
+        ordered.extend(load.steps.iter().filter(of_same).filter(is_whole));
+        ordered.extend(load.steps.iter().filter(of_same).filter(|step| !is_whole(step)));
+    }
+    let row = |step: &LoadStep| LoadRow {
+        name: words::step(&step.name),
+        is_part: step.name.contains('/'),
+        seconds: step.seconds,
+        rows: step.rows,
+        rows_per_s: (step.rows > 0 && step.seconds > 0.0).then(|| step.rows as f64 / step.seconds),
+    };
+    LoadTable {
+        target: target.to_owned(),
+        scale,
+        finished_at: load.finished_at.clone(),
+        rows: ordered.into_iter().map(row).collect(),
+        total_s: (!load.steps.iter().any(is_orphan))
+            .then(|| wholes().map(|step| step.seconds).sum()),
+        stored,
+        size_bytes: load.size_bytes,
+        attempts: load.attempts,
+        refresh_pairs: (load.refresh_pairs, load.refresh_pairs),
+    }
+}

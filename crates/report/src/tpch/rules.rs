@@ -1,0 +1,414 @@
+//! The checks that only TPC-H needs.
+
+use super::words::{self, most_of, queries};
+use super::{QUERIES, TpchSetup, facts, plans};
+use crate::checks::{Find, Rule};
+use crate::format::{self, count_of, list_of, unique};
+use crate::model::{Experiment, Finding, Level, Paper, Trial};
+use crate::points::chosen;
+use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
+
+/// Below this a query's time is that of the round trip and of planning rather than of executing.
+const SHORT_S: f64 = 0.01;
+
+/// In the order of their weight.
+pub(crate) const RULES: &[Rule] = &[
+    Rule {
+        id: "tpch-answers",
+        level: Level::E,
+        rule: "Every answer of a TPC-H query equals the one that it is held against, row by row.",
+        meaning: "A wrong answer has no speed: times of this query, and sums with it, say nothing.",
+        find: Find::Trial(|trial| {
+            of_queries(trial, |query| has_verdict(query, Verdict::Failed))
+                .map(|q| format!("{q} wrong"))
+        }),
+    },
+    Rule {
+        id: "tpch-failed",
+        level: Level::E,
+        rule: "Every TPC-H query ends with an answer or at its bound.",
+        meaning: "A query that failed has no time; a pass without it has no total and no metric.",
+        find: Find::Trial(|trial| {
+            let is_failed = |query: &QueryFacts| matches!(query.outcome, QueryOutcome::Failed(_));
+            let refreshes = &facts(trial)?.refreshes;
+            let refreshes =
+                refreshes.iter().filter(|r| matches!(r.outcome, QueryOutcome::Failed(_)));
+            let refreshes: Vec<String> =
+                refreshes.map(|r| format!("RF{} of pair {}", r.function, r.pair)).collect();
+            some(of_queries(trial, is_failed).into_iter().chain(refreshes).collect())
+        }),
+    },
+    Rule {
+        id: "tpch-not-compared",
+        level: Level::W,
+        rule: "Every answer of a TPC-H query is held against another one.",
+        meaning: "Nobody knows whether these answers are right.",
+        find: Find::Trial(|trial| of_queries(trial, |query| has_verdict(query, Verdict::NotMade))),
+    },
+    Rule {
+        id: "tpch-timeouts",
+        level: Level::W,
+        rule: "Every TPC-H query ends before it is given up.",
+        meaning: "The bound counts as the time of these queries, which is a penalty too small: totals, means and speed-ups with them are bounds and no measurements.",
+        find: Find::Trial(|trial| {
+            let found = of_queries(trial, |query| query.outcome == QueryOutcome::TimedOut)?;
+            let bound = facts(trial)?.timeout_s;
+            Some(
+                bound.map_or(found.clone(), |bound| {
+                    format!("{found} after {} s", format::plain(bound))
+                }),
+            )
+        }),
+    },
+    Rule {
+        id: "tpch-degree",
+        level: Level::W,
+        rule: "A parallel degree has the effect that is asked for: some plan has as many workers, and with degree 0 none has any.",
+        meaning: "The column is not what its heading says. Servers cap degrees, or find a query too cheap for more workers.",
+        find: Find::Trial(degree),
+    },
+    Rule {
+        id: "tpch-cache-failed",
+        level: Level::W,
+        rule: "Where caches were to be warm or cold before a TPC-H trial, the server's counters prove it.",
+        meaning: "The first queries read from the disk, or did not, other than the heading says.",
+        find: Find::Trial(|trial| {
+            let cache = &facts(trial)?.cache;
+            (cache.verdict == Some(Verdict::Failed))
+                .then(|| format!("not {}: {}", cache.state, cache.evidence.join(" ")))
+        }),
+    },
+    Rule {
+        id: "tpch-cache-mixed",
+        level: Level::W,
+        rule: "All trials of a TPC-H experiment begin with their caches in the same state.",
+        meaning: "A difference between these figures may come from the caches.",
+        find: Find::Experiment(|experiment| {
+            differing(experiment, &|setup| setup.cache.clone())
+                .map(|states| format!("caches {states}"))
+        }),
+    },
+    Rule {
+        id: "tpch-unlike",
+        level: Level::E,
+        rule: "Targets of one TPC-H experiment run the same: scale factor, streams, parameters, bound.",
+        meaning: "The comparison is unfair: a difference between these targets may come from what they ran.",
+        find: Find::Paper(unlike),
+    },
+    Rule {
+        id: "tpch-load-differs",
+        level: Level::W,
+        rule: "Targets of one TPC-H experiment have the same keys, indexes and statistics.",
+        meaning: "A difference between these targets may come from how their data were loaded.",
+        find: Find::Paper(loads_differ),
+    },
+    Rule {
+        id: "tpch-plans",
+        level: Level::W,
+        rule: "Repeats of a TPC-H query with the same parameters and degree have the same plan.",
+        meaning: "The optimizer changed its mind between trials: their median mixes plans.",
+        find: Find::Paper(plans_changed),
+    },
+    Rule {
+        id: "tpch-once",
+        level: Level::W,
+        rule: "Every TPC-H test is repeated at every degree.",
+        meaning: "One pass shows no noise: nobody knows how far the next one would be off.",
+        find: Find::Experiment(|experiment| {
+            let own = experiment.points.iter().filter(|point| point.tpch.is_some());
+            let once: Vec<String> = own
+                .filter(|point| point.repeats == 1)
+                .filter_map(|point| {
+                    let setup = point.tpch.as_ref()?;
+                    Some(format!("{} at degree {}", point.target, setup.degree))
+                })
+                .collect();
+            (!once.is_empty()).then(|| format!("one trial: {}", list_of(&unique(once))))
+        }),
+    },
+    Rule {
+        id: "tpch-refreshed",
+        level: Level::W,
+        rule: "Queries whose answers are compared run on data that no refresh function has changed.",
+        meaning: "The reference holds for the data as they were loaded; after refresh functions other answers are right.",
+        find: Find::Trial(|trial| {
+            let facts = facts(trial)?;
+            let pairs = facts.load.as_ref()?.refresh_pairs;
+            let is_compared = facts.queries.iter().any(|query| query.answer.is_some());
+            (pairs > 0 && is_compared).then(|| {
+                count_of(
+                    pairs.into(),
+                    "pair applied since the load",
+                    "pairs applied since the load",
+                )
+            })
+        }),
+    },
+    Rule {
+        id: "tpch-power",
+        level: Level::W,
+        rule: "A power test runs refresh function 1, the queries in the order of stream 0, and refresh function 2.",
+        meaning: "Its figure is not what the specification calls power.",
+        find: Find::Trial(power),
+    },
+    Rule {
+        id: "tpch-streams",
+        level: Level::W,
+        rule: "A throughput test has as many streams as its scale factor asks for (two at 1, three at 10, five at 100), and a pair of refresh functions for each.",
+        meaning: "Its figure is not what the specification calls throughput.",
+        find: Find::Trial(streams),
+    },
+    Rule {
+        id: "tpch-unlike-published",
+        level: Level::I,
+        rule: "What stands beside published times of TPC-H queries has their scale factor and degrees.",
+        meaning: "Times of another amount of data stand beside each other; at best the pattern of the speed-ups can be compared.",
+        find: Find::Experiment(unlike_published),
+    },
+    Rule {
+        id: "tpch-plans-by-degree",
+        level: Level::I,
+        rule: "TPC-H queries keep their plan from degree to degree.",
+        meaning: "Other plans are what a parallel degree is for; their speed-up is that of the plan and of the workers together.",
+        find: Find::Experiment(plans_by_degree),
+    },
+    Rule {
+        id: "tpch-degree-unknown",
+        level: Level::I,
+        rule: "Plans tell how many workers TPC-H queries had.",
+        meaning: "Whether the degree that was asked for was reached is not known.",
+        find: Find::Trial(|trial| {
+            let degree = &facts(trial)?.degree;
+            (degree.asked > 0 && !degree.rule.is_empty() && degree.got.is_none())
+                .then(|| format!("asked {}, got an unknown number", degree.asked))
+        }),
+    },
+    Rule {
+        id: "tpch-cache-unknown",
+        level: Level::I,
+        rule: "What the caches held when a TPC-H trial began is known.",
+        meaning: "The first queries may have read from the disk or not.",
+        find: Find::Trial(|trial| {
+            let cache = &facts(trial)?.cache;
+            (!matches!(cache.verdict, Some(Verdict::Passed | Verdict::Failed))).then(|| match cache
+                .state
+                .as_str()
+            {
+                "" => "unknown".to_owned(),
+                state => format!("{state}, not proven"),
+            })
+        }),
+    },
+    Rule {
+        id: "tpch-short",
+        level: Level::I,
+        rule: "Every TPC-H query takes at least 10 ms.",
+        meaning: "Round trips and planning are a large part of such a time; a larger scale factor shows more of the executing.",
+        find: Find::Trial(|trial| {
+            of_queries(trial, |query| {
+                query.outcome == QueryOutcome::Answered && query.seconds < SHORT_S
+            })
+        }),
+    },
+];
+
+fn has_verdict(query: &QueryFacts, wanted: Verdict) -> bool {
+    let verdict = query.answer.as_ref().map_or(Verdict::NotMade, |answer| answer.verdict);
+    query.outcome == QueryOutcome::Answered && verdict == wanted
+}
+
+fn some(words: Vec<String>) -> Option<String> {
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// The queries of a trial of which one execution is such.
+fn of_queries(trial: &Trial, is_such: impl Fn(&QueryFacts) -> bool) -> Option<String> {
+    let found = &facts(trial)?.queries;
+    let numbers: Vec<u8> = (1..=QUERIES)
+        .filter(|query| found.iter().any(|facts| facts.query == *query && is_such(facts)))
+        .collect();
+    (!numbers.is_empty()).then(|| most_of(&numbers))
+}
+
+fn degree(trial: &Trial) -> Option<String> {
+    let degree = &facts(trial)?.degree;
+    let asked = degree.asked;
+    let remark = || degree.remark.clone().map_or(String::new(), |remark| format!(": {remark}"));
+    match degree.got {
+        _ if asked > 0 && degree.rule.is_empty() => {
+            Some(format!("asked {asked}, and the product has no degree{}", remark()))
+        }
+        Some(got) if asked > 0 && got < asked => {
+            Some(format!("asked {asked}, got {got}{}", remark()))
+        }
+        Some(got) if asked == 0 && got > 1 => {
+            Some(format!("asked for none, and a plan has {got} workers{}", remark()))
+        }
+        _ => None,
+    }
+}
+
+/// Values of the experiment's points, where there are several: `cold on a; warm on b`.
+fn differing(experiment: &Experiment, of: &dyn Fn(&TpchSetup) -> String) -> Option<String> {
+    let mut by_value: Vec<(String, Vec<String>)> = Vec::new();
+    for point in &experiment.points {
+        let Some(setup) = &point.tpch else { continue };
+        let (value, place) = (of(setup), format!("{} at degree {}", point.target, setup.degree));
+        match by_value.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, places)) => places.push(place),
+            None => by_value.push((value, vec![place])),
+        }
+    }
+    let told = by_value.iter().map(|(value, places)| format!("{value}: {}", list_of(places)));
+    (by_value.len() > 1).then(|| told.collect::<Vec<_>>().join("; "))
+}
+
+/// What is found in each TPC-H experiment of a paper.
+fn by_experiment(paper: &Paper, find: impl Fn(&[&Trial]) -> Option<String>) -> Vec<Finding> {
+    let of_one = |experiment: &Experiment| {
+        let is_own =
+            |trial: &&Trial| trial.summary.experiment == experiment.name && facts(trial).is_some();
+        let own: Vec<&Trial> = paper.trials.iter().filter(is_own).collect();
+        let place = format!("experiment {}", experiment.name);
+        find(&own).map(|value| Finding { place, value })
+    };
+    paper.experiments.iter().filter_map(of_one).collect()
+}
+
+/// What the targets of some trials have, where it is not the same of all: `a 1, b 0.1`.
+fn by_target(trials: &[&Trial], of: &dyn Fn(&Trial) -> String) -> Option<String> {
+    let mut targets: Vec<(&str, Vec<String>)> = Vec::new();
+    for trial in trials {
+        let value = of(trial);
+        match targets.iter_mut().find(|(target, _)| *target == trial.target) {
+            Some((_, values)) if values.contains(&value) => {}
+            Some((_, values)) => values.push(value),
+            None => targets.push((&trial.target, vec![value])),
+        }
+    }
+    let first = targets.first().map(|(_, values)| values.clone())?;
+    let told = targets.iter().map(|(target, values)| format!("{target} {}", values.join(", ")));
+    let told: Vec<String> = told.collect();
+    targets.iter().any(|(_, values)| *values != first).then(|| told.join(", "))
+}
+
+fn unlike(paper: &Paper) -> Vec<Finding> {
+    type Alike = (&'static str, fn(&TpchFacts, &Trial) -> String);
+    const VALUES: [Alike; 4] = [
+        ("scale factor", |facts, _| format::plain(facts.scale)),
+        ("streams", |_, trial| trial.summary.workers.to_string()),
+        ("parameters", |facts, _| facts.parameters.clone()),
+        ("bound in s", |facts, _| facts.timeout_s.map_or("none".to_owned(), format::plain)),
+    ];
+    by_experiment(paper, |trials| {
+        let difference = |(name, of): &Alike| {
+            let of = |trial: &Trial| facts(trial).map_or(String::new(), |facts| of(facts, trial));
+            by_target(trials, &of).map(|told| format!("{name}: {told}"))
+        };
+        some(VALUES.iter().filter_map(difference).collect())
+    })
+}
+
+/// The steps of a load that give a table its keys, indexes and statistics.
+fn loads_differ(paper: &Paper) -> Vec<Finding> {
+    const STEPS: [&str; 4] = ["primary-keys", "foreign-keys", "indexes", "analyze"];
+    let steps = |trial: &Trial| {
+        let load = facts(trial).and_then(|facts| facts.load.as_ref());
+        let has = |step: &&&str| {
+            load.is_some_and(|load| {
+                load.steps.iter().any(|s| super::load::step_of(&s.name) == **step)
+            })
+        };
+        let found: Vec<String> = STEPS.iter().filter(has).map(|step| words::step(step)).collect();
+        match (load, found.is_empty()) {
+            (None, _) => "with an unknown load".to_owned(),
+            (Some(_), true) => "with none of them".to_owned(),
+            (Some(_), false) => format!("with {}", list_of(&found)),
+        }
+    };
+    by_experiment(paper, |trials| by_target(trials, &steps))
+}
+
+fn plans_changed(paper: &Paper) -> Vec<Finding> {
+    by_experiment(paper, |trials| {
+        let changed = crate::points::groups(trials).into_iter().filter_map(|group| {
+            let (_, own) = chosen(&group)?;
+            let numbers: Vec<u8> =
+                (1..=QUERIES).filter(|query| plans::is_changed(*query, &own)).collect();
+            let setup = TpchSetup::of(&own[0].summary)?;
+            (!numbers.is_empty()).then(|| {
+                format!("{} on {} at degree {}", queries(&numbers), own[0].target, setup.degree)
+            })
+        });
+        some(changed.collect())
+    })
+}
+
+fn plans_by_degree(experiment: &Experiment) -> Option<String> {
+    let section = experiment.tpch.as_ref()?;
+    let of_table = |table: &super::TpchTable| {
+        let differs = |row: &&super::PlanRow| row.cells.iter().any(|cell| cell.differs_from_first);
+        let numbers: Vec<u8> = table.plans.iter().filter(differs).map(|row| row.query).collect();
+        (!numbers.is_empty()).then(|| format!("{} on {}", most_of(&numbers), table.target))
+    };
+    some(section.tables.iter().filter_map(of_table).collect())
+}
+
+fn power(trial: &Trial) -> Option<String> {
+    let facts = facts(trial).filter(|facts| facts.test == "power")?;
+    let order: Vec<u8> = facts.queries.iter().map(|query| query.query).collect();
+    let is_begun = order.len() <= words::POWER_ORDER.len()
+        && order.iter().zip(words::POWER_ORDER).all(|(found, wanted)| *found == wanted);
+    let first_s = facts.queries.first().map_or(f64::INFINITY, |query| query.began_s);
+    let last_s = facts.queries.last().map_or(0.0, |query| query.began_s);
+    let ran = |function: u8, is_there: &dyn Fn(f64) -> bool| {
+        facts.refreshes.iter().any(|r| r.function == function && is_there(r.began_s))
+    };
+    let found = [
+        (!is_begun).then(|| "the queries ran in another order".to_owned()),
+        (!ran(1, &|began_s| began_s <= first_s))
+            .then(|| "refresh function 1 did not run before them".to_owned()),
+        (!ran(2, &|began_s| began_s >= last_s))
+            .then(|| "refresh function 2 did not run after them".to_owned()),
+    ];
+    some(found.into_iter().flatten().collect())
+}
+
+fn streams(trial: &Trial) -> Option<String> {
+    let facts = facts(trial).filter(|facts| facts.test == "throughput")?;
+    let (streams, least) = (trial.summary.workers, words::least_streams(facts.scale));
+    let pairs = facts.refreshes.iter().filter(|refresh| refresh.function == 2).count();
+    let found = [
+        (streams < least).then(|| {
+            format!("{} instead of {least}", count_of(streams.into(), "stream", "streams"))
+        }),
+        (pairs < streams as usize).then(|| {
+            let pairs = count_of(pairs as u64, "pair", "pairs");
+            format!(
+                "{pairs} of refresh functions for {}",
+                count_of(streams.into(), "stream", "streams")
+            )
+        }),
+    ];
+    some(found.into_iter().flatten().collect())
+}
+
+fn unlike_published(experiment: &Experiment) -> Option<String> {
+    let section = experiment.tpch.as_ref()?;
+    let of_table = |table: &super::TpchTable| {
+        let published = section.published.first()?;
+        let here = table.setup.scale;
+        let scale = published.scale.filter(|there| *there != here).map(|there| {
+            format!("scale factor {} instead of {}", format::plain(here), format::plain(there))
+        });
+        let measured: Vec<u32> = table.degrees.iter().map(|degree| degree.degree).collect();
+        let degrees = (measured != published.degrees).then(|| {
+            let list =
+                |degrees: &[u32]| list_of(&degrees.iter().map(u32::to_string).collect::<Vec<_>>());
+            format!("degrees {} instead of {}", list(&measured), list(&published.degrees))
+        });
+        some([scale, degrees].into_iter().flatten().collect())
+            .map(|told| format!("{}: {told}", table.target))
+    };
+    some(section.tables.iter().filter_map(of_table).collect())
+}

@@ -1,0 +1,131 @@
+//! Setting a degree in a session, and setting back what was changed.
+
+use super::DegreeRule;
+use dyno_core::{DbError, Dialect, Discard, Session, Table};
+
+/// A degree that was set in a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    /// The statements that set it, as they were sent.
+    pub statements: Vec<String>,
+    /// What bounds it, in sentences: variables that took another value or that no session changes.
+    pub remarks: Vec<String>,
+    restore: Vec<String>,
+}
+
+impl DegreeRule {
+    /// Sets the degree in a session. What was set is set back when it fails.
+    ///
+    /// # Errors
+    /// The server's, when it refuses.
+    pub async fn apply<S: Session>(
+        &self,
+        session: &mut S,
+        degree: u32,
+    ) -> Result<Applied, DbError> {
+        let mut applied = Applied::default();
+        if !self.is_parallel() {
+            return Ok(applied);
+        }
+        match self.set_all(session, degree, &mut applied).await {
+            Ok(()) => Ok(applied),
+            Err(error) => {
+                applied.restore(session).await.ok();
+                Err(error)
+            }
+        }
+    }
+
+    async fn set_all<S: Session>(
+        &self,
+        session: &mut S,
+        degree: u32,
+        applied: &mut Applied,
+    ) -> Result<(), DbError> {
+        for setting in &self.settings {
+            let template = if degree == 0 { &setting.off } else { &setting.on };
+            let wanted = template.replace("{degree}", &degree.to_string());
+            let before = value(session, &setting.name).await?;
+            let Some(before) = before.filter(|_| !wanted.is_empty()) else { continue };
+            let stays = setting.raise && number(&before) >= number(&wanted);
+            if stays {
+                continue;
+            }
+            let statement = assignment(session.dialect(), &setting.name, &wanted);
+            session.query(&statement, &mut Discard).await?;
+            applied.statements.push(statement);
+            applied.restore.push(assignment(session.dialect(), &setting.name, &before));
+            let now = value(session, &setting.name).await?.unwrap_or_default();
+            if number(&now).is_some_and(|now| Some(now) != number(&wanted)) {
+                applied.remarks.push(format!("{} became {now} instead of {wanted}.", setting.name));
+            }
+        }
+        let own = if degree == 0 { &self.off } else { &self.set };
+        if degree > 0 {
+            applied.restore.extend(self.off.iter().cloned());
+        }
+        for statement in own {
+            let statement = statement.replace("{degree}", &degree.to_string());
+            session.query(&statement, &mut Discard).await?;
+            applied.statements.push(statement);
+        }
+        for limit in self.limits.iter().filter(|_| degree > 0) {
+            let bound = value(session, limit).await?;
+            if let Some(bound) = bound.and_then(|bound| number(&bound))
+                && bound < f64::from(degree)
+            {
+                applied.remarks.push(format!("{limit} is {bound}."));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Applied {
+    /// Sets back what was changed, the last first. Goes on after an error.
+    ///
+    /// # Errors
+    /// The first one.
+    pub async fn restore<S: Session>(&mut self, session: &mut S) -> Result<(), DbError> {
+        let mut result = Ok(());
+        while let Some(statement) = self.restore.pop() {
+            let done = session.query(&statement, &mut Discard).await.map(drop);
+            result = result.and(done);
+        }
+        result
+    }
+}
+
+/// The value of a variable in a session; `None` where there is no such variable.
+pub(super) async fn value<S: Session>(
+    session: &mut S,
+    name: &str,
+) -> Result<Option<String>, DbError> {
+    let mut table = Table::default();
+    let sql = match session.dialect() {
+        Dialect::Mysql => format!("show session variables where variable_name = '{name}'"),
+        // Reading a variable that DuckDB or PostgreSQL doesn't have is an error; this table isn't.
+        Dialect::Postgres if session.product().name == "DuckDB" => {
+            format!("select name, value from duckdb_settings() where name = '{name}'")
+        }
+        Dialect::Postgres => {
+            format!("select name, current_setting(name) from pg_settings where name = '{name}'")
+        }
+        Dialect::Sqlite => return Ok(None),
+    };
+    session.query(&sql, &mut table).await?;
+    Ok(table.rows.first().and_then(|row| row.get(1).cloned().flatten()))
+}
+
+fn number(value: &str) -> Option<f64> {
+    value.trim().parse().ok()
+}
+
+fn assignment(dialect: Dialect, name: &str, value: &str) -> String {
+    let scope = if dialect == Dialect::Mysql { "session " } else { "" };
+    // MySQL refuses numbers in quotes.
+    match number(value) {
+        Some(_) => format!("set {scope}{name} = {value}"),
+        None => format!("set {scope}{name} = '{}'", value.replace('\'', "''")),
+    }
+}

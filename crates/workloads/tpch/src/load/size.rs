@@ -1,0 +1,45 @@
+//! How large a loaded database is.
+
+use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
+
+async fn number<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
+    let mut answer = Answer::default();
+    session.query(sql, &mut answer).await?;
+    // A sum is a decimal number on some servers.
+    let text = answer.single().and_then(|text| text.split('.').next());
+    Ok(text.and_then(|digits| digits.parse().ok()))
+}
+
+fn names() -> String {
+    let names = crate::schema::Table::ALL.map(|table| format!("'{}'", table.name()));
+    names.join(", ")
+}
+
+/// Bytes of the eight tables and their indexes; of SQLite and DuckDB the whole file. `None` where the server
+/// does not say.
+pub(crate) async fn size_bytes<S: Session>(session: &mut S) -> Option<u64> {
+    let sql = match session.dialect() {
+        Dialect::Sqlite => {
+            "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()".to_owned()
+        }
+        Dialect::Postgres if session.product().name == "DuckDB" => {
+            "SELECT used_blocks * block_size FROM pragma_database_size()".to_owned()
+        }
+        Dialect::Postgres => format!(
+            "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n ON n.oid \
+             = c.relnamespace WHERE n.nspname = current_schema() AND c.relname IN ({})",
+            names()
+        ),
+        Dialect::Mysql => {
+            // MySQL 8 answers with what it knew a day ago otherwise; others don't know the name.
+            let fresh = "SET SESSION information_schema_stats_expiry = 0";
+            let _ = session.query(fresh, &mut Discard).await;
+            format!(
+                "SELECT sum(data_length + index_length) FROM information_schema.tables WHERE \
+                 table_schema = DATABASE() AND table_name IN ({})",
+                names()
+            )
+        }
+    };
+    number(session, &sql).await.ok().flatten()
+}

@@ -1,0 +1,235 @@
+//! What the columns of a table add up to: computed while rows are sent, and asked of the database
+//! when they are stored.
+//!
+//! Numbers and days add up as they are (money as hundredths), texts by their lengths. A row that is
+//! missing, doubled, cut short or shifted by a column changes a sum.
+
+use super::LoadError;
+use crate::schema::{Table, Type};
+use dyno_core::{Dialect, RowSource, RowWriter, Session, Table as Answer};
+
+/// A sum for each column, in the order of the table.
+pub(crate) type Sums = Vec<i128>;
+
+/// Rows on their way, added up.
+pub(crate) struct Summed<R> {
+    rows: R,
+    pub(crate) count: u64,
+    pub(crate) sums: Sums,
+    columns: &'static [(&'static str, Type)],
+}
+
+impl<R: RowSource> Summed<R> {
+    pub(crate) fn new(table: Table, rows: R) -> Self {
+        let columns = table.columns();
+        Summed { rows, count: 0, sums: vec![0; columns.len()], columns }
+    }
+}
+
+impl<R: RowSource> RowSource for Summed<R> {
+    #[inline]
+    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+        let sums = self.sums.iter_mut().zip(self.columns);
+        let more = self.rows.next_row(&mut Adding { out, sums });
+        self.count += u64::from(more);
+        more
+    }
+
+    fn restart(&mut self) {
+        self.rows.restart();
+        self.count = 0;
+        self.sums.fill(0);
+    }
+}
+
+/// Passes one row on and adds its values.
+struct Adding<'a, W, I> {
+    out: &'a mut W,
+    sums: I,
+}
+
+impl<'a, W, I: Iterator<Item = (&'a mut i128, &'a (&'a str, Type))>> Adding<'_, W, I> {
+    #[inline]
+    fn add(&mut self, value: impl Fn(Type) -> i128) {
+        if let Some((sum, (_, kind))) = self.sums.next() {
+            *sum += value(*kind);
+        }
+    }
+}
+
+impl<'a, W: RowWriter, I> RowWriter for Adding<'_, W, I>
+where
+    I: Iterator<Item = (&'a mut i128, &'a (&'a str, Type))>,
+{
+    #[inline]
+    fn int(&mut self, value: i64) {
+        self.out.int(value);
+        let hundredths = |kind| if kind == Type::Decimal { 100 } else { 1 };
+        self.add(|kind| i128::from(value) * hundredths(kind));
+    }
+
+    #[inline]
+    fn double(&mut self, value: f64) {
+        self.out.double(value);
+        self.add(|_| (value * 100.0).round() as i128);
+    }
+
+    #[inline]
+    fn text(&mut self, value: &[u8]) {
+        self.out.text(value);
+        self.add(|kind| match kind {
+            Type::Decimal => hundredths(value),
+            Type::Date => days(value),
+            Type::Char(_) => value.trim_ascii_end().len() as i128,
+            _ => value.len() as i128,
+        });
+    }
+
+    #[inline]
+    fn null(&mut self) {
+        self.out.null();
+        self.add(|_| 0);
+    }
+}
+
+/// `-12.34` as -1234, whatever the number of decimals up to two.
+fn hundredths(text: &[u8]) -> i128 {
+    let (digits, sign) = match text.strip_prefix(b"-") {
+        Some(digits) => (digits, -1),
+        None => (text, 1),
+    };
+    let mut value: i128 = 0;
+    let mut decimals = None;
+    for byte in digits {
+        match byte {
+            b'.' => decimals = Some(0),
+            digit => {
+                value = value * 10 + i128::from(digit.wrapping_sub(b'0'));
+                decimals = decimals.map(|count| count + 1);
+            }
+        }
+    }
+    sign * value * [100, 10, 1][decimals.unwrap_or(0).min(2)]
+}
+
+/// Days from 1970-01-01 to `1992-01-01`.
+fn days(text: &[u8]) -> i128 {
+    let number = |from: usize, to: usize| {
+        let digits = text.get(from..to).unwrap_or_default();
+        digits.iter().fold(0_i64, |value, digit| value * 10 + i64::from(digit.wrapping_sub(b'0')))
+    };
+    let (year, month, day) = (number(0, 4), number(5, 7), number(8, 10));
+    // Years begin with March: the leap day is the last one then.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let before_1970 = 719_468;
+    let of_years = 365 * year + year / 4 - year / 100 + year / 400;
+    i128::from(of_years + (153 * month + 2) / 5 + day - 1 - before_1970)
+}
+
+/// Sums as they are kept in the database between loads.
+pub(crate) fn to_text(sums: &Sums) -> String {
+    let sums: Vec<String> = sums.iter().map(i128::to_string).collect();
+    sums.join(" ")
+}
+
+/// Adds sums that were kept.
+pub(crate) fn add_text(sums: &mut Sums, text: &str) {
+    for (sum, number) in sums.iter_mut().zip(text.split(' ')) {
+        *sum += number.parse::<i128>().unwrap_or(0);
+    }
+}
+
+/// The statement that counts and adds up what is stored.
+fn select(table: Table, dialect: Dialect) -> String {
+    let sums = table.columns().iter().map(|&(name, kind)| match (kind, dialect) {
+        (Type::Key | Type::Int, _) => format!("sum({name})"),
+        (Type::Decimal, Dialect::Sqlite) => format!("sum(cast(round({name} * 100) as integer))"),
+        (Type::Decimal, _) => format!("sum({name})"),
+        (Type::Date, Dialect::Postgres) => format!("sum({name} - date '1970-01-01')"),
+        (Type::Date, Dialect::Mysql) => format!("sum(datediff({name}, '1970-01-01'))"),
+        (Type::Date, Dialect::Sqlite) => {
+            format!("sum(cast(julianday({name}) - 2440587.5 as integer))")
+        }
+        (_, Dialect::Mysql) => format!("sum(char_length({name}))"),
+        (_, Dialect::Postgres | Dialect::Sqlite) => format!("sum(length({name}))"),
+    });
+    let sums: Vec<String> = sums.collect();
+    format!("SELECT count(*), {} FROM {}", sums.join(", "), table.name())
+}
+
+/// Compares what is stored with what was sent.
+pub(crate) async fn verify<S: Session>(
+    session: &mut S,
+    table: Table,
+    rows: u64,
+    sums: &Sums,
+) -> Result<(), LoadError> {
+    let name = table.name();
+    let dialect = session.dialect();
+    let mut answer = Answer::default();
+    let asked = session.query(&select(table, dialect), &mut answer).await;
+    asked.map_err(super::while_doing(format!("adding up table {name}")))?;
+    let cells = answer.rows.into_iter().flatten().map(Option::unwrap_or_default);
+    let cells: Vec<String> = cells.collect();
+    let count = cells.first().and_then(|cell| cell.parse::<u64>().ok()).unwrap_or(0);
+    let hint = "drop the tables and load again; look for triggers, rules and other programs that \
+                write there";
+    let wrong = |problem: String| LoadError::Data { problem, hint: hint.to_owned() };
+    if count != rows {
+        return Err(wrong(format!("Table {name} has {count} rows, and {rows} were sent.")));
+    }
+    for (index, (&sent, (column, kind))) in sums.iter().zip(table.columns()).enumerate() {
+        let cell = cells.get(index + 1).map_or("", String::as_str);
+        let stored = match (kind, dialect) {
+            (Type::Decimal, Dialect::Mysql | Dialect::Postgres) => {
+                Some(hundredths(cell.as_bytes()))
+            }
+            // A sum is a decimal number on some servers.
+            _ => cell.split('.').next().and_then(|digits| digits.parse().ok()),
+        };
+        if stored != Some(sent) {
+            return Err(wrong(format!(
+                "The {rows} rows of table {name} are not those that were sent: column {column} adds \
+                 up to {cell}, not to {sent} (money in hundredths, days from 1970, texts by length)."
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_count_from_1970() {
+        assert_eq!(days(b"1970-01-01"), 0);
+        assert_eq!(days(b"1970-03-01"), 59);
+        assert_eq!(days(b"1992-01-01"), 8035);
+        assert_eq!(days(b"1996-02-29"), 9555);
+        assert_eq!(days(b"1998-12-31"), 10_591);
+    }
+
+    #[test]
+    fn money_is_counted_in_hundredths() {
+        let cases: [(&str, i128); 6] = [
+            ("901.00", 90_100),
+            ("-999.99", -99_999),
+            ("0.05", 5),
+            ("17", 1_700),
+            ("1.5", 150),
+            ("-0.01", -1),
+        ];
+        for (text, value) in cases {
+            assert_eq!(hundredths(text.as_bytes()), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn sums_are_kept_as_text() {
+        let mut sums = vec![1, -2, i128::from(u64::MAX) * 3];
+        let text = to_text(&sums);
+        add_text(&mut sums, &text);
+        assert_eq!(sums, [2, -4, i128::from(u64::MAX) * 6]);
+    }
+}

@@ -1,0 +1,205 @@
+//! How a server says what it does for a query, and what of that can be compared.
+
+use dyno_core::{Dialect, Product, Table};
+use serde_json::Value;
+
+/// Keys of a plan in JSON whose text belongs to its shape.
+#[rustfmt::skip]
+const NAMING: [&str; 12] = [
+    // PostgreSQL
+    "Node Type", "Relation Name", "Index Name", "Join Type", "Strategy", "Parent Relationship",
+    // MariaDB and MySQL
+    "table_name", "access_type", "key",
+    // DuckDB
+    "name", "operator_name", "Table",
+];
+
+/// Parts of a plan in JSON that are no part of its shape: what differs from one execution to the
+/// next, or from one number of workers to another.
+const SHAPELESS: [&str; 5] = ["Workers", "Settings", "Planning", "JIT", "query_optimization"];
+
+/// The statements that ask for a plan, the most telling first: a server that does not know one is
+/// asked with the next. With `is_executed` the query is executed for it.
+pub(crate) fn statements(
+    dialect: Dialect,
+    product: &Product,
+    query: &str,
+    is_executed: bool,
+) -> Vec<String> {
+    let prefixes: &[&str] = match (dialect, is_executed) {
+        (Dialect::Postgres, _) if product.name == "DuckDB" && is_executed => {
+            &["explain (analyze, format json)", "explain analyze"]
+        }
+        (Dialect::Postgres, true) => &[
+            "explain (analyze, buffers, settings, format json)",
+            "explain (analyze, buffers, format json)",
+            "explain analyze",
+        ],
+        (Dialect::Postgres, false) => &["explain (format json)", "explain"],
+        // The first is MariaDB's, the second MySQL's; neither knows the other's.
+        (Dialect::Mysql, true) => &["analyze format=json", "explain analyze", "explain"],
+        (Dialect::Mysql, false) if product.name == "MariaDB" => &["explain format=json", "explain"],
+        (Dialect::Mysql, false) => &["explain format=tree", "explain"],
+        (Dialect::Sqlite, _) => &["explain query plan"],
+    };
+    prefixes.iter().map(|prefix| format!("{prefix} {query}")).collect()
+}
+
+/// The plan as one text.
+pub(crate) fn text(dialect: Dialect, product: &Product, answer: &Table) -> String {
+    let cell = |cell: &Option<String>| cell.clone().unwrap_or_default();
+    let mut depths: Vec<(String, usize)> = Vec::new();
+    let lines = answer.rows.iter().map(|row| match (dialect, row.as_slice()) {
+        (Dialect::Sqlite, [id, parent, .., detail]) => {
+            let of_parent = depths.iter().find(|(known, _)| *known == cell(parent));
+            let depth = of_parent.map_or(0, |(_, depth)| depth + 1);
+            depths.push((cell(id), depth));
+            format!("{}{}", "  ".repeat(depth), cell(detail))
+        }
+        // A key such as `analyzed_plan` and the plan.
+        (_, [.., plan]) if product.name == "DuckDB" => cell(plan),
+        (_, cells) => cells.iter().map(cell).collect::<Vec<_>>().join("\t"),
+    });
+    let mut text = lines.collect::<Vec<_>>().join("\n");
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+/// `json` or `txt`.
+pub(crate) fn extension(text: &str) -> &'static str {
+    if json(text).is_some() { "json" } else { "txt" }
+}
+
+fn json(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok().filter(|value: &Value| value.is_object() || value.is_array())
+}
+
+/// A name for what the plan does, whatever it costs, however long it takes and whichever values
+/// it looks for: 16 hexadecimal digits.
+pub(crate) fn shape(text: &str) -> String {
+    let mut shape = String::new();
+    match json(text) {
+        Some(value) => add_json(&value, &mut shape),
+        None => text.lines().for_each(|line| add_line(line, &mut shape)),
+    }
+    digest(&shape)
+}
+
+/// 16 hexadecimal digits that stand for a text, the same in all versions: FNV-1a.
+pub(crate) fn digest(text: &str) -> String {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+}
+
+fn add_json(value: &Value, shape: &mut String) {
+    match value {
+        Value::Array(items) => {
+            shape.push('[');
+            items.iter().for_each(|item| add_json(item, shape));
+            shape.push(']');
+        }
+        Value::Object(fields) => {
+            shape.push('{');
+            for (name, field) in fields {
+                let is_container = field.is_object() || field.is_array();
+                let is_measured = name.starts_with("r_") || SHAPELESS.contains(&name.as_str());
+                if is_container && !is_measured {
+                    shape.push_str(name);
+                    add_json(field, shape);
+                } else if let (true, Some(text)) = (NAMING.contains(&name.as_str()), field.as_str())
+                {
+                    shape.extend([name, ":", text, ";"]);
+                }
+            }
+            shape.push('}');
+        }
+        _ => {}
+    }
+}
+
+/// Adds a line without costs and measurements, which stand in parentheses, and without numbers.
+fn add_line(line: &str, shape: &mut String) {
+    let mut rest = line;
+    while let Some(at) = rest.find('(') {
+        let (before, group) = rest.split_at(at);
+        let is_measured = ["(cost=", "(actual ", "(rows=", "(never "]
+            .iter()
+            .any(|begin| group.starts_with(begin));
+        let end = if is_measured { group.find(')').map_or(group.len(), |end| end + 1) } else { 1 };
+        add_without_numbers(before, shape);
+        if !is_measured {
+            shape.push('(');
+        }
+        rest = &group[end..];
+    }
+    add_without_numbers(rest, shape);
+    shape.push('\n');
+}
+
+fn add_without_numbers(text: &str, shape: &mut String) {
+    let mut was_digit = false;
+    for c in text.trim_end().chars() {
+        let is_digit = c.is_ascii_digit() || (was_digit && c == '.');
+        if !is_digit {
+            shape.push(c);
+        } else if !was_digit {
+            shape.push('#');
+        }
+        was_digit = is_digit;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POSTGRES: &str = r#"[{"Plan": {"Node Type": "Gather", "Workers Planned": 2,
+        "Workers Launched": 2, "Total Cost": 12.5, "Plans": [{"Node Type": "Seq Scan",
+        "Relation Name": "lineitem", "Actual Rows": 7, "Workers": [{"Worker Number": 0}]}]},
+        "Planning": {"Shared Hit Blocks": 5}, "Triggers": []}]"#;
+
+    #[test]
+    fn digests_are_fnv_1a() {
+        assert_eq!(digest(""), "cbf29ce484222325");
+        assert_eq!(digest("foobar"), "85944171f73967e8");
+    }
+
+    #[test]
+    fn the_shape_is_what_is_done_and_not_what_it_costs() {
+        let first = shape(POSTGRES);
+        assert_eq!(first.len(), 16);
+        let other_costs = POSTGRES.replace("12.5", "99").replace(r#"{"Worker Number": 0}"#, "");
+        assert_eq!(shape(&other_costs), first);
+        assert_ne!(shape(&POSTGRES.replace("Seq Scan", "Index Scan")), first);
+        assert_ne!(shape(&POSTGRES.replace("lineitem", "orders")), first);
+        assert_eq!((extension(POSTGRES), extension("-> Sort\n")), ("json", "txt"));
+    }
+
+    #[test]
+    fn the_shape_of_a_text_has_no_measurements_and_no_values() {
+        let tree = |cost: &str, day: &str, table: &str| {
+            format!(
+                "-> Filter: ({table}.l_shipdate <= DATE'{day}')  (cost={cost} rows=5)\n    -> Table \
+                 scan on {table}  (cost={cost} rows=59) (actual time=0.1..2.5 rows=60175 loops=1)\n"
+            )
+        };
+        let first = shape(&tree("1.5", "1998-09-02", "lineitem"));
+        assert_eq!(shape(&tree("7712.25", "1998-08-17", "lineitem")), first);
+        assert_ne!(shape(&tree("1.5", "1998-09-02", "orders")), first);
+    }
+
+    #[test]
+    fn sqlite_indents_by_parent() {
+        let row = |cells: [&str; 4]| cells.map(|cell| Some(cell.to_owned())).to_vec();
+        let rows = vec![
+            row(["3", "0", "0", "CO-ROUTINE r"]),
+            row(["7", "3", "0", "SCAN lineitem"]),
+            row(["9", "0", "0", "SCAN s"]),
+        ];
+        let product = Product { name: "SQLite".to_owned(), version: String::new() };
+        let text = text(Dialect::Sqlite, &product, &Table { rows });
+        assert_eq!(text, "CO-ROUTINE r\n  SCAN lineitem\nSCAN s\n");
+    }
+}

@@ -1,0 +1,262 @@
+//! The refresh functions (clauses 2.5 to 2.7): RF1 inserts new orders and their lines, RF2 deletes as
+//! many old ones.
+//!
+//! A pair is executed in transactions of [`ORDERS_EACH`] orders and their lines (2.5.4 asks for an
+//! order and its lines in one). Each transaction notes in the database how far the pair has come, so
+//! that one that was interrupted goes on where it stopped, and no set is applied twice.
+
+use crate::generate::refresh::{self, RefreshRows};
+use crate::schema::Table;
+use crate::state::{FACTS, note_refresh_pair};
+use dyno_core::{DbError, Dialect, Discard, RowSource, RowWriter, Session, Table as Answer};
+
+pub use crate::generate::refresh::SET_MAX;
+
+/// Orders that one transaction inserts or deletes.
+const ORDERS_EACH: u64 = 100;
+
+/// Where the database keeps how far a pair has come.
+const POSITION: &str = "refresh_position";
+
+/// What is to be executed next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Number of the pair, from 1.
+    pub pair: u32,
+    /// 1 inserts, 2 deletes.
+    pub function: u8,
+    /// Orders of this function that are done.
+    pub orders: u64,
+}
+
+impl Position {
+    /// The first function of a pair, nothing of it done.
+    pub fn start_of(pair: u32) -> Position {
+        Position { pair, function: 1, orders: 0 }
+    }
+
+    /// Whether the database is between two pairs.
+    pub fn is_whole(self) -> bool {
+        self == Position::start_of(self.pair)
+    }
+
+    fn next(self) -> Position {
+        match self.function {
+            1 => Position { function: 2, orders: 0, ..self },
+            _ => Position::start_of(self.pair + 1),
+        }
+    }
+
+    fn text(self) -> String {
+        format!("{} {} {}", self.pair, self.function, self.orders)
+    }
+
+    fn parse(text: &str) -> Option<Position> {
+        let mut words = text.split(' ');
+        Some(Position {
+            pair: words.next()?.parse().ok()?,
+            function: words.next()?.parse().ok()?,
+            orders: words.next()?.parse().ok()?,
+        })
+    }
+}
+
+/// What is to be executed next in a database to which `pairs` pairs were applied.
+///
+/// # Errors
+/// Those of the session.
+pub async fn position<S: Session>(session: &mut S, pairs: u32) -> Result<Position, DbError> {
+    let mut answer = Answer::default();
+    let sql = format!("select t_value from {FACTS} where t_name = '{POSITION}'");
+    session.query(&sql, &mut answer).await?;
+    let noted = answer.single().and_then(Position::parse);
+    Ok(noted.unwrap_or(Position::start_of(pairs + 1)))
+}
+
+/// Executes the function at a position to its end and returns the rows that it inserted or deleted.
+/// `at` follows what is committed, also when it fails.
+///
+/// # Errors
+/// Those of the session; the transaction at work is rolled back by the caller or the server.
+pub async fn execute<S: Session>(
+    session: &mut S,
+    scale: f64,
+    at: &mut Position,
+) -> Result<u64, DbError> {
+    let (function, end) = (*at, refresh::orders(scale));
+    let mut rows = 0;
+    loop {
+        let upto = (at.orders + ORDERS_EACH).min(end);
+        let after = if upto == end { at.next() } else { Position { orders: upto, ..*at } };
+        let begin = if session.dialect() == Dialect::Sqlite { "begin immediate" } else { "begin" };
+        session.query(begin, &mut Discard).await?;
+        if at.orders < upto {
+            let range = at.orders..upto;
+            rows += match function.function {
+                1 => insert(session, scale, function.pair, range).await?,
+                _ => delete(session, scale, function.pair, range).await?,
+            };
+        }
+        note(session, after).await?;
+        if after.is_whole() {
+            note_refresh_pair(session, function.pair).await?;
+        }
+        session.query("commit", &mut Discard).await?;
+        *at = after;
+        if upto == end {
+            return Ok(rows);
+        }
+    }
+}
+
+async fn note<S: Session>(session: &mut S, at: Position) -> Result<(), DbError> {
+    let delete = format!("delete from {FACTS} where t_name = '{POSITION}'");
+    session.query(&delete, &mut Discard).await?;
+    let text = at.text();
+    let insert = format!("insert into {FACTS} (t_name, t_value) values ('{POSITION}', '{text}')");
+    session.query(&insert, &mut Discard).await.map(drop)
+}
+
+async fn insert<S: Session>(
+    session: &mut S,
+    scale: f64,
+    pair: u32,
+    range: std::ops::Range<u64>,
+) -> Result<u64, DbError> {
+    let mut rows = 0;
+    let sources = [
+        (Table::Orders, RefreshRows::orders(scale, pair)),
+        (Table::Lineitem, RefreshRows::lines(scale, pair)),
+    ];
+    for (table, source) in sources {
+        let sql = insertion(session.dialect(), table, &mut source.of_orders(range.clone()));
+        rows += session.query(&sql, &mut Discard).await?.affected;
+    }
+    Ok(rows)
+}
+
+async fn delete<S: Session>(
+    session: &mut S,
+    scale: f64,
+    pair: u32,
+    range: std::ops::Range<u64>,
+) -> Result<u64, DbError> {
+    let keys = refresh::deleted_keys(scale, pair).skip(range.start as usize);
+    let keys: Vec<String> =
+        keys.take((range.end - range.start) as usize).map(|key| key.to_string()).collect();
+    let keys = keys.join(",");
+    let mut rows = 0;
+    for (table, column) in [(Table::Lineitem, "l_orderkey"), (Table::Orders, "o_orderkey")] {
+        let sql = format!("delete from {} where {column} in ({keys})", table.name());
+        rows += session.query(&sql, &mut Discard).await?.affected;
+    }
+    Ok(rows)
+}
+
+/// One statement that inserts all rows of a source.
+fn insertion(dialect: Dialect, table: Table, source: &mut impl RowSource) -> String {
+    let columns: Vec<&str> = table.columns().iter().map(|(name, _)| *name).collect();
+    let head = format!("insert into {} ({}) values", table.name(), columns.join(","));
+    let mut values = Values { sql: head, dialect, column: 0 };
+    let mut separator = "\n(";
+    loop {
+        let length = values.sql.len();
+        values.sql.push_str(separator);
+        values.column = 0;
+        if !source.next_row(&mut values) {
+            values.sql.truncate(length);
+            return values.sql;
+        }
+        values.sql.push(')');
+        separator = ",\n(";
+    }
+}
+
+/// Writes rows as SQL.
+struct Values {
+    sql: String,
+    dialect: Dialect,
+    column: usize,
+}
+
+impl Values {
+    fn separate(&mut self) {
+        if self.column > 0 {
+            self.sql.push(',');
+        }
+        self.column += 1;
+    }
+}
+
+impl RowWriter for Values {
+    fn int(&mut self, value: i64) {
+        self.separate();
+        self.sql.push_str(&value.to_string());
+    }
+
+    fn double(&mut self, value: f64) {
+        self.separate();
+        self.sql.push_str(&value.to_string());
+    }
+
+    fn text(&mut self, value: &[u8]) {
+        self.separate();
+        let text = String::from_utf8_lossy(value).replace('\'', "''");
+        self.sql.push('\'');
+        if self.dialect == Dialect::Mysql {
+            self.sql.push_str(&text.replace('\\', "\\\\"));
+        } else {
+            self.sql.push_str(&text);
+        }
+        self.sql.push('\'');
+    }
+
+    fn null(&mut self) {
+        self.separate();
+        self.sql.push_str("null");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_goes_through_both_functions_of_each_pair() {
+        let first = Position::start_of(1);
+        assert!(first.is_whole());
+        let second = first.next();
+        assert_eq!(second, Position { pair: 1, function: 2, orders: 0 });
+        assert!(!second.is_whole() && second.next() == Position::start_of(2));
+        let within = Position { pair: 3, function: 2, orders: 700 };
+        assert_eq!(Position::parse(&within.text()), Some(within));
+        assert_eq!(Position::parse("3 x 1"), None);
+    }
+
+    #[test]
+    fn rows_become_one_statement() {
+        struct Two(u8);
+        impl RowSource for Two {
+            fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+                self.0 += 1;
+                out_if(self.0 <= 2, out)
+            }
+            fn restart(&mut self) {
+                self.0 = 0;
+            }
+        }
+        fn out_if(is_row: bool, out: &mut impl RowWriter) -> bool {
+            if is_row {
+                out.int(-1);
+                out.text(br"it's \ x");
+                out.null();
+            }
+            is_row
+        }
+        let sql = insertion(Dialect::Mysql, Table::Region, &mut Two(0));
+        let head = "insert into region (r_regionkey,r_name,r_comment) values";
+        assert_eq!(sql, format!("{head}\n(-1,'it''s \\\\ x',null),\n(-1,'it''s \\\\ x',null)"));
+        let sql = insertion(Dialect::Postgres, Table::Region, &mut Two(1));
+        assert_eq!(sql, format!("{head}\n(-1,'it''s \\ x',null)"));
+    }
+}

@@ -1,0 +1,163 @@
+//! What answers are held against.
+
+use crate::check::{Expected, reference};
+use crate::plans::digest;
+use dyno_core::Table;
+use dyno_measure::{AnswerFacts, QueryFacts, Verdict};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// The data that the answers of a trial are of.
+pub(super) struct Answers<'a> {
+    pub(super) scale: f64,
+    /// Refresh functions applied, such as `0` or `3.1`; `None` while they change.
+    pub(super) state: Option<String>,
+    /// Whether the parameters are those of the known answers.
+    pub(super) is_default: bool,
+    /// Where the first trial of a run leaves what nobody knows beforehand.
+    pub(super) folder: Option<&'a Path>,
+    /// Who answers.
+    pub(super) who: &'a str,
+}
+
+/// An answer that an earlier trial has left.
+#[derive(Serialize, Deserialize)]
+struct Left {
+    who: String,
+    query: u8,
+    parameters: Vec<String>,
+    rows: Vec<Vec<Option<String>>>,
+}
+
+impl Answers<'_> {
+    /// Judges the answer of a query that was answered; `None` where there is nothing to hold it
+    /// against. What nobody knows beforehand is left for those that follow.
+    pub(super) fn judge(&self, facts: &QueryFacts, table: Table) -> Option<AnswerFacts> {
+        let state = self.state.as_deref()?;
+        if self.is_default
+            && state == "0"
+            && let Some(expected) = reference(facts.query, self.scale)
+        {
+            return Some(expected.judge(facts.query, &table));
+        }
+        let file = self.folder?.join(self.file_name(state, facts));
+        self.judge_by_file(&file, facts, table).unwrap_or_else(|error| {
+            let file = file.display();
+            Some(AnswerFacts {
+                verdict: Verdict::NotMade,
+                against: "an earlier answer of this run".to_owned(),
+                differences: vec![format!("The file {file} could not be used: {error}.")],
+            })
+        })
+    }
+
+    fn file_name(&self, state: &str, facts: &QueryFacts) -> String {
+        let what = digest(&facts.parameters.join("\n"));
+        format!("sf{}-r{state}-q{:02}-{what}.json", self.scale, facts.query)
+    }
+
+    fn judge_by_file(
+        &self,
+        file: &Path,
+        facts: &QueryFacts,
+        table: Table,
+    ) -> io::Result<Option<AnswerFacts>> {
+        match fs::read(file) {
+            Ok(text) => {
+                let left: Left = serde_json::from_slice(&text)?;
+                let expected = Expected::from_engine(
+                    Table { rows: left.rows },
+                    format!("the answer of {}", left.who),
+                );
+                Ok(Some(expected.judge(facts.query, &table)))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let left = Left {
+                    who: self.who.to_owned(),
+                    query: facts.query,
+                    parameters: facts.parameters.clone(),
+                    rows: table.rows,
+                };
+                write_whole(file, &serde_json::to_vec(&left)?)?;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A crash leaves the whole file or none.
+fn write_whole(file: &Path, text: &[u8]) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut name = file.as_os_str().to_owned();
+    name.push(".part");
+    let part = PathBuf::from(name);
+    fs::write(&part, text)?;
+    fs::rename(&part, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(rows: &[&[&str]]) -> Table {
+        let row = |row: &&[&str]| row.iter().map(|cell| Some((*cell).to_owned())).collect();
+        Table { rows: rows.iter().map(row).collect() }
+    }
+
+    #[test]
+    fn the_second_answer_is_held_against_the_first() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("answers");
+        let answers = |who, state: Option<&str>| Answers {
+            scale: 0.05,
+            state: state.map(str::to_owned),
+            is_default: true,
+            folder: Some(&folder),
+            who,
+        };
+        let facts =
+            QueryFacts { query: 4, parameters: vec!["1993-07-01".into()], ..<_>::default() };
+        let right = table(&[&["1-URGENT", "999"], &["2-HIGH", "997"]]);
+        let wrong = table(&[&["1-URGENT", "999"], &["2-HIGH", "998"]]);
+        assert_eq!(answers("target a", Some("0")).judge(&facts, right.clone()), None);
+        let second = answers("target b", Some("0")).judge(&facts, right.clone()).unwrap();
+        assert_eq!(
+            (second.verdict, second.against.as_str()),
+            (Verdict::Passed, "the answer of target a")
+        );
+        let third = answers("target c", Some("0")).judge(&facts, wrong.clone()).unwrap();
+        assert_eq!((third.verdict, third.differences.len()), (Verdict::Failed, 1));
+        assert_eq!(
+            answers("target c", Some("1.1")).judge(&facts, wrong.clone()),
+            None,
+            "other data"
+        );
+        assert_eq!(
+            answers("target c", None).judge(&facts, wrong.clone()),
+            None,
+            "data that change"
+        );
+        let other = QueryFacts { parameters: vec!["1994-07-01".into()], ..facts };
+        assert_eq!(answers("target c", Some("0")).judge(&other, wrong), None, "other parameters");
+    }
+
+    #[test]
+    fn known_answers_come_before_those_of_others() {
+        let answers = Answers {
+            scale: 0.01,
+            state: Some("0".into()),
+            is_default: true,
+            folder: None,
+            who: "target a",
+        };
+        let facts = QueryFacts { query: 6, ..<_>::default() };
+        let judged = answers.judge(&facts, table(&[&["1"]])).unwrap();
+        assert_eq!(judged.verdict, Verdict::Failed);
+        assert!(judged.against.contains("stored answers"), "{}", judged.against);
+    }
+}

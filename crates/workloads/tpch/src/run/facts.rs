@@ -1,0 +1,189 @@
+//! What a trial says of itself.
+
+use super::Before;
+use super::options::{RunOptions, Test};
+use crate::degree::{Applied, DegreeRule};
+use crate::metrics::{Timed, metrics};
+use crate::parameters::Choice;
+use crate::queries::{Q15, rewrites};
+use dyno_core::Dialect;
+use dyno_measure::{DegreeFacts, TpchFacts};
+
+/// Scale factors that the specification knows (clause 4.1.3.1).
+const SCALES: [f64; 10] = [1.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5];
+
+/// What is known before the first query.
+pub(super) fn begin(options: &RunOptions, dialect: Dialect, before: &Before) -> TpchFacts {
+    let form = if options.q15_view { Q15::View(0) } else { Q15::Cte };
+    TpchFacts {
+        scale: options.scale,
+        test: options.test.name().to_owned(),
+        parameters: match options.parameters {
+            Choice::Default => "validation defaults".to_owned(),
+            Choice::Seed(seed) => format!("seed {seed}"),
+        },
+        degree: DegreeFacts { asked: options.degree, ..DegreeFacts::default() },
+        cache: options.cache.clone(),
+        timeout_s: options.timeout_s,
+        load: Some(before.loaded.load.clone()),
+        rewrites: rewrites(dialect, form).iter().map(ToString::to_string).collect(),
+        deviations: deviations(options, before),
+        ..TpchFacts::default()
+    }
+}
+
+/// Names the data that the queries see: pairs of refresh functions applied, and what of the next one
+/// is. `None` while they change.
+pub(super) fn data_state(options: &RunOptions, before: &Before) -> Option<String> {
+    let at = before.position;
+    match options.test {
+        Test::Throughput { refresh: true, .. } | Test::Refresh { .. } => None,
+        // The queries come between the two functions of a pair.
+        Test::Power { refresh: true } => Some(format!("{}.1", at.pair - 1)),
+        _ if at.is_whole() => Some((at.pair - 1).to_string()),
+        _ if at.orders == 0 => Some(format!("{}.1", at.pair - 1)),
+        _ => Some(format!("{}.{}.{}", at.pair - 1, at.function, at.orders)),
+    }
+}
+
+/// In what the trial departs from the specification.
+fn deviations(options: &RunOptions, before: &Before) -> Vec<String> {
+    let mut said = Vec::new();
+    let mut say = |text: String| said.push(text);
+    if !SCALES.contains(&options.scale) {
+        say(format!(
+            "The scale factor {} is none of the specification's (4.1.3.1).",
+            options.scale
+        ));
+    }
+    match options.test {
+        Test::Queries => say(
+            "The queries ran in the order of their numbers in one session, which is none of the \
+             specification's tests."
+                .to_owned(),
+        ),
+        Test::Power { refresh: false } => {
+            say("The power test ran without its refresh functions (5.3.3).".to_owned());
+        }
+        Test::Throughput { streams, refresh } => {
+            if !refresh {
+                say("The throughput test ran without its refresh stream (5.3.4).".to_owned());
+            }
+            let least = Test::least_streams(options.scale);
+            if streams < least {
+                say(format!(
+                    "{streams} streams are fewer than the {least} that the scale factor asks for \
+                     (5.3.4)."
+                ));
+            }
+        }
+        _ => {}
+    }
+    let is_test = matches!(options.test, Test::Power { .. } | Test::Throughput { .. });
+    if is_test && options.parameters == Choice::Default {
+        say("All streams had the validation parameters instead of drawn ones (2.1.3.3).".to_owned());
+    }
+    if options.cache.state == "warm" {
+        say("Caches were warmed before the queries (5.3.1.4).".to_owned());
+    }
+    if options.degree > 0 && before.rule.as_ref().is_some_and(DegreeRule::is_parallel) {
+        say("The parallel degree was set in each session, for all queries alike.".to_owned());
+    }
+    let pairs = before.position.pair - 1;
+    if !before.position.is_whole() || pairs > 0 {
+        say(format!(
+            "{pairs} pairs of refresh functions{} had been applied before: no stored answer is valid.",
+            if before.position.is_whole() { "" } else { " and a part of one" }
+        ));
+    }
+    said
+}
+
+/// What the executions add up to.
+pub(super) fn end(facts: &mut TpchFacts, options: &RunOptions) {
+    let timed = match options.test {
+        Test::Queries | Test::Power { .. } => Timed::Single,
+        Test::Throughput { streams, .. } => Timed::Streams { streams, elapsed_s: elapsed_s(facts) },
+        Test::Refresh { .. } => return,
+    };
+    facts.metrics = metrics(options.scale, timed, &facts.queries, &facts.refreshes);
+}
+
+/// From the first submission to the last answer (5.3.7.2).
+fn elapsed_s(facts: &TpchFacts) -> f64 {
+    let queries = facts.queries.iter().map(|query| (query.began_s, query.seconds));
+    let refreshes = facts.refreshes.iter().map(|refresh| (refresh.began_s, refresh.seconds));
+    let spans = queries.chain(refreshes);
+    let (began, ended) = spans.fold((f64::INFINITY, 0.0), |(began, ended), (at, seconds)| {
+        (f64::min(began, at), f64::max(ended, at + seconds))
+    });
+    ended - began
+}
+
+/// Which degree was asked for, and which there was.
+pub(super) fn degree(facts: &mut TpchFacts, rule: Option<&DegreeRule>, applied: &Applied) {
+    let workers = facts.queries.iter().filter_map(|query| query.plan.as_ref()?.workers);
+    let got = workers.max();
+    let degree = &mut facts.degree;
+    degree.got = got;
+    degree.rule =
+        rule.filter(|rule| rule.is_parallel()).map(|rule| rule.name.clone()).unwrap_or_default();
+    degree.statements = applied.statements.clone();
+    let remark = remark(degree.asked, got, rule);
+    let parts: Vec<String> = remark.into_iter().chain(applied.remarks.iter().cloned()).collect();
+    degree.remark = (!parts.is_empty()).then(|| parts.join(" "));
+}
+
+fn remark(asked: u32, got: Option<u32>, rule: Option<&DegreeRule>) -> Option<String> {
+    match (rule, got) {
+        (None, _) if asked > 0 => Some(
+            "No rule tells how this product is given a parallel degree: nothing was set."
+                .to_owned(),
+        ),
+        (Some(rule), _) if asked > 0 && !rule.is_parallel() => Some(rule.none.clone()),
+        (_, Some(0)) if asked > 0 => Some(format!(
+            "Asked for {asked} workers, but no plan had any: the degree had no effect."
+        )),
+        (_, Some(got)) if asked > 0 && got < asked => {
+            Some(format!("Asked for {asked} workers, got at most {got}."))
+        }
+        (_, Some(got)) if asked == 0 && got > 0 => {
+            Some(format!("Parallel execution was to be off, but plans had up to {got} workers."))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::degree::named;
+
+    #[test]
+    fn a_degree_without_effect_is_remarked() {
+        let postgres = named("postgres").unwrap();
+        let mariadb = named("mariadb").unwrap();
+        let said = |asked, got, rule| remark(asked, got, rule).unwrap_or_default();
+        assert_eq!(said(16, Some(2), Some(&postgres)), "Asked for 16 workers, got at most 2.");
+        assert!(said(2, Some(0), Some(&postgres)).ends_with("no effect."));
+        assert_eq!(said(2, Some(2), Some(&postgres)), "");
+        assert_eq!(said(0, Some(0), Some(&postgres)), "");
+        assert!(said(0, Some(1), Some(&postgres)).starts_with("Parallel execution was to be off"));
+        assert_eq!(said(16, None, Some(&mariadb)), mariadb.none);
+        assert_eq!(said(0, None, Some(&mariadb)), "");
+        assert!(said(4, None, None).starts_with("No rule"));
+    }
+
+    #[test]
+    fn the_span_of_a_throughput_test_has_its_refresh_stream() {
+        let query =
+            |began_s, seconds| dyno_measure::QueryFacts { began_s, seconds, ..<_>::default() };
+        let refresh = dyno_measure::RefreshFacts { began_s: 0.5, seconds: 9.0, ..<_>::default() };
+        let facts = TpchFacts {
+            queries: vec![query(1.0, 2.0), query(3.0, 4.0)],
+            refreshes: vec![refresh],
+            ..TpchFacts::default()
+        };
+        assert!((elapsed_s(&facts) - 9.0).abs() < 1e-12);
+    }
+}

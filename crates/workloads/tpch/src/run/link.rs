@@ -1,0 +1,166 @@
+//! The session of a stream: opened with the degree set, closed with everything set back.
+
+use super::slot::{Slot, Way};
+use crate::degree::{Applied, DegreeRule};
+use dyno_core::{DbError, Dialect, Discard, Driver, Nanos, SECOND, Session, Table};
+use dyno_reactor::{monotonic_now, timeout};
+use std::pin::pin;
+
+/// Time that a server gets for what follows a statement that was stopped.
+const AFTERWARDS: Nanos = 10 * SECOND;
+
+/// How often a stream that waits for an answer looks whether it is to give up.
+const LOOK: Nanos = SECOND;
+
+/// What sessions of one trial have in common.
+pub(super) struct Opening<'a, D> {
+    pub(super) driver: &'a D,
+    pub(super) rule: Option<&'a DegreeRule>,
+    pub(super) degree: u32,
+}
+
+/// A stream's session.
+pub(super) struct Link<S> {
+    pub(super) session: S,
+    pub(super) applied: Applied,
+}
+
+impl<D: Driver> Opening<'_, D> {
+    /// Opens the session of a stream.
+    ///
+    /// # Errors
+    /// Those of connecting, and the server's when it refuses the degree.
+    pub(super) async fn open(&self, number: u32, slot: &Slot) -> Result<Link<D::Session>, DbError> {
+        let mut session = self.driver.connect(number).await?;
+        match self.make_ready(number, &mut session, slot).await {
+            Ok(applied) => Ok(Link { session, applied }),
+            Err(error) => {
+                session.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn make_ready(
+        &self,
+        number: u32,
+        session: &mut D::Session,
+        slot: &Slot,
+    ) -> Result<Applied, DbError> {
+        let way = match session.interrupter() {
+            Some(interrupter) => Way::Embedded(interrupter),
+            None => Way::Server { number, id: server_id(session).await? },
+        };
+        let applied = match self.rule {
+            Some(rule) => rule.apply(session, self.degree).await?,
+            None => Applied::default(),
+        };
+        slot.arm(Some(way));
+        Ok(applied)
+    }
+}
+
+/// The server's own number of a session.
+async fn server_id<S: Session>(session: &mut S) -> Result<String, DbError> {
+    let sql = match session.dialect() {
+        Dialect::Mysql => "select connection_id()",
+        Dialect::Postgres | Dialect::Sqlite => "select pg_backend_pid()",
+    };
+    let mut table = Table::default();
+    session.query(sql, &mut table).await?;
+    table
+        .single()
+        .map(str::to_owned)
+        .ok_or_else(|| DbError::protocol("The server does not say which number this session has."))
+}
+
+impl<S: Session> Link<S> {
+    /// Sets everything back and takes leave. Says in a sentence what could not be set back.
+    pub(super) async fn close(mut self, slot: &Slot) -> Option<String> {
+        slot.arm(None);
+        let done = timeout(monotonic_now() + AFTERWARDS, async {
+            self.session.rollback().await?;
+            self.applied.restore(&mut self.session).await
+        });
+        let problem = match done.await {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some("the server did not answer in time.".to_owned()),
+        };
+        self.session.close().await;
+        problem.map(|error| {
+            format!("The session's settings could not be set back before it was closed: {error}")
+        })
+    }
+
+    /// Makes sure that nothing of a stopped statement, and no late attempt to stop it, meets the
+    /// next one. `None` when the session can't be used any more.
+    pub(super) async fn calm(mut self, slot: &Slot) -> Option<Self> {
+        let done = timeout(monotonic_now() + AFTERWARDS, async {
+            // A request to stop that came too late hits this one.
+            for _ in 0..2 {
+                if let Err(error) = self.session.query("select 1", &mut Discard).await
+                    && error.is_fatal()
+                {
+                    return Err(error);
+                }
+            }
+            self.session.rollback().await
+        });
+        if matches!(done.await, Ok(Ok(()))) {
+            return Some(self);
+        }
+        self.abandon(slot).await;
+        None
+    }
+
+    /// Ends a session that does not answer any more.
+    pub(super) async fn abandon(self, slot: &Slot) {
+        slot.arm(None);
+        timeout(monotonic_now() + AFTERWARDS, self.session.cancel()).await.ok();
+    }
+}
+
+/// Waits for an answer until the slot says that there will be none.
+pub(super) async fn unless_given_up<F: Future>(slot: &Slot, answer: F) -> Option<F::Output> {
+    let mut answer = pin!(answer);
+    loop {
+        match timeout(monotonic_now() + LOOK, answer.as_mut()).await {
+            Ok(output) => return Some(output),
+            Err(_) if slot.is_given_up(monotonic_now()) => return None,
+            Err(_) => {}
+        }
+    }
+}
+
+/// Stops what a session is executing.
+///
+/// # Errors
+/// When the server can't be reached or refuses; also when the statement has ended by itself.
+pub(super) async fn interrupt<D: Driver>(
+    driver: &D,
+    way: &Way,
+    is_hard: bool,
+) -> Result<(), DbError> {
+    let (number, id) = match way {
+        Way::Embedded(interrupter) => {
+            interrupter();
+            return Ok(());
+        }
+        Way::Server { number, id } => (*number, id),
+    };
+    let sql = match (driver.dialect(), is_hard) {
+        (Dialect::Mysql, false) => format!("kill query {id}"),
+        (Dialect::Mysql, true) => format!("kill {id}"),
+        (_, false) => format!("select pg_cancel_backend({id})"),
+        (_, true) => format!("select pg_terminate_backend({id})"),
+    };
+    let ask = async {
+        let mut session = driver.connect(number).await?;
+        let done = session.query(&sql, &mut Discard).await.map(drop);
+        session.close().await;
+        done
+    };
+    let late = |_| Err(DbError::lost("The server did not take note of the request in time."));
+    timeout(monotonic_now() + AFTERWARDS, ask).await.unwrap_or_else(late)
+}

@@ -1,0 +1,104 @@
+//! The composite of a power test and the throughput test that follows it at once (clause 5.4.3). The
+//! database remembers the first for the second: they may be trials of different runs of dyno.
+
+use super::options::{RunOptions, Test};
+use crate::metrics::{qphh, qphh_formula};
+use crate::refresh::Position;
+use crate::state::FACTS;
+use dyno_core::{DbError, Discard, Driver, Session, Table};
+use dyno_measure::TpchFacts;
+
+/// The name under which the database keeps the last power test.
+const POWER: &str = "power";
+
+/// A power test: its metric, its degree and its pair of refresh functions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LastPower {
+    power: f64,
+    degree: u32,
+    pair: u32,
+}
+
+impl LastPower {
+    fn parse(text: &str) -> Option<LastPower> {
+        let mut words = text.split(' ');
+        Some(LastPower {
+            power: words.next()?.parse().ok()?,
+            degree: words.next()?.parse().ok()?,
+            pair: words.next()?.parse().ok()?,
+        })
+    }
+
+    /// Whether a throughput test that begins at `position` is the second half of the same run.
+    fn is_followed_by(self, options: &RunOptions, position: Position) -> bool {
+        matches!(options.test, Test::Throughput { refresh: true, .. })
+            && self.degree == options.degree
+            && position == Position::start_of(self.pair + 1)
+    }
+}
+
+/// The last power test of the database, if any was whole.
+///
+/// # Errors
+/// Those of the session.
+pub(super) async fn last_power<S: Session>(session: &mut S) -> Result<Option<LastPower>, DbError> {
+    let mut table = Table::default();
+    let sql = format!("select t_value from {FACTS} where t_name = '{POWER}'");
+    session.query(&sql, &mut table).await?;
+    Ok(table.single().and_then(LastPower::parse))
+}
+
+/// Remembers a whole power test in the database.
+///
+/// # Errors
+/// Those of the session.
+pub(super) async fn remember<D: Driver>(driver: &D, facts: &TpchFacts) -> Result<(), DbError> {
+    let power = facts.metrics.as_ref().and_then(|metrics| metrics.power);
+    let (Some(power), Some(refresh)) = (power, facts.refreshes.first()) else { return Ok(()) };
+    let value = format!("{power} {} {}", facts.degree.asked, refresh.pair);
+    let mut session = driver.connect(0).await?;
+    let delete = format!("delete from {FACTS} where t_name = '{POWER}'");
+    let insert = format!("insert into {FACTS} (t_name, t_value) values ('{POWER}', '{value}')");
+    let mut done = Ok(());
+    for sql in [delete, insert] {
+        let executed = session.query(&sql, &mut Discard).await.map(drop);
+        done = done.and(executed);
+    }
+    session.close().await;
+    done
+}
+
+/// Adds the composite to a throughput test that followed a power test at once.
+pub(super) fn add(
+    facts: &mut TpchFacts,
+    options: &RunOptions,
+    last: Option<LastPower>,
+    position: Position,
+) {
+    let Some(last) = last.filter(|last| last.is_followed_by(options, position)) else { return };
+    let Some(metrics) = &mut facts.metrics else { return };
+    let Some(throughput) = metrics.throughput else { return };
+    metrics.qphh = Some(qphh(last.power, throughput));
+    metrics.formulas.push(qphh_formula(last.power, throughput));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_throughput_test_that_follows_at_once_has_the_composite() {
+        let last = LastPower::parse("100.5 2 1").unwrap();
+        assert_eq!(last, LastPower { power: 100.5, degree: 2, pair: 1 });
+        let options = |degree, refresh| RunOptions {
+            degree,
+            test: Test::Throughput { streams: 2, refresh },
+            ..RunOptions::default()
+        };
+        assert!(last.is_followed_by(&options(2, true), Position::start_of(2)));
+        assert!(!last.is_followed_by(&options(2, true), Position::start_of(4)), "not at once");
+        assert!(!last.is_followed_by(&options(0, true), Position::start_of(2)), "other degree");
+        assert!(!last.is_followed_by(&options(2, false), Position::start_of(2)), "no refresh");
+        assert_eq!(LastPower::parse("100.5 2"), None);
+    }
+}

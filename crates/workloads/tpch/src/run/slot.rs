@@ -1,0 +1,173 @@
+//! What one stream is executing, shared with the thread that watches over all of them.
+
+use dyno_core::{Interrupter, Nanos, SECOND};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Between two attempts to stop the same statement.
+const RETRY: Nanos = 2 * SECOND;
+/// Attempts after which the whole connection is to go.
+const GENTLE_ATTEMPTS: u32 = 2;
+/// Attempts after which nobody waits for an answer any more.
+const ATTEMPTS: u32 = 5;
+
+/// Why a statement is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It has passed its bound.
+    Bound,
+    /// The user has ended the trial.
+    User,
+}
+
+/// How the statements of a session are stopped.
+pub(super) enum Way {
+    /// From another thread of this process.
+    Embedded(Interrupter),
+    /// By a second session to the same host.
+    Server {
+        /// With which the session was connected; picks the host.
+        number: u32,
+        /// The server's own number of the session.
+        id: String,
+    },
+}
+
+/// One attempt to stop a statement, to be made without holding the slot.
+pub(super) struct Attempt {
+    pub(super) way: Arc<Way>,
+    /// Whether the connection is to go with the statement: it was asked politely before.
+    pub(super) is_hard: bool,
+}
+
+/// What one stream is executing.
+#[derive(Default)]
+pub(super) struct Slot {
+    state: Mutex<State>,
+    calm: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    way: Option<Arc<Way>>,
+    running: Option<Running>,
+    /// An attempt is being made: what follows must not begin, or it would be hit.
+    is_attempted: bool,
+}
+
+struct Running {
+    due: Option<Nanos>,
+    why: Option<Why>,
+    attempts: u32,
+    next_attempt: Nanos,
+}
+
+impl Slot {
+    /// Says how the statements of the stream's session are stopped; `None` while there is no
+    /// session.
+    pub(super) fn arm(&self, way: Option<Way>) {
+        self.state().way = way.map(Arc::new);
+    }
+
+    /// A statement is about to be sent that is to be stopped at `due`.
+    pub(super) fn begin(&self, due: Option<Nanos>) {
+        self.state().running = Some(Running { due, why: None, attempts: 0, next_attempt: 0 });
+    }
+
+    /// The statement has ended. Waits until nobody is about to stop it any more, so that the next
+    /// one is not hit, and returns why it was to be stopped.
+    pub(super) fn end(&self) -> Option<Why> {
+        let state = self.calm.wait_while(self.state(), |state| state.is_attempted);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        state.running.take().and_then(|running| running.why)
+    }
+
+    /// True when the server has not answered in spite of all attempts.
+    pub(super) fn is_given_up(&self, now: Nanos) -> bool {
+        let state = self.state();
+        let given_up = |r: &Running| r.attempts >= ATTEMPTS && now >= r.next_attempt;
+        state.running.as_ref().is_some_and(given_up)
+    }
+
+    /// When the statement has to be stopped; `None` without a bound or when that has begun.
+    pub(super) fn due(&self) -> Option<Nanos> {
+        self.state().running.as_ref().filter(|running| running.why.is_none())?.due
+    }
+
+    /// The attempt to make now, if any; [`Slot::attempted`] must follow it.
+    pub(super) fn demand(&self, now: Nanos, user_stops: bool) -> Option<Attempt> {
+        let mut state = self.state();
+        let State { way, running, is_attempted } = &mut *state;
+        let running = running.as_mut()?;
+        if running.why.is_none() {
+            running.why = if user_stops {
+                Some(Why::User)
+            } else {
+                running.due.filter(|due| now >= *due).map(|_| Why::Bound)
+            };
+        }
+        running.why?;
+        let is_time = !*is_attempted && now >= running.next_attempt && running.attempts < ATTEMPTS;
+        let way = way.as_ref().filter(|_| is_time)?;
+        let is_hard = running.attempts >= GENTLE_ATTEMPTS;
+        running.attempts += 1;
+        running.next_attempt = now + RETRY;
+        *is_attempted = true;
+        Some(Attempt { way: Arc::clone(way), is_hard })
+    }
+
+    /// The attempt has been made.
+    pub(super) fn attempted(&self) {
+        self.state().is_attempted = false;
+        self.calm.notify_all();
+    }
+
+    /// What a panicking holder leaves is whole: every change is one assignment.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn armed() -> Slot {
+        let slot = Slot::default();
+        slot.arm(Some(Way::Server { number: 0, id: "7".to_owned() }));
+        slot
+    }
+
+    #[test]
+    fn a_statement_is_stopped_at_its_bound_and_not_before() {
+        let slot = armed();
+        assert!(slot.demand(9, true).is_none(), "nothing is executed");
+        slot.begin(Some(100));
+        assert_eq!(slot.due(), Some(100));
+        assert!(slot.demand(99, false).is_none());
+        assert!(!slot.demand(100, false).unwrap().is_hard);
+        assert_eq!(slot.due(), None);
+        slot.attempted();
+        assert_eq!(slot.end(), Some(Why::Bound));
+        slot.begin(None);
+        assert!(slot.demand(Nanos::MAX - RETRY, false).is_none(), "it has no bound");
+        assert_eq!(slot.end(), None);
+    }
+
+    #[test]
+    fn attempts_become_harder_and_end() {
+        let slot = armed();
+        slot.begin(None);
+        let mut hard = Vec::new();
+        for round in 0..8 {
+            if let Some(attempt) = slot.demand(round * RETRY, true) {
+                assert!(slot.demand(round * RETRY, true).is_none(), "one at a time");
+                hard.push(attempt.is_hard);
+                slot.attempted();
+            }
+        }
+        assert_eq!(hard, [false, false, true, true, true]);
+        assert!(slot.is_given_up(8 * RETRY));
+        assert_eq!(slot.end(), Some(Why::User));
+        assert!(!slot.is_given_up(8 * RETRY));
+    }
+}

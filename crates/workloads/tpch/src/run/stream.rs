@@ -1,0 +1,281 @@
+//! One stream: jobs that a session executes one after another.
+
+use super::link::{Link, Opening, unless_given_up};
+use super::pages;
+use super::slot::{Slot, Why};
+use crate::degree::Applied;
+use crate::plans;
+use crate::refresh::{self, Position};
+use dyno_core::{DbError, Driver, Nanos, SECOND, Session, Table};
+use dyno_measure::{QueryFacts, QueryOutcome, RefreshFacts};
+use dyno_reactor::monotonic_now;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+
+/// What a stream executes.
+pub(super) enum Job {
+    /// A timed query.
+    Query(Query),
+    /// The next refresh function of the database.
+    Refresh,
+    /// A plan, not timed.
+    Plan { query: u8, text: String, is_executed: bool },
+}
+
+/// A query as it is sent.
+pub(super) struct Query {
+    pub(super) query: u8,
+    pub(super) parameters: Vec<String>,
+    pub(super) text: String,
+    /// Executed after a failure: a view that the text leaves behind is dropped.
+    pub(super) tidy: Option<String>,
+}
+
+/// The jobs of one session.
+pub(super) struct Stream {
+    /// The stream in results; 0 where there is one.
+    pub(super) number: u32,
+    pub(super) jobs: Vec<Job>,
+    pub(super) scale: f64,
+    /// Bound of each query and plan.
+    pub(super) timeout: Option<Nanos>,
+    /// Where the refresh functions go on.
+    pub(super) position: Position,
+    /// Whether the pages that the server reads are counted around each query.
+    pub(super) counts_pages: bool,
+}
+
+/// What a stream tells the thread that watches.
+pub(super) enum News {
+    /// The session is open, with this degree, and waits for the start; or it could not be opened.
+    Ready(Result<Applied, DbError>),
+    Sent {
+        stream: u32,
+        query: u8,
+    },
+    Query(QueryFacts, Table),
+    Refresh(RefreshFacts),
+    Plan {
+        query: u8,
+        text: String,
+    },
+    Note(String),
+}
+
+/// A stream at work.
+pub(super) struct Worker<'a, D: Driver> {
+    pub(super) opening: &'a Opening<'a, D>,
+    pub(super) slot: &'a Slot,
+    pub(super) is_stopped: &'a AtomicBool,
+    pub(super) news: Sender<News>,
+    /// Number of the session, picks the host.
+    pub(super) number: u32,
+    pub(super) link: Option<Link<D::Session>>,
+    /// When the trial began.
+    pub(super) began: Nanos,
+}
+
+/// How a statement ended, and why it was stopped if it was.
+struct Ended<T> {
+    result: Option<Result<T, DbError>>,
+    why: Option<Why>,
+    seconds: f64,
+}
+
+impl<T> Ended<T> {
+    /// Where it ended by itself after all, the attempt to stop it came too late and does not count.
+    fn outcome(&self) -> QueryOutcome {
+        match (&self.result, self.why) {
+            (Some(Ok(_)), _) => QueryOutcome::Answered,
+            (_, Some(Why::Bound)) => QueryOutcome::TimedOut,
+            (_, Some(Why::User)) => QueryOutcome::Interrupted,
+            (Some(Err(error)), None) => QueryOutcome::Failed(error.to_string()),
+            (None, None) => QueryOutcome::Failed("There was no answer.".to_owned()),
+        }
+    }
+}
+
+impl<D: Driver> Worker<'_, D> {
+    /// Opens the session, waits for the start, executes the jobs and closes the session with its
+    /// settings as they were.
+    pub(super) async fn run(mut self, mut stream: Stream, start: Receiver<Option<Nanos>>) {
+        match self.opening.open(self.number, self.slot).await {
+            Ok(link) => {
+                self.tell(News::Ready(Ok(link.applied.clone())));
+                self.link = Some(link);
+            }
+            Err(error) => return self.tell(News::Ready(Err(error))),
+        }
+        // Nothing else runs on this loop. Without a start another stream could not be opened.
+        if let Ok(Some(began)) = start.recv() {
+            self.began = began;
+            for job in std::mem::take(&mut stream.jobs) {
+                if self.is_stopped.load(Ordering::Relaxed) {
+                    break;
+                }
+                match job {
+                    Job::Query(query) => self.query(&stream, query).await,
+                    Job::Refresh => self.refresh(&mut stream).await,
+                    Job::Plan { query, text, is_executed } => {
+                        self.plan(&stream, query, &text, is_executed).await;
+                    }
+                }
+            }
+        }
+        if let Some(link) = self.link.take()
+            && let Some(problem) = link.close(self.slot).await
+        {
+            self.tell(News::Note(problem));
+        }
+    }
+
+    /// The watching thread lives longer than the streams.
+    fn tell(&self, news: News) {
+        self.news.send(news).ok();
+    }
+
+    /// The session, opened again where it was lost.
+    async fn link(&mut self) -> Result<Link<D::Session>, DbError> {
+        match self.link.take() {
+            Some(link) => Ok(link),
+            None => self.opening.open(self.number, self.slot).await,
+        }
+    }
+
+    /// Executes something that may be stopped, and has the session ready for the next job or gone.
+    async fn stoppable<T>(
+        &mut self,
+        mut link: Link<D::Session>,
+        bound: Option<Nanos>,
+        work: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
+    ) -> Ended<T> {
+        let began = monotonic_now();
+        self.slot.begin(bound.map(|bound| began.saturating_add(bound)));
+        let result = unless_given_up(self.slot, work(&mut link.session)).await;
+        let ended = monotonic_now();
+        let why = self.slot.end();
+        self.link = match &result {
+            Some(Ok(_)) if why.is_none() => Some(link),
+            Some(Err(error)) if error.is_fatal() => {
+                self.slot.arm(None);
+                None
+            }
+            None => {
+                link.abandon(self.slot).await;
+                None
+            }
+            Some(_) => link.calm(self.slot).await,
+        };
+        Ended { result, why, seconds: seconds(ended - began) }
+    }
+
+    async fn query(&mut self, stream: &Stream, query: Query) {
+        let mut facts = QueryFacts {
+            query: query.query,
+            stream: stream.number,
+            parameters: query.parameters,
+            ..QueryFacts::default()
+        };
+        let mut link = match self.link().await {
+            Ok(link) => link,
+            Err(error) => {
+                facts.began_s = seconds(monotonic_now() - self.began);
+                facts.outcome = QueryOutcome::Failed(error.to_string());
+                return self.tell(News::Query(facts, Table::default()));
+            }
+        };
+        let pages = match stream.counts_pages {
+            true => pages::read_so_far(&mut link.session).await,
+            false => None,
+        };
+        self.tell(News::Sent { stream: stream.number, query: query.query });
+        let mut table = Table::default();
+        facts.began_s = seconds(monotonic_now() - self.began);
+        let ended = self
+            .stoppable(link, stream.timeout, async |session| {
+                session.query(&query.text, &mut table).await
+            })
+            .await;
+        facts.outcome = ended.outcome();
+        facts.seconds = match (&facts.outcome, stream.timeout) {
+            (QueryOutcome::TimedOut, Some(bound)) => seconds(bound),
+            _ => ended.seconds,
+        };
+        if let Some(Ok(executed)) = ended.result {
+            facts.rows = executed.rows;
+        }
+        if let Some(link) = &mut self.link {
+            if facts.outcome != QueryOutcome::Answered
+                && let Some(tidy) = &query.tidy
+            {
+                link.session.query(tidy, &mut Table::default()).await.ok();
+            }
+            if let Some(before) = pages {
+                let after = pages::read_so_far(&mut link.session).await;
+                facts.pages_read = after.and_then(|after| after.checked_sub(before));
+            }
+        }
+        self.tell(News::Query(facts, table));
+    }
+
+    async fn refresh(&mut self, stream: &mut Stream) {
+        let at = stream.position;
+        let began_s = seconds(monotonic_now() - self.began);
+        let mut facts =
+            RefreshFacts { function: at.function, pair: at.pair, began_s, ..Default::default() };
+        match self.link().await {
+            Ok(link) => {
+                let position = &mut stream.position;
+                let ended = self
+                    .stoppable(link, None, async |session| {
+                        refresh::execute(session, stream.scale, position).await
+                    })
+                    .await;
+                facts.seconds = ended.seconds;
+                facts.outcome = ended.outcome();
+                if let Some(Ok(rows)) = ended.result {
+                    facts.rows = rows;
+                }
+            }
+            Err(error) => facts.outcome = QueryOutcome::Failed(error.to_string()),
+        }
+        self.tell(News::Refresh(facts));
+    }
+
+    /// Asks for a plan in the ways that the product may know; one that takes too long to execute is
+    /// estimated.
+    async fn plan(&mut self, stream: &Stream, query: u8, text: &str, is_executed: bool) {
+        let mut problem = String::new();
+        for is_executed in [is_executed, false] {
+            let Ok(link) = self.link().await else { return };
+            let (dialect, product) = (link.session.dialect(), link.session.product().clone());
+            self.link = Some(link);
+            for statement in plans::statements(dialect, &product, text, is_executed) {
+                let Ok(link) = self.link().await else { return };
+                let mut table = Table::default();
+                let ended = self
+                    .stoppable(link, stream.timeout, async |session| {
+                        session.query(&statement, &mut table).await
+                    })
+                    .await;
+                match ended.outcome() {
+                    QueryOutcome::Answered => {
+                        let text = plans::text(dialect, &product, &table);
+                        return self.tell(News::Plan { query, text });
+                    }
+                    QueryOutcome::Interrupted => return,
+                    QueryOutcome::TimedOut => {
+                        problem = "its execution passed the bound".to_owned();
+                        break;
+                    }
+                    QueryOutcome::Failed(error) => problem = error,
+                }
+            }
+        }
+        self.tell(News::Note(format!("No plan of Q{query} could be taken: {problem}")));
+    }
+}
+
+pub(super) fn seconds(nanos: Nanos) -> f64 {
+    nanos as f64 / SECOND as f64
+}

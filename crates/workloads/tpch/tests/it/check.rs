@@ -1,0 +1,213 @@
+//! Answers held against each other, without a database.
+
+use dyno_core::Table;
+use dyno_measure::Verdict;
+use dyno_tpch::check::{Expected, compare, reference};
+use dyno_tpch::queries::{LAST, limit};
+
+fn rows(text: &[&str]) -> Table {
+    let cell = |cell: &str| (cell != "NULL").then(|| cell.to_owned());
+    Table { rows: text.iter().map(|row| row.split('|').map(cell).collect()).collect() }
+}
+
+fn known(text: &[&str]) -> Expected {
+    Expected { table: rows(text), source: "the reference".to_owned(), has_ties: true }
+}
+
+/// What is said of this answer.
+fn said(query: u8, expected: &[&str], found: &[&str]) -> Vec<String> {
+    compare(query, &known(expected), &rows(found))
+}
+
+/// As an engine would give it: without the rows behind the limit.
+fn received(query: u8, expected: &Expected) -> Table {
+    let limit = limit(query).unwrap_or(usize::MAX);
+    Table { rows: expected.table.rows.iter().take(limit).cloned().collect() }
+}
+
+#[test]
+fn references_are_whole() {
+    let counts = [
+        (
+            1.0,
+            [4, 100, 10, 5, 5, 1, 4, 2, 175, 20, 1048, 2, 42, 1, 1, 18314, 1, 57, 1, 186, 100, 7],
+        ),
+        (0.1, [4, 44, 10, 5, 5, 1, 4, 2, 175, 20, 22, 2, 37, 1, 1, 2762, 1, 5, 1, 9, 47, 7]),
+        (0.01, [4, 4, 10, 5, 5, 1, 4, 2, 173, 20, 1, 2, 33, 1, 1, 296, 1, 2, 1, 1, 1, 7]),
+    ];
+    for (scale, counts) in counts {
+        for (query, count) in (1..=LAST).zip(counts) {
+            let expected = reference(query, scale).unwrap();
+            assert_eq!(expected.table.rows.len(), count, "query {query} at {scale}");
+            let judged = expected.judge(query, &received(query, &expected));
+            assert_eq!(judged.verdict, Verdict::Passed, "query {query} at {scale}");
+            assert_eq!(judged.against, expected.source);
+            assert_eq!(judged.differences, Vec::<String>::new());
+        }
+    }
+    assert_eq!(reference(1, 10.0), None);
+    assert_eq!(reference(1, 0.05), None);
+}
+
+/// Whatever value is changed by more than its class allows, it is found, and its row and column
+/// are named.
+#[test]
+fn every_changed_value_is_found() {
+    for query in 1..=LAST {
+        let expected = reference(query, 0.1).unwrap();
+        let right = received(query, &expected);
+        let columns = right.rows[0].len();
+        for column in 0..columns {
+            let index = right.rows.len() / 2;
+            let mut changed = right.clone();
+            let cell = &mut changed.rows[index][column];
+            let wrong = match cell.as_deref().map(str::parse::<f64>) {
+                Some(Ok(number)) => (number + number.abs() * 0.02 + 101.0).to_string(),
+                _ => "something else".to_owned(),
+            };
+            *cell = Some(wrong.clone());
+            let said = compare(query, &expected, &changed);
+            assert_eq!(said.len(), 1, "query {query}, column {column}: {said:?}");
+            let begin = format!("Row {}: ", index + 1);
+            assert!(said[0].starts_with(&begin), "query {query}: {said:?}");
+            assert!(said[0].contains(&format!("is {wrong} instead of ")), "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn classes_allow_what_the_specification_allows() {
+    let same = |query, expected: &str, found: &str| said(query, &[expected], &[found]).is_empty();
+    // A sum: 100.00.
+    assert!(same(6, "123141078.23", "123141178.23"));
+    assert!(same(6, "123141078.23", "1.2314107823E8"));
+    assert!(!same(6, "123141078.23", "123141178.24"));
+    assert!(!same(6, "123141078.23", "75207768.19"));
+    // A ratio: one percent of the rounded value.
+    assert!(same(14, "16.38", "16.5449"));
+    assert!(!same(14, "16.38", "16.555"));
+    assert!(same(14, "16.38", "16.216"));
+    assert!(!same(14, "16.38", "16.20"));
+    assert!(same(14, "0", "0.004"));
+    assert!(!same(14, "0", "0.005"));
+    // Sums of quantities and values of columns: two decimals.
+    let row = |price: &str, quantity: &str| format!("Customer#1|1|2|1995-01-01|{price}|{quantity}");
+    assert!(same(18, &row("544089.09", "323.00"), &row("544089.09", "323")));
+    assert!(!same(18, &row("544089.09", "323.00"), &row("544089.10", "323")));
+    assert!(!same(18, &row("544089.09", "323.00"), &row("544089.09", "324")));
+    // Counts, and blanks at the end of text only.
+    assert!(same(4, "1-URGENT|10594", "1-URGENT       |10594"));
+    assert!(!same(4, "1-URGENT|10594", " 1-URGENT|10594"));
+    assert!(!same(4, "1-URGENT|10594", "1-URGENT|10595"));
+    // NULL is no zero, and nothing is near what is no number.
+    assert!(same(17, "NULL", "NULL"));
+    assert!(!same(17, "NULL", "0"));
+    assert!(!same(17, "0", "NULL"));
+    assert!(!same(6, "1.00", "NaN"));
+    assert!(!same(6, "1.00", "inf"));
+}
+
+#[test]
+fn rows_that_are_missing_or_too_many_are_named() {
+    let right = ["1-URGENT|93", "2-HIGH|103", "3-MEDIUM|109", "4-NOT SPECIFIED|102", "5-LOW|128"];
+    let mut found = right.to_vec();
+    found.remove(1);
+    assert_eq!(
+        said(4, &right, &found),
+        ["5 rows expected, 4 received.", "Row 2 of the right answer is missing: 2-HIGH | 103.",]
+    );
+    let mut found = right.to_vec();
+    found.insert(3, "3-MEDIUM|1");
+    assert_eq!(
+        said(4, &right, &found),
+        ["5 rows expected, 6 received.", "Row 4 is not in the right answer: 3-MEDIUM | 1.",]
+    );
+    assert_eq!(
+        said(4, &right[..2], &[]),
+        [
+            "2 rows expected, 0 received.",
+            "Row 1 of the right answer is missing: 1-URGENT | 93.",
+            "Row 2 of the right answer is missing: 2-HIGH | 103.",
+        ]
+    );
+    assert_eq!(
+        said(4, &[], &["1-URGENT|93"]),
+        ["0 rows expected, 1 received.", "Row 1 is not in the right answer: 1-URGENT | 93.",]
+    );
+    // The order counts.
+    assert_eq!(said(4, &["1-URGENT|93", "2-HIGH|103"], &["2-HIGH|103", "1-URGENT|93"]).len(), 2);
+    assert_eq!(
+        said(4, &["1-URGENT|93"], &["1-URGENT"]),
+        ["Row 1: 2 columns expected, 1 received."]
+    );
+    assert_eq!(
+        said(9, &["CHINA|1998|1000.00"], &["CHINA|1998|2000.00"]),
+        ["Row 1: sum_profit is 2000.00 instead of 1000.00 (a sum may be off by 100.00)."]
+    );
+}
+
+#[test]
+fn the_first_ten_differences_are_told() {
+    let expected = reference(16, 0.1).unwrap();
+    let mut found = received(16, &expected);
+    for row in found.rows.iter_mut().take(13) {
+        row[3] = Some("0".to_owned());
+    }
+    let said = compare(16, &expected, &found);
+    assert_eq!(said.len(), 11);
+    assert_eq!(said[10], "And 3 more differences.");
+    found.rows.truncate(11);
+    let said = compare(16, &expected, &found);
+    assert_eq!(said[0], "2762 rows expected, 11 received.");
+    assert_eq!(said.last().unwrap(), "And 2753 more differences.");
+}
+
+/// Query 11 orders by the value alone.
+#[test]
+fn rows_that_tie_may_come_in_any_order() {
+    let right = ["1|9.00", "2|8.00", "3|8.00", "4|8.00", "5|7.00"];
+    assert!(said(11, &right, &["1|9.00", "4|8.00", "2|8.00", "3|8.00", "5|7.00"]).is_empty());
+    assert_eq!(
+        said(11, &right, &["1|9.00", "4|8.00", "6|8.00", "3|8.00", "5|7.00"]),
+        ["Row 3: ps_partkey is 6 instead of 2."]
+    );
+    // Not what the order tells apart.
+    assert!(!said(11, &right, &["2|8.00", "1|9.00", "3|8.00", "4|8.00", "5|7.00"]).is_empty());
+}
+
+/// Ten rows of query 3, the last of which ties with `more`.
+fn tied_at_the_limit(more: &[&str]) -> Vec<String> {
+    let mut rows: Vec<String> =
+        (1..=9).map(|key| format!("{key}|{}|1995-01-01|0", 1_000_000 - key * 1_000)).collect();
+    rows.extend(more.iter().map(|key| format!("{key}|5000.0000|1995-02-02|0")));
+    rows
+}
+
+fn strs(rows: &[String]) -> Vec<&str> {
+    rows.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn at_the_limit_any_row_that_ties_will_do_and_no_other() {
+    let known_ties = tied_at_the_limit(&["10", "11", "12"]);
+    for last in ["10", "11", "12"] {
+        assert!(said(3, &strs(&known_ties), &strs(&tied_at_the_limit(&[last]))).is_empty());
+    }
+    assert_eq!(
+        said(3, &strs(&known_ties), &strs(&tied_at_the_limit(&["13"]))),
+        ["Row 10: l_orderkey is 13 instead of 10."]
+    );
+    assert_eq!(said(3, &strs(&known_ties), &strs(&tied_at_the_limit(&["10", "11"]))).len(), 2);
+
+    // Of an engine's answer, what ties is not known: the sort key has to agree.
+    let engine = Expected::from_engine(rows(&strs(&tied_at_the_limit(&["10"]))), "target a");
+    let found = rows(&strs(&tied_at_the_limit(&["13"])));
+    assert!(compare(3, &engine, &found).is_empty());
+    let mut found = found;
+    found.rows[9][2] = Some("1995-02-03".to_owned());
+    assert_eq!(compare(3, &engine, &found).len(), 1);
+    // Within the limit it has to be the same row.
+    let mut found = rows(&strs(&tied_at_the_limit(&["10"])));
+    found.rows[8][0] = Some("99".to_owned());
+    assert_eq!(compare(3, &engine, &found), ["Row 9: l_orderkey is 99 instead of 9."]);
+}

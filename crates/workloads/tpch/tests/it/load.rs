@@ -1,0 +1,295 @@
+//! Loads into real databases: whole, interrupted, changed behind the loader's back.
+
+use crate::databases::{number, target, with_session};
+use dyno_core::{Dialect, Discard, Driver, LoadObserver, Session, Unobserved};
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_measure::Verdict;
+use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
+use dyno_tpch::generate::row_count;
+use dyno_tpch::load::{LoadError, LoadOptions, Step, destroy, estimate, load};
+use dyno_tpch::schema::Table;
+use dyno_tpch::state::{Loaded, loaded, note_refresh_pair};
+use dyno_tpch::warm::warm;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Small, and yet with more than one piece of lineitem.
+const SCALE: f64 = 0.03;
+
+fn options() -> LoadOptions {
+    LoadOptions { sessions: 3, ..LoadOptions::new(SCALE) }
+}
+
+fn state<D: Driver>(driver: &D) -> Result<Option<Loaded>, LoadError> {
+    with_session(driver, async |session: &mut D::Session| loaded(session).await)
+}
+
+fn all_rows() -> u64 {
+    Table::ALL.into_iter().map(|table| row_count(table, SCALE)).sum()
+}
+
+/// What the catalog says: primary keys, foreign keys, secondary indexes.
+fn keys<D: Driver>(driver: &D) -> [u64; 3] {
+    let counts: [&str; 3] = match driver.dialect() {
+        Dialect::Mysql => [
+            "SELECT count(*) FROM information_schema.table_constraints WHERE table_schema = \
+             DATABASE() AND constraint_type = 'PRIMARY KEY' AND table_name NOT LIKE 'dyno%'",
+            "SELECT count(*) FROM information_schema.table_constraints WHERE table_schema = \
+             DATABASE() AND constraint_type = 'FOREIGN KEY'",
+            "SELECT count(DISTINCT table_name, index_name) FROM information_schema.statistics \
+             WHERE table_schema = DATABASE() AND index_name LIKE 'i\\_%'",
+        ],
+        Dialect::Postgres => [
+            "SELECT count(*) FROM pg_constraint WHERE contype = 'p' AND conname NOT LIKE 'dyno%' \
+             AND connamespace = 'public'::regnamespace",
+            "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND convalidated",
+            "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'i\\_%'",
+        ],
+        // The keys of six tables are their row numbers.
+        Dialect::Sqlite => [
+            "SELECT 6 + count(*) FROM sqlite_master WHERE type = 'index' AND name LIKE '%\\_pkey' \
+             ESCAPE '\\'",
+            "SELECT count(*) FROM (SELECT DISTINCT m.name, k.id FROM sqlite_master m JOIN \
+             pragma_foreign_key_list(m.name) k)",
+            "SELECT count(*) FROM sqlite_master WHERE type = 'index' AND name LIKE 'i\\_%' ESCAPE \
+             '\\'",
+        ],
+    };
+    counts.map(|sql| number(driver, sql))
+}
+
+/// Reads all into memory; the verdict, and what it is based on.
+fn warmed<D: Driver>(driver: &D) -> (Option<Verdict>, String) {
+    let facts = with_session(driver, async |session: &mut D::Session| warm(session).await.unwrap());
+    assert_eq!(facts.state, "warm");
+    (facts.verdict, facts.evidence.join("\n"))
+}
+
+/// A complete database is as it must be, is left alone, and can be dropped.
+fn assert_complete<D: Driver>(driver: &D) {
+    assert_eq!(keys(driver), [8, 10, 14]);
+    for table in Table::ALL {
+        let stored = number(driver, &format!("SELECT count(*) FROM {}", table.name()));
+        assert_eq!(stored, row_count(table, SCALE), "{table:?}");
+    }
+    let again = load(driver, &options(), &Unobserved).unwrap();
+    assert!(again.was_complete && again.is_complete, "{again:?}");
+    let other = LoadOptions { scale: 0.02, ..options() };
+    let refused = load(driver, &other, &Unobserved).unwrap_err();
+    let text = "scale factor 0.03 with foreign keys and with secondary indexes is loaded, and \
+                scale factor 0.02";
+    assert!(refused.to_string().contains(text), "{refused}");
+
+    let (verdict, evidence) = warmed(driver);
+    assert_eq!(verdict, Some(Verdict::Passed), "{evidence}");
+    let before = state(driver).unwrap().unwrap();
+    assert_eq!((before.scale, before.foreign_keys, before.indexes), (SCALE, true, true));
+    assert_eq!(before.load.refresh_pairs, 0);
+    assert!(before.load.finished_at.ends_with('Z'), "{before:?}");
+    // A row of lineitem has at least its 100 bytes of values.
+    assert!(before.load.size_bytes.unwrap() > row_count(Table::Lineitem, SCALE) * 100);
+    let guess = estimate(driver.dialect(), SCALE, true);
+    let ratio =
+        before.load.size_bytes.unwrap() as f64 / (guess.data_bytes + guess.index_bytes) as f64;
+    assert!((0.7..1.5).contains(&ratio), "{ratio} of what was estimated");
+    let rows = |name: &str| {
+        let step = before.load.steps.iter().find(|step| step.name == name);
+        step.unwrap_or_else(|| panic!("no step {name}: {before:?}")).rows
+    };
+    assert_eq!(rows("load"), all_rows());
+    assert_eq!(rows("load/lineitem"), row_count(Table::Lineitem, SCALE));
+    for name in ["create", "primary-keys/lineitem", "foreign-keys/orders", "indexes", "analyze"] {
+        assert_eq!(rows(name), 0);
+    }
+    with_session(driver, async |session: &mut D::Session| {
+        note_refresh_pair(session, 3).await.unwrap();
+    });
+    assert_eq!(state(driver).unwrap().unwrap().load.refresh_pairs, 3);
+
+    let dropped = destroy(driver, &Unobserved).unwrap();
+    assert_eq!(dropped.len(), 10, "{dropped:?}");
+    assert_eq!(state(driver).unwrap(), None);
+    assert_eq!(destroy(driver, &Unobserved).unwrap(), Vec::<String>::new());
+}
+
+/// Interrupts a load once enough rows are stored.
+struct Interrupt<F> {
+    rows: AtomicU64,
+    action: F,
+}
+
+impl<F: Fn() + Sync> LoadObserver for Interrupt<F> {
+    fn rows_done(&self, rows: u64) {
+        let enough = all_rows() / 3;
+        let before = self.rows.fetch_add(rows, Ordering::Relaxed);
+        if before < enough && before + rows >= enough {
+            (self.action)();
+        }
+    }
+}
+
+fn interrupt<F: Fn() + Sync>(action: F) -> Interrupt<F> {
+    Interrupt { rows: AtomicU64::new(0), action }
+}
+
+/// Goes on with an interrupted load.
+fn go_on<D: Driver>(driver: &D) {
+    let error = state(driver).unwrap_err();
+    assert!(error.to_string().contains("has not been completed"), "{error}");
+    let other = LoadOptions { foreign_keys: false, ..options() };
+    let refused = load(driver, &other, &Unobserved).unwrap_err();
+    assert!(refused.to_string().contains("without foreign keys"), "{refused}");
+    let report = load(driver, &options(), &Unobserved).unwrap();
+    assert!(report.rows_found >= all_rows() / 3, "{report:?}");
+    assert!(report.rows_loaded > 0, "{report:?}");
+    assert_eq!(report.rows_loaded + report.rows_found, all_rows());
+    assert_eq!(state(driver).unwrap().unwrap().load.attempts, 2);
+    assert_complete(driver);
+}
+
+/// A row that changes between two steps is found at the end.
+fn assert_changes_are_found<D: Driver>(driver: &D, sql: &str, complaint: &str) {
+    let begin = LoadOptions {
+        steps: vec![Step::Create, Step::Load],
+        scale: 0.01,
+        foreign_keys: false,
+        ..options()
+    };
+    let report = load(driver, &begin, &Unobserved).unwrap();
+    assert!(!report.is_complete && report.load.finished_at.is_empty(), "{report:?}");
+    with_session(driver, async |session: &mut D::Session| {
+        let done = session.query(sql, &mut Discard).await.unwrap();
+        assert_eq!(done.affected, 1, "{sql}");
+    });
+    let rest = LoadOptions { steps: Step::ALL.to_vec(), ..begin };
+    let error = load(driver, &rest, &Unobserved).unwrap_err();
+    assert!(error.to_string().contains(complaint), "{error}");
+    destroy(driver, &Unobserved).unwrap();
+}
+
+fn sqlite(scratch: &Scratch) -> SqliteDriver {
+    let url = format!("sqlite:{}", scratch.file("tpch.db").display());
+    SqliteDriver::new(&target(&url)).unwrap()
+}
+
+#[test]
+fn a_load_into_sqlite_that_was_interrupted_goes_on() {
+    let scratch = Scratch::new();
+    let driver = sqlite(&scratch);
+    let broken = interrupt(|| panic!("the test ends the load here"));
+    let ended = catch_unwind(AssertUnwindSafe(|| load(&driver, &options(), &broken)));
+    assert!(ended.is_err());
+    go_on(&driver);
+}
+
+#[test]
+fn steps_of_sqlite_come_in_order_and_changes_in_between_are_found() {
+    let scratch = Scratch::new();
+    let driver = sqlite(&scratch);
+    let indexes = LoadOptions { steps: vec![Step::Create, Step::Indexes], ..options() };
+    let error = load(&driver, &indexes, &Unobserved).unwrap_err();
+    let text = "The step indexes can't be done before the step load, which was not asked for.";
+    assert_eq!(error.to_string(), text);
+    destroy(&driver, &Unobserved).unwrap();
+    let price = "UPDATE orders SET o_totalprice = o_totalprice + 0.01 WHERE o_orderkey = 7";
+    assert_changes_are_found(&driver, price, "column o_totalprice");
+    let text = "UPDATE nation SET n_comment = n_comment || 'x' WHERE n_nationkey = 7";
+    assert_changes_are_found(&driver, text, "column n_comment");
+    let row = "DELETE FROM lineitem WHERE l_orderkey = 1 AND l_linenumber = 2";
+    assert_changes_are_found(&driver, row, "rows, and 60175 were sent");
+}
+
+#[test]
+fn tables_of_others_are_left_alone() {
+    let scratch = Scratch::new();
+    let driver = sqlite(&scratch);
+    with_session(&driver, async |session| {
+        session.query("CREATE TABLE orders (o_orderkey integer)", &mut Discard).await.unwrap();
+    });
+    let error = load(&driver, &options(), &Unobserved).unwrap_err();
+    assert!(error.to_string().starts_with("Table orders exists, but dyno_tpch"), "{error}");
+    let too_small = LoadOptions { scale: 0.0, ..options() };
+    assert!(load(&driver, &too_small, &Unobserved).unwrap_err().hint().is_some());
+}
+
+#[test]
+fn what_does_not_fit_the_disk_is_refused_before_a_table_is_made() {
+    let scratch = Scratch::new();
+    let driver = sqlite(&scratch);
+    let huge = LoadOptions { scale: 100_000.0, ..options() };
+    let error = load(&driver, &huge, &Unobserved).unwrap_err();
+    assert!(matches!(error, LoadError::Room { .. }), "{error}");
+    assert!(error.to_string().starts_with("Scale factor 100000 needs about "), "{error}");
+    assert!(error.hint().unwrap().contains("--force"));
+    assert_eq!(number(&driver, "SELECT count(*) FROM sqlite_master"), 0);
+}
+
+#[test]
+fn a_load_into_mariadb_goes_on_after_kill_9_of_the_server() {
+    let server = server_or_skip!(MariaDb, "a_load_into_mariadb_goes_on_after_kill_9_of_the_server");
+    let driver = MysqlDriver::new(&target(&server.socket_url())).unwrap();
+    let day = "UPDATE lineitem SET l_shipdate = l_shipdate + interval 1 day WHERE l_orderkey = 1 \
+               AND l_linenumber = 2";
+    assert_changes_are_found(&driver, day, "column l_shipdate");
+    let server = Mutex::new(server);
+    let kill = interrupt(|| server.lock().unwrap().kill());
+    let error = load(&driver, &options(), &kill).unwrap_err();
+    assert!(error.hint().is_some_and(|hint| hint.contains("load again")), "{error}");
+    server.lock().unwrap().restart().unwrap();
+    go_on(&driver);
+}
+
+#[test]
+fn a_load_into_postgres_goes_on_after_kill_9_of_the_server() {
+    let name = "a_load_into_postgres_goes_on_after_kill_9_of_the_server";
+    let server = server_or_skip!(Postgres, name);
+    let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
+    let day = "UPDATE lineitem SET l_shipdate = l_shipdate + 1 WHERE l_orderkey = 1 AND \
+               l_linenumber = 2";
+    assert_changes_are_found(&driver, day, "column l_shipdate");
+    let server = Mutex::new(server);
+    let kill = interrupt(|| server.lock().unwrap().kill());
+    let error = load(&driver, &options(), &kill).unwrap_err();
+    assert!(error.hint().is_some_and(|hint| hint.contains("load again")), "{error}");
+    server.lock().unwrap().restart().unwrap();
+    go_on(&driver);
+}
+
+/// A load of a little more than a server is given memory for.
+fn small() -> LoadOptions {
+    LoadOptions { scale: 0.01, foreign_keys: false, warm_up: true, ..options() }
+}
+
+fn assert_cold<D: Driver>(driver: &D, place: &str) {
+    let report = load(driver, &small(), &Unobserved).unwrap();
+    assert_eq!(report.load.steps.last().unwrap().name, "warm-up");
+    assert_eq!(state(driver).unwrap().unwrap().load.steps, report.load.steps);
+    let (verdict, evidence) = warmed(driver);
+    assert_eq!(verdict, Some(Verdict::Failed), "{evidence}");
+    assert!(evidence.contains(place), "{evidence}");
+}
+
+#[test]
+fn a_warm_up_of_postgres_that_does_not_fit_is_seen() {
+    let name = "a_warm_up_of_postgres_that_does_not_fit_is_seen";
+    let server = match Postgres::start_with(&["-c", "fsync=off", "-c", "shared_buffers=4MB"]) {
+        Ok(server) => server,
+        Err(why) => return dyno_tests::skipped(name, &why),
+    };
+    let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
+    assert_cold(&driver, "The server has 4 MB of shared buffers");
+}
+
+#[test]
+fn a_warm_up_of_mariadb_that_does_not_fit_is_seen() {
+    let name = "a_warm_up_of_mariadb_that_does_not_fit_is_seen";
+    let server = match MariaDb::start_with(&["--innodb-buffer-pool-size=6M"]) {
+        Ok(server) => server,
+        Err(why) => return dyno_tests::skipped(name, &why),
+    };
+    let driver = MysqlDriver::new(&target(&server.socket_url())).unwrap();
+    assert_cold(&driver, "of table lineitem are there");
+}

@@ -1,0 +1,348 @@
+//! Trials on real databases: answers, bounds, Ctrl-C, lost servers, refresh functions, degrees.
+
+use crate::databases::{number, target, with_session};
+use dyno_core::{Discard, Driver, Session, Table, Unobserved};
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_measure::{QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, Verdict};
+use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
+use dyno_tpch::degree;
+use dyno_tpch::generate::{refresh, row_count};
+use dyno_tpch::load::{LoadOptions, load};
+use dyno_tpch::parameters::{Choice, order};
+use dyno_tpch::run::{PlanFile, Plans, RunError, RunOptions, Test, Unwatched, Watch, run};
+use dyno_tpch::schema;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const SCALE: f64 = 0.01;
+
+fn options(test: Test) -> RunOptions {
+    RunOptions { scale: SCALE, test, who: "a test".to_owned(), ..RunOptions::default() }
+}
+
+fn fill(driver: &impl Driver) {
+    assert!(load(driver, &LoadOptions::new(SCALE), &Unobserved).unwrap().is_complete);
+}
+
+fn statement<D: Driver>(driver: &D, sql: &str) {
+    with_session(driver, async |session: &mut D::Session| {
+        session.query(sql, &mut Discard).await.unwrap();
+    });
+}
+
+fn never() -> bool {
+    false
+}
+
+fn sqlite_in(scratch: &Scratch) -> SqliteDriver {
+    SqliteDriver::new(&target(&format!("sqlite:{}", scratch.file("tpch.db").display()))).unwrap()
+}
+
+fn outcomes(facts: &TpchFacts) -> Vec<(u8, &QueryOutcome)> {
+    facts.queries.iter().map(|query| (query.query, &query.outcome)).collect()
+}
+
+/// Calls a function at events of a trial, and keeps what was told.
+#[derive(Default)]
+struct Told<F> {
+    on: F,
+    notes: Mutex<Vec<String>>,
+    plans: Mutex<Vec<String>>,
+}
+
+enum Event<'a> {
+    Sent(u8),
+    Query(&'a QueryFacts),
+    Refresh(&'a RefreshFacts),
+}
+
+fn told<F: Fn(Event<'_>)>(on: F) -> Told<F> {
+    Told { on, notes: Mutex::default(), plans: Mutex::default() }
+}
+
+impl<F: Fn(Event<'_>)> Watch for Told<F> {
+    fn sent(&self, _stream: u32, query: u8) {
+        (self.on)(Event::Sent(query));
+    }
+
+    fn query(&self, facts: &QueryFacts) {
+        (self.on)(Event::Query(facts));
+    }
+
+    fn refresh(&self, facts: &RefreshFacts) {
+        (self.on)(Event::Refresh(facts));
+    }
+
+    fn plan(&self, plan: PlanFile<'_>) -> String {
+        assert!(plan.text.len() > 10, "Q{}: {}", plan.query, plan.text);
+        let name = format!("q{:02}.{}", plan.query, plan.extension);
+        self.plans.lock().unwrap().push(name.clone());
+        name
+    }
+
+    fn note(&self, text: &str) {
+        self.notes.lock().unwrap().push(text.to_owned());
+    }
+}
+
+/// All 22 queries in order, right, with metrics and plans.
+fn passes(driver: &impl Driver) {
+    let asked = RunOptions { plans: Plans::Executed, degree: 2, ..options(Test::Queries) };
+    let in_order = Mutex::new(Vec::new());
+    let watch = told(|event| {
+        if let Event::Query(facts) = event {
+            assert_eq!(facts.answer.as_ref().unwrap().verdict, Verdict::Passed, "{facts:?}");
+            in_order.lock().unwrap().push(facts.query);
+        }
+    });
+    let facts = run(driver, &asked, &watch, &never).unwrap();
+    assert_eq!(*in_order.lock().unwrap(), (1..=22).collect::<Vec<u8>>());
+    assert!(facts.queries.iter().all(|query| query.outcome == QueryOutcome::Answered));
+    assert_eq!(watch.plans.lock().unwrap().len(), 22, "{:?}", watch.notes.lock().unwrap());
+    assert!(facts.queries.iter().all(|query| query.plan.as_ref().unwrap().shape.len() == 16));
+    let metrics = facts.metrics.unwrap();
+    let sum: f64 = facts.queries.iter().map(|query| query.seconds).sum();
+    assert!((metrics.total_s - sum).abs() < 1e-9 && metrics.geometric_mean_s > 0.0);
+    assert_eq!((metrics.power, metrics.throughput), (None, None));
+    assert_eq!(facts.load.unwrap().refresh_pairs, 0);
+    assert!(!facts.rewrites.is_empty() && !facts.deviations.is_empty());
+    let other_scale = RunOptions { scale: 1.0, ..options(Test::Queries) };
+    let refused = run(driver, &other_scale, &Unwatched, &never).unwrap_err();
+    assert!(matches!(&refused, RunError::Refused { .. }), "{refused}");
+    assert!(refused.to_string().contains("0.01") && refused.hint().is_some());
+}
+
+/// A power and a throughput test leave as many rows as there were, and the next pair follows.
+fn power_and_throughput(driver: &impl Driver) {
+    let with_seed = |test| RunOptions { parameters: Choice::Seed(1_122_063_000), ..options(test) };
+    let power = run(driver, &with_seed(Test::Power { refresh: true }), &Unwatched, &never).unwrap();
+    let in_order: Vec<u8> = power.queries.iter().map(|query| query.query).collect();
+    assert_eq!(in_order, order(0));
+    let functions: Vec<_> = power.refreshes.iter().map(|one| (one.function, one.pair)).collect();
+    assert_eq!(functions, [(1, 1), (2, 1)]);
+    assert_eq!(power.refreshes[0].rows, refresh::orders(SCALE) + refresh::lines(SCALE, 1));
+    assert!(power.refreshes[1].rows > refresh::orders(SCALE));
+    assert!(power.metrics.as_ref().unwrap().power.unwrap() > 0.0, "{power:?}");
+    assert!(power.queries.iter().all(|query| query.answer.is_none()), "no answer is known");
+
+    let asked = with_seed(Test::Throughput { streams: 2, refresh: true });
+    let throughput = run(driver, &asked, &Unwatched, &never).unwrap();
+    assert_eq!((throughput.queries.len(), throughput.refreshes.len()), (44, 4));
+    for stream in 1..=2 {
+        let of_stream = throughput.queries.iter().filter(|query| query.stream == stream);
+        assert_eq!(of_stream.map(|query| query.query).collect::<Vec<_>>(), order(stream));
+    }
+    let pairs: Vec<_> = throughput.refreshes.iter().map(|one| (one.function, one.pair)).collect();
+    assert_eq!(pairs, [(1, 2), (2, 2), (1, 3), (2, 3)]);
+    let metrics = throughput.metrics.unwrap();
+    let longest = throughput.queries.iter().map(|query| query.began_s + query.seconds);
+    assert!(metrics.total_s >= longest.fold(0.0, f64::max) - throughput.queries[0].began_s);
+    let both = power.metrics.unwrap().power.unwrap() * metrics.throughput.unwrap();
+    assert!((metrics.qphh.unwrap() / both.sqrt() - 1.0).abs() < 1e-9, "{metrics:?}");
+    assert_eq!(
+        number(driver, "select count(*) from orders"),
+        row_count(schema::Table::Orders, SCALE)
+    );
+    let orphans = "select count(*) from lineitem where l_orderkey not in (select o_orderkey from \
+                   orders)";
+    assert_eq!(number(driver, orphans), 0);
+    let after = run(driver, &options(Test::Queries), &Unwatched, &never).unwrap();
+    assert_eq!(after.load.unwrap().refresh_pairs, 3);
+    assert!(after.queries.iter().all(|query| query.answer.is_none()));
+    assert!(
+        after.deviations.iter().any(|text| text.starts_with("3 pairs")),
+        "{:?}",
+        after.deviations
+    );
+}
+
+/// A query that does not end is cancelled at its bound and by the user; nothing of it is left.
+fn endless_queries_are_cancelled<D: Driver>(driver: &D, sleep: &str, active: &str) {
+    statement(driver, "alter table nation rename to nation_kept");
+    let view = format!("create view nation as select * from nation_kept where {sleep}");
+    statement(driver, &view);
+    let bounded = RunOptions { timeout_s: Some(0.5), ..options(Test::Queries) };
+    let facts = run(driver, &bounded, &Unwatched, &never).unwrap();
+    assert_eq!(facts.queries.len(), 22);
+    let second = &facts.queries[1];
+    assert_eq!((&second.outcome, second.seconds), (&QueryOutcome::TimedOut, 0.5));
+    assert!(second.answer.is_none());
+    let metrics = facts.metrics.as_ref().unwrap();
+    assert!(metrics.penalised.contains(&2) && metrics.penalised.contains(&5), "{metrics:?}");
+    assert_eq!(number(driver, active), 0);
+
+    let is_stopped = AtomicBool::new(false);
+    let watch = told(|event| {
+        if matches!(event, Event::Sent(2)) {
+            is_stopped.store(true, Ordering::Relaxed);
+        }
+    });
+    let stop = || is_stopped.load(Ordering::Relaxed);
+    let facts = run(driver, &options(Test::Queries), &watch, &stop).unwrap();
+    assert_eq!(outcomes(&facts), [(1, &QueryOutcome::Answered), (2, &QueryOutcome::Interrupted)]);
+    assert_eq!(facts.metrics, None);
+    assert_eq!(number(driver, active), 0);
+}
+
+/// A server that dies in the middle of a query makes it, and those after it, failed ones.
+fn a_lost_server_is_a_failed_query(driver: &impl Driver, kill: impl Fn()) {
+    let watch = told(|event| {
+        if matches!(event, Event::Sent(2)) {
+            kill();
+        }
+    });
+    let facts = run(driver, &options(Test::Queries), &watch, &never).unwrap();
+    assert_eq!(facts.queries.len(), 22);
+    assert_eq!(facts.queries[0].outcome, QueryOutcome::Answered);
+    for query in &facts.queries[1..] {
+        assert!(matches!(query.outcome, QueryOutcome::Failed(_)), "{query:?}");
+    }
+    assert_eq!(facts.metrics, None);
+    run(driver, &options(Test::Queries), &Unwatched, &never).unwrap_err();
+}
+
+#[test]
+fn sqlite_passes_and_refreshes() {
+    let scratch = Scratch::new();
+    let driver = sqlite_in(&scratch);
+    fill(&driver);
+    passes(&driver);
+    interrupted_pairs_go_on(&driver);
+}
+
+/// What is left of an interrupted pair is completed before the next test.
+fn interrupted_pairs_go_on(driver: &impl Driver) {
+    let is_stopped = AtomicBool::new(false);
+    let watch = told(|event| {
+        if let Event::Refresh(facts) = event {
+            assert_eq!((facts.function, facts.pair), (1, 1));
+            is_stopped.store(true, Ordering::Relaxed);
+        }
+    });
+    let stop = || is_stopped.load(Ordering::Relaxed);
+    let asked = options(Test::Refresh { pairs: 5 });
+    let before = number(driver, "select count(*) from orders");
+    let first = run(driver, &asked, &watch, &stop).unwrap();
+    assert_eq!(first.refreshes[0].outcome, QueryOutcome::Answered);
+    assert!(first.refreshes.len() <= 2, "the next may have begun: {:?}", first.refreshes);
+    let watch = told(|_| {});
+    let second = run(driver, &options(Test::Refresh { pairs: 2 }), &watch, &never).unwrap();
+    let done: Vec<_> = second.refreshes.iter().map(|one| (one.function, one.pair)).collect();
+    assert_eq!(done[done.len() - 2].0, 1);
+    assert_eq!(done.len(), 4);
+    assert_eq!(done[0].0, 1, "the rest of the first pair is no part of this test: {done:?}");
+    assert_eq!(number(driver, "select count(*) from orders"), before);
+    let pairs = number(driver, "select t_value from dyno_tpch where t_name = 'refresh_pairs'");
+    assert_eq!(pairs, u64::from(done[3].1));
+}
+
+#[test]
+fn sqlite_is_interrupted() {
+    let scratch = Scratch::new();
+    let driver = sqlite_in(&scratch);
+    fill(&driver);
+    // Q1 reads every line: long enough to be interrupted on any machine.
+    let more = "pragma foreign_keys = off;
+        with recursive copies(n) as (select 1 union all select n + 1 from copies where n < 12)
+        insert into lineitem select l_orderkey, l_partkey, l_suppkey, l_linenumber + 10 * n,
+            l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate,
+            l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment
+        from lineitem, copies";
+    statement(&driver, more);
+    let bounded = RunOptions { timeout_s: Some(0.001), ..options(Test::Queries) };
+    let facts = run(&driver, &bounded, &Unwatched, &never).unwrap();
+    assert_eq!(facts.queries.len(), 22);
+    assert_eq!(facts.queries[0].outcome, QueryOutcome::TimedOut);
+    assert!(facts.metrics.unwrap().penalised.contains(&1));
+    let is_stopped = AtomicBool::new(false);
+    let watch = told(|event| {
+        if matches!(event, Event::Sent(1)) {
+            is_stopped.store(true, Ordering::Relaxed);
+        }
+    });
+    let stop = || is_stopped.load(Ordering::Relaxed);
+    let facts = run(&driver, &options(Test::Queries), &watch, &stop).unwrap();
+    assert_eq!(outcomes(&facts), [(1, &QueryOutcome::Interrupted)]);
+}
+
+#[test]
+fn postgres_passes_at_its_degrees_and_cancels() {
+    let server = server_or_skip!(Postgres, "trials on PostgreSQL");
+    let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
+    fill(&driver);
+    passes(&driver);
+    degrees(&driver);
+    power_and_throughput(&driver);
+    endless_queries_are_cancelled(
+        &driver,
+        "(select pg_sleep(3600)) is not null",
+        "select count(*) from pg_stat_activity where state = 'active' and backend_type = 'client \
+         backend' and pid <> pg_backend_pid()",
+    );
+    let server = Mutex::new(server);
+    a_lost_server_is_a_failed_query(&driver, || server.lock().unwrap().kill());
+}
+
+/// The degree has an effect, is named, bounded and set back.
+fn degrees(driver: &PostgresDriver) {
+    for (degree, most) in [(0, 0), (2, 2), (64, 8)] {
+        let asked = RunOptions { degree, plans: Plans::Executed, ..options(Test::Queries) };
+        let facts = run(driver, &asked, &Unwatched, &never).unwrap().degree;
+        assert_eq!((facts.asked, facts.rule.as_str()), (degree, "postgres"));
+        let got = facts.got.unwrap();
+        assert!(got <= most && (got > 0) == (degree > 0), "{facts:?}");
+        let first = format!("set max_parallel_workers_per_gather = {degree}");
+        assert_eq!(facts.statements[0], first);
+        let remark = facts.remark.unwrap_or_default();
+        assert_eq!(remark.contains("Asked for 64 workers, got at most"), degree == 64, "{remark}");
+        assert_eq!(remark.contains("max_worker_processes is 8."), degree == 64, "{remark}");
+    }
+    with_session(driver, async |session| {
+        let names = ["max_parallel_workers_per_gather", "max_parallel_workers"];
+        session.query("set max_parallel_workers = 3", &mut Discard).await.unwrap();
+        let settings = async |session: &mut <PostgresDriver as Driver>::Session| {
+            let mut table = Table::default();
+            for name in names {
+                session.query(&format!("show {name}"), &mut table).await.unwrap();
+            }
+            table
+        };
+        let before = settings(session).await;
+        let rule = degree::detect(session).await.unwrap().unwrap();
+        let mut applied = rule.apply(session, 5).await.unwrap();
+        assert_ne!(settings(session).await, before);
+        applied.restore(session).await.unwrap();
+        assert_eq!(settings(session).await, before);
+        let refused = degree::DegreeRule::own(
+            vec!["set max_parallel_workers = {degree}".into(), "set nonsense".into()],
+            vec!["set max_parallel_workers = 3".into()],
+        );
+        refused.unwrap().apply(session, 5).await.unwrap_err();
+        assert_eq!(settings(session).await, before, "half of a rule is set back");
+    });
+}
+
+#[test]
+fn mariadb_passes_without_a_degree_and_cancels() {
+    let server = server_or_skip!(MariaDb, "trials on MariaDB");
+    let driver = MysqlDriver::new(&target(&server.socket_url())).unwrap();
+    fill(&driver);
+    passes(&driver);
+    let asked = RunOptions { degree: 16, ..options(Test::Power { refresh: false }) };
+    let facts = run(&driver, &asked, &Unwatched, &never).unwrap();
+    let degree = facts.degree;
+    assert_eq!((degree.asked, degree.got, degree.statements.len()), (16, None, 0));
+    assert!(degree.remark.unwrap().starts_with("MariaDB executes each query in one thread"));
+    assert!(facts.queries.iter().all(|query| query.pages_read.is_none()), "between queries");
+    power_and_throughput(&driver);
+    endless_queries_are_cancelled(
+        &driver,
+        "sleep(3600) = 0",
+        "select count(*) from information_schema.processlist where command = 'Query' and id <> \
+         connection_id()",
+    );
+    let server = Mutex::new(server);
+    a_lost_server_is_a_failed_query(&driver, || server.lock().unwrap().kill());
+}

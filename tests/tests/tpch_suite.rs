@@ -1,0 +1,227 @@
+//! TPC-H on real servers: answers at several degrees, a row that somebody changes, refresh functions,
+//! engines held against each other.
+
+use dyno_tests::{MariaDb, Postgres, Ran, Scratch, dyno, only_run, server_or_skip};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// Rows of all tables at scale factor 0.01.
+const ROWS: &str = "86805";
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().unwrap_or_else(|| panic!("{value} is no list"))
+}
+
+/// Runs `dyno tpch` with words that are separated by blanks, on a target.
+fn tpch(folder: &Path, words: &str, url: &str) -> Ran {
+    let mut arguments: Vec<&str> = ["tpch"].into_iter().chain(words.split(' ')).collect();
+    arguments.extend(["--target", url]);
+    dyno(folder, &arguments)
+}
+
+/// What the only run in `runs` stored of a trial.
+fn trial(runs: &Path, number: u32) -> Value {
+    let path = only_run(runs).expect("there is a run").join(format!("trials/{number}.json"));
+    let text = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn last_line(ran: &Ran) -> &str {
+    ran.stdout.lines().last().unwrap_or_default()
+}
+
+/// The numbers of the queries of a trial, in the order in which they ended.
+fn numbers(trial: &Value) -> Vec<u64> {
+    let queries = list(&trial["tpch"]["queries"]);
+    queries.iter().map(|query| query["query"].as_u64().expect("a number")).collect()
+}
+
+/// What has to hold of every complete trial with queries.
+fn adds_up(run: &Path, trial: &Value) {
+    assert_eq!(trial["status"], "complete", "{trial:#}");
+    let facts = &trial["tpch"];
+    let mut total_s = 0.0;
+    for query in list(&facts["queries"]) {
+        assert_eq!(query["outcome"], "answered", "{query:#}");
+        assert_eq!(query["answer"]["verdict"], "passed", "{query:#}");
+        total_s += number(&query["seconds"]);
+        let plan = query["plan"]["file"].as_str().expect("a plan");
+        let text = fs::read_to_string(run.join(plan)).expect("plans are stored");
+        assert!(
+            text.contains("lineitem")
+                || text.contains("part")
+                || text.contains("orders")
+                || text.contains("customer"),
+            "{text}"
+        );
+    }
+    if facts["test"] == "queries" {
+        assert_eq!(numbers(trial), (1..=22).collect::<Vec<_>>());
+        assert!((number(&facts["metrics"]["total_s"]) - total_s).abs() < 1e-6, "{facts:#}");
+    }
+}
+
+#[test]
+fn postgres_answers_at_two_degrees_and_a_changed_row_is_named() {
+    let name = "postgres_answers_at_two_degrees_and_a_changed_row_is_named";
+    let server = server_or_skip!(Postgres, name);
+    let (scratch, url) = (Scratch::new(), server.url());
+    let folder = scratch.path();
+    let loaded = tpch(folder, "load --scale 0.01 --sessions 2", &url);
+    assert_eq!(loaded.code, 0, "{}", loaded.all());
+    let of_load: Vec<&str> =
+        loaded.stdout.lines().filter(|line| line.starts_with("load\t")).collect();
+    assert!(of_load.len() == 1 && of_load[0].contains(ROWS), "{}", loaded.all());
+
+    let ran = tpch(folder, "run --scale 0.01 --degree 0,2 --repeats 2", &url);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert_eq!(last_line(&ran), "answers: 22 of 22 correct", "{}", ran.all());
+    let run = only_run(&folder.join("dyno-runs")).expect("there is a run");
+    let mut asked = Vec::new();
+    for number in 1..=4 {
+        let trial = trial(&folder.join("dyno-runs"), number);
+        adds_up(&run, &trial);
+        let degree = &trial["tpch"]["degree"];
+        let (of, got) = (degree["asked"].as_u64(), degree["got"].as_u64().expect("plans tell"));
+        match of {
+            Some(0) => assert_eq!(got, 0, "{degree:#}"),
+            _ => assert!((1..=2).contains(&got), "{degree:#}"),
+        }
+        asked.push(of.expect("a degree"));
+    }
+    assert_ne!(asked[0], asked[1], "{asked:?}: degrees alternate");
+    assert_ne!(asked[2], asked[3], "{asked:?}: degrees alternate");
+    let paper = fs::read_to_string(run.join("paper.md")).expect("the paper was written");
+    for words in ["Q22", "not a TPC result", "primary-keys"] {
+        assert!(paper.contains(words), "no `{words}` in the paper");
+    }
+    let left = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'sbtest' AND pid <> \
+                pg_backend_pid()";
+    assert_eq!(server.sbtest(left).expect("an answer").trim(), "0");
+    a_changed_row_is_named(folder, &server);
+}
+
+/// One unit more of one line: only the sums of Q1 know of it.
+fn a_changed_row_is_named(folder: &Path, server: &Postgres) {
+    let change = |by: &str| {
+        let sql = format!(
+            "UPDATE lineitem SET l_quantity = l_quantity {by} WHERE l_orderkey = 1 AND l_linenumber \
+             = 1"
+        );
+        server.sbtest(&sql).expect("a change")
+    };
+    change("+ 1");
+    let ran = tpch(folder, "run --scale 0.01 --dir changed", &server.url());
+    assert_eq!(ran.code, 4, "{}", ran.all());
+    assert_eq!(last_line(&ran), "answers: 21 of 22 correct; wrong: Q1", "{}", ran.all());
+    assert!(ran.stdout.contains("Q1 at degree 0 differs from "), "{}", ran.all());
+    let named = ran.stdout.lines().any(|line| line.starts_with("  Row 4"));
+    assert!(named, "the fourth row, N and O: {}", ran.all());
+    let stored = trial(&folder.join("changed"), 1);
+    assert_eq!(stored["checks"][0]["verdict"], "failed", "{stored:#}");
+    let paper = only_run(&folder.join("changed")).expect("there is a run").join("paper.md");
+    let paper = fs::read_to_string(paper).expect("the paper was written");
+    assert!(paper.contains("Q1"), "{paper}");
+    change("- 1");
+    let ran = tpch(folder, "run --scale 0.01 --dir changed --new", &server.url());
+    assert_eq!(ran.code, 0, "{}", ran.all());
+}
+
+#[test]
+fn mariadb_makes_power_and_throughput_and_has_no_degrees() {
+    let name = "mariadb_makes_power_and_throughput_and_has_no_degrees";
+    let server = server_or_skip!(MariaDb, name);
+    let (scratch, url) = (Scratch::new(), server.url());
+    let folder = scratch.path();
+    let loaded = tpch(folder, "load --scale 0.01", &url);
+    assert_eq!(loaded.code, 0, "{}", loaded.all());
+    let ran = tpch(folder, "run --scale 0.01 --degree 0,4 --dir degrees", &url);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert_eq!(last_line(&ran), "answers: 22 of 22 correct", "{}", ran.all());
+    assert!(ran.stderr.contains("MariaDB executes each query in one thread"), "{}", ran.all());
+    let run = only_run(&folder.join("degrees")).expect("there is a run");
+    adds_up(&run, &trial(&folder.join("degrees"), 1));
+    assert!(!run.join("trials/2.json").exists(), "no trial at a degree that there is not");
+
+    let ran = tpch(folder, "throughput --power --streams 2 --scale 0.01 --dir tests", &url);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let (power, throughput) = (trial(&folder.join("tests"), 1), trial(&folder.join("tests"), 2));
+    let order = [14, 2, 9, 20, 6, 17, 18, 8, 21, 13, 3, 22, 16, 4, 11, 15, 1, 10, 19, 5, 7, 12];
+    assert_eq!(numbers(&power), order);
+    power_follows_from_its_times(&power["tpch"]);
+    let metrics = &throughput["tpch"]["metrics"];
+    let expected = 2.0 * 22.0 * 3600.0 * 0.01 / number(&metrics["total_s"]);
+    let found = number(&metrics["throughput"]);
+    assert!((found / expected - 1.0).abs() < 0.01, "{found} is not about {expected}");
+    assert_eq!(list(&throughput["tpch"]["queries"]).len(), 44);
+    let pairs: Vec<(u64, u64)> = list(&throughput["tpch"]["refreshes"])
+        .iter()
+        .map(|done| {
+            (done["pair"].as_u64().expect("a pair"), done["function"].as_u64().expect("1, 2"))
+        })
+        .collect();
+    assert_eq!(pairs, [(2, 1), (2, 2), (3, 1), (3, 2)]);
+    // 15 orders came and went with each pair.
+    let orders = "SELECT COUNT(*) FROM sbtest.orders";
+    assert_eq!(server.sql(orders).expect("an answer").trim(), "15000");
+    let ran = tpch(folder, "run --scale 0.01 --dir after", &url);
+    assert!(!last_line(&ran).contains("22 of 22"), "answers are not known: {}", ran.all());
+    assert!(last_line(&ran).contains("not compared"), "{}", ran.all());
+}
+
+/// Clause 5.4.1, from the stored times.
+fn power_follows_from_its_times(facts: &Value) {
+    let seconds = |list: &[Value]| list.iter().map(|done| number(&done["seconds"])).collect();
+    let mut times: Vec<f64> = seconds(list(&facts["queries"]));
+    let longest = times.iter().copied().fold(0.0, f64::max);
+    times.iter_mut().for_each(|time| *time = time.max(longest / 1000.0));
+    times.extend(seconds(list(&facts["refreshes"])) as Vec<f64>);
+    assert_eq!(times.len(), 24, "{facts:#}");
+    let mean = (times.iter().map(|time| time.ln()).sum::<f64>() / 24.0).exp();
+    let expected = 3600.0 * 0.01 / mean;
+    let found = number(&facts["metrics"]["power"]);
+    assert!((found / expected - 1.0).abs() < 0.01, "{found} is not about {expected}");
+}
+
+/// At a size without stored answers, with values that qgen draws: what the second engine answers is
+/// held against the first.
+#[test]
+fn two_engines_are_held_against_each_other() {
+    let name = "two_engines_are_held_against_each_other";
+    let postgres = server_or_skip!(Postgres, name);
+    let mariadb = server_or_skip!(MariaDb, name);
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    for url in [postgres.url(), mariadb.url()] {
+        let loaded = tpch(folder, "load --scale 0.005 --no-foreign-keys", &url);
+        assert_eq!(loaded.code, 0, "{}", loaded.all());
+    }
+    let words =
+        format!("run --scale 0.005 --parameters 101 --plans none --target one={}", postgres.url());
+    let other = format!("other={}", mariadb.url());
+    let ran = tpch(folder, &words, &other);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let held: Vec<Value> = (1..=2).map(|number| trial(&folder.join("dyno-runs"), number)).collect();
+    let verdicts = |trial: &Value| -> Vec<String> {
+        let queries = list(&trial["tpch"]["queries"]);
+        queries.iter().map(|query| query["answer"]["verdict"].to_string()).collect()
+    };
+    assert!(verdicts(&held[1]).iter().all(|verdict| verdict == "\"passed\""), "{:#}", held[1]);
+
+    // A wrong engine is told from a right one.
+    let second = if held[1]["target"] == "one" { "postgres" } else { "mariadb" };
+    let change = "UPDATE lineitem SET l_extendedprice = l_extendedprice + 5000";
+    match second {
+        "postgres" => postgres.sbtest(change),
+        _ => mariadb.sql(&format!("USE sbtest; {change}")),
+    }
+    .expect("a change");
+    let ran = tpch(folder, &format!("{words} --dir changed"), &other);
+    assert_eq!(ran.code, 4, "{}", ran.all());
+    assert!(ran.stdout.contains("wrong: Q1"), "{}", ran.all());
+}
