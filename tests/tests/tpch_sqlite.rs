@@ -83,55 +83,50 @@ fn a_suite_loads_measures_skips_and_drops() {
 fn answers_caches_and_mistakes_are_told() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    let mistakes = |words: &[&str], code: i32, expected: &[&str]| {
-        let ran = dyno(folder, &[&["tpch"], words].concat());
-        assert_eq!(ran.code, code, "{words:?}: {}", ran.all());
-        for part in expected {
-            assert!(ran.stderr.contains(part), "{words:?}: no `{part}`: {}", ran.all());
-        }
-        assert!(!folder.join("dyno-runs").exists(), "{words:?} leaves nothing behind");
-    };
-    let at = ["--scale", "0.01", "--target", URL];
-    mistakes(
-        &["run", "--scale", "0", "--target", URL],
-        2,
-        &["The scale factor must be above 0", "hint: "],
-    );
-    mistakes(
-        &[&["run"], at.as_slice(), &["--cache", "cold"]].concat(),
-        2,
-        &["nothing is said that empties the caches", "hint: Add `cold_command`"],
-    );
-    mistakes(
-        &[&["run"], at.as_slice(), &["--parameters", "none"]].concat(),
-        2,
-        &["`parameters` can't be `none`", "default, seed or a whole number"],
-    );
-    mistakes(
-        &[&["run"], at.as_slice(), &["--degree-rule", "postgre"]].concat(),
-        2,
-        &["did you mean `postgres`?"],
-    );
-    mistakes(
-        &[&["run"], at.as_slice(), &["--degree", "0,5000"]].concat(),
-        2,
-        &["`degrees` must be a whole number from 0 to 1024"],
-    );
-    let ran = dyno(folder, &[&["tpch", "run"], at.as_slice()].concat());
+    let zero = ["tpch", "run", "--scale", "0", "--target", URL];
+    refused(folder, dyno(folder, &zero), &["The scale factor must be above 0", "hint: "]);
+    let wrong = [
+        (&["--cache", "cold"], ["nothing is said that empties the caches", "Add `cold_command`"]),
+        (&["--parameters", "x"], ["`parameters` can't be `x`", "default, seed or a whole number"]),
+        (&["--degree-rule", "postgre"], ["the name of a rule", "did you mean `postgres`?"]),
+        (&["--degree", "0,5000"], ["`degrees` must be", "from 0 to 1024, but is 5000"]),
+    ];
+    for (words, expected) in wrong {
+        refused(folder, run(folder, words), &expected);
+    }
+    let ran = run(folder, &[]);
     assert_eq!(ran.code, 1, "{}", ran.all());
     assert!(ran.stderr.contains("The database holds no tables of TPC-H."), "{}", ran.all());
     assert!(ran.stderr.contains("dyno tpch load --scale 0.01"), "{}", ran.all());
 
-    let loaded = dyno(folder, &[&["tpch", "load"], at.as_slice()].concat());
+    let loaded = dyno(folder, &["tpch", "load", "--scale", "0.01", "--target", URL]);
     assert_eq!(loaded.code, 0, "{}", loaded.all());
     let other =
         dyno(folder, &["tpch", "run", "--scale", "0.02", "--target", URL, "--dir", "other"]);
     assert_eq!(other.code, 1, "{}", other.all());
     assert!(other.stderr.contains("The tables have scale factor 0.01"), "{}", other.all());
 
+    caches_are_emptied_by_a_command(folder);
+    a_changed_row_is_named(folder);
+}
+
+/// Wrong usage, which leaves nothing behind.
+fn refused(folder: &Path, ran: Ran, expected: &[&str]) {
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    for part in expected {
+        assert!(ran.stderr.contains(part), "no `{part}`: {}", ran.all());
+    }
+    assert!(!folder.join("dyno-runs").exists(), "{}", ran.all());
+}
+
+fn run(folder: &Path, more: &[&str]) -> Ran {
+    dyno(folder, &[&["tpch", "run", "--scale", "0.01", "--target", URL], more].concat())
+}
+
+fn caches_are_emptied_by_a_command(folder: &Path) {
     let cold = "echo $DYNO_TARGET > emptied; echo emptied by hand";
     let words = ["--dir", "cold", "--cache", "cold", "--cold-command", cold, "--plans", "none"];
-    let ran = dyno(folder, &[&["tpch", "run"], at.as_slice(), &words].concat());
+    let ran = run(folder, &words);
     ended(&ran, 0, "answers: 22 of 22 correct");
     assert!(!ran.stdout.contains("emptied by hand"), "what it says is no data: {}", ran.all());
     assert_eq!(fs::read_to_string(folder.join("emptied")).expect("it ran"), "target\n");
@@ -139,12 +134,14 @@ fn answers_caches_and_mistakes_are_told() {
     assert_eq!(trial["tpch"]["cache"]["state"], "cold");
     assert!(trial["tpch"]["cache"]["evidence"][0].as_str().is_some_and(|it| it.contains(cold)));
     let words = ["--dir", "broken", "--cache", "cold", "--cold-command", "exit 3"];
-    let ran = dyno(folder, &[&["tpch", "run"], at.as_slice(), &words].concat());
+    let ran = run(folder, &words);
     assert_eq!(ran.code, 1, "{}", ran.all());
     assert!(ran.stderr.contains("The command that empties the caches failed"), "{}", ran.all());
+}
 
+fn a_changed_row_is_named(folder: &Path) {
     sql(folder, "UPDATE lineitem SET l_quantity = l_quantity + 1 WHERE l_orderkey = 1");
-    let ran = dyno(folder, &[&["tpch", "run"], at.as_slice(), &["--dir", "wrong"]].concat());
+    let ran = run(folder, &["--dir", "wrong"]);
     assert_eq!(ran.code, 4, "{}", ran.all());
     let last = ran.stdout.lines().last().unwrap_or_default();
     assert!(last.starts_with("answers: ") && last.contains("; wrong: Q1"), "{}", ran.all());

@@ -114,7 +114,7 @@ fn look<D: Driver>(driver: &D, scale: f64) -> Result<Loaded, Failure> {
         ))
         .with_hint(format!("Ask for scale {}, or load other tables.", loaded.scale))),
         None => {
-            Err(Failure::new("The database holds no tables of TPC-H.").with_hint(UNPREPARED_HINT))
+            Err(Failure::new("The database holds no tables of TPC-H.").with_hint(unprepared(scale)))
         }
     }
 }
