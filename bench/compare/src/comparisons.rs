@@ -6,7 +6,7 @@ use crate::client::{Load, TABLE_ROWS, Way, Who};
 use crate::null::Counted;
 use crate::table::{Bar, Line};
 use crate::tpcc::Database;
-use crate::{mariadb, postgres, say, tpcc};
+use crate::{mariadb, postgres, say, tpcc, tpch};
 use serde_json::Value;
 
 /// Transactions per second of the open loop.
@@ -53,6 +53,8 @@ pub(crate) enum Subject {
     TpccRun(Database),
     /// Very many terminals of TPC-C with think times on the null server.
     TpccTerminals { way: NullWay, flight: &'static str },
+    /// The whole load of TPC-H's tables.
+    TpchLoad { scale: &'static str },
 }
 
 /// All comparisons in the order of the table.
@@ -69,6 +71,9 @@ pub(crate) fn all() -> Vec<Comparison> {
             let subject = Subject::TpccTerminals { way, flight };
             all.push((format!("tpcc-terminals-{name}-{flight}"), subject));
         }
+    }
+    for (name, scale) in [("tpch-load", "1"), ("tpch-small-load", "0.1")] {
+        all.push((name.to_owned(), Subject::TpchLoad { scale }));
     }
     all.into_iter().map(|(name, subject)| Comparison { name, subject }).collect()
 }
@@ -139,7 +144,7 @@ impl Subject {
     /// Whom dyno is compared with; itself where it is alone.
     fn peer(&self) -> Who {
         match self {
-            Subject::TpccTerminals { .. } => Who::Dyno,
+            Subject::TpccTerminals { .. } | Subject::TpchLoad { .. } => Who::Dyno,
             Subject::Cpu { load, .. }
             | Subject::Memory { load, .. }
             | Subject::Postgres { load } => load.peer(),
@@ -178,6 +183,7 @@ impl Comparison {
             Subject::TpccTerminals { way, flight } => {
                 tpcc::terminals(bench, &self.name, *way, flight)
             }
+            Subject::TpchLoad { scale } => tpch::load(bench, &self.name, scale),
         }
     }
 

@@ -242,10 +242,11 @@ fn interrupted_pairs_go_on(driver: &impl Driver) {
 fn sqlite_is_interrupted() {
     let scratch = Scratch::new();
     let driver = sqlite_in(&scratch);
-    fill(&driver);
+    let bare = LoadOptions { foreign_keys: false, indexes: false, ..LoadOptions::new(SCALE) };
+    assert!(load(&driver, &bare, &Unobserved).unwrap().is_complete);
     // Q1 reads every line: long enough to be interrupted on any machine.
-    let more = "pragma foreign_keys = off;
-        with recursive copies(n) as (select 1 union all select n + 1 from copies where n < 12)
+    let more =
+        "with recursive copies(n) as (select 1 union all select n + 1 from copies where n < 5)
         insert into lineitem select l_orderkey, l_partkey, l_suppkey, l_linenumber + 10 * n,
             l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate,
             l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment
@@ -299,6 +300,9 @@ fn degrees(driver: &PostgresDriver) {
         assert_eq!(remark.contains("Asked for 64 workers, got at most"), degree == 64, "{remark}");
         assert_eq!(remark.contains("max_worker_processes is 8."), degree == 64, "{remark}");
     }
+    let other = RunOptions { rule: degree::named("tidb"), ..options(Test::Queries) };
+    let refused = run(driver, &other, &Unwatched, &never).unwrap_err().to_string();
+    assert!(refused.contains("`tidb`") && refused.contains("speak mysql"), "{refused}");
     with_session(driver, async |session| {
         let names = ["max_parallel_workers_per_gather", "max_parallel_workers"];
         session.query("set max_parallel_workers = 3", &mut Discard).await.unwrap();
