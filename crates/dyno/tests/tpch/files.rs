@@ -2,8 +2,12 @@
 
 use super::support::{good, ran, refused};
 use dyno_tests::Scratch;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 #[test]
 fn all_tables_are_written_and_listed() {
@@ -119,4 +123,23 @@ fn a_disk_that_is_too_small_is_refused_or_reported() {
     fs::write(folder.file("taken"), "").expect("written");
     let words = ["gen", "--scale", "0.01", "--out", "taken"];
     refused(&folder, &words, 1, "The folder taken can't be made", "Choose a folder");
+}
+
+#[test]
+fn ctrl_c_leaves_complete_files_only() {
+    let folder = Scratch::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dyno"));
+    command.args(["tpch", "gen", "--scale", "2", "--out", "."]).current_dir(folder.path());
+    let mut gen_process = command.stderr(Stdio::piped()).spawn().expect("dyno can be run");
+    let unfinished = folder.file("lineitem.tbl.part");
+    while !unfinished.exists() {
+        assert!(gen_process.try_wait().expect("a state").is_none(), "it has ended too early");
+        sleep(Duration::from_millis(20));
+    }
+    kill_process(Pid::from_child(&gen_process), Signal::INT).expect("a signal");
+    let output = gen_process.wait_with_output().expect("an end");
+    assert_eq!(output.status.code(), Some(130));
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(talk.contains("error: Stopped. What was unfinished is removed"), "{talk}");
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing was complete");
 }
