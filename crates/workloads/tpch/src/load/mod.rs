@@ -21,8 +21,8 @@ mod work;
 pub use error::LoadError;
 pub(crate) use error::while_doing;
 pub use estimate::{Estimate, estimate};
-use steps::{Piece, Work};
 pub use steps::Step;
+use steps::{Piece, Work};
 
 use crate::generate::check_scale;
 use crate::schema::Table;
