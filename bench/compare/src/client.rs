@@ -41,6 +41,8 @@ pub(crate) struct Programs {
     pub(crate) dyno_tpcc: PathBuf,
     /// dyno's TPC-C terminals with think times over fewer sessions.
     pub(crate) dyno_terminals: PathBuf,
+    /// dyno's TPC-H without a front end: loads, and says what psql needs to do the same.
+    pub(crate) dyno_tpch: PathBuf,
 }
 
 /// How a server is reached.
@@ -252,6 +254,7 @@ mod tests {
             pgbench: Some("pgbench".into()),
             dyno_tpcc: "cost".into(),
             dyno_terminals: "terminals".into(),
+            dyno_tpch: "tpch_load".into(),
             go_tpc: Some("go-tpc".into()),
             tpchgen_cli: None,
         }

@@ -6,7 +6,7 @@ use crate::client::{Load, TABLE_ROWS, Way, Who};
 use crate::null::Counted;
 use crate::table::{Bar, Line};
 use crate::tpcc::Database;
-use crate::{mariadb, postgres, say, tpcc, tpch_gen};
+use crate::{mariadb, postgres, say, tpcc, tpch, tpch_gen};
 use serde_json::Value;
 
 /// Transactions per second of the open loop.
@@ -53,6 +53,8 @@ pub(crate) enum Subject {
     TpccRun(Database),
     /// Very many terminals of TPC-C with think times on the null server.
     TpccTerminals { way: NullWay, flight: &'static str },
+    /// The whole load of TPC-H's tables.
+    TpchLoad { scale: &'static str },
     /// The files of TPC-H's tables by so many threads.
     TpchGen { threads: u32 },
 }
@@ -71,6 +73,9 @@ pub(crate) fn all() -> Vec<Comparison> {
             let subject = Subject::TpccTerminals { way, flight };
             all.push((format!("tpcc-terminals-{name}-{flight}"), subject));
         }
+    }
+    for (name, scale) in [("tpch-load", "1"), ("tpch-small-load", "0.1")] {
+        all.push((name.to_owned(), Subject::TpchLoad { scale }));
     }
     for threads in [1, 2] {
         all.push((format!("tpch-gen-{threads}"), Subject::TpchGen { threads }));
@@ -144,7 +149,7 @@ impl Subject {
     /// Whom dyno is compared with; itself where it is alone.
     fn peer(&self) -> Who {
         match self {
-            Subject::TpccTerminals { .. } => Who::Dyno,
+            Subject::TpccTerminals { .. } | Subject::TpchLoad { .. } => Who::Dyno,
             Subject::Cpu { load, .. }
             | Subject::Memory { load, .. }
             | Subject::Postgres { load } => load.peer(),
@@ -184,6 +189,7 @@ impl Comparison {
             Subject::TpccTerminals { way, flight } => {
                 tpcc::terminals(bench, &self.name, *way, flight)
             }
+            Subject::TpchLoad { scale } => tpch::load(bench, &self.name, scale),
             Subject::TpchGen { threads } => tpch_gen::files(bench, &self.name, *threads),
         }
     }

@@ -14,6 +14,7 @@ mod null;
 mod postgres;
 mod table;
 mod tpcc;
+mod tpch;
 mod tpch_gen;
 
 use bench::Bench;
@@ -75,8 +76,14 @@ fn measure(options: &Options) -> Result<(), String> {
     raise_file_limit();
     let short_seconds = (seconds / 5).max(1);
     let scratch = Scratch::new();
-    let only_tpcc = comparisons.iter().all(|comparison| comparison.name.starts_with("tpcc-"));
-    let bench = Bench { programs: programs(only_tpcc)?, pairs, seconds, short_seconds, scratch };
+    let is_any = |prefix: &str| comparisons.iter().any(|one| one.name.starts_with(prefix));
+    let is_own = |name: &str| name.starts_with("tpcc-") || name.starts_with("tpch-");
+    let parts = Parts {
+        tpcc: is_any("tpcc-"),
+        tpch: is_any("tpch-"),
+        rest: comparisons.iter().any(|one| !is_own(&one.name)),
+    };
+    let bench = Bench { programs: programs(&parts)?, pairs, seconds, short_seconds, scratch };
     let print = |line: &str| writeln!(io::stdout(), "{line}").map_err(|error| error.to_string());
     print(&machine::description())?;
     print(&format!("- {pairs} pairs of runs of {seconds} s less {short_seconds} s"))?;
@@ -98,9 +105,16 @@ fn measure(options: &Options) -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
 
+/// What is compared, and so has to be built.
+struct Parts {
+    tpcc: bool,
+    tpch: bool,
+    rest: bool,
+}
+
 /// Builds what is measured, so that no stale program is, and looks for its peers. dyno as a whole
-/// takes minutes: TPC-C, which has a program of its own, doesn't wait for it.
-fn programs(only_tpcc: bool) -> Result<Programs, String> {
+/// takes minutes: TPC-C and TPC-H, which have programs of their own, don't wait for it.
+fn programs(parts: &Parts) -> Result<Programs, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = own.parent().ok_or("this program lies in no folder")?;
     if folder.file_name() != Some("release".as_ref()) {
@@ -109,8 +123,13 @@ fn programs(only_tpcc: bool) -> Result<Programs, String> {
     say("building dyno");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--release", "--package=dyno-nullserver", "--bins"]);
-    cargo.args(["--package=dyno-tpcc", "--example=cost", "--example=terminals"]);
-    if !only_tpcc {
+    if parts.tpcc {
+        cargo.args(["--package=dyno-tpcc", "--example=cost", "--example=terminals"]);
+    }
+    if parts.tpch {
+        cargo.args(["--package=dyno-tpch", "--example=tpch_load"]);
+    }
+    if parts.rest {
         cargo.arg("--package=dyno");
     }
     let status = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status();
@@ -127,6 +146,7 @@ fn programs(only_tpcc: bool) -> Result<Programs, String> {
         tpchgen_cli: find("tpchgen-cli"),
         dyno_tpcc: folder.join("examples/cost"),
         dyno_terminals: folder.join("examples/terminals"),
+        dyno_tpch: folder.join("examples/tpch_load"),
     })
 }
 

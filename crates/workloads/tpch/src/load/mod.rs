@@ -22,6 +22,7 @@ pub use error::LoadError;
 pub(crate) use error::while_doing;
 pub use estimate::{Estimate, estimate};
 pub use steps::Step;
+use steps::{Piece, Work};
 
 use crate::generate::check_scale;
 use crate::schema::Table;
@@ -182,6 +183,16 @@ fn out_of_order(step: Step, before: Step) -> LoadError {
         step.name(),
         before.name()
     ))
+}
+
+/// The statements of a step, in the order in which sessions take them; those of the rows are not
+/// among them.
+pub fn statements(step: Step, dialect: Dialect, options: &LoadOptions) -> Vec<String> {
+    let sql = |piece: Piece| match piece.work {
+        Work::Sql { sql, .. } | Work::Outside { sql } => Some(sql),
+        Work::Rows { .. } => None,
+    };
+    steps::pieces(step, dialect, &options.wanted()).into_iter().filter_map(sql).collect()
 }
 
 /// Whether a load of these options can be made.

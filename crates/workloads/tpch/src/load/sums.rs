@@ -11,26 +11,38 @@ use dyno_core::{Dialect, RowSource, RowWriter, Session, Table as Answer};
 /// A sum for each column, in the order of the table.
 pub(crate) type Sums = Vec<i128>;
 
-/// Rows on their way, added up.
+/// Columns of the widest table.
+const WIDEST: usize = 16;
+
+/// Rows on their way, added up: of one piece, whose sums fit 64 bits.
 pub(crate) struct Summed<R> {
     rows: R,
     pub(crate) count: u64,
-    pub(crate) sums: Sums,
-    columns: &'static [(&'static str, Type)],
+    sums: [i64; WIDEST],
+    kinds: [Type; WIDEST],
+    columns: usize,
 }
 
 impl<R: RowSource> Summed<R> {
     pub(crate) fn new(table: Table, rows: R) -> Self {
         let columns = table.columns();
-        Summed { rows, count: 0, sums: vec![0; columns.len()], columns }
+        let mut kinds = [Type::Int; WIDEST];
+        for (kind, column) in kinds.iter_mut().zip(columns) {
+            *kind = column.1;
+        }
+        Summed { rows, count: 0, sums: [0; WIDEST], kinds, columns: columns.len() }
+    }
+
+    pub(crate) fn sums(&self) -> Sums {
+        self.sums[..self.columns].iter().map(|&sum| i128::from(sum)).collect()
     }
 }
 
 impl<R: RowSource> RowSource for Summed<R> {
     #[inline]
     fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
-        let sums = self.sums.iter_mut().zip(self.columns);
-        let more = self.rows.next_row(&mut Adding { out, sums });
+        let (sums, kinds) = (&mut self.sums, &self.kinds);
+        let more = self.rows.next_row(&mut Adding { out, sums, kinds, column: 0 });
         self.count += u64::from(more);
         more
     }
@@ -38,40 +50,39 @@ impl<R: RowSource> RowSource for Summed<R> {
     fn restart(&mut self) {
         self.rows.restart();
         self.count = 0;
-        self.sums.fill(0);
+        self.sums = [0; WIDEST];
     }
 }
 
 /// Passes one row on and adds its values.
-struct Adding<'a, W, I> {
+struct Adding<'a, W> {
     out: &'a mut W,
-    sums: I,
+    sums: &'a mut [i64; WIDEST],
+    kinds: &'a [Type; WIDEST],
+    column: usize,
 }
 
-impl<'a, W, I: Iterator<Item = (&'a mut i128, &'a (&'a str, Type))>> Adding<'_, W, I> {
+impl<W> Adding<'_, W> {
     #[inline]
-    fn add(&mut self, value: impl Fn(Type) -> i128) {
-        if let Some((sum, (_, kind))) = self.sums.next() {
-            *sum += value(*kind);
-        }
+    fn add(&mut self, value: impl Fn(Type) -> i64) {
+        // The remainder spares a check: no table has more columns.
+        let column = self.column % WIDEST;
+        self.sums[column] += value(self.kinds[column]);
+        self.column += 1;
     }
 }
 
-impl<'a, W: RowWriter, I> RowWriter for Adding<'_, W, I>
-where
-    I: Iterator<Item = (&'a mut i128, &'a (&'a str, Type))>,
-{
+impl<W: RowWriter> RowWriter for Adding<'_, W> {
     #[inline]
     fn int(&mut self, value: i64) {
         self.out.int(value);
-        let hundredths = |kind| if kind == Type::Decimal { 100 } else { 1 };
-        self.add(|kind| i128::from(value) * hundredths(kind));
+        self.add(|kind| if kind == Type::Decimal { value * 100 } else { value });
     }
 
     #[inline]
     fn double(&mut self, value: f64) {
         self.out.double(value);
-        self.add(|_| (value * 100.0).round() as i128);
+        self.add(|_| (value * 100.0).round() as i64);
     }
 
     #[inline]
@@ -80,8 +91,7 @@ where
         self.add(|kind| match kind {
             Type::Decimal => hundredths(value),
             Type::Date => days(value),
-            Type::Char(_) => value.trim_ascii_end().len() as i128,
-            _ => value.len() as i128,
+            _ => value.len() as i64,
         });
     }
 
@@ -92,38 +102,45 @@ where
     }
 }
 
-/// `-12.34` as -1234, whatever the number of decimals up to two.
-fn hundredths(text: &[u8]) -> i128 {
-    let (digits, sign) = match text.strip_prefix(b"-") {
-        Some(digits) => (digits, -1),
-        None => (text, 1),
+/// `-12.34` as -1234: a number that dyno itself has written with two decimals, or none.
+#[inline]
+fn hundredths(text: &[u8]) -> i64 {
+    let (digits, is_negative) = match text {
+        [b'-', digits @ ..] => (digits, true),
+        digits => (digits, false),
     };
-    let mut value: i128 = 0;
-    let mut decimals = None;
-    for byte in digits {
-        match byte {
-            b'.' => decimals = Some(0),
-            digit => {
-                value = value * 10 + i128::from(digit.wrapping_sub(b'0'));
-                decimals = decimals.map(|count| count + 1);
-            }
-        }
-    }
-    sign * value * [100, 10, 1][decimals.unwrap_or(0).min(2)]
+    let number = |digits: &[u8]| {
+        digits.iter().fold(0_i64, |value, digit| value * 10 + i64::from(digit.wrapping_sub(b'0')))
+    };
+    let value = match digits {
+        [whole @ .., b'.', tens, ones] => number(whole) * 100 + number(&[*tens, *ones]),
+        whole => number(whole) * 100,
+    };
+    if is_negative { -value } else { value }
 }
 
 /// Days from 1970-01-01 to `1992-01-01`.
-fn days(text: &[u8]) -> i128 {
-    let number = |from: usize, to: usize| {
-        let digits = text.get(from..to).unwrap_or_default();
-        digits.iter().fold(0_i64, |value, digit| value * 10 + i64::from(digit.wrapping_sub(b'0')))
+#[inline]
+fn days(text: &[u8]) -> i64 {
+    let &[y1, y2, y3, y4, _, m1, m2, _, d1, d2] = text else { return 0 };
+    let pair = |tens: u8, ones: u8| {
+        i64::from(tens.wrapping_sub(b'0')) * 10 + i64::from(ones.wrapping_sub(b'0'))
     };
-    let (year, month, day) = (number(0, 4), number(5, 7), number(8, 10));
+    let (year, month, day) = (pair(y1, y2) * 100 + pair(y3, y4), pair(m1, m2), pair(d1, d2));
     // Years begin with March: the leap day is the last one then.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let before_1970 = 719_468;
     let of_years = 365 * year + year / 4 - year / 100 + year / 400;
-    i128::from(of_years + (153 * month + 2) / 5 + day - 1 - before_1970)
+    of_years + (153 * month + 2) / 5 + day - 1 - before_1970
+}
+
+/// A sum of money as the database writes it, in hundredths.
+fn sum_of_money(text: &str) -> Option<i128> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "00"));
+    if decimals.len() != 2 {
+        return None;
+    }
+    format!("{whole}{decimals}").parse().ok()
 }
 
 /// Sums as they are kept in the database between loads.
@@ -181,9 +198,7 @@ pub(crate) async fn verify<S: Session>(
     for (index, (&sent, (column, kind))) in sums.iter().zip(table.columns()).enumerate() {
         let cell = cells.get(index + 1).map_or("", String::as_str);
         let stored = match (kind, dialect) {
-            (Type::Decimal, Dialect::Mysql | Dialect::Postgres) => {
-                Some(hundredths(cell.as_bytes()))
-            }
+            (Type::Decimal, Dialect::Mysql | Dialect::Postgres) => sum_of_money(cell),
             // A sum is a decimal number on some servers.
             _ => cell.split('.').next().and_then(|digits| digits.parse().ok()),
         };
@@ -212,17 +227,19 @@ mod tests {
 
     #[test]
     fn money_is_counted_in_hundredths() {
-        let cases: [(&str, i128); 6] = [
-            ("901.00", 90_100),
-            ("-999.99", -99_999),
-            ("0.05", 5),
-            ("17", 1_700),
-            ("1.5", 150),
-            ("-0.01", -1),
-        ];
+        let cases: [(&str, i64); 5] =
+            [("901.00", 90_100), ("-999.99", -99_999), ("0.05", 5), ("17", 1_700), ("-0.01", -1)];
         for (text, value) in cases {
             assert_eq!(hundredths(text.as_bytes()), value, "{text}");
         }
+    }
+
+    #[test]
+    fn a_sum_of_money_has_two_decimals_or_none() {
+        assert_eq!(sum_of_money("-12345678901234567890.05"), Some(-1_234_567_890_123_456_789_005));
+        assert_eq!(sum_of_money("17"), Some(1_700));
+        assert_eq!(sum_of_money("1.5"), None);
+        assert_eq!(sum_of_money(""), None);
     }
 
     #[test]

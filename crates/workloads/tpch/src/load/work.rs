@@ -140,7 +140,7 @@ impl<O: LoadObserver> Worker<'_, O> {
             began_s,
             seconds: now_s() - began_s,
             rows: expected,
-            sums: to_text(&source.sums),
+            sums: to_text(&source.sums()),
         };
         state::note(session, &done).await.map_err(failed())?;
         session.query("COMMIT", &mut Discard).await.map_err(failed())?;

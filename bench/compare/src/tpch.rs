@@ -1,0 +1,155 @@
+//! Loading TPC-H beside psql's `\copy` of files that were made before, in as many sessions, with the same
+//! statements for tables, keys, indexes and statistics.
+//!
+//! dyno makes its rows while it sends them, and adds up what is stored at the end; the seconds of
+//! the latter are taken out of its rate, because psql does nothing of the kind.
+
+use crate::bench::Bench;
+use crate::child::run;
+use crate::client::Who;
+use crate::comparisons::{Loading, loading_lines};
+use crate::postgres::SETTINGS;
+use crate::table::{Bar, Line};
+use dyno_tests::{Postgres, peer};
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Sessions of either side, and parts of the large tables' files.
+const SESSIONS: u32 = 4;
+/// The steps in their order; the rows come after the tables.
+const STEPS: [&str; 5] = ["create", "primary-keys", "foreign-keys", "indexes", "analyze"];
+/// MB that dyno may take.
+const MEMORY_MB: f64 = 600.0;
+
+fn database_of(who: Who) -> &'static str {
+    if who == Who::Dyno { "dyno_tpch" } else { "psql_tpch" }
+}
+
+/// The whole load at a scale factor.
+pub(crate) fn load(bench: &Bench, name: &str, scale: &str) -> Result<Vec<Line>, String> {
+    let (server, psql) = match (Postgres::start_with(&SETTINGS), peer("psql")) {
+        (Ok(server), Some(psql)) => (server, psql),
+        (Err(why), _) => return Ok(vec![Line::skipped(name, &why)]),
+        (_, None) => return Ok(vec![Line::skipped(name, "psql is not installed")]),
+    };
+    let folder = bench.scratch.path().join("tpch");
+    let script = script(bench, &server, Path::new(&psql), &folder, scale)?;
+    let memory_mb = RefCell::new(Vec::new());
+    let pairs = bench.pairs(name, Who::Pgbench, |who| {
+        let database = database_of(who);
+        for other in [Who::Dyno, Who::Pgbench] {
+            server.sql(&format!("DROP DATABASE IF EXISTS {}", database_of(other)))?;
+        }
+        server.sql(&format!("CREATE DATABASE {database}"))?;
+        // What the other has left is not this one's to write out.
+        server.sql("CHECKPOINT")?;
+        let mut command = Command::new(&bench.programs.dyno_tpch);
+        if who == Who::Dyno {
+            let url = format!("postgres://postgres@127.0.0.1:{}/{database}", server.port);
+            command.args(["load", &url, scale, &SESSIONS.to_string()]);
+        } else {
+            command = Command::new("sh");
+            command.arg(&script);
+        }
+        let mut ended = run(&mut command, None, bench.scratch.path())?;
+        if who == Who::Dyno {
+            ended.wall_s -= verify_s(&ended.output)?;
+            memory_mb.borrow_mut().push(ended.peak_kib as f64 * 1_024.0 / 1e6);
+        }
+        Ok(Loading::new(rows(&server, database)?, &ended))
+    })?;
+    let what = format!("{name}: scale factor {scale}, {SESSIONS} sessions, psql \\copy");
+    let mut lines = loading_lines(&what, &pairs, Bar::RatioAtLeast(1.0), Bar::Value(2.0));
+    let memory = format!("{name}: resident memory, MB");
+    lines.push(Line::of_values(memory, &memory_mb.into_inner(), Bar::Value(MEMORY_MB)));
+    Ok(lines)
+}
+
+fn verify_s(output: &str) -> Result<f64, String> {
+    let line = output.lines().find_map(|line| line.strip_prefix("verify_s "));
+    let seconds = line.and_then(|text| text.parse().ok());
+    seconds.ok_or_else(|| format!("the load does not say how long it verified:\n{output}"))
+}
+
+fn rows(server: &Postgres, database: &str) -> Result<u32, String> {
+    let tables =
+        ["region", "nation", "supplier", "part", "partsupp", "customer", "orders", "lineitem"];
+    let counts = tables.map(|table| format!("(SELECT count(*) FROM {table})"));
+    let answer = server.in_database(database, &format!("SELECT {}", counts.join(" + ")))?;
+    answer.trim().parse().map_err(|_| format!("{database} has {answer} rows"))
+}
+
+/// A script that loads with psql, and the files that it needs. Each session takes the next statement
+/// of a step as soon as it is free.
+fn script(
+    bench: &Bench,
+    server: &Postgres,
+    psql: &Path,
+    folder: &Path,
+    scale: &str,
+) -> Result<PathBuf, String> {
+    let tool = |words: &[&str]| {
+        let mut command = Command::new(&bench.programs.dyno_tpch);
+        run(command.args(words), None, bench.scratch.path()).map(|ended| ended.output)
+    };
+    let files = tool(&["files", &folder.display().to_string(), scale, &SESSIONS.to_string()])?;
+    let mut text = format!(
+        "set -e\nstep() {{ xargs -d '\\n' -P {SESSIONS} -I{{}} {} -qX -v ON_ERROR_STOP=1 -h \
+         127.0.0.1 -p {} -U postgres -d {} -c {{}} < \"$1\"; }}\n",
+        psql.display(),
+        server.port,
+        database_of(Who::Pgbench)
+    );
+    let mut add = |step: &str, statements: &str| {
+        let path = folder.join(format!("{step}.sql"));
+        let _ = writeln!(text, "step {}", path.display());
+        std::fs::write(&path, statements).map_err(|error| format!("{path:?}: {error}"))
+    };
+    for step in STEPS {
+        add(step, &tool(&["statements", step])?)?;
+        if step == "create" {
+            add("copy", &copies(&files))?;
+        }
+    }
+    let path = folder.join("load.sh");
+    std::fs::write(&path, text).map_err(|error| format!("{path:?}: {error}"))?;
+    Ok(path)
+}
+
+/// A `\copy` for each file, the largest tables first.
+fn copies(files: &str) -> String {
+    let mut lines: Vec<String> = files
+        .lines()
+        .filter_map(|path| {
+            let table = Path::new(path).file_name()?.to_str()?.split('.').next()?;
+            Some(format!("\\copy {table} from '{path}' with (format csv, header)\n"))
+        })
+        .collect();
+    let is_large = |line: &String| line.contains("/lineitem.") || line.contains("/orders.");
+    lines.sort_by_key(|line| !is_large(line));
+    lines.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_is_copied_into_its_table() {
+        let files = "/x/nation.csv\n/x/lineitem.csv.1\n/x/orders.csv.2\n";
+        assert_eq!(
+            copies(files),
+            "\\copy lineitem from '/x/lineitem.csv.1' with (format csv, header)\n\\copy orders from \
+             '/x/orders.csv.2' with (format csv, header)\n\\copy nation from '/x/nation.csv' with \
+             (format csv, header)\n"
+        );
+    }
+
+    #[test]
+    fn the_seconds_of_the_verification_are_read() {
+        assert_eq!(verify_s("rows 7\nverify_s 1.25\n"), Ok(1.25));
+        assert!(verify_s("rows 7\n").is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! TPC-H without a front end, so that what a load costs the client can be measured from outside;
+//! `dyno-bench` does that beside psql.
+//!
+//! - `tpch_load load URL SCALE SESSIONS`: the whole load; prints its steps.
+//! - `tpch_load files FOLDER SCALE PARTS`: the same rows as CSV files, large tables in parts.
+//! - `tpch_load statements STEP`: what a step is on PostgreSQL, a statement a line.
+#![expect(clippy::print_stdout, reason = "a measurement prints its result")]
+
+use dyno_core::{Dialect, Unobserved};
+use dyno_drivers::Target;
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_tpch::generate::files::{Content, FileOptions, Format, write};
+use dyno_tpch::load::{LoadOptions, Step, load, statements};
+use dyno_tpch::schema::Table;
+use std::error::Error;
+
+const USAGE: &str = "load URL SCALE SESSIONS | files FOLDER SCALE PARTS | statements STEP";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["load", url, scale, sessions] => {
+            let sessions = sessions.parse()?;
+            measured(url, &LoadOptions { sessions, ..LoadOptions::new(scale.parse()?) })
+        }
+        ["files", folder, scale, parts] => {
+            let parts = parts.parse()?;
+            let (large, small): (Vec<_>, Vec<_>) = Table::ALL.into_iter().partition(|table| {
+                matches!(table, Table::Lineitem | Table::Orders | Table::Partsupp)
+            });
+            files(folder, scale.parse()?, Content::Tables(small))?;
+            files(folder, scale.parse()?, Content::Parts { tables: large, part: 1..=parts, parts })
+        }
+        ["statements", step] => {
+            let step = Step::named(step).ok_or("there is no such step")?;
+            for sql in statements(step, Dialect::Postgres, &LoadOptions::new(1.0)) {
+                println!("{}", sql.replace('\n', " "));
+            }
+            Ok(())
+        }
+        _ => Err(USAGE.into()),
+    }
+}
+
+fn measured(url: &str, options: &LoadOptions) -> Result<(), Box<dyn Error>> {
+    let target: Target = url.parse()?;
+    let report = match target.dialect {
+        Dialect::Mysql => load(&MysqlDriver::new(&target)?, options, &Unobserved),
+        Dialect::Postgres => load(&PostgresDriver::new(&target)?, options, &Unobserved),
+        Dialect::Sqlite => load(&SqliteDriver::new(&target)?, options, &Unobserved),
+    }?;
+    for step in &report.load.steps {
+        println!("{}\t{:.2}\t{}", step.name, step.seconds, step.rows);
+    }
+    println!("rows {}", report.rows_loaded);
+    println!("bytes {}", report.load.size_bytes.unwrap_or(0));
+    println!("verify_s {:.2}", report.verify_s);
+    Ok(())
+}
+
+fn files(folder: &str, scale: f64, content: Content) -> Result<(), Box<dyn Error>> {
+    let options = FileOptions {
+        scale,
+        folder: folder.into(),
+        format: Format::Csv,
+        content,
+        threads: 2,
+        overwrite: true,
+    };
+    for file in write(&options, &Unobserved, &|| false)? {
+        println!("{}", file.path.display());
+    }
+    Ok(())
+}
