@@ -21,7 +21,7 @@ pub use evidence::{
 };
 pub use frame::{Counts, ErrorCount, ErrorTable, Frame, KindFrame};
 pub use histogram::Latencies;
-pub use host::{HostSample, HostSampler, thread_cpu};
+pub use host::{HostSample, HostSampler, process_cpu, thread_cpu};
 pub use recorder::{Phase, Recorder, Times, Window};
 pub use server::{ServerFacts, read_facts};
 pub use summary::{

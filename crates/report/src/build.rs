@@ -57,6 +57,19 @@ impl Paper {
     }
 }
 
+impl Paper {
+    /// Says what leads from where the paper will stand to the folder of each run, in their order: a
+    /// path with a slash at its end or an empty text; `None` leaves the files of a run unlinked.
+    /// Without it the paper of one run links as if it stood in its folder, others don't link.
+    #[must_use]
+    pub fn linked(mut self, links: Vec<Option<String>>) -> Paper {
+        for (run, link) in self.runs.iter_mut().zip(links) {
+            run.link = link;
+        }
+        self
+    }
+}
+
 fn run_facts(index: usize, run: &RunData) -> RunFacts {
     let ended = run.header.finished_at.as_deref().unwrap_or("an unknown time");
     let status = match run.status() {

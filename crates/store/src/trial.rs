@@ -86,7 +86,7 @@ impl TrialIdentity {
             lateness: None,
             kinds: Vec::new(),
             errors: Vec::new(),
-            generator: GeneratorSummary::default(),
+            generator: GeneratorSummary { loops: self.loops, ..GeneratorSummary::default() },
             notes: Vec::new(),
             data: self.data,
             statement_latencies: Vec::new(),

@@ -55,6 +55,7 @@ pub fn bundled() -> &'static [BundledSuite] {
         "quickstart",
         "rds-mysql-5.6",
         "polardb-mysql-oltp",
+        "polardb-mysql-tpch",
         "polardb-oracle-pgbench",
         "polardb-x-tpcc",
     ]

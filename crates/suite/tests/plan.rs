@@ -192,18 +192,49 @@ fn quickstart_needs_nothing_and_is_short() {
     let tests: Vec<&str> = plan.experiments.iter().map(|e| e.test.as_str()).collect();
     let sysbench = ["oltp_point_select", "oltp_read_only", "oltp_write_only", "oltp_read_write"];
     let pgbench = ["select-only", "simple-update", "tpcb-like", "script", "script"];
-    assert_eq!(tests, [sysbench.as_slice(), &pgbench, &["bmsql-5.0"]].concat());
+    assert_eq!(tests, [sysbench.as_slice(), &pgbench, &["bmsql-5.0", "queries"]].concat());
     // Each family has one set of data: loaded first, dropped last.
     let actions: Vec<&Action> = plan.steps.iter().map(|step| &step.action).collect();
-    assert_eq!(actions.iter().filter(|action| ***action == Action::Prepare).count(), 3);
+    assert_eq!(actions.iter().filter(|action| ***action == Action::Prepare).count(), 4);
     assert_eq!(*actions[0], Action::Prepare);
     assert_eq!(*actions[actions.len() - 1], Action::Cleanup);
-    assert_eq!(actions.len(), 14 + 12 + 4);
+    assert_eq!(actions.len(), 14 + 12 + 4 + 6);
     let target = plan.target("sqlite").expect("the target");
     assert_eq!(target.url, "sqlite:{run}/quickstart.db");
     assert_eq!(target.url_in(Path::new("runs/1")).expose(), "sqlite:runs/1/quickstart.db");
     let odd = target.url_in(Path::new("/a?b/50%"));
     assert_eq!(odd.expose(), "sqlite:/a%3Fb/50%25/quickstart.db");
+}
+
+#[test]
+fn polardb_mysql_has_published_times_for_both_degrees() {
+    let suite = Suite::open("polardb-mysql-tpch").expect("the suite");
+    let plan = build(&suite, &all_targets(&suite));
+    let [experiment] = plan.experiments.as_slice() else { panic!("one experiment") };
+    assert_eq!(experiment.data.expect("a size").rows_per_table, 600_000_000);
+    let series = &experiment.published[0];
+    let seconds = |degree: f64| {
+        let at = |row: &&dyno_suite::PublishedRow| {
+            row.conditions.get("degree") == Some(&figures::Value::Number(degree))
+        };
+        let rows: Vec<f64> = series
+            .rows
+            .iter()
+            .filter(at)
+            .filter_map(|row| row.metrics.get("seconds").copied())
+            .collect();
+        assert_eq!(rows.len(), 22, "degree {degree}");
+        rows.iter().sum::<f64>()
+    };
+    for degree in &experiment.degrees {
+        assert!(seconds(f64::from(*degree)) > 600.0, "degree {degree}");
+    }
+    assert!(series.rows.iter().all(|row| row.targets == ["polardb"]));
+    let small = Overrides { shrink: Some(0.0001), ..all_targets(&suite) };
+    let plan = build(&suite, &small);
+    let scale = plan.experiments[0].options.iter().find(|option| option.name == "scale");
+    assert_eq!(scale.expect("the option").value, "0.01");
+    assert_eq!(passes(&plan).len(), 4, "two degrees on two targets");
 }
 
 #[test]

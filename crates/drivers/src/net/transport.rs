@@ -15,6 +15,7 @@ use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// An open connection, registered with the loop on which it was made.
 #[derive(Debug)]
@@ -230,12 +231,21 @@ async fn connect_tcp(host: &Resolved, due: Nanos) -> Result<Transport, DbError> 
     Err(last)
 }
 
+/// A server whose machine is gone says nothing: a query that takes hours must not wait for it for
+/// ever. Two minutes without a sign of life end the connection.
+fn keep_alive(socket: &OwnedFd) -> Result<(), Errno> {
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, Duration::from_secs(60))?;
+    sockopt::set_tcp_keepintvl(socket, Duration::from_secs(10))?;
+    sockopt::set_tcp_keepcnt(socket, 6)
+}
+
 async fn connect_one(target: &SocketAddr, address: &Address) -> Result<Transport, DbError> {
     let failed = |errno| unreachable(address, errno);
     let family = if target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = open(family).map_err(failed)?;
     sockopt::set_tcp_nodelay(&socket, true).map_err(failed)?;
-    sockopt::set_socket_keepalive(&socket, true).map_err(failed)?;
+    keep_alive(&socket).map_err(failed)?;
     let in_progress = match connect(&socket, target) {
         Ok(()) => false,
         Err(Errno::INPROGRESS) => true,

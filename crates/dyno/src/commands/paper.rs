@@ -81,12 +81,13 @@ pub(crate) fn write_paper(
     formats: &[Format],
 ) -> Result<Vec<PathBuf>, Failure> {
     let published: Vec<PublishedTable> = runs.iter().flat_map(published).collect();
-    let paper = Paper::new(runs, &published);
     let failed = |file: &Path, error: std::io::Error| {
         Failure::new(format!("{} can't be written: {error}.", file.display()))
             .with_hint("Make room or name another folder with `dyno paper RUN --out FOLDER`.")
     };
     std::fs::create_dir_all(out).map_err(|error| failed(out, error))?;
+    let links = runs.iter().map(|run| way(out, &run.path)).collect();
+    let paper = Paper::new(runs, &published).linked(links);
     let mut files = Vec::new();
     for format in formats {
         let (extension, text) = match format {
@@ -101,6 +102,16 @@ pub(crate) fn write_paper(
         files.push(file);
     }
     Ok(files)
+}
+
+/// The way from one folder to another, up to what they share and down again, with a slash at its
+/// end; `None` where one of them can't be found or has no name in UTF-8.
+fn way(from: &Path, to: &Path) -> Option<String> {
+    let (from, to) = (from.canonicalize().ok()?, to.canonicalize().ok()?);
+    let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(shared).map(|_| Some(".."));
+    let down = to.components().skip(shared).map(|part| part.as_os_str().to_str());
+    up.chain(down).map(|part| Some(format!("{}/", part?))).collect()
 }
 
 fn report_failure(error: ReportError) -> Failure {
@@ -143,5 +154,22 @@ fn table(experiment: &str, series: &PublishedSeries) -> PublishedTable {
         method: series.method.clone(),
         note: series.note.clone(),
         rows: series.rows.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_run_are_found_from_wherever_its_paper_stands() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        for name in ["runs/a b", "papers/x"] {
+            std::fs::create_dir_all(at(name)).expect("made");
+        }
+        assert_eq!(way(&at("runs/a b"), &at("runs/a b")).as_deref(), Some(""));
+        assert_eq!(way(&at("papers/x"), &at("runs/a b")).as_deref(), Some("../../runs/a b/"));
+        assert_eq!(way(&at("papers"), &at("nowhere")), None);
     }
 }

@@ -101,12 +101,12 @@ fn open_run(plan: &Plan, dir: &Path, new: bool) -> Result<Run, Failure> {
         output::talk(&format!("Going on with {}.", path.display()));
         return Ok(Run::open(&path)?);
     }
-    output::talk(&format!(
-        "{}: {} steps, about {}.",
-        plan.suite.title,
-        plan.steps.len(),
-        human_time(plan.estimated_s)
-    ));
+    let steps = match plan.steps.len() {
+        1 => "1 step".to_owned(),
+        count => format!("{count} steps"),
+    };
+    let about = human_time(plan.estimated_s);
+    output::talk(&format!("{}: {steps}, about {about}.", plan.suite.title));
     let mut header = RunHeader::new(&plan.suite.name, command_line(), plan.seed);
     header.title.clone_from(&plan.suite.title);
     header.plan = serde_json::to_value(plan)

@@ -1,6 +1,7 @@
 //! `dyno show`.
 
 mod tpcc;
+mod tpch;
 
 use super::{RUNS, find_run};
 use crate::table::{grouped, layout, number};
@@ -40,7 +41,9 @@ pub(crate) fn tables(data: &RunData) -> String {
         text.push_str("\nNo trial was run.\n");
         return text;
     }
-    let rows: Vec<Vec<String>> = data.trials.iter().map(|trial| row(&trial.summary)).collect();
+    // Queries of TPC-H are no transactions per second: they have tables of their own.
+    let of_transactions = || data.trials.iter().filter(|trial| trial.summary.tpch.is_none());
+    let rows: Vec<Vec<String>> = of_transactions().map(|trial| row(&trial.summary)).collect();
     let header = [
         "trial",
         "experiment",
@@ -57,14 +60,15 @@ pub(crate) fn tables(data: &RunData) -> String {
         "CPU us/stmt",
         "status",
     ];
-    text.push('\n');
-    text.push_str(&layout(&header, &rows, 3));
-    text.push('\n');
-    for trial in &data.trials {
+    if !rows.is_empty() {
+        text.push_str(&format!("\n{}\n", layout(&header, &rows, 3)));
+    }
+    for trial in of_transactions() {
         text.push_str(&accounting(&trial.summary));
         text.push('\n');
     }
     text.push_str(&tpcc::tables(data));
+    text.push_str(&tpch::tables(data));
     text.push_str(&errors(data));
     text.push_str(&hot_data(data));
     text.push_str(&checks(data));
@@ -88,12 +92,16 @@ fn row(trial: &TrialSummary) -> Vec<String> {
         ms(trial.latency.max_us),
         grouped(&errors.to_string()),
         number(trial.generator.cpu_us_per_statement),
-        match &trial.status {
-            TrialStatus::Complete => "complete".to_owned(),
-            TrialStatus::Interrupted => "interrupted".to_owned(),
-            TrialStatus::Failed(_) => "failed".to_owned(),
-        },
+        status(trial).to_owned(),
     ]
+}
+
+fn status(trial: &TrialSummary) -> &'static str {
+    match trial.status {
+        TrialStatus::Complete => "complete",
+        TrialStatus::Interrupted => "interrupted",
+        TrialStatus::Failed(_) => "failed",
+    }
 }
 
 /// The accounting identity of a trial in words.

@@ -6,6 +6,7 @@ mod summary;
 mod trial;
 mod workloads;
 
+use summary::resident_mib;
 pub(crate) use summary::{TrialName, summarise};
 pub(crate) use workloads::Experiment;
 

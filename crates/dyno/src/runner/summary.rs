@@ -139,7 +139,7 @@ fn mean_stddev(workers: &[WorkerStats], value: impl Fn(&WorkerStats) -> f64) -> 
 }
 
 /// Resident memory of this process; 0 where `/proc` doesn't say.
-fn resident_mib() -> f64 {
+pub(crate) fn resident_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status
         .lines()

@@ -134,7 +134,7 @@ pub(crate) fn facts(trial: &Trial) -> Option<&TpchFacts> {
     trial.summary.tpch.as_ref()
 }
 
-/// True when the trial has executed something.
+/// True when the trial has executed queries.
 pub(crate) fn is_measured(trial: &Trial) -> bool {
     facts(trial).is_some_and(|facts| !facts.queries.is_empty())
 }

@@ -189,7 +189,7 @@ pub(crate) const RULES: &[Rule] = &[
         rule: "What the caches held when a TPC-H trial began is known.",
         meaning: "The first queries may have read from the disk or not.",
         find: Find::Trial(|trial| {
-            let cache = &facts(trial)?.cache;
+            let cache = &facts(trial).filter(|facts| !facts.queries.is_empty())?.cache;
             (!matches!(cache.verdict, Some(Verdict::Passed | Verdict::Failed))).then(|| match cache
                 .state
                 .as_str()

@@ -157,8 +157,13 @@ impl Speedup {
 /// A table for each test on each target, in the order of the points.
 pub(super) fn tables(trials: &[&Trial], points: &[Point]) -> Vec<TpchTable> {
     let mut groups: Vec<(&str, TpchSetup, Vec<usize>)> = Vec::new();
+    let has_queries = |point: &Point| {
+        let mut own = trials.iter().filter(|trial| point.trials.contains(&trial.label));
+        own.any(|trial| super::is_measured(trial))
+    };
     for (place, point) in points.iter().enumerate() {
-        let Some(setup) = &point.tpch else { continue };
+        // A test of refresh functions alone has none.
+        let Some(setup) = point.tpch.as_ref().filter(|_| has_queries(point)) else { continue };
         let like = |degree: u32| TpchSetup { degree, ..setup.clone() };
         let same = |group: &&mut (&str, TpchSetup, Vec<usize>)| {
             group.0 == point.target && group.1 == like(group.1.degree)

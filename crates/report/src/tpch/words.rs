@@ -27,6 +27,7 @@ pub(crate) fn test(name: &str) -> &str {
         "queries" => "Q1 to Q22 in order",
         "power" => "power test",
         "throughput" => "throughput test",
+        "refresh" => "refresh functions",
         other => other,
     }
 }
@@ -123,6 +124,7 @@ pub(super) fn step(name: &str) -> String {
         return table.to_owned();
     }
     match name {
+        "create-database" => "create the database",
         "create" => "create the tables",
         "load" => "load the rows",
         "primary-keys" => "primary keys",
@@ -208,8 +210,13 @@ pub(super) fn method(trials: &[&Trial]) -> Vec<String> {
     for name in unique(all().map(|facts| facts.test.clone()).collect()) {
         sentences.push(tested(&name, trials));
     }
+    let has_queries = all().any(|facts| !facts.queries.is_empty());
     let scales = unique(all().map(|facts| format::plain(facts.scale)).collect());
     let parameters = unique(all().map(|facts| facts.parameters.clone()).collect());
+    if !has_queries {
+        sentences.push(format!("Scale factor {}.", list_of(&scales)));
+        return sentences;
+    }
     sentences.push(format!(
         "Scale factor {}; parameters of the queries: {}.",
         list_of(&scales),
@@ -275,6 +282,7 @@ fn tested(name: &str, trials: &[&Trial]) -> String {
                 },
             )
         }
+        "refresh" => "Pairs of refresh functions are applied: function 1 inserts orders and their lines, function 2 deletes as many others.".to_owned(),
         other => format!("Test {other}. {timed}"),
     }
 }

@@ -297,3 +297,20 @@ fn of_several_runs_plans_are_named_and_not_linked() {
     assert!(!html.contains("href=\"plans/") && html.contains("trial 2&#x2f;1"));
     assert_eq!(section(&paper, 0).tables.len(), 4, "two targets of two runs");
 }
+
+#[test]
+fn refresh_functions_alone_have_a_paper_without_queries() {
+    let mut run = tpch();
+    run.trials.retain(|trial| trial.summary.trial == 9);
+    let alone = facts(&mut run, 0);
+    alone.test = "refresh".to_owned();
+    alone.queries.clear();
+    alone.metrics = None;
+    let paper = Paper::new(&[run], &[]);
+    elements(&paper.html().expect("rendered"));
+    let section = section(&paper, 1);
+    assert_eq!((section.tables.len(), section.caches.len(), section.refreshes.len()), (0, 0, 2));
+    let text = paper.markdown().expect("rendered");
+    assert!(text.contains("| 9 | postgres | 2 | 1 | RF1 | 7,500 | 0.800 | well |"), "{text}");
+    assert!(!text.contains("| Q1 |"), "{text}");
+}

@@ -1,6 +1,7 @@
 //! TPC-H in suites.
 
 mod cache;
+mod generator;
 mod options;
 mod trial;
 

@@ -85,6 +85,25 @@ impl DegreeRule {
         self.dialect.is_empty() || self.dialect == dialect.name()
     }
 
+    /// Why the rule can't be meant for the server of a session, in a sentence; `None` where it can.
+    ///
+    /// # Errors
+    /// When the server could not be asked.
+    pub async fn objection<S: Session>(&self, session: &mut S) -> Result<Option<String>, DbError> {
+        let (name, dialect) = (&self.name, session.dialect().name());
+        if !self.fits(session.dialect()) {
+            return Ok(Some(format!(
+                "The degree rule `{name}` is for targets that speak {}, and this one speaks \
+                 {dialect}.",
+                self.dialect
+            )));
+        }
+        let is_known = self.has.is_empty() || apply::value(session, &self.has).await?.is_some();
+        Ok((!is_known).then(|| {
+            format!("The degree rule `{name}` sets {}, which this server does not have.", self.has)
+        }))
+    }
+
     /// Most workers that a plan tells of, 0 where it tells of none; `None` where plans of this
     /// product do not tell.
     pub fn workers(&self, plan: &str) -> Option<u32> {
@@ -131,10 +150,7 @@ pub async fn detect<S: Session>(session: &mut S) -> Result<Option<DegreeRule>, D
         let of_product = [&product.name, &product.version]
             .iter()
             .any(|text| text.to_lowercase().contains(&rule.version_has.to_lowercase()));
-        if rule.by_name_only || !rule.fits(session.dialect()) || !of_product {
-            continue;
-        }
-        if rule.has.is_empty() || apply::value(session, &rule.has).await?.is_some() {
+        if !rule.by_name_only && of_product && rule.objection(session).await?.is_none() {
             return Ok(Some(rule));
         }
     }

@@ -22,6 +22,7 @@ pub use error::LoadError;
 pub(crate) use error::while_doing;
 pub use estimate::{Estimate, estimate};
 pub use steps::Step;
+use steps::{Piece, Work};
 
 use crate::generate::check_scale;
 use crate::schema::Table;
@@ -32,7 +33,6 @@ use sessions::{Stop, on_sessions};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use steps::{Piece, Work};
 use sums::Sums;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;

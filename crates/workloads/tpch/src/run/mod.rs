@@ -84,9 +84,13 @@ pub fn run<D: Driver>(
     {
         watch.note(&format!("The database could not be told of its power test: {error}"));
     }
-    if options.plans != Plans::Off && !is_stopped {
+    if options.plans != Plans::Off && !is_stopped && !facts.queries.is_empty() {
         let streams = vec![plan::plans(options, driver.dialect(), &before)];
-        watch::execute(&opening, streams, stop, |news| hear_plan(news, &mut facts, rule, watch))?;
+        let hear = |news| hear_plan(news, &mut facts, rule, watch);
+        // What was measured is not lost with the plans.
+        if let Err(error) = watch::execute(&opening, streams, stop, hear) {
+            watch.note(&format!("No plans could be taken: {error}"));
+        }
     }
     facts::degree(&mut facts, rule, &applied);
     Ok(facts)
@@ -171,7 +175,14 @@ async fn look_with<S: Session>(session: &mut S, options: &RunOptions) -> Result<
         return Err(refused(problem, format!("ask for --scale {}, or load again", loaded.scale)));
     }
     let rule = match &options.rule {
-        Some(rule) => Some(rule.clone()),
+        Some(rule) => match rule.objection(session).await {
+            Ok(None) => Some(rule.clone()),
+            Ok(Some(problem)) => {
+                let hint = "leave degree_rule out: the product is then detected".to_owned();
+                return Err(refused(problem, hint));
+            }
+            Err(error) => return Err(while_doing("asking for the product")(error)),
+        },
         None => degree::detect(session).await.map_err(while_doing("asking for the product"))?,
     };
     let position = refresh::position(session, loaded.load.refresh_pairs).await;

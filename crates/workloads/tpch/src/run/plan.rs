@@ -66,6 +66,7 @@ fn stream(options: &RunOptions, before: &Before, number: u32, jobs: Vec<Job>) ->
         scale: options.scale,
         timeout: options.timeout_s.map(|seconds| (seconds * SECOND as f64) as Nanos),
         position: before.position,
+        is_unsure: false,
         counts_pages: options.test == Test::Queries,
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 const RETRY: Nanos = 2 * SECOND;
 /// Attempts after which the whole connection is to go.
 const GENTLE_ATTEMPTS: u32 = 2;
-/// Attempts after which nobody waits for an answer any more.
-const ATTEMPTS: u32 = 5;
+/// How long the server gets to stop a statement before nobody waits for it any more.
+const PATIENCE: Nanos = 12 * SECOND;
 
 /// Why a statement is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +59,8 @@ struct Running {
     why: Option<Why>,
     attempts: u32,
     next_attempt: Nanos,
+    /// When nobody waits for it any more.
+    given_up_at: Option<Nanos>,
 }
 
 impl Slot {
@@ -70,7 +72,8 @@ impl Slot {
 
     /// A statement is about to be sent that is to be stopped at `due`.
     pub(super) fn begin(&self, due: Option<Nanos>) {
-        self.state().running = Some(Running { due, why: None, attempts: 0, next_attempt: 0 });
+        let (why, attempts, next_attempt, given_up_at) = (None, 0, 0, None);
+        self.state().running = Some(Running { due, why, attempts, next_attempt, given_up_at });
     }
 
     /// The statement has ended. Waits until nobody is about to stop it any more, so that the next
@@ -84,8 +87,7 @@ impl Slot {
     /// True when the server has not answered in spite of all attempts.
     pub(super) fn is_given_up(&self, now: Nanos) -> bool {
         let state = self.state();
-        let given_up = |r: &Running| r.attempts >= ATTEMPTS && now >= r.next_attempt;
-        state.running.as_ref().is_some_and(given_up)
+        state.running.as_ref().and_then(|r| r.given_up_at).is_some_and(|at| now >= at)
     }
 
     /// When the statement has to be stopped; `None` without a bound or when that has begun.
@@ -106,7 +108,8 @@ impl Slot {
             };
         }
         running.why?;
-        let is_time = !*is_attempted && now >= running.next_attempt && running.attempts < ATTEMPTS;
+        running.given_up_at.get_or_insert(now + PATIENCE);
+        let is_time = !*is_attempted && now >= running.next_attempt;
         let way = way.as_ref().filter(|_| is_time)?;
         let is_hard = running.attempts >= GENTLE_ATTEMPTS;
         running.attempts += 1;
@@ -149,25 +152,25 @@ mod tests {
         slot.attempted();
         assert_eq!(slot.end(), Some(Why::Bound));
         slot.begin(None);
-        assert!(slot.demand(Nanos::MAX - RETRY, false).is_none(), "it has no bound");
+        assert!(slot.demand(Nanos::MAX / 2, false).is_none(), "it has no bound");
         assert_eq!(slot.end(), None);
     }
 
     #[test]
-    fn attempts_become_harder_and_end() {
+    fn attempts_become_harder_and_nobody_waits_for_ever() {
         let slot = armed();
         slot.begin(None);
         let mut hard = Vec::new();
-        for round in 0..8 {
-            if let Some(attempt) = slot.demand(round * RETRY, true) {
-                assert!(slot.demand(round * RETRY, true).is_none(), "one at a time");
-                hard.push(attempt.is_hard);
-                slot.attempted();
-            }
+        for round in 0..4 {
+            let attempt = slot.demand(round * RETRY, true).unwrap();
+            assert!(slot.demand(round * RETRY, true).is_none(), "one at a time");
+            hard.push(attempt.is_hard);
+            slot.attempted();
+            assert!(slot.demand(round * RETRY + 1, true).is_none(), "not at once");
         }
-        assert_eq!(hard, [false, false, true, true, true]);
-        assert!(slot.is_given_up(8 * RETRY));
+        assert_eq!(hard, [false, false, true, true]);
+        assert!(!slot.is_given_up(PATIENCE - 1) && slot.is_given_up(PATIENCE));
         assert_eq!(slot.end(), Some(Why::User));
-        assert!(!slot.is_given_up(8 * RETRY));
+        assert!(!slot.is_given_up(PATIENCE));
     }
 }

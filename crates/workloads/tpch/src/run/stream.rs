@@ -41,6 +41,8 @@ pub(super) struct Stream {
     pub(super) timeout: Option<Nanos>,
     /// Where the refresh functions go on.
     pub(super) position: Position,
+    /// Whether that has to be asked for: a refresh function has failed.
+    pub(super) is_unsure: bool,
     /// Whether the pages that the server reads are counted around each query.
     pub(super) counts_pages: bool,
 }
@@ -79,6 +81,8 @@ pub(super) struct Worker<'a, D: Driver> {
 struct Ended<T> {
     result: Option<Result<T, DbError>>,
     why: Option<Why>,
+    /// When it was sent, seconds from the begin of the trial.
+    began_s: f64,
     seconds: f64,
 }
 
@@ -147,10 +151,15 @@ impl<D: Driver> Worker<'_, D> {
         &mut self,
         mut link: Link<D::Session>,
         bound: Option<Nanos>,
+        announced: Option<News>,
         work: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
     ) -> Ended<T> {
+        self.slot.begin(bound.map(|bound| monotonic_now().saturating_add(bound)));
+        // After the bound is known: who hears this looks when it is due.
+        if let Some(news) = announced {
+            self.tell(news);
+        }
         let began = monotonic_now();
-        self.slot.begin(bound.map(|bound| began.saturating_add(bound)));
         let result = unless_given_up(self.slot, work(&mut link.session)).await;
         let ended = monotonic_now();
         let why = self.slot.end();
@@ -166,7 +175,8 @@ impl<D: Driver> Worker<'_, D> {
             }
             Some(_) => link.calm(self.slot).await,
         };
-        Ended { result, why, seconds: seconds(ended - began) }
+        let began_s = seconds(began - self.began);
+        Ended { result, why, began_s, seconds: seconds(ended - began) }
     }
 
     async fn query(&mut self, stream: &Stream, query: Query) {
@@ -188,14 +198,14 @@ impl<D: Driver> Worker<'_, D> {
             true => pages::read_so_far(&mut link.session).await,
             false => None,
         };
-        self.tell(News::Sent { stream: stream.number, query: query.query });
         let mut table = Table::default();
-        facts.began_s = seconds(monotonic_now() - self.began);
+        let sent = News::Sent { stream: stream.number, query: query.query };
         let ended = self
-            .stoppable(link, stream.timeout, async |session| {
+            .stoppable(link, stream.timeout, Some(sent), async |session| {
                 session.query(&query.text, &mut table).await
             })
             .await;
+        facts.began_s = ended.began_s;
         facts.outcome = ended.outcome();
         facts.seconds = match (&facts.outcome, stream.timeout) {
             (QueryOutcome::TimedOut, Some(bound)) => seconds(bound),
@@ -219,27 +229,40 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     async fn refresh(&mut self, stream: &mut Stream) {
-        let at = stream.position;
         let began_s = seconds(monotonic_now() - self.began);
-        let mut facts =
-            RefreshFacts { function: at.function, pair: at.pair, began_s, ..Default::default() };
-        match self.link().await {
+        let mut facts = RefreshFacts { began_s, ..RefreshFacts::default() };
+        let link = self.sure_link(stream).await;
+        (facts.function, facts.pair) = (stream.position.function, stream.position.pair);
+        match link {
             Ok(link) => {
                 let position = &mut stream.position;
                 let ended = self
-                    .stoppable(link, None, async |session| {
+                    .stoppable(link, None, None, async |session| {
                         refresh::execute(session, stream.scale, position).await
                     })
                     .await;
-                facts.seconds = ended.seconds;
+                (facts.began_s, facts.seconds) = (ended.began_s, ended.seconds);
                 facts.outcome = ended.outcome();
-                if let Some(Ok(rows)) = ended.result {
-                    facts.rows = rows;
+                match ended.result {
+                    Some(Ok(rows)) => facts.rows = rows,
+                    _ => stream.is_unsure = true,
                 }
             }
             Err(error) => facts.outcome = QueryOutcome::Failed(error.to_string()),
         }
         self.tell(News::Refresh(facts));
+    }
+
+    /// The session, and where the refresh functions go on: a lost connection does not say whether
+    /// its last transaction was committed.
+    async fn sure_link(&mut self, stream: &mut Stream) -> Result<Link<D::Session>, DbError> {
+        let mut link = self.link().await?;
+        if stream.is_unsure {
+            let pairs = stream.position.pair - 1;
+            stream.position = refresh::position(&mut link.session, pairs).await?;
+            stream.is_unsure = false;
+        }
+        Ok(link)
     }
 
     /// Asks for a plan in the ways that the product may know; one that takes too long to execute is
@@ -254,7 +277,7 @@ impl<D: Driver> Worker<'_, D> {
                 let Ok(link) = self.link().await else { return };
                 let mut table = Table::default();
                 let ended = self
-                    .stoppable(link, stream.timeout, async |session| {
+                    .stoppable(link, stream.timeout, None, async |session| {
                         session.query(&statement, &mut table).await
                     })
                     .await;

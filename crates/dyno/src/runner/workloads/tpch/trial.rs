@@ -1,12 +1,12 @@
 //! One trial of TPC-H, stored query by query.
 
 use super::cache::bring;
+use super::generator::Generator;
 use super::options::Options;
 use crate::failure::{Failure, sentence};
 use crate::output;
 use crate::progress::PassProgress;
 use crate::runner::trial::{Done, Job, deny, node_facts, tell_checks};
-use crate::runner::workloads::UNPREPARED_HINT;
 use crate::tpch::{answers_check, load_failure};
 use dyno_core::{Driver, Session};
 use dyno_engine::Control;
@@ -58,7 +58,7 @@ pub(super) fn trial<D: Driver>(
         experiment: step.experiment.clone(),
         target: step.target.clone(),
         test: asked.test.name().to_owned(),
-        workers: sessions(asked.test),
+        workers: streams(asked.test),
         repeat: planned.repeat,
         seed: planned.seed,
         loops: sessions(asked.test),
@@ -70,7 +70,8 @@ pub(super) fn trial<D: Driver>(
     let title = format!("{place}, {} at degree {degree}", asked.test.name());
     let storing = Storing::new(&mut writer, PassProgress::new(&title, length(asked.test)), control);
     let ran = run(driver, &asked, &storing, &|| control.is_stopped());
-    let Storing { progress, error, .. } = storing;
+    storing.generator.borrow_mut().end();
+    let Storing { progress, error, generator, .. } = storing;
     if let Some(error) = error.into_inner() {
         return Err(error.into());
     }
@@ -83,6 +84,7 @@ pub(super) fn trial<D: Driver>(
     let status = status(&facts, asked.test, control);
     let mut summary = writer.identity().clone().summary(status);
     summary.set_pass(facts);
+    summary.generator = generator.into_inner().summary(&summary);
     summary.checks = answers_check(&summary).into_iter().collect();
     let is_denied = deny(&mut summary);
     progress.finish(&headline(&summary));
@@ -99,7 +101,7 @@ fn look<D: Driver>(driver: &D, scale: f64) -> Result<Loaded, Failure> {
         let found = loaded(&mut session).await;
         session.close().await;
         found.map_err(|error| match &error {
-            LoadError::Data { .. } => load_failure(&error).with_hint(UNPREPARED_HINT),
+            LoadError::Data { .. } => load_failure(&error).with_hint(unprepared(scale)),
             _ => load_failure(&error),
         })
     });
@@ -112,12 +114,28 @@ fn look<D: Driver>(driver: &D, scale: f64) -> Result<Loaded, Failure> {
         ))
         .with_hint(format!("Ask for scale {}, or load other tables.", loaded.scale))),
         None => {
-            Err(Failure::new("The database holds no tables of TPC-H.").with_hint(UNPREPARED_HINT))
+            Err(Failure::new("The database holds no tables of TPC-H.").with_hint(unprepared(scale)))
         }
     }
 }
 
-/// Sessions that work at once.
+/// The remedy for tables that are missing or not complete.
+fn unprepared(scale: f64) -> String {
+    format!(
+        "Load them with `dyno tpch load --scale {scale}`; a suite does it itself where \
+         `prepare = false` is left out."
+    )
+}
+
+/// Streams of queries at once.
+fn streams(test: Test) -> u32 {
+    match test {
+        Test::Throughput { streams, .. } => streams,
+        Test::Queries | Test::Power { .. } | Test::Refresh { .. } => 1,
+    }
+}
+
+/// Sessions at once, each with a thread: the streams, and the one that refreshes.
 fn sessions(test: Test) -> u32 {
     match test {
         Test::Throughput { streams, refresh } => streams + u32::from(refresh),
@@ -214,6 +232,7 @@ struct Storing<'a, 'run> {
     writer: RefCell<&'a mut TrialWriter<'run>>,
     progress: PassProgress,
     control: &'a Control,
+    generator: RefCell<Generator>,
     ended: Cell<u64>,
     error: RefCell<Option<StoreError>>,
 }
@@ -228,6 +247,7 @@ impl<'a, 'run> Storing<'a, 'run> {
             writer: RefCell::new(writer),
             progress,
             control,
+            generator: RefCell::new(Generator::begin()),
             ended: Cell::new(0),
             error: RefCell::new(None),
         }
@@ -255,6 +275,10 @@ impl<'a, 'run> Storing<'a, 'run> {
 }
 
 impl Watch for Storing<'_, '_> {
+    fn started(&self) {
+        *self.generator.borrow_mut() = Generator::begin();
+    }
+
     fn query(&self, facts: &QueryFacts) {
         self.stored(self.writer.borrow_mut().query(facts));
         self.ended(&format!("Q{} took {:.2} s", facts.query, facts.seconds));
@@ -266,6 +290,8 @@ impl Watch for Storing<'_, '_> {
     }
 
     fn plan(&self, plan: PlanFile<'_>) -> String {
+        // Plans are taken when all that is timed has ended.
+        self.generator.borrow_mut().end();
         let name = format!("q{:02}.{}", plan.query, plan.extension);
         self.progress.planned(plan.query);
         self.stored(self.writer.borrow().plan(&name, plan.text))
