@@ -5,7 +5,7 @@ use dyno_core::{Discard, Driver, Session, Table, Unobserved};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_measure::{QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, Verdict};
+use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
 use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip, wait_until};
 use dyno_tpch::degree;
 use dyno_tpch::generate::{refresh, row_count};
@@ -46,7 +46,6 @@ fn outcomes(facts: &TpchFacts) -> Vec<(u8, &QueryOutcome)> {
 }
 
 /// Calls a function at events of a trial, and keeps what was told.
-#[derive(Default)]
 struct Told<F> {
     on: F,
     notes: Mutex<Vec<String>>,
@@ -56,7 +55,6 @@ struct Told<F> {
 enum Event<'a> {
     Sent(u8),
     Query(&'a QueryFacts),
-    Refresh(&'a RefreshFacts),
 }
 
 fn told<F: Fn(Event<'_>)>(on: F) -> Told<F> {
@@ -70,10 +68,6 @@ impl<F: Fn(Event<'_>)> Watch for Told<F> {
 
     fn query(&self, facts: &QueryFacts) {
         (self.on)(Event::Query(facts));
-    }
-
-    fn refresh(&self, facts: &RefreshFacts) {
-        (self.on)(Event::Refresh(facts));
     }
 
     fn plan(&self, plan: PlanFile<'_>) -> String {
