@@ -30,7 +30,7 @@ fn a_dyno_without_duckdb_says_so() {
 
 #[cfg(feature = "duckdb")]
 #[test]
-fn the_answers_are_right_at_two_degrees() {
+fn duckdb_gives_the_right_answers_at_two_degrees() {
     let folder = TempDir::new().expect("a folder");
     let folder = folder.path();
     let refused = dyno(folder, "tpch load --scale 0.01 --target duckdb:tpch.db");

@@ -106,8 +106,12 @@ pub struct CacheRow {
 pub(super) fn caches(trials: &[&Trial], points: &[Point]) -> Vec<CacheRow> {
     let row = |point: &Point| {
         let setup = point.tpch.as_ref()?;
-        let own: Vec<&Trial> =
-            trials.iter().copied().filter(|trial| point.trials.contains(&trial.label)).collect();
+        let is_own =
+            |trial: &&Trial| point.trials.contains(&trial.label) && super::is_measured(trial);
+        let own: Vec<&Trial> = trials.iter().copied().filter(is_own).collect();
+        if own.is_empty() {
+            return None;
+        }
         let judged = |trial: &Trial| match facts(trial).map(|facts| &facts.cache) {
             Some(cache) if cache.verdict.is_some() => (cache.verdict, cache.evidence.join(" ")),
             Some(cache) if !cache.evidence.is_empty() => (None, cache.evidence.join(" ")),

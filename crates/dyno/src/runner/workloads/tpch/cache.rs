@@ -28,7 +28,10 @@ pub(super) fn bring<D: Driver>(
     let brought = block_on(async {
         match cache {
             Cache::AsFound => Ok(Some(as_found())),
-            Cache::Warm => warmed(driver).await.map(Some).map_err(|error| Failure::from(&error)),
+            Cache::Warm => match unless_stopped(warmed(driver), control).await {
+                Some(warmed) => warmed.map(Some).map_err(|error| Failure::from(&error)),
+                None => Ok(None),
+            },
             Cache::Cold(command) => cooled(driver, target, command, control).await,
         }
     });
@@ -40,6 +43,18 @@ fn as_found() -> CacheFacts {
         state: "as found".to_owned(),
         evidence: vec!["Nothing was done to the caches before the trial.".to_owned()],
         verdict: None,
+    }
+}
+
+/// What `work` gives; `None` when the user has stopped it.
+async fn unless_stopped<T>(work: impl Future<Output = T>, control: &Control) -> Option<T> {
+    let mut work = pin!(work);
+    loop {
+        match timeout(now() + LOOK_EVERY, work.as_mut()).await {
+            Ok(done) => return Some(done),
+            Err(_) if control.is_stopped() => return None,
+            Err(_) => {}
+        }
     }
 }
 
@@ -59,14 +74,8 @@ async fn cooled<D: Driver>(
     let began = now();
     // Standard output belongs to dyno's data; a server that the command starts may keep it open.
     let script = OsString::from(format!("export DYNO_TARGET={target}; exec 1>&2\n{command}"));
-    let mut running = pin!(shell(&script, Output::Inherited));
-    let ended = loop {
-        match timeout(now() + LOOK_EVERY, running.as_mut()).await {
-            Ok(ended) => break ended,
-            Err(_) if control.is_stopped() => return Ok(None),
-            Err(_) => {}
-        }
-    };
+    let running = shell(&script, Output::Inherited);
+    let Some(ended) = unless_stopped(running, control).await else { return Ok(None) };
     let ended = ended.map_err(|error| {
         Failure::new(format!("The command that empties the caches can't be run: {error}."))
     })?;

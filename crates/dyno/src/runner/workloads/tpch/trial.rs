@@ -7,7 +7,6 @@ use crate::failure::{Failure, sentence};
 use crate::output;
 use crate::progress::PassProgress;
 use crate::runner::trial::{Done, Job, deny, node_facts, tell_checks};
-use crate::runner::workloads::UNPREPARED_HINT;
 use crate::tpch::{answers_check, load_failure};
 use dyno_core::{Driver, Session};
 use dyno_engine::Control;
@@ -102,7 +101,7 @@ fn look<D: Driver>(driver: &D, scale: f64) -> Result<Loaded, Failure> {
         let found = loaded(&mut session).await;
         session.close().await;
         found.map_err(|error| match &error {
-            LoadError::Data { .. } => load_failure(&error).with_hint(UNPREPARED_HINT),
+            LoadError::Data { .. } => load_failure(&error).with_hint(unprepared(scale)),
             _ => load_failure(&error),
         })
     });
@@ -115,9 +114,17 @@ fn look<D: Driver>(driver: &D, scale: f64) -> Result<Loaded, Failure> {
         ))
         .with_hint(format!("Ask for scale {}, or load other tables.", loaded.scale))),
         None => {
-            Err(Failure::new("The database holds no tables of TPC-H.").with_hint(UNPREPARED_HINT))
+            Err(Failure::new("The database holds no tables of TPC-H.").with_hint(unprepared(scale)))
         }
     }
+}
+
+/// The remedy for tables that are missing or not complete.
+fn unprepared(scale: f64) -> String {
+    format!(
+        "Load them with `dyno tpch load --scale {scale}`; a suite does it itself where \
+         `prepare = false` is left out."
+    )
 }
 
 /// Streams of queries at once.

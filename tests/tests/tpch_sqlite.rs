@@ -1,0 +1,151 @@
+//! TPC-H without a server: suites, caches, wrong answers and wrong words on SQLite.
+
+use dyno_core::{Discard, Driver, Session, Table};
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_tests::{Ran, Scratch, dyno, only_run};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+const URL: &str = "sqlite:tpch.db";
+
+/// Executes a statement on the database in the folder; its rows.
+fn sql(folder: &Path, statement: &str) -> Vec<Vec<Option<String>>> {
+    let target = format!("sqlite:{}", folder.join("tpch.db").display());
+    let driver = SqliteDriver::new(&target.parse().expect("a good URL")).expect("a driver");
+    let answer = dyno_reactor::block_on(async {
+        let mut session = driver.connect(0).await.expect("the database can be opened");
+        let mut answer = Table::default();
+        session.query("PRAGMA busy_timeout = 10000", &mut Discard).await.expect("a setting");
+        session.query(statement, &mut answer).await.expect("an answer");
+        session.close().await;
+        answer
+    });
+    answer.expect("an event loop").rows
+}
+
+fn json(path: &Path) -> Value {
+    let text = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn ended(ran: &Ran, code: i32, last_line: &str) {
+    assert_eq!(ran.code, code, "{}", ran.all());
+    assert_eq!(ran.stdout.lines().last(), Some(last_line), "{}", ran.all());
+}
+
+#[test]
+fn a_suite_loads_measures_skips_and_drops() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let suite = format!(
+        "[suite]\nname = \"own\"\n[target.main]\nurl = \"{URL}\"\n[[experiment]]\nname = \"q\"\n\
+         workload = \"tpch\"\ntest = \"queries\"\ndegrees = [0, 4]\nrepeats = 2\ncleanup = false\n\
+         options = {{ scale = 1, plans = \"estimated\" }}\n[[experiment]]\nname = \"p\"\n\
+         workload = \"tpch\"\ntest = \"power\"\nprepare = false\n\
+         options = {{ scale = 1, plans = \"none\" }}\n"
+    );
+    fs::write(folder.join("own.toml"), suite).expect("a suite can be written");
+    let ran = dyno(folder, &["run", "own.toml", "--shrink", "0.01"]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    for words in
+        ["answers of p on main: 22 of 22 correct", "answers of q on main: 22 of 22 correct"]
+    {
+        assert!(ran.stdout.lines().any(|line| line == words), "{}", ran.all());
+    }
+    let run = only_run(&folder.join("dyno-runs")).expect("there is a run");
+    let header = json(&run.join("run.json"));
+    let skipped = header["skipped"].as_object().expect("a table");
+    let steps: Vec<&String> = skipped.keys().collect();
+    assert_eq!(steps, ["q/main/degree=4/repeat=1", "q/main/degree=4/repeat=2"]);
+    assert!(skipped.values().all(|why| why.as_str().is_some_and(|why| why.contains("SQLite"))));
+    assert_eq!(header["status"], "complete");
+    let power = json(&run.join("trials/3.json"));
+    let facts = &power["tpch"];
+    assert_eq!((&facts["test"], &facts["scale"]), (&"power".into(), &0.01.into()));
+    assert!(facts["metrics"]["power"].as_f64().is_some_and(|power| power > 0.0), "{facts:#}");
+    assert_eq!(facts["refreshes"].as_array().map(Vec::len), Some(2));
+    assert_eq!(facts["cache"]["state"], "as found");
+    assert_eq!(power["counts"]["committed"], 24);
+    assert!(power["generator"]["loops_cpu_s"].as_f64().is_some_and(|seconds| seconds > 0.0));
+    let queries = json(&run.join("trials/1.json"));
+    assert_eq!(queries["tpch"]["cache"]["state"], "warm");
+    assert_eq!(queries["generator"]["loops"], 1);
+    assert!(run.join("trials/1.plans/q22.txt").is_file(), "plans are stored");
+    assert!(!run.join("trials/3.plans").exists(), "none were asked for");
+    let lines = fs::read_to_string(run.join("trials/3.executed.jsonl")).expect("lines");
+    assert_eq!(lines.lines().count(), 24);
+    let left = sql(folder, "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'");
+    assert_eq!(left, Vec::<Vec<Option<String>>>::new(), "the run drops what it has made");
+}
+
+#[test]
+fn answers_caches_and_mistakes_are_told() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let zero = ["tpch", "run", "--scale", "0", "--target", URL];
+    refused(folder, dyno(folder, &zero), &["The scale factor must be above 0", "hint: "]);
+    let wrong = [
+        (&["--cache", "cold"], ["nothing is said that empties the caches", "Add `cold_command`"]),
+        (&["--parameters", "x"], ["`parameters` can't be `x`", "default, seed or a whole number"]),
+        (&["--degree-rule", "postgre"], ["the name of a rule", "did you mean `postgres`?"]),
+        (&["--degree", "0,5000"], ["`degrees` must be", "from 0 to 1024, but is 5000"]),
+    ];
+    for (words, expected) in wrong {
+        refused(folder, run(folder, words), &expected);
+    }
+    let ran = run(folder, &[]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("The database holds no tables of TPC-H."), "{}", ran.all());
+    assert!(ran.stderr.contains("dyno tpch load --scale 0.01"), "{}", ran.all());
+
+    let loaded = dyno(folder, &["tpch", "load", "--scale", "0.01", "--target", URL]);
+    assert_eq!(loaded.code, 0, "{}", loaded.all());
+    let other =
+        dyno(folder, &["tpch", "run", "--scale", "0.02", "--target", URL, "--dir", "other"]);
+    assert_eq!(other.code, 1, "{}", other.all());
+    assert!(other.stderr.contains("The tables have scale factor 0.01"), "{}", other.all());
+
+    caches_are_emptied_by_a_command(folder);
+    a_changed_row_is_named(folder);
+}
+
+/// Wrong usage, which leaves nothing behind.
+fn refused(folder: &Path, ran: Ran, expected: &[&str]) {
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    for part in expected {
+        assert!(ran.stderr.contains(part), "no `{part}`: {}", ran.all());
+    }
+    assert!(!folder.join("dyno-runs").exists(), "{}", ran.all());
+}
+
+fn run(folder: &Path, more: &[&str]) -> Ran {
+    dyno(folder, &[&["tpch", "run", "--scale", "0.01", "--target", URL], more].concat())
+}
+
+fn caches_are_emptied_by_a_command(folder: &Path) {
+    let cold = "echo $DYNO_TARGET > emptied; echo emptied by hand";
+    let words = ["--dir", "cold", "--cache", "cold", "--cold-command", cold, "--plans", "none"];
+    let ran = run(folder, &words);
+    ended(&ran, 0, "answers: 22 of 22 correct");
+    assert!(!ran.stdout.contains("emptied by hand"), "what it says is no data: {}", ran.all());
+    assert_eq!(fs::read_to_string(folder.join("emptied")).expect("it ran"), "target\n");
+    let trial = json(&only_run(&folder.join("cold")).expect("a run").join("trials/1.json"));
+    assert_eq!(trial["tpch"]["cache"]["state"], "cold");
+    assert!(trial["tpch"]["cache"]["evidence"][0].as_str().is_some_and(|it| it.contains(cold)));
+    let words = ["--dir", "broken", "--cache", "cold", "--cold-command", "exit 3"];
+    let ran = run(folder, &words);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("The command that empties the caches failed"), "{}", ran.all());
+}
+
+fn a_changed_row_is_named(folder: &Path) {
+    sql(folder, "UPDATE lineitem SET l_quantity = l_quantity + 1 WHERE l_orderkey = 1");
+    let ran = run(folder, &["--dir", "wrong"]);
+    assert_eq!(ran.code, 4, "{}", ran.all());
+    let last = ran.stdout.lines().last().unwrap_or_default();
+    assert!(last.starts_with("answers: ") && last.contains("; wrong: Q1"), "{}", ran.all());
+    assert!(ran.stdout.contains("Q1 at degree 0 differs from "), "{}", ran.all());
+    let trial = json(&only_run(&folder.join("wrong")).expect("a run").join("trials/1.json"));
+    assert_eq!(trial["checks"][0]["verdict"], "failed");
+}
