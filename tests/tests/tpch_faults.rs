@@ -187,17 +187,20 @@ fn ctrl_c_leaves_nothing_at_work(folder: &Path, server: &Server<'_>) {
 }
 
 fn bounds_leave_nothing_at_work(folder: &Path, server: &Server<'_>) {
-    let ran = dyno(folder, &run(server, &["--timeout", "1", "--dir", "bounded"]));
+    let ran = dyno(folder, &run(server, &["--timeout", "5", "--dir", "bounded"]));
     wait_until("nobody at work", || server.asleep() == 0);
     let bounded = trial(&folder.join("bounded"));
-    // Those that read region.
-    assert_eq!(ended(&bounded, "timed_out"), [2, 5, 8], "{}", ran.all());
-    assert_eq!(ended(&bounded, "answered").len(), 19);
-    assert_eq!(bounded["tpch"]["metrics"]["penalised"], serde_json::json!([2, 5, 8]));
-    assert!(ran.stdout.contains("19 of 22 correct; not answered: Q2, Q5, Q8"), "{}", ran.all());
+    let given_up = ended(&bounded, "timed_out");
+    // Those that read region; on a slow machine others may pass the bound too.
+    assert!([2, 5, 8].iter().all(|query| given_up.contains(query)), "{}", ran.all());
+    assert_eq!(ended(&bounded, "answered").len(), 22 - given_up.len());
+    assert_eq!(bounded["tpch"]["metrics"]["penalised"], serde_json::json!(given_up));
+    let names: Vec<String> = given_up.iter().map(|query| format!("Q{query}")).collect();
+    let line = format!("correct; not answered: {}\n", names.join(", "));
+    assert!(ran.stdout.ends_with(&line), "{line}{}", ran.all());
     for query in bounded["tpch"]["queries"].as_array().expect("a list") {
         if query["outcome"] == "timed_out" {
-            assert_eq!(query["seconds"].as_f64(), Some(1.0), "{query:#}");
+            assert_eq!(query["seconds"].as_f64(), Some(5.0), "{query:#}");
         }
     }
 }
@@ -258,11 +261,12 @@ fn loads_go_on(server: &Server<'_>) {
 
     server.trap.iter().for_each(|sql| drop((server.sql)(sql)));
     let hang = || {
+        let before = server.asleep();
         let mut loading = Running::start(folder, &load(server, &[]));
         // All other tables are loaded meanwhile.
         loading.wait_until("a load that sleeps", |_| {
             let others = "SELECT count(*) FROM orders";
-            server.asleep() > 0 && (server.sql)(others).trim() == "15000"
+            server.asleep() > before && (server.sql)(others).trim() == "15000"
         });
         loading
     };
@@ -318,17 +322,24 @@ fn full_disks_are_one_error() {
     fails(&forced, "disk is full");
 
     let out = ["tpch", "gen", "--scale", "0.01", "--out", "tiny/files"];
-    let ran = dyno(folder, &out);
-    fails(&ran, "No space left on device");
+    fails(&dyno(folder, &out), "hint: ");
+    assert!(!folder.join("tiny/files").exists(), "nothing was written");
+    fails(&dyno(folder, &[&out[..], &["--force"]].concat()), "No space left on device");
+    let left = fs::read_dir(folder.join("tiny/files")).expect("the folder was made");
+    assert!(left.flatten().all(|file| file.file_name() != "lineitem.tbl"), "an unfinished file");
 
-    // A run whose folder can't be written any more.
+    // A run whose folder can't be written any more: a few blocks are left.
     let load = ["tpch", "load", "--scale", "0.01", "--target", "sqlite:tpch.db"];
     succeeds(&dyno(folder, &load));
-    fs::write(folder.join("tiny/ballast"), vec![0; 16 << 20]).expect_err("it does not fit");
+    for file in fs::read_dir(folder.join("tiny")).expect("a folder").flatten() {
+        let _ = fs::remove_dir_all(file.path()).or_else(|_| fs::remove_file(file.path()));
+    }
+    fs::write(folder.join("tiny/ballast"), vec![0; 6_200_000]).expect("it fits");
     let run =
         ["tpch", "run", "--scale", "0.01", "--target", "sqlite:tpch.db", "--dir", "tiny/runs"];
     let ran = dyno(folder, &run);
     fails(&ran, "No space left on device");
+    assert!(ran.stderr.contains("hint: Free some space there"), "{}", ran.all());
     drop(tiny);
     let run = ["tpch", "run", "--scale", "0.01", "--target", "sqlite:tpch.db"];
     all_are_correct(&dyno(folder, &run));

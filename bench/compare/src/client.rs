@@ -14,6 +14,10 @@ const GO_TPC_MISSING: &str = "go-tpc is not installed: in an empty folder, `go m
                               github.com/pingcap/go-tpc/cmd/go-tpc`, and put the program into a \
                               folder of PATH";
 
+/// What a machine without tpchgen-cli is told.
+const TPCHGEN_CLI_MISSING: &str =
+    "tpchgen-cli is not installed: `pip install tpchgen-cli`, in a folder of PATH";
+
 /// Who makes the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
@@ -21,6 +25,7 @@ pub(crate) enum Who {
     Sysbench,
     Pgbench,
     GoTpc,
+    TpchgenCli,
 }
 
 /// Where the programs are.
@@ -31,6 +36,7 @@ pub(crate) struct Programs {
     pub(crate) sysbench: Option<PathBuf>,
     pub(crate) pgbench: Option<PathBuf>,
     pub(crate) go_tpc: Option<PathBuf>,
+    pub(crate) tpchgen_cli: Option<PathBuf>,
     /// dyno's TPC-C without a front end: loads and runs.
     pub(crate) dyno_tpcc: PathBuf,
     /// dyno's TPC-C terminals with think times over fewer sessions.
@@ -116,6 +122,9 @@ impl Programs {
             Who::Sysbench => self.sysbench.as_ref().ok_or("sysbench is not installed".to_owned()),
             Who::Pgbench => self.pgbench.as_ref().ok_or("pgbench is not installed".to_owned()),
             Who::GoTpc => self.go_tpc.as_ref().ok_or_else(|| GO_TPC_MISSING.to_owned()),
+            Who::TpchgenCli => {
+                self.tpchgen_cli.as_ref().ok_or_else(|| TPCHGEN_CLI_MISSING.to_owned())
+            }
         }
     }
 
@@ -140,7 +149,7 @@ impl Programs {
         };
         let mut command = Command::new(self.find(who)?);
         match who {
-            Who::Pgbench | Who::GoTpc => {
+            Who::Pgbench | Who::GoTpc | Who::TpchgenCli => {
                 return Err(format!("{who:?} has none of sysbench's tests"));
             }
             Who::Sysbench => {}
@@ -187,7 +196,7 @@ impl Programs {
         };
         let mut command = Command::new(self.find(who)?);
         match who {
-            Who::Sysbench | Who::GoTpc => {
+            Who::Sysbench | Who::GoTpc | Who::TpchgenCli => {
                 return Err(format!("{who:?} has none of pgbench's scripts"));
             }
             Who::Pgbench => {}
@@ -247,6 +256,7 @@ mod tests {
             dyno_terminals: "terminals".into(),
             dyno_tpch: "tpch_load".into(),
             go_tpc: Some("go-tpc".into()),
+            tpchgen_cli: None,
         }
     }
 

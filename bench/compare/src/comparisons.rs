@@ -6,7 +6,7 @@ use crate::client::{Load, TABLE_ROWS, Way, Who};
 use crate::null::Counted;
 use crate::table::{Bar, Line};
 use crate::tpcc::Database;
-use crate::{mariadb, postgres, say, tpcc, tpch};
+use crate::{mariadb, postgres, say, tpcc, tpch, tpch_gen};
 use serde_json::Value;
 
 /// Transactions per second of the open loop.
@@ -55,6 +55,8 @@ pub(crate) enum Subject {
     TpccTerminals { way: NullWay, flight: &'static str },
     /// The whole load of TPC-H's tables.
     TpchLoad { scale: &'static str },
+    /// The files of TPC-H's tables by so many threads.
+    TpchGen { threads: u32 },
 }
 
 /// All comparisons in the order of the table.
@@ -74,6 +76,9 @@ pub(crate) fn all() -> Vec<Comparison> {
     }
     for (name, scale) in [("tpch-load", "1"), ("tpch-small-load", "0.1")] {
         all.push((name.to_owned(), Subject::TpchLoad { scale }));
+    }
+    for threads in [1, 2] {
+        all.push((format!("tpch-gen-{threads}"), Subject::TpchGen { threads }));
     }
     all.into_iter().map(|(name, subject)| Comparison { name, subject }).collect()
 }
@@ -154,6 +159,7 @@ impl Subject {
             | Subject::MariaDb { .. }
             | Subject::PrepareMariaDb => Who::Sysbench,
             Subject::TpccBuild(_) | Subject::TpccRun(_) => Who::GoTpc,
+            Subject::TpchGen { .. } => Who::TpchgenCli,
         }
     }
 }
@@ -184,6 +190,7 @@ impl Comparison {
                 tpcc::terminals(bench, &self.name, *way, flight)
             }
             Subject::TpchLoad { scale } => tpch::load(bench, &self.name, scale),
+            Subject::TpchGen { threads } => tpch_gen::files(bench, &self.name, *threads),
         }
     }
 

@@ -15,6 +15,7 @@ mod postgres;
 mod table;
 mod tpcc;
 mod tpch;
+mod tpch_gen;
 
 use bench::Bench;
 use clap::Parser;
@@ -26,7 +27,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use table::Line;
 
-/// Compares dyno with sysbench, pgbench and go-tpc: client CPU per query, throughput, memory, loading.
+/// Compares dyno with sysbench, pgbench, go-tpc and tpchgen-cli: client CPU per query, throughput, memory, loading.
 /// Prints a table in Markdown to stdout. A client runs on core 0 and the null server on core 1;
 /// MariaDB or PostgreSQL and their clients share all cores. Exits with 1 when a run fails or its figures can't be
 /// right, not when a bar is missed.
@@ -142,6 +143,7 @@ fn programs(parts: &Parts) -> Result<Programs, String> {
         sysbench: find("sysbench"),
         pgbench: find("pgbench"),
         go_tpc: find("go-tpc"),
+        tpchgen_cli: find("tpchgen-cli"),
         dyno_tpcc: folder.join("examples/cost"),
         dyno_terminals: folder.join("examples/terminals"),
         dyno_tpch: folder.join("examples/tpch_load"),

@@ -3,6 +3,7 @@
 use crate::charts::{self, Figure};
 use crate::format;
 use crate::model::Paper;
+use crate::svg::escape;
 use crate::{tpcc, tpch};
 use dyno_store::write_atomically;
 use minijinja::syntax::SyntaxConfig;
@@ -159,6 +160,8 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.add_filter("plain", |value: Value| number(&value, format::plain));
     environment
         .add_filter("path", |value: Value| Value::from_safe_string(path(&value.to_string())));
+    environment
+        .add_filter("coded", |value: Value| Value::from_safe_string(coded(&value.to_string())));
     environment.add_filter("percent", |value: Value| number(&value, format::percent));
     environment.add_template("tpcc.html", include_str!("../templates/tpcc.html"))?;
     environment.add_template("tpcc.md", include_str!("../templates/tpcc.md"))?;
@@ -185,6 +188,20 @@ fn path(text: &str) -> String {
         }
     }
     link
+}
+
+/// A sentence for HTML: what stands between backticks is code.
+fn coded(text: &str) -> String {
+    let parts: Vec<String> = text.split('`').map(escape).collect();
+    let is_paired = parts.len() % 2 == 1;
+    if !is_paired {
+        return escape(text);
+    }
+    let tags = |(place, part): (usize, String)| match place % 2 {
+        0 => part,
+        _ => format!("<code>{part}</code>"),
+    };
+    parts.into_iter().enumerate().map(tags).collect()
 }
 
 /// Names, messages and URLs come from outside: in Markdown they must not make tables, links or
@@ -214,4 +231,20 @@ fn markdown_text(text: &str) -> String {
         }
     }
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_in_sentences_is_marked_and_nothing_else_becomes_markup() {
+        assert_eq!(coded("`a < b` or `c`"), "<code>a &lt; b</code> or <code>c</code>");
+        assert_eq!(coded("a ` alone <b>"), "a ` alone &lt;b&gt;");
+    }
+
+    #[test]
+    fn a_path_is_no_url() {
+        assert_eq!(path("../a b/javascript:x?y#(z)"), "../a%20b/javascript%3Ax%3Fy%23%28z%29");
+    }
 }

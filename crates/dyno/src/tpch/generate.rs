@@ -173,10 +173,8 @@ fn tables(names: &[String]) -> Result<Vec<Table>, Failure> {
 fn refuse_small_disk(options: &FileOptions) -> Done {
     let Some(free) = free_bytes(&options.folder) else { return Ok(()) };
     let needed = estimated_bytes(options);
-    let replaced = files::planned(options).into_iter().filter_map(|(path, _)| {
-        let replaced = options.overwrite.then(|| path.metadata().ok())?;
-        replaced.map(|metadata| metadata.len())
-    });
+    let replaced = if options.overwrite { files::paths(options) } else { Vec::new() };
+    let replaced = replaced.iter().filter_map(|path| Some(path.metadata().ok()?.len()));
     let room = free + replaced.sum::<u64>();
     if needed <= room { Ok(()) } else { Err(too_small(options, needed, room)) }
 }

@@ -5,6 +5,9 @@ use crate::model::Trial;
 use dyno_measure::{LoadStep, TpchLoad};
 use serde::Serialize;
 
+/// Of fewer rows the time is that of beginning and ending.
+const ROWS_FOR_A_RATE: u64 = 1000;
+
 /// One load of a target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadTable {
@@ -14,7 +17,7 @@ pub struct LoadTable {
     pub scale: f64,
     /// RFC 3339, UTC: when it was complete.
     pub finished_at: String,
-    /// The steps in order, their parts behind them.
+    /// The steps in order, behind them those of their parts that store rows or take 1 % of the whole.
     pub rows: Vec<LoadRow>,
     /// Sum of the steps, seconds; `None` where a step is known by its parts alone, which overlap.
     pub total_s: Option<f64>,
@@ -39,7 +42,7 @@ pub struct LoadRow {
     pub seconds: f64,
     /// Rows it stored; 0 where it stored none.
     pub rows: u64,
-    /// Rows per second; `None` where it stored none.
+    /// Rows per second; `None` where it stored none or too few to say.
     pub rows_per_s: Option<f64>,
 }
 
@@ -89,12 +92,19 @@ fn table(target: &str, scale: f64, load: &TpchLoad) -> LoadTable {
         ordered.extend(load.steps.iter().filter(of_same).filter(is_whole));
         ordered.extend(load.steps.iter().filter(of_same).filter(|step| !is_whole(step)));
     }
+    // Parts that take no time only make the table long.
+    const LEAST_SHARE: f64 = 0.01;
+    let all_s: f64 = wholes().map(|step| step.seconds).sum();
+    ordered.retain(|step| {
+        !step.name.contains('/') || step.rows > 0 || step.seconds >= all_s * LEAST_SHARE
+    });
     let row = |step: &LoadStep| LoadRow {
         name: words::step(&step.name),
         is_part: step.name.contains('/'),
         seconds: step.seconds,
         rows: step.rows,
-        rows_per_s: (step.rows > 0 && step.seconds > 0.0).then(|| step.rows as f64 / step.seconds),
+        rows_per_s: (step.rows >= ROWS_FOR_A_RATE && step.seconds > 0.0)
+            .then(|| step.rows as f64 / step.seconds),
     };
     LoadTable {
         target: target.to_owned(),

@@ -124,6 +124,7 @@ pub(super) fn step(name: &str) -> String {
         return table.to_owned();
     }
     match name {
+        "create-database" => "create the database",
         "create" => "create the tables",
         "load" => "load the rows",
         "primary-keys" => "primary keys",

@@ -114,6 +114,11 @@ fn queries(table: &TpchTable) -> String {
     layout(&header, &rows, 2)
 }
 
+/// Seconds or a factor: [`number`], with what is left of a short query.
+fn fine(value: f64) -> String {
+    if (0.0..0.1).contains(&value) { format!("{value:.5}") } else { number(value) }
+}
+
 type Sum = fn(&DegreeColumn) -> Option<Spread>;
 type Gain = fn(&DegreeColumn) -> Option<Speedup>;
 
@@ -153,9 +158,9 @@ fn push_time(row: &mut Vec<String>, cell: &QueryCell, is_repeated: bool) {
 
 fn push_spread(row: &mut Vec<String>, spread: Option<Spread>, sign: &str, is_repeated: bool) {
     let absent = || "-".to_owned();
-    row.push(spread.map_or_else(absent, |spread| format!("{sign}{}", number(spread.median))));
+    row.push(spread.map_or_else(absent, |spread| format!("{sign}{}", fine(spread.median))));
     if is_repeated {
-        let range = |spread: Spread| format!("{}-{}", number(spread.min), number(spread.max));
+        let range = |spread: Spread| format!("{}-{}", fine(spread.min), fine(spread.max));
         row.push(spread.map_or_else(absent, range));
     }
 }

@@ -21,8 +21,8 @@ mod work;
 pub use error::LoadError;
 pub(crate) use error::while_doing;
 pub use estimate::{Estimate, estimate};
-use steps::{Piece, Work};
 pub use steps::Step;
+use steps::{Piece, Work};
 
 use crate::generate::check_scale;
 use crate::schema::Table;
@@ -111,7 +111,6 @@ pub fn load<D: Driver>(
     observer: &impl LoadObserver,
 ) -> Result<LoadReport, LoadError> {
     check_options(options)?;
-    let wanted = options.wanted();
     let begun = on_one_session(driver, async |session: &mut D::Session| {
         begin(session, options, observer).await
     })?;
@@ -119,7 +118,7 @@ pub fn load<D: Driver>(
         Begun::Complete(loaded) => return Ok(complete_before(*loaded, observer)),
         Begun::Unfinished(done) => done,
     };
-    let names: HashSet<&str> = found.iter().map(|done| done.name.as_str()).collect();
+    let plan = Plan::new(options, driver.dialect(), &found)?;
     let worker = Worker {
         scale: options.scale,
         sessions: options.sessions,
@@ -127,24 +126,11 @@ pub fn load<D: Driver>(
         rows_loaded: AtomicU64::new(0),
         how: Mutex::new(None),
     };
-    let mut missing = None;
-    for step in Step::ALL.into_iter().filter(|step| step.is_wanted(&wanted)) {
-        let mut pieces = steps::pieces(step, driver.dialect(), &wanted);
-        pieces.retain(|piece| !names.contains(piece.name.as_str()));
-        if pieces.is_empty() {
-            continue;
+    for (step, pieces) in &plan.steps {
+        if *step == Step::Load {
+            observer.rows_planned(steps::row_count(pieces, options.scale));
         }
-        if !options.steps.contains(&step) {
-            missing = missing.or(Some(step));
-            continue;
-        }
-        if let Some(before) = missing {
-            return Err(out_of_order(step, before));
-        }
-        if step == Step::Load {
-            observer.rows_planned(steps::row_count(&pieces, options.scale));
-        }
-        worker.step(driver, step, &pieces)?;
+        worker.step(driver, *step, pieces)?;
     }
     let rows_found = found.iter().map(|done| done.rows).sum();
     let Worker { rows_loaded, how, .. } = worker;
@@ -156,7 +142,7 @@ pub fn load<D: Driver>(
         fallback_reason: how.and_then(|report| report.fallback_reason),
         ..LoadReport::default()
     };
-    finish(driver, options, missing.is_none(), observer, &mut report)?;
+    finish(driver, options, plan.is_all, observer, &mut report)?;
     Ok(report)
 }
 
@@ -174,6 +160,36 @@ fn complete_before(loaded: Loaded, observer: &impl LoadObserver) -> LoadReport {
             .sum(),
         load: loaded.load,
         ..LoadReport::default()
+    }
+}
+
+/// What is left to do.
+struct Plan {
+    steps: Vec<(Step, Vec<Piece>)>,
+    /// Nothing is left after it.
+    is_all: bool,
+}
+
+impl Plan {
+    fn new(options: &LoadOptions, dialect: Dialect, found: &[Done]) -> Result<Self, LoadError> {
+        let wanted = options.wanted();
+        let names: HashSet<&str> = found.iter().map(|done| done.name.as_str()).collect();
+        let mut plan = Plan { steps: Vec::new(), is_all: true };
+        let mut left_out = None;
+        for step in Step::ALL.into_iter().filter(|step| step.is_wanted(&wanted)) {
+            let mut pieces = steps::pieces(step, dialect, &wanted);
+            pieces.retain(|piece| !names.contains(piece.name.as_str()));
+            match (pieces.is_empty(), options.steps.contains(&step), left_out) {
+                (true, ..) => {}
+                (false, true, None) => plan.steps.push((step, pieces)),
+                (false, true, Some(before)) => return Err(out_of_order(step, before)),
+                (false, false, _) => {
+                    left_out = left_out.or(Some(step));
+                    plan.is_all = false;
+                }
+            }
+        }
+        Ok(plan)
     }
 }
 

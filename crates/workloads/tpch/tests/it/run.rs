@@ -6,7 +6,7 @@ use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_measure::{QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, Verdict};
-use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
+use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip, wait_until};
 use dyno_tpch::degree;
 use dyno_tpch::generate::{refresh, row_count};
 use dyno_tpch::load::{LoadOptions, load};
@@ -158,6 +158,12 @@ fn power_and_throughput(driver: &impl Driver) {
     );
 }
 
+/// MariaDB's list has a session as working for a moment after its answer, so this waits for that; for
+/// the queries, which would take an hour, the test would wait too long.
+fn nothing_runs<D: Driver>(driver: &D, active: &str) {
+    wait_until("the server to have nothing to do", || number(driver, active) == 0);
+}
+
 /// A query that does not end is cancelled at its bound and by the user; nothing of it is left.
 fn endless_queries_are_cancelled<D: Driver>(driver: &D, sleep: &str, active: &str) {
     statement(driver, "alter table nation rename to nation_kept");
@@ -171,7 +177,7 @@ fn endless_queries_are_cancelled<D: Driver>(driver: &D, sleep: &str, active: &st
     assert!(second.answer.is_none());
     let metrics = facts.metrics.as_ref().unwrap();
     assert!(metrics.penalised.contains(&2) && metrics.penalised.contains(&5), "{metrics:?}");
-    assert_eq!(number(driver, active), 0);
+    nothing_runs(driver, active);
 
     let is_stopped = AtomicBool::new(false);
     let watch = told(|event| {
@@ -183,7 +189,7 @@ fn endless_queries_are_cancelled<D: Driver>(driver: &D, sleep: &str, active: &st
     let facts = run(driver, &options(Test::Queries), &watch, &stop).unwrap();
     assert_eq!(outcomes(&facts), [(1, &QueryOutcome::Answered), (2, &QueryOutcome::Interrupted)]);
     assert_eq!(facts.metrics, None);
-    assert_eq!(number(driver, active), 0);
+    nothing_runs(driver, active);
 }
 
 /// A server that dies in the middle of a query makes it, and those after it, failed ones.

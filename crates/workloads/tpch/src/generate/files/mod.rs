@@ -11,7 +11,7 @@ pub use lines::Format;
 use super::refresh::{self, DeletedKeys, RefreshRows};
 use super::{TableRows, part_row_count};
 use crate::schema::Table;
-use chunks::chunks_of_part;
+use chunks::{chunks_of_part, row_bytes};
 use dyno_core::{LoadObserver, RowSource};
 use sink::{Sink, Unwritten};
 use std::fs;
@@ -23,6 +23,9 @@ use std::thread;
 
 /// Rows are handed on in pieces of about this size: they stay in the cache.
 const PIECE_BYTES: usize = 256 << 10;
+
+/// About the length of a line with a key alone.
+const KEY_BYTES: u64 = 9;
 
 /// What is to be written.
 #[derive(Clone, Debug)]
@@ -80,32 +83,53 @@ enum Rows {
     DeletedKeys(u32),
 }
 
+impl Rows {
+    fn count(self, scale: f64) -> u64 {
+        match self {
+            Rows::Table { table, part, parts } => part_row_count(table, scale, part, parts),
+            Rows::NewOrders(_) | Rows::DeletedKeys(_) => refresh::orders(scale),
+            Rows::NewLines(set) => refresh::lines(scale, set),
+        }
+    }
+
+    fn chunks(self, scale: f64) -> u32 {
+        match self {
+            Rows::Table { table, parts, .. } => chunks_of_part(table, scale, parts),
+            _ => 1,
+        }
+    }
+}
+
 struct Job {
     rows: Rows,
     chunks: u32,
+    /// Chunks of the jobs before.
+    chunks_before: usize,
     sink: Sink,
     written_rows: AtomicU64,
 }
 
-/// Where the files of `options` will be, and how many rows each will have.
-pub fn planned(options: &FileOptions) -> Vec<(PathBuf, u64)> {
-    let scale = options.scale;
-    let rows = |rows: &Rows| match *rows {
-        Rows::Table { table, part, parts } => part_row_count(table, scale, part, parts),
-        Rows::NewOrders(_) | Rows::DeletedKeys(_) => refresh::orders(scale),
-        Rows::NewLines(set) => refresh::lines(scale, set),
-    };
-    contents(options).iter().map(|(path, content)| (path.clone(), rows(content))).collect()
+/// Where the files of `options` will be.
+pub fn paths(options: &FileOptions) -> Vec<PathBuf> {
+    contents(options).into_iter().map(|(path, _)| path).collect()
 }
 
 /// The bytes that the files of `options` will take, give or take a tenth.
 pub fn estimated_bytes(options: &FileOptions) -> u64 {
-    let bytes = |(path, rows): (PathBuf, u64)| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let table = Table::ALL.into_iter().find(|table| name.starts_with(table.name()));
-        rows * table.map_or(10, chunks::row_bytes)
+    let scale = options.scale;
+    let bytes = |(_, rows): &(PathBuf, Rows)| match *rows {
+        // To count the lines of the largest tables would take seconds.
+        Rows::Table { table: Table::Lineitem, part, parts } => {
+            4 * part_row_count(Table::Orders, scale, part, parts) * row_bytes(Table::Lineitem)
+        }
+        Rows::Table { table, part, parts } => {
+            part_row_count(table, scale, part, parts) * row_bytes(table)
+        }
+        Rows::NewOrders(_) => refresh::orders(scale) * row_bytes(Table::Orders),
+        Rows::NewLines(_) => 4 * refresh::orders(scale) * row_bytes(Table::Lineitem),
+        Rows::DeletedKeys(_) => refresh::orders(scale) * KEY_BYTES,
     };
-    planned(options).into_iter().map(bytes).sum()
+    contents(options).iter().map(bytes).sum()
 }
 
 /// Writes all files; several threads share each. A file has its name only once it is complete, and what
@@ -118,7 +142,6 @@ pub fn write(
     observer: &impl LoadObserver,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Written>, FileError> {
-    observer.rows_planned(planned(options).iter().map(|(_, rows)| rows).sum());
     let contents = contents(options);
     if !options.overwrite {
         let paths = contents.iter().map(|(path, _)| path);
@@ -129,13 +152,8 @@ pub fn write(
     }
     fs::create_dir_all(&options.folder)
         .map_err(|error| FileError::Folder { path: options.folder.clone(), error })?;
-    let jobs: Vec<Job> = contents
-        .into_iter()
-        .map(|(path, rows)| {
-            let chunks = chunks_of(rows, options.scale);
-            Job { rows, chunks, sink: Sink::new(path, chunks), written_rows: AtomicU64::new(0) }
-        })
-        .collect();
+    observer.rows_planned(contents.iter().map(|(_, rows)| rows.count(options.scale)).sum());
+    let jobs = jobs(contents, options.scale);
     super::prepare();
     let outcome = write_jobs(options, &jobs, observer, stop);
     if outcome.is_err() {
@@ -192,11 +210,16 @@ fn contents(options: &FileOptions) -> Vec<(PathBuf, Rows)> {
     }
 }
 
-fn chunks_of(rows: Rows, scale: f64) -> u32 {
-    match rows {
-        Rows::Table { table, parts, .. } => chunks_of_part(table, scale, parts),
-        _ => 1,
-    }
+fn jobs(contents: Vec<(PathBuf, Rows)>, scale: f64) -> Vec<Job> {
+    let mut chunks_before = 0;
+    let job = |(path, rows): (PathBuf, Rows)| {
+        let chunks = rows.chunks(scale);
+        let sink = Sink::new(path, chunks);
+        let job = Job { rows, chunks, chunks_before, sink, written_rows: AtomicU64::new(0) };
+        chunks_before += chunks as usize;
+        job
+    };
+    contents.into_iter().map(job).collect()
 }
 
 fn write_jobs(
@@ -241,14 +264,10 @@ fn write_jobs(
 }
 
 /// The chunk with this number over all files.
-fn chunk_at(jobs: &[Job], mut number: usize) -> Option<(&Job, u32)> {
-    for job in jobs {
-        if number < job.chunks as usize {
-            return Some((job, number as u32));
-        }
-        number -= job.chunks as usize;
-    }
-    None
+fn chunk_at(jobs: &[Job], number: usize) -> Option<(&Job, u32)> {
+    let job = jobs.get(jobs.partition_point(|job| job.chunks_before <= number).checked_sub(1)?)?;
+    let chunk = (number - job.chunks_before) as u32;
+    (chunk < job.chunks).then_some((job, chunk))
 }
 
 impl Job {
