@@ -9,7 +9,7 @@ use super::{Done, Family, Job, LoadOrder, ask, load_sessions};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
 use crate::tpch::load_failure;
-use dyno_core::{Dialect, Driver};
+use dyno_core::Driver;
 use dyno_suite::{Plan, PlannedExperiment};
 use dyno_tpch::degree::{DegreeRule, detect};
 use dyno_tpch::load::{LoadError, LoadOptions, LoadReport, destroy, load};
@@ -62,7 +62,7 @@ impl Family for Tpch {
     }
 
     fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
-        load(driver, &self.load_options(driver.dialect(), order), order.observer)
+        load(driver, &self.load_options(order), order.observer)
             .map(|report| self.load_sentence(&report))
             .map_err(|error| suite_failure(&error))
     }
@@ -114,11 +114,11 @@ impl Tpch {
         Ok(found.map_or(Rule::Unknown, Rule::Known))
     }
 
-    fn load_options(&self, dialect: Dialect, order: &LoadOrder<'_>) -> LoadOptions {
+    fn load_options(&self, order: &LoadOrder<'_>) -> LoadOptions {
         let options = &self.options;
         LoadOptions {
             sessions: options.load_sessions.unwrap_or_else(load_sessions),
-            foreign_keys: options.foreign_keys.unwrap_or(dialect != Dialect::Sqlite),
+            foreign_keys: options.foreign_keys.unwrap_or(true),
             indexes: options.indexes,
             same_host: order.same_host,
             force: options.force,
