@@ -33,7 +33,6 @@ use sessions::{Stop, on_sessions};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use steps::{Piece, Work};
 use sums::Sums;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
