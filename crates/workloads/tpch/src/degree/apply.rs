@@ -54,7 +54,9 @@ impl DegreeRule {
             let statement = assignment(session.dialect(), &setting.name, &wanted);
             session.query(&statement, &mut Discard).await?;
             applied.statements.push(statement);
-            applied.restore.push(assignment(session.dialect(), &setting.name, &before));
+            if !setting.shared {
+                applied.restore.push(assignment(session.dialect(), &setting.name, &before));
+            }
             let now = value(session, &setting.name).await?.unwrap_or_default();
             if number(&now).is_some_and(|now| Some(now) != number(&wanted)) {
                 applied.remarks.push(format!("{} became {now} instead of {wanted}.", setting.name));
