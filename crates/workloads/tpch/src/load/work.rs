@@ -31,14 +31,28 @@ pub(super) struct Worker<'a, O> {
 /// How much memory SQLite may use for its pages while it loads and sorts, in KiB.
 pub(super) const SQLITE_CACHE_KIB: u32 = 128 << 10;
 
-/// Tells SQLite's connection what suits a load: keys are checked by a step of their own, and indexes
-/// are sorted in memory.
-async fn set_up<S: Session>(session: &mut S) -> Result<(), LoadError> {
-    if session.dialect() != Dialect::Sqlite {
-        return Ok(());
+/// Tells a session what suits a load. SQLite checks keys by a step of their own, and sorts in memory.
+/// PostgreSQL sorts and joins in memory too, where its sessions together need no more than it has
+/// given to its shared buffers.
+async fn set_up<S: Session>(session: &mut S, sessions: u32) -> Result<(), LoadError> {
+    let sql = match session.dialect() {
+        Dialect::Sqlite => {
+            format!("PRAGMA foreign_keys = off; PRAGMA cache_size = -{SQLITE_CACHE_KIB}")
+        }
+        // Shared buffers are counted in blocks of 8 KiB; 2 GiB is the most that older versions take.
+        Dialect::Postgres => format!(
+            "SELECT set_config('maintenance_work_mem', greatest(m.setting::bigint, \
+             least(b.setting::bigint * 8 / {}, 2097151)) || 'kB', false) FROM pg_settings m, \
+             pg_settings b WHERE m.name = 'maintenance_work_mem' AND b.name = 'shared_buffers'",
+            sessions.max(1)
+        ),
+        Dialect::Mysql => return Ok(()),
+    };
+    match session.query(&sql, &mut Discard).await {
+        // Some that speak PostgreSQL's protocol know no such settings.
+        Err(error) if session.dialect() == Dialect::Postgres && !error.is_fatal() => Ok(()),
+        done => done.map(drop).map_err(while_doing("setting up the session")),
     }
-    let sql = format!("PRAGMA foreign_keys = off; PRAGMA cache_size = -{SQLITE_CACHE_KIB}");
-    session.query(&sql, &mut Discard).await.map(drop).map_err(while_doing("setting up SQLite"))
 }
 
 impl<O: LoadObserver> Worker<'_, O> {
@@ -57,7 +71,7 @@ impl<O: LoadObserver> Worker<'_, O> {
         };
         let next = AtomicUsize::new(0);
         let work = async |session: &mut D::Session, stop: &Stop| {
-            set_up(session).await?;
+            set_up(session, sessions).await?;
             let made = match session.dialect() {
                 Dialect::Mysql => state::mysql_keys(session).await?,
                 Dialect::Postgres | Dialect::Sqlite => HashSet::new(),
