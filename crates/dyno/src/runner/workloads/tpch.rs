@@ -25,14 +25,6 @@ pub(crate) struct Tpch {
     degrees: Vec<u32>,
 }
 
-/// How a product is told its degree.
-enum Rule {
-    /// By a rule, which may say that it has none.
-    Known(DegreeRule),
-    /// Nobody knows.
-    Unknown,
-}
-
 impl Family for Tpch {
     const NAME: &'static str = "tpch";
     const TAKES_DUCKDB: bool = true;
@@ -45,13 +37,13 @@ impl Family for Tpch {
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
         let Some(degree) = self.degrees.iter().find(|degree| **degree > 0) else { return Ok(()) };
         match self.rule(driver)? {
-            Rule::Known(rule) if rule.fits(driver.dialect()) => Ok(()),
-            Rule::Known(rule) => Err(Failure::new(format!(
+            Some(rule) if rule.fits(driver.dialect()) => Ok(()),
+            Some(rule) => Err(Failure::new(format!(
                 "The rule `{}` sets the degree of {}, which this database is not.",
                 rule.name, rule.product
             ))
             .with_hint("Leave `degree_rule` out, and what fits the product is found.")),
-            Rule::Unknown => Err(Failure::new(format!(
+            None => Err(Failure::new(format!(
                 "It is not known how this product is asked for a parallel degree of {degree}."
             ))
             .with_hint(
@@ -95,7 +87,7 @@ impl Family for Tpch {
     fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
         let degree = job.planned.degree.unwrap_or(0);
         if degree > 0
-            && let Rule::Known(rule) = self.rule(driver)?
+            && let Some(rule) = self.rule(driver)?
             && !rule.is_parallel()
         {
             return Ok(Done::Skipped(sentence(&rule.none)));
@@ -105,13 +97,12 @@ impl Family for Tpch {
 }
 
 impl Tpch {
-    /// How this database is told its degree.
-    fn rule<D: Driver>(&self, driver: &D) -> Result<Rule, Failure> {
+    /// How this database is told its degree; `None` where nobody knows.
+    fn rule<D: Driver>(&self, driver: &D) -> Result<Option<DegreeRule>, Failure> {
         if let Some(rule) = &self.options.rule {
-            return Ok(Rule::Known(rule.clone()));
+            return Ok(Some(rule.clone()));
         }
-        let found = ask(driver, async |session| detect(session).await)?;
-        Ok(found.map_or(Rule::Unknown, Rule::Known))
+        ask(driver, async |session| detect(session).await)
     }
 
     fn load_options(&self, order: &LoadOrder<'_>) -> LoadOptions {
