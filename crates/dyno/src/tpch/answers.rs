@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 /// The check of a trial's answers; `None` where it asked no queries.
 pub(crate) fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
-    let queries = &summary.tpch.as_ref()?.queries;
+    let facts = summary.tpch.as_ref()?;
+    let queries = &facts.queries;
     if queries.is_empty() {
         return None;
     }
@@ -15,10 +16,7 @@ pub(crate) fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
     let (right, wrong) = (of(Verdict::Passed).count(), of(Verdict::Failed).collect::<Vec<_>>());
     let compared = right + wrong.len();
     let (verdict, evidence) = match wrong.as_slice() {
-        [] if compared == 0 => (
-            Verdict::NotMade,
-            "There is nothing that the answers could be held against.".to_owned(),
-        ),
+        [] if compared == 0 => (Verdict::NotMade, unknown(facts).to_owned()),
         [] => (Verdict::Passed, format!("{}.", share(right, compared, queries.len()))),
         wrong => {
             let told = wrong.iter().map(|query| differences(query));
@@ -27,6 +25,16 @@ pub(crate) fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
         }
     };
     Some(DataCheck { name: "answers".to_owned(), verdict, evidence })
+}
+
+/// Why nothing was compared.
+fn unknown(facts: &TpchFacts) -> &'static str {
+    let was_refreshed = facts.load.as_ref().is_some_and(|load| load.refresh_pairs > 0);
+    if was_refreshed || !facts.refreshes.is_empty() {
+        "Answers are known of data that no refresh function has changed."
+    } else {
+        "There is nothing that the answers could be held against."
+    }
 }
 
 fn verdict_of(query: &QueryFacts) -> Option<Verdict> {
@@ -107,11 +115,13 @@ fn verdict_line(trials: &[&TpchFacts]) -> String {
             uncompared.push(name);
         }
     }
-    let mut line = format!("{right} of 22 correct");
+    let mut line = match uncompared.len() {
+        22 => return "none of 22 compared".to_owned(),
+        _ => format!("{right} of 22 correct"),
+    };
     let kinds = [("wrong", wrong), ("not answered", unanswered), ("not compared", uncompared)];
     for (what, queries) in kinds.iter().filter(|(_, queries)| !queries.is_empty()) {
-        let named = if queries.len() == 22 { "all".to_owned() } else { queries.join(", ") };
-        line.push_str(&format!("; {what}: {named}"));
+        line.push_str(&format!("; {what}: {}", queries.join(", ")));
     }
     line
 }
@@ -154,7 +164,7 @@ mod tests {
     #[test]
     fn what_was_not_compared_or_answered_is_not_called_correct() {
         let unknown = pass(0, |_| None);
-        assert_eq!(verdict_line(&[&unknown]), "0 of 22 correct; not compared: all");
+        assert_eq!(verdict_line(&[&unknown]), "none of 22 compared");
         let mut cut = pass(0, |_| Some(Verdict::Passed));
         cut.queries.truncate(20);
         cut.queries[2].outcome = QueryOutcome::TimedOut;

@@ -151,11 +151,13 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
     assert!(postgres(&failed).queries[0].cells[1].speedup.is_none());
 }
 
+/// Where a check found what.
+fn found(paper: &Paper, id: &str) -> Vec<String> {
+    check(paper, id).findings.iter().map(|f| format!("{}: {}", f.place, f.value)).collect()
+}
+
 #[test]
 fn every_rule_finds_what_it_looks_for_and_nothing_else() {
-    let found = |paper: &Paper, id: &str| -> Vec<String> {
-        check(paper, id).findings.iter().map(|f| format!("{}: {}", f.place, f.value)).collect()
-    };
     let usual = Paper::new(&[tpch()], &published());
     let expected = [
         ("tpch-answers", vec!["trial 3: Q11 wrong", "trial 6: Q11 wrong"]),
@@ -193,6 +195,10 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
     ] {
         assert!(found(&usual, id).is_empty(), "{id}: {:?}", found(&usual, id));
     }
+}
+
+#[test]
+fn rules_find_what_was_changed() {
     let changed = |id: &str, change: &dyn Fn(&mut TpchFacts)| {
         let mut run = tpch();
         change(facts(&mut run, 0));

@@ -31,7 +31,7 @@ pub(super) fn tables(data: &RunData) -> String {
     text
 }
 
-const TRIALS: [&str; 15] = [
+const TRIALS: [&str; 16] = [
     "trial",
     "experiment",
     "target",
@@ -46,6 +46,7 @@ const TRIALS: [&str; 15] = [
     "geo. mean",
     "power",
     "throughput",
+    "QphH",
     "status",
 ];
 
@@ -72,6 +73,7 @@ fn row(trial: &TrialSummary, facts: &TpchFacts) -> Vec<String> {
         figure(metrics.map(|metrics| metrics.geometric_mean_s)),
         figure(metrics.and_then(|metrics| metrics.power)),
         figure(metrics.and_then(|metrics| metrics.throughput)),
+        figure(metrics.and_then(|metrics| metrics.qphh)),
         super::status(trial).to_owned(),
     ]
 }

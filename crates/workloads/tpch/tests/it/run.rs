@@ -5,12 +5,13 @@ use dyno_core::{Discard, Driver, Session, Table, Unobserved};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_measure::{QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, Verdict};
+use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
 use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip, wait_until};
 use dyno_tpch::degree;
 use dyno_tpch::generate::{refresh, row_count};
 use dyno_tpch::load::{LoadOptions, load};
 use dyno_tpch::parameters::{Choice, order};
+use dyno_tpch::refresh::{self as functions, Position};
 use dyno_tpch::run::{PlanFile, Plans, RunError, RunOptions, Test, Unwatched, Watch, run};
 use dyno_tpch::schema;
 use std::sync::Mutex;
@@ -45,7 +46,6 @@ fn outcomes(facts: &TpchFacts) -> Vec<(u8, &QueryOutcome)> {
 }
 
 /// Calls a function at events of a trial, and keeps what was told.
-#[derive(Default)]
 struct Told<F> {
     on: F,
     notes: Mutex<Vec<String>>,
@@ -55,7 +55,6 @@ struct Told<F> {
 enum Event<'a> {
     Sent(u8),
     Query(&'a QueryFacts),
-    Refresh(&'a RefreshFacts),
 }
 
 fn told<F: Fn(Event<'_>)>(on: F) -> Told<F> {
@@ -69,10 +68,6 @@ impl<F: Fn(Event<'_>)> Watch for Told<F> {
 
     fn query(&self, facts: &QueryFacts) {
         (self.on)(Event::Query(facts));
-    }
-
-    fn refresh(&self, facts: &RefreshFacts) {
-        (self.on)(Event::Refresh(facts));
     }
 
     fn plan(&self, plan: PlanFile<'_>) -> String {
@@ -219,29 +214,25 @@ fn sqlite_passes_and_refreshes() {
 }
 
 /// What is left of an interrupted pair is completed before the next test.
-fn interrupted_pairs_go_on(driver: &impl Driver) {
-    let is_stopped = AtomicBool::new(false);
-    let watch = told(|event| {
-        if let Event::Refresh(facts) = event {
-            assert_eq!((facts.function, facts.pair), (1, 1));
-            is_stopped.store(true, Ordering::Relaxed);
-        }
+fn interrupted_pairs_go_on<D: Driver>(driver: &D) {
+    let orders = || number(driver, "select count(*) from orders");
+    let before = orders();
+    with_session(driver, async |session: &mut D::Session| {
+        let mut at = Position::start_of(1);
+        functions::execute(session, SCALE, &mut at).await.unwrap();
+        assert_eq!(at, Position { pair: 1, function: 2, orders: 0 });
+        assert_eq!(functions::position(session, 0).await.unwrap(), at);
     });
-    let stop = || is_stopped.load(Ordering::Relaxed);
-    let asked = options(Test::Refresh { pairs: 5 });
-    let before = number(driver, "select count(*) from orders");
-    let first = run(driver, &asked, &watch, &stop).unwrap();
-    assert_eq!(first.refreshes[0].outcome, QueryOutcome::Answered);
-    assert!(first.refreshes.len() <= 2, "the next may have begun: {:?}", first.refreshes);
+    assert_eq!(orders(), before + refresh::orders(SCALE));
     let watch = told(|_| {});
-    let second = run(driver, &options(Test::Refresh { pairs: 2 }), &watch, &never).unwrap();
-    let done: Vec<_> = second.refreshes.iter().map(|one| (one.function, one.pair)).collect();
-    assert_eq!(done[done.len() - 2].0, 1);
-    assert_eq!(done.len(), 4);
-    assert_eq!(done[0].0, 1, "the rest of the first pair is no part of this test: {done:?}");
-    assert_eq!(number(driver, "select count(*) from orders"), before);
+    let facts = run(driver, &options(Test::Refresh { pairs: 2 }), &watch, &never).unwrap();
+    let done: Vec<_> = facts.refreshes.iter().map(|one| (one.function, one.pair)).collect();
+    assert_eq!(done, [(1, 2), (2, 2), (1, 3), (2, 3)]);
+    let notes = watch.notes.lock().unwrap();
+    assert!(notes.iter().any(|note| note.starts_with("Pair 1 of the refresh")), "{notes:?}");
+    assert_eq!(orders(), before);
     let pairs = number(driver, "select t_value from dyno_tpch where t_name = 'refresh_pairs'");
-    assert_eq!(pairs, u64::from(done[3].1));
+    assert_eq!(pairs, 3);
 }
 
 #[test]
