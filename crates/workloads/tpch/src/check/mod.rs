@@ -128,6 +128,10 @@ impl Wanted<'_> {
             let wanted = count(columns.len(), "column");
             return format!("Row {number}: {wanted} expected, {} received.", found.len());
         }
+        if self.row.len() != columns.len() {
+            let known = count(self.row.len(), "column");
+            return format!("Row {number}: what it is held against has {known} only.");
+        }
         let mut parts = Vec::new();
         for (((name, class), expected), found) in columns.iter().zip(self.row).zip(found) {
             if !class.agrees(expected.as_deref(), found.as_deref()) {
@@ -184,7 +188,9 @@ fn permuted<'a>(
 
 fn is_same(query: u8, expected: &Row, found: &Row) -> bool {
     let columns = columns(query);
+    // A shorter row would hide its missing columns from the comparison.
     found.len() == columns.len()
+        && expected.len() == columns.len()
         && columns.iter().zip(expected).zip(found).all(|(((_, class), expected), found)| {
             class.agrees(expected.as_deref(), found.as_deref())
         })

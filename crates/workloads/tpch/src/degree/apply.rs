@@ -52,7 +52,20 @@ impl DegreeRule {
                 continue;
             }
             let statement = assignment(session.dialect(), &setting.name, &wanted);
-            session.query(&statement, &mut Discard).await?;
+            match session.query(&statement, &mut Discard).await {
+                Ok(_) => {}
+                // The administrator's value bounds the degree; only the degree itself has to be set.
+                Err(error) if is_of_server(&error) && !template.contains("{degree}") => {
+                    if !before.eq_ignore_ascii_case(&wanted) {
+                        applied.remarks.push(format!(
+                            "{} is {before}, not {wanted}, and no session can change it.",
+                            setting.name
+                        ));
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
             applied.statements.push(statement);
             if !setting.shared {
                 applied.restore.push(assignment(session.dialect(), &setting.name, &before));
@@ -117,6 +130,11 @@ pub(super) async fn value<S: Session>(
     };
     session.query(&sql, &mut table).await?;
     Ok(table.rows.first().and_then(|row| row.get(1).cloned().flatten()))
+}
+
+/// MySQL's errors 1229 and 1238: the variable is that of the whole server, or can't be changed.
+fn is_of_server(error: &DbError) -> bool {
+    matches!(error.errno(), 1229 | 1238)
 }
 
 fn number(value: &str) -> Option<f64> {

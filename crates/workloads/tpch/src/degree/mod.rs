@@ -83,6 +83,11 @@ impl DegreeRule {
         self.none.is_empty()
     }
 
+    /// Workers that plans tell of when parallel execution is off: some products have 1 then.
+    pub(crate) fn workers_when_off(&self) -> u32 {
+        self.settings.iter().filter_map(|setting| setting.off.parse().ok()).max().unwrap_or(0)
+    }
+
     /// Whether the rule can be meant for a dialect.
     pub fn fits(&self, dialect: Dialect) -> bool {
         self.dialect.is_empty() || self.dialect == dialect.name()

@@ -147,7 +147,7 @@ fn remark(asked: u32, got: Option<u32>, rule: Option<&DegreeRule>) -> Option<Str
         (_, Some(got)) if asked > 0 && got < asked => {
             Some(format!("Asked for {asked} workers, got at most {got}."))
         }
-        (_, Some(got)) if asked == 0 && got > 0 => {
+        (rule, Some(got)) if asked == 0 && got > rule.map_or(0, DegreeRule::workers_when_off) => {
             Some(format!("Parallel execution was to be off, but plans had up to {got} workers."))
         }
         _ => None,
@@ -169,6 +169,9 @@ mod tests {
         assert_eq!(said(2, Some(2), Some(&postgres)), "");
         assert_eq!(said(0, Some(0), Some(&postgres)), "");
         assert!(said(0, Some(1), Some(&postgres)).starts_with("Parallel execution was to be off"));
+        let tidb = named("tidb").unwrap();
+        assert_eq!(said(0, Some(1), Some(&tidb)), "", "1 is how it is switched off");
+        assert!(said(0, Some(2), Some(&tidb)).starts_with("Parallel execution was to be off"));
         assert_eq!(said(16, None, Some(&mariadb)), mariadb.none);
         assert_eq!(said(0, None, Some(&mariadb)), "");
         assert!(said(4, None, None).starts_with("No rule"));

@@ -188,6 +188,13 @@ fn strs(rows: &[String]) -> Vec<&str> {
 }
 
 #[test]
+fn what_an_answer_is_held_against_has_all_columns() {
+    let short = Expected::from_engine(rows(&["1-URGENT"]), "target a");
+    let found = rows(&["1-URGENT|999"]);
+    assert_eq!(compare(4, &short, &found), ["Row 1: what it is held against has 1 column only."]);
+}
+
+#[test]
 fn at_the_limit_any_row_that_ties_will_do_and_no_other() {
     let known_ties = tied_at_the_limit(&["10", "11", "12"]);
     for last in ["10", "11", "12"] {

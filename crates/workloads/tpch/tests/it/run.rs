@@ -325,6 +325,27 @@ fn degrees(driver: &PostgresDriver) {
     });
 }
 
+/// A variable that no session can change is told where it bounds the degree, and refused where it is
+/// the degree: PolarDB's `parallel_degree_policy` is one.
+fn variables_of_the_server_are_told(driver: &MysqlDriver) {
+    let setting = |name: &str, on: &str| degree::Setting {
+        name: name.into(),
+        on: on.into(),
+        ..<_>::default()
+    };
+    let rule = |settings| degree::DegreeRule { settings, ..<_>::default() };
+    let policy = setting("innodb_flush_neighbors", "2");
+    let both = rule(vec![setting("max_sort_length", "{degree}00"), policy]);
+    with_session(driver, async |session| {
+        let applied = both.apply(session, 16).await.unwrap();
+        assert_eq!(applied.statements, ["set session max_sort_length = 1600"]);
+        let told = "innodb_flush_neighbors is 1, not 2, and no session can change it.";
+        assert_eq!(applied.remarks, [told]);
+        let degree = rule(vec![setting("innodb_flush_neighbors", "{degree}")]);
+        assert_eq!(degree.apply(session, 2).await.unwrap_err().errno(), 1229);
+    });
+}
+
 #[test]
 fn mariadb_passes_without_a_degree_and_cancels() {
     let server = server_or_skip!(MariaDb, "trials on MariaDB");
@@ -336,6 +357,7 @@ fn mariadb_passes_without_a_degree_and_cancels() {
     let degree = facts.degree;
     assert_eq!((degree.asked, degree.got, degree.statements.len()), (16, None, 0));
     assert!(degree.remark.unwrap().starts_with("MariaDB executes each query in one thread"));
+    variables_of_the_server_are_told(&driver);
     assert!(facts.queries.iter().all(|query| query.pages_read.is_none()), "between queries");
     power_and_throughput(&driver);
     endless_queries_are_cancelled(
