@@ -91,6 +91,9 @@ pub struct QueryFacts {
     pub began_s: f64,
     /// From its first character sent to its last row received, seconds.
     pub seconds: f64,
+    /// When the session was free again, seconds from the begin of the trial: later than its time says
+    /// where it was given up and the server took long to stop.
+    pub ended_s: f64,
     /// Rows received.
     pub rows: u64,
     /// How it ended.

@@ -241,7 +241,8 @@ fn degree(trial: &Trial) -> Option<String> {
         Some(got) if asked > 0 && got < asked => {
             Some(format!("asked {asked}, got {got}{}", remark()))
         }
-        Some(got) if asked == 0 && got > 1 => {
+        // What counts as off is the product's own: one worker on some, none on others.
+        Some(got) if asked == 0 && got > 0 && degree.remark.is_some() => {
             Some(format!("asked for none, and a plan has {got} workers{}", remark()))
         }
         _ => None,

@@ -123,16 +123,18 @@ async fn insert<S: Session>(
     pair: u32,
     range: std::ops::Range<u64>,
 ) -> Result<u64, DbError> {
-    let mut rows = 0;
+    let mut affected = [0; 2];
     let sources = [
         (Table::Orders, RefreshRows::orders(scale, pair)),
         (Table::Lineitem, RefreshRows::lines(scale, pair)),
     ];
-    for (table, source) in sources {
+    for ((table, source), affected) in sources.into_iter().zip(&mut affected) {
         let sql = insertion(session.dialect(), table, &mut source.of_orders(range.clone()));
-        rows += session.query(&sql, &mut Discard).await?.affected;
+        *affected = session.query(&sql, &mut Discard).await?.affected;
     }
-    Ok(rows)
+    let [orders, lines] = affected;
+    check_effect(orders, range.end - range.start, lines, "inserted")?;
+    Ok(orders + lines)
 }
 
 async fn delete<S: Session>(
@@ -145,12 +147,28 @@ async fn delete<S: Session>(
     let keys: Vec<String> =
         keys.take((range.end - range.start) as usize).map(|key| key.to_string()).collect();
     let keys = keys.join(",");
-    let mut rows = 0;
-    for (table, column) in [(Table::Lineitem, "l_orderkey"), (Table::Orders, "o_orderkey")] {
+    let mut affected = [0; 2];
+    let tables = [(Table::Lineitem, "l_orderkey"), (Table::Orders, "o_orderkey")];
+    for ((table, column), affected) in tables.into_iter().zip(&mut affected) {
         let sql = format!("delete from {} where {column} in ({keys})", table.name());
-        rows += session.query(&sql, &mut Discard).await?.affected;
+        *affected = session.query(&sql, &mut Discard).await?.affected;
     }
-    Ok(rows)
+    let [lines, orders] = affected;
+    check_effect(orders, range.end - range.start, lines, "deleted")?;
+    Ok(lines + orders)
+}
+
+/// A function that meets other data than it was made for must not count as executed: it would be
+/// faster than the right one. Every order has a line at least (clause 4.2.3).
+fn check_effect(orders: u64, wanted: u64, lines: u64, done: &str) -> Result<(), DbError> {
+    if orders == wanted && lines >= orders {
+        return Ok(());
+    }
+    Err(DbError::workload(format!(
+        "{orders} orders with {lines} lines were {done} where {wanted} orders had to be: the data are \
+         not those of the load."
+    ))
+    .with_hint("Drop the data and load them again."))
 }
 
 /// One statement that inserts all rows of a source.
@@ -231,6 +249,16 @@ mod tests {
         let within = Position { pair: 3, function: 2, orders: 700 };
         assert_eq!(Position::parse(&within.text()), Some(within));
         assert_eq!(Position::parse("3 x 1"), None);
+    }
+
+    #[test]
+    fn a_function_without_its_effect_is_an_error() {
+        assert!(check_effect(100, 100, 400, "deleted").is_ok());
+        let error = check_effect(0, 100, 0, "deleted").unwrap_err();
+        let text = "0 orders with 0 lines were deleted where 100 orders had to be: the data are not \
+                    those of the load.";
+        assert_eq!(error.message(), text);
+        assert!(check_effect(100, 100, 99, "inserted").is_err());
     }
 
     #[test]

@@ -79,15 +79,51 @@ const RELATIONS: &str = "pg_class c WHERE c.oid IN (SELECT unnest(array[t.oid] |
                          ('region', 'nation', 'supplier', 'part', 'partsupp', 'customer', \
                          'orders', 'lineitem'))";
 
+/// An extension of PostgreSQL that is used once: one that was not there before is dropped again.
+enum Extension {
+    /// It was there, made by somebody else.
+    Found,
+    /// Made now.
+    Made(&'static str),
+    /// It can't be had.
+    Refused(DbError),
+}
+
+impl Extension {
+    async fn have<S: Session>(session: &mut S, name: &'static str) -> Result<Self, DbError> {
+        let known = format!("SELECT count(*) FROM pg_extension WHERE extname = '{name}'");
+        if numbers(session, &known).await?.as_deref() == Some(&[1.0]) {
+            return Ok(Extension::Found);
+        }
+        match execute(session, &format!("CREATE EXTENSION {name}")).await {
+            Ok(()) => Ok(Extension::Made(name)),
+            Err(error) if error.is_fatal() => Err(error),
+            Err(error) => Ok(Extension::Refused(error)),
+        }
+    }
+
+    /// Leaves the database as it was; returns why there was no such extension.
+    async fn leave<S: Session>(self, session: &mut S) -> Result<Option<DbError>, DbError> {
+        match self {
+            Extension::Found => Ok(None),
+            Extension::Made(name) => {
+                execute(session, &format!("DROP EXTENSION {name}")).await.map(|()| None)
+            }
+            Extension::Refused(error) => Ok(Some(error)),
+        }
+    }
+}
+
 async fn postgres<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<(), DbError> {
     let prewarm = format!("SELECT sum(pg_prewarm(c.oid)), count(*) FROM {RELATIONS}");
-    let extension = execute(session, "CREATE EXTENSION IF NOT EXISTS pg_prewarm").await;
+    let extension = Extension::have(session, "pg_prewarm").await?;
     let read = numbers(session, &prewarm).await?;
+    let refused = extension.leave(session).await?;
     if let Some([pages, relations]) = read.as_deref() {
         let sentence = format!("pg_prewarm read {pages} pages of {relations} tables and indexes.");
         facts.evidence.push(sentence);
     } else {
-        let why = extension.err().map_or(String::new(), |error| format!(" ({})", error.message()));
+        let why = refused.map_or(String::new(), |error| format!(" ({})", error.message()));
         facts.evidence.push(format!(
             "pg_prewarm can't be had{why}: the rows of each table were counted, and by each of the \
              indexes as far as the planner used it."
@@ -100,19 +136,20 @@ async fn postgres<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result
     );
     let pages = numbers(session, &pages).await?.and_then(|row| row.first().copied());
     // Of interest only where it can be had; the verdict does not hang on it.
-    let _ = execute(session, "CREATE EXTENSION IF NOT EXISTS pg_buffercache").await;
+    let extension = Extension::have(session, "pg_buffercache").await?;
     let cached = format!(
         "SELECT count(*) FROM pg_buffercache b WHERE b.relforknumber = 0 AND b.reldatabase = \
          (SELECT oid FROM pg_database WHERE datname = current_database()) AND b.relfilenode IN \
          (SELECT pg_relation_filenode(c.oid) FROM {RELATIONS})"
     );
     let cached = numbers(session, &cached).await?.and_then(|row| row.first().copied());
+    extension.leave(session).await?;
     match (pages, cached) {
         (Some(pages), Some(cached)) => judge(facts, cached, pages, "shared buffers"),
         _ => postgres_reads(session, facts).await?,
     }
-    let settings = "SELECT setting::numeric * 8192 / 1e6 FROM pg_settings WHERE name = \
-                    'shared_buffers'";
+    let settings = "SELECT setting::numeric * current_setting('block_size')::numeric / 1e6 FROM \
+                    pg_settings WHERE name = 'shared_buffers'";
     if let (Some(Verdict::Failed), Some([mb])) =
         (facts.verdict, numbers(session, settings).await?.as_deref())
     {

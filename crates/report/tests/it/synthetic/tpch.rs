@@ -77,6 +77,7 @@ fn query(case: &Case, query: u8, stream: u32, began_s: f64) -> QueryFacts {
         parameters: vec!["90".to_owned()],
         began_s,
         seconds: if is_slow { BOUND_S } else { seconds(case, query) },
+        ended_s: began_s + if is_slow { BOUND_S } else { seconds(case, query) },
         rows: if is_answered { u64::from(query) * 7 } else { 0 },
         outcome,
         answer: is_answered.then(|| answer(case, query)),

@@ -128,6 +128,8 @@ pub fn load<D: Driver>(
     };
     for (step, pieces) in &plan.steps {
         if *step == Step::Load {
+            // Once in a process, whatever the scale factor: no table is to be blamed for it.
+            crate::generate::prepare();
             observer.rows_planned(steps::row_count(pieces, options.scale));
         }
         worker.step(driver, *step, pieces)?;

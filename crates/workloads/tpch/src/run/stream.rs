@@ -206,6 +206,7 @@ impl<D: Driver> Worker<'_, D> {
             })
             .await;
         facts.began_s = ended.began_s;
+        facts.ended_s = seconds(monotonic_now() - self.began);
         facts.outcome = ended.outcome();
         facts.seconds = match (&facts.outcome, stream.timeout) {
             (QueryOutcome::TimedOut, Some(bound)) => seconds(bound),
