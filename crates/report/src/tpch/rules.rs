@@ -233,18 +233,15 @@ fn of_queries(trial: &Trial, is_such: impl Fn(&QueryFacts) -> bool) -> Option<St
 fn degree(trial: &Trial) -> Option<String> {
     let degree = &facts(trial)?.degree;
     let asked = degree.asked;
-    let remark = || degree.remark.clone().map_or(String::new(), |remark| format!(": {remark}"));
+    // The remark says more than the numbers do.
+    let said = |plain: String| Some(degree.remark.clone().unwrap_or(plain));
     match degree.got {
         _ if asked > 0 && degree.rule.is_empty() => {
-            Some(format!("asked {asked}, and the product has no degree{}", remark()))
+            said(format!("asked {asked}, and the product has no degree"))
         }
-        Some(got) if asked > 0 && got < asked => {
-            Some(format!("asked {asked}, got {got}{}", remark()))
-        }
+        Some(got) if asked > 0 && got < asked => said(format!("asked {asked}, got {got}")),
         // What counts as off is the product's own: one worker on some, none on others.
-        Some(got) if asked == 0 && got > 0 && degree.remark.is_some() => {
-            Some(format!("asked for none, and a plan has {got} workers{}", remark()))
-        }
+        Some(got) if asked == 0 && got > 0 => degree.remark.clone(),
         _ => None,
     }
 }
