@@ -137,7 +137,7 @@ fn days(text: &[u8]) -> i64 {
 /// A sum of money as the database writes it, in hundredths.
 fn sum_of_money(text: &str) -> Option<i128> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "00"));
-    if decimals.len() != 2 {
+    if whole.is_empty() || decimals.len() != 2 {
         return None;
     }
     format!("{whole}{decimals}").parse().ok()
