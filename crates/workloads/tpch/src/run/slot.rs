@@ -5,6 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Between two attempts to stop the same statement.
 const RETRY: Nanos = 2 * SECOND;
+/// The same within this process, where an attempt costs nothing, and one that comes before the first
+/// step of the statement is lost.
+const RETRY_EMBEDDED: Nanos = SECOND / 20;
 /// Attempts after which the whole connection is to go.
 const GENTLE_ATTEMPTS: u32 = 2;
 /// How long the server gets to stop a statement before nobody waits for it any more.
@@ -113,7 +116,8 @@ impl Slot {
         let way = way.as_ref().filter(|_| is_time)?;
         let is_hard = running.attempts >= GENTLE_ATTEMPTS;
         running.attempts += 1;
-        running.next_attempt = now + RETRY;
+        let retry = if matches!(**way, Way::Embedded(_)) { RETRY_EMBEDDED } else { RETRY };
+        running.next_attempt = now + retry;
         *is_attempted = true;
         Some(Attempt { way: Arc::clone(way), is_hard })
     }
