@@ -54,6 +54,11 @@ fn a_suite_loads_measures_skips_and_drops() {
     {
         assert!(ran.stdout.lines().any(|line| line == words), "{}", ran.all());
     }
+    let refreshed = |function: &str| {
+        let has = |line: &str| line.split_whitespace().nth(1) == Some(function);
+        ran.stdout.lines().any(|line| has(line) && line.ends_with("done"))
+    };
+    assert!(refreshed("RF1") && refreshed("RF2"), "{}", ran.all());
     let run = only_run(&folder.join("dyno-runs")).expect("there is a run");
     let header = json(&run.join("run.json"));
     let skipped = header["skipped"].as_object().expect("a table");

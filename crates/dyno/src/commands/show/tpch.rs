@@ -16,6 +16,7 @@ pub(super) fn tables(data: &RunData) -> String {
         return String::new();
     }
     let mut text = format!("\nTPC-H-like, not a TPC result:\n{}", layout(&TRIALS, &trials, 4));
+    text.push_str(&refreshes(data));
     // Medians and speed-ups are those of the paper.
     let paper = Paper::new(std::slice::from_ref(data), &[]);
     for experiment in &paper.experiments {
@@ -76,6 +77,36 @@ fn row(trial: &TrialSummary, facts: &TpchFacts) -> Vec<String> {
         figure(metrics.and_then(|metrics| metrics.qphh)),
         super::status(trial).to_owned(),
     ]
+}
+
+/// The refresh functions of all trials; nothing where there are none.
+fn refreshes(data: &RunData) -> String {
+    let mut rows = Vec::new();
+    for trial in &data.trials {
+        for done in trial.summary.tpch.iter().flat_map(|facts| &facts.refreshes) {
+            let outcome = match &done.outcome {
+                QueryOutcome::Answered => "done",
+                QueryOutcome::TimedOut => "given up",
+                QueryOutcome::Failed(_) => "failed",
+                QueryOutcome::Interrupted => "interrupted",
+            };
+            rows.push(vec![
+                trial.summary.trial.to_string(),
+                format!("RF{}", done.function),
+                done.pair.to_string(),
+                number(done.seconds),
+                grouped(&done.rows.to_string()),
+                outcome.to_owned(),
+            ]);
+        }
+    }
+    match rows.is_empty() {
+        true => String::new(),
+        false => {
+            let header = ["trial", "function", "pair", "s", "rows", "end"];
+            format!("\nRefresh functions:\n{}", layout(&header, &rows, 2))
+        }
+    }
 }
 
 /// The 22 queries at every degree.
