@@ -75,10 +75,11 @@ pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
     for note in &plan.notes {
         output::talk(&format!("note: {note}"));
     }
-    let run = open_run(plan, dir, new)?;
+    // Before there is a folder: whoever interrupts from here on is told what became of the run.
     let control = Arc::new(Control::new());
     signals::stop_on_interrupt(Arc::clone(&control))
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
+    let run = open_run(plan, dir, new)?;
     let outcome = runner::execute(plan, run, &control)?;
     report(&outcome.path)?;
     if let Some(failure) = outcome.failure {
