@@ -5,13 +5,12 @@
 //! a chunk that was begun and not noted as done is removed and loaded again.
 //!
 //! - `chunks`, `rows`: what is loaded at once, and its rows. `csv`: the same rows as files.
-//! - `state`: what the database says. `verify`: whether all is there. `sessions`: the parallel work.
+//! - `state`: what the database says. `verify`: whether all is there.
 
 mod chunks;
 mod csv;
 mod error;
 mod rows;
-mod sessions;
 mod state;
 mod verify;
 
@@ -28,9 +27,9 @@ use dyno_core::{
     BulkMethod, BulkReport, DbError, Dialect, Discard, Driver, ErrorClass, LoadObserver, Rng,
     RowSource, Session, Table as Answer,
 };
+use dyno_reactor::Stop;
 use error::while_doing;
 use rows::{ChunkRows, Common};
-use sessions::{Stop, on_sessions};
 use state::Found;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -172,6 +171,16 @@ pub fn destroy<D: Driver>(
         }
         Ok(dropped)
     })
+}
+
+/// Several sessions at once. The first error ends the work of all, each at its next piece.
+fn on_sessions<D: Driver>(
+    driver: &D,
+    sessions: u32,
+    work: impl AsyncFn(&mut D::Session, &Stop) -> Result<(), LoadError> + Sync,
+) -> Result<(), LoadError> {
+    let refused = |error| while_doing("connecting to the database")(error);
+    dyno_reactor::on_sessions(driver, sessions, refused, work).map_err(LoadError::Loop)?
 }
 
 fn on_one_session<D: Driver, T>(

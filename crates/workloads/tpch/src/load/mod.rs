@@ -4,14 +4,13 @@
 //! A step consists of pieces: about 100,000 rows, the key of a table, an index. The database itself
 //! remembers each piece that is done, in the same transaction where it has one.
 //!
-//! - `steps`, `ddl`: what is done, and by which statements. `sessions`, `work`: the parallel work.
+//! - `steps`, `ddl`: what is done, and by which statements. `work`: the parallel work.
 //! - `sums`: whether what is stored is what was sent. `times`, `size`: what is told of it.
 //! - `estimate`: whether it will fit.
 
 mod ddl;
 mod error;
 mod estimate;
-mod sessions;
 mod size;
 mod steps;
 mod sums;
@@ -29,7 +28,7 @@ use crate::schema::Table;
 use crate::state::{self, Done, Found, Loaded, Wanted};
 use dyno_core::{BulkMethod, Dialect, Discard, Driver, LoadObserver, Session};
 use dyno_measure::{LoadStep, TpchLoad};
-use sessions::{Stop, on_sessions};
+use dyno_reactor::Stop;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -419,6 +418,16 @@ pub fn destroy<D: Driver>(
         }
         Ok(dropped)
     })
+}
+
+/// Several sessions at once. The first error ends the work of all, each at its next piece.
+fn on_sessions<D: Driver>(
+    driver: &D,
+    sessions: u32,
+    work: impl AsyncFn(&mut D::Session, &Stop) -> Result<(), LoadError> + Sync,
+) -> Result<(), LoadError> {
+    let refused = |error| while_doing("connecting to the database")(error);
+    dyno_reactor::on_sessions(driver, sessions, refused, work).map_err(LoadError::Loop)?
 }
 
 fn on_one_session<D: Driver, T>(

@@ -1,10 +1,9 @@
 //! Does the pieces of a step on several sessions.
 
-use super::sessions::{Stop, on_sessions};
 use super::steps::{Piece, Step, Work};
 use super::sums::{Summed, to_text};
 use super::times::now_s;
-use super::{LoadError, while_doing};
+use super::{LoadError, on_sessions, while_doing};
 use crate::generate::{TableRows, part_row_count};
 use crate::schema::Table;
 use crate::state::{self, Done};
@@ -12,6 +11,7 @@ use dyno_core::{
     BulkReport, DbError, Dialect, Discard, Driver, ErrorClass, LoadObserver, Session,
     Table as Answer,
 };
+use dyno_reactor::Stop;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
