@@ -4,6 +4,7 @@
 //! to the [`Collector`], which merges the frames of all loops into [`Interval`]s and totals.
 
 mod collector;
+mod conditions;
 mod evidence;
 mod frame;
 mod histogram;
@@ -15,6 +16,9 @@ mod summary;
 mod tpch;
 
 pub use collector::{Collector, Interval};
+pub use conditions::{
+    Conditions, GeneratorConditions, NodeConditions, NodeRow, Purpose, ReplicaFacts,
+};
 pub use evidence::{
     AuditLine, ConditionLine, ConditionState, DataCheck, DataFacts, StatementLatency, TpccFacts,
     TpccKind, Verdict,

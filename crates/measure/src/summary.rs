@@ -1,8 +1,8 @@
 //! What is stored and shown of a trial.
 
 use crate::{
-    Counts, DataCheck, DataFacts, ErrorTable, Frame, HostSample, Interval, Latencies, Phase,
-    StatementLatency, TpccFacts, TpchFacts,
+    Conditions, Counts, DataCheck, DataFacts, ErrorTable, Frame, HostSample, Interval, Latencies,
+    Phase, Purpose, StatementLatency, TpccFacts, TpchFacts,
 };
 use dyno_core::{Nanos, Tally};
 use serde::{Deserialize, Serialize};
@@ -188,6 +188,9 @@ pub struct TrialSummary {
     pub repeat: u32,
     /// Offered transactions per second; `None` in a closed loop.
     pub rate_per_s: Option<f64>,
+    /// What it was executed for.
+    #[serde(default)]
+    pub purpose: Purpose,
     /// How it ended.
     pub status: TrialStatus,
     /// RFC 3339, UTC: when the measured window opened.
@@ -234,6 +237,9 @@ pub struct TrialSummary {
     /// Command by command; empty where the workload doesn't measure them one by one.
     #[serde(default)]
     pub statement_latencies: Vec<StatementLatency>,
+    /// What surrounded it.
+    #[serde(default)]
+    pub conditions: Conditions,
     /// The workload's checks of the data after the trial.
     #[serde(default)]
     pub checks: Vec<DataCheck>,

@@ -4,6 +4,7 @@ use crate::format;
 use crate::levels::{Levels, Measure};
 use crate::model::{Experiment, Paper, Point, Spread, Trial};
 use crate::svg::{Axis, Bar, Chart, Scale, Series, Shade, Stroke, bars};
+use crate::text::Lang;
 use dyno_measure::SeriesRow;
 use serde::Serialize;
 
@@ -26,7 +27,7 @@ const COLOURS: usize = 7;
 const PUBLISHED: &str = "published";
 
 /// The charts of an experiment.
-pub(crate) fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Figure> {
+pub(crate) fn of_experiment(paper: &Paper, experiment: &Experiment, _lang: Lang) -> Vec<Figure> {
     let levels = Levels::of(experiment);
     if levels.values.is_empty() || experiment.tpch.is_some() {
         return Vec::new();
@@ -273,7 +274,7 @@ fn throughput_bars(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
 }
 
 /// Throughput and latency of a trial over time; `None` when it has fewer than two intervals.
-pub(crate) fn of_trial(paper: &Paper, trial: &Trial) -> Option<Figure> {
+pub(crate) fn of_trial(paper: &Paper, trial: &Trial, _lang: Lang) -> Option<Figure> {
     if trial.series.len() < 2 {
         return None;
     }

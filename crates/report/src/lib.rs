@@ -19,17 +19,20 @@ mod rows;
 mod settings;
 mod statements;
 mod svg;
+mod text;
 mod tpcc;
 mod tpch;
 
 pub use comparison::{Comparison, ComparisonRow, Pair};
 pub use model::{
-    Check, Counter, ErrorRow, Experiment, Finding, Gap, KeyRow, LeftOut, Level, Paper, Place,
-    Point, PointData, RunFacts, SettingRow, Spread, StatementRow, Target, Trial,
+    Check, Counter, ErrorRow, Experiment, Finding, Gap, Group, KeyRow, LeftOut, Level, Paper,
+    Place, Point, PointData, RunFacts, SettingRow, Spot, SpotKind, Spread, StatementRow, Target,
+    Trial,
 };
 pub use outcomes::Outcome;
 pub use published::{LOAD_LEVELS, Published, PublishedRow, PublishedTable};
 pub use render::ReportError;
+pub use text::{Lang, Text};
 pub use tpcc::{
     AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection, TpccSetup,
 };

@@ -1,5 +1,7 @@
 //! What a paper says, before it is given a form.
 
+use crate::say;
+use crate::text::Text;
 use crate::tpcc::{TpccPoint, TpccSection};
 use crate::tpch::{TpchSection, TpchSetup};
 use crate::{Comparison, Published};
@@ -355,30 +357,135 @@ pub enum Level {
     I,
 }
 
+/// What a check is about: the chapters of the catalogue of checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Group {
+    /// The load generator.
+    A,
+    /// Time: warm-up, steadiness, length.
+    B,
+    /// Repetition and statistics.
+    C,
+    /// Same for same: what is compared differs in nothing else.
+    D,
+    /// State of data, caches and machines.
+    E,
+    /// Truth of the workload.
+    F,
+    /// Arithmetic.
+    G,
+    /// Disclosure.
+    H,
+}
+
 /// A computed verdict on fairness or correctness.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
     /// Number in this paper, from 1.
     pub number: usize,
-    /// Stable name.
+    /// Stable name, for `--deny` and `--allow`.
     pub id: &'static str,
+    /// What it is about.
+    pub group: Group,
     /// How much a finding weighs.
     pub level: Level,
     /// What is looked at, threshold included.
-    pub rule: &'static str,
+    pub rule: Text,
     /// What it means where it is found.
-    pub meaning: &'static str,
+    pub meaning: Text,
+    /// What to do about it.
+    pub advice: Text,
     /// Where it was found; empty when there is nothing to remark.
     pub findings: Vec<Finding>,
     /// The same for printing: places with the same value share a line.
-    pub lines: Vec<String>,
+    pub lines: Vec<Text>,
 }
 
 /// A place where a check found something.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// A trial, a target, an experiment, a run.
-    pub place: String,
+    pub place: Spot,
     /// The value that was found.
-    pub value: String,
+    pub value: Text,
+}
+
+/// Where a check found something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Spot {
+    /// What it is.
+    pub kind: SpotKind,
+    /// Its name; several where they are one finding.
+    pub names: Vec<String>,
+}
+
+/// What a [`Spot`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpotKind {
+    /// Trials by label.
+    Trial,
+    /// Targets by label.
+    Target,
+    /// Experiments by name.
+    Experiment,
+    /// Runs by folder.
+    Run,
+    /// Comparisons of two targets, by experiment, load level and targets.
+    Comparison,
+}
+
+impl Spot {
+    fn one(kind: SpotKind, name: &str) -> Spot {
+        Spot { kind, names: vec![name.to_owned()] }
+    }
+
+    /// The trial of this label.
+    pub fn trial(label: &str) -> Spot {
+        Spot::one(SpotKind::Trial, label)
+    }
+
+    /// The target of this label.
+    pub fn target(label: &str) -> Spot {
+        Spot::one(SpotKind::Target, label)
+    }
+
+    /// Several targets together.
+    pub fn targets(labels: &[&str]) -> Spot {
+        let names = labels.iter().map(|label| (*label).to_owned()).collect();
+        Spot { kind: SpotKind::Target, names }
+    }
+
+    /// The experiment of this name.
+    pub fn experiment(name: &str) -> Spot {
+        Spot::one(SpotKind::Experiment, name)
+    }
+
+    /// The run in this folder.
+    pub fn run(folder: &str) -> Spot {
+        Spot::one(SpotKind::Run, folder)
+    }
+
+    /// A comparison of two targets.
+    pub fn comparison(name: &str) -> Spot {
+        Spot::one(SpotKind::Comparison, name)
+    }
+
+    /// In words: `trials 1 and 4`.
+    pub fn text(&self) -> Text {
+        let names: Vec<Text> = self.names.iter().map(Text::from).collect();
+        let names = Text::list(&names);
+        match (self.kind, self.names.len()) {
+            (SpotKind::Trial, 1) => say!("trial {names}", names = names),
+            (SpotKind::Trial, _) => say!("trials {names}", names = names),
+            (SpotKind::Target, 1) => say!("target {names}", names = names),
+            (SpotKind::Target, _) => say!("targets {names}", names = names),
+            (SpotKind::Experiment, 1) => say!("experiment {names}", names = names),
+            (SpotKind::Experiment, _) => say!("experiments {names}", names = names),
+            (SpotKind::Run, 1) => say!("run {names}", names = names),
+            (SpotKind::Run, _) => say!("runs {names}", names = names),
+            (SpotKind::Comparison, 1) => say!("comparison {names}", names = names),
+            (SpotKind::Comparison, _) => say!("comparisons {names}", names = names),
+        }
+    }
 }

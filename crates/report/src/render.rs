@@ -4,10 +4,11 @@ use crate::charts::{self, Figure};
 use crate::format;
 use crate::model::Paper;
 use crate::svg::escape;
+use crate::text::{Lang, Text, chinese, fill};
 use crate::{tpcc, tpch};
 use dyno_store::write_atomically;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Serde;
+use minijinja::value::{Kwargs, Serde, ValueKind};
 use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior, Value, context};
 use serde::Serialize;
 use std::fmt;
@@ -60,34 +61,38 @@ impl Paper {
     ///
     /// # Errors
     /// When a template does not fit the model.
-    pub fn html(&self) -> Result<String, ReportError> {
+    pub fn html(&self, lang: Lang) -> Result<String, ReportError> {
         let drawings = Drawings {
             experiments: self
                 .experiments
                 .iter()
-                .map(|experiment| charts::of_experiment(self, experiment))
+                .map(|experiment| charts::of_experiment(self, experiment, lang))
                 .collect(),
-            trials: self.trials.iter().filter_map(|trial| charts::of_trial(self, trial)).collect(),
+            trials: self
+                .trials
+                .iter()
+                .filter_map(|trial| charts::of_trial(self, trial, lang))
+                .collect(),
             tpcc: self
                 .experiments
                 .iter()
-                .map(|experiment| tpcc::drawings(self, experiment))
+                .map(|experiment| tpcc::drawings(self, experiment, lang))
                 .collect(),
             tpch: self
                 .experiments
                 .iter()
-                .map(|experiment| tpch::drawings(self, experiment))
+                .map(|experiment| tpch::drawings(self, experiment, lang))
                 .collect(),
         };
-        self.render("paper.html", &drawings)
+        self.render("paper.html", &drawings, lang)
     }
 
     /// The same as text with tables.
     ///
     /// # Errors
     /// When a template does not fit the model.
-    pub fn markdown(&self) -> Result<String, ReportError> {
-        self.render("paper.md", &Drawings::default())
+    pub fn markdown(&self, lang: Lang) -> Result<String, ReportError> {
+        self.render("paper.md", &Drawings::default(), lang)
     }
 
     /// The whole model.
@@ -109,8 +114,8 @@ impl Paper {
     /// When one can't be rendered or written.
     pub fn write_all(&self, dir: &Path) -> Result<Vec<PathBuf>, ReportError> {
         let texts = [
-            ("html", self.html()?),
-            ("md", self.markdown()?),
+            ("html", self.html(Lang::En)?),
+            ("md", self.markdown(Lang::En)?),
             ("csv", self.csv()),
             ("json", self.json()?),
         ];
@@ -125,16 +130,23 @@ impl Paper {
         texts.iter().map(write).collect()
     }
 
-    fn render(&self, template: &str, drawings: &Drawings) -> Result<String, ReportError> {
-        let environment = environment()?;
+    fn render(
+        &self,
+        template: &str,
+        drawings: &Drawings,
+        lang: Lang,
+    ) -> Result<String, ReportError> {
+        let environment = environment(lang)?;
         let style = include_str!("../templates/style.css");
         let script = include_str!("../templates/script.js");
-        let context = context! { paper => Serde(self), drawings => Serde(drawings), style, script };
+        let context = context! {
+            paper => Serde(self), drawings => Serde(drawings), style, script, lang => lang.code()
+        };
         Ok(environment.get_template(template)?.render(context)?)
     }
 }
 
-fn environment() -> Result<Environment<'static>, minijinja::Error> {
+fn environment(lang: Lang) -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let syntax = SyntaxConfig::builder()
@@ -148,7 +160,10 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
         Some("md") => AutoEscape::Custom(MARKDOWN.into()),
         _ => AutoEscape::None,
     });
-    environment.set_formatter(write_value);
+    environment.set_formatter(move |out, state, value| write_value(out, state, value, lang));
+    environment.add_filter("t", move |state: &State<'_, '_>, value: Value, values: Kwargs| {
+        told(state, &value, &values, lang)
+    });
     environment.add_filter("short", |value: Value| number(&value, format::short));
     environment.add_filter("whole", |value: Value| number(&value, format::whole));
     environment.add_filter("ms", |value: Value| number(&value, format::ms));
@@ -210,13 +225,67 @@ fn write_value(
     out: &mut Output<'_>,
     state: &mut State<'_, '_>,
     value: &Value,
+    lang: Lang,
 ) -> Result<(), minijinja::Error> {
+    let own = in_lang(value, lang);
+    let value = own.as_ref().unwrap_or(value);
     let is_markdown = *state.auto_escape() == AutoEscape::Custom(MARKDOWN.into());
     if !is_markdown || value.is_safe() {
         return minijinja::escape_formatter(out, state, value);
     }
     out.write_str(&markdown_text(&value.to_string()))?;
     Ok(())
+}
+
+/// What a [`Text`](crate::Text) says in this language; `None` of any other value.
+fn in_lang(value: &Value, lang: Lang) -> Option<Value> {
+    if value.kind() != ValueKind::Map || value.len() != Some(Lang::ALL.len()) {
+        return None;
+    }
+    let is_text = |lang: &Lang| value.get_attr(lang.code()).is_ok_and(|v| v.as_str().is_some());
+    Lang::ALL.iter().all(is_text).then(|| value.get_attr(lang.code()).ok())?
+}
+
+/// The filter `t`: a text in the paper's language, or the dictionary's word for a pattern that stands
+/// in a template, its places filled: `{{ "{n} trials"|t(n=3) }}`. Where a value is markup, the rest is
+/// escaped here.
+fn told(
+    state: &State<'_, '_>,
+    value: &Value,
+    values: &Kwargs,
+    lang: Lang,
+) -> Result<Value, minijinja::Error> {
+    if let Some(own) = in_lang(value, lang) {
+        return Ok(own);
+    }
+    let pattern = value.to_string();
+    let pattern = match lang {
+        Lang::En => pattern.as_str(),
+        Lang::Zh => chinese(&pattern).unwrap_or(&pattern),
+    };
+    let mut filled = Vec::new();
+    let mut has_markup = false;
+    for name in values.args() {
+        let value: Value = values.get(name)?;
+        let value = in_lang(&value, lang).unwrap_or(value);
+        has_markup |= value.is_safe();
+        filled.push((name, value));
+    }
+    let escaped = |text: &str| match *state.auto_escape() {
+        AutoEscape::Html => escape(text),
+        AutoEscape::Custom(_) => markdown_text(text),
+        _ => text.to_owned(),
+    };
+    let part = |value: &Value| match value.is_safe() || !has_markup {
+        true => Text::same(value.to_string()),
+        false => Text::same(escaped(&value.to_string())),
+    };
+    let places: Vec<(&str, Text)> =
+        filled.iter().map(|(name, value)| (*name, part(value))).collect();
+    Ok(match has_markup {
+        true => Value::from_safe_string(fill(&escaped(pattern), &places, lang)),
+        false => Value::from(fill(pattern, &places, lang)),
+    })
 }
 
 fn markdown_text(text: &str) -> String {

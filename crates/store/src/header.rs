@@ -50,6 +50,54 @@ pub struct TargetFacts {
     pub class: String,
     /// True when a node is on the load generator's own machine.
     pub same_host: bool,
+    /// Virtual CPUs of a node, where the suite states them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vcpu: Option<f64>,
+    /// Memory of a node in GiB, where the suite states it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_gib: Option<f64>,
+    /// How a commit is made durable, where the suite states it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durability: Option<String>,
+    /// Facts that the suite states because nobody can read them, by the name of the fact.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub stated: BTreeMap<String, String>,
+    /// What an hour costs, where the suite states it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+}
+
+/// A price.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Price {
+    /// Of the whole target for an hour.
+    pub per_hour: f64,
+    /// Such as `USD`.
+    pub currency: String,
+}
+
+/// Which two targets an experiment compares, and how long it repeats.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ComparisonFacts {
+    /// The target that ratios are taken to.
+    pub baseline: String,
+    /// The targets whose ratios are told.
+    pub candidates: Vec<String>,
+    /// True when both are the same system: the comparison measures the noise floor.
+    pub is_aa: bool,
+    /// Fewest pairs.
+    pub pairs_least: u32,
+    /// Most pairs.
+    pub pairs_most: u32,
+    /// Half-width of the 95 % interval of the ratio at which repetition ends, such as 0.02.
+    pub half_width: Option<f64>,
+    /// Seconds after which repetition ends.
+    pub budget_s: Option<f64>,
+    /// How the data come back to the same state before each trial, as the suite declares:
+    /// `untouched` (nothing is written), `reloaded`, `grows`, or a command.
+    pub data_state: String,
 }
 
 /// A script of an experiment.
@@ -83,6 +131,15 @@ pub struct ExperimentFacts {
     pub warmup_s: f64,
     /// Seconds planned for each window; `None` when a count of transactions ends a trial.
     pub window_s: Option<f64>,
+    /// What is compared, where the suite compares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<ComparisonFacts>,
+    /// Gates as they are written, such as `tps.ratio.low > 0.97`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<String>,
+    /// The objective of a search for the highest rate, as it is written: `p99 < 20ms`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objective: Option<String>,
 }
 
 /// `run.json`: everything that is known before the first trial.
@@ -113,6 +170,12 @@ pub struct RunHeader {
     /// By id: steps of the plan that can't be executed on their target, and why, in a sentence.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped: BTreeMap<String, String>,
+    /// Checks whose findings end the run with exit code 4.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+    /// Checks whose findings are accepted; they are shown as such.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<String>,
     /// RFC 3339, UTC.
     pub started_at: String,
     /// RFC 3339, UTC: each time the run was taken up again.

@@ -34,7 +34,10 @@ pub use environment::Environment;
 pub use error::StoreError;
 pub use event::{Event, EventKind};
 pub use files::write_atomically;
-pub use header::{ExperimentFacts, RunHeader, RunStatus, ScriptFacts, TableOrigin, TargetFacts};
+pub use header::{
+    ComparisonFacts, ExperimentFacts, Price, RunHeader, RunStatus, ScriptFacts, TableOrigin,
+    TargetFacts,
+};
 pub use histograms::HistogramLog;
 pub use read::{NodeFacts, RunData, RunEntry, TrialData, list, read};
 pub use run::Run;

@@ -8,8 +8,9 @@ use crate::read::NodeFacts;
 use crate::run::Run;
 use crate::{StoreError, series};
 use dyno_measure::{
-    Counts, DataFacts, GeneratorSummary, Interval, LatencySummary, Phase, QueryFacts, RefreshFacts,
-    SCHEMA_VERSION, SeriesRow, StatementCounts, TpccFacts, TpchFacts, TrialStatus, TrialSummary,
+    Conditions, Counts, DataFacts, GeneratorSummary, Interval, LatencySummary, Phase, Purpose,
+    QueryFacts, RefreshFacts, SCHEMA_VERSION, SeriesRow, StatementCounts, TpccFacts, TpchFacts,
+    TrialStatus, TrialSummary,
 };
 use hdrhistogram::serialization::V2DeflateSerializer;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,8 @@ pub struct TrialIdentity {
     pub repeat: u32,
     /// Offered transactions per second; `None` in a closed loop.
     pub rate_per_s: Option<f64>,
+    /// What it is executed for.
+    pub purpose: Purpose,
     /// Seconds of warm-up before the window.
     pub warmup_s: f64,
     /// Seed of the random streams.
@@ -68,6 +71,7 @@ impl TrialIdentity {
             workers: self.workers,
             repeat: self.repeat,
             rate_per_s: self.rate_per_s,
+            purpose: self.purpose,
             status,
             started_at: self.began_at,
             connect_s: 0.0,
@@ -90,6 +94,7 @@ impl TrialIdentity {
             notes: Vec::new(),
             data: self.data,
             statement_latencies: Vec::new(),
+            conditions: Conditions::default(),
             checks: Vec::new(),
             tpcc: self.tpcc,
             tpch: self.tpch,

@@ -84,6 +84,8 @@ fn summary(trial: u32, step: &str, intervals: &[Interval]) -> TrialSummary {
         notes: Vec::new(),
         data: None,
         statement_latencies: Vec::new(),
+        conditions: Default::default(),
+        purpose: Default::default(),
         checks: Vec::new(),
         tpcc: None,
         tpch: None,

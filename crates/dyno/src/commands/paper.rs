@@ -3,7 +3,7 @@
 use super::{RUNS, find_run};
 use crate::failure::Failure;
 use crate::{Done, output};
-use dyno_report::{Paper, PublishedRow, PublishedTable, ReportError};
+use dyno_report::{Lang, Paper, PublishedRow, PublishedTable, ReportError};
 use dyno_store::RunData;
 use dyno_suite::{Plan, PublishedSeries};
 use std::path::{Path, PathBuf};
@@ -91,8 +91,8 @@ pub(crate) fn write_paper(
     let mut files = Vec::new();
     for format in formats {
         let (extension, text) = match format {
-            Format::Html => ("html", paper.html()),
-            Format::Md => ("md", paper.markdown()),
+            Format::Html => ("html", paper.html(Lang::En)),
+            Format::Md => ("md", paper.markdown(Lang::En)),
             Format::Csv => ("csv", Ok(paper.csv())),
             Format::Json => ("json", paper.json()),
         };

@@ -21,6 +21,10 @@ pub(super) fn targets(
             version: found.map(|found| found.facts.version.clone()).unwrap_or_default(),
             class: target.class.clone().unwrap_or_default(),
             same_host: found.is_some_and(|found| found.same_host),
+            vcpu: target.vcpu,
+            memory_gib: target.memory_gib,
+            durability: target.durability.clone(),
+            ..TargetFacts::default()
         }
     };
     plan.targets.iter().map(facts).collect()
@@ -48,6 +52,7 @@ pub(crate) fn experiments(plan: &Plan) -> Vec<ExperimentFacts> {
             .collect(),
         warmup_s: experiment.warmup_s,
         window_s: experiment.duration_s,
+        ..ExperimentFacts::default()
     };
     plan.experiments.iter().map(facts).collect()
 }

@@ -5,6 +5,7 @@ use crate::charts::{self, Figure, Rate};
 use crate::format;
 use crate::model::{Experiment, Paper, Trial};
 use crate::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
+use crate::text::Lang;
 use dyno_measure::{SeriesRow, TpccFacts};
 use serde::Serialize;
 
@@ -20,7 +21,7 @@ pub(crate) struct Drawings {
 }
 
 /// Those of an experiment; none where it is no TPC-C.
-pub(crate) fn drawings(paper: &Paper, experiment: &Experiment) -> Drawings {
+pub(crate) fn drawings(paper: &Paper, experiment: &Experiment, _lang: Lang) -> Drawings {
     if experiment.tpcc.is_none() {
         return Drawings::default();
     }

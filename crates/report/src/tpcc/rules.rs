@@ -5,7 +5,7 @@ use super::{TpccSetup, has_pauses_of_spec, words};
 use crate::checks::{Find, Rule};
 use crate::comparison::counterpart;
 use crate::format::{self, count_of, whole};
-use crate::model::{Experiment, Level, Place, Trial};
+use crate::model::{Experiment, Group, Level, Place, Trial};
 use dyno_measure::{ConditionLine, ConditionState, KindSummary, TpccFacts, Verdict};
 
 /// About what a warehouse takes with its indexes when it is loaded, bytes.
@@ -19,79 +19,101 @@ const SKIPS_ALLOWED: f64 = 0.01;
 pub(crate) const RULES: &[Rule] = &[
     Rule {
         id: "tpcc-audit",
+        group: Group::F,
         level: Level::E,
         rule: "What a TPC-C trial executed is what its profile says: shares of remote lines and payments, of rollbacks and names, the skew of what was drawn.",
         meaning: "Another workload was executed than the one that is named: its figures say nothing about TPC-C.",
-        find: Find::Trial(|trial| audit(trial, Verdict::Failed)),
+        advice: "",
+        find: Find::EnglishTrial(|trial| audit(trial, Verdict::Failed)),
     },
     Rule {
         id: "tpcc-audit-not-made",
+        group: Group::F,
         level: Level::W,
         rule: "Every TPC-C trial is audited in full.",
         meaning: "Nobody knows whether the workload was what it is called.",
-        find: Find::Trial(|trial| match trial.summary.tpcc.as_ref()?.audit.is_empty() {
+        advice: "",
+        find: Find::EnglishTrial(|trial| match trial.summary.tpcc.as_ref()?.audit.is_empty() {
             true => Some("no audit".to_owned()),
             false => audit(trial, Verdict::NotMade),
         }),
     },
     Rule {
         id: "tpcc-conditions",
+        group: Group::F,
         level: Level::E,
         rule: "The consistency conditions hold before and after every TPC-C trial.",
         meaning: "The database broke its own rules, or was broken before: what was counted is not what it holds.",
-        find: Find::Trial(|trial| conditions(trial, Verdict::Failed)),
+        advice: "",
+        find: Find::EnglishTrial(|trial| conditions(trial, Verdict::Failed)),
     },
     Rule {
         id: "tpcc-conditions-not-made",
+        group: Group::F,
         level: Level::W,
         rule: "All consistency conditions are checked before and after every TPC-C trial.",
         meaning: "Whether the data were right is not known.",
-        find: Find::Trial(|trial| match trial.summary.tpcc.as_ref()?.conditions.is_empty() {
-            true => Some("none is on record".to_owned()),
-            false => conditions(trial, Verdict::NotMade),
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
+            match trial.summary.tpcc.as_ref()?.conditions.is_empty() {
+                true => Some("none is on record".to_owned()),
+                false => conditions(trial, Verdict::NotMade),
+            }
         }),
     },
     Rule {
         id: "tpcc-unlike",
+        group: Group::F,
         level: Level::E,
         rule: "Targets of one TPC-C experiment are run alike: profile, flight mode, isolation, warehouses.",
         meaning: "The comparison is unfair: a difference between these targets may come from how they were run.",
-        find: Find::Experiment(unlike),
+        advice: "",
+        find: Find::EnglishExperiment(unlike),
     },
     Rule {
         id: "tpcc-unlike-published",
+        group: Group::F,
         level: Level::W,
         rule: "What stands beside a published tpmC is run as that was: as many warehouses and terminals, one round trip per statement, no pauses.",
         meaning: "The ratio of the two figures compares different loads.",
-        find: Find::Experiment(unlike_published),
+        advice: "",
+        find: Find::EnglishExperiment(unlike_published),
     },
     Rule {
         id: "tpcc-mix",
+        group: Group::F,
         level: Level::W,
         rule: "No kind's share of the TPC-C mix is below its least share (43, 4, 4 and 4 %) by more than chance explains.",
         meaning: "More New-Orders were entered than the specification allows: tpmC is too high.",
-        find: Find::Trial(|trial| below_least(trial, true)),
+        advice: "",
+        find: Find::EnglishTrial(|trial| below_least(trial, true)),
     },
     Rule {
         id: "tpcc-mix-least",
+        group: Group::F,
         level: Level::I,
         rule: "Every kind's share of the TPC-C mix is at least the least one.",
         meaning: "Chance led below a least share. With dice that have the least share as their mean that is so half of the time; decks avoid it.",
-        find: Find::Trial(|trial| below_least(trial, false)),
+        advice: "",
+        find: Find::EnglishTrial(|trial| below_least(trial, false)),
     },
     Rule {
         id: "tpcc-response",
+        group: Group::F,
         level: Level::W,
         rule: "The 90th percentile of each TPC-C transaction's response time is within its limit (5 s; Stock-Level 20 s; deferred Delivery 80 s).",
         meaning: "The specification takes no throughput for a result that is bought with such response times.",
-        find: Find::Trial(slow_kinds),
+        advice: "",
+        find: Find::EnglishTrial(slow_kinds),
     },
     Rule {
         id: "tpcc-mean",
+        group: Group::F,
         level: Level::W,
         rule: "The mean response time of each TPC-C transaction is at most its 90th percentile.",
         meaning: "A few transactions took very long; the 90th percentile hides them.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             kinds_where(trial, |kind| {
                 let p90_us =
                     p90_us(&kind.latency).filter(|p90_us| kind.latency.mean_us > *p90_us)?;
@@ -105,10 +127,12 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpcc-unknown",
+        group: Group::F,
         level: Level::W,
         rule: "Every commit of a New-Order that is sent is answered.",
         meaning: "Whether these orders exist nobody has said. They are in no figure; a durable ledger and dyno check settle them one by one.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             let unknown = trial.summary.tpcc.as_ref()?.orders_unknown;
             (unknown > 0).then(|| {
                 count_of(unknown, "New-Order of unknown outcome", "New-Orders of unknown outcome")
@@ -117,10 +141,12 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpcc-skips",
+        group: Group::F,
         level: Level::W,
         rule: "At most 1 % of the Deliveries find a district without an order to deliver.",
         meaning: "Deliveries did less work than they should: New-Orders came too slowly for them, or were delivered elsewhere.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             let facts = trial.summary.tpcc.as_ref()?;
             let share = facts.deliveries_with_skips as f64 / facts.deliveries.max(1) as f64;
             (share > SKIPS_ALLOWED).then(|| {
@@ -130,10 +156,12 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpcc-above-bound",
+        group: Group::F,
         level: Level::W,
         rule: "With keying and think times tpmC is at most what they allow: 12.86 for each warehouse with those of the specification.",
         meaning: "The pauses allow no more in the long run: the window is too short for an average, or they were not kept.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             let facts = trial.summary.tpcc.as_ref()?;
             let limit = facts.tpmc_limit.filter(|limit| facts.tpmc > *limit)?;
             Some(format!("{} tpmC, at most {}", format::short(facts.tpmc), whole(limit)))
@@ -141,10 +169,12 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpcc-no-pauses",
+        group: Group::F,
         level: Level::W,
         rule: "tpmC is at most 12.86 for each warehouse, as the specification's keying and think times have it.",
         meaning: "Not possible with the specification's think times; this run has none, or shorter ones. The load falls on fewer warehouses than the specification would need for it, which makes some things easier for a server (the data fit into memory) and others harder (rows are contended for).",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             let facts = trial.summary.tpcc.as_ref()?;
             let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
             let is_above = !has_pauses_of_spec(facts) && per_warehouse > words::PER_WAREHOUSE.1;
@@ -153,10 +183,12 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpcc-below-floor",
+        group: Group::F,
         level: Level::I,
         rule: "With keying and think times tpmC is at least 9 for each warehouse.",
         meaning: "More warehouses than the load needs: the specification takes no such result.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             let facts = trial.summary.tpcc.as_ref()?;
             let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
             let is_below = has_pauses_of_spec(facts) && per_warehouse < words::PER_WAREHOUSE.0;
@@ -165,10 +197,12 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpcc-interval",
+        group: Group::F,
         level: Level::I,
         rule: "A TPC-C trial with keying and think times is measured for at least 120 min.",
         meaning: "Shorter than the specification's measurement interval: checkpoints and the growth of the data show less.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             let facts = trial.summary.tpcc.as_ref()?;
             let is_short =
                 facts.tpmc_limit.is_some() && trial.summary.window_s < words::LEAST_INTERVAL_S;
@@ -177,10 +211,12 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpcc-cached",
+        group: Group::F,
         level: Level::I,
         rule: "The warehouses do not fit into the server's memory for data.",
         meaning: "Reads are answered from memory: the figures do not hold for data that are larger than it.",
-        find: Find::Trial(cached),
+        advice: "",
+        find: Find::EnglishTrial(cached),
     },
 ];
 

@@ -6,6 +6,7 @@ use crate::charts::{self, Figure};
 use crate::format;
 use crate::model::{Experiment, Paper};
 use crate::svg::{Axis, Column, Columns, Group, Scale};
+use crate::text::Lang;
 use serde::Serialize;
 
 /// The charts of an experiment's section on TPC-H, in the order of its tables.
@@ -15,7 +16,7 @@ pub(crate) struct Drawings {
 }
 
 /// Those of an experiment; none where it is no TPC-H.
-pub(crate) fn drawings(paper: &Paper, experiment: &Experiment) -> Drawings {
+pub(crate) fn drawings(paper: &Paper, experiment: &Experiment, _lang: Lang) -> Drawings {
     let Some(section) = &experiment.tpch else { return Drawings::default() };
     let of = |table: &TpchTable| {
         [times(paper, section, table), speedups(paper, section, table)]

@@ -4,7 +4,7 @@ use super::words::{self, most_of, queries};
 use super::{QUERIES, TpchSetup, facts, plans};
 use crate::checks::{Find, Rule};
 use crate::format::{self, count_of, list_of, unique};
-use crate::model::{Experiment, Finding, Level, Paper, Trial};
+use crate::model::{Experiment, Finding, Group, Level, Paper, Spot, Trial};
 use crate::points::chosen;
 use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
 
@@ -15,20 +15,24 @@ const SHORT_S: f64 = 0.01;
 pub(crate) const RULES: &[Rule] = &[
     Rule {
         id: "tpch-answers",
+        group: Group::F,
         level: Level::E,
         rule: "Every answer of a TPC-H query equals the one that it is held against, row by row.",
         meaning: "A wrong answer has no speed: times of this query, and sums with it, say nothing.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             of_queries(trial, |query| has_verdict(query, Verdict::Failed))
                 .map(|q| format!("{q} wrong"))
         }),
     },
     Rule {
         id: "tpch-failed",
+        group: Group::F,
         level: Level::E,
         rule: "Every TPC-H query ends with an answer or at its bound.",
         meaning: "A query that failed has no time; a pass without it has no total and no metric.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             let is_failed = |query: &QueryFacts| matches!(query.outcome, QueryOutcome::Failed(_));
             let refreshes = &facts(trial)?.refreshes;
             let refreshes =
@@ -40,17 +44,23 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpch-not-compared",
+        group: Group::F,
         level: Level::W,
         rule: "Every answer of a TPC-H query is held against another one.",
         meaning: "Nobody knows whether these answers are right.",
-        find: Find::Trial(|trial| of_queries(trial, |query| has_verdict(query, Verdict::NotMade))),
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
+            of_queries(trial, |query| has_verdict(query, Verdict::NotMade))
+        }),
     },
     Rule {
         id: "tpch-timeouts",
+        group: Group::F,
         level: Level::W,
         rule: "Every TPC-H query ends before it is given up.",
         meaning: "The bound counts as the time of these queries, which is a penalty too small: totals, means and speed-ups with them are bounds and no measurements.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             let found = of_queries(trial, |query| query.outcome == QueryOutcome::TimedOut)?;
             let bound = facts(trial)?.timeout_s;
             Some(
@@ -62,17 +72,21 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpch-degree",
+        group: Group::F,
         level: Level::W,
         rule: "A parallel degree has the effect that is asked for: some plan has as many workers, and with degree 0 none has any.",
         meaning: "The column is not what its heading says. Servers cap degrees, or find a query too cheap for more workers.",
-        find: Find::Trial(degree),
+        advice: "",
+        find: Find::EnglishTrial(degree),
     },
     Rule {
         id: "tpch-cache-failed",
+        group: Group::F,
         level: Level::W,
         rule: "Where caches were to be warm or cold before a TPC-H trial, the server's counters prove it.",
         meaning: "The first queries read from the disk, or did not, other than the heading says.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             let cache = &facts(trial)?.cache;
             (cache.verdict == Some(Verdict::Failed))
                 .then(|| format!("not {}: {}", cache.state, cache.evidence.join(" ")))
@@ -80,41 +94,51 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpch-cache-mixed",
+        group: Group::F,
         level: Level::W,
         rule: "All trials of a TPC-H experiment begin with their caches in the same state.",
         meaning: "A difference between these figures may come from the caches.",
-        find: Find::Experiment(|experiment| {
+        advice: "",
+        find: Find::EnglishExperiment(|experiment| {
             differing(experiment, &|setup| setup.cache.clone())
                 .map(|states| format!("caches {states}"))
         }),
     },
     Rule {
         id: "tpch-unlike",
+        group: Group::F,
         level: Level::E,
         rule: "Targets of one TPC-H experiment run the same: scale factor, streams, parameters, bound.",
         meaning: "The comparison is unfair: a difference between these targets may come from what they ran.",
+        advice: "",
         find: Find::Paper(unlike),
     },
     Rule {
         id: "tpch-load-differs",
+        group: Group::F,
         level: Level::W,
         rule: "Targets of one TPC-H experiment have the same keys, indexes and statistics.",
         meaning: "A difference between these targets may come from how their data were loaded.",
+        advice: "",
         find: Find::Paper(loads_differ),
     },
     Rule {
         id: "tpch-plans",
+        group: Group::F,
         level: Level::W,
         rule: "Repeats of a TPC-H query with the same parameters and degree have the same plan.",
         meaning: "The optimizer changed its mind between trials: their median mixes plans.",
+        advice: "",
         find: Find::Paper(plans_changed),
     },
     Rule {
         id: "tpch-once",
+        group: Group::F,
         level: Level::W,
         rule: "Every TPC-H test is repeated at every degree.",
         meaning: "One pass shows no noise: nobody knows how far the next one would be off.",
-        find: Find::Experiment(|experiment| {
+        advice: "",
+        find: Find::EnglishExperiment(|experiment| {
             let own = experiment.points.iter().filter(|point| point.tpch.is_some());
             let once: Vec<String> = own
                 .filter(|point| point.repeats == 1)
@@ -128,10 +152,12 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpch-refreshed",
+        group: Group::F,
         level: Level::W,
         rule: "Queries whose answers are compared run on data that no refresh function has changed.",
         meaning: "The reference holds for the data as they were loaded; after refresh functions other answers are right.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             let facts = facts(trial)?;
             let pairs = facts.load.as_ref()?.refresh_pairs;
             let is_compared = facts.queries.iter().any(|query| query.answer.is_some());
@@ -146,38 +172,48 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpch-power",
+        group: Group::F,
         level: Level::W,
         rule: "A power test runs refresh function 1, the queries in the order of stream 0, and refresh function 2.",
         meaning: "Its figure is not what the specification calls power.",
-        find: Find::Trial(power),
+        advice: "",
+        find: Find::EnglishTrial(power),
     },
     Rule {
         id: "tpch-streams",
+        group: Group::F,
         level: Level::W,
         rule: "A throughput test has as many streams as its scale factor asks for (two at 1, three at 10, five at 100), and a pair of refresh functions for each.",
         meaning: "Its figure is not what the specification calls throughput.",
-        find: Find::Trial(streams),
+        advice: "",
+        find: Find::EnglishTrial(streams),
     },
     Rule {
         id: "tpch-unlike-published",
+        group: Group::F,
         level: Level::I,
         rule: "What stands beside published times of TPC-H queries has their scale factor and degrees.",
         meaning: "Times of another amount of data stand beside each other; at best the pattern of the speed-ups can be compared.",
-        find: Find::Experiment(unlike_published),
+        advice: "",
+        find: Find::EnglishExperiment(unlike_published),
     },
     Rule {
         id: "tpch-plans-by-degree",
+        group: Group::F,
         level: Level::I,
         rule: "TPC-H queries keep their plan from degree to degree.",
         meaning: "Other plans are what a parallel degree is for; their speed-up is that of the plan and of the workers together.",
-        find: Find::Experiment(plans_by_degree),
+        advice: "",
+        find: Find::EnglishExperiment(plans_by_degree),
     },
     Rule {
         id: "tpch-degree-unknown",
+        group: Group::F,
         level: Level::I,
         rule: "Plans tell how many workers TPC-H queries had.",
         meaning: "Whether the degree that was asked for was reached is not known.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             let degree = &facts(trial)?.degree;
             (degree.asked > 0 && !degree.rule.is_empty() && degree.got.is_none())
                 .then(|| format!("asked {}, got an unknown number", degree.asked))
@@ -185,10 +221,12 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpch-cache-unknown",
+        group: Group::F,
         level: Level::I,
         rule: "What the caches held when a TPC-H trial began is known.",
         meaning: "The first queries may have read from the disk or not.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             let cache = &facts(trial).filter(|facts| !facts.queries.is_empty())?.cache;
             (!matches!(cache.verdict, Some(Verdict::Passed | Verdict::Failed))).then(|| match cache
                 .state
@@ -201,10 +239,12 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         id: "tpch-short",
+        group: Group::F,
         level: Level::I,
         rule: "Every TPC-H query takes at least 10 ms.",
         meaning: "Round trips and planning are a large part of such a time; a larger scale factor shows more of the executing.",
-        find: Find::Trial(|trial| {
+        advice: "",
+        find: Find::EnglishTrial(|trial| {
             of_queries(trial, |query| {
                 query.outcome == QueryOutcome::Answered && query.seconds < SHORT_S
             })
@@ -267,8 +307,8 @@ fn by_experiment(paper: &Paper, find: impl Fn(&[&Trial]) -> Option<String>) -> V
         let is_own =
             |trial: &&Trial| trial.summary.experiment == experiment.name && facts(trial).is_some();
         let own: Vec<&Trial> = paper.trials.iter().filter(is_own).collect();
-        let place = format!("experiment {}", experiment.name);
-        find(&own).map(|value| Finding { place, value })
+        let place = Spot::experiment(&experiment.name);
+        find(&own).map(|value| Finding { place, value: value.into() })
     };
     paper.experiments.iter().filter_map(of_one).collect()
 }

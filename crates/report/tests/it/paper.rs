@@ -3,7 +3,7 @@
 use crate::support::{elements, golden};
 use crate::synthetic::{HOSTILE, published, run, two_targets};
 use dyno_measure::{SeriesRow, TrialStatus};
-use dyno_report::{Level, Paper};
+use dyno_report::{Lang, Level, Paper};
 use dyno_store::RunStatus;
 use std::fs;
 
@@ -17,7 +17,7 @@ fn golden_paper() -> Paper {
 #[test]
 fn markdown_csv_and_json_are_as_agreed() {
     let paper = golden_paper();
-    golden("paper.md", &paper.markdown().expect("rendered"));
+    golden("paper.md", &paper.markdown(Lang::En).expect("rendered"));
     golden("paper.csv", &paper.csv());
     golden("paper.json", &paper.json().expect("rendered"));
 }
@@ -28,8 +28,8 @@ fn scripts_have_data_statements_checks_and_published_rows() {
         &[crate::synthetic::pgbench::pgbench()],
         &crate::synthetic::pgbench::published(),
     );
-    golden("pgbench.md", &paper.markdown().expect("rendered"));
-    elements(&paper.html().expect("rendered"));
+    golden("pgbench.md", &paper.markdown(Lang::En).expect("rendered"));
+    elements(&paper.html(Lang::En).expect("rendered"));
     let [comparison] = paper.comparisons.as_slice() else { panic!("one table") };
     assert_eq!(comparison.columns, ["read-only, QPS", "read-write, QPS"]);
     let [row] = comparison.rows.as_slice() else { panic!("one printed row") };
@@ -54,7 +54,7 @@ fn scripts_have_data_statements_checks_and_published_rows() {
 #[test]
 fn rendering_twice_gives_the_same_bytes() {
     let (one, two) = (golden_paper(), golden_paper());
-    assert_eq!(one.html().expect("rendered"), two.html().expect("rendered"));
+    assert_eq!(one.html(Lang::En).expect("rendered"), two.html(Lang::En).expect("rendered"));
     assert_eq!(one.json().expect("rendered"), two.json().expect("rendered"));
 }
 
@@ -62,7 +62,7 @@ fn rendering_twice_gives_the_same_bytes() {
 fn html_is_well_formed_and_needs_nothing_from_outside() {
     let run = two_targets(&[1, 8, 64], 2, 30);
     let html_trials = run.trials.len();
-    let html = Paper::new(&[run], &[published()]).html().expect("rendered");
+    let html = Paper::new(&[run], &[published()]).html(Lang::En).expect("rendered");
     let elements = elements(&html);
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
     assert_eq!((count("html"), count("script"), count("style"), count("h1")), (1, 1, 1, 1));
@@ -81,7 +81,7 @@ fn html_is_well_formed_and_needs_nothing_from_outside() {
 fn fifty_points_stay_below_a_megabyte() {
     let run = two_targets(&(1..=25).map(|step| step * 8).collect::<Vec<_>>(), 1, 600);
     assert_eq!(run.trials.len(), 51);
-    let html = Paper::new(&[run], &[]).html().expect("rendered");
+    let html = Paper::new(&[run], &[]).html(Lang::En).expect("rendered");
     assert!(html.len() <= 1_000_000, "{} bytes", html.len());
     elements(&html);
 }
@@ -101,11 +101,11 @@ fn hostile_names_stay_text() {
         }
     }
     let paper = Paper::new(&[hostile], &[published()]);
-    let html = paper.html().expect("rendered");
+    let html = paper.html(Lang::En).expect("rendered");
     assert!(!html.contains("<script>alert"));
     assert!(html.contains("&lt;script&gt;alert"));
     assert_eq!(elements(&html).iter().filter(|element| *element == "script").count(), 1);
-    let markdown = paper.markdown().expect("rendered");
+    let markdown = paper.markdown(Lang::En).expect("rendered");
     let outside_code = markdown.lines().filter(|line| !line.starts_with("    "));
     assert!(outside_code.clone().all(|line| !line.contains("<script>")));
     let widths = |line: &str| line.replace("\\|", "").matches('|').count();
@@ -157,13 +157,13 @@ fn checks_follow_from_the_numbers() {
     assert_eq!(paper.checks[0].level, Level::E, "the gravest come first");
     let point = &paper.experiments[0].points[2];
     assert!(!point.checks.is_empty(), "the badge stands beside the number");
-    assert!(paper.html().expect("rendered").contains("<a class=\"note E\""));
+    assert!(paper.html(Lang::En).expect("rendered").contains("<a class=\"note E\""));
 }
 
 #[test]
 fn a_single_load_level_is_a_bar_beside_the_published_ones() {
     let paper = Paper::new(&[two_targets(&[8], 1, 6)], &[published()]);
-    let html = paper.html().expect("rendered");
+    let html = paper.html(Lang::En).expect("rendered");
     assert_eq!(html.matches("class=\"bar\"").count(), 2 + 2);
     assert!(html.contains("Published figures in grey."));
 }
@@ -177,7 +177,7 @@ fn gaps_are_found_and_percentiles_need_samples() {
     let open = &paper.experiments[1].points[0];
     // 12 per second over 12 s: about 140 samples.
     assert!(open.p50_us.is_some() && open.p95_us.is_none() && open.p999_us.is_none(), "{open:?}");
-    assert!(paper.markdown().expect("rendered").contains("fewer than 10 samples"));
+    assert!(paper.markdown(Lang::En).expect("rendered").contains("fewer than 10 samples"));
 }
 
 #[test]
@@ -208,13 +208,15 @@ fn several_runs_and_empty_runs_have_papers() {
     let labels: Vec<&str> = paper.targets.iter().map(|target| target.label.as_str()).collect();
     assert_eq!(labels, ["maria, run 1", "postgres, run 1", "maria, run 2", "postgres, run 2"]);
     assert_eq!(paper.trials[3].label, "2/1");
-    elements(&paper.html().expect("rendered"));
+    elements(&paper.html(Lang::En).expect("rendered"));
 
     let mut empty = run(&["maria"], Vec::new());
     empty.header.status = RunStatus::Running;
     let paper = Paper::new(&[empty], &[]);
-    assert!(paper.markdown().expect("rendered").contains("No trial has been executed yet."));
-    elements(&paper.html().expect("rendered"));
+    assert!(
+        paper.markdown(Lang::En).expect("rendered").contains("No trial has been executed yet.")
+    );
+    elements(&paper.html(Lang::En).expect("rendered"));
     assert_eq!(paper.csv().lines().count(), 1);
 }
 
@@ -226,7 +228,7 @@ fn a_trial_that_measured_nothing_has_a_paper() {
         trial.summary.window_s = 0.0;
         trial.summary.status = TrialStatus::Interrupted;
     }
-    let html = Paper::new(&[run], &[]).html().expect("rendered");
+    let html = Paper::new(&[run], &[]).html(Lang::En).expect("rendered");
     elements(&html);
     assert!(html.contains("No figures: no trial of this experiment has measured anything."));
 }

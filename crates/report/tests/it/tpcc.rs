@@ -4,7 +4,7 @@ use crate::support::{elements, golden};
 use crate::synthetic::HOSTILE;
 use crate::synthetic::tpcc::{published, tpcc};
 use dyno_measure::{TpccFacts, TrialStatus, Verdict};
-use dyno_report::{Check, Level, Paper};
+use dyno_report::{Check, Lang, Level, Paper, Spot};
 use dyno_store::RunData;
 
 fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
@@ -21,7 +21,7 @@ fn changed(change: impl Fn(&mut TpccFacts)) -> Paper {
 #[test]
 fn a_paper_has_the_headline_the_evidence_and_the_published_rows() {
     let paper = Paper::new(&[tpcc()], &published());
-    golden("tpcc.md", &paper.markdown().expect("rendered"));
+    golden("tpcc.md", &paper.markdown(Lang::En).expect("rendered"));
     let orders = &paper.experiments[0];
     let point = &orders.points[0];
     let figures = point.tpcc.as_ref().expect("TPC-C");
@@ -54,7 +54,7 @@ fn a_paper_has_the_headline_the_evidence_and_the_published_rows() {
 #[test]
 fn html_is_well_formed_and_has_the_charts() {
     let paper = Paper::new(&[tpcc()], &published());
-    let html = paper.html().expect("rendered");
+    let html = paper.html(Lang::En).expect("rendered");
     if let Some(folder) = std::env::var_os("DYNO_PAPERS") {
         std::fs::write(std::path::Path::new(&folder).join("tpcc.html"), &html).expect("written");
     }
@@ -85,7 +85,7 @@ fn what_was_not_made_is_said() {
         facts.audit.clear();
     }
     let paper = Paper::new(&[run], &[]);
-    let text = paper.markdown().expect("rendered");
+    let text = paper.markdown(Lang::En).expect("rendered");
     for said in [
         "Consistency conditions: not made, ",
         "| Books: what was acknowledged, by district, against the database | not made: ",
@@ -94,7 +94,7 @@ fn what_was_not_made_is_said() {
     ] {
         assert!(text.contains(said), "{said}");
     }
-    let html = paper.html().expect("rendered");
+    let html = paper.html(Lang::En).expect("rendered");
     elements(&html);
     assert!(html.contains("tpmC over time is not drawn: "));
     for id in ["tpcc-audit-not-made", "tpcc-conditions-not-made"] {
@@ -112,7 +112,7 @@ fn what_was_left_out_for_one_reason_is_said_once() {
             (state.verdict, state.evidence) = (Verdict::NotMade, reason.to_owned());
         }
     }
-    let text = Paper::new(&[run], &[]).markdown().expect("rendered");
+    let text = Paper::new(&[run], &[]).markdown(Lang::En).expect("rendered");
     assert_eq!(text.matches(reason).count(), 1);
     assert!(text.contains(&format!("Before: not made: {reason}")));
     assert!(text.contains("of the warehouse's districts. | not made | passed |"), "{text}");
@@ -139,10 +139,10 @@ fn hostile_words_stay_text() {
         }
     }
     let paper = Paper::new(&[run], &[]);
-    let html = paper.html().expect("rendered");
+    let html = paper.html(Lang::En).expect("rendered");
     assert!(!html.contains("<script>alert") && html.contains("&lt;script&gt;alert"));
     assert_eq!(elements(&html).iter().filter(|element| *element == "script").count(), 1);
-    let markdown = paper.markdown().expect("rendered");
+    let markdown = paper.markdown(Lang::En).expect("rendered");
     assert!(!markdown.contains("<script>"));
     let cells = |line: &str| line.replace("\\|", "").matches('|').count();
     let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
@@ -163,7 +163,7 @@ fn a_failed_trial_and_one_that_was_cut_off_are_shown_as_such() {
     let point = &paper.experiments[0].points[1];
     assert_eq!((point.status, point.repeats), ("failed", 2));
     assert_eq!(paper.experiments[1].points[0].status, "interrupted");
-    let text = paper.markdown().expect("rendered");
+    let text = paper.markdown(Lang::En).expect("rendered");
     assert!(text.contains("| standard (failed) | 1,000 | 1,000 | 2 / 5 | bmsql-5.0 |"));
 }
 
@@ -244,7 +244,11 @@ fn a_load_that_differs_from_the_published_one_is_told_beside_the_ratio() {
 fn idle_sessions_between_pauses_are_no_finding() {
     let paper = Paper::new(&[tpcc()], &[]);
     let of_paced = |id: &str| {
-        check(&paper, id).findings.iter().filter(|finding| finding.place == "trial 5").count()
+        check(&paper, id)
+            .findings
+            .iter()
+            .filter(|finding| finding.place == Spot::trial("5"))
+            .count()
     };
     assert_eq!((of_paced("littles-law"), of_paced("gaps")), (0, 0));
     assert!(paper.experiments[1].method.iter().any(|sentence| sentence.contains("thinks")));

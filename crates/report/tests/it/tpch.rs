@@ -4,7 +4,7 @@ use crate::support::{elements, golden};
 use crate::synthetic::HOSTILE;
 use crate::synthetic::tpch::{published, tpch};
 use dyno_measure::{PlanFacts, QueryOutcome, TpchFacts, TrialStatus, Verdict};
-use dyno_report::{Check, Paper, TpchSection, TpchTable};
+use dyno_report::{Check, Lang, Paper, TpchSection, TpchTable};
 use dyno_store::RunData;
 
 fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
@@ -41,7 +41,7 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
     run.header.skipped.insert("queries/maria/degree=2/repeat=1".to_owned(), skipped.to_owned());
     run.header.skipped.insert("queries/maria/degree=2/repeat=2".to_owned(), skipped.to_owned());
     let paper = Paper::new(&[run.clone()], &published());
-    golden("tpch.md", &paper.markdown().expect("rendered"));
+    golden("tpch.md", &paper.markdown(Lang::En).expect("rendered"));
     let table = postgres(&paper);
     let degrees: Vec<u32> = table.degrees.iter().map(|column| column.degree).collect();
     assert_eq!((degrees.as_slice(), table.degrees[0].repeats), ([0, 2].as_slice(), 3));
@@ -77,7 +77,7 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
         ([Some(1092.0), Some(1092.0)].as_slice(), Some(4.0))
     );
     assert!(section(&paper, 1).published.is_empty());
-    let text = paper.markdown().expect("rendered");
+    let text = paper.markdown(Lang::En).expect("rendered");
     assert_eq!(text.matches(&format!("Left out: maria, degree=2: {skipped}")).count(), 1);
     assert_eq!(text.matches("Source: A vendor's white paper").count(), 1, "in the section alone");
     assert!(paper.key_rows.is_empty() && paper.comparisons.is_empty(), "nothing per second");
@@ -86,7 +86,7 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
 #[test]
 fn html_is_well_formed_and_has_the_charts() {
     let paper = Paper::new(&[tpch()], &published());
-    let html = paper.html().expect("rendered");
+    let html = paper.html(Lang::En).expect("rendered");
     if let Some(folder) = std::env::var_os("DYNO_PAPERS") {
         std::fs::write(std::path::Path::new(&folder).join("tpch.html"), &html).expect("written");
     }
@@ -120,7 +120,7 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
         "19 of 22 correct; wrong: Q11; without an answer: Q18 and Q21"
     );
     assert_eq!(section(&paper, 0).failures.len(), 5);
-    let text = paper.markdown().expect("rendered");
+    let text = paper.markdown(Lang::En).expect("rendered");
     assert!(text.contains("| Q18 | – | – | ≥ 60.0 given up, 2 of 2 |"), "{text}");
     assert!(text.contains("| 6 | maria | 0 | Q17 | 0 | failed: Out of memory"), "{text}");
 
@@ -153,7 +153,7 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
 
 /// Where a check found what.
 fn found(paper: &Paper, id: &str) -> Vec<String> {
-    check(paper, id).findings.iter().map(|f| format!("{}: {}", f.place, f.value)).collect()
+    check(paper, id).findings.iter().map(|f| format!("{}: {}", f.place.text(), f.value)).collect()
 }
 
 #[test]
@@ -260,12 +260,12 @@ fn an_interrupted_pass_has_a_paper() {
     pass.queries[4].outcome = QueryOutcome::Interrupted;
     (pass.metrics, pass.load) = (None, None);
     let paper = Paper::new(&[run], &published());
-    elements(&paper.html().expect("rendered"));
+    elements(&paper.html(Lang::En).expect("rendered"));
     let table = postgres(&paper);
     assert_eq!(table.degrees[0].answers.right, 4);
     assert!(table.queries[4].cells[0].seconds.is_none() && table.degrees[0].total_s.is_none());
     assert_eq!(check(&paper, "cut-off").findings[0].value, "5 queries executed");
-    let text = paper.markdown().expect("rendered");
+    let text = paper.markdown(Lang::En).expect("rendered");
     assert!(text.contains("no total at degree 0, as not all queries ended"), "{text}");
     assert!(text.contains("How and when the data were loaded is not known."));
 }
@@ -286,10 +286,10 @@ fn hostile_words_stay_text() {
         facts.queries[2].answer.as_mut().expect("an answer").differences = vec![HOSTILE.to_owned()];
     }
     let paper = Paper::new(&[run], &published());
-    let html = paper.html().expect("rendered");
+    let html = paper.html(Lang::En).expect("rendered");
     assert!(!html.contains("<script>alert") && !html.contains("javascript:"));
     assert_eq!(elements(&html).iter().filter(|element| *element == "script").count(), 1);
-    let markdown = paper.markdown().expect("rendered");
+    let markdown = paper.markdown(Lang::En).expect("rendered");
     assert!(!markdown.contains("<script>") && !markdown.contains("javascript:"));
     let widths = |line: &str| line.replace("\\|", "").matches('|').count();
     let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
@@ -303,7 +303,7 @@ fn of_several_runs_plans_are_named_and_not_linked() {
     let mut second = tpch();
     second.path = "dyno-runs/another".into();
     let paper = Paper::new(&[tpch(), second], &[]);
-    let html = paper.html().expect("rendered");
+    let html = paper.html(Lang::En).expect("rendered");
     elements(&html);
     assert!(!html.contains("href=\"plans/") && html.contains("trial 2&#x2f;1"));
     assert_eq!(section(&paper, 0).tables.len(), 4, "two targets of two runs");
@@ -318,10 +318,10 @@ fn refresh_functions_alone_have_a_paper_without_queries() {
     alone.queries.clear();
     alone.metrics = None;
     let paper = Paper::new(&[run], &[]);
-    elements(&paper.html().expect("rendered"));
+    elements(&paper.html(Lang::En).expect("rendered"));
     let section = section(&paper, 1);
     assert_eq!((section.tables.len(), section.caches.len(), section.refreshes.len()), (0, 0, 2));
-    let text = paper.markdown().expect("rendered");
+    let text = paper.markdown(Lang::En).expect("rendered");
     assert!(text.contains("| 9 | postgres | 2 | 1 | RF1 | 7,500 | 0.800 | well |"), "{text}");
     assert!(!text.contains("| Q1 |"), "{text}");
 }

@@ -44,12 +44,10 @@ pub(crate) fn header(targets: &[&str]) -> RunHeader {
             experiment("read_only", "Read only", "sysbench oltp_read_only"),
             experiment("open", "Point selects on a schedule", "sysbench oltp_point_select"),
         ],
-        skipped: Default::default(),
-        tables: std::collections::BTreeMap::new(),
         started_at: "2026-11-21T21:10:30Z".to_owned(),
-        resumed_at: Vec::new(),
         finished_at: Some("2026-11-21T22:02:11Z".to_owned()),
         status: RunStatus::Complete,
+        ..RunHeader::default()
     }
 }
 
@@ -62,6 +60,7 @@ fn target(index: usize, name: &str) -> TargetFacts {
         version: product.1.to_owned(),
         class: if index == 0 { "16 vCPU, 64 GiB".to_owned() } else { String::new() },
         same_host: index == 0,
+        ..TargetFacts::default()
     }
 }
 
@@ -75,6 +74,7 @@ fn experiment(name: &str, title: &str, test: &str) -> ExperimentFacts {
         scripts: Vec::new(),
         warmup_s: 5.0,
         window_s: Some(60.0),
+        ..ExperimentFacts::default()
     }
 }
 
@@ -142,6 +142,7 @@ pub(crate) fn trial(number: u32, shape: &Shape<'_>) -> TrialData {
         workers: shape.workers,
         repeat: shape.repeat,
         rate_per_s: shape.rate_per_s,
+        purpose: Default::default(),
         status: TrialStatus::Complete,
         started_at: "2026-11-21T21:11:00Z".to_owned(),
         connect_s: 0.042,
@@ -164,6 +165,7 @@ pub(crate) fn trial(number: u32, shape: &Shape<'_>) -> TrialData {
         notes: Vec::new(),
         data: None,
         statement_latencies: Vec::new(),
+        conditions: Default::default(),
         checks: Vec::new(),
         tpcc: None,
         tpch: None,

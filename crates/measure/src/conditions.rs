@@ -1,0 +1,161 @@
+//! What surrounded a trial: the load generator's machine, the servers' state, what they did beside.
+//!
+//! Everything is optional: what could not be read is `None` and is not taken for zero. Shares are 0
+//! to 1. "Window" is the measured window of the trial.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a trial was executed for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To measure a point of the plan.
+    #[default]
+    Measure,
+    /// A step of the search for the highest rate under an objective.
+    Search,
+    /// To measure again what a sweep or a search had chosen: only this figure is without bias.
+    Confirm,
+}
+
+/// What surrounded a trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Conditions {
+    /// The load generator and its machine.
+    pub generator: GeneratorConditions,
+    /// The nodes of the target by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub nodes: BTreeMap<String, NodeConditions>,
+}
+
+/// The load generator and its machine in the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GeneratorConditions {
+    /// Share of the window in which some task waited for a CPU (`/proc/pressure/cpu`, some).
+    pub cpu_pressure_share: Option<f64>,
+    /// The same for memory.
+    pub memory_pressure_share: Option<f64>,
+    /// The same for input and output.
+    pub io_pressure_share: Option<f64>,
+    /// Seconds that the loops waited for a CPU although they could run (`schedstat`), all together.
+    pub run_delay_s: Option<f64>,
+    /// The load generator's own hiccups: 99.9th percentile of how late a thread woke that asked to be
+    /// woken each millisecond.
+    pub hiccup_p999_us: Option<f64>,
+    /// The largest hiccup.
+    pub hiccup_max_us: Option<f64>,
+    /// Share of the link's speed that the busiest network interface used.
+    pub network_share: Option<f64>,
+    /// TCP segments sent again, by those sent.
+    pub retransmitted_share: Option<f64>,
+    /// Pages swapped in and out.
+    pub swapped_pages: Option<u64>,
+    /// Share of the window in which the process was held back by a CPU quota (`cpu.stat`).
+    pub throttled_share: Option<f64>,
+    /// The CPUs' frequency governor, such as `performance`; several are joined with a comma.
+    pub governor: Option<String>,
+    /// Times of the highest rate reached against the null server, by that of this trial: the
+    /// head-room that `dyno calibrate` has proven for as many workers; `None` without a proof.
+    pub headroom: Option<f64>,
+}
+
+/// What a node was like before a trial, and what it did in the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeConditions {
+    /// Median of the round trip of the smallest statement, before the trial.
+    pub round_trip_us: Option<f64>,
+    /// Share of all CPUs that were busy; only where dyno can see the machine.
+    pub cpu_share: Option<f64>,
+    /// The isolation level that sessions get.
+    pub isolation: Option<String>,
+    /// The server's memory for data, bytes.
+    pub cache_bytes: Option<u64>,
+    /// Share of page requests in the window that its memory answered.
+    pub hit_share: Option<f64>,
+    /// Pages read from disk (or the system's cache) in the window.
+    pub pages_read: Option<u64>,
+    /// Share of its memory for data that was dirty when the trial began.
+    pub dirty_share: Option<f64>,
+    /// Old row versions waiting to be purged when the trial began (InnoDB history list, dead rows).
+    pub purge_backlog: Option<u64>,
+    /// Log written since the last checkpoint when the trial began, as a share of what forces one.
+    pub checkpoint_age_share: Option<f64>,
+    /// Checkpoints that ended in the window.
+    pub checkpoints: Option<u64>,
+    /// Seconds between two checkpoints, as the settings want it.
+    pub checkpoint_interval_s: Option<f64>,
+    /// Work of its own that was seen at some moment of the window: `autovacuum: sbtest3`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<String>,
+    /// Commits that the server counted from before to after the trial, warm-up among them.
+    pub commits: Option<u64>,
+    /// The client's commits over the same time, for the comparison with `commits`.
+    pub client_commits: Option<u64>,
+    /// Statements that the server counted over the same time.
+    pub statements: Option<u64>,
+    /// Size of the database after the trial by that before it, minus 1.
+    pub growth_share: Option<f64>,
+    /// Whether a cache of whole answers is on; `None` where the product has none.
+    pub query_cache: Option<bool>,
+    /// Tables of the workload that the optimiser has no statistics of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables_without_statistics: Vec<String>,
+    /// Tables and indexes of the workload as the server describes them, as one checksum.
+    pub schema_checksum: Option<String>,
+    /// Rows of the workload's tables as the server estimates or counts them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub table_rows: BTreeMap<String, u64>,
+    /// How copies are kept; empty where there are none or none could be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replicas: Vec<ReplicaFacts>,
+    /// What a commit waits for, in words of the product: `local`, `1 semi-sync replica`,
+    /// `any 2 of 3`.
+    pub acknowledged_by: Option<String>,
+    /// How the connection was made: `tcp`, `unix socket`, with `, tls` where it is encrypted.
+    pub transport: Option<String>,
+}
+
+/// A copy as the node that feeds it describes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReplicaFacts {
+    /// Its name or address.
+    pub name: String,
+    /// `async`, `semi-sync`, `sync`, `quorum` or `potential`.
+    pub mode: String,
+    /// As the server states it, such as `streaming`.
+    pub state: String,
+    /// How far it is behind.
+    pub lag_s: Option<f64>,
+}
+
+/// A line of `trials/<n>.nodes.csv`: what a node said at one moment of a trial. Counters are growth
+/// since the line before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeRow {
+    /// Seconds from the opening of the window; negative in warm-up.
+    pub at_s: f64,
+    /// The node.
+    pub node: String,
+    /// Sessions that execute something.
+    pub active_sessions: Option<f64>,
+    /// Sessions that wait for a lock.
+    pub waiting_sessions: Option<f64>,
+    /// Share of the machine's CPU, where dyno can see it.
+    pub cpu_share: Option<f64>,
+    /// Pages read into the server's memory for data.
+    pub pages_read: Option<f64>,
+    /// Pages written from it.
+    pub pages_written: Option<f64>,
+    /// Bytes of log written.
+    pub log_bytes: Option<f64>,
+    /// Dirty share of the memory for data.
+    pub dirty_share: Option<f64>,
+    /// Largest replica lag.
+    pub lag_s: Option<f64>,
+}
