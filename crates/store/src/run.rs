@@ -99,6 +99,11 @@ impl Run {
         self.complete.contains_key(step)
     }
 
+    /// The complete trial of that step, made in this process or before.
+    pub fn complete_trial(&self, step: &str) -> Option<&TrialSummary> {
+        self.complete.get(step)
+    }
+
     /// The trials that have been completed, in this process or before, in the order of their steps'
     /// names.
     pub fn complete(&self) -> impl Iterator<Item = &TrialSummary> {
