@@ -3,7 +3,6 @@
 use super::{Find, Rule};
 use crate::model::{Finding, Group, Level, RunFacts, Spot};
 use crate::say;
-use crate::text::stored;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -26,7 +25,7 @@ pub(super) const RULES: &[Rule] = &[
             let of_run = |run: &RunFacts| -> Vec<Finding> {
                 let place = Spot::run(&run.folder);
                 let finding = |value| Finding { place: place.clone(), value };
-                run.warnings.iter().map(|warning| finding(stored(warning))).collect()
+                run.warnings.iter().cloned().map(finding).collect()
             };
             paper.runs.iter().flat_map(of_run).collect()
         }),
