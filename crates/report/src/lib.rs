@@ -23,6 +23,7 @@ mod text;
 mod tpcc;
 mod tpch;
 
+pub use checks::check_ids;
 pub use comparison::{Comparison, ComparisonRow, Pair};
 pub use model::{
     Check, Counter, ErrorRow, Experiment, Finding, Gap, Group, KeyRow, LeftOut, Level, Paper,
