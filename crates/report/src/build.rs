@@ -316,7 +316,7 @@ fn method(facts: &ExperimentFacts, trials: &[&Trial]) -> Vec<String> {
         return vec!["No trial of this experiment has been executed.".to_owned()];
     };
     if let Some(own) = tpch::method(trials) {
-        return own;
+        return own.iter().map(|sentence| sentence.to_string()).collect();
     }
     let range = |values: Vec<f64>, text: fn(f64) -> String| {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -343,7 +343,7 @@ fn method(facts: &ExperimentFacts, trials: &[&Trial]) -> Vec<String> {
     )];
     let rates: Vec<f64> = trials.iter().filter_map(|trial| trial.summary.rate_per_s).collect();
     if let Some(own) = tpcc::method(trials) {
-        sentences.extend(own);
+        sentences.extend(own.iter().map(|sentence| sentence.to_string()));
     } else if rates.is_empty() {
         sentences.push("Closed loop: a worker begins its next transaction as soon as the last one has ended. Latency is service time, from the begin of a transaction to its end, retries included; requests that were not sent while the server stood still have none.".to_owned());
     } else {
@@ -440,7 +440,7 @@ fn summary(paper: &Paper) -> Vec<String> {
     let best = |row: &KeyRow| {
         let point = &row.point;
         if let Some(tpcc) = &point.tpcc {
-            return tpcc::words::best(&row.experiment, &point.target, tpcc);
+            return tpcc::words::best(&row.experiment, &point.target, tpcc).to_string();
         }
         let p95 = point.p95_us.map_or(String::new(), |p95| {
             format!(", 95th percentile {} ms", format::ms(p95.median))
@@ -457,7 +457,7 @@ fn summary(paper: &Paper) -> Vec<String> {
     const MOST: usize = 3;
     let of_tpch = |experiment: &Experiment| -> Vec<String> {
         let tables = experiment.tpch.iter().flat_map(|section| &section.tables);
-        tables.map(|table| tpch::words::best(&experiment.title, table)).collect()
+        tables.map(|table| tpch::words::best(&experiment.title, table).to_string()).collect()
     };
     let told: Vec<String> = paper.key_rows.iter().map(best).collect();
     let told: Vec<String> =

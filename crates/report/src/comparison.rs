@@ -173,7 +173,7 @@ fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
             setup: cell
                 .point
                 .and_then(|point| point.tpcc.as_ref())
-                .map_or(String::new(), |tpcc| words::setup(&tpcc.setup)),
+                .map_or(String::new(), |tpcc| words::setup(&tpcc.setup).to_string()),
             hot_share: data.and_then(|data| data.hot_share),
             size_to_memory: data.and_then(|data| data.size_to_memory),
             pairs,
