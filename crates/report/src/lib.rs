@@ -22,6 +22,7 @@ mod svg;
 mod text;
 mod tpcc;
 mod tpch;
+mod typst;
 
 pub use comparison::{Comparison, ComparisonRow, Pair};
 pub use model::{

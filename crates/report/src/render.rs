@@ -146,7 +146,7 @@ impl Paper {
     }
 }
 
-fn environment(lang: Lang) -> Result<Environment<'static>, minijinja::Error> {
+pub(crate) fn environment(lang: Lang) -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let syntax = SyntaxConfig::builder()
@@ -183,6 +183,7 @@ fn environment(lang: Lang) -> Result<Environment<'static>, minijinja::Error> {
     environment.add_template("tpch.html", include_str!("../templates/tpch.html"))?;
     environment.add_template("paper.html", include_str!("../templates/paper.html"))?;
     environment.add_template("tpch.md", include_str!("../templates/tpch.md"))?;
+    environment.add_template("paper.typ", include_str!("../templates/paper.typ"))?;
     environment.add_template("paper.md", include_str!("../templates/paper.md"))?;
     Ok(environment)
 }
