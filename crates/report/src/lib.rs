@@ -32,7 +32,7 @@ pub use model::{
 };
 pub use outcomes::Outcome;
 pub use published::{LOAD_LEVELS, Published, PublishedRow, PublishedTable};
-pub use render::ReportError;
+pub use render::{ReportError, Templates};
 pub use text::{Lang, Text};
 pub use tpcc::{
     AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection, TpccSetup,

@@ -21,7 +21,7 @@ pub(crate) struct Drawings {
 }
 
 /// Those of an experiment; none where it is no TPC-C.
-pub(crate) fn drawings(paper: &Paper, experiment: &Experiment, _lang: Lang) -> Drawings {
+pub(crate) fn drawings(paper: &Paper, experiment: &Experiment, lang: Lang) -> Drawings {
     if experiment.tpcc.is_none() {
         return Drawings::default();
     }
@@ -30,7 +30,7 @@ pub(crate) fn drawings(paper: &Paper, experiment: &Experiment, _lang: Lang) -> D
     let width = if own.len() == 1 { charts::WIDE.0 } else { charts::SMALL.0 };
     Drawings {
         responses: responses(paper, experiment),
-        over_time: own.iter().filter_map(|trial| over_time(paper, trial, width)).collect(),
+        over_time: own.iter().filter_map(|trial| over_time(paper, trial, width, lang)).collect(),
     }
 }
 
@@ -42,7 +42,7 @@ fn sparse(intervals: usize, orders: f64) -> usize {
 }
 
 /// New-Orders per minute of a trial; `None` where its intervals do not tell kinds apart.
-fn over_time(paper: &Paper, trial: &Trial, width: f64) -> Option<Figure> {
+fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Figure> {
     let facts = trial.summary.tpcc.as_ref()?;
     let kinds = &trial.summary.kinds;
     let place = kinds.iter().position(|kind| kind.name == TpccFacts::NEW_ORDER)?;
@@ -85,7 +85,7 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64) -> Option<Figure> {
         [highest, facts.tpmc_limit.unwrap_or(0.0)].into_iter(),
         4,
     );
-    let mut chart = charts::panel(trial, "tpmC", y, lines);
+    let mut chart = charts::panel(trial, &"tpmC".into(), y, lines, lang);
     chart.width = width;
     chart.height += 40.0;
     let thinned = match (longest, is_sparse) {

@@ -10,12 +10,12 @@ mod table;
 mod write;
 
 use crate::model::Paper;
-use crate::render::{self, ReportError};
+use crate::render::{ReportError, Templates, environment};
 use crate::text::Lang;
 use minijinja::context;
 use minijinja::value::Serde;
-use style::Style;
 use std::fmt::Write;
+use style::Style;
 
 impl Paper {
     /// The source of a PDF: needs the fonts `Noto Sans SC` and `Noto Sans Mono`, and no other file.
@@ -23,8 +23,16 @@ impl Paper {
     /// # Errors
     /// When a template does not fit the model.
     pub fn typst(&self, lang: Lang) -> Result<String, ReportError> {
-        let page = self.html(lang)?;
-        let style = Style::of(include_str!("../../templates/style.css"));
+        self.typst_with(&Templates::default(), lang)
+    }
+
+    /// The same with other templates: those of the page say what is in it, `paper.typ` how it looks.
+    ///
+    /// # Errors
+    /// When a template does not fit the model; the message names template and line.
+    pub fn typst_with(&self, templates: &Templates, lang: Lang) -> Result<String, ReportError> {
+        let page = self.html_with(templates, lang)?;
+        let style = Style::of(templates.text("style.css"));
         let mut colours = String::new();
         for (name, value) in style.colours() {
             let _ = write!(colours, "{}: rgb({}), ", write::quoted(name), write::quoted(value));
@@ -32,11 +40,11 @@ impl Paper {
         let context = context! {
             paper => Serde(self),
             lang => lang.code(),
-            title => write::quoted(&self.title),
+            title => write::quoted(self.title.in_lang(lang)),
             style => write::quoted(&style.of_drawings()),
             colours,
             body => write::written(&html::parse(&page)),
         };
-        Ok(render::environment(lang)?.get_template("paper.typ")?.render(context)?)
+        Ok(environment(lang, templates)?.get_template("paper.typ")?.render(context)?)
     }
 }
