@@ -22,6 +22,7 @@ mod svg;
 mod text;
 mod tpcc;
 mod tpch;
+mod typst;
 
 pub use checks::check_ids;
 pub use build::{
