@@ -39,7 +39,7 @@ pub use header::{
     TargetFacts,
 };
 pub use histograms::HistogramLog;
-pub use read::{NodeFacts, RunData, RunEntry, TrialData, list, read};
+pub use read::{NodeFacts, RunData, RunEntry, TrialData, header as read_header, is_growing, list, read};
 pub use run::Run;
 pub use series::{SERIES_COLUMNS, read_series};
 pub use trial::{Moment, TrialIdentity, TrialWriter};
