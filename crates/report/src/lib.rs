@@ -22,6 +22,7 @@ mod svg;
 mod text;
 mod tpcc;
 mod tpch;
+mod verdict;
 
 pub use comparison::{Comparison, ComparisonRow, Pair};
 pub use model::{
@@ -40,4 +41,8 @@ pub use tpch::{
     AnswerCount, CacheRow, DegreeColumn, FailureRow, FormulaRow, LoadRow, LoadTable, PlanCell,
     PlanLink, PlanRow, PublishedSeconds, QueryCell, QueryRow, QuerySettings, RefreshRow, Shown,
     Speedup, Told, TpchSection, TpchSetup, TpchTable, WrongAnswer,
+};
+pub use verdict::{
+    Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
+    SteadyRow, VerdictRow, figure_of, judged_metrics, pairs_so_far,
 };
