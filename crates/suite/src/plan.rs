@@ -11,8 +11,8 @@ use crate::scripts::{self, PlannedScript};
 use crate::secret::SecretUrl;
 use crate::shrink;
 use crate::source::{Source, Span};
-use crate::steps::{self, Step};
 use crate::state;
+use crate::steps::{self, Step};
 use crate::suite::{Experiment, OptionPart, Suite, Target, Written};
 use crate::targets::{PlannedTarget, check_same_data, plan_targets, twin_name};
 use crate::versus::{self, Versus};
@@ -571,4 +571,3 @@ fn some_of(names: &[String]) -> String {
         more => format!("{} and {more} more", names[..MOST].join(", ")),
     }
 }
-

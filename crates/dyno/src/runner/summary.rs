@@ -100,8 +100,7 @@ fn missed(spec: &TrialSpec, result: &TrialResult) -> Option<String> {
 
 fn notes(spec: &TrialSpec, result: &TrialResult, purpose: Purpose) -> Vec<String> {
     let is_told = purpose == Purpose::Measure;
-    let mut notes: Vec<String> =
-        missed(spec, result).into_iter().filter(|_| !is_told).collect();
+    let mut notes: Vec<String> = missed(spec, result).into_iter().filter(|_| !is_told).collect();
     if result.unfinished > 0 {
         notes.push(format!(
             "{} transactions were still running when the time to end them was over; their \
