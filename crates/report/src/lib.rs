@@ -31,10 +31,11 @@ pub use model::{
 };
 pub use outcomes::Outcome;
 pub use published::{LOAD_LEVELS, Published, PublishedRow, PublishedTable};
-pub use render::ReportError;
+pub use render::{ReportError, Templates};
 pub use text::{Lang, Text};
 pub use tpcc::{
-    AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection, TpccSetup,
+    AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection,
+    TpccSetup,
 };
 pub use tpch::{
     AnswerCount, CacheRow, DegreeColumn, FailureRow, FormulaRow, LoadRow, LoadTable, PlanCell,

@@ -16,9 +16,9 @@ pub struct Paper {
     /// [`dyno_measure::SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Its title.
-    pub title: String,
+    pub title: Text,
     /// The whole in a paragraph, sentence by sentence.
-    pub summary: Vec<String>,
+    pub summary: Vec<Text>,
     /// The best point of each experiment and target.
     pub key_rows: Vec<KeyRow>,
     /// The runs it is about.
@@ -34,7 +34,7 @@ pub struct Paper {
     /// Every check that was made; those without findings have nothing to remark.
     pub checks: Vec<Check>,
     /// How far the claims reach, in sentences.
-    pub limits: Vec<String>,
+    pub limits: Vec<Text>,
     /// Published tables that belong to no experiment of these runs.
     pub other_published: Vec<Published>,
 }
@@ -49,7 +49,7 @@ pub struct RunFacts {
     /// `run.json`.
     pub header: RunHeader,
     /// How it ended, in words.
-    pub status: String,
+    pub status: Text,
     /// The command, quoted for a shell.
     pub command: String,
     /// Events that are no errors of single intervals: notes, server events.
@@ -59,7 +59,7 @@ pub struct RunFacts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// What is damaged or missing in the folder.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Text>,
 }
 
 /// A target as the paper shows it.
@@ -84,7 +84,7 @@ pub struct Target {
     /// All settings of its first node, as the server states them.
     pub all_settings: BTreeMap<String, String>,
     /// What the server did not let dyno read.
-    pub not_readable: Vec<String>,
+    pub not_readable: Vec<Text>,
 }
 
 /// A setting that matters.
@@ -95,7 +95,7 @@ pub struct SettingRow {
     /// Its value before the first trial.
     pub value: String,
     /// What it decides.
-    pub meaning: &'static str,
+    pub meaning: Text,
     /// True when a commit may be lost or torn with this value.
     pub is_weak: bool,
 }
@@ -125,7 +125,7 @@ pub struct Experiment {
     /// The scripts that it runs, where the suite brings its own.
     pub scripts: Vec<ScriptFacts>,
     /// How transactions arrive, how long and what latency means, in sentences.
-    pub method: Vec<String>,
+    pub method: Vec<Text>,
     /// True when transactions follow a schedule.
     pub is_open_loop: bool,
     /// Length of the shortest measured window, seconds.
@@ -135,7 +135,7 @@ pub struct Experiment {
     /// Statement by statement, where the workload measures them one by one.
     pub statements: Vec<StatementRow>,
     /// How keys are drawn, in sentences.
-    pub access: Vec<String>,
+    pub access: Vec<Text>,
     /// Errors of all trials.
     pub errors: Vec<ErrorRow>,
     /// Published figures.
@@ -157,7 +157,7 @@ pub struct LeftOut {
     /// Target and load level, such as `main, degree=2`.
     pub what: String,
     /// Why, in a sentence.
-    pub why: String,
+    pub why: Text,
 }
 
 /// Median of the repeats of a point, with the lowest and the highest.
