@@ -109,7 +109,7 @@ fn not_ended_well(paper: &Paper) -> Option<Text> {
 fn best(row: &KeyRow) -> Text {
     let point = &row.point;
     if let Some(tpcc) = &point.tpcc {
-        return Text::from(tpcc::words::best(&row.experiment, &point.target, tpcc));
+        return tpcc::words::best(&row.experiment, &point.target, tpcc);
     }
     let workers = Text::count(point.workers.into(), "{n} worker", "{n} workers");
     let (tps, qps) = (format::short(point.tps.median), format::short(point.qps.median));
