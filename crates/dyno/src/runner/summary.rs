@@ -1,7 +1,9 @@
 //! From what the engine gives back to what is stored.
 
 use dyno_engine::{Ended, TrialResult, TrialSpec, WorkerStats};
-use dyno_measure::{GeneratorSummary, LatencySummary, SCHEMA_VERSION, TrialStatus, TrialSummary};
+use dyno_measure::{
+    Conditions, GeneratorSummary, LatencySummary, SCHEMA_VERSION, TrialStatus, TrialSummary,
+};
 use dyno_reactor::monotonic_now;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -58,7 +60,7 @@ pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult
         notes: notes(result),
         data: None,
         statement_latencies: Vec::new(),
-        conditions: Default::default(),
+        conditions: Conditions { generator: result.conditions.clone(), ..Conditions::default() },
         checks: Vec::new(),
         tpcc: None,
         tpch: None,
