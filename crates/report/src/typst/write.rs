@@ -24,12 +24,8 @@ pub(super) fn written(page: &Element) -> String {
         present.insert(element.attribute("id").to_owned());
     });
     wanted.retain(|target| present.contains(target) && !target.is_empty());
-    let mut writer = Writer {
-        out: String::new(),
-        targets: wanted,
-        set: HashSet::new(),
-        is_in_table: false,
-    };
+    let mut writer =
+        Writer { out: String::new(), targets: wanted, set: HashSet::new(), is_in_table: false };
     writer.all(&body.children);
     writer.out
 }

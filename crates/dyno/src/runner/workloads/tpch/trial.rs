@@ -85,7 +85,7 @@ pub(super) fn trial<D: Driver>(
     let status = status(&facts, asked.test, control);
     let mut summary = writer.identity().clone().summary(status);
     summary.set_pass(facts);
-    summary.generator = generator.into_inner().summary(&summary);
+    generator.into_inner().store(&mut summary);
     summary.checks = answers_check(&summary).into_iter().collect();
     let is_denied = deny(&mut summary);
     progress.finish(&headline(&summary));
