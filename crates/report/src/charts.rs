@@ -155,9 +155,8 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
         });
     }
     if has_curve {
-        caption.push(say!(
-            "Dashed: the Universal Scalability Law, as far as points were measured."
-        ));
+        caption
+            .push(say!("Dashed: the Universal Scalability Law, as far as points were measured."));
     }
     if !published.is_empty() {
         caption.push(say!("Published figures in grey."));

@@ -1,7 +1,7 @@
 //! Forest plots of comparisons, and curves for the charts of throughput.
 
-use super::model::{Call, PairedComparison, VerdictRow};
 use super::figure_of;
+use super::model::{Call, PairedComparison, VerdictRow};
 use super::words::ratio;
 use crate::charts::{Figure, WIDE, colour};
 use crate::format;
