@@ -1,6 +1,7 @@
 //! Which target is faster: comparisons of pairs of trials, gates, scaling, steadiness.
 
 mod comparisons;
+mod drawings;
 mod figures;
 mod gates;
 mod model;
@@ -9,6 +10,7 @@ mod scaling;
 mod steady;
 mod words;
 
+pub(crate) use drawings::{curve_of, drawings, throughput_interval};
 pub use figures::{figure_of, judged_metrics};
 pub use model::{
     Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,

@@ -221,6 +221,8 @@ pub struct SteadyRow {
     pub target: String,
     /// Name of its experiment.
     pub experiment: String,
+    /// True when the three below found nothing to remark.
+    pub is_steady: bool,
     /// Median commits per second of its intervals.
     pub median_per_s: f64,
     /// Last third of the window by the first, minus 1; `None` where the window has too few intervals.

@@ -41,6 +41,9 @@ pub(super) fn of(paper: &Paper, trial: &Trial) -> Option<SteadyRow> {
         trial: trial.label.clone(),
         target: trial.target.clone(),
         experiment: trial.summary.experiment.clone(),
+        is_steady: found.warm_up.is_none_or(|warm_up| warm_up.is_over)
+            && found.changes.is_empty()
+            && found.stalls.is_empty(),
         median_per_s: found.median_per_s,
         drift: found.warm_up.map(|warm_up| warm_up.drift),
         slope: found.warm_up.map(|warm_up| warm_up.slope),
