@@ -70,10 +70,6 @@ pub(crate) fn bytes(count: f64) -> String {
     format!("{} {}", plain(size), units[unit])
 }
 
-/// `1 worker`, `2 workers`.
-pub(crate) fn count_of(number: u64, one: &str, more: &str) -> String {
-    format!("{} {}", whole(number as f64), if number == 1 { one } else { more })
-}
 
 /// Without repetitions, in their order.
 pub(crate) fn unique<T: Clone + PartialEq>(mut words: Vec<T>) -> Vec<T> {

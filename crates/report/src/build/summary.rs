@@ -61,7 +61,7 @@ pub(super) fn headline(paper: &Paper) -> Vec<Text> {
 fn reached(paper: &Paper) -> Vec<Text> {
     let of_tpch = |experiment: &Experiment| -> Vec<Text> {
         let tables = experiment.tpch.iter().flat_map(|section| &section.tables);
-        tables.map(|table| Text::from(tpch::words::best(&experiment.title, table))).collect()
+        tables.map(|table| tpch::words::best(&experiment.title, table)).collect()
     };
     let of_transactions = paper.key_rows.iter().map(best);
     of_transactions.chain(paper.experiments.iter().flat_map(of_tpch)).collect()
