@@ -1,7 +1,10 @@
 //! The compiler as a library.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{Font, PdfError};
-use typst::diag::{FileError, FileResult, SourceDiagnostic};
+use typst::diag::{FileError, FileResult, SourceDiagnostic, SourceResult};
 use typst::foundations::{Bytes, Datetime, Duration, Smart};
 use typst::syntax::{FileId, Source};
 use typst::text::{Font as Face, FontBook};
@@ -16,6 +19,19 @@ struct Desk {
     book: LazyHash<FontBook>,
     faces: Vec<Face>,
     source: Source,
+}
+
+impl Desk {
+    fn new(source: &str, fonts: Vec<Font>) -> Desk {
+        let faces: Vec<Face> =
+            fonts.into_iter().flat_map(|font| Face::iter(Bytes::new(font.data))).collect();
+        Desk {
+            library: LazyHash::new(Library::default()),
+            book: LazyHash::new(FontBook::from_fonts(&faces)),
+            faces,
+            source: Source::detached(source),
+        }
+    }
 }
 
 impl World for Desk {
@@ -52,22 +68,19 @@ impl World for Desk {
 }
 
 pub(crate) fn compile(source: &str, fonts: Vec<Font>) -> Result<Vec<u8>, PdfError> {
-    let faces: Vec<Face> =
-        fonts.into_iter().flat_map(|font| Face::iter(Bytes::new(font.data))).collect();
-    let desk = Desk {
-        library: LazyHash::new(Library::default()),
-        book: LazyHash::new(FontBook::from_fonts(&faces)),
-        faces,
-        source: Source::detached(source),
-    };
+    let desk = Desk::new(source, fonts);
     let document = typst::compile::<PagedDocument>(&desk).output;
     let document = document.map_err(|errors| told(&desk, &errors))?;
-    // Like the program: identified by title and author, without a time.
-    let options = PdfOptions { creator: Smart::Custom(Some("dyno".into())), ..Default::default() };
-    let pdf = typst_pdf::pdf(&document, &options).map_err(|errors| told(&desk, &errors));
+    let pdf = pdf(&document).map_err(|errors| told(&desk, &errors));
     // What the compiler remembers of this document is of no use to the next one.
     typst::comemo::evict(0);
     pdf
+}
+
+/// Like the program: identified by title and author, without a time.
+fn pdf(document: &PagedDocument) -> SourceResult<Vec<u8>> {
+    let options = PdfOptions { creator: Smart::Custom(Some("dyno".into())), ..Default::default() };
+    typst_pdf::pdf(document, &options)
 }
 
 /// The first error with its line.
