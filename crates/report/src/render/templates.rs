@@ -13,6 +13,7 @@ macro_rules! own {
 const OWN: &[(&str, &str)] = &own![
     "paper.html",
     "paper.md",
+    "paper.typ",
     "tpcc.html",
     "tpcc.md",
     "tpch.html",
@@ -73,7 +74,7 @@ impl Templates {
     }
 
     /// The text of one.
-    pub(super) fn text(&self, name: &str) -> &str {
+    pub(crate) fn text(&self, name: &str) -> &str {
         self.all().find(|(own, _)| *own == name).map_or("", |(_, text)| text)
     }
 }
