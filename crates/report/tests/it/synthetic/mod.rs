@@ -65,7 +65,12 @@ fn target(index: usize, name: &str) -> TargetFacts {
 }
 
 fn experiment(name: &str, title: &str, test: &str) -> ExperimentFacts {
-    let options = [("tables", "64"), ("table_size", "100000"), ("range_selects", "off")];
+    let options = [
+        ("tables", "64"),
+        ("table_size", "100000"),
+        ("point_selects", "14"),
+        ("range_selects", "off"),
+    ];
     ExperimentFacts {
         name: name.to_owned(),
         title: title.to_owned(),
