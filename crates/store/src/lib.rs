@@ -6,6 +6,7 @@
 //!   trials/3.json             summary of trial 3, once it has ended
 //!   trials/3.partial.json     what trial 3 is, while it runs
 //!   trials/3.csv              a line per interval
+//!   trials/3.nodes.csv        what the nodes said while it ran, a line per moment and node
 //!   trials/3.hlog             latency histograms: a line per interval and kind of transaction
 //!   trials/3.executed.jsonl   a line per query that has ended, where a trial is a pass over queries
 //!   trials/3.plans/q09.json   the plans of these queries
@@ -41,5 +42,5 @@ pub use header::{
 pub use histograms::HistogramLog;
 pub use read::{NodeFacts, RunData, RunEntry, TrialData, header as read_header, is_growing, list, read};
 pub use run::Run;
-pub use series::{SERIES_COLUMNS, read_series};
-pub use trial::{Moment, TrialIdentity, TrialWriter};
+pub use series::{NODE_COLUMNS, SERIES_COLUMNS, read_nodes, read_series};
+pub use trial::{Moment, NodeSeries, TrialIdentity, TrialWriter};

@@ -2,8 +2,11 @@
 
 use crate::files::read_whole_lines;
 use crate::trial::{Moment, Partial};
-use crate::{Event, RunHeader, RunStatus, StoreError, event, histograms, read_series, recover};
-use dyno_measure::{Latencies, SCHEMA_VERSION, SeriesRow, ServerFacts, TrialStatus, TrialSummary};
+use crate::{Event, RunHeader, RunStatus, StoreError, event, histograms, recover};
+use crate::{read_nodes, read_series};
+use dyno_measure::{
+    Latencies, NodeRow, SCHEMA_VERSION, SeriesRow, ServerFacts, TrialStatus, TrialSummary,
+};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
@@ -39,6 +42,8 @@ pub struct TrialData {
     pub is_partial: bool,
     /// A row per interval, warm-up included.
     pub series: Vec<SeriesRow>,
+    /// What the nodes said while it ran, in the order of time; empty where they were not asked.
+    pub nodes: Vec<NodeRow>,
     /// Settings and counters before the trial; empty when they were not read.
     pub before: NodeFacts,
     /// Settings and counters after the trial; empty when they were not read.
@@ -53,6 +58,7 @@ impl TrialData {
             summary,
             is_partial: false,
             series,
+            nodes: Vec::new(),
             before: NodeFacts::new(),
             after: NodeFacts::new(),
             histograms: PathBuf::new(),
@@ -214,6 +220,9 @@ fn trial(
     let text = read_whole_lines(&file("csv"))?.unwrap_or_default();
     let (series, damaged) = read_series(&text);
     warnings.extend(damaged.into_iter().map(|line| format!("trials/{number}.csv: {line}")));
+    let text = read_whole_lines(&file("nodes.csv"))?.unwrap_or_default();
+    let (nodes, damaged) = read_nodes(&text);
+    warnings.extend(damaged.into_iter().map(|line| format!("trials/{number}.nodes.csv: {line}")));
     let stored = versioned::<TrialSummary>(&file("json"))?;
     let stored = stored.and_then(|stored| undamaged(stored, warnings));
     let is_partial = stored.is_none();
@@ -246,7 +255,8 @@ fn trial(
     };
     let before = facts(Moment::Before).unwrap_or_default();
     let after = facts(Moment::After).unwrap_or_default();
-    Ok(Some(TrialData { summary, is_partial, series, before, after, histograms: file("hlog") }))
+    let histograms = file("hlog");
+    Ok(Some(TrialData { summary, is_partial, series, nodes, before, after, histograms }))
 }
 
 /// What could be read; damage becomes a warning.

@@ -1,6 +1,8 @@
-//! `trials/<n>.csv`: a line per interval.
+//! `trials/<n>.csv`: a line per interval; `trials/<n>.nodes.csv`: a line per moment and node.
 
-use dyno_measure::SeriesRow;
+use dyno_measure::{NodeRow, SeriesRow};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// The columns in their order; a reader goes by the header line, not by this order.
@@ -36,11 +38,40 @@ pub const SERIES_COLUMNS: [&str; 26] = [
 /// A cell with one number per kind of transaction, apart by semicolons.
 const LIST: &str = "committed_by_kind";
 
+/// The columns of `trials/<n>.nodes.csv`. The name comes last: it may hold commas.
+pub const NODE_COLUMNS: [&str; 10] = [
+    "at_s",
+    "active_sessions",
+    "waiting_sessions",
+    "cpu_share",
+    "pages_read",
+    "pages_written",
+    "log_bytes",
+    "dirty_share",
+    "lag_s",
+    NODE,
+];
+
+const NODE: &str = "node";
+
 pub(crate) fn header_line() -> String {
     SERIES_COLUMNS.join(",") + "\n"
 }
 
 pub(crate) fn line(row: &SeriesRow) -> String {
+    cells(&SERIES_COLUMNS, row)
+}
+
+pub(crate) fn node_header_line() -> String {
+    NODE_COLUMNS.join(",") + "\n"
+}
+
+pub(crate) fn node_line(row: &NodeRow) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    cells(&NODE_COLUMNS, &NodeRow { node: row.node.chars().map(plain).collect(), ..row.clone() })
+}
+
+fn cells(columns: &[&str], row: &impl Serialize) -> String {
     let value = serde_json::to_value(row).unwrap_or_default();
     let cell = |column: &&str| match value.get(column) {
         Some(Value::String(text)) => text.clone(),
@@ -50,18 +81,27 @@ pub(crate) fn line(row: &SeriesRow) -> String {
         None | Some(Value::Null) => String::new(),
         Some(number) => number.to_string(),
     };
-    SERIES_COLUMNS.iter().map(cell).collect::<Vec<_>>().join(",") + "\n"
+    columns.iter().map(cell).collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// Reads the whole lines of a series; unknown columns are passed over, missing ones are 0.
 /// The second list describes lines that were left out because they are damaged.
 pub fn read_series(text: &str) -> (Vec<SeriesRow>, Vec<String>) {
+    rows(&SERIES_COLUMNS, text)
+}
+
+/// The same for what nodes said; missing columns are not known.
+pub fn read_nodes(text: &str) -> (Vec<NodeRow>, Vec<String>) {
+    rows(&NODE_COLUMNS, text)
+}
+
+fn rows<T: DeserializeOwned>(known: &[&str], text: &str) -> (Vec<T>, Vec<String>) {
     let mut lines = text.lines();
     let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let mut rows = Vec::new();
     let mut warnings = Vec::new();
     for (index, line) in lines.enumerate() {
-        match row(&columns, line) {
+        match row(known, &columns, line) {
             Some(row) => rows.push(row),
             None => warnings.push(format!("Line {} is damaged and was left out.", index + 2)),
         }
@@ -69,21 +109,22 @@ pub fn read_series(text: &str) -> (Vec<SeriesRow>, Vec<String>) {
     (rows, warnings)
 }
 
-fn row(columns: &[&str], line: &str) -> Option<SeriesRow> {
-    let cells: Vec<&str> = line.split(',').collect();
+fn row<T: DeserializeOwned>(known: &[&str], columns: &[&str], line: &str) -> Option<T> {
+    let most = if columns.last() == Some(&NODE) { columns.len() } else { usize::MAX };
+    let cells: Vec<&str> = line.splitn(most, ',').collect();
     if cells.len() != columns.len() {
         return None;
     }
     let mut object = Map::new();
     for (column, cell) in columns.iter().zip(cells).filter(|(_, cell)| !cell.is_empty()) {
         let value = match *column {
-            "phase" => Value::String(cell.to_owned()),
+            column if !known.contains(&column) => continue,
+            "phase" | NODE => Value::String(cell.to_owned()),
             LIST => {
                 let numbers = cell.split(';').map(|number| serde_json::from_str(number).ok());
                 Value::Array(numbers.collect::<Option<_>>()?)
             }
-            column if SERIES_COLUMNS.contains(&column) => serde_json::from_str(cell).ok()?,
-            _ => continue,
+            _ => serde_json::from_str(cell).ok()?,
         };
         object.insert((*column).to_owned(), value);
     }
@@ -105,6 +146,31 @@ mod tests {
         fields.sort_unstable();
         columns.sort_unstable();
         assert_eq!(fields, columns);
+    }
+
+    #[test]
+    fn every_field_of_a_node_has_its_column() {
+        let value = serde_json::to_value(NodeRow::default()).expect("JSON");
+        let mut fields: Vec<&str> =
+            value.as_object().expect("object").keys().map(String::as_str).collect();
+        let mut columns = NODE_COLUMNS.to_vec();
+        fields.sort_unstable();
+        columns.sort_unstable();
+        assert_eq!(fields, columns);
+    }
+
+    #[test]
+    fn what_a_node_did_not_say_is_not_zero() {
+        let row = NodeRow {
+            at_s: -1.5,
+            node: "rds, \"zone a\"".to_owned(),
+            active_sessions: Some(0.0),
+            ..NodeRow::default()
+        };
+        let text = node_header_line() + &node_line(&row);
+        assert_eq!(read_nodes(&text), (vec![row], Vec::new()));
+        let torn = node_header_line() + "1.0,2\n";
+        assert_eq!(read_nodes(&torn).1.len(), 1);
     }
 
     #[test]

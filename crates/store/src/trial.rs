@@ -8,9 +8,9 @@ use crate::read::NodeFacts;
 use crate::run::Run;
 use crate::{StoreError, series};
 use dyno_measure::{
-    Conditions, Counts, DataFacts, GeneratorSummary, Interval, LatencySummary, Phase, Purpose,
-    QueryFacts, RefreshFacts, SCHEMA_VERSION, SeriesRow, StatementCounts, TpccFacts, TpchFacts,
-    TrialStatus, TrialSummary,
+    Conditions, Counts, DataFacts, GeneratorSummary, Interval, LatencySummary, NodeRow, Phase,
+    Purpose, QueryFacts, RefreshFacts, SCHEMA_VERSION, SeriesRow, StatementCounts, TpccFacts,
+    TpchFacts, TrialStatus, TrialSummary,
 };
 use hdrhistogram::serialization::V2DeflateSerializer;
 use serde::{Deserialize, Serialize};
@@ -291,6 +291,17 @@ impl<'run> TrialWriter<'run> {
         Ok(format!("trials/{}.plans/{name}", self.number))
     }
 
+    /// The file for what nodes say while the trial runs. It is written on its own, so another thread
+    /// can do that.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn node_series(&self) -> Result<NodeSeries, StoreError> {
+        let mut lines = LineFile::open(file(self.run, self.number, "nodes.csv"))?;
+        lines.append(series::node_header_line().as_bytes())?;
+        Ok(NodeSeries(lines))
+    }
+
     /// Stores what the target's nodes (by name) say of themselves.
     ///
     /// # Errors
@@ -307,6 +318,20 @@ impl<'run> TrialWriter<'run> {
         let summary =
             TrialSummary { schema_version: SCHEMA_VERSION, trial: self.number, ..summary };
         self.run.store_summary(&summary)
+    }
+}
+
+/// Writes `trials/<n>.nodes.csv`.
+#[derive(Debug)]
+pub struct NodeSeries(LineFile);
+
+impl NodeSeries {
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// When the folder can't be written; lines written before stay whole.
+    pub fn append(&mut self, row: &NodeRow) -> Result<(), StoreError> {
+        self.0.append(series::node_line(row).as_bytes())
     }
 }
 

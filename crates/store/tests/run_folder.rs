@@ -2,8 +2,8 @@
 
 use dyno_core::{DbError, ErrorClass, Tally};
 use dyno_measure::{
-    Frame, GeneratorSummary, HostSample, Interval, Phase, SCHEMA_VERSION, ServerFacts, TpccFacts,
-    TrialStatus, TrialSummary,
+    Frame, GeneratorSummary, HostSample, Interval, NodeRow, Phase, SCHEMA_VERSION, ServerFacts,
+    TpccFacts, TrialStatus, TrialSummary,
 };
 use dyno_store::{
     Event, EventKind, Moment, NodeFacts, Run, RunHeader, RunStatus, TrialIdentity, list, read,
@@ -138,6 +138,9 @@ fn a_complete_run_round_trips() {
     let nodes = NodeFacts::from([("primary".to_owned(), facts)]);
     trial.server(Moment::Before, &nodes).expect("stored");
     measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
+    let said = NodeRow { at_s: 1.0, node: "main".to_owned(), ..NodeRow::default() };
+    let mut series = trial.node_series().expect("made");
+    series.append(&said).expect("stored");
     trial.event(Event::new(EventKind::Note, "line\nend \u{1F600}")).expect("stored");
     trial.finish(summary(9, "a", &measured())).expect("stored");
     assert!(run.is_complete("a") && !run.is_complete("b"));
@@ -154,6 +157,7 @@ fn a_complete_run_round_trips() {
     assert!(!trial.is_partial);
     assert_eq!((trial.series.len(), trial.series[1].committed), (3, 50));
     assert_eq!((trial.before.clone(), trial.after.len()), (nodes, 0));
+    assert_eq!(trial.nodes, [said]);
     let histograms = trial.histograms().expect("read");
     assert_eq!(histograms["oltp_read_only"].count(), 225);
     let note = data.events.iter().find(|event| event.kind == EventKind::Note).expect("the note");

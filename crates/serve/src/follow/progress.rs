@@ -135,6 +135,7 @@ mod tests {
         let trial = |repeat| {
             Action::Trial(Trial {
                 number: repeat,
+                aim: dyno_suite::Aim::Measure,
                 point: "x/a/threads=1".to_owned(),
                 threads: 1,
                 degree: None,
