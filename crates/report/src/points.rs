@@ -54,8 +54,11 @@ fn key(trial: &Trial) -> Key<'_> {
 
 /// True of trials of the same load level, on whatever targets.
 pub(crate) fn is_same_level(a: &Trial, b: &Trial) -> bool {
-    let ((_, workers, rate, tpcc, tpch), other) = (key(a), key(b));
-    (workers, rate, tpcc, tpch) == (other.1, other.2, other.3, other.4)
+    let level = |trial| {
+        let (_, workers, rate, purpose, tpcc, tpch) = key(trial);
+        (workers, rate, purpose, tpcc, tpch)
+    };
+    level(a) == level(b)
 }
 
 /// The trials of a load level that its figures rest on, and how they ended: complete ones; only
