@@ -3,8 +3,9 @@
 use crate::format;
 use crate::levels::{Levels, Measure};
 use crate::model::{Experiment, Paper, Point, Spread, Trial};
+use crate::say;
 use crate::svg::{Axis, Bar, Chart, Scale, Series, Shade, Stroke, bars};
-use crate::text::Lang;
+use crate::text::{Lang, Text};
 use dyno_measure::SeriesRow;
 use serde::Serialize;
 
@@ -27,16 +28,16 @@ const COLOURS: usize = 7;
 const PUBLISHED: &str = "published";
 
 /// The charts of an experiment.
-pub(crate) fn of_experiment(paper: &Paper, experiment: &Experiment, _lang: Lang) -> Vec<Figure> {
+pub(crate) fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Figure> {
     let levels = Levels::of(experiment);
     if levels.values.is_empty() || experiment.tpch.is_some() {
         return Vec::new();
     }
     if levels.values.len() == 1 {
-        return throughput_bars(paper, experiment).into_iter().collect();
+        return throughput_bars(paper, experiment, lang).into_iter().collect();
     }
-    let mut figures = vec![throughput(paper, experiment, &levels)];
-    figures.extend(latency(paper, experiment, &levels));
+    let mut figures = vec![throughput(paper, experiment, &levels, lang)];
+    figures.extend(latency(paper, experiment, &levels, lang));
     figures
 }
 
@@ -52,18 +53,19 @@ pub(crate) fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks:
 }
 
 /// Linear; logarithmic where the values span more than a factor of 30.
-pub(crate) fn latency_axis(values: &[f64], ticks: usize) -> Axis {
-    let label = "latency, ms";
+pub(crate) fn latency_axis(values: &[f64], ticks: usize, lang: Lang) -> Axis {
+    let label = say!("latency, ms");
     let above_zero = || values.iter().copied().filter(|value| *value > 0.0);
     let low = above_zero().fold(f64::INFINITY, f64::min);
     let high = above_zero().fold(0.0, f64::max);
     if !(low.is_finite() && high / low > 30.0) {
-        return linear_axis(label, values.iter().copied(), ticks);
+        return linear_axis(label.in_lang(lang), values.iter().copied(), ticks);
     }
     let scale = Scale::round_log(low, high);
     let ticks =
         scale.ticks(ticks + 2).into_iter().map(|value| (value, format::plain(value))).collect();
-    Axis { label: format!("{label} (logarithmic)"), scale, ticks }
+    let label = say!("{axis} (logarithmic)", axis = label);
+    Axis { label: label.in_lang(lang).to_owned(), scale, ticks }
 }
 
 fn targets_of(experiment: &Experiment) -> Vec<&str> {
@@ -76,7 +78,7 @@ fn targets_of(experiment: &Experiment) -> Vec<&str> {
     targets
 }
 
-fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Figure {
+fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) -> Figure {
     let measure = Measure::of(experiment);
     let published = published_points(experiment, levels, &measure);
     let mut series: Vec<Series> = Vec::new();
@@ -101,7 +103,7 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Figure
     let has_band = series.iter().any(|series| !series.band.is_empty());
     if !published.is_empty() {
         series.push(Series {
-            name: "published".to_owned(),
+            name: say!("published").in_lang(lang).to_owned(),
             class: PUBLISHED.to_owned(),
             stroke: Stroke::Dotted,
             points: published.iter().map(|(x, y)| (*x, Some(*y))).collect(),
@@ -117,22 +119,33 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Figure
     let chart = Chart {
         width: WIDE.0,
         height: WIDE.1,
-        description: format!("{} of {} against {}", measure.name, experiment.title, levels.label),
-        x: levels.axis(&more),
-        y: linear_axis(measure.label, highest, 5),
+        description: say!(
+            "{measure} of {experiment} against {levels}",
+            measure = &measure.name,
+            experiment = &experiment.title,
+            levels = &levels.label,
+        )
+        .in_lang(lang)
+        .to_owned(),
+        x: levels.axis(&more, lang),
+        y: linear_axis(measure.label.in_lang(lang), highest, 5),
         left_letters: 0,
         shades: Vec::new(),
         series,
     };
-    let band = if has_band {
-        " Lines join the medians; the band spans the lowest and the highest repeat."
-    } else {
-        ""
-    };
-    let grey = if published.is_empty() { "" } else { " Published figures in grey." };
+    let mut caption =
+        vec![say!("{measure} against {levels}.", measure = &measure.name, levels = &levels.label,)];
+    if has_band {
+        caption.push(say!(
+            "Lines join the medians; the band spans the lowest and the highest repeat."
+        ));
+    }
+    if !published.is_empty() {
+        caption.push(say!("Published figures in grey."));
+    }
     Figure {
         note: String::new(),
-        caption: format!("{} against {}.{band}{grey}", measure.name, levels.label),
+        caption: Text::sentences(&caption).in_lang(lang).to_owned(),
         legend: legend(&chart),
         svgs: vec![chart.svg()],
     }
@@ -153,7 +166,7 @@ fn published_points(
     levels: &Levels,
     measure: &Measure,
 ) -> Vec<(f64, f64)> {
-    if !matches!(levels.label, "workers" | "terminals") {
+    if !levels.is_clients {
         return Vec::new();
     }
     let rows = || experiment.published.iter().flat_map(|shown| &shown.table.rows);
@@ -171,7 +184,7 @@ const PERCENTILES: [Percentile<Point, Option<Spread>>; 3] = [
     ("p99", Stroke::Dotted, |point| point.p99_us),
 ];
 
-fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Option<Figure> {
+fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) -> Option<Figure> {
     let targets = targets_of(experiment);
     let mut series = Vec::new();
     for target in &targets {
@@ -203,40 +216,41 @@ fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels) -> Option<Fi
     let chart = Chart {
         width: WIDE.0,
         height: WIDE.1,
-        description: format!(
-            "Latency percentiles of {} against {}",
-            experiment.title, levels.label
-        ),
-        x: levels.axis(&[]),
-        y: latency_axis(&values, 5),
+        description: say!(
+            "Latency percentiles of {experiment} against {levels}",
+            experiment = &experiment.title,
+            levels = &levels.label,
+        )
+        .in_lang(lang)
+        .to_owned(),
+        x: levels.axis(&[], lang),
+        y: latency_axis(&values, 5, lang),
         left_letters: 0,
         shades: Vec::new(),
         series,
     };
     let meaning = match (experiment.is_open_loop, &experiment.tpcc) {
-        (true, _) => "from the due time",
-        (false, Some(_)) => "response time of all kinds",
-        (false, None) => "service time",
+        (true, _) => say!("from the due time"),
+        (false, Some(_)) => say!("response time of all kinds"),
+        (false, None) => say!("service time"),
     };
     Some(Figure {
         note: String::new(),
-        caption: format!(
-            "Latency ({meaning}) against {}: median (solid), 95th (dashed) and 99th percentile (dotted).",
-            levels.label
-        ),
+        caption: say!(
+            "Latency ({meaning}) against {levels}: median (solid), 95th (dashed) and 99th percentile (dotted).",
+            meaning = meaning,
+            levels = &levels.label,
+        )
+        .in_lang(lang)
+        .to_owned(),
         legend: legend(&chart),
         svgs: vec![chart.svg()],
     })
 }
 
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// With a single load level there is no curve; bars show it beside the published figures. A bar
 /// alone shows nothing.
-fn throughput_bars(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
+fn throughput_bars(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Figure> {
     let measure = Measure::of(experiment);
     let own = experiment.points.iter().map(|point| {
         let spread = (measure.of)(point);
@@ -252,7 +266,7 @@ fn throughput_bars(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
     let published = rows.filter_map(|row| {
         let value = *row.metrics.get(measure.metric)?;
         Some(Bar {
-            name: format!("{}, published", row.label),
+            name: say!("{row}, published", row = &row.label).in_lang(lang).to_owned(),
             class: PUBLISHED.to_owned(),
             value,
             low_high: None,
@@ -264,61 +278,77 @@ fn throughput_bars(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
         return None;
     }
     let has_published = all.iter().any(|bar| bar.class == PUBLISHED);
-    let grey = if has_published { " Published figures in grey." } else { "" };
+    let mut caption = vec![say!("{measure} at the only load level.", measure = measure.head)];
+    if has_published {
+        caption.push(say!("Published figures in grey."));
+    }
+    let description =
+        say!("{measure} of {experiment}", measure = measure.name, experiment = &experiment.title);
     Some(Figure {
         note: String::new(),
-        caption: format!("{} at the only load level.{grey}", capitalised(measure.label)),
-        svgs: vec![bars(WIDE.0, &format!("{} of {}", measure.name, experiment.title), &all)],
+        caption: Text::sentences(&caption).in_lang(lang).to_owned(),
+        svgs: vec![bars(WIDE.0, description.in_lang(lang), &all)],
         legend: Vec::new(),
     })
 }
 
 /// Throughput and latency of a trial over time; `None` when it has fewer than two intervals.
-pub(crate) fn of_trial(paper: &Paper, trial: &Trial, _lang: Lang) -> Option<Figure> {
+pub(crate) fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
     if trial.series.len() < 2 {
         return None;
     }
     let stretches = stretches(&trial.series);
     let class = colour(paper, &trial.target);
     let longest = stretches.iter().map(|stretch| stretch.len()).max().unwrap_or(1);
-    let throughput = vec![rate_over_time(&stretches, &TPS, &class)];
+    let per_s = say!("transactions per second");
+    let mut throughput = rate_over_time(&stretches, &TPS, &class);
+    throughput.name = per_s.in_lang(lang).to_owned();
     let percentiles = latency_over_time(&stretches, &class);
     let points = percentiles.iter().flat_map(|series| &series.points);
     let values: Vec<f64> = points.filter_map(|(_, value)| *value).collect();
     let tps = trial.series.iter().map(|row| row.tps);
-    let mut tps =
-        panel(trial, "Throughput", linear_axis("transactions per second", tps, 3), throughput);
-    let mut latency = panel(trial, "Latency", latency_axis(&values, 3), percentiles);
+    let axis = linear_axis(per_s.in_lang(lang), tps, 3);
+    let mut tps = panel(trial, &say!("Throughput"), axis, vec![throughput], lang);
+    let axis = latency_axis(&values, 3, lang);
+    let mut latency = panel(trial, &say!("Latency"), axis, percentiles, lang);
     // One time axis for both.
     tps.x.label.clear();
     tps.height -= 14.0;
     tps.left_letters = latency.y.letters();
     latency.left_letters = tps.y.letters();
-    let thinned = match longest {
-        1 => String::new(),
-        _ => format!(
-            " Drawn in stretches of {longest} intervals: mean throughput with its range, highest percentile."
+    let summary = &trial.summary;
+    let workers = Text::count(summary.workers.into(), "{n} worker", "{n} workers");
+    let load = match summary.rate_per_s {
+        Some(rate) => say!(
+            "{workers}, {rate} per second offered",
+            workers = workers,
+            rate = format::plain(rate),
         ),
+        None => workers,
     };
-    let rate = trial.summary.rate_per_s;
-    let rate =
-        rate.map_or(String::new(), |rate| format!(", {} per second offered", format::plain(rate)));
+    let mut caption = vec![say!(
+        "Trial {trial}: {experiment}, {target}, {load}, repeat {repeat}.",
+        trial = &trial.label,
+        experiment = &summary.experiment,
+        target = &trial.target,
+        load = load,
+        repeat = summary.repeat.to_string(),
+    )];
+    if longest > 1 {
+        caption.push(say!(
+            "Drawn in stretches of {n} intervals: mean throughput with its range, highest percentile.",
+            n = longest.to_string(),
+        ));
+    }
     Some(Figure {
         note: String::new(),
-        caption: format!(
-            "Trial {}: {}, {}, {}{rate}, repeat {}.{thinned}",
-            trial.label,
-            trial.summary.experiment,
-            trial.target,
-            format::count_of(u64::from(trial.summary.workers), "worker", "workers"),
-            trial.summary.repeat
-        ),
+        caption: Text::sentences(&caption).in_lang(lang).to_owned(),
         legend: legend(&latency),
         svgs: vec![tps.svg(), latency.svg()],
     })
 }
 
-pub(crate) fn panel(trial: &Trial, what: &str, y: Axis, series: Vec<Series>) -> Chart {
+pub(crate) fn panel(trial: &Trial, what: &Text, y: Axis, series: Vec<Series>, lang: Lang) -> Chart {
     let from = trial.series[0].begins_s;
     let last = &trial.series[trial.series.len() - 1];
     let scale = Scale::Linear { from, to: (last.begins_s + last.length_s).max(from + 1e-3) };
@@ -326,11 +356,13 @@ pub(crate) fn panel(trial: &Trial, what: &str, y: Axis, series: Vec<Series>) -> 
     Chart {
         width: SMALL.0,
         height: SMALL.1,
-        description: format!("{what} of trial {} over time", trial.label),
-        x: Axis { label: "seconds".to_owned(), scale, ticks: seconds },
+        description: say!("{what} of trial {trial} over time", what = what, trial = &trial.label)
+            .in_lang(lang)
+            .to_owned(),
+        x: Axis { label: say!("seconds").in_lang(lang).to_owned(), scale, ticks: seconds },
         y,
         left_letters: 0,
-        shades: shades(trial),
+        shades: shades(trial, lang),
         series,
     }
 }
@@ -409,20 +441,22 @@ fn latency_over_time(stretches: &[&[SeriesRow]], class: &str) -> Vec<Series> {
 }
 
 /// Warm-up, stretches without a commit, and intervals with errors or reconnects.
-fn shades(trial: &Trial) -> Vec<Shade> {
+fn shades(trial: &Trial, lang: Lang) -> Vec<Shade> {
     let mut shades = Vec::new();
     let warm = trial.series.iter().filter(|row| row.phase != "measured");
     let end_of_warm_up = warm.map(|row| row.begins_s + row.length_s).reduce(f64::max);
     if let Some(to) = end_of_warm_up {
-        let title = "warm-up, not measured".to_owned();
+        let title = say!("warm-up, not measured").in_lang(lang).to_owned();
         shades.push(Shade { from: trial.series[0].begins_s, to, class: "warm", title });
     }
     for gap in &trial.gaps {
-        let title = format!(
-            "no commit from {} s to {} s",
-            format::plain(gap.from_s),
-            format::plain(gap.to_s)
-        );
+        let title = say!(
+            "no commit from {from} s to {to} s",
+            from = format::plain(gap.from_s),
+            to = format::plain(gap.to_s),
+        )
+        .in_lang(lang)
+        .to_owned();
         shades.push(Shade { from: gap.from_s, to: gap.to_s, class: "gap", title });
     }
     let mut marks: Vec<Shade> = Vec::new();
@@ -442,11 +476,11 @@ fn shades(trial: &Trial) -> Vec<Shade> {
         let rows = || trial.series.iter().filter(within);
         let errors: u64 = rows().map(|row| row.errors).sum();
         let reconnects: u64 = rows().map(|row| row.reconnects).sum();
-        mark.title = format!(
-            "{} and {}",
-            format::count_of(errors, "error", "errors"),
-            format::count_of(reconnects, "reconnect", "reconnects")
-        );
+        let both = [
+            Text::count(errors, "{n} error", "{n} errors"),
+            Text::count(reconnects, "{n} reconnect", "{n} reconnects"),
+        ];
+        mark.title = Text::list(&both).in_lang(lang).to_owned();
     }
     shades.extend(marks);
     shades

@@ -2,14 +2,18 @@
 
 use crate::format;
 use crate::model::{Experiment, Point, Spread};
+use crate::say;
 use crate::svg::{Axis, Scale};
+use crate::text::{Lang, Text};
 
 /// The throughput that an experiment is about.
 pub(crate) struct Measure {
     /// Of the y axis.
-    pub(crate) label: &'static str,
+    pub(crate) label: Text,
     /// In captions.
-    pub(crate) name: &'static str,
+    pub(crate) name: Text,
+    /// In front of a caption, with its unit.
+    pub(crate) head: Text,
     pub(crate) of: fn(&Point) -> Spread,
     /// Its name among published metrics.
     pub(crate) metric: &'static str,
@@ -17,18 +21,30 @@ pub(crate) struct Measure {
 
 impl Measure {
     pub(crate) fn of(experiment: &Experiment) -> Measure {
-        let (label, name, metric) = match &experiment.tpcc {
-            Some(_) => ("New-Orders per minute (tpmC)", "tpmC", "tpmc"),
-            None => ("transactions per second", "Throughput", "tps"),
+        let (label, head, name, metric) = match &experiment.tpcc {
+            Some(_) => (
+                say!("New-Orders per minute (tpmC)"),
+                say!("New-Orders per minute (tpmC)"),
+                Text::from("tpmC"),
+                "tpmc",
+            ),
+            None => (
+                say!("transactions per second"),
+                say!("Transactions per second"),
+                say!("Throughput"),
+                "tps",
+            ),
         };
-        Measure { label, name, of: Point::throughput, metric }
+        Measure { label, head, name, of: Point::throughput, metric }
     }
 }
 
 /// The x axis of an experiment: workers (terminals of TPC-C), or the offered rate or the warehouses
 /// where those are what changes.
 pub(crate) struct Levels {
-    pub(crate) label: &'static str,
+    pub(crate) label: Text,
+    /// True when they are virtual clients.
+    pub(crate) is_clients: bool,
     pub(crate) of: fn(&Point) -> f64,
     pub(crate) values: Vec<f64>,
 }
@@ -44,21 +60,31 @@ impl Levels {
         let rate: fn(&Point) -> f64 = |point| point.rate_per_s.unwrap_or(0.0);
         let rates = distinct(rate);
         if rates.len() > 1 {
-            return Levels { label: "offered transactions per second", of: rate, values: rates };
+            return Levels {
+                label: say!("offered transactions per second"),
+                is_clients: false,
+                of: rate,
+                values: rates,
+            };
         }
         let loads = distinct(Point::load);
         let warehouses: fn(&Point) -> f64 =
             |point| point.tpcc.as_ref().map_or(0.0, |tpcc| tpcc.setup.warehouses.into());
         let of_warehouses = distinct(warehouses);
         if loads.len() == 1 && of_warehouses.len() > 1 {
-            return Levels { label: "warehouses", of: warehouses, values: of_warehouses };
+            return Levels {
+                label: say!("warehouses"),
+                is_clients: false,
+                of: warehouses,
+                values: of_warehouses,
+            };
         }
-        let label = if experiment.tpcc.is_some() { "terminals" } else { "workers" };
-        Levels { label, of: Point::load, values: loads }
+        let label = if experiment.tpcc.is_some() { say!("terminals") } else { say!("workers") };
+        Levels { label, is_clients: true, of: Point::load, values: loads }
     }
 
     /// Load levels are usually doubled: a logarithmic axis gives them equal steps.
-    pub(crate) fn axis(&self, more: &[f64]) -> Axis {
+    pub(crate) fn axis(&self, more: &[f64], lang: Lang) -> Axis {
         let mut values = self.values.clone();
         values.extend_from_slice(more);
         values.sort_by(f64::total_cmp);
@@ -69,6 +95,6 @@ impl Levels {
             if is_log { Scale::log(low, high) } else { Scale::Linear { from: low, to: high } };
         let ticks = if values.len() <= 12 { values } else { scale.ticks(8) };
         let ticks = ticks.into_iter().map(|value| (value, format::whole(value))).collect();
-        Axis { label: self.label.to_owned(), scale, ticks }
+        Axis { label: self.label.in_lang(lang).to_owned(), scale, ticks }
     }
 }

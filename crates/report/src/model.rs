@@ -4,9 +4,12 @@ use crate::say;
 use crate::text::Text;
 use crate::tpcc::{TpccPoint, TpccSection};
 use crate::tpch::{TpchSection, TpchSetup};
+use crate::build::{
+    Capacity, Chapter, Cover, Distribution, Fairness, GlossaryRow, NodeScaling, Resources, SchemaRow,
+};
 use crate::{Comparison, Published};
-use dyno_measure::{DataFacts, SeriesRow, TrialSummary};
-use dyno_store::{Event, RunHeader, ScriptFacts};
+use dyno_measure::{DataFacts, Purpose, SeriesRow, TrialSummary};
+use dyno_store::{ComparisonFacts, Event, Price, RunHeader, ScriptFacts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -16,17 +19,31 @@ pub struct Paper {
     /// [`dyno_measure::SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Its title.
-    pub title: String,
+    pub title: Text,
+    /// What stands on the first page.
+    pub cover: Cover,
     /// The whole in a paragraph, sentence by sentence.
-    pub summary: Vec<String>,
+    pub summary: Vec<Text>,
+    /// What the measurement was made for and what its claims hold for, in sentences.
+    pub purpose: Vec<Text>,
     /// The best point of each experiment and target.
     pub key_rows: Vec<KeyRow>,
     /// The runs it is about.
     pub runs: Vec<RunFacts>,
     /// The targets of all runs.
     pub targets: Vec<Target>,
+    /// What makes the comparison of the targets fair or unfair.
+    pub fairness: Fairness,
+    /// How every experiment was measured, in sentences.
+    pub method: Vec<Text>,
     /// The experiments of all runs.
     pub experiments: Vec<Experiment>,
+    /// The chapters of the results, each with its experiments.
+    pub chapters: Vec<Chapter>,
+    /// The most that each target did, per experiment.
+    pub capacity: Vec<Capacity>,
+    /// What generators and servers used.
+    pub resources: Resources,
     /// Published rows beside their counterparts, over all experiments.
     pub comparisons: Vec<Comparison>,
     /// All trials of all runs.
@@ -34,9 +51,15 @@ pub struct Paper {
     /// Every check that was made; those without findings have nothing to remark.
     pub checks: Vec<Check>,
     /// How far the claims reach, in sentences.
-    pub limits: Vec<String>,
+    pub limits: Vec<Text>,
     /// Published tables that belong to no experiment of these runs.
     pub other_published: Vec<Published>,
+    /// Tables and indexes of the targets, as far as they could be read.
+    pub schema: Vec<SchemaRow>,
+    /// The distribution of latency at the best point of each experiment and target.
+    pub distributions: Vec<Distribution>,
+    /// The words of the paper.
+    pub glossary: Vec<GlossaryRow>,
 }
 
 /// A run as the paper shows it.
@@ -49,7 +72,7 @@ pub struct RunFacts {
     /// `run.json`.
     pub header: RunHeader,
     /// How it ended, in words.
-    pub status: String,
+    pub status: Text,
     /// The command, quoted for a shell.
     pub command: String,
     /// Events that are no errors of single intervals: notes, server events.
@@ -59,7 +82,7 @@ pub struct RunFacts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// What is damaged or missing in the folder.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Text>,
 }
 
 /// A target as the paper shows it.
@@ -84,7 +107,22 @@ pub struct Target {
     /// All settings of its first node, as the server states them.
     pub all_settings: BTreeMap<String, String>,
     /// What the server did not let dyno read.
-    pub not_readable: Vec<String>,
+    pub not_readable: Vec<Text>,
+    /// Virtual CPUs of a node, as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vcpu: Option<f64>,
+    /// Memory of a node in GiB, as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_gib: Option<f64>,
+    /// How a commit is made durable, as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durability: Option<String>,
+    /// Facts that the suite states because nobody can read them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub stated: BTreeMap<String, String>,
+    /// What an hour costs, as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
 }
 
 /// A setting that matters.
@@ -95,7 +133,7 @@ pub struct SettingRow {
     /// Its value before the first trial.
     pub value: String,
     /// What it decides.
-    pub meaning: &'static str,
+    pub meaning: Text,
     /// True when a commit may be lost or torn with this value.
     pub is_weak: bool,
 }
@@ -125,7 +163,7 @@ pub struct Experiment {
     /// The scripts that it runs, where the suite brings its own.
     pub scripts: Vec<ScriptFacts>,
     /// How transactions arrive, how long and what latency means, in sentences.
-    pub method: Vec<String>,
+    pub method: Vec<Text>,
     /// True when transactions follow a schedule.
     pub is_open_loop: bool,
     /// Length of the shortest measured window, seconds.
@@ -135,11 +173,23 @@ pub struct Experiment {
     /// Statement by statement, where the workload measures them one by one.
     pub statements: Vec<StatementRow>,
     /// How keys are drawn, in sentences.
-    pub access: Vec<String>,
+    pub access: Vec<Text>,
     /// Errors of all trials.
     pub errors: Vec<ErrorRow>,
     /// Published figures.
     pub published: Vec<Published>,
+    /// What is compared, where the suite compares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<ComparisonFacts>,
+    /// Gates as they are written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<String>,
+    /// The objective of a search, as it is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objective: Option<String>,
+    /// Throughput by the number of read-only nodes, where targets differ in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub node_scaling: Vec<NodeScaling>,
     /// What the plan wanted and a target can't do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
@@ -157,7 +207,7 @@ pub struct LeftOut {
     /// Target and load level, such as `main, degree=2`.
     pub what: String,
     /// Why, in a sentence.
-    pub why: String,
+    pub why: Text,
 }
 
 /// Median of the repeats of a point, with the lowest and the highest.
@@ -181,6 +231,9 @@ pub struct Point {
     pub workers: u32,
     /// Offered transactions per second; `None` in a closed loop.
     pub rate_per_s: Option<f64>,
+    /// What its trials were executed for: points that a search or a sweep has chosen are measured
+    /// again and are points of their own.
+    pub purpose: Purpose,
     /// Trials that the figures rest on.
     pub repeats: usize,
     /// Labels of those trials.
@@ -395,6 +448,8 @@ pub struct Check {
     pub meaning: Text,
     /// What to do about it.
     pub advice: Text,
+    /// True when every run of the paper accepts what it found (`--allow`).
+    pub is_accepted: bool,
     /// Where it was found; empty when there is nothing to remark.
     pub findings: Vec<Finding>,
     /// The same for printing: places with the same value share a line.

@@ -2,17 +2,19 @@
 
 use crate::format;
 use crate::model::{Counter, SettingRow};
+use crate::say;
+use crate::text::Text;
 use dyno_measure::ServerFacts;
 use std::collections::BTreeMap;
 
 struct Known {
     name: &'static str,
-    meaning: &'static str,
+    meaning: fn() -> Text,
     /// Values (lower case) with which a commit may be lost or torn.
     weak: &'static [&'static str],
 }
 
-const fn known(name: &'static str, meaning: &'static str, weak: &'static [&'static str]) -> Known {
+const fn known(name: &'static str, meaning: fn() -> Text, weak: &'static [&'static str]) -> Known {
     Known { name, meaning, weak }
 }
 
@@ -22,40 +24,105 @@ const OFF: &[&str] = &["off", "0"];
 const SETTINGS: &[Known] = &[
     known(
         "innodb_flush_log_at_trx_commit",
-        "1: every commit waits until the redo log is on disk",
+        || say!("1: every commit waits until the redo log is on disk"),
         &["0", "2"],
     ),
     known(
         "sync_binlog",
-        "1: every commit waits until the binary log is on disk; 0: the system decides",
+        || say!("1: every commit waits until the binary log is on disk; 0: the system decides"),
         &[],
     ),
-    known("log_bin", "whether a binary log is written", &[]),
-    known("innodb_doublewrite", "protects pages that are torn by a power loss", OFF),
-    known("innodb_flush_method", "how InnoDB's files are written", &["nosync"]),
-    known("innodb_buffer_pool_size", "memory for data and indexes", &[]),
-    known("innodb_log_file_size", "size of the redo log", &[]),
-    known("innodb_redo_log_capacity", "size of the redo log", &[]),
-    known("rpl_semi_sync_master_enabled", "whether a commit waits for a replica", &[]),
-    known("rpl_semi_sync_source_enabled", "whether a commit waits for a replica", &[]),
-    known("transaction_isolation", "isolation of sessions by default", &[]),
-    known("tx_isolation", "isolation of sessions by default", &[]),
-    known("query_cache_type", "whether answers may come from the query cache", &[]),
-    known("synchronous_commit", "whether a commit waits until the write-ahead log is on disk", OFF),
-    known("fsync", "whether anything waits for the disk", OFF),
-    known("full_page_writes", "protects pages that are torn by a power loss", OFF),
-    known("wal_sync_method", "how the write-ahead log is forced to disk", &[]),
-    known("synchronous_standby_names", "standbys that acknowledge commits", &[]),
-    known("default_transaction_isolation", "isolation of sessions by default", &[]),
-    known("shared_buffers", "memory for data and indexes", &[]),
-    known("max_wal_size", "write-ahead log between checkpoints", &[]),
-    known("checkpoint_timeout", "longest time between checkpoints", &[]),
-    known("journal_mode", "how a transaction is made atomic", &["off", "memory"]),
-    known("synchronous", "0 off, 1 normal, 2 full: what waits for the disk", OFF),
-    known("cache_size", "page cache of a session: pages, or KiB when negative", &[]),
-    known("mmap_size", "bytes of the file that are mapped into memory", &[]),
-    known("locking_mode", "whether other connections may use the file", &[]),
+    known("log_bin", || say!("whether a binary log is written"), &[]),
+    known("innodb_doublewrite", || say!("protects pages that are torn by a power loss"), OFF),
+    known("innodb_flush_method", || say!("how InnoDB's files are written"), &["nosync"]),
+    known("innodb_buffer_pool_size", || say!("memory for data and indexes"), &[]),
+    known("innodb_log_file_size", || say!("size of the redo log"), &[]),
+    known("innodb_redo_log_capacity", || say!("size of the redo log"), &[]),
+    known("rpl_semi_sync_master_enabled", || say!("whether a commit waits for a replica"), &[]),
+    known("rpl_semi_sync_source_enabled", || say!("whether a commit waits for a replica"), &[]),
+    known("transaction_isolation", || say!("isolation of sessions by default"), &[]),
+    known("tx_isolation", || say!("isolation of sessions by default"), &[]),
+    known("query_cache_type", || say!("whether answers may come from the query cache"), &[]),
+    known(
+        "synchronous_commit",
+        || say!("whether a commit waits until the write-ahead log is on disk"),
+        OFF,
+    ),
+    known("fsync", || say!("whether anything waits for the disk"), OFF),
+    known("full_page_writes", || say!("protects pages that are torn by a power loss"), OFF),
+    known("wal_sync_method", || say!("how the write-ahead log is forced to disk"), &[]),
+    known("synchronous_standby_names", || say!("standbys that acknowledge commits"), &[]),
+    known("default_transaction_isolation", || say!("isolation of sessions by default"), &[]),
+    known("shared_buffers", || say!("memory for data and indexes"), &[]),
+    known("max_wal_size", || say!("write-ahead log between checkpoints"), &[]),
+    known("checkpoint_timeout", || say!("longest time between checkpoints"), &[]),
+    known("journal_mode", || say!("how a transaction is made atomic"), &["off", "memory"]),
+    known("synchronous", || say!("0 off, 1 normal, 2 full: what waits for the disk"), OFF),
+    known("cache_size", || say!("page cache of a session: pages, or KiB when negative"), &[]),
+    known("mmap_size", || say!("bytes of the file that are mapped into memory"), &[]),
+    known("locking_mode", || say!("whether other connections may use the file"), &[]),
 ];
+
+/// Where servers state the isolation level of sessions.
+pub(crate) const ISOLATION: [&str; 3] =
+    ["transaction_isolation", "tx_isolation", "default_transaction_isolation"];
+
+/// Settings that decide what an acknowledged commit is worth.
+pub(crate) fn is_of_commits(name: &str) -> bool {
+    const OF_COMMITS: [&str; 10] = [
+        "innodb_flush_log_at_trx_commit",
+        "sync_binlog",
+        "innodb_doublewrite",
+        "innodb_flush_method",
+        "synchronous_commit",
+        "fsync",
+        "full_page_writes",
+        "journal_mode",
+        "synchronous",
+        "synchronous_standby_names",
+    ];
+    OF_COMMITS.contains(&name)
+}
+
+/// What a setting decides, where that is known.
+pub(crate) fn meaning(name: &str) -> Option<Text> {
+    let of_queries = || OF_QUERIES.iter().find(|(known, _)| *known == name).map(|row| row.1);
+    let found = SETTINGS.iter().find(|known| known.name == name).map(|known| known.meaning);
+    found.or_else(of_queries).map(|meaning| meaning())
+}
+
+/// True of settings that name a machine, a file or a moment: they differ between any two servers and
+/// say nothing of what these do.
+pub(crate) fn names_a_place(name: &str) -> bool {
+    const WHOLE: [&str; 21] = [
+        "port",
+        "socket",
+        "hostname",
+        "pid_file",
+        "server_id",
+        "server_uid",
+        "server_uuid",
+        "timestamp",
+        "pseudo_thread_id",
+        "rand_seed1",
+        "rand_seed2",
+        "last_insert_id",
+        "gtid_binlog_pos",
+        "gtid_current_pos",
+        "gtid_executed",
+        "gtid_purged",
+        "gtid_slave_pos",
+        "gtid_binlog_state",
+        "external_pid_file",
+        "cluster_name",
+        "in_transaction",
+    ];
+    const ENDS: [&str; 8] = [
+        "_file", "dir", "_directory", "_directories", "_log_error", "log_bin_basename",
+        "log_bin_index", "_log_basename",
+    ];
+    WHOLE.contains(&name) || ENDS.iter().any(|end| name.ends_with(end))
+}
 
 /// The settings that matter, as far as the server has them.
 pub(crate) fn rows(facts: &ServerFacts) -> Vec<SettingRow> {
@@ -64,7 +131,7 @@ pub(crate) fn rows(facts: &ServerFacts) -> Vec<SettingRow> {
         Some(SettingRow {
             name: known.name.to_owned(),
             value: readable(known.name, value),
-            meaning: known.meaning,
+            meaning: (known.meaning)(),
             is_weak: is_weak(known, value, facts),
         })
     };
@@ -86,49 +153,49 @@ fn readable(name: &str, value: &str) -> String {
     let is_bytes = name.starts_with("innodb_") || name == "mmap_size";
     match value.parse::<f64>() {
         Ok(size) if is_bytes && size >= 1024.0 => format::bytes(size),
-        _ if value.is_empty() => "(empty)".to_owned(),
+        _ if value.is_empty() => "\"\"".to_owned(),
         _ => value.to_owned(),
     }
 }
 
 /// What decides how queries are executed, in the order in which it is shown: PostgreSQL, MySQL and
 /// its relatives, SQLite, DuckDB.
-const OF_QUERIES: &[(&str, &str)] = &[
-    ("max_parallel_workers_per_gather", "workers of one plan node; the degree"),
-    ("max_parallel_workers", "parallel workers of the whole server"),
-    ("max_worker_processes", "background processes of the whole server"),
-    ("parallel_setup_cost", "what starting workers costs a plan"),
-    ("parallel_tuple_cost", "what handing over a row costs a plan"),
-    ("min_parallel_table_scan_size", "smaller tables are not read in parallel"),
-    ("work_mem", "memory of a sort or hash table before it goes to disk"),
-    ("hash_mem_multiplier", "hash tables may have so many times work_mem"),
-    ("effective_cache_size", "the cache that the optimizer reckons with"),
-    ("random_page_cost", "what a random page costs a plan"),
-    ("jit", "whether expressions are compiled"),
-    ("max_parallel_degree", "the degree"),
-    ("parallel_degree_policy", "when a query becomes parallel"),
-    ("innodb_parallel_read_threads", "threads of scans of the clustered index alone"),
-    ("join_buffer_size", "memory of a join without an index"),
-    ("sort_buffer_size", "memory of a sort before it goes to disk"),
-    ("tmp_table_size", "largest temporary table in memory"),
-    ("max_heap_table_size", "the same, whichever is smaller"),
-    ("optimizer_switch", "which ways of executing the optimizer may choose"),
-    ("innodb_buffer_pool_size", "memory for data and indexes"),
-    ("shared_buffers", "memory for data and indexes"),
-    ("cache_size", "page cache of a session: pages, or KiB when negative"),
-    ("mmap_size", "bytes of the file that are mapped into memory"),
-    ("temp_store", "where temporary tables are: 0 default, 1 file, 2 memory"),
-    ("threads", "threads of a query; the degree"),
-    ("memory_limit", "most memory that is used"),
+const OF_QUERIES: &[(&str, fn() -> Text)] = &[
+    ("max_parallel_workers_per_gather", || say!("workers of one plan node; the degree")),
+    ("max_parallel_workers", || say!("parallel workers of the whole server")),
+    ("max_worker_processes", || say!("background processes of the whole server")),
+    ("parallel_setup_cost", || say!("what starting workers costs a plan")),
+    ("parallel_tuple_cost", || say!("what handing over a row costs a plan")),
+    ("min_parallel_table_scan_size", || say!("smaller tables are not read in parallel")),
+    ("work_mem", || say!("memory of a sort or hash table before it goes to disk")),
+    ("hash_mem_multiplier", || say!("hash tables may have so many times work_mem")),
+    ("effective_cache_size", || say!("the cache that the optimizer reckons with")),
+    ("random_page_cost", || say!("what a random page costs a plan")),
+    ("jit", || say!("whether expressions are compiled")),
+    ("max_parallel_degree", || say!("the degree")),
+    ("parallel_degree_policy", || say!("when a query becomes parallel")),
+    ("innodb_parallel_read_threads", || say!("threads of scans of the clustered index alone")),
+    ("join_buffer_size", || say!("memory of a join without an index")),
+    ("sort_buffer_size", || say!("memory of a sort before it goes to disk")),
+    ("tmp_table_size", || say!("largest temporary table in memory")),
+    ("max_heap_table_size", || say!("the same, whichever is smaller")),
+    ("optimizer_switch", || say!("which ways of executing the optimizer may choose")),
+    ("innodb_buffer_pool_size", || say!("memory for data and indexes")),
+    ("shared_buffers", || say!("memory for data and indexes")),
+    ("cache_size", || say!("page cache of a session: pages, or KiB when negative")),
+    ("mmap_size", || say!("bytes of the file that are mapped into memory")),
+    ("temp_store", || say!("where temporary tables are: 0 default, 1 file, 2 memory")),
+    ("threads", || say!("threads of a query; the degree")),
+    ("memory_limit", || say!("most memory that is used")),
 ];
 
 /// The settings that decide how queries are executed, as far as the server has them.
 pub(crate) fn of_queries(all: &BTreeMap<String, String>) -> Vec<SettingRow> {
-    let row = |(name, meaning): &(&'static str, &'static str)| {
+    let row = |(name, meaning): &(&'static str, fn() -> Text)| {
         Some(SettingRow {
             name: (*name).to_owned(),
             value: readable(name, all.get(*name)?),
-            meaning,
+            meaning: meaning(),
             is_weak: false,
         })
     };
@@ -194,6 +261,6 @@ mod tests {
     fn sizes_are_readable() {
         assert_eq!(readable("innodb_buffer_pool_size", "134217728"), "128 MiB");
         assert_eq!(readable("cache_size", "-2000"), "-2000");
-        assert_eq!(readable("synchronous_standby_names", ""), "(empty)");
+        assert_eq!(readable("synchronous_standby_names", ""), "\"\"");
     }
 }

@@ -1,0 +1,108 @@
+//! Runs to the model of a paper.
+
+mod capacity;
+mod chapters;
+mod cover;
+mod distributions;
+mod experiments;
+mod fairness;
+mod glossary;
+mod limits;
+mod method;
+mod purpose;
+mod resources;
+mod runs;
+mod scaling;
+mod schema;
+mod summary;
+
+pub use capacity::Capacity;
+pub use chapters::Chapter;
+pub use cover::Cover;
+pub use distributions::{Distribution, Quantile};
+pub use fairness::{CommitRow, Difference, DifferenceTable, Fairness, MemoryRow};
+pub use glossary::GlossaryRow;
+pub use resources::{NodeUse, Resources, Use};
+pub use scaling::NodeScaling;
+pub use schema::SchemaRow;
+
+use crate::model::{Paper, RunFacts, Target, Trial};
+use crate::text::Text;
+use crate::{Published, PublishedTable, checks, comparison};
+use dyno_measure::SCHEMA_VERSION;
+use dyno_store::RunData;
+
+impl Paper {
+    /// A paper about these runs, beside these published figures.
+    pub fn new(runs: &[RunData], published: &[PublishedTable]) -> Paper {
+        let numbered = || runs.iter().enumerate();
+        let targets: Vec<Target> =
+            numbered().flat_map(|(index, run)| runs::targets(runs, index, run)).collect();
+        let trials: Vec<Trial> =
+            numbered().flat_map(|(index, run)| runs::trials(runs, index, run)).collect();
+        let experiments = experiments::experiments(runs, &targets, &trials, published);
+        let is_elsewhere = |table: &&PublishedTable| {
+            !experiments.iter().any(|experiment| experiment.name == table.experiment)
+        };
+        let mut titles: Vec<Text> = Vec::new();
+        for run in runs {
+            let title = Text::from(&run.header.title);
+            if !titles.contains(&title) {
+                titles.push(title);
+            }
+        }
+        let mut run_facts: Vec<RunFacts> =
+            numbered().map(|(index, run)| runs::facts(index, run)).collect();
+        if let [run] = run_facts.as_mut_slice() {
+            // The paper of one run stands in its folder.
+            run.link = Some(String::new());
+        }
+        let mut paper = Paper {
+            schema_version: SCHEMA_VERSION,
+            title: Text::list(&titles),
+            cover: Cover::default(),
+            summary: Vec::new(),
+            purpose: Vec::new(),
+            key_rows: Vec::new(),
+            runs: run_facts,
+            fairness: fairness::fairness(&targets, &trials, &experiments),
+            method: Vec::new(),
+            chapters: chapters::chapters(&experiments),
+            capacity: Vec::new(),
+            resources: resources::resources(runs, &trials),
+            other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
+            comparisons: Vec::new(),
+            schema: schema::rows(&targets, &trials),
+            distributions: Vec::new(),
+            glossary: glossary::rows(&experiments),
+            targets,
+            experiments,
+            trials,
+            checks: Vec::new(),
+            limits: Vec::new(),
+        };
+        checks::make(&mut paper, runs);
+        // With the numbers of the checks that the points have now.
+        paper.comparisons = comparison::comparisons(&paper.experiments);
+        paper.key_rows = summary::key_rows(&paper);
+        paper.summary = summary::sentences(&paper);
+        paper.purpose = purpose::sentences(&paper);
+        paper.method = method::of_all(&paper);
+        paper.capacity = capacity::rows(&paper);
+        paper.distributions = distributions::distributions(&paper, runs);
+        paper.limits = limits::sentences(&paper);
+        paper.cover = cover::cover(&paper);
+        paper
+    }
+
+    /// Says what leads from where the paper will stand to the folder of each run, in their order: a
+    /// path with a slash at its end or an empty text; `None` leaves the files of a run unlinked.
+    /// Without it the paper of one run links as if it stood in its folder, others don't link.
+    #[must_use]
+    pub fn linked(mut self, links: Vec<Option<String>>) -> Paper {
+        for (run, link) in self.runs.iter_mut().zip(links) {
+            run.link = link;
+        }
+        self
+    }
+}

@@ -1,0 +1,135 @@
+//! The whole in a table and a paragraph.
+
+use crate::format;
+use crate::model::{Experiment, KeyRow, Paper, Point, Target};
+use crate::say;
+use crate::text::Text;
+use crate::{tpcc, tpch};
+use dyno_measure::Purpose;
+
+/// The point with the most throughput per experiment and target; complete ones are preferred.
+pub(super) fn key_rows(paper: &Paper) -> Vec<KeyRow> {
+    let mut rows = Vec::new();
+    for (experiment_index, experiment) in paper.experiments.iter().enumerate() {
+        for target in &paper.targets {
+            let is_own = |point: &&Point| point.target == target.label && point.tpch.is_none();
+            let own = experiment.points.iter().filter(is_own);
+            // Of points that were measured again, only the second time is without bias.
+            let is_confirmed = |point: &Point| point.purpose == Purpose::Confirm;
+            let rank = |point: &Point| {
+                (point.status == "complete", is_confirmed(point), point.throughput().median)
+            };
+            let best =
+                own.reduce(|best, point| if rank(point) > rank(best) { point } else { best });
+            rows.extend(best.map(|point| KeyRow {
+                experiment: experiment.title.clone(),
+                experiment_index,
+                point: point.clone(),
+            }));
+        }
+    }
+    rows
+}
+
+/// So many sentences of what was reached are in the summary.
+const MOST: usize = 3;
+
+/// What was measured, what did not end well, what was reached.
+pub(super) fn sentences(paper: &Paper) -> Vec<Text> {
+    if paper.trials.is_empty() {
+        return vec![say!("No trial has been executed yet.")];
+    }
+    let mut sentences = vec![extent(paper)];
+    sentences.extend(not_ended_well(paper));
+    let told = reached(paper);
+    sentences.extend(told.iter().take(MOST).cloned());
+    if told.len() > MOST {
+        sentences.push(say!("The table has the others."));
+    }
+    sentences
+}
+
+/// The first sentences of what was reached: the cover has no more room.
+pub(super) fn headline(paper: &Paper) -> Vec<Text> {
+    match paper.trials.is_empty() {
+        true => vec![say!("No trial has been executed yet.")],
+        false => reached(paper).into_iter().take(2).collect(),
+    }
+}
+
+/// A sentence for each experiment and target.
+fn reached(paper: &Paper) -> Vec<Text> {
+    let of_tpch = |experiment: &Experiment| -> Vec<Text> {
+        let tables = experiment.tpch.iter().flat_map(|section| &section.tables);
+        tables.map(|table| Text::from(tpch::words::best(&experiment.title, table))).collect()
+    };
+    let of_transactions = paper.key_rows.iter().map(best);
+    of_transactions.chain(paper.experiments.iter().flat_map(of_tpch)).collect()
+}
+
+fn extent(paper: &Paper) -> Text {
+    let describe = |target: &Target| match target.product.as_str() {
+        "" => Text::from(&target.label),
+        product => say!("{target} ({product})", target = &target.label, product = product),
+    };
+    let is_measured =
+        |target: &&Target| paper.trials.iter().any(|trial| trial.target == target.label);
+    let targets: Vec<Text> = paper.targets.iter().filter(is_measured).map(describe).collect();
+    let points: usize = paper.experiments.iter().map(|experiment| experiment.points.len()).sum();
+    let points = match paper.experiments.iter().any(|experiment| experiment.tpch.is_some()) {
+        true => Text::count(points as u64, "{n} point", "{n} points"),
+        false => Text::count(points as u64, "{n} load level", "{n} load levels"),
+    };
+    say!(
+        "dyno measured {trials} at {points} on {targets}.",
+        trials = Text::count(ended(paper, "complete"), "{n} complete trial", "{n} complete trials"),
+        points = points,
+        targets = Text::list(&targets),
+    )
+}
+
+fn ended(paper: &Paper, status: &str) -> u64 {
+    paper.trials.iter().filter(|trial| trial.status == status).count() as u64
+}
+
+fn not_ended_well(paper: &Paper) -> Option<Text> {
+    let cut = ended(paper, "interrupted") + ended(paper, "running");
+    let failed = ended(paper, "failed");
+    let others: Vec<Text> = [
+        (cut, Text::count(cut, "{n} trial was cut off", "{n} trials were cut off")),
+        (failed, Text::count(failed, "{n} trial failed", "{n} trials failed")),
+    ]
+    .into_iter()
+    .filter(|(number, _)| *number > 0)
+    .map(|(_, words)| words)
+    .collect();
+    (!others.is_empty()).then(|| say!("Beside these, {others}.", others = Text::list(&others)))
+}
+
+fn best(row: &KeyRow) -> Text {
+    let point = &row.point;
+    if let Some(tpcc) = &point.tpcc {
+        return Text::from(tpcc::words::best(&row.experiment, &point.target, tpcc));
+    }
+    let workers = Text::count(point.workers.into(), "{n} worker", "{n} workers");
+    let (tps, qps) = (format::short(point.tps.median), format::short(point.qps.median));
+    match point.p95_us {
+        Some(p95) => say!(
+            "{experiment}: {target} reached {tps} transactions/s ({qps} statements/s) with {workers}, 95th percentile {p95} ms.",
+            experiment = &row.experiment,
+            target = &point.target,
+            tps = tps,
+            qps = qps,
+            workers = workers,
+            p95 = format::ms(p95.median),
+        ),
+        None => say!(
+            "{experiment}: {target} reached {tps} transactions/s ({qps} statements/s) with {workers}.",
+            experiment = &row.experiment,
+            target = &point.target,
+            tps = tps,
+            qps = qps,
+            workers = workers,
+        ),
+    }
+}
