@@ -70,7 +70,6 @@ pub(crate) fn bytes(count: f64) -> String {
     format!("{} {}", plain(size), units[unit])
 }
 
-
 /// Without repetitions, in their order.
 pub(crate) fn unique<T: Clone + PartialEq>(mut words: Vec<T>) -> Vec<T> {
     let mut seen = Vec::new();
