@@ -24,11 +24,11 @@ mod tpcc;
 mod tpch;
 mod typst;
 
-pub use checks::check_ids;
 pub use build::{
     Capacity, Chapter, CommitRow, Cover, Difference, DifferenceTable, Distribution, Fairness,
     GlossaryRow, MemoryRow, NodeScaling, NodeUse, Quantile, Resources, SchemaRow, Use,
 };
+pub use checks::check_ids;
 pub use comparison::{Comparison, ComparisonRow, Pair};
 pub use model::{
     Check, Counter, ErrorRow, Experiment, Finding, Gap, Group, KeyRow, LeftOut, Level, Paper,

@@ -1,12 +1,13 @@
 //! What a paper says, before it is given a form.
 
+use crate::build::{
+    Capacity, Chapter, Cover, Distribution, Fairness, GlossaryRow, NodeScaling, Resources,
+    SchemaRow,
+};
 use crate::say;
 use crate::text::Text;
 use crate::tpcc::{TpccPoint, TpccSection};
 use crate::tpch::{TpchSection, TpchSetup};
-use crate::build::{
-    Capacity, Chapter, Cover, Distribution, Fairness, GlossaryRow, NodeScaling, Resources, SchemaRow,
-};
 use crate::{Comparison, Published};
 use dyno_measure::{DataFacts, Purpose, SeriesRow, TrialSummary};
 use dyno_store::{ComparisonFacts, Event, Price, RunHeader, ScriptFacts};
