@@ -126,12 +126,16 @@ fn of_source(path: &Path, uses: &mut Vec<Use>) {
         }
     }
     for (at, call) in source.match_indices("Text::count(") {
+        let mut literals = Vec::new();
         let mut rest = arguments(&source[at + call.len()..]);
         while let Some(next) = rest.find('"') {
             let Some((pattern, after)) = literal(&rest[next..]) else { break };
-            add(pattern, BTreeSet::from(["n".to_owned()]));
+            literals.push(pattern);
             rest = after;
         }
+        // The patterns are the last two arguments; the number in front may have words in it as well.
+        let patterns = literals.split_off(literals.len().saturating_sub(2));
+        patterns.into_iter().for_each(|pattern| add(pattern, BTreeSet::from(["n".to_owned()])));
     }
     for field in ["rule: ", "meaning: ", "advice: "] {
         for (at, _) in source.match_indices(field) {
