@@ -28,6 +28,25 @@ pub struct Conditions {
     /// The nodes of the target by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub nodes: BTreeMap<String, NodeConditions>,
+    /// The load generators, where several made the load together; empty where one made all of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<GeneratorMember>,
+}
+
+/// One of several load generators that made the load of a trial together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GeneratorMember {
+    /// Its name.
+    pub name: String,
+    /// Transactions that it counted as committed in its own window.
+    pub committed: u64,
+    /// When its window opened, seconds from the opening of the trial's.
+    pub from_s: f64,
+    /// When its window closed, seconds from the opening of the trial's.
+    pub to_s: f64,
+    /// Its clock minus that of the first load generator.
+    pub clock_skew_ms: Option<f64>,
 }
 
 /// The load generator and its machine in the window.

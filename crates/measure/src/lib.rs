@@ -17,7 +17,7 @@ mod tpch;
 
 pub use collector::{Collector, Interval};
 pub use conditions::{
-    Conditions, GeneratorConditions, NodeConditions, NodeRow, Purpose, ReplicaFacts,
+    Conditions, GeneratorConditions, GeneratorMember, NodeConditions, NodeRow, Purpose, ReplicaFacts,
 };
 pub use evidence::{
     AuditLine, ConditionLine, ConditionState, DataCheck, DataFacts, StatementLatency, TpccFacts,

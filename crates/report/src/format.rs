@@ -94,7 +94,7 @@ pub(crate) fn shell_word(word: &str) -> String {
 }
 
 /// Without repetitions, in their order.
-pub(crate) fn unique(mut words: Vec<String>) -> Vec<String> {
+pub(crate) fn unique<T: Clone + PartialEq>(mut words: Vec<T>) -> Vec<T> {
     let mut seen = Vec::new();
     words.retain(|word| {
         let is_new = !seen.contains(word);

@@ -22,7 +22,9 @@ mod svg;
 mod text;
 mod tpcc;
 mod tpch;
+mod typst;
 
+pub use checks::check_ids;
 pub use build::{
     Capacity, Chapter, CommitRow, Cover, Difference, DifferenceTable, Distribution, Fairness,
     GlossaryRow, MemoryRow, NodeScaling, NodeUse, Quantile, Resources, SchemaRow, Use,
@@ -38,7 +40,7 @@ pub use published::{LOAD_LEVELS, Published, PublishedRow, PublishedTable};
 pub use render::{ReportError, Templates};
 pub use text::{Lang, Text};
 pub use tpcc::{
-    AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection, TpccSetup,
+    AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection, TpccSetup,
 };
 pub use tpch::{
     AnswerCount, CacheRow, DegreeColumn, FailureRow, FormulaRow, LoadRow, LoadTable, PlanCell,

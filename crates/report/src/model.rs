@@ -452,6 +452,8 @@ pub struct Check {
     pub meaning: Text,
     /// What to do about it.
     pub advice: Text,
+    /// True when every run of the paper accepts what it found (`--allow`).
+    pub is_accepted: bool,
     /// Where it was found; empty when there is nothing to remark.
     pub findings: Vec<Finding>,
     /// The same for printing: places with the same value share a line.

@@ -1,3 +1,138 @@
 //! Statistics of trials. Pure functions over numbers: nothing here knows runs, files or databases.
 //!
-//! The unit of analysis is the trial, never the second: within a trial seconds depend on each other.
+//! The unit of analysis is the trial, never the second: within a trial seconds depend on each other,
+//! and a test on them calls equal systems different in most comparisons.
+//!
+//! | question | module |
+//! |---|---|
+//! | Is B faster than A, and by how much? | [`ratio`], then [`holm`] over all that is judged |
+//! | The same without a normal distribution | [`rank`], [`bootstrap`] |
+//! | How much do two trials of the same system differ? | [`noise`] |
+//! | Are more pairs needed? | [`sequential`] |
+//! | Which rate is held under an objective? | [`knee`], [`objective`] |
+//! | Does a result break a gate? | [`gate`] |
+//! | Was the system steady in the window? | [`steady`], [`theil_sen`] |
+//! | How does throughput scale? | [`usl`] |
+//!
+//! Everything is deterministic: what draws lots does so from a seed that the caller gives.
+
+pub mod bootstrap;
+pub mod gate;
+pub mod holm;
+pub mod knee;
+pub mod noise;
+pub mod objective;
+pub mod rank;
+pub mod ratio;
+pub mod sequential;
+pub mod steady;
+pub mod theil_sen;
+pub mod usl;
+
+mod metric;
+mod words;
+
+pub use metric::{Better, Metric};
+
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+/// The share of intervals that hold the true value: 95 %.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Two bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
+
+impl Interval {
+    /// True when `value` lies between the bounds or is one.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
+/// Arithmetic mean; `None` of nothing.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Median; `None` of nothing.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(values[middle]),
+        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+    }
+}
+
+/// Standard deviation of the sample; `None` under two values.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = mean(values)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
+/// Coefficient of variation: the deviation as a share of the mean. `None` under two values or where
+/// the mean is zero.
+pub fn variation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values)?;
+    Some(deviation(values)? / mean.abs()).filter(|share| share.is_finite())
+}
+
+/// The value that Student's t stays below in magnitude with [`CONFIDENCE`].
+pub(crate) fn t_quantile(freedom: usize) -> f64 {
+    let t = StudentsT::new(0.0, 1.0, freedom.max(1) as f64);
+    t.map_or(f64::INFINITY, |t| t.inverse_cdf(f64::midpoint(1.0, CONFIDENCE)))
+}
+
+/// Two-sided p of a value of Student's t.
+pub(crate) fn t_p(t: f64, freedom: usize) -> f64 {
+    let law = StudentsT::new(0.0, 1.0, freedom.max(1) as f64);
+    law.map_or(1.0, |law| (2.0 * law.cdf(-t.abs())).min(1.0))
+}
+
+/// Two-sided p of a value of the standard normal distribution.
+pub(crate) fn normal_p(z: f64) -> f64 {
+    (2.0 * Normal::standard().cdf(-z.abs())).min(1.0)
+}
+
+/// 95 % t interval of the mean of a sample; `None` under two values.
+pub(crate) fn mean_interval(values: &[f64]) -> Option<Interval> {
+    let mean = mean(values)?;
+    let error = deviation(values)? / (values.len() as f64).sqrt();
+    let reach = t_quantile(values.len() - 1) * error;
+    Some(Interval { low: mean - reach, high: mean + reach })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        let table = [(1, 12.706), (4, 2.776), (5, 2.571), (9, 2.262), (28, 2.048), (1000, 1.962)];
+        for (freedom, t) in table {
+            assert!((t_quantile(freedom) - t).abs() < 6e-4, "{freedom}: {}", t_quantile(freedom));
+            assert!((t_p(t, freedom) - 0.05).abs() < 3e-4);
+        }
+        assert!((normal_p(1.96) - 0.05).abs() < 1e-4);
+    }
+
+    #[test]
+    fn what_is_undefined_is_none() {
+        assert_eq!((mean(&[]), median(&[]), deviation(&[1.0])), (None, None, None));
+        assert_eq!(variation(&[0.0, 0.0]), None);
+        assert_eq!(median(&[3.0, 1.0, 2.0, 10.0]), Some(2.5));
+        assert_eq!(variation(&[9.0, 11.0]), Some(2.0_f64.sqrt() / 10.0));
+    }
+}

@@ -162,6 +162,9 @@ pub struct RunHeader {
     pub seed: u64,
     /// The targets.
     pub targets: Vec<TargetFacts>,
+    /// The folder of the run whose plan is executed again, where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reproduces: Option<String>,
     /// The experiments in the order of the plan.
     pub experiments: Vec<ExperimentFacts>,
     /// By target: the tables of the experiments that the run has prepared so far.

@@ -7,7 +7,7 @@ use crate::read::{self, trial_numbers};
 use crate::trial::{TrialIdentity, TrialWriter};
 use crate::{RunHeader, RunStatus, StoreError};
 use dyno_measure::{SCHEMA_VERSION, TrialStatus, TrialSummary};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ pub struct Run {
     path: PathBuf,
     header: RunHeader,
     events: LineFile,
-    complete: BTreeSet<String>,
+    /// By their steps.
+    complete: BTreeMap<String, TrialSummary>,
     last_trial: u32,
 }
 
@@ -37,7 +38,7 @@ impl Run {
         }
         let events = claimed_events(&path)?;
         let header = RunHeader { schema_version: SCHEMA_VERSION, ..header };
-        let run = Run { path, header, events, complete: BTreeSet::new(), last_trial: 0 };
+        let run = Run { path, header, events, complete: BTreeMap::new(), last_trial: 0 };
         run.save()?;
         Ok(run)
     }
@@ -57,7 +58,7 @@ impl Run {
             path: path.to_owned(),
             header: data.header,
             events,
-            complete: BTreeSet::new(),
+            complete: BTreeMap::new(),
             last_trial,
         };
         for trial in data.trials {
@@ -95,7 +96,18 @@ impl Run {
 
     /// Whether a trial of that step has been completed, in this process or before.
     pub fn is_complete(&self, step: &str) -> bool {
-        self.complete.contains(step)
+        self.complete.contains_key(step)
+    }
+
+    /// The complete trial of that step, made in this process or before.
+    pub fn complete_trial(&self, step: &str) -> Option<&TrialSummary> {
+        self.complete.get(step)
+    }
+
+    /// The trials that have been completed, in this process or before, in the order of their steps'
+    /// names.
+    pub fn complete(&self) -> impl Iterator<Item = &TrialSummary> {
+        self.complete.values()
     }
 
     /// What the names of the next trial's files begin with: `trials/<n>`. Files of other extensions
@@ -170,7 +182,7 @@ impl Run {
 
     fn note_complete(&mut self, summary: &TrialSummary) {
         if summary.status == TrialStatus::Complete {
-            self.complete.insert(summary.step.clone());
+            self.complete.insert(summary.step.clone(), summary.clone());
         }
     }
 }

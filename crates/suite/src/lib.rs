@@ -11,6 +11,7 @@
 
 mod bundled;
 mod catalogue;
+mod compare;
 pub mod figures;
 mod load;
 mod parse;
@@ -23,17 +24,25 @@ mod scripts;
 mod secret;
 mod shrink;
 mod source;
+mod state;
 mod steps;
 mod suite;
+mod targets;
+mod versus;
 
 pub use bundled::{BundledSuite, bundled};
+pub use compare::{Beyond, Compare, Restore, Search, Stop, half_width, seconds};
 pub use plan::{
-    DataSize, Overrides, PLAN_FORMAT, Plan, PlannedExperiment, PlannedOption, PlannedTarget,
+    DataSize, Overrides, PLAN_FORMAT, Plan, PlannedComparison, PlannedExperiment, PlannedOption,
     SuiteFacts,
 };
 pub use problem::{Place, Problem, SuiteError};
 pub use published::{PublishedRow, PublishedSeries};
 pub use scripts::PlannedScript;
 pub use secret::SecretUrl;
-pub use steps::{Action, Step, Trial};
-pub use suite::{Experiment, Link, Node, OptionEntry, OptionPart, Role, Suite, Target, Written};
+pub use steps::{Action, Aim, Step, Trial};
+pub use suite::{
+    Experiment, Link, Node, OptionEntry, OptionPart, Price, Role, Suite, Target, Written,
+};
+pub use targets::PlannedTarget;
+pub use versus::Versus;

@@ -1,15 +1,18 @@
 //! Reads the tables of a suite file.
 
+use std::collections::BTreeMap;
+
 use toml::de::DeValue;
 
 use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS, WorkloadNames};
+use crate::compare;
 use crate::figures::{self, Value as FigureValue};
 use crate::load;
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, found, short};
 use crate::secret::{SecretUrl, password_variable};
 use crate::source::{Source, Span};
-use crate::suite::{Experiment, Link, Node, OptionEntry, Role, Suite, Target, Written};
+use crate::suite::{Experiment, Link, Node, OptionEntry, Price, Role, Suite, Target, Written};
 
 pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<Suite> {
     let header = match file.take("suite") {
@@ -54,6 +57,8 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
     let paper = table.text("paper").map(|text| text.value);
     let source = table.text("source").map(|text| text.value);
     let seed = table.whole("seed", 0..=(1 << 53)).unwrap_or(1);
+    let deny = table.texts("deny").unwrap_or_default();
+    let allow = table.texts("allow").unwrap_or_default();
     table.finish(&[], |_, known| known);
     let name = name?.value;
     Some(Suite {
@@ -63,6 +68,8 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
         paper,
         source,
         seed,
+        deny,
+        allow,
         targets: Vec::new(),
         experiments: Vec::new(),
         text: Source::default(),
@@ -119,6 +126,11 @@ fn read_target(
     let vcpu = table.number("vcpu", 0.01..=100_000.0);
     let memory_gib = table.number("memory_gib", 0.01..=1_000_000.0);
     let durability = table.text("durability").map(|text| text.value);
+    let stated = read_stated(sheet, &mut table);
+    let price = table
+        .take("price")
+        .and_then(|(span, value)| Reader::of_value(sheet, "`price`", span, value))
+        .and_then(read_price);
     let url = table.text("url").map(secret);
     let nodes = table.take("nodes");
     let (nodes, nodes_span) = match (nodes, url) {
@@ -136,7 +148,40 @@ fn read_target(
         true => format!("Put the password into the environment variable {variable}."),
         false => known,
     });
-    Some(Target { name, title, product, class, vcpu, memory_gib, durability, nodes, nodes_span })
+    Some(Target {
+        name,
+        title,
+        product,
+        class,
+        vcpu,
+        memory_gib,
+        durability,
+        stated,
+        price,
+        nodes,
+        nodes_span,
+    })
+}
+
+/// Facts by their names: texts, numbers, true or false.
+fn read_stated(sheet: &Sheet<'_>, table: &mut Reader<'_, '_>) -> BTreeMap<String, String> {
+    let stated = table
+        .take("stated")
+        .and_then(|(span, value)| Reader::of_value(sheet, "`stated`", span, value));
+    let mut facts = BTreeMap::new();
+    for (key, span, value) in stated.into_iter().flat_map(Reader::into_entries) {
+        let entry = option_entry(sheet, "A stated fact", key.to_string(), span, value);
+        facts.extend(entry.map(|entry| (entry.name, entry.value)));
+    }
+    facts
+}
+
+fn read_price(mut table: Reader<'_, '_>) -> Option<Price> {
+    table.require("per_hour", "Add `per_hour = 1.2`: what the whole target costs.");
+    let per_hour = table.number("per_hour", 0.0..=1e9);
+    let currency = table.required_text("currency", "Add `currency = \"USD\"`.");
+    table.finish(&[("hour", "per_hour"), ("hourly", "per_hour")], |_, known| known);
+    Some(Price { per_hour: per_hour?, currency: currency?.value })
 }
 
 fn secret(text: Written<String>) -> Written<SecretUrl> {
@@ -212,7 +257,9 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         None => Some(Vec::new()),
     };
     let load = load::read(&mut table, workload.as_deref().and_then(catalogue::workload));
-    let repeats = table.whole("repeats", 1..=1_000);
+    let beyond =
+        compare::read(sheet, &mut table, workload.as_deref().and_then(catalogue::workload));
+    let repeats = read_repeats(&mut table, &beyond);
     let prepare = table.flag("prepare");
     let cleanup = table.flag("cleanup");
     let published = match table.take("published") {
@@ -237,13 +284,39 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         warmup_s: load.warmup_s,
         duration_s: load.duration_s,
         events: load.events,
-        repeats: repeats.and_then(|n| u32::try_from(n).ok()).unwrap_or(1),
+        repeats,
         interval_s: load.interval_s,
         prepare: prepare.unwrap_or(true),
         cleanup: cleanup.unwrap_or(true),
         percentiles: load.percentiles,
+        beyond,
         published,
     })
+}
+
+/// Trials per point; a comparison and a search have words of their own for that.
+fn read_repeats(table: &mut Reader<'_, '_>, beyond: &compare::Beyond) -> u32 {
+    let (has_repeats, has_rate) = (table.has("repeats"), table.has("rate"));
+    let instead = match (&beyond.compare, &beyond.search) {
+        (Some(_), _) => Some("Write `pairs` in the comparison instead."),
+        (None, Some(_)) => Some("Write `confirm = N` for the trials that confirm the result."),
+        (None, None) => None,
+    };
+    if let (Some(hint), Some((span, value))) =
+        (instead.filter(|_| has_repeats), table.take("repeats"))
+    {
+        let _ = value;
+        let message = format!("{} can't have `repeats`.", table.name);
+        table.note(&span, Problem::new(message).hint(hint));
+        return 1;
+    }
+    if beyond.search.is_some() && has_rate {
+        let message = format!("{} has both `rate` and `objective`.", table.name);
+        let hint = "An objective searches for the rate: leave `rate` out.";
+        table.note(&table.span.clone(), Problem::new(message).hint(hint));
+    }
+    let repeats = table.whole("repeats", 1..=1_000);
+    repeats.and_then(|n| u32::try_from(n).ok()).unwrap_or(1)
 }
 
 fn read_workload(table: &mut Reader<'_, '_>) -> Option<String> {
@@ -298,28 +371,31 @@ fn read_options(table: Reader<'_, '_>, workload: &WorkloadNames) -> Vec<OptionEn
                 let inner = Reader::of_value(sheet, title, key_span.clone(), value);
                 for (key, span, value) in inner.into_iter().flat_map(Reader::into_entries) {
                     let entry = format!("{name}.{key}");
-                    options.extend(option_entry(sheet, entry, span, value));
+                    options.extend(option_entry(sheet, OPTION, entry, span, value));
                 }
             }
             DeValue::Array(items) if workload.lists.contains(&name.as_str()) => {
                 for (number, item) in (1..).zip(items.iter()) {
                     let entry = format!("{name}.{number}");
-                    options.extend(option_entry(sheet, entry, key_span.clone(), item));
+                    options.extend(option_entry(sheet, OPTION, entry, key_span.clone(), item));
                 }
             }
             // A list of one needs no brackets.
             DeValue::String(_) if workload.lists.contains(&name.as_str()) => {
-                options.extend(option_entry(sheet, format!("{name}.1"), key_span, value));
+                options.extend(option_entry(sheet, OPTION, format!("{name}.1"), key_span, value));
             }
-            _ => options.extend(option_entry(sheet, name, key_span, value)),
+            _ => options.extend(option_entry(sheet, OPTION, name, key_span, value)),
         }
     }
     options
 }
 
-/// One value as it would stand on a command line.
+const OPTION: &str = "The option";
+
+/// One value as it would stand on a command line; `what` it is, for messages.
 fn option_entry(
     sheet: &Sheet<'_>,
+    what: &str,
     name: String,
     key_span: Span,
     value: Value<'_>,
@@ -331,7 +407,7 @@ fn option_entry(
         DeValue::Boolean(flag) => if *flag { "on" } else { "off" }.to_string(),
         other => {
             let message = format!(
-                "The option `{}` must be a text, a decimal number, true or false, but is {}.",
+                "{what} `{}` must be a text, a decimal number, true or false, but is {}.",
                 short(&name),
                 found(other)
             );
@@ -446,12 +522,30 @@ fn check_experiment(
     }
     let known: Vec<&str> = targets.iter().map(|target| target.name.value.as_str()).collect();
     let published = experiment.published.iter().flat_map(|link| &link.targets);
-    for target in experiment.targets.iter().flatten().chain(published) {
+    let compare = experiment.beyond.compare.iter();
+    let compared = compare.flat_map(|compare| compare.candidates.iter().chain([&compare.baseline]));
+    for target in experiment.targets.iter().flatten().chain(published).chain(compared.clone()) {
         // Without any readable target the real problem has been said already.
         if !known.is_empty() && !known.contains(&target.value.as_str()) {
             let message = format!("There is no target `{}`.", short(&target.value));
             let hint = hint_of_known(&target.value, "Targets of this file", &known);
             sheet.note(&target.span, Problem::new(message).hint(hint));
         }
+    }
+    if let Some(measured) = &experiment.targets {
+        for target in compared {
+            if !measured.iter().any(|other| other.value == target.value) {
+                let message = format!("`targets` doesn't list `{}`.", short(&target.value));
+                let hint = "What is compared must be measured: leave `targets` out, or add it.";
+                sheet.note(&target.span, Problem::new(message).hint(hint));
+            }
+        }
+    }
+    let levels = experiment.threads.len() * experiment.rates.len().max(1);
+    let is_sweep = levels > 1 || experiment.degrees.len() > 1;
+    if experiment.beyond.confirm > 0 && experiment.beyond.search.is_none() && !is_sweep {
+        let message = "There is no best point to confirm: the experiment has one point.";
+        let hint = "Give several numbers of threads, or leave `confirm` out.";
+        sheet.note(&experiment.name.span, Problem::new(message).hint(hint));
     }
 }

@@ -1,19 +1,21 @@
 //! What will be executed.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue;
+use crate::compare::{Restore, Search, Stop};
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::published::{self, PublishedSeries};
 use crate::resume;
 use crate::scripts::{self, PlannedScript};
-use crate::secret::{SecretUrl, password_variable};
+use crate::secret::SecretUrl;
 use crate::shrink;
 use crate::source::{Source, Span};
 use crate::steps::{self, Step};
-use crate::suite::{Experiment, OptionPart, Role, Suite, Target};
+use crate::state;
+use crate::suite::{Experiment, OptionPart, Suite, Target, Written};
+use crate::targets::{PlannedTarget, check_same_data, plan_targets, twin_name};
+use crate::versus::{self, Versus};
 
 /// Version of the stored form of a [`Plan`].
 pub const PLAN_FORMAT: u32 = 1;
@@ -29,6 +31,14 @@ pub struct Overrides {
     pub max_threads: Option<u32>,
     /// Replaces the suite's seed.
     pub seed: Option<u64>,
+    /// Two targets that are compared in all experiments, instead of what these say themselves.
+    pub compare: Option<Versus>,
+    /// Gates that all experiments get beside their own.
+    pub gates: Vec<String>,
+    /// Checks whose findings end the run with exit code 4, beside those of the suite.
+    pub deny: Vec<String>,
+    /// Checks whose findings are accepted, beside those of the suite.
+    pub allow: Vec<String>,
 }
 
 impl Overrides {
@@ -74,10 +84,16 @@ pub struct Plan {
     pub targets: Vec<PlannedTarget>,
     /// The experiments that are executed, in the order of the suite.
     pub experiments: Vec<PlannedExperiment>,
+    /// Checks whose findings end the run with exit code 4.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+    /// Checks whose findings are accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<String>,
     /// What is done, in order.
     pub steps: Vec<Step>,
     /// A guess of the whole time in seconds: windows and warm-ups as stated, loading at 100,000
-    /// rows/s, counted windows at 1,000 transactions/s.
+    /// rows/s, counted windows at 1,000 transactions/s; comparisons as long as they may take.
     pub estimated_s: f64,
     /// What the user should know, in sentences: what was left out, capped or shrunk.
     pub notes: Vec<String>,
@@ -100,53 +116,6 @@ pub struct SuiteFacts {
     pub source: Option<String>,
     /// The file as the user named it, or `bundled:NAME.toml`; empty where there is none.
     pub file: String,
-}
-
-/// A target that is measured.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct PlannedTarget {
-    /// The name in the suite.
-    pub name: String,
-    /// One line; the name if the suite has none.
-    pub title: String,
-    /// Product and version as stated.
-    pub product: Option<String>,
-    /// The vendor's name of the node class.
-    pub class: Option<String>,
-    /// Virtual CPUs of a node.
-    pub vcpu: Option<f64>,
-    /// Memory of a node in GiB.
-    pub memory_gib: Option<f64>,
-    /// How a commit is made durable, as stated.
-    pub durability: Option<String>,
-    /// The role of the node that is driven.
-    pub role: Role,
-    /// The URL without its password; `{run}` still stands for the run folder.
-    pub url: String,
-    #[serde(skip)]
-    secret: SecretUrl,
-    #[serde(skip)]
-    span: Option<Span>,
-}
-
-impl PlannedTarget {
-    /// The URL to connect to, password included if it has one, with `{run}` replaced by the run
-    /// folder, percent-encoded. A plan that was read back from a run has no passwords.
-    pub fn url_in(&self, run: &Path) -> SecretUrl {
-        let url = match self.secret.expose() {
-            "" => &self.url,
-            secret => secret,
-        };
-        // What has a meaning in a URL must not end the path.
-        let path = run.to_string_lossy().replace('%', "%25").replace('?', "%3F");
-        SecretUrl::new(url.replace("{run}", &path.replace('#', "%23")))
-    }
-
-    /// The environment variable that may hold the password: `DYNO_PASSWORD_` and the name in
-    /// upper case, with `_` for everything that is no letter or digit.
-    pub fn password_variable(&self) -> String {
-        password_variable(&self.name)
-    }
 }
 
 /// An experiment with everything a runner and a report need.
@@ -192,10 +161,52 @@ pub struct PlannedExperiment {
     pub cleanup: bool,
     /// Percentiles of the latency, in (0, 100].
     pub percentiles: Vec<f64>,
+    /// What is compared with what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<PlannedComparison>,
+    /// Conditions on the results, as they are written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<String>,
+    /// The search for the highest rate that an objective allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Search>,
+    /// How often the best point of a sweep is measured again, or the result of a search.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub confirm: u32,
+    /// How the data come back to their first state before each trial.
+    #[serde(default, skip_serializing_if = "Restore::is_none")]
+    pub restore: Restore,
     /// Published figures to stand beside the results.
     pub published: Vec<PublishedSeries>,
     #[serde(skip)]
     test_span: Option<Span>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl PlannedExperiment {
+    /// What the data are like before each trial: `untouched`, `reloaded`, `grows`, or the command that
+    /// restores them.
+    pub fn data_state(&self) -> String {
+        state::of(self)
+    }
+}
+
+/// What an experiment compares.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedComparison {
+    /// The target that ratios are taken to.
+    pub baseline: String,
+    /// The targets whose ratios are told.
+    pub candidates: Vec<String>,
+    /// Both are the same system: what differs is noise.
+    #[serde(default)]
+    pub is_aa: bool,
+    /// How long trials are repeated.
+    #[serde(flatten)]
+    pub stop: Stop,
 }
 
 /// One option of a workload as it would stand on a command line.
@@ -233,10 +244,15 @@ impl Plan {
     /// An override is wrong, no target has a URL, or the suite asks for what this version of dyno
     /// can't do.
     pub fn build(suite: &Suite, overrides: &Overrides) -> Result<Plan, SuiteError> {
+        let mut notes = Vec::new();
+        let versus = match &overrides.compare {
+            Some(versus) => Some(versus::apply(suite, versus, &mut notes)?),
+            None => None,
+        };
+        let suite = versus.as_ref().unwrap_or(suite);
         check_overrides(suite, overrides)?;
         let shrink = overrides.shrink.unwrap_or(1.0);
-        let mut notes = Vec::new();
-        let (targets, left_out) = plan_targets(suite, overrides)?;
+        let (mut targets, left_out) = plan_targets(suite, overrides)?;
         if !left_out.is_empty() {
             notes.push(format!(
                 "No URL is given for {}: left out. `--target NAME=URL` adds one.",
@@ -255,6 +271,7 @@ impl Plan {
                 capped.push(planned.name.clone());
             }
             planned.scripts = scripts::read(suite, experiment)?;
+            compare(experiment, &mut planned, &mut targets, &mut notes);
             check_same_data(suite, experiment, &planned, &targets)?;
             experiments.push(planned);
         }
@@ -297,8 +314,10 @@ impl Plan {
             seed,
             shrink,
             targets,
+            estimated_s: steps::estimate(&experiments, &steps),
             experiments,
-            estimated_s: steps.iter().map(|step| step.estimated_s).sum(),
+            denied: names(&suite.deny, &overrides.deny),
+            allowed: names(&suite.allow, &overrides.allow),
             steps,
             notes,
             source: suite.text.clone(),
@@ -399,71 +418,6 @@ fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteErro
     Ok(())
 }
 
-/// The targets that have a URL, and the names of those that have none.
-fn plan_targets(
-    suite: &Suite,
-    overrides: &Overrides,
-) -> Result<(Vec<PlannedTarget>, Vec<String>), SuiteError> {
-    let mut planned = Vec::new();
-    let mut left_out = Vec::new();
-    for target in &suite.targets {
-        let name = &target.name.value;
-        let given = overrides.targets.iter().find(|(other, _)| other == name);
-        if given.is_none() && target.nodes.len() > 1 {
-            let message = format!(
-                "`nodes` lists {} nodes of the target `{name}`, but this version of dyno drives \
-                 one node per target.",
-                target.nodes.len()
-            );
-            let hint = "Keep one node, such as the cluster's endpoint, and make the others \
-                        targets of their own.";
-            let problem = Problem::new(message).hint(hint);
-            return Err(problem.at(&suite.text, &target.nodes_span).into());
-        }
-        let node = target.nodes.first();
-        let written = node.and_then(|node| node.url.as_ref());
-        let (secret, span) = match (given, written) {
-            (Some((_, url)), _) => (url.clone(), None),
-            (None, Some(url)) => (url.value.clone(), Some(url.span.clone())),
-            (None, None) => {
-                left_out.push(name.clone());
-                continue;
-            }
-        };
-        let role = node.map_or(Role::Primary, |node| node.role);
-        planned.push(plan_target(target, role, secret, span));
-    }
-    if planned.is_empty() {
-        let message = format!("No target of the suite `{}` has a URL.", suite.name);
-        let first = left_out.first().map_or("NAME", String::as_str);
-        let hint = format!("Give one: `--target {first}=mysql://USER@HOST:3306/DATABASE`.");
-        return Err(Problem::new(message).hint(hint).into());
-    }
-    Ok((planned, left_out))
-}
-
-fn plan_target(
-    target: &Target,
-    role: Role,
-    secret: SecretUrl,
-    span: Option<Span>,
-) -> PlannedTarget {
-    let name = target.name.value.clone();
-    PlannedTarget {
-        title: target.title.clone().unwrap_or_else(|| name.clone()),
-        name,
-        product: target.product.clone(),
-        class: target.class.clone(),
-        vcpu: target.vcpu,
-        memory_gib: target.memory_gib,
-        durability: target.durability.clone(),
-        role,
-        url: secret.redacted(),
-        secret,
-        span,
-    }
-}
-
 fn plan_experiment(
     suite: &Suite,
     experiment: &Experiment,
@@ -471,9 +425,12 @@ fn plan_experiment(
     overrides: &Overrides,
 ) -> PlannedExperiment {
     let shrink = overrides.shrink.unwrap_or(1.0);
-    let named = |name: &str| match &experiment.targets {
-        Some(list) => list.iter().any(|target| target.value == name),
-        None => true,
+    let named = |name: &str| match (&experiment.targets, &experiment.beyond.compare) {
+        (Some(list), _) => list.iter().any(|target| target.value == name),
+        (None, Some(compare)) => {
+            compare.candidates.iter().chain([&compare.baseline]).any(|other| other.value == name)
+        }
+        (None, None) => true,
     };
     let names: Vec<String> =
         targets.iter().map(|target| target.name.clone()).filter(|name| named(name)).collect();
@@ -495,6 +452,9 @@ fn plan_experiment(
     // In full size it is the workload that refuses too many.
     let of_data =
         test.filter(|_| shrink < 1.0).and_then(|test| shrink::workers_max(test, &options));
+    let mut gates: Vec<String> =
+        experiment.beyond.gates.iter().map(|gate| gate.value.clone()).collect();
+    gates.extend(overrides.gates.iter().cloned());
     let most_threads = [overrides.max_threads, of_data].into_iter().flatten().min();
     let duration_s = experiment.duration_s.map(|duration| shrink::seconds(duration, shrink));
     // Where both end the window, the count must not end it sooner than it did in full size.
@@ -522,6 +482,11 @@ fn plan_experiment(
         prepare: experiment.prepare,
         cleanup: experiment.cleanup,
         percentiles: experiment.percentiles.clone(),
+        comparison: None,
+        gates,
+        search: experiment.beyond.search.clone(),
+        confirm: experiment.beyond.confirm,
+        restore: experiment.beyond.restore.clone(),
         published: experiment
             .published
             .iter()
@@ -529,6 +494,61 @@ fn plan_experiment(
             .collect(),
         test_span: Some(experiment.test.span.clone()),
     }
+}
+
+/// Those of the suite, then those that were given beside it.
+fn names(written: &[Written<String>], given: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in written.iter().map(|name| &name.value).chain(given) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// Plans what the experiment compares, of those targets that have a URL.
+fn compare(
+    experiment: &Experiment,
+    planned: &mut PlannedExperiment,
+    targets: &mut Vec<PlannedTarget>,
+    notes: &mut Vec<String>,
+) {
+    let Some(wanted) = &experiment.beyond.compare else { return };
+    let baseline = &wanted.baseline.value;
+    let is_there = |name: &String| planned.targets.contains(name);
+    let candidates: Vec<String> = match wanted.is_aa {
+        true => vec![twin_name(baseline)],
+        false => {
+            let named = wanted.candidates.iter().map(|candidate| candidate.value.clone());
+            named.filter(is_there).collect()
+        }
+    };
+    if !is_there(baseline) || candidates.is_empty() {
+        notes.push(format!(
+            "The experiment `{}` compares targets of which only one has a URL: it is measured by \
+             itself.",
+            planned.name
+        ));
+        return;
+    }
+    if wanted.is_aa {
+        let twin = &candidates[0];
+        if !targets.iter().any(|target| target.name == *twin) {
+            let of = targets.iter().position(|target| target.name == *baseline);
+            if let Some(at) = of {
+                targets.insert(at + 1, targets[at].twin());
+            }
+        }
+        planned.targets.push(twin.clone());
+    }
+    planned.repeats = wanted.stop.pairs_most;
+    planned.comparison = Some(PlannedComparison {
+        baseline: baseline.clone(),
+        candidates,
+        is_aa: wanted.is_aa,
+        stop: wanted.stop,
+    });
 }
 
 fn cap_threads(experiment: &Experiment, cap: Option<u32>) -> Vec<u32> {
@@ -552,27 +572,3 @@ fn some_of(names: &[String]) -> String {
     }
 }
 
-/// Two targets on one database would load the same tables twice.
-fn check_same_data(
-    suite: &Suite,
-    experiment: &Experiment,
-    planned: &PlannedExperiment,
-    targets: &[PlannedTarget],
-) -> Result<(), SuiteError> {
-    let measured: Vec<&PlannedTarget> =
-        targets.iter().filter(|target| planned.targets.contains(&target.name)).collect();
-    for (index, target) in measured.iter().enumerate() {
-        let same = |other: &&&PlannedTarget| other.url == target.url;
-        if let Some(other) = measured[..index].iter().find(same).filter(|_| planned.prepare) {
-            let message = format!(
-                "The targets `{}` and `{}` are the same database, and the experiment `{}` would \
-                 load its data there twice.",
-                other.name, target.name, planned.name
-            );
-            let hint = "Give each target a database of its own, or set `prepare = false`.";
-            let problem = Problem::new(message).hint(hint);
-            return Err(problem.at(&suite.text, &experiment.name.span).into());
-        }
-    }
-    Ok(())
-}

@@ -251,7 +251,7 @@ impl<'s, 't> Reader<'s, 't> {
         }
     }
 
-    fn item_number(
+    pub(crate) fn item_number(
         &self,
         key: &str,
         value: Value<'t>,

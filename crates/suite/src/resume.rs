@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::plan::{Plan, PlannedExperiment};
+use crate::compare::{Restore, Search};
+use crate::plan::{Plan, PlannedComparison, PlannedExperiment};
+use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::scripts::PlannedScript;
-use crate::steps::{Action, Step};
+use crate::secret::SecretUrl;
+use crate::steps::{Action, Aim, Step};
 
 /// FNV-1a over bytes, finished by a mix: the low bits of FNV alone are weak. Stable for ever, as
 /// stored plans are compared by it; not meant to withstand anybody.
@@ -42,6 +45,13 @@ struct Load<'a> {
     /// Left out where there are none, as in plans of before there were any.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     scripts: &'a [PlannedScript],
+    /// These too are left out where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison: Option<&'a PlannedComparison>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search: Option<&'a Search>,
+    #[serde(skip_serializing_if = "Restore::is_none")]
+    restore: &'a Restore,
 }
 
 impl<'a> Load<'a> {
@@ -53,6 +63,9 @@ impl<'a> Load<'a> {
             test: &experiment.test,
             options: options.map(|option| (&*option.name, &*option.value)).collect(),
             scripts: &experiment.scripts,
+            comparison: experiment.comparison.as_ref(),
+            search: experiment.search.as_ref(),
+            restore: &experiment.restore,
         }
     }
 }
@@ -78,14 +91,74 @@ impl Plan {
     /// is left and they have been removed meanwhile; they are removed where they may still exist.
     pub fn remaining(&self, done: &BTreeSet<String>) -> Vec<&Step> {
         let mut left = vec![false; self.steps.len()];
-        for target in &self.targets {
-            let of_target = self.steps.iter().enumerate().filter(|(_, s)| s.target == target.name);
+        for target in self.targets.iter().filter(|target| target.twin_of.is_none()) {
+            // What is measured under a second name needs the same data.
+            let is_its =
+                |(_, step): &(usize, &Step)| self.owner(&step.target) == target.name.as_str();
+            let of_target = self.steps.iter().enumerate().filter(is_its);
             for life in lives(of_target.collect()) {
                 mark_left(&life, done, &mut left);
             }
         }
         let steps = self.steps.iter().zip(&left);
         steps.filter(|(_, left)| **left).map(|(step, _)| step).collect()
+    }
+}
+
+impl Plan {
+    /// The name under which the database of a target is known: that of the target whose twin it is, or
+    /// its own.
+    pub fn owner<'a>(&'a self, target: &'a str) -> &'a str {
+        self.target(target).map_or(target, |found| found.owner())
+    }
+
+    /// The trials that need not be executed any more: those that are `complete`, those that were
+    /// `skipped`, and what follows in a search after a step of it was skipped.
+    pub fn settled(
+        &self,
+        complete: &BTreeSet<String>,
+        skipped: &BTreeSet<String>,
+    ) -> BTreeSet<String> {
+        let mut ended: BTreeSet<&str> = BTreeSet::new();
+        let mut settled = BTreeSet::new();
+        for step in &self.steps {
+            let Action::Trial(trial) = &step.action else { continue };
+            if skipped.contains(&step.id) && trial.aim == Aim::Search {
+                ended.insert(&trial.point);
+            }
+            if complete.contains(&step.id)
+                || skipped.contains(&step.id)
+                || ended.contains(trial.point.as_str())
+            {
+                settled.insert(step.id.clone());
+            }
+        }
+        settled
+    }
+
+    /// The same plan on other addresses of its targets, under a hash of its own.
+    ///
+    /// # Errors
+    /// The plan has no target of such a name.
+    pub fn redirected(mut self, targets: &[(String, SecretUrl)]) -> Result<Plan, SuiteError> {
+        for (name, url) in targets {
+            let known: Vec<String> = self.targets.iter().map(|target| target.name.clone()).collect();
+            let mut is_known = false;
+            for target in self.targets.iter_mut() {
+                if target.name == *name || target.twin_of.as_ref() == Some(name) {
+                    target.redirect(url);
+                    is_known = true;
+                }
+            }
+            if !is_known {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                let message = format!("The plan has no target `{name}`.");
+                let hint = hint_of_known(name, "Its targets", &known);
+                return Err(Problem::new(message).hint(hint).into());
+            }
+        }
+        self.hash = hash(&self);
+        Ok(self)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::compare::Restore;
 use crate::plan::PlannedExperiment;
 use crate::resume::fnv1a;
 
@@ -10,7 +11,8 @@ use crate::resume::fnv1a;
 pub struct Step {
     /// Unique in the plan and stable from run to run: `EXPERIMENT/TARGET/prepare`,
     /// `EXPERIMENT/TARGET/threads=8/repeat=1`, `EXPERIMENT/TARGET/threads=8/rate=100/repeat=1`,
-    /// `EXPERIMENT/TARGET/degree=16/repeat=1`, `EXPERIMENT/TARGET/cleanup`.
+    /// `EXPERIMENT/TARGET/degree=16/repeat=1`, `EXPERIMENT/TARGET/threads=8/search/repeat=1`,
+    /// `EXPERIMENT/TARGET/confirm/repeat=1`, `EXPERIMENT/TARGET/cleanup`.
     pub id: String,
     /// Name of the experiment.
     pub experiment: String,
@@ -34,14 +36,37 @@ pub enum Action {
     Cleanup,
 }
 
+/// Who says what a trial measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Aim {
+    /// The plan.
+    #[default]
+    Measure,
+    /// The search for the highest rate under an objective: the rate follows from the trials before. A
+    /// search that has ended leaves its other steps out.
+    Search,
+    /// The trials of a sweep before it: the best of its points is measured again.
+    Confirm,
+}
+
+impl Aim {
+    fn is_measure(&self) -> bool {
+        *self == Aim::Measure
+    }
+}
+
 /// One timed execution of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// From 1, over the whole plan, in the order of execution: the `n` of `trials/n.json`.
+    /// From 1, over the whole plan, in the order of execution.
     pub number: u32,
+    /// Who says what it measures.
+    #[serde(default, skip_serializing_if = "Aim::is_measure")]
+    pub aim: Aim,
     /// The point's id: the step's id without the repeat.
     pub point: String,
-    /// Workers; 1 in a pass over queries, whose test knows its sessions.
+    /// Workers (of [`Aim::Confirm`] the most that it may be); 1 in a pass over queries, whose test knows its sessions.
     pub threads: u32,
     /// Parallel degree of a pass over queries; 0 is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,6 +90,10 @@ pub struct Trial {
 
 const LOAD_ROWS_PER_S: f64 = 100_000.0;
 const COUNTED_PER_S: f64 = 1_000.0;
+/// Trials that a search may take, the closed loop before it among them.
+const SEARCH_MOST: u32 = dyno_statistics::knee::MOST_TRIALS as u32 + 1;
+/// Trials that a search takes as a rule, beside those that confirm its result.
+const SEARCH_USUAL: u32 = 10;
 /// Rows of the largest table for each second of a pass over the queries: 48 s at scale factor 1 on
 /// PostgreSQL without parallel workers.
 const QUERIED_ROWS_PER_S: f64 = 125_000.0;
@@ -75,56 +104,172 @@ const QUERIED_ROWS_PER_S: f64 = 125_000.0;
 /// repeat: what drifts in the course of a run then meets all points and targets alike instead of
 /// looking like a difference between them.
 pub(crate) fn expand(experiment: &PlannedExperiment, seed: u64) -> Vec<Step> {
-    let step = |target: &str, tail: &str, estimated_s: f64, action: Action| Step {
-        id: format!("{}/{target}/{tail}", experiment.name),
-        experiment: experiment.name.clone(),
-        target: target.to_string(),
-        estimated_s,
-        action,
-    };
+    let maker = Maker { experiment, seed };
     let mut steps = Vec::new();
-    let size = experiment.data;
-    let rows = size.map_or(0.0, |size| size.tables as f64 * size.rows_per_table as f64);
+    // A twin has no data of its own.
+    let is_own = |target: &&String| match &experiment.comparison {
+        Some(comparison) if comparison.is_aa => **target == comparison.baseline,
+        _ => true,
+    };
     if experiment.prepare {
-        for target in &experiment.targets {
-            steps.push(step(target, "prepare", 1.0 + rows / LOAD_ROWS_PER_S, Action::Prepare));
+        for target in experiment.targets.iter().filter(is_own) {
+            steps.push(maker.step(target, "prepare", 1.0 + maker.load_s(), Action::Prepare));
         }
     }
-    let counted_s = experiment.events.map_or(0.0, |events| events as f64 / COUNTED_PER_S);
-    let window_s = experiment.warmup_s + experiment.duration_s.unwrap_or(counted_s);
-    for repeat in 1..=experiment.repeats {
-        for level in levels(experiment, seed, repeat) {
-            let name = level.name();
-            // Degrees are compared on the same queries, so the level is no part of their seed.
-            let lot = if level.degree.is_some() { "pass" } else { &name };
-            let work = format!("{seed}/{}/{lot}/repeat={repeat}", experiment.name);
-            let estimated_s = level.degree.map_or(window_s, |_| rows / QUERIED_ROWS_PER_S);
-            for target in shuffled(&experiment.targets, &work) {
-                let trial = Trial {
-                    number: 0,
-                    point: format!("{}/{target}/{name}", experiment.name),
-                    threads: level.threads,
-                    degree: level.degree,
-                    rate: level.rate,
-                    repeat,
-                    warmup_s: experiment.warmup_s,
-                    duration_s: experiment.duration_s,
-                    events: experiment.events,
-                    interval_s: experiment.interval_s,
-                    // JSON readers in other languages keep 53 bits of a number.
-                    seed: fnv1a(work.as_bytes()) >> 11,
-                };
-                let tail = format!("{name}/repeat={repeat}");
-                steps.push(step(target, &tail, estimated_s, Action::Trial(trial)));
+    if experiment.search.is_some() {
+        maker.searches(&mut steps);
+    } else {
+        for repeat in 1..=experiment.repeats {
+            for level in levels(experiment, seed, repeat) {
+                maker.points(&level, repeat, &mut steps);
             }
+        }
+        for repeat in 1..=maker.confirmations() {
+            maker.confirmation(repeat, &mut steps);
         }
     }
     if experiment.cleanup {
-        for target in &experiment.targets {
-            steps.push(step(target, "cleanup", 1.0, Action::Cleanup));
+        for target in experiment.targets.iter().filter(is_own) {
+            steps.push(maker.step(target, "cleanup", 1.0, Action::Cleanup));
         }
     }
     steps
+}
+
+/// Makes the steps of one experiment.
+struct Maker<'a> {
+    experiment: &'a PlannedExperiment,
+    seed: u64,
+}
+
+impl Maker<'_> {
+    fn step(&self, target: &str, tail: &str, estimated_s: f64, action: Action) -> Step {
+        Step {
+            id: format!("{}/{target}/{tail}", self.experiment.name),
+            experiment: self.experiment.name.clone(),
+            target: target.to_string(),
+            estimated_s,
+            action,
+        }
+    }
+
+    fn rows(&self) -> f64 {
+        self.experiment.data.map_or(0.0, |size| size.tables as f64 * size.rows_per_table as f64)
+    }
+
+    fn load_s(&self) -> f64 {
+        self.rows() / LOAD_ROWS_PER_S
+    }
+
+    /// A guess of the length of a trial, with what is done before it.
+    fn trial_s(&self, level: &Level) -> f64 {
+        let experiment = self.experiment;
+        let counted_s = experiment.events.map_or(0.0, |events| events as f64 / COUNTED_PER_S);
+        let window_s = experiment.warmup_s + experiment.duration_s.unwrap_or(counted_s);
+        let restored_s = if experiment.restore == Restore::Reload { self.load_s() } else { 0.0 };
+        restored_s + level.degree.map_or(window_s, |_| self.rows() / QUERIED_ROWS_PER_S)
+    }
+
+    fn trial(&self, level: &Level, point: String, repeat: u32, work: &str) -> Trial {
+        let experiment = self.experiment;
+        Trial {
+            number: 0,
+            aim: Aim::Measure,
+            point,
+            threads: level.threads,
+            degree: level.degree,
+            rate: level.rate,
+            repeat,
+            warmup_s: experiment.warmup_s,
+            duration_s: experiment.duration_s,
+            events: experiment.events,
+            interval_s: experiment.interval_s,
+            // JSON readers in other languages keep 53 bits of a number.
+            seed: fnv1a(work.as_bytes()) >> 11,
+        }
+    }
+
+    /// One repeat of a level on all targets.
+    fn points(&self, level: &Level, repeat: u32, steps: &mut Vec<Step>) {
+        let experiment = self.experiment;
+        let name = level.name();
+        // Degrees are compared on the same queries, so the level is no part of their seed.
+        let lot = if level.degree.is_some() { "pass" } else { &name };
+        let work = format!("{}/{}/{lot}/repeat={repeat}", self.seed, experiment.name);
+        for target in shuffled(&experiment.targets, &work) {
+            let point = format!("{}/{target}/{name}", experiment.name);
+            let trial = self.trial(level, point, repeat, &work);
+            let tail = format!("{name}/repeat={repeat}");
+            steps.push(self.step(target, &tail, self.trial_s(level), Action::Trial(trial)));
+        }
+    }
+
+    /// The searches on all targets side by side, one after the other for each number of threads.
+    fn searches(&self, steps: &mut Vec<Step>) {
+        let experiment = self.experiment;
+        let usual = SEARCH_USUAL + experiment.confirm;
+        for &threads in &experiment.threads {
+            let level = Level { threads, degree: None, rate: None };
+            for number in 1..=SEARCH_MOST {
+                let tail = format!("threads={threads}/search/repeat={number}");
+                let work = format!("{}/{}/{tail}", self.seed, experiment.name);
+                for target in shuffled(&experiment.targets, &work) {
+                    let point = format!("{}/{target}/threads={threads}/search", experiment.name);
+                    let trial = self.trial(&level, point, number, &work);
+                    let trial = Trial { aim: Aim::Search, ..trial };
+                    let estimated_s = if number <= usual { self.trial_s(&level) } else { 0.0 };
+                    steps.push(self.step(target, &tail, estimated_s, Action::Trial(trial)));
+                }
+            }
+        }
+    }
+
+    /// How often the best point is measured again: where there is one point, it is not chosen.
+    fn confirmations(&self) -> u32 {
+        match levels(self.experiment, self.seed, 1).len() {
+            0 | 1 => 0,
+            _ => self.experiment.confirm,
+        }
+    }
+
+    /// The best points of all targets once more.
+    fn confirmation(&self, repeat: u32, steps: &mut Vec<Step>) {
+        let experiment = self.experiment;
+        let work = format!("{}/{}/confirm={repeat}", self.seed, experiment.name);
+        let most = experiment.threads.iter().max().copied().unwrap_or(1);
+        let degree = experiment.degrees.first().copied();
+        let level = Level { threads: most, degree, rate: None };
+        for target in shuffled(&experiment.targets, &work) {
+            let point = format!("{}/{target}/confirm", experiment.name);
+            let trial = self.trial(&level, point, repeat, &work);
+            let trial = Trial { aim: Aim::Confirm, ..trial };
+            let tail = format!("confirm/repeat={repeat}");
+            steps.push(self.step(target, &tail, self.trial_s(&level), Action::Trial(trial)));
+        }
+    }
+}
+
+/// A guess of the whole time in seconds. A comparison takes its budget at most, unless the fewest pairs
+/// take longer.
+pub(crate) fn estimate(experiments: &[PlannedExperiment], steps: &[Step]) -> f64 {
+    let of = |experiment: &PlannedExperiment| {
+        let (mut others_s, mut least_s, mut trials_s) = (0.0, 0.0, 0.0);
+        let stop = experiment.comparison.as_ref().map(|comparison| comparison.stop);
+        for step in steps.iter().filter(|step| step.experiment == experiment.name) {
+            match (&step.action, stop) {
+                (Action::Trial(trial), Some(stop)) if trial.aim == Aim::Measure => {
+                    trials_s += step.estimated_s;
+                    if trial.repeat <= stop.pairs_least {
+                        least_s += step.estimated_s;
+                    }
+                }
+                _ => others_s += step.estimated_s,
+            }
+        }
+        let budget_s = stop.and_then(|stop| stop.budget_s).unwrap_or(f64::INFINITY);
+        others_s + trials_s.min(budget_s.max(least_s))
+    };
+    experiments.iter().map(of).sum()
 }
 
 /// What a point differs in from the others of its experiment on its target.

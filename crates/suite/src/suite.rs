@@ -1,9 +1,13 @@
 //! A suite file as it is written.
 
+use std::collections::BTreeMap;
+
 use dyno_core::nearest;
+use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
 use crate::bundled::{BUNDLED_PREFIX, bundled};
+use crate::compare::Beyond;
 use crate::figures::Value as FigureValue;
 use crate::parse::read_file;
 use crate::problem::{Problem, SuiteError};
@@ -36,6 +40,10 @@ pub struct Suite {
     pub source: Option<String>,
     /// The seed of all random streams; 1 if not given.
     pub seed: u64,
+    /// Checks whose findings end the run with exit code 4.
+    pub deny: Vec<Written<String>>,
+    /// Checks whose findings are accepted.
+    pub allow: Vec<Written<String>>,
     /// In the order of the file.
     pub targets: Vec<Target>,
     /// In the order of the file.
@@ -60,6 +68,10 @@ pub struct Target {
     pub memory_gib: Option<f64>,
     /// How a commit is made durable, as stated by who wrote the file.
     pub durability: Option<String>,
+    /// Facts that nobody can read from the server, by the name of the fact.
+    pub stated: BTreeMap<String, String>,
+    /// What the whole target costs.
+    pub price: Option<Price>,
     /// The nodes; a target with `url` has one of role primary.
     pub nodes: Vec<Node>,
     pub(crate) nodes_span: Span,
@@ -81,6 +93,15 @@ impl Target {
     }
 }
 
+/// What a target costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    /// Of the whole target for an hour.
+    pub per_hour: f64,
+    /// Such as `USD`.
+    pub currency: String,
+}
+
 /// One server of a target.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -91,7 +112,7 @@ pub struct Node {
 }
 
 /// What a node does in its target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Takes reads and writes.
@@ -154,6 +175,8 @@ pub struct Experiment {
     pub cleanup: bool,
     /// Percentiles of the latency that are reported, in (0, 100].
     pub percentiles: Vec<f64>,
+    /// Comparison, gates, search, confirmation, restoring.
+    pub beyond: Beyond,
     /// Published figures to stand beside the results.
     pub published: Vec<Link>,
 }

@@ -5,6 +5,7 @@ pub(crate) mod ls;
 pub(crate) mod paper;
 pub(crate) mod quickstart;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod show;
 
 use crate::failure::Failure;

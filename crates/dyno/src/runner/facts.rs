@@ -1,8 +1,8 @@
 //! What `run.json` says of targets and experiments.
 
 use crate::databases::Reached;
-use dyno_store::{ExperimentFacts, ScriptFacts, TargetFacts};
-use dyno_suite::Plan;
+use dyno_store::{ComparisonFacts, ExperimentFacts, Price, ScriptFacts, TargetFacts};
+use dyno_suite::{Plan, PlannedComparison, PlannedExperiment};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub(super) fn targets(
     run: &Path,
 ) -> Vec<TargetFacts> {
     let facts = |target: &dyno_suite::PlannedTarget| {
-        let found = reached.get(&target.name);
+        let found = reached.get(target.owner());
         TargetFacts {
             name: target.name.clone(),
             urls: vec![target.url_in(run).redacted()],
@@ -24,7 +24,11 @@ pub(super) fn targets(
             vcpu: target.vcpu,
             memory_gib: target.memory_gib,
             durability: target.durability.clone(),
-            ..TargetFacts::default()
+            stated: target.stated.clone(),
+            price: target.price.as_ref().map(|price| Price {
+                per_hour: price.per_hour,
+                currency: price.currency.clone(),
+            }),
         }
     };
     plan.targets.iter().map(facts).collect()
@@ -32,7 +36,7 @@ pub(super) fn targets(
 
 /// The experiments as a reader needs them.
 pub(crate) fn experiments(plan: &Plan) -> Vec<ExperimentFacts> {
-    let facts = |experiment: &dyno_suite::PlannedExperiment| ExperimentFacts {
+    let facts = |experiment: &PlannedExperiment| ExperimentFacts {
         name: experiment.name.clone(),
         title: experiment.title.clone(),
         test: format!("{} {}", experiment.workload, experiment.test),
@@ -52,7 +56,22 @@ pub(crate) fn experiments(plan: &Plan) -> Vec<ExperimentFacts> {
             .collect(),
         warmup_s: experiment.warmup_s,
         window_s: experiment.duration_s,
-        ..ExperimentFacts::default()
+        comparison: experiment.comparison.as_ref().map(|compared| comparison(experiment, compared)),
+        gates: experiment.gates.clone(),
+        objective: experiment.search.as_ref().map(|search| search.objective.clone()),
     };
     plan.experiments.iter().map(facts).collect()
+}
+
+fn comparison(experiment: &PlannedExperiment, compared: &PlannedComparison) -> ComparisonFacts {
+    ComparisonFacts {
+        baseline: compared.baseline.clone(),
+        candidates: compared.candidates.clone(),
+        is_aa: compared.is_aa,
+        pairs_least: compared.stop.pairs_least,
+        pairs_most: compared.stop.pairs_most,
+        half_width: compared.stop.half_width,
+        budget_s: compared.stop.budget_s,
+        data_state: experiment.data_state(),
+    }
 }

@@ -1,7 +1,11 @@
 //! Executes a plan step by step and keeps everything in the run folder.
 
+mod command;
 pub(crate) mod facts;
 mod ownership;
+mod repetition;
+mod restore;
+mod search;
 mod summary;
 mod trial;
 mod workloads;
@@ -15,10 +19,11 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::LoadProgress;
 use dyno_engine::Control;
-use dyno_measure::TrialStatus;
+use dyno_measure::{Purpose, TrialStatus};
 use dyno_store::{Event, EventKind, Run, RunStatus};
-use dyno_suite::{Action, Plan, Step, Trial};
+use dyno_suite::{Action, Aim, Plan, Step, Trial};
 use std::collections::{BTreeMap, BTreeSet};
+use repetition::{Clock, Next};
 use std::path::PathBuf;
 use trial::{Done, Job};
 use workloads::LoadOrder;
@@ -48,6 +53,8 @@ pub(crate) fn execute(plan: &Plan, run: Run, control: &Control) -> Result<Outcom
         targets: BTreeMap::new(),
         denied: 0,
         experiments: BTreeMap::new(),
+        fresh: BTreeSet::new(),
+        clock: Clock::default(),
     };
     if let Err(failure) = runner.look_ahead() {
         // Nothing was touched: a wrong password leaves no folder behind.
@@ -74,11 +81,15 @@ struct Runner<'a> {
     plan: &'a Plan,
     run: Run,
     control: &'a Control,
+    /// By their names; a twin is reached as the target whose twin it is.
     targets: BTreeMap<String, Reached>,
     /// Trials after which a check of the data failed.
     denied: u32,
     /// By their names.
     experiments: BTreeMap<String, Experiment>,
+    /// Targets whose data this process has loaded and no trial has touched.
+    fresh: BTreeSet<String>,
+    clock: Clock,
 }
 
 impl Runner<'_> {
@@ -102,32 +113,38 @@ impl Runner<'_> {
     }
 
     fn steps(&mut self) -> Result<RunStatus, Failure> {
-        let done: BTreeSet<String> = self
-            .plan
-            .steps
-            .iter()
-            .filter(|step| self.run.is_complete(&step.id))
-            .map(|step| step.id.clone())
-            .collect();
+        let complete = self.run.complete().map(|trial| trial.step.clone()).collect();
+        let skipped = self.run.header().skipped.keys().cloned().collect();
         let mut failed = 0;
-        for step in self.plan.remaining(&done) {
+        for step in self.plan.remaining(&self.plan.settled(&complete, &skipped)) {
             if self.control.is_stopped() {
                 return Ok(RunStatus::Interrupted);
             }
-            match &step.action {
-                Action::Prepare => self.prepare(step)?,
-                Action::Cleanup => self.cleanup(step)?,
-                Action::Trial(trial) => match self.trial(step, trial)? {
-                    Done::Skipped(why) => self.skip(step, why)?,
-                    Done::Ended { status, is_denied } => {
-                        self.denied += u32::from(is_denied);
-                        match status {
-                            TrialStatus::Complete => {}
-                            TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
-                            TrialStatus::Failed(_) => failed += 1,
-                        }
-                    }
+            let done = match &step.action {
+                Action::Prepare => {
+                    self.prepare(step)?;
+                    continue;
+                }
+                Action::Cleanup => {
+                    self.cleanup(step)?;
+                    continue;
+                }
+                Action::Trial(trial) => match self.decide(step, trial) {
+                    Next::Run(trial, purpose) => self.trial(step, &trial, purpose)?,
+                    Next::Skip(why) => Done::Skipped(why),
+                    Next::Over => continue,
                 },
+            };
+            match done {
+                Done::Skipped(why) => self.skip(step, why)?,
+                Done::Ended { status, is_denied } => {
+                    self.denied += u32::from(is_denied);
+                    match status {
+                        TrialStatus::Complete => {}
+                        TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
+                        TrialStatus::Failed(_) => failed += 1,
+                    }
+                }
             }
         }
         Ok(match failed {
@@ -137,9 +154,19 @@ impl Runner<'_> {
         })
     }
 
+    /// What becomes of a trial, after those before it.
+    fn decide(&mut self, step: &Step, trial: &Trial) -> Next {
+        match trial.aim {
+            Aim::Search => search::next(self.plan, &self.run, step, trial),
+            Aim::Measure | Aim::Confirm => {
+                repetition::next(self.plan, &self.run, &mut self.clock, step, trial)
+            }
+        }
+    }
+
     /// Connects to every target once, before anything is touched.
     fn reach_targets(&mut self) -> Result<(), Failure> {
-        for target in &self.plan.targets {
+        for target in self.plan.targets.iter().filter(|target| target.twin_of.is_none()) {
             let url = target.url_in(self.run.path());
             let place = format!("target {}", target.name);
             let reached =
@@ -161,9 +188,10 @@ impl Runner<'_> {
         let existing =
             experiment.existing(&reached.database).map_err(|failure| failure.at(&title))?;
         let tables = experiment.tables();
+        let owner = self.plan.owner(&step.target).to_owned();
         // Before anything is made: a run that is killed while it loads still knows what is its own.
         self.run.update(|header| {
-            let known = header.tables.entry(step.target.clone()).or_default();
+            let known = header.tables.entry(owner.clone()).or_default();
             ownership::look(known, &tables, &existing);
         })?;
         let (experiment, reached) = self.parties(step)?;
@@ -172,7 +200,10 @@ impl Runner<'_> {
         let order = LoadOrder { seed, same_host, observer: &observer };
         let mut told =
             experiment.load(&reached.database, &order).map_err(|failure| failure.at(&title))?;
-        if !ownership::split(self.run.header().tables.get(&step.target), &tables).found.is_empty() {
+        if existing.is_empty() {
+            self.fresh.insert(owner.clone());
+        }
+        if !ownership::split(self.run.header().tables.get(&owner), &tables).found.is_empty() {
             told.push_str("; data were found, not loaded by this run");
         }
         observer.finish(&told);
@@ -185,7 +216,8 @@ impl Runner<'_> {
         let (experiment, reached) = self.parties(step)?;
         let title = format!("cleanup {} on {}", step.experiment, step.target);
         let tables = experiment.tables();
-        let parts = ownership::split(self.run.header().tables.get(&step.target), &tables);
+        let owner = self.plan.owner(&step.target).to_owned();
+        let parts = ownership::split(self.run.header().tables.get(&owner), &tables);
         let observer = LoadProgress::new(&title);
         if !parts.made.is_empty() {
             experiment
@@ -195,7 +227,7 @@ impl Runner<'_> {
         let told = parts.told();
         observer.finish(&told);
         self.run.update(|header| {
-            let known = header.tables.entry(step.target.clone()).or_default();
+            let known = header.tables.entry(owner).or_default();
             ownership::forget(known, &parts.made);
         })?;
         if !parts.found.is_empty() {
@@ -204,10 +236,15 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn trial(&mut self, step: &Step, planned: &Trial) -> Result<Done, Failure> {
+    fn trial(&mut self, step: &Step, planned: &Trial, purpose: Purpose) -> Result<Done, Failure> {
+        if !self.restore(step)? {
+            return Ok(Done::INTERRUPTED);
+        }
+        self.fresh.remove(self.plan.owner(&step.target));
         // Fields are borrowed one by one: a trial writes to the run folder.
-        let (experiment, reached) = parties(&self.experiments, &self.targets, step)?;
-        let job = Job { step, planned, run: &mut self.run, control: self.control };
+        let owner = self.plan.owner(&step.target);
+        let (experiment, reached) = parties(&self.experiments, &self.targets, step, owner)?;
+        let job = Job { step, planned, purpose, run: &mut self.run, control: self.control };
         experiment.trial(&reached.database, job)
     }
 
@@ -221,21 +258,22 @@ impl Runner<'_> {
     }
 
     fn parties(&self, step: &Step) -> Result<(&Experiment, &Reached), Failure> {
-        parties(&self.experiments, &self.targets, step)
+        parties(&self.experiments, &self.targets, step, self.plan.owner(&step.target))
     }
 }
 
-/// What a step is about.
+/// What a step is about; `owner` is the name under which its target was reached.
 fn parties<'a>(
     experiments: &'a BTreeMap<String, Experiment>,
     targets: &'a BTreeMap<String, Reached>,
     step: &Step,
+    owner: &str,
 ) -> Result<(&'a Experiment, &'a Reached), Failure> {
     let experiment = experiments
         .get(&step.experiment)
         .ok_or_else(|| Failure::new(format!("The plan has no experiment {}.", step.experiment)))?;
     let reached = targets
-        .get(&step.target)
+        .get(owner)
         .ok_or_else(|| Failure::new(format!("The plan has no target {}.", step.target)))?;
     Ok((experiment, reached))
 }

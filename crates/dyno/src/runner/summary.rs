@@ -1,7 +1,9 @@
 //! From what the engine gives back to what is stored.
 
 use dyno_engine::{Ended, TrialResult, TrialSpec, WorkerStats};
-use dyno_measure::{GeneratorSummary, LatencySummary, SCHEMA_VERSION, TrialStatus, TrialSummary};
+use dyno_measure::{
+    GeneratorSummary, LatencySummary, Purpose, SCHEMA_VERSION, TrialStatus, TrialSummary,
+};
 use dyno_reactor::monotonic_now;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -19,6 +21,8 @@ pub(crate) struct TrialName {
     pub(crate) test: String,
     /// Repeat, from 1.
     pub(crate) repeat: u32,
+    /// What it is executed for.
+    pub(crate) purpose: Purpose,
     /// Names of the kinds of transactions.
     pub(crate) kinds: Vec<String>,
 }
@@ -35,8 +39,8 @@ pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult
         workers: spec.workers,
         repeat: name.repeat,
         rate_per_s: spec.rate_per_s,
-        purpose: Default::default(),
-        status: status(spec, result),
+        purpose: name.purpose,
+        status: status(spec, result, name.purpose),
         started_at: started_at(result),
         connect_s: result.connect as f64 / 1e9,
         warmup_s: spec.warmup as f64 / 1e9,
@@ -55,7 +59,7 @@ pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult
         kinds: Vec::new(),
         errors: Vec::new(),
         generator: generator(result),
-        notes: notes(result),
+        notes: notes(spec, result, name.purpose),
         data: None,
         statement_latencies: Vec::new(),
         conditions: Default::default(),
@@ -67,7 +71,7 @@ pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult
     summary
 }
 
-fn status(spec: &TrialSpec, result: &TrialResult) -> TrialStatus {
+fn status(spec: &TrialSpec, result: &TrialResult, purpose: Purpose) -> TrialStatus {
     match &result.ended {
         Ended::Aborted(error) => {
             return TrialStatus::Failed(crate::failure::sentence(&error.to_string()));
@@ -75,11 +79,9 @@ fn status(spec: &TrialSpec, result: &TrialResult) -> TrialStatus {
         Ended::Interrupted => return TrialStatus::Interrupted,
         Ended::Time | Ended::Events => {}
     }
-    if let (Some(share), Some(rate)) = (result.missed_rate(), spec.rate_per_s) {
-        return TrialStatus::Failed(format!(
-            "Only {:.1} % of the offered {rate} transactions per second were done.",
-            share * 100.0
-        ));
+    // A search goes on until a rate is missed.
+    if let (Some(missed), Purpose::Measure) = (missed(spec, result), purpose) {
+        return TrialStatus::Failed(missed);
     }
     if result.total.counts().committed == 0 {
         return TrialStatus::Failed("No transaction was committed.".to_owned());
@@ -87,8 +89,19 @@ fn status(spec: &TrialSpec, result: &TrialResult) -> TrialStatus {
     TrialStatus::Complete
 }
 
-fn notes(result: &TrialResult) -> Vec<String> {
-    let mut notes = Vec::new();
+/// That the offered rate was missed, in a sentence.
+fn missed(spec: &TrialSpec, result: &TrialResult) -> Option<String> {
+    let (share, rate) = (result.missed_rate()?, spec.rate_per_s?);
+    Some(format!(
+        "Only {:.1} % of the offered {rate} transactions per second were done.",
+        share * 100.0
+    ))
+}
+
+fn notes(spec: &TrialSpec, result: &TrialResult, purpose: Purpose) -> Vec<String> {
+    let is_told = purpose == Purpose::Measure;
+    let mut notes: Vec<String> =
+        missed(spec, result).into_iter().filter(|_| !is_told).collect();
     if result.unfinished > 0 {
         notes.push(format!(
             "{} transactions were still running when the time to end them was over; their \

@@ -11,7 +11,7 @@ use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_measure::{
-    DataFacts, Interval, ServerFacts, TpccFacts, TrialStatus, TrialSummary, Verdict,
+    DataFacts, Interval, Purpose, ServerFacts, TpccFacts, TrialStatus, TrialSummary, Verdict,
 };
 use dyno_store::{Moment, Run, StoreError, TrialIdentity, TrialWriter};
 use dyno_suite::{Step, Trial};
@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Job<'a> {
     pub(super) step: &'a Step,
     pub(super) planned: &'a Trial,
+    pub(super) purpose: Purpose,
     pub(super) run: &'a mut Run,
     pub(super) control: &'a Control,
 }
@@ -53,7 +54,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, run, control } = job;
+    let Job { step, planned, purpose, run, control } = job;
     let target = &step.target;
     let place = format!("{} on {target}", step.experiment);
     let mut spec = trial_spec(planned);
@@ -75,6 +76,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
         target: target.clone(),
         test: ready.test,
         repeat: planned.repeat,
+        purpose,
         kinds: workload.transactions().iter().map(|kind| kind.name.clone()).collect(),
     };
     let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.tpcc))?;
@@ -174,6 +176,7 @@ fn identity(
         test: name.test.clone(),
         workers: spec.workers,
         repeat: name.repeat,
+        purpose: name.purpose,
         rate_per_s: spec.rate_per_s,
         warmup_s: spec.warmup as f64 / 1e9,
         seed: spec.seed,

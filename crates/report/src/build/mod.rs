@@ -81,7 +81,7 @@ impl Paper {
             checks: Vec::new(),
             limits: Vec::new(),
         };
-        checks::make(&mut paper);
+        checks::make(&mut paper, runs);
         // With the numbers of the checks that the points have now.
         paper.comparisons = comparison::comparisons(&paper.experiments);
         paper.key_rows = summary::key_rows(&paper);

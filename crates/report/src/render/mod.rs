@@ -11,7 +11,7 @@ use crate::model::Paper;
 use crate::text::Lang;
 use crate::{tpcc, tpch};
 use dyno_store::write_atomically;
-use environment::environment;
+pub(crate) use environment::environment;
 use minijinja::context;
 use minijinja::value::Serde;
 use serde::Serialize;

@@ -31,6 +31,7 @@ const OWN: &[(&str, &str)] = &own![
     "trials.html",
     "style.css",
     "script.js",
+    "paper.typ",
     "paper.md",
     "tpcc.md",
     "tpch.md",
@@ -88,7 +89,7 @@ impl Templates {
     }
 
     /// The text of one.
-    pub(super) fn text(&self, name: &str) -> &str {
+    pub(crate) fn text(&self, name: &str) -> &str {
         self.all().find(|(own, _)| *own == name).map_or("", |(_, text)| text)
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn trial<D: Driver>(
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, run: folder, control } = job;
+    let Job { step, planned, purpose, run: folder, control } = job;
     let degree = planned.degree.unwrap_or(0);
     let place = format!("{} on {}", step.experiment, step.target);
     let found = look(driver, options.scale).map_err(|failure| failure.at(&place))?;
@@ -60,6 +60,7 @@ pub(super) fn trial<D: Driver>(
         test: asked.test.name().to_owned(),
         workers: streams(asked.test),
         repeat: planned.repeat,
+        purpose,
         seed: planned.seed,
         loops: sessions(asked.test),
         tpch: Some(known(&asked, found)),

@@ -1,0 +1,180 @@
+//! What is decided from trial to trial: whether a comparison needs another pair, and which point of a
+//! sweep is measured again. Decisions follow from the stored trials, so an interrupted run goes on as
+//! it would have.
+
+use dyno_measure::{Purpose, TrialSummary};
+use dyno_statistics::sequential::{Decision, Next as Pairing, Stop, decide};
+use dyno_store::Run;
+use dyno_suite::{Action, Aim, Plan, PlannedExperiment, Step, Trial};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// What becomes of a trial of the plan.
+#[derive(Debug, PartialEq)]
+pub(super) enum Next {
+    /// It is executed, as it is here.
+    Run(Box<Trial>, Purpose),
+    /// It is not needed: why, in a sentence.
+    Skip(String),
+    /// What it belongs to has ended; that is noted already.
+    Over,
+}
+
+/// How long experiments have taken so far.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    /// By experiment: seconds of trials of earlier processes, and when this one began with it.
+    begun: BTreeMap<String, (f64, Instant)>,
+}
+
+impl Clock {
+    /// Seconds since the experiment began; the time between an interruption and its end doesn't count.
+    fn spent_s(&mut self, experiment: &str, run: &Run) -> f64 {
+        let (before_s, begun) = self.begun.entry(experiment.to_owned()).or_insert_with(|| {
+            let own = run.complete().filter(|trial| trial.experiment == experiment);
+            let seconds = own.map(|trial| trial.connect_s + trial.warmup_s + trial.window_s);
+            (seconds.sum(), Instant::now())
+        });
+        *before_s + begun.elapsed().as_secs_f64()
+    }
+}
+
+/// Whether a trial of the plan is executed; not for those of a search.
+pub(super) fn next(plan: &Plan, run: &Run, clock: &mut Clock, step: &Step, trial: &Trial) -> Next {
+    if trial.aim == Aim::Confirm {
+        return confirm(plan, run, step, trial);
+    }
+    let spent_s = clock.spent_s(&step.experiment, run);
+    let experiment = plan.experiment(&step.experiment);
+    let is_begun = |other: &&Step| run.is_complete(&other.id);
+    let stop = experiment.filter(|_| round(plan, step, trial).find(is_begun).is_none());
+    match stop.and_then(|experiment| why_enough(plan, experiment, run, step, trial, spent_s)) {
+        Some(why) => Next::Skip(why),
+        None => Next::Run(Box::new(trial.clone()), Purpose::Measure),
+    }
+}
+
+/// The steps of the same pair: the same repeat of the same level on all targets.
+fn round<'a>(plan: &'a Plan, step: &'a Step, trial: &'a Trial) -> impl Iterator<Item = &'a Step> {
+    let level = level(trial);
+    plan.steps.iter().filter(move |other| {
+        other.experiment == step.experiment
+            && matches!(&other.action, Action::Trial(of) if of.repeat == trial.repeat
+                && of.aim == trial.aim && self::level(of) == level)
+    })
+}
+
+/// What the points of an experiment differ in.
+fn level(trial: &Trial) -> (u32, Option<u32>, Option<u64>) {
+    (trial.threads, trial.degree, trial.rate.map(f64::to_bits))
+}
+
+/// Why a comparison needs no further pair, if so.
+fn why_enough(
+    plan: &Plan,
+    experiment: &PlannedExperiment,
+    run: &Run,
+    step: &Step,
+    trial: &Trial,
+    spent_s: f64,
+) -> Option<String> {
+    let comparison = experiment.comparison.as_ref()?;
+    let stop = comparison.stop;
+    if trial.repeat <= stop.pairs_least {
+        return None;
+    }
+    let value = |target: &str, repeat: u32| {
+        let of = Trial { repeat, ..trial.clone() };
+        let same = round(plan, step, &of).find(|other| other.target == target)?;
+        run.complete_trial(&same.id).and_then(figure)
+    };
+    let pairs = |candidate: &String| {
+        let pair = |repeat| value(&comparison.baseline, repeat).zip(value(candidate, repeat));
+        (1..trial.repeat).filter_map(pair).collect::<Vec<(f64, f64)>>()
+    };
+    let pairs: Vec<Vec<(f64, f64)>> = comparison.candidates.iter().map(pairs).collect();
+    let wanted = dyno_statistics::sequential::Plan {
+        pairs_least: stop.pairs_least as usize,
+        // The plan has no steps beyond them.
+        pairs_most: usize::MAX,
+        half_width: stop.half_width,
+        budget_s: stop.budget_s,
+    };
+    let next_s = step.estimated_s * (1 + comparison.candidates.len()) as f64;
+    told(&decide(&wanted, &pairs, spent_s, next_s), stop.budget_s)
+}
+
+/// The figure that pairs are repeated for: of a pass over queries its time, of an open loop, whose
+/// throughput is given, the mean latency, else the throughput.
+fn figure(summary: &TrialSummary) -> Option<f64> {
+    let figure = match (&summary.tpch, summary.rate_per_s) {
+        (Some(tpch), _) => tpch.metrics.as_ref()?.total_s,
+        (None, Some(_)) => summary.latency.mean_us,
+        (None, None) => summary.tps,
+    };
+    (figure > 0.0).then_some(figure)
+}
+
+/// Why no further pair is made, in a sentence.
+fn told(decision: &Decision, budget_s: Option<f64>) -> Option<String> {
+    let pairs = decision.pairs;
+    let reached = decision.half_width.map(|width| format!("{:.1} %", width * 100.0));
+    match decision.next {
+        Pairing::Continue | Pairing::Stop(Stop::MostPairs) => None,
+        Pairing::Stop(Stop::HalfWidthReached) => {
+            Some(format!("Half-width {} reached after {pairs} pairs.", reached?))
+        }
+        Pairing::Stop(Stop::BudgetSpent) => {
+            let budget_s = budget_s.unwrap_or_default();
+            Some(match reached {
+                Some(reached) => format!(
+                    "The budget of {budget_s} s was spent after {pairs} pairs; half-width reached: \
+                     {reached}."
+                ),
+                None => format!("The budget of {budget_s} s was spent after {pairs} pairs."),
+            })
+        }
+    }
+}
+
+/// The best point of a target's sweep, once more.
+fn confirm(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
+    let mut sums: Vec<(&Trial, f64, u32)> = Vec::new();
+    for planned in &plan.steps {
+        let Action::Trial(of) = &planned.action else { continue };
+        let is_own = planned.experiment == step.experiment && planned.target == step.target;
+        if !is_own || of.aim != Aim::Measure {
+            continue;
+        }
+        let Some(better) = run.complete_trial(&planned.id).and_then(merit)
+        else {
+            continue;
+        };
+        match sums.iter_mut().find(|(other, ..)| level(other) == level(of)) {
+            Some((_, sum, count)) => (*sum, *count) = (*sum + better, *count + 1),
+            None => sums.push((of, better, 1)),
+        }
+    }
+    let mean = |(_, sum, count): &(&Trial, f64, u32)| sum / f64::from(*count);
+    match sums.iter().max_by(|a, b| mean(a).total_cmp(&mean(b))) {
+        Some((best, ..)) => {
+            let confirmed = Trial {
+                threads: best.threads,
+                degree: best.degree,
+                rate: best.rate,
+                ..trial.clone()
+            };
+            Next::Run(Box::new(confirmed), Purpose::Confirm)
+        }
+        None => Next::Skip("No point of the sweep has a result that could be confirmed.".to_owned()),
+    }
+}
+
+/// More is better.
+fn merit(summary: &TrialSummary) -> Option<f64> {
+    let merit = match &summary.tpch {
+        Some(tpch) => 1.0 / tpch.metrics.as_ref()?.total_s,
+        None => summary.tps,
+    };
+    (merit > 0.0 && merit.is_finite()).then_some(merit)
+}

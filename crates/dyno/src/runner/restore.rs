@@ -1,0 +1,55 @@
+//! Brings the data of a target back to their first state before a trial.
+
+use super::command::{self, Command};
+use super::{Runner, ownership};
+use crate::databases::with_driver;
+use crate::failure::Failure;
+use dyno_reactor::block_on;
+use dyno_suite::{Restore, Step};
+
+impl Runner<'_> {
+    /// Restores the data as the experiment wants it; false when the user has stopped it. Data that no
+    /// trial has touched since this process loaded them are left alone.
+    ///
+    /// # Errors
+    /// When the data can't be restored.
+    pub(super) fn restore(&mut self, step: &Step) -> Result<bool, Failure> {
+        let wanted = self.plan.experiment(&step.experiment).map(|experiment| &experiment.restore);
+        if self.fresh.contains(self.plan.owner(&step.target)) {
+            return Ok(true);
+        }
+        match wanted {
+            None | Some(Restore::None) => Ok(true),
+            Some(Restore::Reload) => self.reload(step),
+            Some(Restore::Command(text)) => {
+                let owner = self.plan.owner(&step.target);
+                let does = "restores the data";
+                let command = Command { target: owner, text, does, key: "restore" };
+                let (_, reached) = self.parties(step)?;
+                let ran = with_driver!(&reached.database, driver =>
+                    block_on(command::run(driver, &command, self.control)));
+                let ran = ran.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
+                Ok(ran?.is_some())
+            }
+        }
+    }
+
+    fn reload(&mut self, step: &Step) -> Result<bool, Failure> {
+        let (experiment, _) = self.parties(step)?;
+        let owner = self.plan.owner(&step.target);
+        let parts = ownership::split(self.run.header().tables.get(owner), &experiment.tables());
+        if let Some(table) = parts.found.first() {
+            return Err(Failure::new(format!(
+                "The data of {} can't be reloaded before each trial: {table} was there before this \
+                 run, and a run drops only what it has made.",
+                step.target
+            ))
+            .with_hint(
+                "Drop the tables, use another database, or write `restore = \"none\"` or a command.",
+            ));
+        }
+        self.cleanup(step)?;
+        self.prepare(step)?;
+        Ok(!self.control.is_stopped())
+    }
+}

@@ -1,0 +1,135 @@
+//! The search for the highest rate that an objective allows: `dyno-statistics` says which rate comes
+//! next, here is what the trials so far have shown.
+
+use super::repetition::Next;
+use crate::table::number;
+use dyno_measure::{LatencySummary, Purpose, TrialSummary};
+use dyno_statistics::Metric;
+use dyno_statistics::knee::{self, Outcome, Search, Tried};
+use dyno_statistics::objective::Objective;
+use dyno_store::Run;
+use dyno_suite::{Action, Aim, Plan, Step, Trial};
+
+/// Where a search begins: this share of what a closed loop does.
+const FIRST_SHARE: f64 = 0.5;
+/// A percentile is told from so many transactions beyond it.
+const BEYOND: f64 = 10.0;
+
+/// What becomes of a step of a search.
+pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
+    let of_search = plan.experiment(&step.experiment).and_then(|experiment| {
+        Some((experiment.search.as_ref()?, experiment.confirm))
+    });
+    let Some((wanted, confirmations)) = of_search else {
+        return Next::Skip("The plan doesn't say what is searched for.".to_owned());
+    };
+    let own: Vec<(&Step, &Trial)> = steps(plan, step, trial);
+    let is_over = own.iter().any(|(other, _)| run.header().skipped.contains_key(&other.id));
+    if is_over {
+        return Next::Over;
+    }
+    let done: Vec<&TrialSummary> = own
+        .iter()
+        .filter(|(_, other)| other.repeat < trial.repeat)
+        .filter_map(|(other, _)| run.complete_trial(&other.id))
+        .collect();
+    if done.len() + 1 < trial.repeat as usize {
+        return Next::Skip("A trial of the search failed: it could not go on.".to_owned());
+    }
+    let Ok(objective) = wanted.objective.parse::<Objective>() else {
+        return Next::Skip(format!("`{}` is no objective.", wanted.objective));
+    };
+    let at = |rate_per_s: Option<f64>, purpose: Purpose| {
+        Next::Run(Box::new(Trial { rate: rate_per_s, ..trial.clone() }), purpose)
+    };
+    let closed = done.iter().find(|trial| trial.rate_per_s.is_none()).map(|trial| trial.tps);
+    let Some(start_per_s) = wanted.start_rate.or(closed.map(|tps| tps * FIRST_SHARE)) else {
+        return at(None, Purpose::Search);
+    };
+    let search = Search {
+        most_per_s: wanted.most_rate,
+        confirmations,
+        ..Search::from(start_per_s)
+    };
+    let tried: Vec<Tried> = done.iter().filter_map(|trial| tried(trial, &objective)).collect();
+    match knee::next(&search, &tried) {
+        knee::Step::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
+        knee::Step::Confirm { rate_per_s, .. } => at(Some(rate_per_s), Purpose::Confirm),
+        knee::Step::Done(outcome) => Next::Skip(told(&outcome, &objective, &done)),
+    }
+}
+
+/// The steps of the same search.
+fn steps<'a>(plan: &'a Plan, step: &Step, trial: &Trial) -> Vec<(&'a Step, &'a Trial)> {
+    let same = plan.steps.iter().filter_map(|other| match &other.action {
+        Action::Trial(of) if of.aim == Aim::Search && of.point == trial.point => Some((other, of)),
+        _ => None,
+    });
+    same.filter(|(other, _)| other.experiment == step.experiment).collect()
+}
+
+/// What a trial of the search has shown; `None` of the closed loop before it.
+fn tried(trial: &TrialSummary, objective: &Objective) -> Option<Tried> {
+    let rate_per_s = trial.rate_per_s?;
+    // Of what really arrived in the window: a Poisson process has its own luck.
+    let ended = trial.counts.ended() + trial.in_flight;
+    let offered = trial.offered.filter(|&offered| offered > 0)?;
+    let is_met = objective.is_met(value(trial, objective.metric));
+    Some(Tried {
+        rate_per_s,
+        is_confirmation: trial.purpose == Purpose::Confirm,
+        is_held: knee::is_held(offered as f64, ended as f64, is_met),
+    })
+}
+
+/// The metric of an objective; `None` where the window holds too few transactions for it.
+fn value(trial: &TrialSummary, metric: Metric) -> Option<f64> {
+    let latency: &LatencySummary = &trial.latency;
+    let beyond = |share: f64| latency.count as f64 * share >= BEYOND;
+    let ms = match metric {
+        Metric::MeanMs => (latency.count > 0).then_some(latency.mean_us),
+        Metric::P50Ms => beyond(0.5).then_some(latency.p50_us),
+        Metric::P95Ms => beyond(0.05).then_some(latency.p95_us),
+        Metric::P99Ms => beyond(0.01).then_some(latency.p99_us),
+        Metric::P999Ms => beyond(0.001).then_some(latency.p999_us),
+        Metric::MaxMs => (latency.count > 0).then_some(latency.max_us),
+        Metric::Errors => {
+            let errors: u64 = trial.errors.iter().map(|error| error.count).sum();
+            return Some(errors as f64 / trial.counts.started.max(1) as f64);
+        }
+        _ => None,
+    };
+    ms.map(|us| us / 1e3)
+}
+
+/// How a search ended, in a sentence.
+fn told(outcome: &Outcome, objective: &Objective, done: &[&TrialSummary]) -> String {
+    let text = &objective.text;
+    match outcome {
+        Outcome::Held { rate_per_s, is_most: false } => {
+            format!("The search has ended: {} per second are held with {text}.", number(*rate_per_s))
+        }
+        Outcome::Held { rate_per_s, is_most: true } => format!(
+            "The search has ended at the highest rate that was allowed: {} per second are held with \
+             {text}.",
+            number(*rate_per_s)
+        ),
+        Outcome::NoneHeld { lowest_per_s } => {
+            let is_short = done.iter().all(|trial| value(trial, objective.metric).is_none());
+            match is_short {
+                true => format!(
+                    "The search has ended: the windows are too short to tell {text}, which needs 10 \
+                     transactions beyond."
+                ),
+                false => format!(
+                    "The search has ended: not even {} per second are held with {text}.",
+                    number(*lowest_per_s)
+                ),
+            }
+        }
+        Outcome::Unsteady => format!(
+            "The search has ended without a result: rates that were held with {text} once were not \
+             held again."
+        ),
+    }
+}

@@ -1,0 +1,87 @@
+//! What checks look at: the model of the paper and the runs behind it.
+
+use crate::model::{Experiment, Finding, Paper, Spot, Target, Trial};
+use crate::text::Text;
+use dyno_measure::{GeneratorConditions, NodeConditions};
+use dyno_store::{ExperimentFacts, RunData, TargetFacts, TrialData};
+
+/// A paper in the making and its runs.
+pub(crate) struct Case<'a> {
+    pub(crate) paper: &'a Paper,
+    pub(crate) runs: &'a [RunData],
+}
+
+impl<'a> Case<'a> {
+    /// The run that a trial or target of this number belongs to.
+    pub(super) fn run(&self, number: usize) -> Option<&'a RunData> {
+        self.runs.get(number.checked_sub(1)?)
+    }
+
+    /// What the header of its run says of a target.
+    pub(super) fn facts(&self, target: &Target) -> Option<&'a TargetFacts> {
+        self.run(target.run)?.header.targets.iter().find(|facts| facts.name == target.name)
+    }
+
+    /// What was read for a trial.
+    pub(super) fn data(&self, trial: &Trial) -> Option<&'a TrialData> {
+        let run = self.run(trial.run)?;
+        run.trials.iter().find(|data| data.summary.trial == trial.summary.trial)
+    }
+
+    /// The target of a trial.
+    pub(super) fn target(&self, trial: &Trial) -> Option<&'a Target> {
+        self.paper.targets.iter().find(|target| target.label == trial.target)
+    }
+
+    /// What the suites say of an experiment, one for each run that has it.
+    pub(super) fn planned(&self, experiment: &Experiment) -> Vec<&'a ExperimentFacts> {
+        let all = self.runs.iter().flat_map(|run| &run.header.experiments);
+        all.filter(|facts| facts.name == experiment.name).collect()
+    }
+
+    /// The trials of an experiment.
+    pub(super) fn trials(&self, experiment: &Experiment) -> Vec<&'a Trial> {
+        let own = |trial: &&Trial| trial.summary.experiment == experiment.name;
+        self.paper.trials.iter().filter(own).collect()
+    }
+
+    /// Experiments that have measured something.
+    pub(super) fn measured(&self) -> impl Iterator<Item = &'a Experiment> {
+        self.paper.experiments.iter().filter(|experiment| !experiment.points.is_empty())
+    }
+
+    /// One finding for each trial of which `find` has something to say.
+    pub(super) fn each_trial(&self, find: impl Fn(&'a Trial) -> Option<Text>) -> Vec<Finding> {
+        let finding = |trial: &'a Trial| {
+            Some(Finding { place: Spot::trial(&trial.label), value: find(trial)? })
+        };
+        self.paper.trials.iter().filter_map(finding).collect()
+    }
+}
+
+/// The load generator's conditions, where they were collected at all: older runs have none.
+pub(super) fn generator(trial: &Trial) -> Option<&GeneratorConditions> {
+    let conditions = &trial.summary.conditions.generator;
+    (*conditions != GeneratorConditions::default()).then_some(conditions)
+}
+
+/// The nodes of a trial by name.
+pub(super) fn nodes(trial: &Trial) -> impl Iterator<Item = (&str, &NodeConditions)> {
+    trial.summary.conditions.nodes.iter().map(|(name, node)| (name.as_str(), node))
+}
+
+/// What `find` says of the nodes of a trial, each with its name where there are several.
+pub(super) fn each_node(
+    trial: &Trial,
+    find: impl Fn(&NodeConditions) -> Option<Text>,
+) -> Option<Text> {
+    let is_one = trial.summary.conditions.nodes.len() == 1;
+    let told = |(name, node): (&str, &NodeConditions)| {
+        let value = find(node)?;
+        Some(match is_one {
+            true => value,
+            false => crate::say!("{node}: {value}", node = name, value = value),
+        })
+    };
+    super::parts(nodes(trial).filter_map(told).collect())
+}

@@ -1,0 +1,317 @@
+//! Gates: `tps.ratio.low > 0.97`, `p99_ms < 20`, `errors < 0.1%`.
+//!
+//! ```text
+//! gate     = metric [ ".ratio" [ ".low" | ".high" ] ] ( "<" | "<=" | ">" | ">=" ) number [ unit ]
+//! ```
+//!
+//! Without `.ratio` a gate is about the trials of a target; with it about a candidate by its
+//! baseline. `.low` and `.high` are the bounds of the 95 % interval.
+//!
+//! - A gate **passes** when its figure keeps the bound: of a value or a ratio the whole interval, of
+//!   `.low` and `.high` that end of it. So `tps.ratio.low > 0.97` asks for a proof that not more than
+//!   3 % are lost, and `tps.ratio.high > 0.97` only that no such loss is proven.
+//! - It is **broken** when the whole interval violates the bound: the regression is proven.
+//! - Else it is **inconclusive**: more pairs or trials would tell.
+//!
+//! [`Metric::MaxMs`] and [`Metric::Errors`] are facts of the trials; they pass or are broken.
+//!
+//! ```
+//! use dyno_statistics::gate::{Gate, Verdict};
+//! let gate: Gate = "p99_ms < 20".parse().expect("a gate");
+//! assert_eq!(gate.judge(&[11.0, 11.4, 10.8], None).verdict, Verdict::Pass);
+//! assert_eq!("p98_ms < 20".parse::<Gate>().expect_err("no such metric").column, 1);
+//! ```
+
+use crate::ratio::{LEAST_PAIRS, MOST_VARIATION, PairedRatio};
+use crate::words::Reader;
+use crate::{Interval, Metric, mean, mean_interval};
+use std::fmt;
+use std::str::FromStr;
+
+/// A comparison with a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// `<`
+    Below,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Above,
+    /// `>=`
+    AtLeast,
+}
+
+impl Relation {
+    /// Whether a value keeps the bound.
+    pub fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Relation::Below => value < bound,
+            Relation::AtMost => value <= bound,
+            Relation::Above => value > bound,
+            Relation::AtLeast => value >= bound,
+        }
+    }
+
+    /// As it is written.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Relation::Below => "<",
+            Relation::AtMost => "<=",
+            Relation::Above => ">",
+            Relation::AtLeast => ">=",
+        }
+    }
+}
+
+/// What of a metric a gate is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// The trials of a target.
+    Value,
+    /// The ratio of a candidate to its baseline.
+    Ratio,
+    /// The lower bound of its interval.
+    RatioLow,
+    /// The upper bound of its interval.
+    RatioHigh,
+}
+
+/// A gate. Its text is what was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    /// As it was written, blanks at the ends removed.
+    pub text: String,
+    /// What it is about.
+    pub metric: Metric,
+    /// The trials or a ratio.
+    pub figure: Figure,
+    /// How the figure has to be.
+    pub relation: Relation,
+    /// In the metric's unit; shares and ratios as numbers, not percent.
+    pub bound: f64,
+}
+
+/// A text that is no gate or no objective.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    pub(crate) kind: &'static str,
+    pub(crate) text: String,
+    /// The character at which it was noticed, from 1.
+    pub column: usize,
+    /// What is wrong there, a sentence.
+    pub message: String,
+    /// What would be right, a sentence.
+    pub hint: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mistake { kind, text, column, message, .. } = self;
+        let article = if *kind == "objective" { "no objective" } else { "no gate" };
+        write!(f, "`{text}` is {article}, character {column}: {message}")
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+/// How a gate stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is kept.
+    Pass,
+    /// It is proven not to be kept.
+    Broken,
+    /// Neither is proven.
+    Inconclusive(Why),
+}
+
+/// Why a gate is inconclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// No trial has a value.
+    NoValue,
+    /// One trial has no interval.
+    OneTrial,
+    /// Nothing is compared, or no pair has values.
+    NoPair,
+    /// Fewer than [`LEAST_PAIRS`].
+    TooFewPairs,
+    /// The trials of a side vary by more than [`MOST_VARIATION`].
+    DeviationTooHigh,
+    /// The interval holds the bound.
+    IntervalHoldsBound,
+}
+
+/// A verdict and what it rests on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The figure: a geometric mean of the trials or the pairs, or the largest of facts.
+    pub value: Option<f64>,
+    /// Its 95 % interval, where there is one.
+    pub interval: Option<Interval>,
+    /// Trials or pairs it rests on.
+    pub count: usize,
+}
+
+impl FromStr for Gate {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Gate, Mistake> {
+        let text = text.trim();
+        let mut reader = Reader::new(text, "gate");
+        let metric = metric(&mut reader)?;
+        let figure = figure(&mut reader)?;
+        let relation = reader.relation()?;
+        let bound = bound(&mut reader, metric, figure)?;
+        reader.end()?;
+        Ok(Gate { text: text.to_owned(), metric, figure, relation, bound })
+    }
+}
+
+fn metric(reader: &mut Reader<'_>) -> Result<Metric, Mistake> {
+    let at = reader.at();
+    let word = reader.word();
+    let names: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+    let hint = format!("Metrics are {}.", names.join(", "));
+    Metric::of_name(word).ok_or_else(|| {
+        let message = match word {
+            "" => "The name of a metric was expected.".to_owned(),
+            word => format!("`{word}` is no metric."),
+        };
+        reader.mistake(at, message, hint)
+    })
+}
+
+fn figure(reader: &mut Reader<'_>) -> Result<Figure, Mistake> {
+    if !reader.has(".") {
+        return Ok(Figure::Value);
+    }
+    let at = reader.at();
+    let word = reader.word();
+    if word != "ratio" {
+        let message = format!("After a metric and a dot, `ratio` was expected, not `{word}`.");
+        let hint = "A gate is about `tps`, `tps.ratio`, `tps.ratio.low` or `tps.ratio.high`.";
+        return Err(reader.mistake(at, message, hint.to_owned()));
+    }
+    if !reader.has(".") {
+        return Ok(Figure::Ratio);
+    }
+    let at = reader.at();
+    match reader.word() {
+        "low" => Ok(Figure::RatioLow),
+        "high" => Ok(Figure::RatioHigh),
+        word => {
+            let message = format!("`{word}` is no bound of an interval.");
+            Err(reader.mistake(at, message, "The bounds are `low` and `high`.".to_owned()))
+        }
+    }
+}
+
+fn bound(reader: &mut Reader<'_>, metric: Metric, figure: Figure) -> Result<f64, Mistake> {
+    let (number, unit) = reader.number()?;
+    let at = reader.at() - unit.len();
+    let scale = match (figure, metric.name()) {
+        (Figure::Value, "errors") => scale_of(unit, &[("", 1.0), ("%", 0.01)]),
+        (Figure::Value, name) if name.ends_with("_ms") => {
+            scale_of(unit, &[("", 1.0), ("us", 1e-3), ("ms", 1.0), ("s", 1e3)])
+        }
+        (Figure::Value, name) if name.ends_with("_s") => {
+            scale_of(unit, &[("", 1.0), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)])
+        }
+        (Figure::Value, _) => scale_of(unit, &[("", 1.0)]),
+        _ => scale_of(unit, &[("", 1.0), ("%", 0.01)]),
+    };
+    match scale {
+        Ok(scale) => Ok(number * scale),
+        Err(known) => {
+            let message = format!("`{unit}` is no unit of this figure.");
+            let hint = match known.as_str() {
+                "" => "It has no unit.".to_owned(),
+                known => format!("Units are {known}, or none."),
+            };
+            Err(reader.mistake(at, message, hint))
+        }
+    }
+}
+
+/// The factor of a unit, or the units that there are.
+pub(crate) fn scale_of(unit: &str, units: &[(&str, f64)]) -> Result<f64, String> {
+    let known = || {
+        let names: Vec<&str> =
+            units.iter().map(|(name, _)| *name).filter(|name| !name.is_empty()).collect();
+        names.join(", ")
+    };
+    units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale).ok_or_else(known)
+}
+
+impl Gate {
+    /// Judges it. `trials` holds the metric of each trial of a target (for gates about values),
+    /// `ratio` the comparison (for gates about ratios).
+    pub fn judge(&self, trials: &[f64], ratio: Option<&PairedRatio>) -> Judged {
+        match self.figure {
+            Figure::Value if self.metric.is_fact() => self.judge_fact(trials),
+            Figure::Value => self.judge_value(trials),
+            _ => self.judge_ratio(ratio),
+        }
+    }
+
+    fn judge_fact(&self, trials: &[f64]) -> Judged {
+        let value = trials.iter().copied().reduce(f64::max);
+        let verdict = match value {
+            None => Verdict::Inconclusive(Why::NoValue),
+            Some(value) if self.relation.holds(value, self.bound) => Verdict::Pass,
+            Some(_) => Verdict::Broken,
+        };
+        Judged { verdict, value, interval: None, count: trials.len() }
+    }
+
+    fn judge_value(&self, trials: &[f64]) -> Judged {
+        let logs: Vec<f64> =
+            trials.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
+        let value = mean(&logs).map(f64::exp);
+        let interval = mean_interval(&logs)
+            .map(|logs| Interval { low: logs.low.exp(), high: logs.high.exp() });
+        let verdict = match (value, interval) {
+            (None, _) => Verdict::Inconclusive(Why::NoValue),
+            (_, None) => Verdict::Inconclusive(Why::OneTrial),
+            (_, Some(interval)) => self.of_interval(interval, [interval.low, interval.high]),
+        };
+        Judged { verdict, value, interval, count: logs.len() }
+    }
+
+    fn judge_ratio(&self, ratio: Option<&PairedRatio>) -> Judged {
+        let Some(ratio) = ratio else {
+            let verdict = Verdict::Inconclusive(Why::NoPair);
+            return Judged { verdict, value: None, interval: None, count: 0 };
+        };
+        let verdict = match ratio.interval.filter(|_| ratio.pairs >= LEAST_PAIRS) {
+            None => Verdict::Inconclusive(Why::TooFewPairs),
+            Some(_) if ratio.variation().is_none_or(|share| share > MOST_VARIATION) => {
+                Verdict::Inconclusive(Why::DeviationTooHigh)
+            }
+            Some(interval) => {
+                let figure = match self.figure {
+                    Figure::RatioLow => [interval.low; 2],
+                    Figure::RatioHigh => [interval.high; 2],
+                    _ => [interval.low, interval.high],
+                };
+                self.of_interval(interval, figure)
+            }
+        };
+        Judged { verdict, value: Some(ratio.ratio), interval: ratio.interval, count: ratio.pairs }
+    }
+
+    fn of_interval(&self, interval: Interval, figure: [f64; 2]) -> Verdict {
+        let holds = |value: f64| self.relation.holds(value, self.bound);
+        match (figure.into_iter().all(holds), holds(interval.low) || holds(interval.high)) {
+            (true, _) => Verdict::Pass,
+            (false, false) => Verdict::Broken,
+            (false, true) => Verdict::Inconclusive(Why::IntervalHoldsBound),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+use super::*;
+
+fn gate(text: &str) -> Gate {
+    text.parse().expect(text)
+}
+
+#[test]
+fn gates_are_read() {
+    let read = |text: &str| {
+        let gate = gate(text);
+        (gate.metric, gate.figure, gate.relation, gate.bound)
+    };
+    assert_eq!(
+        read("tps.ratio.low > 0.97"),
+        (Metric::Tps, Figure::RatioLow, Relation::Above, 0.97)
+    );
+    assert_eq!(read("p99_ms<20"), (Metric::P99Ms, Figure::Value, Relation::Below, 20.0));
+    assert_eq!(read("errors <= 0.1%"), (Metric::Errors, Figure::Value, Relation::AtMost, 0.001));
+    assert_eq!(read("qphh.ratio >= 97 %"), (Metric::Qphh, Figure::Ratio, Relation::AtLeast, 0.97));
+    assert_eq!(read("total_s < 2min"), (Metric::TotalS, Figure::Value, Relation::Below, 120.0));
+    assert_eq!(read("p50_ms < 300us").3, 0.3);
+}
+
+#[test]
+fn mistakes_name_the_place_and_the_known_words() {
+    let mistake = |text: &str| text.parse::<Gate>().expect_err(text);
+    let cases = [
+        ("speed > 3", 1, "`speed` is no metric.", "tps, qps, tpmc"),
+        ("", 1, "The name of a metric was expected.", "tps, qps"),
+        ("tps.ration > 1", 5, "`ratio` was expected, not `ration`", "`tps.ratio.low`"),
+        ("tps.ratio.mid > 1", 11, "`mid` is no bound", "`low` and `high`"),
+        ("tps = 3", 5, "A comparison was expected, but `=` was found.", "<, <=, > and >="),
+        ("tps >", 6, "A number was expected, but the text ends here.", "tps.ratio.low > 0.97"),
+        ("tps > 3 ms", 9, "`ms` is no unit", "It has no unit."),
+        ("p99_ms < 3 m", 12, "`m` is no unit", "us, ms, s"),
+        ("tps > 3 and more", 9, "`and` is no unit", "no unit"),
+        ("errors < 1% today", 13, "Nothing was expected any more", "as a list"),
+        ("延迟 < 3", 1, "The name of a metric was expected.", "tps"),
+    ];
+    for (text, column, message, hint) in cases {
+        let found = mistake(text);
+        assert_eq!(found.column, column, "{text}: {found}");
+        assert!(found.message.contains(message), "{text}: {found}");
+        assert!(found.hint.contains(hint), "{text}: {}", found.hint);
+    }
+    let shown = "`tps = 3` is no gate, character 5: A comparison was expected, but `=` was found.";
+    assert_eq!(mistake("tps = 3").to_string(), shown);
+}
+
+fn ratio(centre: f64, noise: f64, count: usize) -> PairedRatio {
+    let sign = |k: usize| if k.is_multiple_of(2) { noise } else { -noise };
+    let pairs: Vec<(f64, f64)> =
+        (0..count).map(|k| (100.0, 100.0 * centre * (1.0 + sign(k)))).collect();
+    PairedRatio::of(&pairs).expect("pairs")
+}
+
+#[test]
+fn a_gate_on_a_ratio_is_proven_by_the_interval() {
+    let judge = |text: &str, ratio: &PairedRatio| gate(text).judge(&[], Some(ratio)).verdict;
+    let low = "tps.ratio.low > 0.97";
+    let unclear = Verdict::Inconclusive(Why::IntervalHoldsBound);
+    assert_eq!(judge(low, &ratio(1.0, 0.01, 8)), Verdict::Pass);
+    assert_eq!(judge(low, &ratio(0.90, 0.01, 8)), Verdict::Broken);
+    assert_eq!(judge(low, &ratio(0.97, 0.01, 8)), unclear);
+    // The same interval, and a gate that asks only that no loss is proven.
+    assert_eq!(judge("tps.ratio.high > 0.97", &ratio(0.97, 0.01, 8)), Verdict::Pass);
+    assert_eq!(judge("tps.ratio > 0.97", &ratio(0.97, 0.01, 8)), unclear);
+    assert_eq!(judge("p99_ms.ratio < 1.05", &ratio(1.2, 0.01, 8)), Verdict::Broken);
+}
+
+#[test]
+fn without_a_comparison_worth_the_name_a_gate_is_inconclusive() {
+    let judge = |ratio: Option<&PairedRatio>| gate("tps.ratio > 0.5").judge(&[], ratio).verdict;
+    assert_eq!(judge(None), Verdict::Inconclusive(Why::NoPair));
+    assert_eq!(judge(Some(&ratio(1.0, 0.01, 3))), Verdict::Inconclusive(Why::TooFewPairs));
+    let wild = ratio(1.0, 0.2, 8);
+    assert_eq!(judge(Some(&wild)), Verdict::Inconclusive(Why::DeviationTooHigh));
+}
+
+#[test]
+fn a_gate_on_values_needs_repeats() {
+    let judge = |text: &str, trials: &[f64]| gate(text).judge(trials, None).verdict;
+    assert_eq!(judge("p99_ms < 20", &[11.0, 11.5, 10.9]), Verdict::Pass);
+    assert_eq!(judge("p99_ms < 20", &[31.0, 31.5, 30.9]), Verdict::Broken);
+    let unclear = Verdict::Inconclusive(Why::IntervalHoldsBound);
+    assert_eq!(judge("p99_ms < 20", &[19.0, 19.5, 20.9]), unclear);
+    assert_eq!(judge("p99_ms < 20", &[11.0]), Verdict::Inconclusive(Why::OneTrial));
+    assert_eq!(judge("p99_ms < 20", &[]), Verdict::Inconclusive(Why::NoValue));
+}
+
+#[test]
+fn facts_need_one_trial() {
+    let judge = |trials: &[f64]| gate("errors < 0.1%").judge(trials, None).verdict;
+    assert_eq!(judge(&[0.0]), Verdict::Pass);
+    assert_eq!(judge(&[0.0, 0.002]), Verdict::Broken);
+    assert_eq!(judge(&[]), Verdict::Inconclusive(Why::NoValue));
+}

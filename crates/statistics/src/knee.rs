@@ -1,0 +1,248 @@
+//! The highest rate that is held under an objective: a search that asks for one trial at a time.
+//!
+//! ```
+//! use dyno_statistics::knee::{Outcome, Search, Step, Tried, next};
+//! let search = Search::from(1000.0);
+//! let mut tried = Vec::new();
+//! let held = loop {
+//!     match next(&search, &tried) {
+//!         // A system that holds 5,000 per second.
+//!         Step::Search { rate_per_s } => tried.push(Tried { rate_per_s, is_confirmation: false, is_held: rate_per_s <= 5000.0 }),
+//!         Step::Confirm { rate_per_s, .. } => tried.push(Tried { rate_per_s, is_confirmation: true, is_held: rate_per_s <= 5000.0 }),
+//!         Step::Done(Outcome::Held { rate_per_s, .. }) => break rate_per_s,
+//!         Step::Done(_) => unreachable!(),
+//!     }
+//! };
+//! assert!(held <= 5000.0 && held >= 4750.0);
+//! ```
+//!
+//! The next step follows from the trials so far and nothing else, so an interrupted search goes on
+//! where it was.
+
+/// A trial held its rate when it reached this share of it.
+pub const HELD_SHARE: f64 = 0.99;
+/// A search that has not ended after so many trials meets a system that answers differently each time.
+pub const MOST_TRIALS: usize = 60;
+/// The search gives up below this part of its first rate.
+const LEAST_PART: f64 = 1.0 / 1024.0;
+
+/// What is searched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Search {
+    /// The first rate, transactions per second; above zero.
+    pub start_per_s: f64,
+    /// No higher rate is tried.
+    pub most_per_s: Option<f64>,
+    /// The search ends when the lowest rate not held exceeds the highest held by at most this share.
+    pub precision: f64,
+    /// Trials that must hold the rate found, after the one that found it.
+    pub confirmations: u32,
+}
+
+impl Search {
+    /// From this rate, to 5 %, with three confirmations.
+    pub fn from(start_per_s: f64) -> Search {
+        Search { start_per_s, most_per_s: None, precision: 0.05, confirmations: 3 }
+    }
+}
+
+/// A trial of the search that was executed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tried {
+    /// The rate offered.
+    pub rate_per_s: f64,
+    /// Whether it was to confirm.
+    pub is_confirmation: bool,
+    /// Whether the rate was held: see [`is_held`].
+    pub is_held: bool,
+}
+
+/// The next step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// A trial at this rate.
+    Search {
+        /// Transactions per second to offer.
+        rate_per_s: f64,
+    },
+    /// A trial to confirm this rate.
+    Confirm {
+        /// Transactions per second to offer.
+        rate_per_s: f64,
+        /// Number of the confirmation of this rate, from 1.
+        repeat: u32,
+    },
+    /// Nothing more to try.
+    Done(Outcome),
+}
+
+/// How a search ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outcome {
+    /// The highest rate that was held and confirmed.
+    Held {
+        /// That rate.
+        rate_per_s: f64,
+        /// True when it is the highest that the search was allowed to try: the system may hold more.
+        is_most: bool,
+    },
+    /// Not even a small part of the first rate was held.
+    NoneHeld {
+        /// The lowest rate that was tried.
+        lowest_per_s: f64,
+    },
+    /// Rates that were held once were not held again, [`MOST_TRIALS`] times.
+    Unsteady,
+}
+
+/// Whether a trial held its rate.
+pub fn is_held(offered_per_s: f64, reached_per_s: f64, meets_objective: bool) -> bool {
+    meets_objective && reached_per_s >= HELD_SHARE * offered_per_s
+}
+
+/// The next step after these trials, in any order.
+pub fn next(search: &Search, tried: &[Tried]) -> Step {
+    let start = rounded(search.start_per_s.min(search.most_per_s.unwrap_or(f64::INFINITY)));
+    let failed = tried.iter().filter(|trial| !trial.is_held).map(|trial| trial.rate_per_s);
+    let lowest_failed = failed.reduce(f64::min);
+    // What was held above a rate that was not held was luck.
+    let is_below = |rate: &f64| lowest_failed.is_none_or(|failed| *rate < failed);
+    let held = tried.iter().filter(|trial| trial.is_held).map(|trial| trial.rate_per_s);
+    let highest_held = held.filter(is_below).reduce(f64::max);
+    if tried.len() >= MOST_TRIALS && !is_confirmed(search, tried, highest_held) {
+        return Step::Done(Outcome::Unsteady);
+    }
+    match (highest_held, lowest_failed) {
+        (None, None) => Step::Search { rate_per_s: start },
+        (None, Some(failed)) if failed <= start * LEAST_PART => {
+            Step::Done(Outcome::NoneHeld { lowest_per_s: failed })
+        }
+        (None, Some(failed)) => Step::Search { rate_per_s: rounded(failed / 2.0) },
+        (Some(held), None) => {
+            let most = search.most_per_s.unwrap_or(f64::INFINITY);
+            match held < rounded(most) {
+                true => Step::Search { rate_per_s: rounded((held * 2.0).min(most)) },
+                false => confirm(search, tried, held, true),
+            }
+        }
+        (Some(held), Some(failed)) => {
+            let middle = rounded((held * failed).sqrt());
+            let is_between = held < middle && middle < failed;
+            match failed / held > 1.0 + search.precision && is_between {
+                true => Step::Search { rate_per_s: middle },
+                false => confirm(search, tried, held, false),
+            }
+        }
+    }
+}
+
+fn confirmations(tried: &[Tried], rate_per_s: f64) -> u32 {
+    let own = |trial: &&Tried| trial.is_confirmation && trial.rate_per_s == rate_per_s;
+    tried.iter().filter(own).count() as u32
+}
+
+fn is_confirmed(search: &Search, tried: &[Tried], held: Option<f64>) -> bool {
+    held.is_some_and(|held| confirmations(tried, held) >= search.confirmations)
+}
+
+fn confirm(search: &Search, tried: &[Tried], rate_per_s: f64, is_most: bool) -> Step {
+    match confirmations(tried, rate_per_s) {
+        done if done < search.confirmations => Step::Confirm { rate_per_s, repeat: done + 1 },
+        _ => Step::Done(Outcome::Held { rate_per_s, is_most }),
+    }
+}
+
+/// To three digits: rates are names of steps, and nobody offers 1,414.2135 transactions per second.
+fn rounded(rate: f64) -> f64 {
+    if !rate.is_finite() || rate <= 0.0 {
+        return rate;
+    }
+    let digits = 2 - rate.log10().floor() as i32;
+    match digits {
+        1.. => (rate * 10_f64.powi(digits)).round() / 10_f64.powi(digits),
+        _ => (rate / 10_f64.powi(-digits)).round() * 10_f64.powi(-digits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(search: &Search, mut holds: impl FnMut(f64, bool) -> bool) -> (Outcome, Vec<Tried>) {
+        let mut tried = Vec::new();
+        loop {
+            let (rate_per_s, is_confirmation) = match next(search, &tried) {
+                Step::Search { rate_per_s } => (rate_per_s, false),
+                Step::Confirm { rate_per_s, .. } => (rate_per_s, true),
+                Step::Done(outcome) => return (outcome, tried),
+            };
+            let is_held = holds(rate_per_s, is_confirmation);
+            tried.push(Tried { rate_per_s, is_confirmation, is_held });
+            assert!(tried.len() <= MOST_TRIALS, "the search does not end");
+        }
+    }
+
+    #[test]
+    fn the_knee_is_found_wherever_it_is() {
+        for knee in [3.7, 120.0, 4_999.0, 1_234_567.0] {
+            for start in [10.0, 1_000.0] {
+                let (outcome, tried) = run(&Search::from(start), |rate, _| rate <= knee);
+                let Outcome::Held { rate_per_s, is_most: false } = outcome else {
+                    panic!("{outcome:?}");
+                };
+                assert!(rate_per_s <= knee && rate_per_s * 1.06 > knee, "{rate_per_s} of {knee}");
+                assert_eq!(tried.iter().filter(|trial| trial.is_confirmation).count(), 3);
+            }
+        }
+    }
+
+    #[test]
+    fn a_rate_that_is_not_confirmed_is_not_held() {
+        // Found at 1000 by luck; held again and again below 800 only.
+        let (outcome, tried) = run(&Search::from(500.0), |rate, is_confirmation| {
+            if is_confirmation { rate <= 800.0 } else { rate <= 1_000.0 }
+        });
+        let Outcome::Held { rate_per_s, .. } = outcome else { panic!("{outcome:?}") };
+        assert!(rate_per_s <= 800.0 && rate_per_s > 500.0, "{rate_per_s}");
+        assert!(tried.iter().any(|trial| trial.is_confirmation && !trial.is_held));
+    }
+
+    #[test]
+    fn it_ends_at_the_most_and_at_nothing() {
+        let search = Search { most_per_s: Some(3_000.0), ..Search::from(1_000.0) };
+        let (outcome, _) = run(&search, |_, _| true);
+        assert_eq!(outcome, Outcome::Held { rate_per_s: 3_000.0, is_most: true });
+        let (outcome, _) = run(&search, |_, _| false);
+        assert!(matches!(outcome, Outcome::NoneHeld { lowest_per_s } if lowest_per_s < 1.0));
+        let (outcome, _) = run(&search, |_, is_confirmation| !is_confirmation);
+        assert!(!matches!(outcome, Outcome::Held { .. }), "{outcome:?}");
+    }
+
+    #[test]
+    fn a_search_that_was_interrupted_goes_on_alike() {
+        let search = Search::from(1_000.0);
+        let (_, tried) = run(&search, |rate, _| rate <= 5_000.0);
+        for cut in 0..tried.len() {
+            let rate = match next(&search, &tried[..cut]) {
+                Step::Search { rate_per_s } | Step::Confirm { rate_per_s, .. } => rate_per_s,
+                Step::Done(outcome) => panic!("{outcome:?} after {cut}"),
+            };
+            assert_eq!(rate, tried[cut].rate_per_s);
+        }
+    }
+
+    #[test]
+    fn a_trial_that_falls_short_of_its_rate_does_not_hold_it() {
+        assert!(is_held(1_000.0, 990.0, true));
+        assert!(!is_held(1_000.0, 989.9, true));
+        assert!(!is_held(1_000.0, 1_000.0, false));
+    }
+
+    #[test]
+    fn rates_have_three_digits() {
+        let cases = [(1_414.2, 1_410.0), (0.012_345, 0.0123), (99.96, 100.0), (5.0, 5.0)];
+        for (rate, wanted) in cases {
+            assert_eq!(rounded(rate), wanted);
+        }
+    }
+}

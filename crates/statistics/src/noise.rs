@@ -1,0 +1,42 @@
+//! The noise floor: what a comparison of a system with itself shows.
+
+use crate::ratio::PairedRatio;
+
+/// The noise floor of a comparison of a system with itself (A/A).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Floor {
+    /// Pairs it rests on.
+    pub pairs: usize,
+    /// The largest difference that its interval holds, such as 0.015: effects below it can't be
+    /// told from noise.
+    pub share: f64,
+}
+
+/// The floor that an A/A comparison shows: the end of its interval that is farther from 1. `None`
+/// under two pairs.
+pub fn floor(of_itself: &PairedRatio) -> Option<Floor> {
+    let interval = of_itself.interval?;
+    let share = interval.low.ln().abs().max(interval.high.ln().abs()).exp() - 1.0;
+    Some(Floor { pairs: of_itself.pairs, share })
+}
+
+/// True when the ratio differs from 1 by less than the floor.
+pub fn is_below(ratio: f64, floor: &Floor) -> bool {
+    ratio.ln().abs() < floor.share.ln_1p()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floor_is_the_far_end_of_the_interval() {
+        let pairs = [(100.0, 101.0), (100.0, 99.0), (100.0, 102.0), (100.0, 100.0)];
+        let ratio = PairedRatio::of(&pairs).expect("pairs");
+        let floor = floor(&ratio).expect("two pairs");
+        let interval = ratio.interval.expect("two pairs");
+        assert!((floor.share - (interval.high - 1.0)).abs() < 1e-12, "{floor:?} {interval:?}");
+        assert!(is_below(1.01, &floor) && is_below(0.99, &floor));
+        assert!(!is_below(1.05, &floor) && !is_below(0.9, &floor));
+    }
+}

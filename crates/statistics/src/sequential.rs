@@ -1,0 +1,132 @@
+//! Planning repetitions one pair at a time.
+//!
+//! ```
+//! use dyno_statistics::sequential::{Next, Plan, Stop, decide};
+//! let plan = Plan { pairs_least: 4, pairs_most: 20, half_width: Some(0.02), budget_s: Some(7200.0) };
+//! // After each pair: the pairs so far of every candidate, seconds spent, seconds that one more costs.
+//! let pairs = vec![(100.0, 101.0), (100.5, 101.4), (99.8, 100.9), (100.2, 101.0)];
+//! let decision = decide(&plan, &[pairs], 600.0, 150.0);
+//! assert_eq!(decision.next, Next::Stop(Stop::HalfWidthReached));
+//! ```
+
+use crate::ratio::{LEAST_PAIRS, PairedRatio};
+
+/// How long to repeat.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Fewest pairs; below [`LEAST_PAIRS`] no half-width ends the repetition.
+    pub pairs_least: usize,
+    /// Most pairs.
+    pub pairs_most: usize,
+    /// Half-width of the 95 % interval at which repetition ends, such as 0.02.
+    pub half_width: Option<f64>,
+    /// Seconds after which repetition ends: no pair begins that would exceed them.
+    pub budget_s: Option<f64>,
+}
+
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// One more pair of every candidate.
+    Continue,
+    /// No more.
+    Stop(Stop),
+}
+
+/// Why it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The intervals of all candidates are as narrow as wanted.
+    HalfWidthReached,
+    /// One more pair would exceed the budget.
+    BudgetSpent,
+    /// As many pairs as the plan allows.
+    MostPairs,
+}
+
+/// A decision and what it rests on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// Whether to go on.
+    pub next: Next,
+    /// Pairs of the candidate that has the fewest.
+    pub pairs: usize,
+    /// The widest half-width; `None` while some candidate has fewer than two pairs.
+    pub half_width: Option<f64>,
+    /// Pairs that the wanted half-width would need if the trials vary as they did; `None` where it
+    /// can't be told or none was wanted.
+    pub pairs_needed: Option<usize>,
+}
+
+/// Decides after each pair. `candidates` holds the pairs (baseline, candidate) so far of each
+/// candidate, `spent_s` what all of them took, `next_s` what one more of each is expected to take.
+/// The same arguments give the same decision, so an interrupted run goes on as it would have.
+pub fn decide(plan: &Plan, candidates: &[Vec<(f64, f64)>], spent_s: f64, next_s: f64) -> Decision {
+    let ratios: Vec<Option<PairedRatio>> =
+        candidates.iter().map(|pairs| PairedRatio::of(pairs)).collect();
+    // Trials without a value were executed all the same: they count against the most.
+    let executed = candidates.iter().map(Vec::len).min().unwrap_or(0);
+    let widths: Option<Vec<f64>> =
+        ratios.iter().map(|ratio| ratio.as_ref()?.half_width()).collect();
+    let half_width = widths.and_then(|widths| widths.into_iter().reduce(f64::max));
+    let needed = |wanted: f64| -> Option<usize> {
+        let each: Option<Vec<usize>> =
+            ratios.iter().map(|ratio| ratio.as_ref()?.pairs_needed(wanted)).collect();
+        each?.into_iter().max()
+    };
+    let usable = ratios.iter().map(|ratio| ratio.as_ref().map_or(0, |ratio| ratio.pairs)).min();
+    let least = plan.pairs_least.max(LEAST_PAIRS);
+    let is_reached = usable.unwrap_or(0) >= least
+        && matches!((half_width, plan.half_width), (Some(reached), Some(wanted)) if reached <= wanted);
+    let next = if is_reached {
+        Next::Stop(Stop::HalfWidthReached)
+    } else if executed >= plan.pairs_most {
+        Next::Stop(Stop::MostPairs)
+    } else if plan.budget_s.is_some_and(|budget_s| spent_s + next_s > budget_s) {
+        Next::Stop(Stop::BudgetSpent)
+    } else {
+        Next::Continue
+    };
+    let pairs_needed = plan.half_width.and_then(needed);
+    Decision { next, pairs: executed, half_width, pairs_needed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        Plan { pairs_least: 4, pairs_most: 8, half_width: Some(0.02), budget_s: Some(1000.0) }
+    }
+
+    fn pairs(count: usize, noise: f64) -> Vec<(f64, f64)> {
+        let sign = |k: usize| if k.is_multiple_of(2) { noise } else { -noise };
+        (0..count).map(|k| (100.0, 100.0 * (1.0 + sign(k)))).collect()
+    }
+
+    #[test]
+    fn it_ends_where_the_plan_says() {
+        let next = |pairs: Vec<(f64, f64)>, spent_s| decide(&plan(), &[pairs], spent_s, 100.0).next;
+        assert_eq!(next(pairs(3, 0.001), 0.0), Next::Continue);
+        assert_eq!(next(pairs(4, 0.001), 0.0), Next::Stop(Stop::HalfWidthReached));
+        assert_eq!(next(pairs(4, 0.05), 0.0), Next::Continue);
+        assert_eq!(next(pairs(4, 0.05), 901.0), Next::Stop(Stop::BudgetSpent));
+        assert_eq!(next(pairs(4, 0.05), 900.0), Next::Continue);
+        assert_eq!(next(pairs(8, 0.05), 0.0), Next::Stop(Stop::MostPairs));
+        assert_eq!(next(Vec::new(), 0.0), Next::Continue);
+    }
+
+    #[test]
+    fn all_candidates_must_be_narrow() {
+        let decision = decide(&plan(), &[pairs(4, 0.001), pairs(4, 0.03)], 0.0, 1.0);
+        assert_eq!(decision.next, Next::Continue);
+        assert!(decision.half_width.is_some_and(|width| width > 0.02), "{decision:?}");
+        assert!(decision.pairs_needed.is_some_and(|pairs| pairs > 4), "{decision:?}");
+    }
+
+    #[test]
+    fn trials_without_a_value_do_not_make_it_endless() {
+        let failed = vec![(0.0, 100.0); 8];
+        assert_eq!(decide(&plan(), &[failed], 0.0, 1.0).next, Next::Stop(Stop::MostPairs));
+    }
+}

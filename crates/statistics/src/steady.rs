@@ -1,0 +1,229 @@
+//! Was the system steady while it was measured?
+//!
+//! ```
+//! use dyno_statistics::steady::{Second, steady};
+//! let seconds: Vec<Second> =
+//!     (0..60).map(|s| Second { begins_s: f64::from(s), length_s: 1.0, count: 1000.0 + f64::from(s % 3) }).collect();
+//! let found = steady(&seconds);
+//! assert!(found.warm_up.is_some_and(|warm_up| warm_up.is_over));
+//! assert!(found.changes.is_empty() && found.stalls.is_empty());
+//! ```
+
+use crate::{mean, median, theil_sen};
+
+/// First and last third may differ by so much (of the median).
+pub const MOST_DRIFT: f64 = 0.03;
+/// A change of the level counts from this share of it.
+pub const LEAST_CHANGE: f64 = 0.05;
+/// A second below this share of the median is a stall.
+pub const STALL_SHARE: f64 = 0.5;
+/// Windows with fewer intervals tell nothing about steadiness.
+pub const LEAST_SECONDS: usize = 12;
+/// Where an interval holds fewer commits than this, half of them can be missing by chance.
+const LEAST_COUNT: f64 = 40.0;
+/// Seconds depend on their neighbours; sums over blocks hardly do.
+const BLOCKS: usize = 60;
+/// A change point has at least so many blocks on each side.
+const LEAST_BLOCKS: usize = 5;
+/// Standard errors by which two levels differ at a change point.
+const CHANGE_ERRORS: f64 = 6.0;
+
+/// An interval of the measured window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Second {
+    /// Seconds from the opening of the window.
+    pub begins_s: f64,
+    /// Length in seconds.
+    pub length_s: f64,
+    /// What was done in it (commits).
+    pub count: f64,
+}
+
+impl Second {
+    fn rate(&self) -> f64 {
+        self.count / self.length_s
+    }
+}
+
+/// What a window looks like.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Steady {
+    /// Median of the seconds' rates.
+    pub median_per_s: f64,
+    /// Whether warm-up was over; `None` under [`LEAST_SECONDS`] intervals.
+    pub warm_up: Option<WarmUp>,
+    /// Where the level changed for good.
+    pub changes: Vec<Change>,
+    /// Seconds below half of the median, neighbours joined.
+    pub stalls: Vec<Stall>,
+}
+
+/// Whether warm-up was over when the window opened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WarmUp {
+    /// Median rate of the first third.
+    pub first_per_s: f64,
+    /// Median rate of the last third.
+    pub last_per_s: f64,
+    /// Last third by first, minus 1.
+    pub drift: f64,
+    /// Theil-Sen slope over the whole window, as a share of the median.
+    pub slope: f64,
+    /// Two-sided p of no trend.
+    pub p: f64,
+    /// False when the thirds differ by more than [`MOST_DRIFT`] and the slope agrees with it.
+    pub is_over: bool,
+}
+
+/// A change of the level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// Seconds from the opening of the window.
+    pub at_s: f64,
+    /// Mean rate from the last change until here.
+    pub before_per_s: f64,
+    /// Mean rate from here to the next change.
+    pub after_per_s: f64,
+}
+
+/// Neighbouring seconds that stand out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stall {
+    /// Seconds from the opening of the window.
+    pub from_s: f64,
+    /// Seconds from the opening of the window.
+    pub to_s: f64,
+    /// The lowest rate in it.
+    pub lowest_per_s: f64,
+}
+
+/// Looks at a window. Intervals shorter than half of the longest (the last of an interrupted trial)
+/// are left out.
+pub fn steady(seconds: &[Second]) -> Steady {
+    let longest_s = seconds.iter().map(|second| second.length_s).fold(0.0, f64::max);
+    let seconds: Vec<Second> = seconds
+        .iter()
+        .copied()
+        .filter(|second| second.length_s > 0.0 && second.length_s >= longest_s / 2.0)
+        .collect();
+    let rates: Vec<f64> = seconds.iter().map(Second::rate).collect();
+    let Some(median_per_s) = median(&rates) else { return Steady::default() };
+    let blocks = blocks(&seconds);
+    Steady {
+        median_per_s,
+        warm_up: warm_up(&rates, &blocks, median_per_s),
+        changes: changes(&blocks, median_per_s),
+        stalls: stalls(&seconds, median_per_s),
+    }
+}
+
+/// Sums over neighbours, at most [`BLOCKS`] of them.
+fn blocks(seconds: &[Second]) -> Vec<Second> {
+    let size = seconds.len().div_ceil(BLOCKS).max(1);
+    let whole = seconds.chunks(size).filter(|chunk| chunk.len() == size);
+    let block = |chunk: &[Second]| Second {
+        begins_s: chunk[0].begins_s,
+        length_s: chunk.iter().map(|second| second.length_s).sum(),
+        count: chunk.iter().map(|second| second.count).sum(),
+    };
+    whole.map(block).collect()
+}
+
+fn warm_up(rates: &[f64], blocks: &[Second], median_per_s: f64) -> Option<WarmUp> {
+    if rates.len() < LEAST_SECONDS || median_per_s <= 0.0 {
+        return None;
+    }
+    let third = rates.len() / 3;
+    let first_per_s = median(&rates[..third])?;
+    let last_per_s = median(&rates[rates.len() - third..])?;
+    let points: Vec<(f64, f64)> =
+        blocks.iter().map(|block| (block.begins_s, block.rate())).collect();
+    let line = theil_sen::line(&points)?;
+    let (from, to) = (blocks.first()?.begins_s, blocks.last()?.begins_s);
+    let drift = (last_per_s - first_per_s) / median_per_s;
+    let agrees = line.p < 0.05 && line.slope.signum() == drift.signum();
+    Some(WarmUp {
+        first_per_s,
+        last_per_s,
+        drift: last_per_s / first_per_s - 1.0,
+        slope: line.slope * (to - from) / median_per_s,
+        p: line.p,
+        is_over: !(drift.abs() > MOST_DRIFT && agrees),
+    })
+}
+
+/// Binary segmentation: the split that explains most, then the same on both sides.
+fn changes(blocks: &[Second], median_per_s: f64) -> Vec<Change> {
+    let rates: Vec<f64> = blocks.iter().map(Second::rate).collect();
+    let mut ends = vec![0, rates.len()];
+    split(&rates, 0, median_per_s, &mut ends);
+    ends.sort_unstable();
+    let level = |from: usize, to: usize| mean(&rates[from..to]).unwrap_or_default();
+    let change = |ends: &[usize]| Change {
+        at_s: blocks[ends[1]].begins_s,
+        before_per_s: level(ends[0], ends[1]),
+        after_per_s: level(ends[1], ends[2]),
+    };
+    ends.windows(3).map(change).collect()
+}
+
+fn split(rates: &[f64], from: usize, median_per_s: f64, ends: &mut Vec<usize>) {
+    if rates.len() < 2 * LEAST_BLOCKS {
+        return;
+    }
+    let squares = |part: &[f64]| {
+        let mean = mean(part).unwrap_or_default();
+        part.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>()
+    };
+    let rest = |at: &usize| squares(&rates[..*at]) + squares(&rates[*at..]);
+    let places = LEAST_BLOCKS..=rates.len() - LEAST_BLOCKS;
+    let Some(at) = places.min_by(|a, b| rest(a).total_cmp(&rest(b))) else { return };
+    let (before, after) = rates.split_at(at);
+    let step = (mean(after).unwrap_or_default() - mean(before).unwrap_or_default()).abs();
+    let noise = (rest(&at) / (rates.len() - 2) as f64).sqrt();
+    let error = noise * (1.0 / before.len() as f64 + 1.0 / after.len() as f64).sqrt();
+    if step <= LEAST_CHANGE * median_per_s || step <= CHANGE_ERRORS * error || is_slope(rates, at) {
+        return;
+    }
+    ends.push(from + at);
+    split(before, from, median_per_s, ends);
+    split(after, from + at, median_per_s, ends);
+}
+
+/// A slow drift is told as such: cut in two, each half still climbs as the whole does.
+fn is_slope(rates: &[f64], at: usize) -> bool {
+    let slope = |part: &[f64]| {
+        let points: Vec<(f64, f64)> =
+            part.iter().enumerate().map(|(x, rate)| (x as f64, *rate)).collect();
+        theil_sen::line(&points).filter(|line| line.p < 0.05).map(|line| line.slope)
+    };
+    match (slope(&rates[..at]), slope(&rates[at..]), slope(rates)) {
+        (Some(a), Some(b), Some(all)) => a.signum() == all.signum() && b.signum() == all.signum(),
+        _ => false,
+    }
+}
+
+fn stalls(seconds: &[Second], median_per_s: f64) -> Vec<Stall> {
+    let lengths: Vec<f64> = seconds.iter().map(|second| second.length_s).collect();
+    let expected = median_per_s * mean(&lengths).unwrap_or_default();
+    if expected < LEAST_COUNT {
+        return Vec::new();
+    }
+    let mut stalls: Vec<Stall> = Vec::new();
+    for second in seconds.iter().filter(|second| second.rate() < STALL_SHARE * median_per_s) {
+        let to_s = second.begins_s + second.length_s;
+        match stalls.last_mut().filter(|last| (second.begins_s - last.to_s).abs() < 1e-3) {
+            Some(last) => {
+                last.to_s = to_s;
+                last.lowest_per_s = last.lowest_per_s.min(second.rate());
+            }
+            None => {
+                stalls.push(Stall { from_s: second.begins_s, to_s, lowest_per_s: second.rate() })
+            }
+        }
+    }
+    stalls
+}
+
+#[cfg(test)]
+mod tests;

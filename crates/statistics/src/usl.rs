@@ -1,0 +1,203 @@
+//! Gunther's Universal Scalability Law: throughput against concurrency.
+//!
+//! `X(N) = λN / (1 + σ(N − 1) + κN(N − 1))`: λ is the throughput of one worker, σ what is done one
+//! after the other (contention), κ what workers must agree on (coherency). With κ the curve has a
+//! peak at `√((1 − σ)/κ)`. Far beyond the data this peak is a guess: from N ≤ 64 of a curve that
+//! peaks at 497, fits gave 133 to 994,349. So it is told only where measured points lie beyond it.
+//!
+//! ```
+//! use dyno_statistics::usl::Usl;
+//! let points: Vec<(f64, f64)> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
+//!     .map(|n: f64| (n, 1000.0 * n / (1.0 + 0.02 * (n - 1.0) + 0.001 * n * (n - 1.0)))).to_vec();
+//! let fit = Usl::fit(&points).expect("enough levels");
+//! assert!((fit.contention - 0.02).abs() < 1e-6 && (fit.coherency - 0.001).abs() < 1e-6);
+//! assert_eq!(fit.peak().map(f64::round), Some(31.0));
+//! ```
+
+use crate::mean;
+
+/// Fewer load levels carry no fit of three parameters.
+pub const LEAST_LEVELS: usize = 4;
+
+/// A fitted curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Usl {
+    /// λ: throughput of one worker.
+    pub single: f64,
+    /// σ, not below 0.
+    pub contention: f64,
+    /// κ, not below 0.
+    pub coherency: f64,
+    /// The fewest workers measured: the curve is drawn from here.
+    pub least_workers: f64,
+    /// The most workers measured: the curve is drawn to here.
+    pub most_workers: f64,
+    /// Share of the throughputs' variance that the curve explains; below 0 where it explains
+    /// nothing.
+    pub r2: f64,
+    /// Largest distance of a point from the curve, as a share of the point.
+    pub largest_miss: f64,
+}
+
+impl Usl {
+    /// Fits (workers, throughput), one point or several for each load level. `None` under
+    /// [`LEAST_LEVELS`] levels, or where no such curve fits.
+    ///
+    /// Least squares of the relative misses of N/X, which is linear in 1/λ, σ/λ and κ/λ; none of
+    /// the three may be negative.
+    pub fn fit(points: &[(f64, f64)]) -> Option<Usl> {
+        let is_usable = |(n, x): &(f64, f64)| *n >= 1.0 && *x > 0.0 && x.is_finite();
+        let points: Vec<(f64, f64)> = points.iter().copied().filter(is_usable).collect();
+        let mut levels: Vec<f64> = points.iter().map(|point| point.0).collect();
+        levels.sort_by(f64::total_cmp);
+        levels.dedup();
+        if levels.len() < LEAST_LEVELS {
+            return None;
+        }
+        // Divided by N/X, each row says 1 where the curve meets the point.
+        let row = |(n, x): &(f64, f64)| [x / n, (n - 1.0) * x / n, (n - 1.0) * x];
+        let rows: Vec<[f64; 3]> = points.iter().map(row).collect();
+        let [a, b, c] = non_negative_least_squares(&rows)?;
+        let mut fit = Usl {
+            single: 1.0 / a,
+            contention: b / a,
+            coherency: c / a,
+            least_workers: levels[0],
+            most_workers: levels[levels.len() - 1],
+            r2: 0.0,
+            largest_miss: 0.0,
+        };
+        let centre = mean(&points.iter().map(|point| point.1).collect::<Vec<_>>())?;
+        let total: f64 = points.iter().map(|point| (point.1 - centre).powi(2)).sum();
+        let rest: f64 = points.iter().map(|point| (point.1 - fit.at(point.0)).powi(2)).sum();
+        fit.r2 = if total > 0.0 { 1.0 - rest / total } else { 0.0 };
+        let miss = |point: &(f64, f64)| (fit.at(point.0) / point.1 - 1.0).abs();
+        fit.largest_miss = points.iter().map(miss).fold(0.0, f64::max);
+        Some(fit)
+    }
+
+    /// Throughput at this many workers; beyond [`Usl::most_workers`] a guess.
+    pub fn at(&self, workers: f64) -> f64 {
+        let agreed = self.coherency * workers * (workers - 1.0);
+        self.single * workers / (1.0 + self.contention * (workers - 1.0) + agreed)
+    }
+
+    /// The number of workers with the highest throughput, where measured points lie beyond it.
+    pub fn peak(&self) -> Option<f64> {
+        let peak = ((1.0 - self.contention).max(0.0) / self.coherency).sqrt();
+        (self.coherency > 0.0 && peak < self.most_workers).then_some(peak.max(self.least_workers))
+    }
+
+    /// The curve at `steps` + 1 places of equal ratio, from the fewest to the most workers measured.
+    pub fn curve(&self, steps: usize) -> Vec<(f64, f64)> {
+        let span = self.most_workers / self.least_workers;
+        let place = |step: usize| self.least_workers * span.powf(step as f64 / steps as f64);
+        (0..=steps).map(|step| (place(step), self.at(place(step)))).collect()
+    }
+}
+
+/// The non-negative x for which the rows' products come closest to 1: every choice of parameters
+/// that stay at zero is tried. The first is never zero: a system without it would be infinitely fast.
+fn non_negative_least_squares(rows: &[[f64; 3]]) -> Option<[f64; 3]> {
+    let choices: [&[usize]; 4] = [&[0], &[0, 1], &[0, 2], &[0, 1, 2]];
+    let solved = choices.into_iter().filter_map(|free| least_squares(rows, free));
+    let allowed = solved.filter(|x| x[0] > 0.0 && x.iter().all(|part| *part >= 0.0));
+    let rest = |x: &[f64; 3]| -> f64 {
+        let product = |row: &[f64; 3]| row.iter().zip(x).map(|(a, b)| a * b).sum::<f64>();
+        rows.iter().map(|row| (1.0 - product(row)).powi(2)).sum()
+    };
+    allowed.min_by(|x, y| rest(x).total_cmp(&rest(y)))
+}
+
+/// Normal equations by Gauss with pivots, columns scaled to the same length.
+fn least_squares(rows: &[[f64; 3]], free: &[usize]) -> Option<[f64; 3]> {
+    let length = |column: &usize| rows.iter().map(|row| row[*column].powi(2)).sum::<f64>().sqrt();
+    let scales: Vec<f64> = free.iter().map(length).collect();
+    let n = free.len();
+    let mut system = vec![vec![0.0; n + 1]; n];
+    for row in rows {
+        let scaled: Vec<f64> = free.iter().zip(&scales).map(|(c, scale)| row[*c] / scale).collect();
+        for (i, equation) in system.iter_mut().enumerate() {
+            for (j, other) in scaled.iter().enumerate() {
+                equation[j] += scaled[i] * other;
+            }
+            equation[n] += scaled[i];
+        }
+    }
+    for step in 0..n {
+        let pivot =
+            (step..n).max_by(|a, b| system[*a][step].abs().total_cmp(&system[*b][step].abs()))?;
+        system.swap(step, pivot);
+        if system[step][step].abs() < 1e-12 {
+            return None;
+        }
+        for other in (0..n).filter(|other| *other != step) {
+            let factor = system[other][step] / system[step][step];
+            let (from, row) = (system[step].clone(), &mut system[other]);
+            for (cell, subtracted) in row.iter_mut().zip(&from).skip(step) {
+                *cell -= factor * subtracted;
+            }
+        }
+    }
+    let mut x = [0.0; 3];
+    for (index, column) in free.iter().enumerate() {
+        x[*column] = system[index][n] / system[index][index] / scales[index];
+    }
+    x.iter().all(|part| part.is_finite()).then_some(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::Rng;
+
+    fn law(n: f64) -> f64 {
+        1_000.0 * n / (1.0 + 0.03 * (n - 1.0) + 0.000_4 * n * (n - 1.0))
+    }
+
+    #[test]
+    fn noise_of_two_percent_moves_the_parameters_little() {
+        let levels = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
+        for seed in 0..50 {
+            let mut rng = Rng::new(seed, "test", 0);
+            let points = levels.map(|n| (n, law(n) * (1.0 + 0.04 * (rng.unit() - 0.5))));
+            let fit = Usl::fit(&points).expect("levels");
+            assert!((fit.single / 1_000.0 - 1.0).abs() < 0.05, "{fit:?}");
+            assert!((fit.contention - 0.03).abs() < 0.015, "{fit:?}");
+            let peak = fit.peak().expect("points beyond the peak of 49");
+            assert!((40.0..60.0).contains(&peak), "{peak}");
+            assert!(fit.r2 > 0.98 && fit.largest_miss < 0.1, "{fit:?}");
+        }
+    }
+
+    #[test]
+    fn no_peak_is_told_beyond_the_data() {
+        let points = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0].map(|n| (n, law(n)));
+        let fit = Usl::fit(&points).expect("levels");
+        assert!(fit.coherency > 0.0);
+        assert_eq!(fit.peak(), None);
+        let curve = fit.curve(10);
+        assert_eq!(curve.len(), 11);
+        assert!((curve[0].0 - 1.0).abs() < 1e-9 && (curve[10].0 - 32.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn perfect_scaling_has_no_contention_and_no_peak() {
+        let fit = Usl::fit(&[1.0, 2.0, 4.0, 8.0].map(|n| (n, 500.0 * n))).expect("levels");
+        assert!(fit.contention < 1e-9 && fit.coherency < 1e-9, "{fit:?}");
+        assert_eq!(fit.peak(), None);
+    }
+
+    #[test]
+    fn super_linear_points_do_not_make_parameters_negative() {
+        let fit = Usl::fit(&[(1.0, 100.0), (2.0, 260.0), (4.0, 600.0), (8.0, 1300.0)]);
+        let fit = fit.expect("levels");
+        assert!(fit.contention >= 0.0 && fit.coherency >= 0.0, "{fit:?}");
+    }
+
+    #[test]
+    fn three_levels_are_too_few() {
+        assert_eq!(Usl::fit(&[(1.0, 1.0), (2.0, 2.0), (4.0, 3.0), (4.0, 3.1)]), None);
+        assert_eq!(Usl::fit(&[]), None);
+    }
+}

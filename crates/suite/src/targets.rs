@@ -1,0 +1,188 @@
+//! The targets of a plan.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Overrides, PlannedExperiment};
+use crate::problem::{Problem, SuiteError};
+use crate::secret::{SecretUrl, password_variable};
+use crate::source::Span;
+use crate::suite::{Experiment, Price, Role, Suite, Target};
+
+/// A target that is measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PlannedTarget {
+    /// The name in the suite.
+    pub name: String,
+    /// One line; the name if the suite has none.
+    pub title: String,
+    /// Product and version as stated.
+    pub product: Option<String>,
+    /// The vendor's name of the node class.
+    pub class: Option<String>,
+    /// Virtual CPUs of a node.
+    pub vcpu: Option<f64>,
+    /// Memory of a node in GiB.
+    pub memory_gib: Option<f64>,
+    /// How a commit is made durable, as stated.
+    pub durability: Option<String>,
+    /// Facts that nobody can read from the server, by the name of the fact.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stated: BTreeMap<String, String>,
+    /// What the whole target costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// The target whose database this is, under another name: to measure the noise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub twin_of: Option<String>,
+    /// The role of the node that is driven.
+    pub role: Role,
+    /// The URL without its password; `{run}` still stands for the run folder.
+    pub url: String,
+    #[serde(skip)]
+    secret: SecretUrl,
+    #[serde(skip)]
+    pub(crate) span: Option<Span>,
+}
+
+impl PlannedTarget {
+    /// The URL to connect to, password included if it has one, with `{run}` replaced by the run
+    /// folder, percent-encoded. A plan that was read back from a run has no passwords.
+    pub fn url_in(&self, run: &Path) -> SecretUrl {
+        let url = match self.secret.expose() {
+            "" => &self.url,
+            secret => secret,
+        };
+        // What has a meaning in a URL must not end the path.
+        let path = run.to_string_lossy().replace('%', "%25").replace('?', "%3F");
+        SecretUrl::new(url.replace("{run}", &path.replace('#', "%23")))
+    }
+
+    /// The name under which its database is known: its own, or that of the target whose twin it is.
+    pub fn owner(&self) -> &str {
+        self.twin_of.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The same database under another name.
+    pub(crate) fn twin(&self) -> PlannedTarget {
+        PlannedTarget {
+            name: twin_name(&self.name),
+            title: format!("{}, again", self.title),
+            twin_of: Some(self.name.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// Another address for the same target.
+    pub(crate) fn redirect(&mut self, url: &SecretUrl) {
+        self.url = url.redacted();
+        self.secret = url.clone();
+        self.span = None;
+    }
+
+    /// The environment variable that may hold the password: `DYNO_PASSWORD_` and the name in
+    /// upper case, with `_` for everything that is no letter or digit.
+    pub fn password_variable(&self) -> String {
+        password_variable(&self.name)
+    }
+}
+
+/// The second name of a target that is compared with itself.
+pub(crate) fn twin_name(name: &str) -> String {
+    format!("{name}-again")
+}
+
+/// The targets that have a URL, and the names of those that have none.
+pub(crate) fn plan_targets(
+    suite: &Suite,
+    overrides: &Overrides,
+) -> Result<(Vec<PlannedTarget>, Vec<String>), SuiteError> {
+    let mut planned = Vec::new();
+    let mut left_out = Vec::new();
+    for target in &suite.targets {
+        let name = &target.name.value;
+        let given = overrides.targets.iter().find(|(other, _)| other == name);
+        if given.is_none() && target.nodes.len() > 1 {
+            let message = format!(
+                "`nodes` lists {} nodes of the target `{name}`, but this version of dyno drives \
+                 one node per target.",
+                target.nodes.len()
+            );
+            let hint = "Keep one node, such as the cluster's endpoint, and make the others \
+                        targets of their own.";
+            let problem = Problem::new(message).hint(hint);
+            return Err(problem.at(&suite.text, &target.nodes_span).into());
+        }
+        let node = target.nodes.first();
+        let written = node.and_then(|node| node.url.as_ref());
+        let (secret, span) = match (given, written) {
+            (Some((_, url)), _) => (url.clone(), None),
+            (None, Some(url)) => (url.value.clone(), Some(url.span.clone())),
+            (None, None) => {
+                left_out.push(name.clone());
+                continue;
+            }
+        };
+        let role = node.map_or(Role::Primary, |node| node.role);
+        planned.push(plan_target(target, role, secret, span));
+    }
+    if planned.is_empty() {
+        let message = format!("No target of the suite `{}` has a URL.", suite.name);
+        let first = left_out.first().map_or("NAME", String::as_str);
+        let hint = format!("Give one: `--target {first}=mysql://USER@HOST:3306/DATABASE`.");
+        return Err(Problem::new(message).hint(hint).into());
+    }
+    Ok((planned, left_out))
+}
+
+fn plan_target(
+    target: &Target,
+    role: Role,
+    secret: SecretUrl,
+    span: Option<Span>,
+) -> PlannedTarget {
+    let name = target.name.value.clone();
+    PlannedTarget {
+        title: target.title.clone().unwrap_or_else(|| name.clone()),
+        name,
+        product: target.product.clone(),
+        class: target.class.clone(),
+        vcpu: target.vcpu,
+        memory_gib: target.memory_gib,
+        durability: target.durability.clone(),
+        stated: target.stated.clone(),
+        price: target.price.clone(),
+        twin_of: None,
+        role,
+        url: secret.redacted(),
+        secret,
+        span,
+    }
+}
+
+/// Two targets on one database would load the same tables twice.
+pub(crate) fn check_same_data(
+    suite: &Suite,
+    experiment: &Experiment,
+    planned: &PlannedExperiment,
+    targets: &[PlannedTarget],
+) -> Result<(), SuiteError> {
+    let measured: Vec<&PlannedTarget> =
+        targets.iter().filter(|target| planned.targets.contains(&target.name)).collect();
+    for (index, target) in measured.iter().enumerate() {
+        let same = |other: &&&PlannedTarget| other.url == target.url && target.twin_of.is_none();
+        if let Some(other) = measured[..index].iter().find(same).filter(|_| planned.prepare) {
+            let message = format!(
+                "The targets `{}` and `{}` are the same database, and the experiment `{}` would \
+                 load its data there twice.",
+                other.name, target.name, planned.name
+            );
+            let hint = "Give each target a database of its own, or set `prepare = false`.";
+            let problem = Problem::new(message).hint(hint);
+            return Err(problem.at(&suite.text, &experiment.name.span).into());
+        }
+    }
+    Ok(())
+}

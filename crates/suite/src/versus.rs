@@ -1,0 +1,135 @@
+//! `dyno run SUITE --compare A B`: a suite's experiments on two targets, in pairs.
+
+use crate::compare::{Beyond, Compare, Stop};
+use crate::problem::{Problem, SuiteError};
+use crate::suite::{Experiment, Node, Role, Suite, Target, Written};
+
+/// Two targets that are compared in all experiments of a suite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Versus {
+    /// The target that ratios are taken to.
+    pub baseline: String,
+    /// The other; the same name measures the noise.
+    pub candidate: String,
+    /// How long trials are repeated.
+    pub stop: Stop,
+}
+
+/// The suite as if each of its experiments compared the two. Names that it does not know become
+/// targets without further facts.
+pub(crate) fn apply(
+    suite: &Suite,
+    versus: &Versus,
+    notes: &mut Vec<String>,
+) -> Result<Suite, SuiteError> {
+    let mut names = vec![versus.baseline.clone()];
+    if versus.candidate != versus.baseline {
+        names.push(versus.candidate.clone());
+    }
+    let mut changed = suite.clone();
+    for name in &names {
+        if name.is_empty() || name.contains(['=', '/', ':', ' ']) {
+            let message = format!("`--compare {name}` does not name a target.");
+            let hint = "Give two names, and a URL of each: `--compare A B --target A=URL --target B=URL`.";
+            return Err(Problem::new(message).hint(hint).into());
+        }
+        if suite.target(name).is_none() {
+            changed.targets.push(plain_target(name));
+        }
+    }
+    changed.targets.retain(|target| names.contains(&target.name.value));
+    let (kept, left_out) = chosen(suite, &names);
+    if !left_out.is_empty() {
+        notes.push(format!(
+            "Experiments that repeat the load of others on further targets are left out: {}.",
+            left_out.join(", ")
+        ));
+    }
+    let written = |value: &String| Written { value: value.clone(), span: 0..0 };
+    changed.experiments = kept
+        .into_iter()
+        .map(|experiment| Experiment {
+            targets: None,
+            beyond: Beyond {
+                compare: Some(Compare {
+                    baseline: written(&versus.baseline),
+                    candidates: names[1..].iter().map(written).collect(),
+                    stop: versus.stop,
+                    is_aa: names.len() == 1,
+                }),
+                ..experiment.beyond.clone()
+            },
+            ..experiment.clone()
+        })
+        .collect();
+    Ok(changed)
+}
+
+fn plain_target(name: &str) -> Target {
+    Target {
+        name: Written { value: name.to_owned(), span: 0..0 },
+        title: None,
+        product: None,
+        class: None,
+        vcpu: None,
+        memory_gib: None,
+        durability: None,
+        stated: Default::default(),
+        price: None,
+        nodes: vec![Node { role: Role::Primary, url: None }],
+        nodes_span: 0..0,
+    }
+}
+
+/// The experiments that are meant for one of the two targets; if none is, all of them, but each load
+/// once: suites repeat loads for targets of their own. Experiments that share data stay together.
+fn chosen<'a>(suite: &'a Suite, names: &[String]) -> (Vec<&'a Experiment>, Vec<String>) {
+    let is_meant = |experiment: &&Experiment| {
+        let targets = experiment.targets.iter().flatten();
+        experiment.targets.is_none() || targets.clone().any(|target| names.contains(&target.value))
+    };
+    let mut groups = sharing_data(suite.experiments.iter().filter(is_meant));
+    if groups.is_empty() {
+        groups = sharing_data(suite.experiments.iter());
+    }
+    let (mut kept, mut left_out): (Vec<&Experiment>, Vec<String>) = (Vec::new(), Vec::new());
+    for group in groups {
+        let is_known = |new: &&Experiment| kept.iter().any(|old| is_same_load(old, new));
+        match group.iter().all(is_known) {
+            true => left_out.extend(group.iter().map(|experiment| experiment.name.value.clone())),
+            false => kept.extend(group),
+        }
+    }
+    (kept, left_out)
+}
+
+/// Cuts experiments where data are dropped and others loaded.
+fn sharing_data<'a>(experiments: impl Iterator<Item = &'a Experiment>) -> Vec<Vec<&'a Experiment>> {
+    let mut groups: Vec<Vec<&Experiment>> = Vec::new();
+    for experiment in experiments {
+        match groups.last_mut().filter(|_| !experiment.prepare) {
+            Some(group) => group.push(experiment),
+            None => groups.push(vec![experiment]),
+        }
+    }
+    groups
+}
+
+fn is_same_load(a: &Experiment, b: &Experiment) -> bool {
+    let options = |experiment: &Experiment| {
+        let entries = experiment.options.iter();
+        let mut options: Vec<_> =
+            entries.map(|entry| (entry.name.clone(), entry.value.clone())).collect();
+        options.sort();
+        options
+    };
+    let load = |experiment: &Experiment| {
+        (
+            (experiment.workload.clone(), experiment.test.value.clone()),
+            (experiment.threads.clone(), experiment.degrees.clone(), experiment.rates.clone()),
+            (experiment.warmup_s, experiment.duration_s, experiment.events),
+            experiment.beyond.search.clone(),
+        )
+    };
+    load(a) == load(b) && options(a) == options(b)
+}
