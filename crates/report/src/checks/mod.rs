@@ -47,8 +47,6 @@ pub(crate) enum Find {
     Paper(fn(&Paper) -> Vec<Finding>),
     /// What needs more than the model holds.
     Case(fn(&Case<'_>) -> Vec<Finding>),
-    EnglishTrial(fn(&Trial) -> Option<String>),
-    EnglishExperiment(fn(&Experiment) -> Option<String>),
 }
 
 /// The rules of every paper, by group; those of TPC-C and TPC-H are with their sections.
@@ -154,10 +152,6 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
         Find::Trial(find) => trials(&find),
         Find::Target(find) => targets(&find),
         Find::Experiment(find) => experiments(&find),
-        Find::EnglishTrial(find) => trials(&|trial| find(trial).map(Text::from)),
-        Find::EnglishExperiment(find) => {
-            experiments(&|experiment| find(experiment).map(Text::from))
-        }
         Find::Paper(find) => find(paper),
         Find::Case(find) => find(case),
     }
