@@ -1,5 +1,6 @@
 //! Papers of made-up runs.
 
+mod checks;
 mod paper;
 mod support;
 mod synthetic;
