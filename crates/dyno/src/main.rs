@@ -37,11 +37,12 @@ Examples:
   dyno pgbench -i -s 10 bench && dyno pgbench -c 8 -T 60 bench
   dyno benchmarksql build props.pg && dyno benchmarksql run props.pg
   dyno paper last                                    print the last run's paper again
+  dyno compare RUN_A RUN_B                           which is faster, and how sure is that?
   dyno serve                                         watch runs in a browser
   dyno check mysql://root@10.0.0.5/tpcc              is the data consistent?
 
 Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage,
-4 a check of the data failed.")]
+3 inconclusive, 4 a denied check or a check of the data, 5 a gate is proven broken.")]
 struct CommandLine {
     #[command(subcommand)]
     verb: Verb,
@@ -55,6 +56,8 @@ enum Verb {
     Run(commands::run::Arguments),
     /// Print the paper of one or several runs.
     Paper(commands::paper::Arguments),
+    /// Say which of two targets or runs is faster, by how much and how sure, and judge gates.
+    Compare(commands::compare::Arguments),
     /// List the runs.
     Ls(commands::ls::Arguments),
     /// Show a page of the run that is executed and of all runs, in a browser.
@@ -123,6 +126,7 @@ fn main() -> ExitCode {
         Verb::Quickstart(arguments) => commands::quickstart::run(&arguments),
         Verb::Run(arguments) => commands::run::run(&arguments),
         Verb::Paper(arguments) => commands::paper::run(&arguments),
+        Verb::Compare(arguments) => commands::compare::run(&arguments),
         Verb::Ls(arguments) => commands::ls::run(&arguments),
         Verb::Serve(arguments) => commands::serve::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),

@@ -80,7 +80,7 @@ pub(crate) fn write_paper(
     out: &Path,
     formats: &[Format],
 ) -> Result<Vec<PathBuf>, Failure> {
-    let published: Vec<PublishedTable> = runs.iter().flat_map(published).collect();
+    let published = published_of(runs);
     let failed = |file: &Path, error: std::io::Error| {
         Failure::new(format!("{} can't be written: {error}.", file.display()))
             .with_hint("Make room or name another folder with `dyno paper RUN --out FOLDER`.")
@@ -114,7 +114,7 @@ fn way(from: &Path, to: &Path) -> Option<String> {
     up.chain(down).map(|part| Some(format!("{}/", part?))).collect()
 }
 
-fn report_failure(error: ReportError) -> Failure {
+pub(crate) fn report_failure(error: ReportError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error.hint() {
         Some(hint) => failure.with_hint(hint),

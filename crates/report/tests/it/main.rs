@@ -5,3 +5,4 @@ mod support;
 mod synthetic;
 mod tpcc;
 mod tpch;
+mod verdict;
