@@ -1,5 +1,6 @@
 //! The end of a run: tables, paper, checks, gates, and the exit code that follows.
 
+use super::compare::judge_gates;
 use super::paper::{ALL, paper_of, write_paper};
 use crate::failure::Failure;
 use crate::runner::Outcome;
@@ -41,7 +42,11 @@ pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
         let runs = [data];
         let paper = paper_of(&runs);
         output::data(&format!("\n{}", paper.checks_text(Lang::En)));
-        judged = judge(&paper);
+        let verdicts = paper.verdicts_text(Lang::En) + &paper.gates_text(Lang::En);
+        if !verdicts.is_empty() {
+            output::data(&format!("\n{verdicts}"));
+        }
+        judged = judge(&paper).and_then(|()| judge_gates(&paper));
         for file in write_paper(&runs, &outcome.path, &ALL)? {
             output::talk(&format!("written: {}", file.display()));
         }
