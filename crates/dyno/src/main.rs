@@ -38,6 +38,7 @@ Examples:
   dyno benchmarksql build props.pg && dyno benchmarksql run props.pg
   dyno run my-suite.toml --compare old new --target old=URL --target new=URL
   dyno paper last                                    print the last run's paper again
+  dyno serve                                         watch runs in a browser
   dyno check mysql://root@10.0.0.5/tpcc              is the data consistent?
 
 Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage,
@@ -61,6 +62,8 @@ enum Verb {
     Paper(commands::paper::Arguments),
     /// List the runs.
     Ls(commands::ls::Arguments),
+    /// Show a page of the run that is executed and of all runs, in a browser.
+    Serve(commands::serve::Arguments),
     /// Show the results of one run on the terminal.
     Show(commands::show::Arguments),
     /// Check the data of TPC-C or pgbench, and that no acknowledged order of a ledger is lost.
@@ -128,6 +131,7 @@ fn main() -> ExitCode {
         Verb::Reproduce(arguments) => commands::reproduce::run(&arguments),
         Verb::Paper(arguments) => commands::paper::run(&arguments),
         Verb::Ls(arguments) => commands::ls::run(&arguments),
+        Verb::Serve(arguments) => commands::serve::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),
         Verb::Check(arguments) => commands::check::run(&arguments),
         Verb::Tpch { command } => tpch::main(&command),

@@ -175,7 +175,7 @@ fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
             setup: cell
                 .point
                 .and_then(|point| point.tpcc.as_ref())
-                .map_or(Text::default(), |tpcc| Text::from(words::setup(&tpcc.setup))),
+                .map_or(Text::default(), |tpcc| words::setup(&tpcc.setup)),
             hot_share: data.and_then(|data| data.hot_share),
             size_to_memory: data.and_then(|data| data.size_to_memory),
             pairs,

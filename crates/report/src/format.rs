@@ -85,7 +85,7 @@ pub(crate) fn list_of(items: &[String]) -> String {
 }
 
 /// Without repetitions, in their order.
-pub(crate) fn unique(mut words: Vec<String>) -> Vec<String> {
+pub(crate) fn unique<T: Clone + PartialEq>(mut words: Vec<T>) -> Vec<T> {
     let mut seen = Vec::new();
     words.retain(|word| {
         let is_new = !seen.contains(word);

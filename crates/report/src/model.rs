@@ -1,12 +1,17 @@
 //! What a paper says, before it is given a form.
 
+use crate::build::{
+    Capacity, Chapter, Cover, Distribution, Fairness, GlossaryRow, NodeScaling, Resources,
+    SchemaRow,
+};
 use crate::say;
 use crate::text::Text;
 use crate::tpcc::{TpccPoint, TpccSection};
 use crate::tpch::{TpchSection, TpchSetup};
+use crate::verdict::{GateRow, PairedComparison, Scaling, SteadyRow};
 use crate::{Comparison, Published};
-use dyno_measure::{DataFacts, SeriesRow, TrialSummary};
-use dyno_store::{Event, RunHeader, ScriptFacts};
+use dyno_measure::{DataFacts, Purpose, SeriesRow, TrialSummary};
+use dyno_store::{ComparisonFacts, Event, Price, RunHeader, ScriptFacts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -17,26 +22,56 @@ pub struct Paper {
     pub schema_version: u32,
     /// Its title.
     pub title: Text,
+    /// What stands on the first page.
+    pub cover: Cover,
     /// The whole in a paragraph, sentence by sentence.
     pub summary: Vec<Text>,
+    /// What the measurement was made for and what its claims hold for, in sentences.
+    pub purpose: Vec<Text>,
     /// The best point of each experiment and target.
     pub key_rows: Vec<KeyRow>,
     /// The runs it is about.
     pub runs: Vec<RunFacts>,
     /// The targets of all runs.
     pub targets: Vec<Target>,
+    /// What makes the comparison of the targets fair or unfair.
+    pub fairness: Fairness,
+    /// How every experiment was measured, in sentences.
+    pub method: Vec<Text>,
     /// The experiments of all runs.
     pub experiments: Vec<Experiment>,
+    /// The chapters of the results, each with its experiments.
+    pub chapters: Vec<Chapter>,
+    /// The most that each target did, per experiment.
+    pub capacity: Vec<Capacity>,
+    /// What generators and servers used.
+    pub resources: Resources,
     /// Published rows beside their counterparts, over all experiments.
     pub comparisons: Vec<Comparison>,
     /// All trials of all runs.
     pub trials: Vec<Trial>,
     /// Every check that was made; those without findings have nothing to remark.
     pub checks: Vec<Check>,
+    /// All comparisons in one sentence; `None` where nothing is compared.
+    pub verdict: Option<Text>,
+    /// Targets held against each other, pair by pair of trials.
+    pub verdicts: Vec<PairedComparison>,
+    /// How the gates stand.
+    pub gates: Vec<GateRow>,
+    /// Throughput against concurrency, per experiment and target.
+    pub scaling: Vec<Scaling>,
+    /// Whether the targets were steady in the windows, per trial.
+    pub steady: Vec<SteadyRow>,
     /// How far the claims reach, in sentences.
     pub limits: Vec<Text>,
     /// Published tables that belong to no experiment of these runs.
     pub other_published: Vec<Published>,
+    /// Tables and indexes of the targets, as far as they could be read.
+    pub schema: Vec<SchemaRow>,
+    /// The distribution of latency at the best point of each experiment and target.
+    pub distributions: Vec<Distribution>,
+    /// The words of the paper.
+    pub glossary: Vec<GlossaryRow>,
 }
 
 /// A run as the paper shows it.
@@ -85,6 +120,21 @@ pub struct Target {
     pub all_settings: BTreeMap<String, String>,
     /// What the server did not let dyno read.
     pub not_readable: Vec<Text>,
+    /// Virtual CPUs of a node, as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vcpu: Option<f64>,
+    /// Memory of a node in GiB, as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_gib: Option<f64>,
+    /// How a commit is made durable, as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durability: Option<String>,
+    /// Facts that the suite states because nobody can read them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub stated: BTreeMap<String, String>,
+    /// What an hour costs, as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
 }
 
 /// A setting that matters.
@@ -140,6 +190,18 @@ pub struct Experiment {
     pub errors: Vec<ErrorRow>,
     /// Published figures.
     pub published: Vec<Published>,
+    /// What is compared, where the suite compares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<ComparisonFacts>,
+    /// Gates as they are written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<String>,
+    /// The objective of a search, as it is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objective: Option<String>,
+    /// Throughput by the number of read-only nodes, where targets differ in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub node_scaling: Vec<NodeScaling>,
     /// What the plan wanted and a target can't do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
@@ -181,6 +243,9 @@ pub struct Point {
     pub workers: u32,
     /// Offered transactions per second; `None` in a closed loop.
     pub rate_per_s: Option<f64>,
+    /// What its trials were executed for: points that a search or a sweep has chosen are measured
+    /// again and are points of their own.
+    pub purpose: Purpose,
     /// Trials that the figures rest on.
     pub repeats: usize,
     /// Labels of those trials.

@@ -3,7 +3,7 @@
 use crate::model::{Point, PointData, Spread, Trial};
 use crate::tpcc::{self, TpccSetup};
 use crate::tpch::{self, TpchSetup};
-use dyno_measure::LatencySummary;
+use dyno_measure::{LatencySummary, Purpose};
 
 /// A percentile rests on at least this many samples beyond it.
 pub(crate) const SAMPLES_BEYOND: f64 = 10.0;
@@ -43,12 +43,13 @@ fn points_order(point: &Point, trials: &[&Trial]) -> usize {
     trials.iter().position(|trial| trial.target == point.target).unwrap_or(usize::MAX)
 }
 
-type Key<'a> = (&'a str, u32, Option<u64>, Option<TpccSetup>, Option<TpchSetup>);
+type Key<'a> = (&'a str, u32, Option<u64>, Purpose, Option<TpccSetup>, Option<TpchSetup>);
 
 fn key(trial: &Trial) -> Key<'_> {
     let rate = trial.summary.rate_per_s.map(f64::to_bits);
     let setup = trial.summary.tpcc.as_ref().map(TpccSetup::of);
-    (&trial.target, trial.summary.workers, rate, setup, TpchSetup::of(&trial.summary))
+    let purpose = trial.summary.purpose;
+    (&trial.target, trial.summary.workers, rate, purpose, setup, TpchSetup::of(&trial.summary))
 }
 
 /// The trials of a load level that its figures rest on, and how they ended: complete ones; only
@@ -84,6 +85,7 @@ fn point(group: &[&Trial]) -> Option<Point> {
         target: first.target.clone(),
         workers: first.summary.workers,
         rate_per_s: first.summary.rate_per_s,
+        purpose: first.summary.purpose,
         repeats: trials.len(),
         trials: trials.iter().map(|trial| trial.label.clone()).collect(),
         status,

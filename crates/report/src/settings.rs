@@ -63,6 +63,67 @@ const SETTINGS: &[Known] = &[
     known("locking_mode", || say!("whether other connections may use the file"), &[]),
 ];
 
+/// Where servers state the isolation level of sessions.
+pub(crate) const ISOLATION: [&str; 3] =
+    ["transaction_isolation", "tx_isolation", "default_transaction_isolation"];
+
+/// Settings that decide what an acknowledged commit is worth.
+pub(crate) fn is_of_commits(name: &str) -> bool {
+    const OF_COMMITS: [&str; 10] = [
+        "innodb_flush_log_at_trx_commit",
+        "sync_binlog",
+        "innodb_doublewrite",
+        "innodb_flush_method",
+        "synchronous_commit",
+        "fsync",
+        "full_page_writes",
+        "journal_mode",
+        "synchronous",
+        "synchronous_standby_names",
+    ];
+    OF_COMMITS.contains(&name)
+}
+
+/// What a setting decides, where that is known.
+pub(crate) fn meaning(name: &str) -> Option<Text> {
+    let of_queries = || OF_QUERIES.iter().find(|(known, _)| *known == name).map(|row| row.1);
+    let found = SETTINGS.iter().find(|known| known.name == name).map(|known| known.meaning);
+    found.or_else(of_queries).map(|meaning| meaning())
+}
+
+/// True of settings that name a machine, a file or a moment: they differ between any two servers and
+/// say nothing of what these do.
+pub(crate) fn names_a_place(name: &str) -> bool {
+    const WHOLE: [&str; 21] = [
+        "port",
+        "socket",
+        "hostname",
+        "pid_file",
+        "server_id",
+        "server_uid",
+        "server_uuid",
+        "timestamp",
+        "pseudo_thread_id",
+        "rand_seed1",
+        "rand_seed2",
+        "last_insert_id",
+        "gtid_binlog_pos",
+        "gtid_current_pos",
+        "gtid_executed",
+        "gtid_purged",
+        "gtid_slave_pos",
+        "gtid_binlog_state",
+        "external_pid_file",
+        "cluster_name",
+        "in_transaction",
+    ];
+    const ENDS: [&str; 8] = [
+        "_file", "dir", "_directory", "_directories", "_log_error", "log_bin_basename",
+        "log_bin_index", "_log_basename",
+    ];
+    WHOLE.contains(&name) || ENDS.iter().any(|end| name.ends_with(end))
+}
+
 /// The settings that matter, as far as the server has them.
 pub(crate) fn rows(facts: &ServerFacts) -> Vec<SettingRow> {
     let row = |known: &Known| {

@@ -132,10 +132,16 @@ impl PairedRatio {
                 (true, Better::Less) | (false, Better::More) => Verdict::Slower,
             };
         }
-        match reached <= half_width.unwrap_or(DEFAULT_HALF_WIDTH) {
+        match PairedRatio::is_narrow(Some(reached), half_width) {
             true => Verdict::NoDifference,
             false => Verdict::Undecided(Why::Wide),
         }
+    }
+
+    /// Whether an interval around 1 of this half-width says "no difference"; `wanted` is the one
+    /// that was asked for.
+    pub fn is_narrow(reached: Option<f64>, wanted: Option<f64>) -> bool {
+        reached.is_some_and(|reached| reached <= wanted.unwrap_or(DEFAULT_HALF_WIDTH))
     }
 
     /// Pairs that would give this half-width if the trials vary as they did; `None` under two pairs
@@ -166,4 +172,68 @@ pub fn pairs_needed(deviation: f64, half_width: f64) -> Option<usize> {
         if reached(middle) { high = middle } else { low = middle }
     }
     Some(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn constant(count: usize, ratio: f64) -> PairedRatio {
+        let pairs: Vec<(f64, f64)> = (0..count)
+            .map(|k| (100.0 + k as f64 / 10.0, ratio * 100.0 - k as f64 / 10.0))
+            .collect();
+        PairedRatio::of(&pairs).expect("pairs")
+    }
+
+    #[test]
+    fn under_two_pairs_there_is_no_interval_and_under_four_no_verdict() {
+        assert_eq!(PairedRatio::of(&[]), None);
+        assert_eq!(PairedRatio::of(&[(0.0, 1.0), (1.0, f64::NAN)]), None);
+        let one = constant(1, 1.5);
+        assert_eq!((one.interval, one.p, one.half_width()), (None, None, None));
+        let few = Verdict::Undecided(Why::TooFewPairs);
+        assert_eq!(constant(3, 1.5).verdict(Better::More, None), few);
+        assert!(constant(3, 1.5).interval.is_some());
+        assert_eq!(constant(4, 1.5).verdict(Better::More, None), Verdict::Faster);
+    }
+
+    #[test]
+    fn more_throughput_and_less_time_are_faster() {
+        assert_eq!(constant(6, 1.1).verdict(Better::More, None), Verdict::Faster);
+        assert_eq!(constant(6, 1.1).verdict(Better::Less, None), Verdict::Slower);
+        assert_eq!(constant(6, 0.9).verdict(Better::Less, None), Verdict::Faster);
+        assert_eq!(constant(6, 0.9).verdict(Better::More, None), Verdict::Slower);
+    }
+
+    #[test]
+    fn without_a_difference_the_width_decides() {
+        let pairs = [(100.0, 101.0), (100.0, 99.0), (101.0, 102.0), (99.0, 98.0), (100.0, 100.5)];
+        let ratio = PairedRatio::of(&pairs).expect("pairs");
+        assert_eq!(ratio.verdict(Better::More, None), Verdict::NoDifference);
+        assert_eq!(ratio.verdict(Better::More, Some(0.001)), Verdict::Undecided(Why::Wide));
+        let adjusted = constant(6, 1.02);
+        assert_eq!(adjusted.judged(Better::More, None, 0.2), Verdict::NoDifference);
+    }
+
+    #[test]
+    fn wild_trials_have_no_verdict() {
+        let pairs = [(100.0, 200.0), (120.0, 240.0), (80.0, 160.0), (110.0, 220.0), (90.0, 180.0)];
+        let ratio = PairedRatio::of(&pairs).expect("pairs");
+        assert!((ratio.ratio - 2.0).abs() < 1e-12);
+        let wild = Verdict::Undecided(Why::DeviationTooHigh);
+        assert_eq!(ratio.verdict(Better::More, None), wild);
+    }
+
+    #[test]
+    fn pairs_needed_are_those_that_were_computed_before() {
+        // Variation of single trials, wanted half-width, pairs.
+        for (variation, half_width, pairs) in
+            [(0.01, 0.02, 5), (0.02, 0.02, 11), (0.037, 0.02, 29), (0.037, 0.05, 7)]
+        {
+            let found = pairs_needed(variation * 2.0_f64.sqrt(), half_width);
+            assert_eq!(found, Some(pairs), "{variation} {half_width}");
+        }
+        assert_eq!(pairs_needed(0.0, 0.02), Some(2));
+        assert_eq!(pairs_needed(1e9, 0.02), None);
+    }
 }

@@ -100,7 +100,7 @@ mod tests {
     }
 
     fn pairs(count: usize, noise: f64) -> Vec<(f64, f64)> {
-        let sign = |k: usize| if k % 2 == 0 { noise } else { -noise };
+        let sign = |k: usize| if k.is_multiple_of(2) { noise } else { -noise };
         (0..count).map(|k| (100.0, 100.0 * (1.0 + sign(k)))).collect()
     }
 

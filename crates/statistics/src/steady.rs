@@ -9,7 +9,7 @@
 //! assert!(found.changes.is_empty() && found.stalls.is_empty());
 //! ```
 
-use crate::{deviation, mean, median, theil_sen};
+use crate::{mean, median, theil_sen};
 
 /// First and last third may differ by so much (of the median).
 pub const MOST_DRIFT: f64 = 0.03;
@@ -19,6 +19,8 @@ pub const LEAST_CHANGE: f64 = 0.05;
 pub const STALL_SHARE: f64 = 0.5;
 /// Windows with fewer intervals tell nothing about steadiness.
 pub const LEAST_SECONDS: usize = 12;
+/// Where an interval holds fewer commits than this, half of them can be missing by chance.
+const LEAST_COUNT: f64 = 40.0;
 /// Seconds depend on their neighbours; sums over blocks hardly do.
 const BLOCKS: usize = 60;
 /// A change point has at least so many blocks on each side.
@@ -202,14 +204,13 @@ fn is_slope(rates: &[f64], at: usize) -> bool {
 }
 
 fn stalls(seconds: &[Second], median_per_s: f64) -> Vec<Stall> {
+    let lengths: Vec<f64> = seconds.iter().map(|second| second.length_s).collect();
+    let expected = median_per_s * mean(&lengths).unwrap_or_default();
+    if expected < LEAST_COUNT {
+        return Vec::new();
+    }
     let mut stalls: Vec<Stall> = Vec::new();
-    // Where so little happens, empty seconds are chance.
-    let noise = deviation(&seconds.iter().map(|s| s.count).collect::<Vec<_>>()).unwrap_or_default();
-    let is_rare = median_per_s * mean_length(seconds) < 20.0 && noise > 0.0;
     for second in seconds.iter().filter(|second| second.rate() < STALL_SHARE * median_per_s) {
-        if is_rare {
-            continue;
-        }
         let to_s = second.begins_s + second.length_s;
         match stalls.last_mut().filter(|last| (second.begins_s - last.to_s).abs() < 1e-3) {
             Some(last) => {
@@ -222,10 +223,6 @@ fn stalls(seconds: &[Second], median_per_s: f64) -> Vec<Stall> {
         }
     }
     stalls
-}
-
-fn mean_length(seconds: &[Second]) -> f64 {
-    mean(&seconds.iter().map(|second| second.length_s).collect::<Vec<_>>()).unwrap_or_default()
 }
 
 #[cfg(test)]

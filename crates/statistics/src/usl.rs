@@ -133,8 +133,9 @@ fn least_squares(rows: &[[f64; 3]], free: &[usize]) -> Option<[f64; 3]> {
         }
         for other in (0..n).filter(|other| *other != step) {
             let factor = system[other][step] / system[step][step];
-            for column in step..=n {
-                system[other][column] -= factor * system[step][column];
+            let (from, row) = (system[step].clone(), &mut system[other]);
+            for (cell, subtracted) in row.iter_mut().zip(&from).skip(step) {
+                *cell -= factor * subtracted;
             }
         }
     }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Replaces `path` so that a reader, even after a crash, finds the old or the new text, never a
 /// mixture.
@@ -92,8 +93,15 @@ impl LineFile {
 
     /// False when another process has claimed the file.
     pub(crate) fn claim(&self) -> bool {
+        /// Who only looks whether somebody writes holds the lock for microseconds.
+        const LOOKS: u32 = 20;
         // File systems without locks (some network mounts) must not keep anyone from measuring.
-        !matches!(self.file.try_lock(), Err(fs::TryLockError::WouldBlock))
+        let is_taken = || matches!(self.file.try_lock(), Err(fs::TryLockError::WouldBlock));
+        let still_taken = || {
+            std::thread::sleep(Duration::from_millis(5));
+            is_taken()
+        };
+        !is_taken() || (0..LOOKS).any(|_| !still_taken())
     }
 }
 

@@ -145,7 +145,11 @@ pub fn list(dir: &Path) -> Result<Vec<RunEntry>, StoreError> {
     Ok(paths.into_iter().map(entry).collect())
 }
 
-pub(crate) fn header(path: &Path) -> Result<RunHeader, StoreError> {
+/// Reads `run.json` alone.
+///
+/// # Errors
+/// When the folder is no run, or was written by a newer dyno.
+pub fn header(path: &Path) -> Result<RunHeader, StoreError> {
     match versioned(&path.join("run.json"))? {
         Some(header) => header,
         None => {
@@ -260,7 +264,8 @@ fn undamaged<T>(read: Result<T, StoreError>, warnings: &mut Vec<String>) -> Opti
     read.map_err(|damage| warnings.push(damage.to_string())).ok()
 }
 
-fn is_growing(path: &Path) -> bool {
+/// True when a dyno is writing to the run in this folder right now.
+pub fn is_growing(path: &Path) -> bool {
     let lock = File::open(path.join("events.jsonl")).map(|file| file.try_lock_shared());
     matches!(lock, Ok(Err(TryLockError::WouldBlock)))
 }

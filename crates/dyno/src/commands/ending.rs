@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::runner::Outcome;
 use crate::{Done, output, tpch};
 use dyno_core::nearest;
-use dyno_report::{Lang, Paper, check_ids};
+use dyno_report::{GateResult, Lang, Paper, check_ids};
 use dyno_store::RunStatus;
 use dyno_suite::Plan;
 
@@ -40,7 +40,11 @@ pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
     if !data.trials.is_empty() {
         let runs = [data];
         let paper = paper_of(&runs);
-        output::data(&format!("\n{}", paper.checks_text(Lang::En)));
+        let told =
+            [paper.checks_text(Lang::En), paper.verdicts_text(Lang::En), paper.gates_text(Lang::En)];
+        for text in told.iter().filter(|text| !text.is_empty()) {
+            output::data(&format!("\n{text}"));
+        }
         judged = judge(&paper);
         for file in write_paper(&runs, &outcome.path, &ALL)? {
             output::talk(&format!("written: {}", file.display()));
@@ -60,14 +64,27 @@ pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
     })
 }
 
-/// Whether a check that is denied has found something. It comes before all gates: figures that are
-/// not accepted prove nothing.
+/// Whether a check that is denied has found something, and how the gates stand. Checks come first:
+/// figures that are not accepted prove nothing.
 fn judge(paper: &Paper) -> Done {
     let denied = paper.denied();
     if denied.is_empty() {
-        return Ok(());
+        return judge_gates(paper);
     }
     let ids: Vec<&str> = denied.iter().map(|check| check.id).collect();
     Err(Failure::denied(format!("Denied checks have found something: {}.", ids.join(", ")))
         .with_hint("The paper says what and what to do; `--allow ID` accepts a finding."))
+}
+
+fn judge_gates(paper: &Paper) -> Done {
+    let Some(result) = paper.gate_result().filter(|result| *result != GateResult::Pass) else {
+        return Ok(());
+    };
+    let count = paper.gates.iter().filter(|gate| gate.result == result).count();
+    let of = paper.gates.len();
+    let message = match result {
+        GateResult::Broken => format!("{count} of {of} gates are proven broken."),
+        _ => format!("{count} of {of} gates are inconclusive."),
+    };
+    Err(Failure { code: result.exit_code(), ..Failure::new(message) })
 }

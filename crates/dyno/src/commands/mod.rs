@@ -7,6 +7,7 @@ pub(crate) mod paper;
 pub(crate) mod quickstart;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod suites;
 

@@ -128,7 +128,7 @@ fn report_failure(error: ReportError) -> Failure {
 }
 
 /// The published figures that a run's plan names.
-fn published(run: &RunData) -> Vec<PublishedTable> {
+pub(crate) fn published(run: &RunData) -> Vec<PublishedTable> {
     let Ok(plan) = serde_json::from_value::<Plan>(run.header.plan.clone()) else {
         return Vec::new();
     };

@@ -2,6 +2,7 @@
 
 use super::RUNS;
 use super::ending;
+use super::serve::{self, LISTEN};
 use crate::failure::Failure;
 use crate::progress::human_time;
 use crate::runner::{self, facts};
@@ -61,6 +62,10 @@ pub(crate) struct Arguments {
     /// Begin a new run even if there is an interrupted one to go on with.
     #[arg(long)]
     new: bool,
+    /// Serve a page on which the run can be watched, as `dyno serve` does; on a free port of this
+    /// machine unless an address is given.
+    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true, default_missing_value = LISTEN)]
+    serve: Option<String>,
 }
 
 /// What is compared, how often, and what the result must be.
@@ -98,6 +103,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     for target in &arguments.targets {
         overrides.add_target(target).map_err(|problem| Failure::usage(problem.to_string()))?;
     }
+    let listen = arguments.serve.as_deref();
+    let _page = listen.map(|listen| serve::beside(&arguments.dir, listen)).transpose()?;
     run_suite(&arguments.suite, &overrides, &arguments.dir, arguments.new)
 }
 

@@ -1,6 +1,6 @@
 //! Trials by experiment.
 
-use super::method;
+use super::{method, scaling};
 use crate::model::{ErrorRow, Experiment, LeftOut, Target, Trial};
 use crate::text::stored;
 use crate::{Published, PublishedTable, points, statements, tpcc, tpch};
@@ -48,10 +48,14 @@ pub(super) fn experiments(
             access: statements::access(&own),
             tpcc: tpcc::section(&own, targets),
             tpch: tpch::section(&own, &points, targets, &published),
-            points,
             errors: errors(&own),
             published: published.into_iter().map(Published::from).collect(),
             left_out: left_out(runs, &facts.name),
+            node_scaling: scaling::by_nodes(&points, targets),
+            points,
+            comparison: facts.comparison,
+            gates: facts.gates,
+            objective: facts.objective,
             title: if facts.title.is_empty() { facts.name.clone() } else { facts.title },
             name: facts.name,
             test: facts.test,

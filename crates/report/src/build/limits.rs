@@ -3,6 +3,7 @@
 use crate::model::Paper;
 use crate::say;
 use crate::text::Text;
+use dyno_measure::Purpose;
 
 /// How far the claims reach.
 pub(super) fn sentences(paper: &Paper) -> Vec<Text> {
@@ -23,7 +24,8 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Text> {
     }
     let is_sweep = paper.key_rows.iter().any(|row| {
         let points = &paper.experiments[row.experiment_index].points;
-        points.iter().filter(|point| point.target == row.point.target).count() > 1
+        let own = points.iter().filter(|point| point.target == row.point.target);
+        own.count() > 1 && row.point.purpose != Purpose::Confirm
     });
     if is_sweep {
         limits.push(say!("The best of several load levels was chosen after measuring and not measured again; such a choice overstates the maximum by some 2 to 3 %."));

@@ -1,7 +1,7 @@
 //! How an experiment was measured, in sentences.
 
 use crate::format::{self, whole};
-use crate::model::Trial;
+use crate::model::{Paper, Trial};
 use crate::say;
 use crate::text::Text;
 use crate::{tpcc, tpch};
@@ -57,6 +57,29 @@ pub(super) fn sentences(facts: &ExperimentFacts, trials: &[&Trial]) -> Vec<Text>
             rate = range(rates, format::plain),
         ));
         sentences.push(say!("Latency is counted from the due time to the end, retries included, so that a stall shows in full."));
+    }
+    sentences
+}
+
+/// What holds for all experiments: order of the trials, the unit of statistics, percentiles.
+pub(super) fn of_all(paper: &Paper) -> Vec<Text> {
+    let mut sentences = Vec::new();
+    let has_transactions = paper.trials.iter().any(|trial| trial.summary.tpch.is_none());
+    if has_transactions || paper.trials.is_empty() {
+        sentences.push(say!("Counted are transactions whose commit was acknowledged within the measured window, and the statements of transactions that did not fail."));
+        sentences.push(say!("Statements of failed attempts are counted apart."));
+        sentences.push(say!("A retry belongs to its transaction and to its latency."));
+    }
+    if paper.trials.iter().any(|trial| trial.summary.data.is_some()) {
+        sentences.push(say!("The size of the data is that of all tables of the data set with their indexes, as the server measures it."));
+        sentences.push(say!("Reads and writes are SELECT, INSERT, UPDATE and DELETE, without BEGIN, END and the like."));
+    }
+    if paper.trials.len() > 1 {
+        sentences.push(say!("The unit of all statistics is the trial: noise within a run says nothing about the noise between runs. Repeats are shown as their median with the lowest and the highest."));
+    }
+    if paper.experiments.iter().any(|experiment| experiment.comparison.is_some()) {
+        sentences.push(say!("Trials of what is compared run in pairs, in an order that is drawn anew inside each pair, so that drift of the machines meets both alike."));
+        sentences.push(say!("The ratio of two targets is the mean of the logarithms of the ratios of the pairs, with a t interval of 95 %; p values are corrected by Holm over all that is judged. Fewer than 4 pairs carry no verdict."));
     }
     sentences
 }

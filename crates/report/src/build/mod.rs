@@ -1,20 +1,45 @@
 //! Runs to the model of a paper.
 
+mod capacity;
+mod chapters;
+mod cover;
+mod distributions;
 mod experiments;
+mod fairness;
+mod glossary;
 mod limits;
 mod method;
+mod purpose;
+mod resources;
 mod runs;
+mod scaling;
+mod schema;
 mod summary;
+
+pub use capacity::Capacity;
+pub use chapters::Chapter;
+pub use cover::Cover;
+pub use distributions::{Distribution, Quantile};
+pub use fairness::{CommitRow, Difference, DifferenceTable, Fairness, MemoryRow};
+pub use glossary::GlossaryRow;
+pub use resources::{NodeUse, Resources, Use};
+pub use scaling::NodeScaling;
+pub use schema::SchemaRow;
 
 use crate::model::{Paper, RunFacts, Target, Trial};
 use crate::text::Text;
-use crate::{Published, PublishedTable, checks, comparison};
+use crate::{Published, PublishedTable, checks, comparison, verdict};
 use dyno_measure::SCHEMA_VERSION;
 use dyno_store::RunData;
 
 impl Paper {
     /// A paper about these runs, beside these published figures.
     pub fn new(runs: &[RunData], published: &[PublishedTable]) -> Paper {
+        Paper::gated(runs, published, &[])
+    }
+
+    /// The same with gates beside those of the suites, judged in every experiment.
+    pub fn gated(runs: &[RunData], published: &[PublishedTable], gates: &[String]) -> Paper {
         let numbered = || runs.iter().enumerate();
         let targets: Vec<Target> =
             numbered().flat_map(|(index, run)| runs::targets(runs, index, run)).collect();
@@ -40,23 +65,44 @@ impl Paper {
         let mut paper = Paper {
             schema_version: SCHEMA_VERSION,
             title: Text::list(&titles),
+            cover: Cover::default(),
             summary: Vec::new(),
+            purpose: Vec::new(),
             key_rows: Vec::new(),
             runs: run_facts,
-            targets,
+            fairness: fairness::fairness(&targets, &trials, &experiments),
+            method: Vec::new(),
+            chapters: chapters::chapters(&experiments),
+            capacity: Vec::new(),
+            resources: resources::resources(runs, &trials),
             other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
             comparisons: Vec::new(),
+            schema: schema::rows(&targets, &trials),
+            distributions: Vec::new(),
+            glossary: glossary::rows(&experiments),
+            targets,
             experiments,
             trials,
             checks: Vec::new(),
+            verdict: None,
+            verdicts: Vec::new(),
+            gates: Vec::new(),
+            scaling: Vec::new(),
+            steady: Vec::new(),
             limits: Vec::new(),
         };
+        verdict::make(&mut paper, gates);
         checks::make(&mut paper, runs);
         // With the numbers of the checks that the points have now.
         paper.comparisons = comparison::comparisons(&paper.experiments);
         paper.key_rows = summary::key_rows(&paper);
         paper.summary = summary::sentences(&paper);
+        paper.purpose = purpose::sentences(&paper);
+        paper.method = method::of_all(&paper);
+        paper.capacity = capacity::rows(&paper);
+        paper.distributions = distributions::distributions(&paper, runs);
         paper.limits = limits::sentences(&paper);
+        paper.cover = cover::cover(&paper);
         paper
     }
 

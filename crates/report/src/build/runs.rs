@@ -82,6 +82,11 @@ pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<Targ
             urls: facts.urls,
             class: facts.class,
             same_host: facts.same_host,
+            vcpu: facts.vcpu,
+            memory_gib: facts.memory_gib,
+            durability: facts.durability,
+            stated: facts.stated,
+            price: facts.price,
             settings: node.map(settings::rows).unwrap_or_default(),
             all_settings: node.map(|node| node.settings.clone()).unwrap_or_default(),
             not_readable: node.map_or(Vec::new(), |node| {

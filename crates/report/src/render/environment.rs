@@ -16,7 +16,7 @@ const MARKDOWN: &str = "markdown";
 ///
 /// # Errors
 /// When a template can't be read.
-pub(super) fn environment(
+pub(crate) fn environment(
     lang: Lang,
     templates: &Templates,
 ) -> Result<Environment<'static>, minijinja::Error> {

@@ -13,10 +13,15 @@ macro_rules! own {
 const OWN: &[(&str, &str)] = &own![
     "paper.html",
     "paper.md",
+    "paper.typ",
     "tpcc.html",
     "tpcc.md",
     "tpch.html",
     "tpch.md",
+    "verdict.html",
+    "verdict.md",
+    "steady.html",
+    "steady.md",
     "style.css",
     "script.js",
 ];
@@ -73,7 +78,7 @@ impl Templates {
     }
 
     /// The text of one.
-    pub(super) fn text(&self, name: &str) -> &str {
+    pub(crate) fn text(&self, name: &str) -> &str {
         self.all().find(|(own, _)| *own == name).map_or("", |(_, text)| text)
     }
 }

@@ -3,10 +3,12 @@
 //! that a script can turn positions back into values.
 
 mod columns;
+mod forest;
 mod marks;
 mod scale;
 
 pub(crate) use columns::{Column, Columns, Group};
+pub(crate) use forest::{ForestGroup, ForestRow, forest};
 pub(crate) use marks::{Mark, MarkRow, marks};
 pub(crate) use scale::Scale;
 
@@ -101,6 +103,8 @@ struct Plot {
 const LINE_HEIGHT: f64 = 14.0;
 /// About the width of a letter at the charts' font size.
 const LETTER: f64 = 6.4;
+/// About the width of a Chinese character.
+const WIDE_LETTER: f64 = 11.8;
 /// The same of the bold labels at the ends of lines.
 const BOLD_LETTER: f64 = 7.4;
 
@@ -320,6 +324,12 @@ fn open(width: f64, height: f64, description: &str, data: &str) -> String {
     format!(
         "<svg class=\"chart\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{description}\"{data}>"
     )
+}
+
+/// About the width of a text.
+pub(crate) fn width_of(text: &str) -> f64 {
+    // From the first of the CJK symbols on, characters are as wide as high.
+    text.chars().map(|c| if c >= '\u{2e80}' { WIDE_LETTER } else { LETTER }).sum()
 }
 
 /// Text for elements and attributes.

@@ -1,16 +1,15 @@
 //! tpmC over time, and response times beside their limits.
 
 use super::rows::{self, ResponseRow};
+use super::words;
 use crate::charts::{self, Figure, Rate};
 use crate::format;
 use crate::model::{Experiment, Paper, Trial};
 use crate::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
-use crate::text::Lang;
+use crate::say;
+use crate::text::{Lang, Text};
 use dyno_measure::{SeriesRow, TpccFacts};
 use serde::Serialize;
-
-/// The line of the tpmC that pauses allow.
-const BOUND: &str = "most that keying and think times allow";
 
 /// The charts of an experiment's section on TPC-C.
 #[derive(Debug, Default, Serialize)]
@@ -29,7 +28,7 @@ pub(crate) fn drawings(paper: &Paper, experiment: &Experiment, lang: Lang) -> Dr
         paper.trials.iter().filter(|trial| trial.summary.experiment == experiment.name).collect();
     let width = if own.len() == 1 { charts::WIDE.0 } else { charts::SMALL.0 };
     Drawings {
-        responses: responses(paper, experiment),
+        responses: responses(paper, experiment, lang),
         over_time: own.iter().filter_map(|trial| over_time(paper, trial, width, lang)).collect(),
     }
 }
@@ -70,7 +69,7 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Fig
     let begin = series[0].begins_s;
     let last = &series[series.len() - 1];
     let limit = facts.tpmc_limit.map(|limit| Series {
-        name: BOUND.to_owned(),
+        name: say!("most that keying and think times allow").in_lang(lang).to_owned(),
         class: "published".to_owned(),
         stroke: Stroke::Dashed,
         points: vec![(begin, Some(limit)), (last.begins_s + last.length_s, Some(limit))],
@@ -81,7 +80,7 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Fig
     });
     lines.extend(limit);
     let y = charts::linear_axis(
-        "New-Orders per minute (tpmC)",
+        say!("New-Orders per minute (tpmC)").in_lang(lang),
         [highest, facts.tpmc_limit.unwrap_or(0.0)].into_iter(),
         4,
     );
@@ -89,26 +88,33 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Fig
     chart.width = width;
     chart.height += 40.0;
     let thinned = match (longest, is_sparse) {
-        (1, _) => String::new(),
-        (_, true) => format!(" Drawn in stretches of {longest} intervals: means."),
-        (_, false) => format!(" Drawn in stretches of {longest} intervals: mean with its range."),
+        (1, _) => None,
+        (n, true) => {
+            Some(say!("Drawn in stretches of {n} intervals: means.", n = n.to_string()))
+        }
+        (n, false) => Some(say!(
+            "Drawn in stretches of {n} intervals: mean with its range.",
+            n = n.to_string()
+        )),
     };
+    let caption = say!(
+        "Trial {trial}: tpmC over time, {target}, {terminals}, repeat {repeat}.",
+        trial = &trial.label,
+        target = &trial.target,
+        terminals = words::terminals(facts.terminals),
+        repeat = trial.summary.repeat.to_string()
+    );
+    let caption: Vec<Text> = [caption].into_iter().chain(thinned).collect();
     Some(Figure {
         note: String::new(),
-        caption: format!(
-            "Trial {}: tpmC over time, {}, {}, repeat {}.{thinned}",
-            trial.label,
-            trial.target,
-            format::count_of(facts.terminals.into(), "terminal", "terminals"),
-            trial.summary.repeat
-        ),
+        caption: Text::sentences(&caption).in_lang(lang).to_owned(),
         legend: charts::legend(&chart),
         svgs: vec![chart.svg()],
     })
 }
 
 /// Of each target the point with the most tpmC: mean, percentiles, maximum and limit of each kind.
-fn responses(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
+fn responses(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Figure> {
     let section = experiment.tpcc.as_ref()?;
     let best: Vec<(&str, u32)> = paper
         .key_rows
@@ -127,7 +133,7 @@ fn responses(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
     let mut drawn: Vec<MarkRow> = Vec::new();
     for kind in rows::kinds(&chosen) {
         for row in chosen.iter().filter(|row| row.kind == kind) {
-            drawn.push(mark_row(paper, row, has_targets));
+            drawn.push(mark_row(paper, row, has_targets, lang));
         }
     }
     let values = || {
@@ -141,31 +147,28 @@ fn responses(paper: &Paper, experiment: &Experiment) -> Option<Figure> {
         (values().into_iter().reduce(f64::min)?, values().into_iter().reduce(f64::max)?);
     let scale = Scale::round_log(low, high);
     let ticks = scale.ticks(7).into_iter().map(|ms| (ms, duration(ms))).collect();
-    let axis = Axis { label: "response time (logarithmic)".to_owned(), scale, ticks };
+    let axis = Axis { label: say!("response time (logarithmic)").in_lang(lang).to_owned(), scale, ticks };
     let legend = [
-        (Some(Mark::Ring), "mean"),
-        (Some(Mark::Disc), "90th percentile"),
-        (Some(Mark::Tick), "95th, 99th percentile and maximum"),
-        (None, "limit of the 90th"),
+        (Some(Mark::Ring), say!("mean")),
+        (Some(Mark::Disc), say!("90th percentile")),
+        (Some(Mark::Tick), say!("95th, 99th percentile and maximum")),
+        (None, say!("limit of the 90th")),
     ];
-    let of_each = if has_targets { " of each target" } else { "" };
+    let legend = legend.each_ref().map(|(mark, words)| (*mark, words.in_lang(lang)));
+    let caption = match has_targets {
+        true => say!("Response times beside the limits of their 90th percentile, at the point with the most tpmC of each target; behind each the 90th percentile."),
+        false => say!("Response times beside the limits of their 90th percentile, at the point with the most tpmC; behind each the 90th percentile."),
+    };
+    let description = say!("Response times of {experiment}", experiment = &experiment.title);
     Some(Figure {
         note: String::new(),
-        caption: format!(
-            "Response times beside the limits of their 90th percentile, at the point with the most tpmC{of_each}; behind each the 90th percentile."
-        ),
+        caption: caption.in_lang(lang).to_owned(),
         legend: Vec::new(),
-        svgs: vec![marks(
-            charts::WIDE.0,
-            &format!("Response times of {}", experiment.title),
-            &axis,
-            &legend,
-            &drawn,
-        )],
+        svgs: vec![marks(charts::WIDE.0, description.in_lang(lang), &axis, &legend, &drawn)],
     })
 }
 
-fn mark_row(paper: &Paper, row: &ResponseRow, has_targets: bool) -> MarkRow {
+fn mark_row(paper: &Paper, row: &ResponseRow, has_targets: bool, lang: Lang) -> MarkRow {
     let figures = [
         (Mark::Tick, row.p95_us),
         (Mark::Tick, row.p99_us),
@@ -180,7 +183,12 @@ fn mark_row(paper: &Paper, row: &ResponseRow, has_targets: bool) -> MarkRow {
     marks.retain(|(_, ms)| *ms > 0.0);
     let p90 = row.p90_us.map_or_else(|| format::DASH.to_owned(), |p90| duration(p90.median / 1e3));
     MarkRow {
-        name: if has_targets { format!("{}, {}", row.kind, row.target) } else { row.kind.clone() },
+        name: match has_targets {
+            true => Text::joined(&[row.kind.clone(), Text::from(&row.target)], ", ", "，"),
+            false => row.kind.clone(),
+        }
+        .in_lang(lang)
+        .to_owned(),
         class: charts::colour(paper, &row.target),
         marks,
         limit: row.limit_s.filter(|limit| *limit > 0.0).map(|limit| limit * 1e3),

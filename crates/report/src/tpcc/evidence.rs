@@ -3,6 +3,8 @@
 use super::words;
 use crate::model::Trial;
 use crate::outcomes::{Outcome, outcomes};
+use crate::say;
+use crate::text::{Text, stored};
 use dyno_measure::{AuditLine, ConditionLine, ConditionState, TpccFacts, Verdict};
 use serde::Serialize;
 
@@ -12,7 +14,7 @@ pub struct ConditionRow {
     /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
     pub id: String,
     /// What has to hold.
-    pub rule: String,
+    pub rule: Text,
     /// Before the trials.
     pub before: Vec<Outcome>,
     /// After them.
@@ -38,76 +40,90 @@ pub(super) fn conditions(trials: &[&Trial]) -> Vec<ConditionRow> {
         .find(|line| line.id == id)
         .map(of)
         {
-            Some(Some(state)) => (Some(state.verdict), state.evidence),
-            Some(None) => (None, words::NEED_NOT_HOLD.to_owned()),
-            None => (Some(Verdict::NotMade), words::NO_CONDITION.to_owned()),
+            Some(Some(state)) => (Some(state.verdict), found(&state.evidence)),
+            Some(None) => (None, Some(words::need_not_hold())),
+            None => (Some(Verdict::NotMade), Some(words::no_condition())),
         };
     let row = |line: ConditionLine| ConditionRow {
         before: outcomes(trials, |trial| state(trial, &line.id, |line| line.before)),
         after: outcomes(trials, |trial| state(trial, &line.id, |line| line.after)),
         id: line.id,
-        rule: line.rule,
+        rule: stored(&line.rule),
     };
     known.into_iter().map(row).collect()
 }
 
+/// Evidence as it was stored.
+fn found(evidence: &str) -> Option<Text> {
+    (!evidence.is_empty()).then(|| stored(evidence))
+}
+
 /// Where no condition was checked at a moment, and for one reason, that is said once: the sentences,
 /// and the reason is taken out of the rows.
-pub(super) fn common_reasons(rows: &mut [ConditionRow]) -> Vec<String> {
-    type At = fn(&mut ConditionRow) -> &mut Vec<Outcome>;
-    let moments: [(&str, At); 2] =
-        [("Before", |row| &mut row.before), ("After", |row| &mut row.after)];
-    let mut sentences = Vec::new();
-    for (moment, at) in moments {
-        let mut judged: Vec<&mut Outcome> = rows
-            .iter_mut()
-            .flat_map(|row| at(row).iter_mut())
-            .filter(|outcome| outcome.verdict.is_some())
-            .collect();
-        let Some(reason) = judged.first().map(|outcome| outcome.evidence.clone()) else { continue };
-        let is_common =
-            judged.iter().all(|o| (o.verdict, &o.evidence) == (Some(Verdict::NotMade), &reason));
-        if is_common && judged.len() > 1 && !reason.is_empty() {
-            judged.iter_mut().for_each(|outcome| outcome.evidence.clear());
-            sentences.push(format!("{moment}: not made: {reason}"));
-        }
+pub(super) fn common_reasons(rows: &mut [ConditionRow]) -> Option<Text> {
+    let before = common_reason(rows.iter_mut().flat_map(|row| &mut row.before));
+    let after = common_reason(rows.iter_mut().flat_map(|row| &mut row.after));
+    let sentences: Vec<Text> = [
+        before.map(|reason| say!("Before: not made: {reason}", reason = reason)),
+        after.map(|reason| say!("After: not made: {reason}", reason = reason)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!sentences.is_empty()).then(|| Text::sentences(&sentences))
+}
+
+fn common_reason<'a>(outcomes: impl Iterator<Item = &'a mut Outcome>) -> Option<Text> {
+    let mut judged: Vec<&mut Outcome> =
+        outcomes.filter(|outcome| outcome.verdict.is_some()).collect();
+    let reason = judged.first()?.evidence.clone()?;
+    let is_same = |outcome: &&mut Outcome| {
+        outcome.verdict == Some(Verdict::NotMade) && outcome.evidence.as_ref() == Some(&reason)
+    };
+    let is_common = judged.len() > 1 && judged.iter().all(is_same);
+    if is_common {
+        judged.iter_mut().for_each(|outcome| outcome.evidence = None);
     }
-    sentences
+    is_common.then_some(reason)
 }
 
 /// A comparison of what was acknowledged with what the database holds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Proof {
     /// What is compared.
-    pub what: &'static str,
+    pub what: Text,
     /// How that ended.
     pub outcomes: Vec<Outcome>,
 }
 
 /// The books and the ledger.
 pub(super) fn proofs(trials: &[&Trial]) -> Vec<Proof> {
-    let made = |trial: &Trial, name: &str, absent: &str| {
+    let made = |trial: &Trial, name: &str, absent: fn() -> Text| {
         let check = trial.summary.checks.iter().find(|check| check.name == name);
         match check {
             // The figures differ from trial to trial; they stand with the checks of each.
             Some(check) if check.verdict == Verdict::Passed && trials.len() > 1 => {
-                (Some(Verdict::Passed), String::new())
+                (Some(Verdict::Passed), None)
             }
-            Some(check) => (Some(check.verdict), check.evidence.clone()),
-            None => (Some(Verdict::NotMade), absent.to_owned()),
+            Some(check) => (Some(check.verdict), found(&check.evidence)),
+            None => (Some(Verdict::NotMade), Some(absent())),
         }
     };
-    let proof = |what, name: &'static str, absent: &'static str| Proof {
+    let proof = |what, name: &'static str, absent: fn() -> Text| Proof {
         what,
         outcomes: outcomes(trials, |trial| made(trial, name, absent)),
     };
     vec![
         proof(
-            "Books: what was acknowledged, by district, against the database",
+            say!("Books: what was acknowledged, by district, against the database"),
             TpccFacts::BOOKS,
-            words::NO_BOOKS,
+            words::no_books,
         ),
-        proof("Ledger: every acknowledged order is found", TpccFacts::LEDGER, words::NO_LEDGER),
+        proof(
+            say!("Ledger: every acknowledged order is found"),
+            TpccFacts::LEDGER,
+            words::no_ledger,
+        ),
     ]
 }
 
@@ -125,14 +141,45 @@ pub struct AuditTable {
     /// Lines that could not be judged.
     pub not_made: usize,
     /// Its lines; empty where it was not made.
-    pub lines: Vec<AuditLine>,
+    pub lines: Vec<AuditRow>,
+}
+
+/// A figure of an audit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AuditRow {
+    /// What is observed.
+    pub name: Text,
+    /// What was observed, with its unit.
+    pub observed: Text,
+    /// What was expected.
+    pub expected: Text,
+    /// How far from it chance may lead, or the range that is allowed.
+    pub bound: Text,
+    /// Observations it rests on.
+    pub of: u64,
+    /// Whether the observation lies within the bound.
+    pub verdict: Verdict,
+}
+
+impl From<&AuditLine> for AuditRow {
+    fn from(line: &AuditLine) -> Self {
+        AuditRow {
+            name: stored(&line.name),
+            observed: stored(&line.observed),
+            expected: stored(&line.expected),
+            bound: stored(&line.bound),
+            of: line.of,
+            verdict: line.verdict,
+        }
+    }
 }
 
 /// One table per trial.
 pub(super) fn audits(trials: &[&Trial]) -> Vec<AuditTable> {
     let table = |trial: &&Trial| {
         let facts = trial.summary.tpcc.as_ref();
-        let lines = facts.map(|facts| facts.audit.clone()).unwrap_or_default();
+        let lines: Vec<AuditRow> =
+            facts.into_iter().flat_map(|facts| &facts.audit).map(AuditRow::from).collect();
         let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();
         AuditTable {
             trial: trial.label.clone(),

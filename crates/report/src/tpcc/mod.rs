@@ -7,13 +7,15 @@ mod rows;
 mod rules;
 pub(crate) mod words;
 
-pub use evidence::{AuditTable, ConditionRow, Proof};
+pub use evidence::{AuditRow, AuditTable, ConditionRow, Proof};
 pub use rows::{MixRow, ResponseRow};
 
 pub(crate) use charts::{Drawings, drawings};
-pub(crate) use rules::RULES;
+pub(crate) use rules::{RULES, named, target_has};
 
+use crate::format::unique;
 use crate::model::{SettingRow, Spread, Target, Trial};
+use crate::text::Text;
 use dyno_measure::{KindSummary, TpccFacts};
 use serde::Serialize;
 
@@ -25,7 +27,7 @@ pub struct TpccSetup {
     /// `statement` or `pipelined`.
     pub flight: String,
     /// The isolation level that sessions asked for, in lower case.
-    pub isolation: String,
+    pub isolation: Text,
     /// Warehouses used.
     pub warehouses: u32,
     /// Warehouses loaded.
@@ -68,7 +70,7 @@ pub struct TpccPoint {
     /// The least tpmC that the specification takes for as many warehouses; `None` without its pauses.
     pub floor: Option<f64>,
     /// What that bound says of this point.
-    pub bound: String,
+    pub bound: Text,
     /// New-Orders whose commit was sent and never answered, of all repeats and their warm-ups.
     pub orders_unknown: u64,
 }
@@ -101,9 +103,11 @@ pub(crate) fn point(trials: &[&Trial]) -> Option<TpccPoint> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TpccSection {
     /// That this is no TPC result.
-    pub disclosure: &'static str,
+    pub disclosure: Text,
     /// In what the trials depart from the specification, in sentences.
-    pub deviations: Vec<String>,
+    pub deviations: Vec<Text>,
+    /// What the bounds that pauses set say of the points; `None` where there are none.
+    pub bounds: Option<Text>,
     /// The mix by point and kind.
     pub mix: Vec<MixRow>,
     /// Response times by point and kind.
@@ -111,7 +115,7 @@ pub struct TpccSection {
     /// The conditions before and after; empty where no trial has recorded any.
     pub conditions: Vec<ConditionRow>,
     /// Why none of them was checked before or after the trials, in sentences.
-    pub conditions_left_out: Vec<String>,
+    pub conditions_left_out: Option<Text>,
     /// What was acknowledged against what the database holds.
     pub proofs: Vec<Proof>,
     /// The audit, trial by trial.
@@ -119,7 +123,7 @@ pub struct TpccSection {
 }
 
 /// How an experiment's transactions arrive, in sentences; `None` where it is no TPC-C.
-pub(crate) fn method(trials: &[&Trial]) -> Option<Vec<String>> {
+pub(crate) fn method(trials: &[&Trial]) -> Option<Vec<Text>> {
     let facts: Vec<&TpccFacts> =
         trials.iter().filter_map(|trial| trial.summary.tpcc.as_ref()).collect();
     let setups: Vec<TpccSetup> = facts.iter().copied().map(TpccSetup::of).collect();
@@ -168,9 +172,12 @@ pub(crate) fn section(trials: &[&Trial], targets: &[Target]) -> Option<TpccSecti
     let points = rows::points(&own);
     let mut conditions = evidence::conditions(&own);
     let conditions_left_out = evidence::common_reasons(&mut conditions);
+    let bounds: Vec<Text> =
+        points.iter().filter_map(|trials| point(trials)).map(|point| point.bound).collect();
     Some(TpccSection {
-        disclosure: words::DISCLOSURE,
+        disclosure: words::disclosure(),
         deviations: words::deviations(&deviations),
+        bounds: (!bounds.is_empty()).then(|| Text::sentences(&unique(bounds))),
         mix: points.iter().flat_map(|point| rows::mix(point)).collect(),
         responses: points.iter().flat_map(|point| rows::responses(point)).collect(),
         conditions,

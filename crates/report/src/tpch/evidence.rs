@@ -2,9 +2,9 @@
 //! and deviations.
 
 use super::{facts, words};
-use crate::format::list_of;
 use crate::model::{Point, Trial};
-use crate::outcomes::{Outcome, outcomes};
+use crate::outcomes::{Judged, Outcome, outcomes};
+use crate::text::{Text, stored};
 use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
 use serde::Serialize;
 
@@ -18,9 +18,9 @@ pub struct WrongAnswer {
     /// 1 to 22.
     pub query: u8,
     /// What it was held against.
-    pub against: String,
+    pub against: Text,
     /// The rows that differ.
-    pub differences: Vec<String>,
+    pub differences: Vec<Text>,
 }
 
 /// The wrong answers; those that differ alike in several trials are told once.
@@ -34,8 +34,8 @@ pub(super) fn wrong(trials: &[&Trial]) -> Vec<WrongAnswer> {
             trials: vec![trial.label.clone()],
             target: trial.target.clone(),
             query: query.query,
-            against: answer.against.clone(),
-            differences: answer.differences.clone(),
+            against: stored(&answer.against),
+            differences: answer.differences.iter().map(|line| stored(line)).collect(),
         };
         let key = |row: &WrongAnswer| {
             (row.target.clone(), row.query, row.against.clone(), row.differences.clone())
@@ -72,7 +72,7 @@ pub struct FailureRow {
     /// Number of the stream.
     pub stream: u32,
     /// What happened.
-    pub what: String,
+    pub what: Text,
 }
 
 pub(super) fn failures(trials: &[&Trial]) -> Vec<FailureRow> {
@@ -97,8 +97,8 @@ pub struct CacheRow {
     pub target: String,
     /// The parallel degree asked for.
     pub degree: u32,
-    /// `warm`, `cold` or `as found`.
-    pub state: String,
+    /// `warm`, `cold`, `as found` or unknown.
+    pub state: Text,
     /// What was done and what proves it.
     pub outcomes: Vec<Outcome>,
 }
@@ -112,15 +112,20 @@ pub(super) fn caches(trials: &[&Trial], points: &[Point]) -> Vec<CacheRow> {
         if own.is_empty() {
             return None;
         }
-        let judged = |trial: &Trial| match facts(trial).map(|facts| &facts.cache) {
-            Some(cache) if cache.verdict.is_some() => (cache.verdict, cache.evidence.join(" ")),
-            Some(cache) if !cache.evidence.is_empty() => (None, cache.evidence.join(" ")),
-            _ => (Some(Verdict::NotMade), words::NO_CACHE.to_owned()),
+        let told = |evidence: &[String]| {
+            let told: Vec<Text> = evidence.iter().map(|line| stored(line)).collect();
+            (!told.is_empty()).then(|| Text::sentences(&told))
+        };
+        let judged = |trial: &Trial| -> Judged {
+            match facts(trial).map(|facts| (facts.cache.verdict, told(&facts.cache.evidence))) {
+                Some((None, None)) | None => (Some(Verdict::NotMade), Some(words::no_cache())),
+                Some(judged) => judged,
+            }
         };
         Some(CacheRow {
             target: point.target.clone(),
             degree: setup.degree,
-            state: setup.cache.clone(),
+            state: words::cache(&setup.cache),
             outcomes: outcomes(&own, judged),
         })
     };
@@ -137,7 +142,7 @@ pub struct FormulaRow {
     /// The parallel degree asked for.
     pub degree: u32,
     /// With its numbers.
-    pub lines: Vec<String>,
+    pub lines: Vec<Text>,
 }
 
 pub(super) fn formulas(trials: &[&Trial]) -> Vec<FormulaRow> {
@@ -148,7 +153,7 @@ pub(super) fn formulas(trials: &[&Trial]) -> Vec<FormulaRow> {
             trial: trial.label.clone(),
             target: trial.target.clone(),
             degree: facts.degree.asked,
-            lines: metrics.formulas.clone(),
+            lines: metrics.formulas.iter().map(|line| stored(line)).collect(),
         })
     };
     trials.iter().filter_map(row).collect()
@@ -172,7 +177,7 @@ pub struct RefreshRow {
     /// Rows inserted or deleted in orders and lineitem together.
     pub rows: u64,
     /// How it ended, where it did not end well.
-    pub failure: Option<String>,
+    pub failure: Option<Text>,
 }
 
 pub(super) fn refreshes(trials: &[&Trial]) -> Vec<RefreshRow> {
@@ -199,37 +204,38 @@ pub(super) fn refreshes(trials: &[&Trial]) -> Vec<RefreshRow> {
 /// A sentence, and the targets that it holds for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Told {
-    /// Labels of the targets; empty where it holds for all.
-    pub targets: String,
+    /// Labels of the targets; `None` where it holds for all.
+    pub targets: Option<Text>,
     /// The sentence.
-    pub sentence: String,
+    pub sentence: Text,
 }
 
 impl Told {
-    pub(super) fn of_all(sentence: &str) -> Self {
-        Told { targets: String::new(), sentence: sentence.to_owned() }
+    pub(super) fn of_all(sentence: Text) -> Self {
+        Told { targets: None, sentence }
     }
 }
 
 /// The sentences of all trials, each once, in their order.
 pub(super) fn told(trials: &[&Trial], of: fn(&TpchFacts) -> &Vec<String>) -> Vec<Told> {
-    let mut known: Vec<(&String, Vec<String>)> = Vec::new();
+    let mut known: Vec<(&String, Vec<Text>)> = Vec::new();
     let mut targets: Vec<&String> = Vec::new();
     for trial in trials {
         if !targets.contains(&&trial.target) {
             targets.push(&trial.target);
         }
+        let label = Text::from(&trial.target);
         for sentence in facts(trial).map(of).into_iter().flatten() {
             match known.iter_mut().find(|(other, _)| *other == sentence) {
-                Some((_, labels)) if labels.contains(&trial.target) => {}
-                Some((_, labels)) => labels.push(trial.target.clone()),
-                None => known.push((sentence, vec![trial.target.clone()])),
+                Some((_, labels)) if labels.contains(&label) => {}
+                Some((_, labels)) => labels.push(label.clone()),
+                None => known.push((sentence, vec![label.clone()])),
             }
         }
     }
-    let told = |(sentence, labels): (&String, Vec<String>)| Told {
-        targets: if labels.len() == targets.len() { String::new() } else { list_of(&labels) },
-        sentence: sentence.clone(),
+    let told = |(sentence, labels): (&String, Vec<Text>)| Told {
+        targets: (labels.len() < targets.len()).then(|| Text::list(&labels)),
+        sentence: stored(sentence),
     };
     known.into_iter().map(told).collect()
 }

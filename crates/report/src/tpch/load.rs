@@ -2,6 +2,7 @@
 
 use super::{facts, words};
 use crate::model::Trial;
+use crate::text::Text;
 use dyno_measure::{LoadStep, TpchLoad};
 use serde::Serialize;
 
@@ -35,7 +36,7 @@ pub struct LoadTable {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadRow {
     /// In words.
-    pub name: String,
+    pub name: Text,
     /// True of the part of a step.
     pub is_part: bool,
     /// Seconds.

@@ -20,6 +20,7 @@ pub(crate) use charts::{Drawings, drawings};
 pub(crate) use rules::RULES;
 
 use crate::model::{Point, SettingRow, Target, Trial};
+use crate::text::Text;
 use crate::{PublishedTable, settings};
 use dyno_measure::{TpchFacts, TrialSummary};
 use serde::Serialize;
@@ -63,13 +64,13 @@ impl TpchSetup {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TpchSection {
     /// That this is no TPC result.
-    pub disclosure: &'static str,
+    pub disclosure: Text,
     /// Which columns have something in them.
     pub shown: Shown,
     /// By target and test: the 22 queries at every degree.
     pub tables: Vec<TpchTable>,
     /// How the degrees were set and what is to be said of them, in sentences.
-    pub degrees: Vec<String>,
+    pub degrees: Vec<Text>,
     /// Published times of the same queries.
     pub published: Vec<PublishedSeconds>,
     /// Answers that differ from those that they were held against.
@@ -140,7 +141,7 @@ pub(crate) fn is_measured(trial: &Trial) -> bool {
 }
 
 /// How an experiment's queries are executed and timed, in sentences; `None` where it is no TPC-H.
-pub(crate) fn method(trials: &[&Trial]) -> Option<Vec<String>> {
+pub(crate) fn method(trials: &[&Trial]) -> Option<Vec<Text>> {
     let own: Vec<&Trial> = trials.iter().copied().filter(|trial| facts(trial).is_some()).collect();
     (!own.is_empty()).then(|| words::method(&own))
 }
@@ -162,10 +163,10 @@ pub(crate) fn section(
         rows: settings::of_queries(&target.all_settings),
     };
     let mut deviations = evidence::told(&own, |facts| &facts.deviations);
-    deviations.extend(words::NEVER.map(Told::of_all));
+    deviations.extend(words::never().map(Told::of_all));
     let tables = tables::tables(&own, points);
     Some(TpchSection {
-        disclosure: words::DISCLOSURE,
+        disclosure: words::disclosure(),
         shown: Shown::of(&tables),
         degrees: words::degrees_set(&tables),
         tables,

@@ -5,6 +5,7 @@ use super::{QUERIES, TpchSetup, facts, words};
 use crate::PublishedTable;
 use crate::format::unique;
 use crate::model::{Point, Spread, Trial};
+use crate::text::{Text, stored};
 use crate::published::PublishedRow;
 use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics, Verdict};
 use serde::Serialize;
@@ -17,9 +18,10 @@ pub struct TpchTable {
     /// What all columns share; the degree is that of the first.
     pub setup: TpchSetup,
     /// The same in words.
-    pub described: String,
-    /// What the parameters of the queries are; several where trials differ in them.
-    pub parameters: Vec<String>,
+    pub described: Text,
+    /// What the parameters of the queries are; several where trials differ in them; `None` where no
+    /// trial says.
+    pub parameters: Option<Text>,
     /// Bounds after which a query was given up, seconds; empty where there was none.
     pub timeouts_s: Vec<f64>,
     /// The degrees in ascending order; speed-ups are those over the first.
@@ -30,8 +32,8 @@ pub struct TpchTable {
     pub has_gaps: bool,
     /// Their plans; empty where none was taken.
     pub plans: Vec<PlanRow>,
-    /// Queries whose plan changed between repeats, in words; empty where none did.
-    pub changed_plans: String,
+    /// Queries whose plan changed between repeats, in words; `None` where none did.
+    pub changed_plans: Option<Text>,
 }
 
 /// One parallel degree.
@@ -46,7 +48,7 @@ pub struct DegreeColumn {
     /// The statements that set it.
     pub statements: Vec<String>,
     /// What is to be said of it.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Text>,
     /// Place of its point among those of the experiment.
     pub point: usize,
     /// Trials that the figures rest on.
@@ -85,7 +87,7 @@ pub struct AnswerCount {
     /// Queries without an answer.
     pub unanswered: Vec<u8>,
     /// The same in words.
-    pub words: String,
+    pub words: Text,
 }
 
 /// One query.
@@ -193,11 +195,11 @@ pub(super) fn tables(trials: &[&Trial], points: &[Point]) -> Vec<TpchTable> {
         let changed: Vec<u8> = plans.iter().filter(is_changed).map(|row| row.query).collect();
         TpchTable {
             target: target.to_owned(),
-            parameters: unique(all().map(|facts| facts.parameters.clone()).collect()),
+            parameters: parameters(all()),
             timeouts_s: timeouts(all()),
             degrees: degrees(&columns),
             plans,
-            changed_plans: words::queries(&changed),
+            changed_plans: (!changed.is_empty()).then(|| words::queries(&changed)),
             described: words::setup(&setup),
             has_gaps: all().any(|facts| facts.metrics.is_none()),
             setup,
@@ -205,6 +207,12 @@ pub(super) fn tables(trials: &[&Trial], points: &[Point]) -> Vec<TpchTable> {
         }
     };
     groups.into_iter().map(table).collect()
+}
+
+fn parameters<'a>(facts: impl Iterator<Item = &'a TpchFacts>) -> Option<Text> {
+    let known = facts.map(|facts| &facts.parameters).filter(|parameters| !parameters.is_empty());
+    let known = unique(known.map(|parameters| stored(parameters)).collect());
+    (!known.is_empty()).then(|| Text::joined(&known, ", ", "、"))
 }
 
 fn timeouts<'a>(facts: impl Iterator<Item = &'a TpchFacts>) -> Vec<f64> {
@@ -268,7 +276,7 @@ fn degree(column: &Column<'_>) -> DegreeColumn {
         got: asked().filter_map(|degree| degree.got).max(),
         rule: first.map_or(String::new(), |facts| facts.degree.rule.clone()),
         statements: first.map_or(Vec::new(), |facts| facts.degree.statements.clone()),
-        remarks: unique(asked().filter_map(|degree| degree.remark.clone()).collect()),
+        remarks: unique(asked().filter_map(|degree| degree.remark.as_deref().map(stored)).collect()),
         point: column.point,
         repeats: column.trials.len(),
         totals: metrics.len(),
@@ -303,7 +311,7 @@ fn answers(column: &Column<'_>) -> AnswerCount {
         wrong: with(Some(Verdict::Failed)),
         not_compared: with(Some(Verdict::NotMade)),
         unanswered: with(None),
-        words: String::new(),
+        words: Text::default(),
     };
     count.words = words::answers(&count);
     count

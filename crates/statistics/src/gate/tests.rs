@@ -48,7 +48,7 @@ fn mistakes_name_the_place_and_the_known_words() {
 }
 
 fn ratio(centre: f64, noise: f64, count: usize) -> PairedRatio {
-    let sign = |k: usize| if k % 2 == 0 { noise } else { -noise };
+    let sign = |k: usize| if k.is_multiple_of(2) { noise } else { -noise };
     let pairs: Vec<(f64, f64)> =
         (0..count).map(|k| (100.0, 100.0 * centre * (1.0 + sign(k)))).collect();
     PairedRatio::of(&pairs).expect("pairs")

@@ -1,0 +1,78 @@
+//! The most that each target did.
+
+use crate::model::{Paper, Spread};
+use crate::text::Text;
+use crate::{format, say};
+use dyno_measure::Purpose;
+use serde::Serialize;
+
+/// The most that a target did in an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Capacity {
+    /// Number of the experiment in the paper, from 0.
+    pub experiment_index: usize,
+    /// Title of the experiment.
+    pub experiment: String,
+    /// Label of the target.
+    pub target: String,
+    /// At which load, in words.
+    pub load: Text,
+    /// The throughput.
+    pub throughput: Spread,
+    /// What it counts.
+    pub unit: Text,
+    /// Trials that it rests on.
+    pub repeats: usize,
+    /// The objective that limits it, as it is written; `None` for the most of a list of load levels.
+    pub objective: Option<String>,
+    /// True when it was measured again after it had been chosen.
+    pub is_confirmed: bool,
+    /// Virtual CPUs of a node, as stated.
+    pub vcpu: Option<f64>,
+    /// The throughput by these.
+    pub per_vcpu: Option<f64>,
+    /// Numbers of the checks that found something.
+    pub checks: Vec<usize>,
+}
+
+/// One row per experiment and target with figures of throughput.
+pub(super) fn rows(paper: &Paper) -> Vec<Capacity> {
+    let row = |row: &crate::KeyRow| {
+        let point = &row.point;
+        let experiment = &paper.experiments[row.experiment_index];
+        let target = paper.targets.iter().find(|target| target.label == point.target);
+        let vcpu = target.and_then(|target| target.vcpu).filter(|vcpu| *vcpu > 0.0);
+        let clients = match &point.tpcc {
+            Some(tpcc) => {
+                Text::count(tpcc.setup.terminals.into(), "{n} terminal", "{n} terminals")
+            }
+            None => Text::count(point.workers.into(), "{n} worker", "{n} workers"),
+        };
+        let throughput = point.throughput();
+        Capacity {
+            experiment_index: row.experiment_index,
+            experiment: row.experiment.clone(),
+            target: point.target.clone(),
+            load: match point.rate_per_s {
+                Some(rate) => say!(
+                    "{workers}, {rate} per second offered",
+                    workers = clients,
+                    rate = format::plain(rate)
+                ),
+                None => clients,
+            },
+            throughput,
+            unit: match point.tpcc {
+                Some(_) => Text::from("tpmC"),
+                None => say!("transactions/s"),
+            },
+            repeats: point.repeats,
+            objective: experiment.objective.clone(),
+            is_confirmed: point.purpose == Purpose::Confirm,
+            vcpu,
+            per_vcpu: vcpu.map(|vcpu| throughput.median / vcpu),
+            checks: point.checks.clone(),
+        }
+    };
+    paper.key_rows.iter().map(row).collect()
+}

@@ -1,0 +1,57 @@
+//! The first page.
+
+use crate::model::{Level, Paper, RunFacts};
+use crate::text::Text;
+use serde::Serialize;
+
+/// What stands on the first page.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Cover {
+    /// The verdict in a sentence or two.
+    pub verdict: Vec<Text>,
+    /// Checks that make a claim unusable.
+    pub errors: usize,
+    /// Checks that put a caveat beside a number.
+    pub caveats: usize,
+    /// Checks that disclose something.
+    pub disclosures: usize,
+    /// Checks that were made.
+    pub checks: usize,
+    /// When the first run began, RFC 3339.
+    pub began: String,
+    /// When the last run ended, RFC 3339; `None` while one still goes on.
+    pub ended: Option<String>,
+    /// Versions of dyno.
+    pub versions: Vec<String>,
+    /// SHA-256 of its binaries.
+    pub hashes: Vec<String>,
+    /// Products and versions of the targets.
+    pub products: Vec<String>,
+}
+
+pub(super) fn cover(paper: &Paper) -> Cover {
+    let found = |level: Level| {
+        let checks = paper.checks.iter().filter(|check| check.level == level);
+        checks.filter(|check| !check.findings.is_empty()).count()
+    };
+    let each = |of: fn(&RunFacts) -> &str| {
+        let mut words: Vec<String> = paper.runs.iter().map(|run| of(run).to_owned()).collect();
+        words.retain(|word| !word.is_empty());
+        crate::format::unique(words)
+    };
+    let ends: Option<Vec<String>> =
+        paper.runs.iter().map(|run| run.header.finished_at.clone()).collect();
+    let products = paper.targets.iter().map(|target| target.product.clone());
+    Cover {
+        verdict: super::summary::headline(paper),
+        errors: found(Level::E),
+        caveats: found(Level::W),
+        disclosures: found(Level::I),
+        checks: paper.checks.len(),
+        began: each(|run| &run.header.started_at).into_iter().min().unwrap_or_default(),
+        ended: ends.and_then(|ends| ends.into_iter().max()),
+        versions: each(|run| &run.header.environment.dyno_version),
+        hashes: each(|run| &run.header.environment.binary_sha256),
+        products: crate::format::unique(products.filter(|product| !product.is_empty()).collect()),
+    }
+}

@@ -1,0 +1,154 @@
+//! The trial that runs, or the last one that ran.
+
+use super::Update;
+use super::tail::Tail;
+use super::view::{QueryView, RowView, TrialView};
+use dyno_measure::{NodeRow, QueryFacts, SeriesRow};
+use dyno_store::read_series;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// Rows that are kept: a day of seconds.
+const MOST_ROWS: usize = 100_000;
+
+/// What the intervals of a trial add up to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Totals {
+    pub(crate) committed: u64,
+    pub(crate) rolled_back: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+    pub(crate) retries: u64,
+    pub(crate) reconnects: u64,
+    pub(crate) errors: u64,
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) others: u64,
+    pub(crate) loops_cpu_s: f64,
+}
+
+impl Totals {
+    fn add(&mut self, row: &SeriesRow) {
+        self.committed += row.committed;
+        self.rolled_back += row.rolled_back;
+        self.failed += row.failed;
+        self.skipped += row.skipped;
+        self.retries += row.retries;
+        self.reconnects += row.reconnects;
+        self.errors += row.errors;
+        self.reads += row.reads;
+        self.writes += row.writes;
+        self.others += row.others;
+        self.loops_cpu_s += row.loops_cpu_s;
+    }
+}
+
+/// A trial and the files that grow with it.
+#[derive(Debug)]
+pub(crate) struct Current {
+    pub(crate) view: TrialView,
+    /// When it began to connect, RFC 3339.
+    pub(crate) began_at: String,
+    pub(crate) rows: Vec<RowView>,
+    pub(crate) nodes: Vec<NodeRow>,
+    pub(crate) queries: Vec<QueryView>,
+    pub(crate) totals: Totals,
+    /// The last interval, whatever its phase.
+    pub(crate) last: Option<SeriesRow>,
+    series: Tail,
+    node_series: Tail,
+    executed: Tail,
+}
+
+/// A line of `trials/<n>.executed.jsonl`; refresh functions are not shown.
+#[derive(Deserialize)]
+struct Executed {
+    query: Option<QueryFacts>,
+}
+
+impl Current {
+    pub(crate) fn new(run: &Path, view: TrialView, began_at: String) -> Self {
+        let stem = view.number;
+        let tail =
+            |extension: &str| Tail::new(run.join("trials").join(format!("{stem}.{extension}")));
+        Current {
+            view,
+            began_at,
+            rows: Vec::new(),
+            nodes: Vec::new(),
+            queries: Vec::new(),
+            totals: Totals::default(),
+            last: None,
+            series: tail("csv"),
+            node_series: tail("nodes.csv"),
+            executed: tail("executed.jsonl"),
+        }
+    }
+
+    /// What was added to its files since the last call.
+    pub(crate) fn poll(&mut self) -> Vec<Update> {
+        let mut updates = Vec::new();
+        if let Some(text) = self.series.table() {
+            // A damaged line is left out: there is nobody to be told while it runs.
+            let (rows, _) = read_series(&text);
+            let views: Vec<RowView> = rows.iter().map(RowView::from).collect();
+            rows.iter().for_each(|row| self.totals.add(row));
+            self.last = rows.into_iter().next_back().or(self.last.take());
+            extend(&mut self.rows, &views);
+            updates.push(Update::Rows(views));
+        }
+        if let Some(text) = self.node_series.table() {
+            let rows = node_rows(&text);
+            extend(&mut self.nodes, &rows);
+            updates.push(Update::Nodes(rows));
+        }
+        let text = self.executed.lines();
+        let ended =
+            text.lines().filter_map(|line| serde_json::from_str::<Executed>(line).ok()?.query);
+        let queries: Vec<QueryView> = ended.map(|facts| QueryView::from(&facts)).collect();
+        if !queries.is_empty() {
+            extend(&mut self.queries, &queries);
+            updates.push(Update::Queries(queries));
+        }
+        updates
+    }
+}
+
+fn extend<T: Clone>(known: &mut Vec<T>, new: &[T]) {
+    known.extend_from_slice(new);
+    let surplus = known.len().saturating_sub(MOST_ROWS);
+    known.drain(..surplus);
+}
+
+/// The lines of a table whose columns are the fields of [`NodeRow`], in any order; an empty cell is a
+/// value that isn't known.
+fn node_rows(text: &str) -> Vec<NodeRow> {
+    let mut lines = text.lines();
+    let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let row = |line: &str| {
+        let cells = columns.iter().zip(line.split(',')).filter(|(_, cell)| !cell.is_empty());
+        let value = |(column, cell): (&&str, &str)| match *column {
+            "node" => Some((column.to_string(), Value::String(cell.to_owned()))),
+            _ => Some((column.to_string(), serde_json::from_str(cell).ok()?)),
+        };
+        let fields: Map<String, Value> = cells.map(value).collect::<Option<_>>()?;
+        serde_json::from_value(Value::Object(fields)).ok()
+    };
+    lines.filter_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_rows_may_lack_values_and_damage_costs_one_line() {
+        let rows = node_rows(
+            "at_s,node,cpu_share,lag_s\n1.5,primary,0.25,\nx,primary,,\n2.5,replica,,0.1\n",
+        );
+        let (first, second) = (&rows[0], &rows[1]);
+        assert_eq!((first.at_s, first.cpu_share, first.lag_s), (1.5, Some(0.25), None));
+        assert_eq!((second.node.as_str(), second.lag_s, rows.len()), ("replica", Some(0.1), 2));
+    }
+}

@@ -1,0 +1,191 @@
+//! Follows the run that is being executed: what is in its folder, then what is added to it.
+//!
+//! Run folders are all that is looked at. So it does not matter when somebody begins to follow, whether
+//! the run is executed by this process, and whether it is killed.
+
+mod current;
+mod progress;
+mod run;
+mod tail;
+mod view;
+
+pub(crate) use current::Totals;
+pub(crate) use progress::Progress;
+pub(crate) use run::RunFollower;
+pub(crate) use view::{QueryView, RowView, RunView, TrialView, folder_name, run_status};
+
+use dyno_measure::NodeRow;
+use dyno_store::{Event, is_growing};
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Everything that is known at a moment.
+#[derive(Debug, Serialize)]
+pub(crate) struct State {
+    /// Names of the numbers of a row.
+    columns: &'static [&'static str],
+    /// The run; `None` when there is none yet.
+    run: Option<RunView>,
+    progress: Progress,
+    /// Trials that have begun, by number.
+    trials: Vec<TrialView>,
+    /// Of the last of them: a row per interval, what its nodes said, the queries that have ended.
+    rows: Vec<RowView>,
+    nodes: Vec<NodeRow>,
+    queries: Vec<QueryView>,
+    /// The last events.
+    events: Vec<Event>,
+}
+
+/// What the page is told.
+#[derive(Debug)]
+pub(crate) enum Update {
+    /// Forget everything, this is how it stands.
+    State(Box<State>),
+    /// The run itself has changed.
+    Run(Box<RunView>),
+    /// A trial stands otherwise than before.
+    Trial(Box<TrialView>),
+    /// What follows is about this trial.
+    Show(Box<TrialView>),
+    /// Intervals of the last trial that have ended.
+    Rows(Vec<RowView>),
+    /// What its nodes said.
+    Nodes(Vec<NodeRow>),
+    /// Queries of it that have ended.
+    Queries(Vec<QueryView>),
+    /// What happened beside the numbers.
+    Events(Vec<Event>),
+    /// How far the run has come.
+    Progress(Progress),
+    /// The server ends; the page keeps what it has.
+    Goodbye,
+}
+
+impl Update {
+    /// Name of the event that is sent.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Update::State(_) => "state",
+            Update::Run(_) => "run",
+            Update::Trial(_) => "trial",
+            Update::Show(_) => "show",
+            Update::Rows(_) => "rows",
+            Update::Nodes(_) => "nodes",
+            Update::Queries(_) => "queries",
+            Update::Events(_) => "happened",
+            Update::Progress(_) => "progress",
+            Update::Goodbye => "goodbye",
+        }
+    }
+
+    /// What is sent with it.
+    pub(crate) fn json(&self) -> String {
+        let json = match self {
+            Update::State(state) => serde_json::to_string(state),
+            Update::Run(run) => serde_json::to_string(run),
+            Update::Trial(trial) | Update::Show(trial) => serde_json::to_string(trial),
+            Update::Rows(rows) => serde_json::to_string(rows),
+            Update::Nodes(nodes) => serde_json::to_string(nodes),
+            Update::Queries(queries) => serde_json::to_string(queries),
+            Update::Events(events) => serde_json::to_string(events),
+            Update::Progress(progress) => serde_json::to_string(progress),
+            Update::Goodbye => Ok("null".to_owned()),
+        };
+        // Texts, numbers and lists of them can always be written as JSON.
+        json.unwrap_or_default()
+    }
+}
+
+/// Follows one run, or whichever is executed.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    runs: PathBuf,
+    /// Name of the one run to follow.
+    wanted: Option<String>,
+    run: Option<RunFollower>,
+    has_begun: bool,
+}
+
+impl Follower {
+    /// Follows the run of that name in `runs`; without a name the one that is executed, after its
+    /// end the next one, and when there is none the last one.
+    pub(crate) fn new(runs: &Path, wanted: Option<String>) -> Self {
+        Follower { runs: runs.to_owned(), wanted, run: None, has_begun: false }
+    }
+
+    /// What is new since the last call; at the first call everything.
+    pub(crate) fn poll(&mut self) -> Vec<Update> {
+        let other = self.other_run();
+        if other.is_none() && self.has_begun {
+            return self.run.as_mut().map(RunFollower::poll).unwrap_or_default();
+        }
+        self.has_begun = true;
+        if let Some(path) = other {
+            let mut run = RunFollower::new(path);
+            // It is all in the state.
+            run.poll();
+            self.run = Some(run);
+        }
+        vec![Update::State(Box::new(self.state()))]
+    }
+
+    /// The run that is followed.
+    pub(crate) fn run(&self) -> Option<&RunFollower> {
+        self.run.as_ref()
+    }
+
+    fn state(&self) -> State {
+        match &self.run {
+            Some(run) => run.state(),
+            None => State {
+                columns: &view::ROW,
+                run: None,
+                progress: Progress::default(),
+                trials: Vec::new(),
+                rows: Vec::new(),
+                nodes: Vec::new(),
+                queries: Vec::new(),
+                events: Vec::new(),
+            },
+        }
+    }
+
+    /// The run to follow from now on, where it isn't the one that is followed.
+    fn other_run(&self) -> Option<PathBuf> {
+        let now = self.run.as_ref().map(RunFollower::path);
+        if now.is_some_and(is_growing) {
+            return None;
+        }
+        let found = match &self.wanted {
+            Some(name) => run_folder(&self.runs, name),
+            None => {
+                let folders = run_folders(&self.runs);
+                folders.iter().rev().find(|path| is_growing(path)).or(folders.last()).cloned()
+            }
+        };
+        found.filter(|path| Some(path.as_path()) != now)
+    }
+}
+
+/// The folders of all runs, oldest first.
+fn run_folders(runs: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(runs).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.join("run.json").is_file())
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// The folder of the run of that name, which comes from outside: it must be a single name.
+pub(crate) fn run_folder(runs: &Path, name: &str) -> Option<PathBuf> {
+    let is_single = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
+    let path = runs.join(name);
+    (is_single && path.join("run.json").is_file()).then_some(path)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! Follows one run.
+
+use super::current::Current;
+use super::progress::{self, Known, Progress};
+use super::tail::Tail;
+use super::view::{self, RunView, TrialView};
+use super::{State, Update};
+use dyno_measure::TrialSummary;
+use dyno_store::{Event, RunHeader, RunStatus, TrialIdentity, is_growing, read_header};
+use dyno_suite::Step;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use time::OffsetDateTime;
+
+/// Events that somebody who comes late is shown.
+const EVENTS: usize = 200;
+/// The guess of the remaining time is told again when it is off by as many seconds.
+const DRIFT_S: f64 = 2.0;
+/// A file that was changed less than this ago may change again without another time stamp.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// A run, as far as it was read.
+#[derive(Debug)]
+pub(crate) struct RunFollower {
+    path: PathBuf,
+    header: RunHeader,
+    header_changed: Changes,
+    plan: Vec<Step>,
+    view: RunView,
+    progress: Progress,
+    /// When the progress was told, and since when what runs now runs if it is no trial.
+    told_at: OffsetDateTime,
+    since: String,
+    folder: Changes,
+    /// Trials with a summary.
+    ended: BTreeMap<u32, TrialView>,
+    /// The last trial.
+    current: Option<Current>,
+    events: Tail,
+    happened: Vec<Event>,
+    prepared: BTreeSet<String>,
+}
+
+impl RunFollower {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let header = RunHeader::default();
+        RunFollower {
+            view: RunView::new(&path, &header, &RunStatus::Running),
+            header,
+            header_changed: Changes::default(),
+            plan: Vec::new(),
+            progress: Progress::default(),
+            told_at: OffsetDateTime::UNIX_EPOCH,
+            since: String::new(),
+            folder: Changes::default(),
+            ended: BTreeMap::new(),
+            current: None,
+            events: Tail::new(path.join("events.jsonl")),
+            happened: Vec::new(),
+            prepared: BTreeSet::new(),
+            path,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn view(&self) -> &RunView {
+        &self.view
+    }
+
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    pub(crate) fn current(&self) -> Option<&Current> {
+        self.current.as_ref()
+    }
+
+    /// What is new in the folder since the last call.
+    pub(crate) fn poll(&mut self) -> Vec<Update> {
+        let mut updates = Vec::new();
+        // First: when nobody writes any more, what is read after it is all there is.
+        let grows = is_growing(&self.path);
+        self.poll_header(grows, &mut updates);
+        self.poll_events(&mut updates);
+        self.poll_trials(grows, &mut updates);
+        if let Some(current) = &mut self.current {
+            updates.extend(current.poll());
+        }
+        self.poll_progress(grows, &mut updates);
+        updates
+    }
+
+    /// Everything that is known.
+    pub(crate) fn state(&self) -> State {
+        let current = self.current.as_ref();
+        let running = current.filter(|current| !self.ended.contains_key(&current.view.number));
+        let trials = self.ended.values().chain(running.map(|current| &current.view));
+        State {
+            columns: &view::ROW,
+            run: Some(self.view.clone()),
+            progress: self.progress.clone(),
+            trials: trials.cloned().collect(),
+            rows: current.map(|current| current.rows.clone()).unwrap_or_default(),
+            nodes: current.map(|current| current.nodes.clone()).unwrap_or_default(),
+            queries: current.map(|current| current.queries.clone()).unwrap_or_default(),
+            events: self.happened.clone(),
+        }
+    }
+
+    fn poll_header(&mut self, grows: bool, updates: &mut Vec<Update>) {
+        if self.header_changed.since_last(&self.path.join("run.json"))
+            && let Ok(header) = read_header(&self.path)
+        {
+            // A plan of a newer dyno, or none at all: progress is then not known.
+            let steps = header.plan.get("steps").cloned().unwrap_or_default();
+            self.plan = serde_json::from_value(steps).unwrap_or_default();
+            self.header = header;
+            if self.since.is_empty() {
+                self.since =
+                    self.header.resumed_at.last().unwrap_or(&self.header.started_at).clone();
+            }
+        }
+        let status = match &self.header.status {
+            RunStatus::Running if !grows => RunStatus::Interrupted,
+            status => status.clone(),
+        };
+        let view = RunView::new(&self.path, &self.header, &status);
+        if view != self.view {
+            self.view = view;
+            updates.push(Update::Run(Box::new(self.view.clone())));
+        }
+    }
+
+    fn poll_events(&mut self, updates: &mut Vec<Update>) {
+        let text = self.events.lines();
+        let new: Vec<Event> =
+            text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        if new.is_empty() {
+            return;
+        }
+        for event in &new {
+            if let Some(step) = progress::prepared(event) {
+                self.prepared.insert(step);
+                self.since.clone_from(&event.at);
+            }
+        }
+        self.happened.extend_from_slice(&new);
+        let surplus = self.happened.len().saturating_sub(EVENTS);
+        self.happened.drain(..surplus);
+        updates.push(Update::Events(new[new.len().saturating_sub(EVENTS)..].to_vec()));
+    }
+
+    fn poll_trials(&mut self, grows: bool, updates: &mut Vec<Update>) {
+        let trials = self.path.join("trials");
+        if self.folder.since_last(&trials) {
+            let (ended, begun) = trial_files(&trials);
+            for &number in
+                ended.iter().filter(|number| !self.ended.contains_key(number)).collect::<Vec<_>>()
+            {
+                self.end(number, updates);
+            }
+            let last = begun.last().copied().filter(|number| Some(number) > ended.last());
+            let known = self.current.as_ref().map(|current| current.view.number);
+            match last {
+                Some(number) if Some(number) != known => self.begin(number, updates),
+                Some(_) => {}
+                None => self.show_last(updates),
+            }
+        }
+        // Its writer was killed.
+        if let Some(current) = &mut self.current
+            && !grows
+            && current.view.status == "running"
+        {
+            current.view.status = "interrupted";
+            updates.push(Update::Trial(Box::new(current.view.clone())));
+        }
+    }
+
+    /// A trial has a summary.
+    fn end(&mut self, number: u32, updates: &mut Vec<Update>) {
+        let Some(summary) = read::<TrialSummary>(&self.path, number, "json") else { return };
+        let view = TrialView::ended(&summary);
+        if let Some(current) = &mut self.current
+            && current.view.number == number
+        {
+            updates.extend(current.poll());
+            current.view = view.clone();
+            // The next step begins about now.
+            self.since = now_text();
+        }
+        self.ended.insert(number, view.clone());
+        updates.push(Update::Trial(Box::new(view)));
+    }
+
+    fn begin(&mut self, number: u32, updates: &mut Vec<Update>) {
+        let Some(identity) = read::<TrialIdentity>(&self.path, number, "partial.json") else {
+            return;
+        };
+        let began_at = identity.began_at.clone();
+        let view = TrialView::running(number, identity);
+        self.show(view, began_at, updates);
+    }
+
+    /// Where no trial runs, the last one is shown.
+    fn show_last(&mut self, updates: &mut Vec<Update>) {
+        let known = self.current.as_ref().map(|current| current.view.number);
+        if let Some((number, view)) = self.ended.last_key_value()
+            && known.is_none_or(|known| known < *number)
+        {
+            let view = view.clone();
+            let began_at = view.started_at.clone();
+            self.show(view, began_at, updates);
+        }
+    }
+
+    fn show(&mut self, view: TrialView, began_at: String, updates: &mut Vec<Update>) {
+        updates.push(Update::Show(Box::new(view.clone())));
+        self.current = Some(Current::new(&self.path, view, began_at));
+    }
+
+    fn poll_progress(&mut self, grows: bool, updates: &mut Vec<Update>) {
+        let running = self.current.as_ref().filter(|current| current.view.status == "running");
+        let ended =
+            self.ended.values().map(|view| (view.step.as_str(), view.status != "interrupted"));
+        let known = Known {
+            ended: ended.collect(),
+            current: running.map(|current| (current.view.step.as_str(), current.began_at.as_str())),
+            since: &self.since,
+            prepared: Some(&self.prepared),
+            skipped: Some(&self.header.skipped),
+            is_running: grows && self.header.status == RunStatus::Running,
+        };
+        let now = OffsetDateTime::now_utc();
+        let progress = progress::of(&self.plan, &known, now);
+        let gone_s = (now - self.told_at).as_seconds_f64();
+        let is_as_expected = match (progress.remaining_s, self.progress.remaining_s) {
+            (Some(new), Some(told)) => (told - gone_s - new).abs() < DRIFT_S,
+            (new, told) => new == told,
+        };
+        let is_same = Progress { remaining_s: None, ..progress.clone() }
+            == Progress { remaining_s: None, ..self.progress.clone() };
+        if !is_same || !is_as_expected {
+            self.progress = progress;
+            self.told_at = now;
+            updates.push(Update::Progress(self.progress.clone()));
+        }
+    }
+}
+
+/// Tells whether a file or folder was touched, without reading it.
+#[derive(Debug, Default)]
+struct Changes {
+    seen: Option<SystemTime>,
+}
+
+impl Changes {
+    /// Whether it may have changed since the last call.
+    fn since_last(&mut self, path: &Path) -> bool {
+        let Ok(modified) = fs::metadata(path).and_then(|metadata| metadata.modified()) else {
+            return false;
+        };
+        let is_settled = modified.elapsed().is_ok_and(|age| age > SETTLED);
+        let is_new = self.seen != Some(modified);
+        // Only a time stamp that can't stand for another change is remembered.
+        self.seen = is_settled.then_some(modified);
+        is_new
+    }
+}
+
+/// Numbers of the trials that have a summary, and of those that have begun.
+fn trial_files(trials: &Path) -> (BTreeSet<u32>, BTreeSet<u32>) {
+    let (mut ended, mut begun) = (BTreeSet::new(), BTreeSet::new());
+    for entry in fs::read_dir(trials).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        match name.to_str().and_then(|name| name.split_once('.')) {
+            Some((number, "json")) => ended.extend(number.parse::<u32>().ok()),
+            Some((number, "partial.json")) => begun.extend(number.parse::<u32>().ok()),
+            _ => {}
+        }
+    }
+    (ended, begun)
+}
+
+fn read<T: serde::de::DeserializeOwned>(run: &Path, number: u32, extension: &str) -> Option<T> {
+    let file = run.join("trials").join(format!("{number}.{extension}"));
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+fn now_text() -> String {
+    let format = time::format_description::well_known::Rfc3339;
+    OffsetDateTime::now_utc().format(&format).unwrap_or_default()
+}

@@ -1,0 +1,269 @@
+//! What the page is told of runs and trials: plain values, ready for JSON.
+
+use dyno_measure::{Purpose, QueryFacts, QueryOutcome, SeriesRow, TrialStatus, TrialSummary};
+use dyno_store::{RunHeader, RunStatus, TrialIdentity};
+use serde::Serialize;
+use std::path::Path;
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct RunView {
+    /// Name of its folder.
+    pub(crate) folder: String,
+    pub(crate) title: String,
+    pub(crate) suite: String,
+    pub(crate) status: &'static str,
+    /// Why it failed.
+    pub(crate) why: String,
+    pub(crate) started_at: String,
+    pub(crate) finished_at: Option<String>,
+    pub(crate) host: String,
+    pub(crate) targets: Vec<TargetView>,
+    pub(crate) experiments: Vec<ExperimentView>,
+}
+
+/// A target of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct TargetView {
+    pub(crate) name: String,
+    pub(crate) product: String,
+    pub(crate) class: String,
+}
+
+/// An experiment of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct ExperimentView {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) test: String,
+    pub(crate) window_s: Option<f64>,
+    /// Of a search for the highest rate.
+    pub(crate) objective: Option<String>,
+}
+
+impl RunView {
+    /// `status` is the one that the header and the writer's lock tell together.
+    pub(crate) fn new(path: &Path, header: &RunHeader, status: &RunStatus) -> Self {
+        let target = |target: &dyno_store::TargetFacts| TargetView {
+            name: target.name.clone(),
+            product: format!("{} {}", target.product, target.version).trim().to_owned(),
+            class: target.class.clone(),
+        };
+        let experiment = |experiment: &dyno_store::ExperimentFacts| ExperimentView {
+            name: experiment.name.clone(),
+            title: experiment.title.clone(),
+            test: experiment.test.clone(),
+            window_s: experiment.window_s,
+            objective: experiment.objective.clone(),
+        };
+        let (status, why) = run_status(status);
+        RunView {
+            folder: folder_name(path),
+            title: header.title.clone(),
+            suite: header.suite.clone(),
+            status,
+            why,
+            started_at: header.started_at.clone(),
+            finished_at: header.finished_at.clone(),
+            host: header.environment.host.clone(),
+            targets: header.targets.iter().map(target).collect(),
+            experiments: header.experiments.iter().map(experiment).collect(),
+        }
+    }
+}
+
+/// The last part of a run's path.
+pub(crate) fn folder_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// A word for a status, and why it is so where there is something to say.
+pub(crate) fn run_status(status: &RunStatus) -> (&'static str, String) {
+    match status {
+        RunStatus::Running => ("running", String::new()),
+        RunStatus::Complete => ("complete", String::new()),
+        RunStatus::Interrupted => ("interrupted", String::new()),
+        RunStatus::Failed(why) => ("failed", why.clone()),
+    }
+}
+
+/// A trial, while it runs or after it. Latencies in microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct TrialView {
+    pub(crate) number: u32,
+    pub(crate) step: String,
+    pub(crate) experiment: String,
+    pub(crate) target: String,
+    pub(crate) test: String,
+    pub(crate) workers: u32,
+    pub(crate) repeat: u32,
+    pub(crate) rate_per_s: Option<f64>,
+    /// Parallel degree of a pass over queries.
+    pub(crate) degree: Option<String>,
+    pub(crate) purpose: Purpose,
+    pub(crate) status: &'static str,
+    /// Why it failed.
+    pub(crate) why: String,
+    pub(crate) started_at: String,
+    pub(crate) warmup_s: f64,
+    pub(crate) tps: f64,
+    pub(crate) qps: f64,
+    pub(crate) mean_us: f64,
+    pub(crate) p95_us: f64,
+    pub(crate) p99_us: f64,
+    pub(crate) max_us: f64,
+    pub(crate) errors: u64,
+    pub(crate) failed: u64,
+    pub(crate) retries: u64,
+    pub(crate) tpmc: Option<f64>,
+    /// Seconds of a pass over queries.
+    pub(crate) pass_s: Option<f64>,
+    /// Names of the kinds of transactions.
+    pub(crate) kinds: Vec<String>,
+}
+
+impl TrialView {
+    /// A trial of which there is no summary yet.
+    pub(crate) fn running(number: u32, identity: TrialIdentity) -> Self {
+        let kinds = identity.kinds.clone();
+        let summary = TrialSummary { trial: number, ..identity.summary(TrialStatus::Complete) };
+        TrialView { status: "running", kinds, ..TrialView::ended(&summary) }
+    }
+
+    /// A trial as its summary tells it.
+    pub(crate) fn ended(summary: &TrialSummary) -> Self {
+        let (status, why) = match &summary.status {
+            TrialStatus::Complete => ("complete", String::new()),
+            TrialStatus::Interrupted => ("interrupted", String::new()),
+            TrialStatus::Failed(why) => ("failed", why.clone()),
+        };
+        let latency = &summary.latency;
+        let pass = summary.tpch.as_ref();
+        TrialView {
+            number: summary.trial,
+            step: summary.step.clone(),
+            experiment: summary.experiment.clone(),
+            target: summary.target.clone(),
+            test: summary.test.clone(),
+            workers: summary.workers,
+            repeat: summary.repeat,
+            rate_per_s: summary.rate_per_s,
+            degree: pass.and_then(|_| level(&summary.step, "degree=")),
+            purpose: summary.purpose,
+            status,
+            why,
+            started_at: summary.started_at.clone(),
+            warmup_s: summary.warmup_s,
+            tps: summary.tps,
+            qps: summary.qps,
+            mean_us: latency.mean_us,
+            p95_us: latency.p95_us,
+            p99_us: latency.p99_us,
+            max_us: latency.max_us,
+            errors: summary.errors.iter().map(|error| error.count).sum(),
+            failed: summary.counts.failed,
+            retries: summary.counts.retries,
+            tpmc: summary.tpcc.as_ref().map(|facts| facts.tpmc),
+            pass_s: pass.map(|facts| facts.length_s()),
+            kinds: summary.kinds.iter().map(|kind| kind.name.clone()).collect(),
+        }
+    }
+}
+
+/// What a step's id says of its load level: `16` of `q/main/degree=16/repeat=1`.
+fn level(step: &str, key: &str) -> Option<String> {
+    step.split('/').find_map(|part| part.strip_prefix(key)).map(str::to_owned)
+}
+
+/// What the numbers of a [`RowView`] are, in their order. `measured` is 1 or, in warm-up, 0.
+pub(crate) const ROW: [&str; 15] = [
+    "begins_s",
+    "length_s",
+    "measured",
+    "tps",
+    "qps",
+    "mean_us",
+    "p50_us",
+    "p95_us",
+    "p99_us",
+    "max_us",
+    "errors",
+    "retries",
+    "host_cpu_share",
+    "host_steal_share",
+    "loops_cpus",
+];
+
+/// An interval as the numbers in [`ROW`], rounded to thousandths: rows are most of what the page is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct RowView([f64; ROW.len()]);
+
+impl From<&SeriesRow> for RowView {
+    fn from(row: &SeriesRow) -> Self {
+        let numbers = [
+            row.begins_s,
+            row.length_s,
+            f64::from(u8::from(row.phase == "measured")),
+            row.tps,
+            row.qps,
+            row.mean_us,
+            row.p50_us,
+            row.p95_us,
+            row.p99_us,
+            row.max_us,
+            row.errors as f64,
+            row.retries as f64,
+            row.host_cpu_share,
+            row.host_steal_share,
+            row.loops_cpu_s / row.length_s.max(1e-9),
+        ];
+        RowView(numbers.map(|number| (number * 1e3).round() / 1e3))
+    }
+}
+
+/// A query that has ended, in a trial that is a pass over queries.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct QueryView {
+    query: u8,
+    stream: u32,
+    seconds: f64,
+    /// `answered`, `timed_out`, `failed` or `interrupted`.
+    outcome: &'static str,
+}
+
+impl From<&QueryFacts> for QueryView {
+    fn from(facts: &QueryFacts) -> Self {
+        let outcome = match facts.outcome {
+            QueryOutcome::Answered => "answered",
+            QueryOutcome::TimedOut => "timed_out",
+            QueryOutcome::Failed(_) => "failed",
+            QueryOutcome::Interrupted => "interrupted",
+        };
+        QueryView { query: facts.query, stream: facts.stream, seconds: facts.seconds, outcome }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_the_numbers_that_are_announced() {
+        let row = SeriesRow {
+            begins_s: 1.0,
+            length_s: 0.5,
+            phase: "measured".to_owned(),
+            tps: 12.000_04,
+            loops_cpu_s: 0.25,
+            ..SeriesRow::default()
+        };
+        let text = serde_json::to_string(&RowView::from(&row)).expect("JSON");
+        assert_eq!(text, "[1.0,0.5,1.0,12.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.5]");
+    }
+
+    #[test]
+    fn a_step_tells_its_level() {
+        assert_eq!(level("q/main/degree=16/repeat=1", "degree=").as_deref(), Some("16"));
+        assert_eq!(level("q/main/threads=8", "degree="), None);
+    }
+}

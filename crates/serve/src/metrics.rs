@@ -1,0 +1,221 @@
+//! `/metrics`: what runs now, in Prometheus' text format 0.0.4.
+
+use crate::follow::{RunFollower, Totals};
+use crate::routes::App;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use dyno_measure::{NodeRow, SeriesRow};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let mut follower = app.metrics.lock().await;
+    follower.poll();
+    let text = text(follower.run());
+    ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response()
+}
+
+/// Lines of the format, metric by metric.
+#[derive(Debug, Default)]
+struct Exposition(String);
+
+impl Exposition {
+    /// Begins a metric.
+    fn metric(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a string can't fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let label = |(name, value): &(&str, &str)| format!("{name}=\"{}\"", escaped(value));
+        let labels: Vec<String> = labels.iter().map(label).collect();
+        let labels = match labels.is_empty() {
+            true => String::new(),
+            false => format!("{{{}}}", labels.join(",")),
+        };
+        let _ = writeln!(self.0, "{name}{labels} {value}");
+    }
+
+    /// A metric with one sample.
+    fn single(&mut self, name: &str, kind: &str, help: &str, labels: &[(&str, &str)], value: f64) {
+        self.metric(name, kind, help);
+        self.sample(name, labels, value);
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn text(run: Option<&RunFollower>) -> String {
+    let mut out = Exposition::default();
+    out.single(
+        "dyno_build_info",
+        "gauge",
+        "Version of dyno.",
+        &[("version", env!("CARGO_PKG_VERSION"))],
+        1.0,
+    );
+    let Some(run) = run else { return out.0 };
+    of_run(&mut out, run);
+    let Some(current) = run.current() else { return out.0 };
+    let view = &current.view;
+    let (trial, workers) = (view.number.to_string(), view.workers.to_string());
+    let labels = [
+        ("experiment", view.experiment.as_str()),
+        ("target", &view.target),
+        ("test", &view.test),
+        ("workers", &workers),
+    ];
+    let mut info = labels.to_vec();
+    info.extend([("trial", trial.as_str()), ("step", &view.step), ("status", view.status)]);
+    out.single("dyno_trial_info", "gauge", "The trial that runs, or the last one.", &info, 1.0);
+    of_totals(&mut out, &labels, &current.totals);
+    if view.status == "running"
+        && let Some(last) = &current.last
+    {
+        of_interval(&mut out, &labels, last);
+    }
+    of_nodes(&mut out, &view.target, &current.nodes);
+    out.0
+}
+
+fn of_run(out: &mut Exposition, run: &RunFollower) {
+    let (view, progress) = (run.view(), run.progress());
+    let labels = [("run", view.folder.as_str()), ("suite", &view.suite), ("status", view.status)];
+    out.single(
+        "dyno_run_info",
+        "gauge",
+        "The run that is executed, or the last one.",
+        &labels,
+        1.0,
+    );
+    let is_running = f64::from(u8::from(view.status == "running"));
+    out.single("dyno_run_running", "gauge", "1 while a run is executed.", &[], is_running);
+    out.metric("dyno_run_steps", "gauge", "Steps of the run's plan.");
+    let left = progress.total.saturating_sub(progress.done + progress.skipped);
+    for (state, count) in [("done", progress.done), ("skipped", progress.skipped), ("left", left)] {
+        out.sample("dyno_run_steps", &[("state", state)], count as f64);
+    }
+    if let Some(seconds) = progress.remaining_s {
+        let help = "Seconds that the rest of the run will take, as its plan guesses.";
+        out.single("dyno_run_remaining_seconds", "gauge", help, &[], seconds);
+    }
+}
+
+/// Counters begin anew with each trial, as Prometheus expects of a restart.
+fn of_totals(out: &mut Exposition, labels: &[(&str, &str)], totals: &Totals) {
+    let mut by = |name: &str, help: &str, label: &'static str, values: &[(&'static str, u64)]| {
+        out.metric(name, "counter", help);
+        for (value, count) in values {
+            let mut labels = labels.to_vec();
+            labels.push((label, *value));
+            out.sample(name, &labels, *count as f64);
+        }
+    };
+    let ends = [
+        ("committed", totals.committed),
+        ("rolled_back", totals.rolled_back),
+        ("failed", totals.failed),
+        ("skipped", totals.skipped),
+    ];
+    let help = "Transactions of the trial, warm-up among them, by how they ended.";
+    by("dyno_transactions_total", help, "outcome", &ends);
+    let kinds = [("read", totals.reads), ("write", totals.writes), ("other", totals.others)];
+    by("dyno_statements_total", "Statements of transactions that did not fail.", "kind", &kinds);
+    let counters = [
+        ("dyno_errors_total", "Errors of attempts and connects.", totals.errors),
+        ("dyno_retries_total", "Attempts beyond the first of a transaction.", totals.retries),
+        ("dyno_reconnects_total", "Sessions connected again after a loss.", totals.reconnects),
+    ];
+    for (name, help, count) in counters {
+        out.single(name, "counter", help, labels, count as f64);
+    }
+    let help = "CPU seconds of the threads that make the load.";
+    out.single("dyno_loops_cpu_seconds_total", "counter", help, labels, totals.loops_cpu_s);
+}
+
+fn of_interval(out: &mut Exposition, labels: &[(&str, &str)], row: &SeriesRow) {
+    let name = "dyno_transactions_per_second";
+    out.single(name, "gauge", "Commits per second in the last interval.", labels, row.tps);
+    let name = "dyno_statements_per_second";
+    out.single(name, "gauge", "Statements per second in the last interval.", labels, row.qps);
+    out.metric("dyno_latency_seconds", "gauge", "Latency of transactions in the last interval.");
+    let quantiles =
+        [("0.5", row.p50_us), ("0.95", row.p95_us), ("0.99", row.p99_us), ("1", row.max_us)];
+    for (quantile, value_us) in quantiles {
+        let mut labels = labels.to_vec();
+        labels.push(("quantile", quantile));
+        out.sample("dyno_latency_seconds", &labels, value_us / 1e6);
+    }
+    let name = "dyno_latency_mean_seconds";
+    out.single(name, "gauge", "Mean latency in the last interval.", labels, row.mean_us / 1e6);
+    let name = "dyno_host_cpu_ratio";
+    out.single(name, "gauge", "Busy share of the load generator's CPUs.", &[], row.host_cpu_share);
+    let name = "dyno_host_steal_ratio";
+    out.single(name, "gauge", "Share of them taken by the hypervisor.", &[], row.host_steal_share);
+}
+
+/// What each node said last.
+fn of_nodes(out: &mut Exposition, target: &str, rows: &[NodeRow]) {
+    type Value = fn(&NodeRow) -> Option<f64>;
+    let last: BTreeMap<&str, &NodeRow> = rows.iter().map(|row| (row.node.as_str(), row)).collect();
+    let metrics: [(&str, &str, Value); 5] = [
+        ("dyno_node_active_sessions", "Sessions that execute something.", |row| {
+            row.active_sessions
+        }),
+        ("dyno_node_waiting_sessions", "Sessions that wait for a lock.", |row| {
+            row.waiting_sessions
+        }),
+        ("dyno_node_cpu_ratio", "Busy share of the node's CPUs.", |row| row.cpu_share),
+        ("dyno_node_dirty_ratio", "Dirty share of its memory for data.", |row| row.dirty_share),
+        ("dyno_node_replica_lag_seconds", "Largest lag of its copies.", |row| row.lag_s),
+    ];
+    for (name, help, value) in metrics {
+        let known: Vec<(&str, f64)> =
+            last.iter().filter_map(|(node, row)| Some((*node, value(row)?))).collect();
+        if known.is_empty() {
+            continue;
+        }
+        out.metric(name, "gauge", help);
+        for (node, value) in known {
+            out.sample(name, &[("target", target), ("node", node)], value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_escaped_and_nothing_else_is_said_without_a_run() {
+        let mut out = Exposition::default();
+        out.single("x", "gauge", "Help.", &[("a", "\"b\\\n"), ("c", "d")], 0.5);
+        assert_eq!(out.0, "# HELP x Help.\n# TYPE x gauge\nx{a=\"\\\"b\\\\\\n\",c=\"d\"} 0.5\n");
+        let nothing = text(None);
+        assert_eq!(nothing.lines().count(), 3, "{nothing}");
+    }
+
+    #[test]
+    fn each_node_says_its_last_word_and_only_what_it_knows() {
+        let row = |at_s, node: &str, cpu_share| NodeRow {
+            at_s,
+            node: node.to_owned(),
+            cpu_share,
+            ..NodeRow::default()
+        };
+        let mut out = Exposition::default();
+        of_nodes(
+            &mut out,
+            "t",
+            &[row(0.0, "a", Some(0.5)), row(1.0, "a", Some(0.75)), row(1.0, "b", None)],
+        );
+        let samples: Vec<&str> = out.0.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(samples, ["dyno_node_cpu_ratio{target=\"t\",node=\"a\"} 0.75"]);
+    }
+}
