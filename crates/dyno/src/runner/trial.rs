@@ -83,7 +83,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let looked = node.look(driver);
     writer.server(Moment::Before, &node.facts(&looked))?;
     let series = writer.node_series()?;
-    let title = format!("{} on {target}, {}", name.experiment, who(&spec));
+    let title = format!("{} on {target}, {}", name.experiment, what(&spec, purpose));
     let sampling = Sampling::default();
     let mut observer = StoringObserver {
         writer: &mut writer,
@@ -151,6 +151,17 @@ pub(super) fn tell_checks(summary: &TrialSummary, place: &str) {
         let verdict = check.verdict.name();
         output::talk(&format!("{place}: check {}: {verdict}: {}", check.name, check.evidence));
     }
+}
+
+/// What load is made and what for, in words.
+fn what(spec: &TrialSpec, purpose: Purpose) -> String {
+    let rate = spec.rate_per_s.map(|rate| format!(" at {rate} tx/s")).unwrap_or_default();
+    let why = match purpose {
+        Purpose::Measure => "",
+        Purpose::Search => ", search",
+        Purpose::Confirm => ", confirmation",
+    };
+    format!("{}{rate}{why}", who(spec))
 }
 
 /// Who makes the load, in words.
