@@ -2,6 +2,7 @@
 //! prints.
 
 mod benchmarksql;
+mod calibration;
 mod commands;
 mod databases;
 mod failure;
@@ -55,6 +56,8 @@ enum Verb {
     Run(commands::run::Arguments),
     /// Print the paper of one or several runs.
     Paper(commands::paper::Arguments),
+    /// Prove how much load this machine can make, against a server that does nothing.
+    Calibrate(commands::calibrate::Arguments),
     /// List the runs.
     Ls(commands::ls::Arguments),
     /// Show a page of the run that is executed and of all runs, in a browser.
@@ -123,6 +126,7 @@ fn main() -> ExitCode {
         Verb::Quickstart(arguments) => commands::quickstart::run(&arguments),
         Verb::Run(arguments) => commands::run::run(&arguments),
         Verb::Paper(arguments) => commands::paper::run(&arguments),
+        Verb::Calibrate(arguments) => commands::calibrate::run(&arguments),
         Verb::Ls(arguments) => commands::ls::run(&arguments),
         Verb::Serve(arguments) => commands::serve::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),

@@ -17,7 +17,8 @@ mod tpch;
 
 pub use collector::{Collector, Interval};
 pub use conditions::{
-    Conditions, GeneratorConditions, GeneratorMember, NodeConditions, NodeRow, Purpose, ReplicaFacts,
+    Conditions, GeneratorConditions, GeneratorMember, NodeConditions, NodeRow, Purpose,
+    ReplicaFacts,
 };
 pub use evidence::{
     AuditLine, ConditionLine, ConditionState, DataCheck, DataFacts, StatementLatency, TpccFacts,
