@@ -18,6 +18,10 @@ const OWN: &[(&str, &str)] = &own![
     "tpcc.md",
     "tpch.html",
     "tpch.md",
+    "verdict.html",
+    "verdict.md",
+    "steady.html",
+    "steady.md",
     "style.css",
     "script.js",
 ];
