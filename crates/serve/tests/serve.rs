@@ -211,6 +211,10 @@ fn a_page_that_is_opened_late_is_told_everything_and_then_the_news() {
     });
     let late = listen(open(), |events| !events.is_empty());
     let told = state(&late);
+    let name = told["run"]["folder"].as_str().expect("a name");
+    let stored = ask(address, &format!("/api/trial?run={name}&trial=1"), &welcome(address)).1;
+    let stored: serde_json::Value = serde_json::from_str(&stored).expect("JSON");
+    assert_eq!(stored["rows"], told["rows"], "a trial is shown alike while it runs and later");
     assert_eq!(told["rows"].as_array().map(Vec::len), Some(5));
     assert_eq!(told["trials"][0]["status"], "running");
     interval(&mut writer, 5);
@@ -285,7 +289,7 @@ fn runs_are_listed_compared_and_printed() {
     let runs: Vec<_> =
         compared["targets"].as_array().expect("targets").iter().map(|target| &target[1]).collect();
     assert_eq!(runs, [1, 2], "each run has its target");
-    for (lang, code) in [("en", "lang=\"en\""), ("zh", "lang=\"zh\"")] {
+    for (lang, code) in [("en", "lang=\"en\""), ("zh", "lang=\"zh")] {
         let paper = get(&format!("/paper?runs={both}&lang={lang}"));
         assert_eq!(status(&paper), "200");
         assert!(paper.1.contains(code), "{lang}");
