@@ -162,7 +162,7 @@ pub struct KeyRow {
 }
 
 /// An experiment and its points.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Experiment {
     /// Its name in the suite.
     pub name: String,
