@@ -197,8 +197,8 @@ function charts(rows, at, nodes) {
 
 /** What nodes say: `[heading, unit, column, format, is growth since the line before, largest]`. */
 const NODES = [
-  ["Active sessions", "sessions", "active_sessions", short, false],
-  ["Sessions that wait for a lock", "sessions", "waiting_sessions", short, false],
+  ["Active sessions", "number", "active_sessions", short, false],
+  ["Sessions that wait for a lock", "number", "waiting_sessions", short, false],
   ["CPU of the nodes", "share", "cpu_share", percent, false, 1],
   ["Pages read", "per second", "pages_read", short, true],
   ["Pages written", "per second", "pages_written", short, true],

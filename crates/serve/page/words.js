@@ -52,7 +52,7 @@ const CHINESE = {
   "errors": "错误",
   "per interval": "每区间",
   "Active sessions": "活跃会话",
-  "sessions": "会话数",
+  "number": "个",
   "Sessions that wait for a lock": "等待锁的会话",
   "CPU of the nodes": "节点 CPU",
   "share": "占比",
