@@ -12,14 +12,29 @@ macro_rules! own {
 
 const OWN: &[(&str, &str)] = &own![
     "paper.html",
-    "paper.md",
-    "paper.typ",
+    "cover.html",
+    "summary.html",
+    "purpose.html",
+    "environment.html",
+    "fairness.html",
+    "method.html",
+    "results.html",
+    "experiment.html",
     "tpcc.html",
-    "tpcc.md",
     "tpch.html",
-    "tpch.md",
+    "disturbances.html",
+    "resources.html",
+    "published.html",
+    "limits.html",
+    "reproduce.html",
+    "appendix.html",
+    "trials.html",
     "style.css",
     "script.js",
+    "paper.typ",
+    "paper.md",
+    "tpcc.md",
+    "tpch.md",
 ];
 
 /// The templates that a paper is rendered with: dyno's own, some of them replaced.

@@ -100,15 +100,20 @@ struct Plot {
 
 const LINE_HEIGHT: f64 = 14.0;
 /// About the width of a letter at the charts' font size.
-const LETTER: f64 = 6.4;
+pub(crate) const LETTER: f64 = 6.4;
 /// The same of the bold labels at the ends of lines.
 const BOLD_LETTER: f64 = 7.4;
+
+/// Width of a text in Latin letters: a Chinese one takes nearly two.
+pub(crate) fn letters(text: &str) -> f64 {
+    text.chars().map(|c| if c >= '\u{2E80}' { 1.85 } else { 1.0 }).sum()
+}
 
 impl Chart {
     fn plot(&self) -> Plot {
         let ticks = self.y.letters().max(self.left_letters) as f64;
         let labels = self.series.iter().filter_map(|series| series.end_label.as_ref());
-        let labels = labels.map(|label| label.chars().count()).max().unwrap_or(0) as f64;
+        let labels = labels.map(|label| letters(label)).fold(0.0, f64::max);
         let right = if labels > 0.0 { labels * BOLD_LETTER + 14.0 } else { 16.0 };
         Plot {
             left: ticks * LETTER + 14.0,
@@ -174,7 +179,7 @@ impl Chart {
         for (value, text) in &self.x.ticks {
             let x = x(*value);
             let _ = write!(out, "<path class=\"axis\" d=\"M{x:.1},{:.1}v4\"/>", plot.bottom);
-            let half = text.chars().count() as f64 * LETTER / 2.0;
+            let half = letters(text) * LETTER / 2.0;
             // Labels that would touch are left out; their tick stays.
             if x - half >= free_from {
                 free_from = x + half + 6.0;
@@ -276,7 +281,7 @@ pub(crate) struct Bar {
 pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> String {
     const ROW: f64 = 26.0;
     let letters = |text: fn(&Bar) -> &String| {
-        bars.iter().map(|bar| text(bar).chars().count()).max().unwrap_or(0) as f64 * LETTER
+        bars.iter().map(|bar| letters(text(bar))).fold(0.0, f64::max) * LETTER
     };
     let left = (letters(|bar| &bar.name) + 12.0).min(width / 2.0);
     let right = width - letters(|bar| &bar.text) - 12.0;
@@ -315,7 +320,7 @@ pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> String {
     out
 }
 
-fn open(width: f64, height: f64, description: &str, data: &str) -> String {
+pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> String {
     let description = escape(description);
     format!(
         "<svg class=\"chart\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{description}\"{data}>"
