@@ -66,10 +66,15 @@ impl Writer {
 
     /// The place that links to the element lead to.
     pub(super) fn place(&mut self, element: &Element) {
-        let name = element.attribute("id");
-        if self.targets.contains(name) && self.set.insert(name.to_owned()) {
-            let _ = write!(self.out, "#place-of({});", quoted(name));
+        if let Some(name) = self.target(element) {
+            let _ = write!(self.out, "#place-of({});", quoted(&name));
         }
+    }
+
+    /// The element's name, if something refers to it and it has no place yet.
+    fn target(&mut self, element: &Element) -> Option<String> {
+        let name = element.attribute("id").to_owned();
+        (self.targets.contains(&name) && self.set.insert(name.clone())).then_some(name)
     }
 
     fn element(&mut self, element: &Element) {
@@ -80,8 +85,11 @@ impl Writer {
         }
         match name {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                let level = &name[1..];
-                self.call(element, &format!("title-of-level({level})"));
+                // Headings stand in the table of contents too: their place must not be in their text.
+                let target = self.target(element).unwrap_or_default();
+                let _ = write!(self.out, "\n#title-of-level({}, {})[", &name[1..], quoted(&target));
+                self.all(&element.children);
+                self.out.push_str("]\n");
             }
             "p" | "blockquote" => self.call(element, &with_class("paragraph", element)),
             "header" => self.call(element, &with_class("cover", element)),
@@ -308,6 +316,10 @@ mod tests {
     #[test]
     fn links_lead_to_what_exists_and_nowhere_else() {
         let page = "<p id=a>x</p><p id=a>x</p><a href='#a'>1</a><a href='#b'>2</a><a href='f.csv'>3</a>";
+        assert_eq!(
+            of("<h2 id=h>T</h2><a href='#h'>1</a>"),
+            "#title-of-level(2, \"h\")[T] #link-to(\"h\", \"\")[1];"
+        );
         assert_eq!(
             of(page),
             "#paragraph(\"\")[#place-of(\"a\");x] #paragraph(\"\")[x] #link-to(\"a\", \"\")[1];#span(\"\")[2];#span(\"\")[3];"
