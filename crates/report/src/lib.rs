@@ -24,11 +24,11 @@ mod tpcc;
 mod tpch;
 mod typst;
 
-pub use checks::check_ids;
 pub use build::{
     Capacity, Chapter, CommitRow, Cover, Difference, DifferenceTable, Distribution, Fairness,
     GlossaryRow, MemoryRow, NodeScaling, NodeUse, Quantile, Resources, SchemaRow, Use,
 };
+pub use checks::check_ids;
 pub use comparison::{Comparison, ComparisonRow, Pair};
 pub use model::{
     Check, Counter, ErrorRow, Experiment, Finding, Gap, Group, KeyRow, LeftOut, Level, Paper,
@@ -40,7 +40,8 @@ pub use published::{LOAD_LEVELS, Published, PublishedRow, PublishedTable};
 pub use render::{ReportError, Templates};
 pub use text::{Lang, Text};
 pub use tpcc::{
-    AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection, TpccSetup,
+    AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection,
+    TpccSetup,
 };
 pub use tpch::{
     AnswerCount, CacheRow, DegreeColumn, FailureRow, FormulaRow, LoadRow, LoadTable, PlanCell,

@@ -92,7 +92,10 @@ fn checked(name: &str, document: &PagedDocument) -> String {
                 // Letters are about 0.7 of their size high above the line, and 0.2 deep.
                 let high = 0.75 * height.min(other.size) - apart;
                 assert!(
-                    wide < TOUCH || high < TOUCH || text.trim().is_empty() || other.text.trim().is_empty(),
+                    wide < TOUCH
+                        || high < TOUCH
+                        || text.trim().is_empty()
+                        || other.text.trim().is_empty(),
                     "{name}, page {}: {text:?} and {:?} overlap",
                     number + 1,
                     other.text

@@ -56,11 +56,9 @@ pub(crate) const RULES: &[Rule] = &[
         rule: "All consistency conditions are checked before and after every TPC-C trial.",
         meaning: "Whether the data were right is not known.",
         advice: "Leave the checks before and after the trials on, and give them the time that they take.",
-        find: Find::Trial(|trial| {
-            match trial.summary.tpcc.as_ref()?.conditions.is_empty() {
-                true => Some(say!("none is on record")),
-                false => conditions(trial, Verdict::NotMade),
-            }
+        find: Find::Trial(|trial| match trial.summary.tpcc.as_ref()?.conditions.is_empty() {
+            true => Some(say!("none is on record")),
+            false => conditions(trial, Verdict::NotMade),
         }),
     },
     Rule {
@@ -220,7 +218,9 @@ pub(crate) const RULES: &[Rule] = &[
             let facts = trial.summary.tpcc.as_ref()?;
             let is_short =
                 facts.tpmc_limit.is_some() && trial.summary.window_s < words::LEAST_INTERVAL_S;
-            is_short.then(|| say!("{minutes} min", minutes = format::plain(trial.summary.window_s / 60.0)))
+            is_short.then(|| {
+                say!("{minutes} min", minutes = format::plain(trial.summary.window_s / 60.0))
+            })
         }),
     },
     Rule {

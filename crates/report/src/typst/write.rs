@@ -7,9 +7,8 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 /// What is for screens only.
-const LEFT_OUT: [&str; 9] = [
-    "nav", "button", "input", "select", "form", "dialog", "template", "noscript", "head",
-];
+const LEFT_OUT: [&str; 9] =
+    ["nav", "button", "input", "select", "form", "dialog", "template", "noscript", "head"];
 /// Longer words get places where a line may break.
 const LONGEST_WORD: usize = 20;
 
@@ -25,12 +24,8 @@ pub(super) fn written(page: &Element) -> String {
         present.insert(element.attribute("id").to_owned());
     });
     wanted.retain(|target| present.contains(target) && !target.is_empty());
-    let mut writer = Writer {
-        out: String::new(),
-        targets: wanted,
-        set: HashSet::new(),
-        is_in_table: false,
-    };
+    let mut writer =
+        Writer { out: String::new(), targets: wanted, set: HashSet::new(), is_in_table: false };
     writer.all(&body.children);
     writer.out
 }
@@ -79,7 +74,8 @@ impl Writer {
 
     fn element(&mut self, element: &Element) {
         let name = element.name.as_str();
-        let is_hidden = element.find_attribute("hidden").is_some() || element.has_class("no-print");
+        let is_hidden = element.find_attribute("hidden").is_some()
+            || ["no-print", "skip"].iter().any(|class| element.has_class(class));
         if LEFT_OUT.contains(&name) || is_hidden {
             return;
         }
@@ -97,10 +93,13 @@ impl Writer {
             "figcaption" => self.call(element, "drawing-caption"),
             "details" => self.call(element, &with_class("details", element)),
             "summary" => self.call(element, "details-title"),
-            "ul" | "ol" | "dl" => self.list(element),
+            "ul" if element.has_class("legend") => self.legend(element),
+            "ul" | "ol" => self.list(element),
+            "dl" => self.terms(element),
             "table" => table::write(self, element),
             "pre" => {
-                let _ = write!(self.out, "\n#listing({})\n", quoted(element.text().trim_matches('\n')));
+                let _ =
+                    write!(self.out, "\n#listing({})\n", quoted(element.text().trim_matches('\n')));
             }
             "br" => self.out.push_str("#linebreak();"),
             "wbr" => self.out.push_str("#gap;"),
@@ -155,24 +154,40 @@ impl Writer {
     }
 
     fn list(&mut self, element: &Element) {
-        let class = element.attribute("class");
-        if element.has_class("legend") {
-            let _ = write!(self.out, "\n#legend(");
-            for item in element.elements() {
-                let styled = item.find(&|inner| inner.find_attribute("class").is_some());
-                let class = styled.map_or("", |styled| styled.attribute("class"));
-                let name = item.text();
-                let _ = write!(self.out, "({}, {}), ", quoted(name.trim()), quoted(class));
-            }
-            self.out.push_str(")\n");
-            return;
-        }
-        let call = if element.name == "dl" { "terms-of" } else { "items" };
-        let is_numbered = element.name == "ol";
-        let _ = write!(self.out, "\n#{call}({}, {is_numbered}", quoted(class));
+        let class = quoted(element.attribute("class"));
+        let _ = write!(self.out, "\n#items({class}, {}", element.name == "ol");
         for item in element.elements() {
             self.out.push_str(", ");
             self.bracketed(item);
+        }
+        self.out.push_str(")\n");
+    }
+
+    /// Words with what is said of each.
+    fn terms(&mut self, element: &Element) {
+        let _ = write!(self.out, "\n#terms-of({}", quoted(element.attribute("class")));
+        let mut parts = Vec::new();
+        element.each(&mut |part| {
+            if matches!(part.name.as_str(), "dt" | "dd") {
+                parts.push(part);
+            }
+        });
+        for part in parts {
+            let _ = write!(self.out, ", ({}, ", quoted(&part.name));
+            self.bracketed(part);
+            self.out.push(')');
+        }
+        self.out.push_str(")\n");
+    }
+
+    /// The names of a drawing's lines with the classes that say how they are drawn.
+    fn legend(&mut self, element: &Element) {
+        self.out.push_str("\n#legend(");
+        for item in element.elements() {
+            let styled = item.find(&|inner| inner.find_attribute("class").is_some());
+            let class = styled.map_or("", |styled| styled.attribute("class"));
+            let name = item.text();
+            let _ = write!(self.out, "({}, {}), ", quoted(name.trim()), quoted(class));
         }
         self.out.push_str(")\n");
     }
@@ -279,8 +294,8 @@ impl Word {
             self.is_long = inside.count() > LONGEST_WORD;
         }
         let is_sign = matches!(last, '/' | '_' | ',' | '=' | '.' | ':' | '&' | '?' | '-' | ';');
-        let breaks = self.is_long
-            && (self.since_break == LONGEST_WORD || is_sign && self.since_break > 3);
+        let breaks =
+            self.is_long && (self.since_break == LONGEST_WORD || is_sign && self.since_break > 3);
         self.since_break = if breaks { 1 } else { self.since_break + 1 };
         breaks
     }
@@ -297,7 +312,10 @@ mod tests {
 
     #[test]
     fn text_means_nothing_but_itself() {
-        assert_eq!(markup("a  #b\n[c] 1. d... -- //"), "a \\#b \\[c\\] 1\\. d.\\.\\. \\-\\- \\/\\/");
+        assert_eq!(
+            markup("a  #b\n[c] 1. d... -- //"),
+            "a \\#b \\[c\\] 1\\. d.\\.\\. \\-\\- \\/\\/"
+        );
         assert_eq!(quoted("a\"\\\n\u{7}"), "\"a\\\"\\\\\\n \"");
         assert_eq!(markup("short_word 1.5"), "short\\_word 1\\.5");
         assert_eq!(markup(&"a".repeat(25)), format!("{}#gap;{}", "a".repeat(20), "a".repeat(5)));
@@ -310,12 +328,16 @@ mod tests {
 
     #[test]
     fn calls_can_not_swallow_the_text_after_them() {
-        assert_eq!(of("<p class=x><b>a</b>(b) <code>c</code>[d]</p>"), "#paragraph(\"x\")[#bold(\"\")[a];(b) #code[c];\\[d\\]]");
+        assert_eq!(
+            of("<p class=x><b>a</b>(b) <code>c</code>[d]</p>"),
+            "#paragraph(\"x\")[#bold(\"\")[a];(b) #code[c];\\[d\\]]"
+        );
     }
 
     #[test]
     fn links_lead_to_what_exists_and_nowhere_else() {
-        let page = "<p id=a>x</p><p id=a>x</p><a href='#a'>1</a><a href='#b'>2</a><a href='f.csv'>3</a>";
+        let page =
+            "<p id=a>x</p><p id=a>x</p><a href='#a'>1</a><a href='#b'>2</a><a href='f.csv'>3</a>";
         assert_eq!(
             of("<h2 id=h>T</h2><a href='#h'>1</a>"),
             "#title-of-level(2, \"h\")[T] #link-to(\"h\", \"\")[1];"
@@ -328,7 +350,23 @@ mod tests {
 
     #[test]
     fn what_is_for_screens_is_left_out() {
-        assert_eq!(of("<nav>a</nav><p hidden>b</p><button>c</button><p class='no-print'>d</p>e"), "e");
+        assert_eq!(
+            of("<nav>a</nav><p hidden>b</p><button>c</button><p class='no-print'>d</p>e"),
+            "e"
+        );
+    }
+
+    #[test]
+    fn lists_keep_their_parts() {
+        assert_eq!(of("<ul><li>a</li><li>b</li></ul>"), "#items(\"\", false, [a], [b])");
+        assert_eq!(
+            of("<dl class=x><div><dt>a</dt><dd>b</dd></div><dt>c</dt></dl>"),
+            "#terms-of(\"x\", (\"dt\", [a]), (\"dd\", [b]), (\"dt\", [c]))"
+        );
+        assert_eq!(
+            of("<ul class=legend><li><button class=\"s0 dashed\"><i></i> a</button></li></ul>"),
+            "#legend((\"a\", \"s0 dashed\"), )"
+        );
     }
 
     #[test]
