@@ -168,12 +168,12 @@ fn connection(paper: &Paper, target: &Target, lang: Lang) -> String {
 
 /// A text that fits into so much room.
 fn shortened(text: &str, room: f64) -> String {
-    if letters(text) * LETTER <= room {
+    if letters(text) as f64 * LETTER <= room {
         return text.to_owned();
     }
     let mut kept = String::new();
     for c in text.chars() {
-        if (letters(&kept) + 2.0) * LETTER > room {
+        if (letters(&kept) + 2) as f64 * LETTER > room {
             break;
         }
         kept.push(c);

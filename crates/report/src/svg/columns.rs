@@ -213,7 +213,7 @@ impl Columns {
         let mut x = left;
         let mut next = |words: &str| {
             let at = x;
-            x += letters(words) * LETTER + 38.0;
+            x += letters(words) as f64 * LETTER + 38.0;
             at
         };
         let words = |out: &mut String, at: f64, words: &str| {

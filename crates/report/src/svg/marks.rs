@@ -35,11 +35,11 @@ pub(crate) fn marks(
     legend: &[(Option<Mark>, &str)],
     rows: &[MarkRow],
 ) -> String {
-    let letters = |text: fn(&MarkRow) -> &String| {
-        rows.iter().map(|row| letters(text(row))).fold(0.0, f64::max) * LETTER
+    let longest = |text: fn(&MarkRow) -> &String| {
+        rows.iter().map(|row| letters(text(row))).max().unwrap_or(0) as f64 * LETTER
     };
-    let left = (letters(|row| &row.name) + 14.0).min(width / 2.0);
-    let right = width - letters(|row| &row.text) - 18.0;
+    let left = (longest(|row| &row.name) + 14.0).min(width / 2.0);
+    let right = width - longest(|row| &row.text) - 18.0;
     let x = |value: f64| left + axis.scale.position(value) * (right - left);
     let bottom = TOP + ROW * rows.len() as f64;
     let mut out = open(width, bottom + 38.0, description, "");
@@ -107,7 +107,7 @@ fn write_legend(out: &mut String, left: f64, legend: &[(Option<Mark>, &str)]) {
             x + 9.0,
             escape(words)
         );
-        x += letters(words) * LETTER + 40.0;
+        x += letters(words) as f64 * LETTER + 40.0;
     }
 }
 

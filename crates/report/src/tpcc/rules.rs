@@ -331,7 +331,7 @@ fn unlike(experiment: &Experiment) -> Option<Text> {
         .collect();
     let values: [Alike; 4] = [
         (|| say!("profile"), |setup| Text::same(setup.profile.as_str())),
-        (|| say!("flight mode"), |setup| words::flight(&setup.flight)),
+        (|| say!("flight mode"), |setup| Text::same(setup.flight.as_str())),
         (|| say!("isolation"), |setup| setup.isolation.clone()),
         (|| say!("warehouses"), |setup| Text::same(whole(setup.warehouses.into()))),
     ];
@@ -389,7 +389,7 @@ fn unlike_published(experiment: &Experiment) -> Option<Text> {
                         there = whole(there)
                     )
                 }),
-                (setup.flight != "statement").then(|| words::in_flight(&setup.flight)),
+                (setup.flight != "statement").then(|| words::flight(&setup.flight)),
                 point.limit.map(|_| say!("keying and think times")),
             ];
             some(differences.into_iter().flatten().collect()).map(|differences| {

@@ -32,18 +32,13 @@ pub(super) fn isolation(asked: Option<&str>) -> Text {
     asked.map_or_else(|| say!("the server's own"), |level| Text::same(level.to_lowercase()))
 }
 
-/// How statements travel.
+/// How statements travel: `pipelined flight`.
 pub(super) fn flight(mode: &str) -> Text {
     match mode {
-        "statement" => say!("statement"),
-        "pipelined" => say!("pipelined"),
-        other => Text::same(other),
+        "statement" => say!("statement flight"),
+        "pipelined" => say!("pipelined flight"),
+        other => say!("{mode} flight", mode = other),
     }
-}
-
-/// The same behind a setting that differs: `pipelined flight`.
-pub(super) fn in_flight(mode: &str) -> Text {
-    say!("{flight} flight", flight = flight(mode))
 }
 
 /// `1 terminal`, `10 terminals`.
@@ -80,7 +75,7 @@ pub(crate) fn setup(setup: &TpccSetup) -> Text {
         terminals = entered,
         warehouses = used,
         profile = &setup.profile,
-        flight = in_flight(&setup.flight),
+        flight = flight(&setup.flight),
         isolation = &setup.isolation
     )
 }
