@@ -28,7 +28,7 @@ pub use schema::SchemaRow;
 
 use crate::model::{Paper, RunFacts, Target, Trial};
 use crate::text::Text;
-use crate::{Published, PublishedTable, checks, comparison, verdict};
+use crate::{Published, PublishedTable, checks, comparison, published, verdict};
 use dyno_measure::SCHEMA_VERSION;
 use dyno_store::RunData;
 
@@ -77,6 +77,8 @@ impl Paper {
             resources: resources::resources(runs, &trials),
             other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
             comparisons: Vec::new(),
+            beside: Vec::new(),
+            costs: Vec::new(),
             schema: schema::rows(&targets, &trials),
             distributions: Vec::new(),
             glossary: glossary::rows(&experiments),
@@ -96,6 +98,8 @@ impl Paper {
         // With the numbers of the checks that the points have now.
         paper.comparisons = comparison::comparisons(&paper.experiments);
         paper.key_rows = summary::key_rows(&paper);
+        paper.beside = published::beside(&paper);
+        paper.costs = published::costs(&paper);
         paper.summary = summary::sentences(&paper);
         paper.purpose = purpose::sentences(&paper);
         paper.method = method::of_all(&paper);

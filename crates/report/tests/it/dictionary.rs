@@ -211,6 +211,30 @@ fn literals(path: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
+/// What published tables say of themselves, each text in one line as papers have it.
+fn publications() -> Vec<String> {
+    let mut found = Vec::new();
+    for path in files(&folder().join("../../figures"), &["toml"]) {
+        let text = fs::read_to_string(&path).expect("readable");
+        let table: toml::Table = toml::from_str(&text).expect("a figure");
+        for key in ["title", "source", "method", "note"] {
+            let text = table[key].as_str().expect("a text");
+            found.push(text.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+    }
+    found
+}
+
+#[test]
+fn publications_have_their_chinese() {
+    let known = dictionary(|file| file == "published.toml");
+    let texts = publications();
+    assert!(texts.len() >= 16, "{} texts", texts.len());
+    for text in texts {
+        assert!(known.contains_key(&text), "{text}");
+    }
+}
+
 #[test]
 fn no_entry_is_unused() {
     let mut found: BTreeSet<String> = uses().into_iter().map(|used| used.pattern).collect();
@@ -220,9 +244,7 @@ fn no_entry_is_unused() {
     for path in files(&folder().join("templates"), &["html", "md", "typ"]) {
         literals(&path, &mut found);
     }
-    for path in files(&folder().join("../../figures"), &["toml"]) {
-        literals(&path, &mut found);
-    }
+    found.extend(publications());
     let unused: BTreeSet<String> = dictionary(|file| file != "stored.toml")
         .into_keys()
         .filter(|pattern| !found.contains(pattern))
