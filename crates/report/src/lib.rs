@@ -23,6 +23,7 @@ mod text;
 mod tpcc;
 mod tpch;
 mod typst;
+mod verdict;
 
 pub use build::{
     Capacity, Chapter, CommitRow, Cover, Difference, DifferenceTable, Distribution, Fairness,
@@ -47,4 +48,8 @@ pub use tpch::{
     AnswerCount, CacheRow, DegreeColumn, FailureRow, FormulaRow, LoadRow, LoadTable, PlanCell,
     PlanLink, PlanRow, PublishedSeconds, QueryCell, QueryRow, QuerySettings, RefreshRow, Shown,
     Speedup, Told, TpchSection, TpchSetup, TpchTable, WrongAnswer,
+};
+pub use verdict::{
+    Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
+    SteadyRow, VerdictRow, figure_of, judged_metrics, pairs_so_far,
 };

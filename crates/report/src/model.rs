@@ -8,6 +8,7 @@ use crate::say;
 use crate::text::Text;
 use crate::tpcc::{TpccPoint, TpccSection};
 use crate::tpch::{TpchSection, TpchSetup};
+use crate::verdict::{GateRow, PairedComparison, Scaling, SteadyRow};
 use crate::{Comparison, Published};
 use dyno_measure::{DataFacts, NodeRow, Purpose, SeriesRow, TrialSummary};
 use dyno_store::{ComparisonFacts, Event, Price, RunHeader, ScriptFacts};
@@ -51,6 +52,16 @@ pub struct Paper {
     pub trials: Vec<Trial>,
     /// Every check that was made; those without findings have nothing to remark.
     pub checks: Vec<Check>,
+    /// All comparisons in one sentence; `None` where nothing is compared.
+    pub verdict: Option<Text>,
+    /// Targets held against each other, pair by pair of trials.
+    pub verdicts: Vec<PairedComparison>,
+    /// How the gates stand.
+    pub gates: Vec<GateRow>,
+    /// Throughput against concurrency, per experiment and target.
+    pub scaling: Vec<Scaling>,
+    /// Whether the targets were steady in the windows, per trial.
+    pub steady: Vec<SteadyRow>,
     /// How far the claims reach, in sentences.
     pub limits: Vec<Text>,
     /// Published tables that belong to no experiment of these runs.
@@ -151,7 +162,7 @@ pub struct KeyRow {
 }
 
 /// An experiment and its points.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Experiment {
     /// Its name in the suite.
     pub name: String,

@@ -107,7 +107,7 @@ pub(crate) fn normal_p(z: f64) -> f64 {
 }
 
 /// 95 % t interval of the mean of a sample; `None` under two values.
-pub(crate) fn mean_interval(values: &[f64]) -> Option<Interval> {
+pub fn mean_interval(values: &[f64]) -> Option<Interval> {
     let mean = mean(values)?;
     let error = deviation(values)? / (values.len() as f64).sqrt();
     let reach = t_quantile(values.len() - 1) * error;

@@ -1,5 +1,6 @@
 //! The noise floor: what a comparison of a system with itself shows.
 
+use crate::Interval;
 use crate::ratio::PairedRatio;
 
 /// The noise floor of a comparison of a system with itself (A/A).
@@ -12,17 +13,20 @@ pub struct Floor {
     pub share: f64,
 }
 
-/// The floor that an A/A comparison shows: the end of its interval that is farther from 1. `None`
-/// under two pairs.
-pub fn floor(of_itself: &PairedRatio) -> Option<Floor> {
-    let interval = of_itself.interval?;
+/// The floor that an A/A comparison with this interval shows: the end that is farther from 1.
+pub fn floor_of(pairs: usize, interval: Interval) -> Floor {
     let share = interval.low.ln().abs().max(interval.high.ln().abs()).exp() - 1.0;
-    Some(Floor { pairs: of_itself.pairs, share })
+    Floor { pairs, share }
 }
 
-/// True when the ratio differs from 1 by less than the floor.
-pub fn is_below(ratio: f64, floor: &Floor) -> bool {
-    ratio.ln().abs() < floor.share.ln_1p()
+/// The same of a ratio; `None` under two pairs.
+pub fn floor(of_itself: &PairedRatio) -> Option<Floor> {
+    Some(floor_of(of_itself.pairs, of_itself.interval?))
+}
+
+/// True when the ratio differs from 1 by less than the floor's share.
+pub fn is_below(ratio: f64, share: f64) -> bool {
+    ratio.ln().abs() < share.ln_1p()
 }
 
 #[cfg(test)]
@@ -36,7 +40,7 @@ mod tests {
         let floor = floor(&ratio).expect("two pairs");
         let interval = ratio.interval.expect("two pairs");
         assert!((floor.share - (interval.high - 1.0)).abs() < 1e-12, "{floor:?} {interval:?}");
-        assert!(is_below(1.01, &floor) && is_below(0.99, &floor));
-        assert!(!is_below(1.05, &floor) && !is_below(0.9, &floor));
+        assert!(is_below(1.01, floor.share) && is_below(0.99, floor.share));
+        assert!(!is_below(1.05, floor.share) && !is_below(0.9, floor.share));
     }
 }

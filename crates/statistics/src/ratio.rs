@@ -132,10 +132,16 @@ impl PairedRatio {
                 (true, Better::Less) | (false, Better::More) => Verdict::Slower,
             };
         }
-        match reached <= half_width.unwrap_or(DEFAULT_HALF_WIDTH) {
+        match PairedRatio::is_narrow(Some(reached), half_width) {
             true => Verdict::NoDifference,
             false => Verdict::Undecided(Why::Wide),
         }
+    }
+
+    /// Whether an interval around 1 of this half-width says "no difference"; `wanted` is the one
+    /// that was asked for.
+    pub fn is_narrow(reached: Option<f64>, wanted: Option<f64>) -> bool {
+        reached.is_some_and(|reached| reached <= wanted.unwrap_or(DEFAULT_HALF_WIDTH))
     }
 
     /// Pairs that would give this half-width if the trials vary as they did; `None` under two pairs

@@ -28,13 +28,18 @@ pub use schema::SchemaRow;
 
 use crate::model::{Paper, RunFacts, Target, Trial};
 use crate::text::Text;
-use crate::{Published, PublishedTable, checks, comparison};
+use crate::{Published, PublishedTable, checks, comparison, verdict};
 use dyno_measure::SCHEMA_VERSION;
 use dyno_store::RunData;
 
 impl Paper {
     /// A paper about these runs, beside these published figures.
     pub fn new(runs: &[RunData], published: &[PublishedTable]) -> Paper {
+        Paper::gated(runs, published, &[])
+    }
+
+    /// The same with gates beside those of the suites, judged in every experiment.
+    pub fn gated(runs: &[RunData], published: &[PublishedTable], gates: &[String]) -> Paper {
         let numbered = || runs.iter().enumerate();
         let targets: Vec<Target> =
             numbered().flat_map(|(index, run)| runs::targets(runs, index, run)).collect();
@@ -79,8 +84,14 @@ impl Paper {
             experiments,
             trials,
             checks: Vec::new(),
+            verdict: None,
+            verdicts: Vec::new(),
+            gates: Vec::new(),
+            scaling: Vec::new(),
+            steady: Vec::new(),
             limits: Vec::new(),
         };
+        verdict::make(&mut paper, gates);
         checks::make(&mut paper, runs);
         // With the numbers of the checks that the points have now.
         paper.comparisons = comparison::comparisons(&paper.experiments);

@@ -13,6 +13,7 @@ use crate::model::{Experiment, Paper, Point, Spread};
 use crate::say;
 use crate::svg::{Axis, Bar, Chart, Scale, Series, Stroke, bars};
 use crate::text::{Lang, Text};
+use crate::verdict;
 use dyno_measure::Purpose;
 use serde::Serialize;
 
@@ -100,12 +101,18 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
     let measure = Measure::of(experiment);
     let published = published_points(experiment, levels, &measure);
     let mut series: Vec<Series> = Vec::new();
+    let interval = |point: &Point| verdict::throughput_interval(paper, point);
+    let has_intervals = experiment.points.iter().all(|point| interval(point).is_some());
     for target in targets_of(experiment) {
         let own: Vec<&Point> = swept(experiment).filter(|point| point.target == target).collect();
         let x = levels.of;
         let is_repeated = own.iter().any(|point| point.repeats > 1);
         let y = |point: &Point| (measure.of)(point);
-        let band = own.iter().map(|point| (x(point), y(point).min, y(point).max));
+        let band = own.iter().map(|point| {
+            let (low, high) = if has_intervals { interval(point) } else { None }
+                .unwrap_or((y(point).min, y(point).max));
+            (x(point), low, high)
+        });
         series.push(Series {
             name: target.to_owned(),
             class: colour(paper, target),
@@ -116,7 +123,11 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
             has_line: true,
             end_label: Some(target.to_owned()),
         });
+        if levels.is_clients {
+            series.extend(verdict::curve_of(paper, &experiment.name, target, lang));
+        }
     }
+    let has_curve = series.iter().any(|series| series.stroke == Stroke::Dashed);
     let has_band = series.iter().any(|series| !series.band.is_empty());
     if !published.is_empty() {
         series.push(Series {
@@ -153,9 +164,16 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
     let mut caption =
         vec![say!("{measure} against {levels}.", measure = &measure.name, levels = &levels.label,)];
     if has_band {
-        caption.push(say!(
-            "Lines join the medians; the band spans the lowest and the highest repeat."
-        ));
+        caption.push(match has_intervals {
+            true => say!("Lines join the medians; the band is the 95 % interval of the mean."),
+            false => {
+                say!("Lines join the medians; the band spans the lowest and the highest repeat.")
+            }
+        });
+    }
+    if has_curve {
+        caption
+            .push(say!("Dashed: the Universal Scalability Law, as far as points were measured."));
     }
     if !published.is_empty() {
         caption.push(say!("Published figures in grey."));

@@ -9,7 +9,7 @@ pub use templates::Templates;
 use crate::charts::{self, Figure};
 use crate::model::Paper;
 use crate::text::Lang;
-use crate::{tpcc, tpch};
+use crate::{tpcc, tpch, verdict};
 use dyno_store::write_atomically;
 pub(crate) use environment::environment;
 use minijinja::context;
@@ -82,6 +82,8 @@ struct Drawings {
     tpcc: Vec<tpcc::Drawings>,
     /// Of TPC-H, by experiment.
     tpch: Vec<tpch::Drawings>,
+    /// Forest plots.
+    verdict: Vec<Figure>,
 }
 
 impl Drawings {
@@ -95,6 +97,7 @@ impl Drawings {
             trials: paper.trials.iter().filter_map(|t| charts::of_trial(paper, t, lang)).collect(),
             tpcc: experiments().map(|e| tpcc::drawings(paper, e, lang)).collect(),
             tpch: experiments().map(|e| tpch::drawings(paper, e, lang)).collect(),
+            verdict: verdict::drawings(paper, lang),
         }
     }
 }

@@ -22,6 +22,8 @@ const OWN: &[(&str, &str)] = &own![
     "experiment.html",
     "tpcc.html",
     "tpch.html",
+    "verdict.html",
+    "steady.html",
     "disturbances.html",
     "resources.html",
     "published.html",
@@ -35,6 +37,8 @@ const OWN: &[(&str, &str)] = &own![
     "paper.md",
     "tpcc.md",
     "tpch.md",
+    "verdict.md",
+    "steady.md",
 ];
 
 /// The templates that a paper is rendered with: dyno's own, some of them replaced.

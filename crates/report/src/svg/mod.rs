@@ -3,10 +3,12 @@
 //! that a script can turn positions back into values.
 
 mod columns;
+mod forest;
 mod marks;
 mod scale;
 
 pub(crate) use columns::{Column, Columns, Group};
+pub(crate) use forest::{ForestGroup, ForestRow, forest};
 pub(crate) use marks::{Mark, MarkRow, marks};
 pub(crate) use scale::Scale;
 
@@ -106,7 +108,9 @@ struct Plot {
 
 const LINE_HEIGHT: f64 = 14.0;
 /// About the width of a letter at the charts' font size.
-pub(crate) const LETTER: f64 = 6.4;
+const LETTER: f64 = 6.4;
+/// About the width of a Chinese character.
+const WIDE_LETTER: f64 = 11.8;
 /// The same of the bold labels at the ends of lines.
 const BOLD_LETTER: f64 = 7.4;
 
@@ -146,7 +150,7 @@ impl Chart {
         for series in &self.series {
             draw_series(&mut out, series, x, y);
         }
-        self.end_labels(&mut out, &plot, y);
+        self.end_labels(&mut out, &plot, x, y);
         out.push_str("</svg>");
         out
     }
@@ -206,12 +210,20 @@ impl Chart {
     }
 
     /// Names at the ends of lines, pushed apart where they would overlap.
-    fn end_labels(&self, out: &mut String, plot: &Plot, y: impl Fn(f64) -> f64) {
+    fn end_labels(
+        &self,
+        out: &mut String,
+        plot: &Plot,
+        x: impl Fn(f64) -> f64,
+        y: impl Fn(f64) -> f64,
+    ) {
         let mut labels: Vec<(f64, &str, &str)> = Vec::new();
+        let mut right: f64 = plot.left;
         for series in &self.series {
-            let last = series.points.iter().rev().find_map(|(_, value)| *value);
-            if let (Some(label), Some(last)) = (&series.end_label, last) {
+            let last = series.points.iter().rev().find_map(|(at, value)| Some((*at, (*value)?)));
+            if let (Some(label), Some((at, last))) = (&series.end_label, last) {
                 labels.push((y(last) + 4.0, label, &series.class));
+                right = right.max(x(at));
             }
         }
         labels.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -227,7 +239,7 @@ impl Chart {
             let _ = write!(
                 out,
                 "<text class=\"end {class}\" x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
-                plot.right + 9.0,
+                right + 9.0,
                 escape(label)
             );
         }
@@ -326,6 +338,12 @@ pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> St
     format!(
         "<svg class=\"chart\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{description}\"{data}>"
     )
+}
+
+/// About the width of a text.
+pub(crate) fn width_of(text: &str) -> f64 {
+    // From the first of the CJK symbols on, characters are as wide as high.
+    text.chars().map(|c| if c >= '\u{2e80}' { WIDE_LETTER } else { LETTER }).sum()
 }
 
 /// Text for elements and attributes.

@@ -24,7 +24,8 @@ pub(super) fn written(page: &Element) -> String {
         present.insert(element.attribute("id").to_owned());
     });
     wanted.retain(|target| present.contains(target) && !target.is_empty());
-    let mut writer = Writer { out: String::new(), targets: wanted, set: HashSet::new() };
+    let mut writer =
+        Writer { out: String::new(), targets: wanted, set: HashSet::new(), is_in_table: false };
     writer.all(&body.children);
     writer.out
 }
@@ -35,6 +36,8 @@ pub(super) struct Writer {
     targets: HashSet<String>,
     /// Those of them that have their place already: a name stands for one place.
     set: HashSet<String>,
+    /// Small print in a table's cell stands below the figure it belongs to.
+    pub(super) is_in_table: bool,
 }
 
 impl Writer {
@@ -94,6 +97,7 @@ impl Writer {
             "strong" | "b" => self.inline(element, &with_class("bold", element)),
             "em" | "i" => self.inline(element, &with_class("stressed", element)),
             "code" | "kbd" | "samp" => self.inline(element, "code"),
+            "small" if self.is_in_table => self.inline(element, &with_class("below", element)),
             "small" => self.inline(element, &with_class("small", element)),
             "sup" => self.inline(element, "super"),
             "sub" => self.inline(element, "sub"),

@@ -135,7 +135,7 @@ fn checks_follow_from_the_numbers() {
     assert_eq!(find(&quiet, "few-repeats"), 1, "the open loop was measured once");
     assert_eq!((find(&quiet, "adds-up"), find(&quiet, "generator-cpu")), (0, 0));
     // The workers of trial 2 waited four of sixty seconds for the server.
-    assert_eq!((find(&quiet, "short-window"), find(&quiet, "littles-law")), (0, 1));
+    assert_eq!((find(&quiet, "short-window"), find(&quiet, "idle-workers")), (0, 1));
     assert_eq!((find(&quiet, "same-host"), find(&quiet, "weak-durability")), (1, 2));
 
     let mut small = two_targets(&[8], 1, 6);

@@ -1,0 +1,167 @@
+//! A forest plot: ratios with their intervals around 1, row by row.
+
+use super::{Axis, escape, open, width_of};
+use std::fmt::Write;
+
+/// A ratio.
+#[derive(Clone, Debug)]
+pub(crate) struct ForestRow {
+    pub(crate) name: String,
+    /// Colour class.
+    pub(crate) class: String,
+    pub(crate) ratio: f64,
+    /// Lower and upper bound.
+    pub(crate) interval: Option<(f64, f64)>,
+    /// Ratios within these bounds are noise.
+    pub(crate) noise: Option<(f64, f64)>,
+    /// A full mark for what is proven, a hollow one for what is not.
+    pub(crate) is_proven: bool,
+    /// Behind the plot.
+    pub(crate) text: String,
+}
+
+/// Rows under one heading.
+#[derive(Clone, Debug)]
+pub(crate) struct ForestGroup {
+    pub(crate) name: String,
+    pub(crate) rows: Vec<ForestRow>,
+}
+
+const ROW: f64 = 22.0;
+const TOP: f64 = 22.0;
+
+/// The plot as an `<svg>` element; `sides` says what lies left and right of 1.
+pub(crate) fn forest(
+    width: f64,
+    description: &str,
+    axis: &Axis,
+    sides: [&str; 2],
+    groups: &[ForestGroup],
+) -> String {
+    let rows = || groups.iter().flat_map(|group| &group.rows);
+    let widest =
+        |text: fn(&ForestRow) -> &String| rows().map(|row| width_of(text(row))).fold(0.0, f64::max);
+    let left = (widest(|row| &row.name) + 24.0).min(width * 0.36);
+    let right = width - (widest(|row| &row.text) + 16.0).min(width * 0.4);
+    let lines: usize = groups.iter().map(|group| group.rows.len() + 1).sum();
+    let bottom = TOP + ROW * lines as f64;
+    let x = |value: f64| left + axis.scale.position(value).clamp(0.0, 1.0) * (right - left);
+    let mut out = open(width, bottom + 36.0, description, "");
+    for (value, text) in &axis.ticks {
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{0:.1},{TOP:.1}V{bottom:.1}\"/><text class=\"tick\" x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"middle\">{2}</text>",
+            x(*value),
+            bottom + 15.0,
+            escape(text)
+        );
+    }
+    let one = x(1.0);
+    let _ = write!(
+        out,
+        "<path class=\"axis\" d=\"M{left:.1},{bottom:.1}H{right:.1}\"/><path class=\"axis\" d=\"M{one:.1},{TOP:.1}V{bottom:.1}\"/><text class=\"label\" x=\"{:.1}\" y=\"12\" text-anchor=\"end\">{}</text><text class=\"label\" x=\"{:.1}\" y=\"12\">{}</text><text class=\"label\" x=\"{right:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+        one - 8.0,
+        escape(sides[0]),
+        one + 8.0,
+        escape(sides[1]),
+        bottom + 31.0,
+        escape(&axis.label)
+    );
+    let mut top = TOP;
+    for group in groups {
+        let _ = write!(
+            out,
+            "<text class=\"heading\" x=\"0\" y=\"{:.1}\">{}</text>",
+            top + 15.0,
+            escape(&group.name)
+        );
+        for row in &group.rows {
+            top += ROW;
+            draw(&mut out, row, left, right, top + ROW / 2.0, x);
+        }
+        top += ROW;
+    }
+    out.push_str("</svg>");
+    out
+}
+
+fn draw(
+    out: &mut String,
+    row: &ForestRow,
+    left: f64,
+    right: f64,
+    middle: f64,
+    x: impl Fn(f64) -> f64,
+) {
+    let _ = write!(
+        out,
+        "<g class=\"series {}\"><title>{}: {}</title>",
+        row.class,
+        escape(&row.name),
+        escape(&row.text)
+    );
+    if let Some((low, high)) = row.noise {
+        let _ = write!(
+            out,
+            "<rect class=\"warm\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
+            x(low),
+            middle - ROW / 2.0 + 2.0,
+            x(high) - x(low),
+            ROW - 4.0
+        );
+    }
+    if let Some((low, high)) = row.interval {
+        let _ =
+            write!(out, "<path class=\"line\" d=\"M{:.1},{middle:.1}H{:.1}\"/>", x(low), x(high));
+        // An interval that leaves the plot has no end there.
+        for end in [low, high].map(&x).into_iter().filter(|end| left < *end && *end < right) {
+            let _ = write!(out, "<path class=\"line\" d=\"M{end:.1},{:.1}v7\"/>", middle - 3.5);
+        }
+    }
+    let class = if row.is_proven { " class=\"disc\"" } else { "" };
+    let _ = write!(
+        out,
+        "<circle{class} cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"4.2\"/><text class=\"tick\" x=\"16\" y=\"{:.1}\">{}</text><text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{}</text></g>",
+        x(row.ratio),
+        middle + 4.0,
+        escape(&row.name),
+        right + 12.0,
+        middle + 4.0,
+        escape(&row.text)
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::svg::Scale;
+
+    #[test]
+    fn rows_lie_on_the_axis_and_what_leaves_it_is_cut() {
+        let axis = Axis {
+            label: "B / A".to_owned(),
+            scale: Scale::log(0.5, 2.0),
+            ticks: vec![(0.5, "0.5".to_owned()), (1.0, "1".to_owned()), (2.0, "2".to_owned())],
+        };
+        let row = |ratio: f64, interval, is_proven| ForestRow {
+            name: "<8>".to_owned(),
+            class: "s1".to_owned(),
+            ratio,
+            interval,
+            noise: None,
+            is_proven,
+            text: String::new(),
+        };
+        let rows = vec![row(1.0, Some((0.01, 1.5)), false), row(9.0, None, true)];
+        let groups = [ForestGroup { name: "g".to_owned(), rows }];
+        let svg = forest(900.0, "d", &axis, ["slower", "faster"], &groups);
+        let left = width_of("<8>") + 24.0;
+        let right = 900.0 - 16.0;
+        let middle = format!("cx=\"{:.1}\"", f64::midpoint(left, right));
+        assert!(svg.contains(&middle), "1 is in the middle: {svg}");
+        assert!(svg.contains(&format!("cx=\"{right:.1}\"")), "9 lies at the end");
+        assert_eq!(svg.matches("v7\"").count(), 1, "the lower bound has no end in the plot");
+        assert_eq!(svg.matches("class=\"disc\"").count(), 1);
+        assert!(svg.contains("&lt;8&gt;") && !svg.contains("<8>"));
+    }
+}

@@ -1,0 +1,239 @@
+//! Comparisons of two targets: from pairs of trials to verdicts.
+
+use super::figures::{self, judged_metrics};
+use super::model::{Bounds, Call, PairedComparison, VerdictRow};
+use super::pairs::{self, Duel, Pairs};
+use super::{figure_of, ratio_of, words};
+use crate::model::{Experiment, Paper, Spread, Target};
+use crate::text::Text;
+use dyno_measure::TrialSummary;
+use dyno_statistics::noise::{self, Floor};
+use dyno_statistics::ratio::{PairedRatio, Verdict, Why};
+use dyno_statistics::{Better, Interval, Metric, bootstrap, holm, rank};
+use dyno_store::ComparisonFacts;
+
+/// Where a suite wants no half-width, the pairs are told that this one needs.
+const PLANNED_HALF_WIDTH: f64 = 0.02;
+
+/// Every comparison of the paper, with verdicts that are corrected for each other.
+pub(super) fn all(paper: &Paper) -> Vec<PairedComparison> {
+    let mut found = Vec::new();
+    for (index, experiment) in paper.experiments.iter().enumerate() {
+        let facts = facts(paper, experiment);
+        for duel in duels(paper, experiment, facts.as_ref()) {
+            let levels = pairs::of(paper, &experiment.name, &duel);
+            found.extend(levels.iter().map(|pairs| comparison(experiment, index, &duel, pairs)));
+        }
+    }
+    let floors: Vec<(usize, String, &'static str, Floor)> = found.iter().flat_map(floors).collect();
+    for comparison in &mut found {
+        for row in &mut comparison.rows {
+            let is_of = |floor: &&(usize, String, &str, Floor)| {
+                (floor.0, floor.2) == (comparison.experiment_index, row.metric)
+            };
+            let level = comparison.level.to_string();
+            let own = floors.iter().filter(is_of).filter(|floor| floor.1 == level);
+            // An A/A comparison at another load level tells more than none.
+            let any = || floors.iter().filter(is_of);
+            let largest = |a: f64, b: f64| a.max(b);
+            let share = own.map(|floor| floor.3.share).reduce(largest);
+            row.noise_floor = share.or_else(|| any().map(|floor| floor.3.share).reduce(largest));
+        }
+    }
+    judge(&mut found);
+    for (index, comparison) in found.iter_mut().enumerate() {
+        comparison.number = index + 1;
+        comparison.sentence = words::comparison(comparison);
+    }
+    found
+}
+
+fn facts(paper: &Paper, experiment: &Experiment) -> Option<ComparisonFacts> {
+    let experiments = paper.runs.iter().flat_map(|run| &run.header.experiments);
+    experiments.filter(|facts| facts.name == experiment.name).find_map(|f| f.comparison.clone())
+}
+
+/// What is compared: as the suite says; else the two targets where there are two. Of two runs also
+/// the same target of both; where each has one, whatever their names are.
+fn duels<'a>(
+    paper: &'a Paper,
+    experiment: &Experiment,
+    facts: Option<&ComparisonFacts>,
+) -> Vec<Duel<'a>> {
+    let is_used = |target: &&Target| experiment.points.iter().any(|p| p.target == target.label);
+    let used: Vec<&Target> = paper.targets.iter().filter(is_used).collect();
+    let duel = |baseline: &'a Target, candidate: &'a Target, is_aa: bool| Duel {
+        baseline: &baseline.label,
+        candidate: &candidate.label,
+        is_aa: is_aa || is_same(baseline, candidate),
+        wanted_half_width: facts.and_then(|facts| facts.half_width),
+        pairs_least: facts.map_or(0, |facts| facts.pairs_least),
+    };
+    let mut found = Vec::new();
+    if let Some(facts) = facts {
+        let is_aa = facts.is_aa && facts.candidates.len() == 1;
+        for run in 1..=paper.runs.len() {
+            let of_name = |name: &str| {
+                used.iter().copied().find(|target| target.run == run && target.name == name)
+            };
+            let Some(baseline) = of_name(&facts.baseline) else { continue };
+            let candidates = facts.candidates.iter().filter_map(|name| of_name(name));
+            found.extend(candidates.map(|candidate| duel(baseline, candidate, is_aa)));
+        }
+    }
+    match used.as_slice() {
+        [a, b] if a.run != b.run || facts.is_none() => found.push(duel(a, b, false)),
+        [_, _] => {}
+        _ if paper.runs.len() == 2 => {
+            let of_run = |run: usize| used.iter().copied().filter(move |target| target.run == run);
+            let again = |a: &&Target| of_run(2).find(|b| b.name == a.name);
+            found.extend(of_run(1).filter_map(|a| Some(duel(a, again(&a)?, false))));
+        }
+        _ => {}
+    }
+    found
+}
+
+/// The same servers in the same run: whatever differs is noise.
+fn is_same(a: &Target, b: &Target) -> bool {
+    a.run == b.run && !a.urls.is_empty() && a.urls == b.urls
+}
+
+fn comparison(
+    experiment: &Experiment,
+    experiment_index: usize,
+    duel: &Duel<'_>,
+    pairs: &Pairs<'_>,
+) -> PairedComparison {
+    let first = pairs.trials[0].0;
+    let summaries: Vec<(&TrialSummary, &TrialSummary)> =
+        pairs.trials.iter().map(|(a, b)| (&a.summary, &b.summary)).collect();
+    let metrics = judged_metrics(&first.summary);
+    let wanted = duel.wanted_half_width;
+    PairedComparison {
+        number: 0,
+        name: format!(
+            "{} {}: {} / {}",
+            experiment.name,
+            pairs::level_name(first),
+            duel.candidate,
+            duel.baseline
+        ),
+        experiment: experiment.name.clone(),
+        title: experiment.title.clone(),
+        experiment_index,
+        level: pairs::level_words(first),
+        baseline: duel.baseline.to_owned(),
+        candidate: duel.candidate.to_owned(),
+        is_aa: duel.is_aa,
+        order: pairs.order,
+        pairs: pairs.trials.iter().map(|(a, b)| [a.label.clone(), b.label.clone()]).collect(),
+        wanted_half_width: wanted,
+        pairs_least: duel.pairs_least,
+        rows: metrics.iter().filter_map(|metric| row(&summaries, *metric, wanted)).collect(),
+        sentence: Text::default(),
+        checks: Vec::new(),
+    }
+}
+
+fn row(
+    pairs: &[(&TrialSummary, &TrialSummary)],
+    metric: Metric,
+    wanted_half_width: Option<f64>,
+) -> Option<VerdictRow> {
+    let ratio = ratio_of(pairs, metric)?;
+    let both = |(a, b): &(&TrialSummary, &TrialSummary)| {
+        Some((figure_of(a, metric)?, figure_of(b, metric)?))
+    };
+    let values: Vec<(f64, f64)> = pairs.iter().filter_map(both).collect();
+    let ratios: Vec<f64> =
+        values.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0).map(|(a, b)| b / a).collect();
+    let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+    let seed = pairs[0].0.seed;
+    let bootstrap = bootstrap::median_interval(&ratios, seed).filter(|_| metric.is_percentile());
+    let bounds = |interval: Interval| Bounds { low: interval.low, high: interval.high };
+    Some(VerdictRow {
+        metric: metric.name(),
+        name: figures::name(metric),
+        is_less_better: metric.better() == Better::Less,
+        baseline: Spread::of(values.iter().map(|pair| pair.0).collect())?,
+        candidate: Spread::of(values.iter().map(|pair| pair.1).collect())?,
+        pairs: ratio.pairs,
+        ratio: ratio.ratio,
+        interval: ratio.interval.map(bounds),
+        half_width: ratio.half_width(),
+        bootstrap: bootstrap.map(bounds),
+        p: ratio.p,
+        p_adjusted: None,
+        p_rank: (ratio.pairs > 1).then(|| rank::signed_rank_p(&logs)),
+        variation_baseline: ratio.variation_baseline,
+        variation_candidate: ratio.variation_candidate,
+        noise_floor: None,
+        pairs_needed: ratio.pairs_needed(wanted_half_width.unwrap_or(PLANNED_HALF_WIDTH)),
+        call: called(ratio.verdict(metric.better(), wanted_half_width)),
+        words: Text::default(),
+    })
+}
+
+fn called(verdict: Verdict) -> Call {
+    match verdict {
+        Verdict::Faster => Call::Faster,
+        Verdict::Slower => Call::Slower,
+        Verdict::NoDifference => Call::NoDifference,
+        Verdict::Undecided(Why::TooFewPairs) => Call::TooFewPairs,
+        Verdict::Undecided(Why::DeviationTooHigh) => Call::DeviationTooHigh,
+        Verdict::Undecided(Why::Wide) => Call::Wide,
+    }
+}
+
+fn floors(of: &PairedComparison) -> Vec<(usize, String, &'static str, Floor)> {
+    let floor = |row: &VerdictRow| {
+        let interval = row.interval?;
+        let interval = Interval { low: interval.low, high: interval.high };
+        let floor = noise::floor_of(row.pairs, interval);
+        Some((of.experiment_index, of.level.to_string(), row.metric, floor))
+    };
+    if of.is_aa { of.rows.iter().filter_map(floor).collect() } else { Vec::new() }
+}
+
+/// Corrects the p of all rows for each other and turns them into verdicts.
+fn judge(found: &mut [PairedComparison]) {
+    // Below four pairs nothing is judged, so nothing is corrected for it either.
+    let is_judged = |row: &VerdictRow| row.call != Call::TooFewPairs && row.p.is_some();
+    let p: Vec<f64> = found
+        .iter()
+        .flat_map(|comparison| &comparison.rows)
+        .filter(|row| is_judged(row))
+        .filter_map(|row| row.p)
+        .collect();
+    let mut adjusted = holm::adjusted(&p).into_iter();
+    for comparison in found {
+        for row in &mut comparison.rows {
+            if is_judged(row) {
+                row.p_adjusted = adjusted.next();
+                row.call = corrected(row, comparison.wanted_half_width, comparison.is_aa);
+            }
+            row.words = words::call(row.call);
+        }
+    }
+}
+
+fn corrected(row: &VerdictRow, wanted_half_width: Option<f64>, is_aa: bool) -> Call {
+    if !row.call.is_difference() {
+        return row.call;
+    }
+    let holds_one = |bounds: Bounds| bounds.low <= 1.0 && 1.0 <= bounds.high;
+    let is_proven = row.p_adjusted.is_some_and(|p| p < 1.0 - dyno_statistics::CONFIDENCE)
+        && !row.bootstrap.is_some_and(holds_one);
+    if !is_proven {
+        return match PairedRatio::is_narrow(row.half_width, wanted_half_width) {
+            true => Call::NoDifference,
+            false => Call::Wide,
+        };
+    }
+    let is_noise = |share: f64| noise::is_below(row.ratio, share);
+    match !is_aa && row.noise_floor.is_some_and(is_noise) {
+        true => Call::BelowNoiseFloor,
+        false => row.call,
+    }
+}

@@ -1,0 +1,150 @@
+//! Gates of suites and of the command line, judged.
+
+use super::figure_of;
+use super::model::{Bounds, GateResult, GateRow, PairedComparison};
+use super::pairs::{Level, level_of, level_words};
+use crate::model::{Experiment, Paper, Trial};
+use crate::say;
+use crate::text::Text;
+use dyno_measure::Purpose;
+use dyno_statistics::gate::{Figure, Gate, Judged, Verdict, Why};
+use dyno_statistics::ratio::PairedRatio;
+
+/// Every gate of the suite at every load level of its experiment, then those given beside.
+pub(super) fn all(paper: &Paper, more: &[String]) -> Vec<GateRow> {
+    let mut rows = Vec::new();
+    for (index, experiment) in paper.experiments.iter().enumerate() {
+        let facts = paper.runs.iter().flat_map(|run| &run.header.experiments);
+        let own =
+            facts.filter(|facts| facts.name == experiment.name).flat_map(|facts| &facts.gates);
+        let mut gates: Vec<&String> = Vec::new();
+        for gate in own.chain(more) {
+            if !gates.contains(&gate) {
+                gates.push(gate);
+            }
+        }
+        for text in gates {
+            match text.parse::<Gate>() {
+                Ok(gate) if gate.figure == Figure::Value => {
+                    rows.extend(of_values(paper, experiment, &gate));
+                }
+                Ok(gate) => rows.extend(of_ratios(paper, experiment, index, &gate)),
+                Err(mistake) => rows.push(unread(experiment, text, &mistake.to_string())),
+            }
+        }
+    }
+    rows
+}
+
+fn row(
+    experiment: &Experiment,
+    gate: &Gate,
+    level: Text,
+    target: String,
+    found: &Judged,
+) -> GateRow {
+    let (result, why) = match found.verdict {
+        Verdict::Pass => (GateResult::Pass, Text::default()),
+        Verdict::Broken => (GateResult::Broken, Text::default()),
+        Verdict::Inconclusive(why) => (GateResult::Inconclusive, words(why)),
+    };
+    GateRow {
+        gate: gate.text.clone(),
+        title: experiment.title.clone(),
+        level,
+        target,
+        value: found.value,
+        interval: found.interval.map(|both| Bounds { low: both.low, high: both.high }),
+        count: found.count,
+        result,
+        why,
+    }
+}
+
+/// At each load level of each target. What was run again counts in its place.
+fn of_values(paper: &Paper, experiment: &Experiment, gate: &Gate) -> Vec<GateRow> {
+    let own: Vec<&Trial> = paper
+        .trials
+        .iter()
+        .filter(|trial| trial.summary.experiment == experiment.name)
+        .filter(|trial| trial.summary.purpose != Purpose::Search)
+        .collect();
+    let mut groups: Vec<(&str, Level, Vec<&Trial>)> = Vec::new();
+    for trial in &own {
+        let level = level_of(trial);
+        match groups.iter_mut().find(|group| (group.0, &group.1) == (&trial.target, &level)) {
+            Some(group) => group.2.push(trial),
+            None => groups.push((&trial.target, level, vec![trial])),
+        }
+    }
+    if groups.is_empty() {
+        let found = gate.judge(&[], None);
+        return vec![row(experiment, gate, Text::default(), String::new(), &found)];
+    }
+    let judged = |(target, _, mut trials): (&str, Level, Vec<&Trial>)| {
+        let is_again = |trial: &&Trial| trial.summary.purpose == Purpose::Confirm;
+        if trials.iter().any(is_again) {
+            trials.retain(is_again);
+        }
+        let complete = trials.iter().filter(|trial| trial.status == "complete");
+        let values: Vec<f64> =
+            complete.filter_map(|trial| figure_of(&trial.summary, gate.metric)).collect();
+        let found = gate.judge(&values, None);
+        row(experiment, gate, level_words(trials[0]), target.to_owned(), &found)
+    };
+    groups.into_iter().map(judged).collect()
+}
+
+/// At each comparison of the experiment that is not of a system with itself.
+fn of_ratios(paper: &Paper, experiment: &Experiment, index: usize, gate: &Gate) -> Vec<GateRow> {
+    let is_own = |of: &&PairedComparison| of.experiment_index == index && !of.is_aa;
+    let judged = |of: &PairedComparison| {
+        let target = format!("{} / {}", of.candidate, of.baseline);
+        let found = gate.judge(&[], ratio(paper, of, gate).as_ref());
+        row(experiment, gate, of.level.clone(), target, &found)
+    };
+    let rows: Vec<GateRow> = paper.verdicts.iter().filter(is_own).map(judged).collect();
+    match rows.is_empty() {
+        true => {
+            vec![row(experiment, gate, Text::default(), String::new(), &gate.judge(&[], None))]
+        }
+        false => rows,
+    }
+}
+
+fn ratio(paper: &Paper, of: &PairedComparison, gate: &Gate) -> Option<PairedRatio> {
+    let summary = |label: &str| {
+        paper.trials.iter().find(|trial| trial.label == label).map(|trial| &trial.summary)
+    };
+    let pairs: Vec<_> =
+        of.pairs.iter().filter_map(|[a, b]| Some((summary(a)?, summary(b)?))).collect();
+    super::ratio_of(&pairs, gate.metric)
+}
+
+/// A gate of a run folder that this dyno can't read proves nothing.
+fn unread(experiment: &Experiment, text: &str, mistake: &str) -> GateRow {
+    GateRow {
+        gate: text.to_owned(),
+        title: experiment.title.clone(),
+        level: Text::default(),
+        target: String::new(),
+        value: None,
+        interval: None,
+        count: 0,
+        result: GateResult::Inconclusive,
+        why: say!("The gate can't be read: {mistake}", mistake = mistake),
+    }
+}
+
+fn words(why: Why) -> Text {
+    match why {
+        Why::NoValue => say!("No complete trial has this figure."),
+        Why::OneTrial => say!("One trial has no interval; repeat it."),
+        Why::NoPair => say!("Nothing is compared here: there is no pair of complete trials."),
+        Why::TooFewPairs => say!("There are fewer than 4 pairs."),
+        Why::DeviationTooHigh => {
+            say!("The deviation is too high: the trials of a side vary by more than 5 %.")
+        }
+        Why::IntervalHoldsBound => say!("The interval holds the bound; more repeats would tell."),
+    }
+}

@@ -1,0 +1,74 @@
+//! Which target is faster: comparisons of pairs of trials, gates, scaling, steadiness.
+
+mod comparisons;
+mod drawings;
+mod figures;
+mod gates;
+mod model;
+mod pairs;
+mod scaling;
+mod steady;
+mod words;
+
+pub(crate) use drawings::{curve_of, drawings, throughput_interval};
+pub use figures::{figure_of, judged_metrics};
+pub use model::{
+    Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
+    SteadyRow, VerdictRow,
+};
+
+use crate::model::Paper;
+use crate::text::{Lang, Text};
+use dyno_measure::TrialSummary;
+use dyno_statistics::{Metric, ratio::PairedRatio};
+
+/// Fills what a paper says of comparisons, scaling, steadiness and gates; before its checks are made.
+pub(crate) fn make(paper: &mut Paper, more_gates: &[String]) {
+    paper.verdicts = comparisons::all(paper);
+    paper.verdict = words::of_all(&paper.verdicts);
+    paper.scaling = scaling::all(paper);
+    paper.steady = paper.trials.iter().filter_map(|trial| steady::of(paper, trial)).collect();
+    paper.gates = gates::all(paper, more_gates);
+}
+
+/// The pairs (baseline, candidate) of one load level so far, by the metric that decides: for the
+/// stopping rule of a run ([`dyno_statistics::sequential::decide`]). Trials are paired by repeat; a
+/// pair in which one has no value counts as (0, 0), which statistics leave out.
+pub fn pairs_so_far(baseline: &[&TrialSummary], candidate: &[&TrialSummary]) -> Vec<(f64, f64)> {
+    let value = |trial: &TrialSummary| {
+        judged_metrics(trial).first().and_then(|metric| figure_of(trial, *metric)).unwrap_or(0.0)
+    };
+    let partner = |first: &&TrialSummary| {
+        candidate.iter().find(|second| second.repeat == first.repeat).copied()
+    };
+    baseline.iter().filter_map(|first| Some((value(first), value(partner(first)?)))).collect()
+}
+
+/// The ratio of two targets by one metric from the pairs of one comparison.
+fn ratio_of(pairs: &[(&TrialSummary, &TrialSummary)], metric: Metric) -> Option<PairedRatio> {
+    let values: Vec<(f64, f64)> = pairs
+        .iter()
+        .filter_map(|(a, b)| Some((figure_of(a, metric)?, figure_of(b, metric)?)))
+        .collect();
+    PairedRatio::of(&values)
+}
+
+impl Paper {
+    /// How the gates stand together: broken when one is proven broken, else inconclusive when one
+    /// is. `None` where there is no gate.
+    pub fn gate_result(&self) -> Option<GateResult> {
+        self.gates.iter().map(|gate| gate.result).max()
+    }
+
+    /// A line for each gate, for the end of a run; empty where there is none.
+    pub fn gates_text(&self, lang: Lang) -> String {
+        let line = |text: Text| text.in_lang(lang).to_owned() + "\n";
+        self.gates.iter().map(|gate| line(words::gate(gate))).collect()
+    }
+
+    /// A line for each comparison, for the end of a run; empty where nothing is compared.
+    pub fn verdicts_text(&self, lang: Lang) -> String {
+        let line = |of: &PairedComparison| of.sentence.in_lang(lang).to_owned() + "\n";
+        self.verdicts.iter().map(line).collect()
+    }
+}
