@@ -2,6 +2,7 @@
 
 mod dictionary;
 mod paper;
+mod published;
 mod support;
 mod synthetic;
 mod tpcc;
