@@ -308,6 +308,25 @@ fn every_condition_of_tpcc_has_its_chinese() {
     }
 }
 
+#[test]
+fn the_chinese_keeps_its_style() {
+    let is_han = |letter: char| ('\u{4e00}'..='\u{9fff}').contains(&letter);
+    let is_latin = |letter: char| letter.is_ascii_alphanumeric();
+    let mut wrong = BTreeSet::new();
+    for chinese in dictionary(|_| true).into_values() {
+        let letters: Vec<char> = chinese.chars().collect();
+        for two in letters.windows(2) {
+            let is_narrow = is_han(two[0]) && matches!(two[1], ',' | ';' | '?' | '!');
+            let is_tight = is_han(two[0]) && is_latin(two[1]) || is_latin(two[0]) && is_han(two[1]);
+            let is_percent = (two[0].is_ascii_digit() || two[0] == '}') && two[1] == '%';
+            if is_narrow || is_tight || is_percent {
+                wrong.insert(chinese.clone());
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} are set otherwise:\n{}", wrong.len(), lines(&wrong));
+}
+
 /// The Latin words in a row, where they are three or more, that a reader of Chinese would stumble on.
 fn english(text: &str) -> Vec<String> {
     let mut found = Vec::new();
