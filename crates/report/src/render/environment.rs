@@ -1,6 +1,6 @@
 //! The template engine: its filters, and in which form values stand in which document.
 
-use super::escape::{coded, markdown_text, path};
+use super::escape::{coded, markdown_code, markdown_text, path};
 use super::templates::Templates;
 use crate::format;
 use crate::svg::escape;
@@ -57,6 +57,7 @@ pub(crate) fn environment(
         .add_filter("path", |value: Value| Value::from_safe_string(path(&value.to_string())));
     environment
         .add_filter("coded", |value: Value| Value::from_safe_string(coded(&value.to_string())));
+    environment.add_filter("code", |text: &str| Value::from_safe_string(markdown_code(text)));
     environment.add_filter("percent", |value: Value| number(&value, format::percent));
     for (name, source) in templates.all() {
         environment.add_template_owned(name.to_owned(), source.to_owned())?;

@@ -3,6 +3,7 @@
 mod checks;
 mod dictionary;
 mod paper;
+mod published;
 mod support;
 mod synthetic;
 mod tpcc;

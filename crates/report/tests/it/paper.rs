@@ -62,7 +62,14 @@ fn rendering_twice_gives_the_same_bytes() {
 fn html_is_well_formed_and_needs_nothing_from_outside() {
     let run = two_targets(&[1, 8, 64], 2, 30);
     let html_trials = run.trials.len();
-    let html = Paper::new(&[run], &[published()]).html(Lang::En).expect("rendered");
+    let paper = Paper::new(&[run], &[published()]);
+    let html = paper.html(Lang::En).expect("rendered");
+    if let Some(folder) = std::env::var_os("DYNO_PAPERS") {
+        let chinese = paper.html(Lang::Zh).expect("rendered");
+        for (name, text) in [("paper.html", &html), ("paper.zh.html", &chinese)] {
+            fs::write(std::path::Path::new(&folder).join(name), text).expect("written");
+        }
+    }
     let elements = elements(&html);
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
     assert_eq!((count("html"), count("script"), count("style"), count("h1")), (1, 1, 1, 1));
