@@ -12,7 +12,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// A remedy.
     pub(crate) hint: Option<String>,
-    /// 1 failed, 2 wrong usage, 4 a check of the data failed.
+    /// 1 failed, 2 wrong usage, 3 inconclusive, 4 a denied check or a check of the data, 5 a gate that is
+    /// proven broken.
     pub(crate) code: u8,
 }
 
@@ -27,7 +28,7 @@ impl Failure {
         Failure { code: 2, ..Failure::new(message) }
     }
 
-    /// A check of the data failed.
+    /// A check that is denied has found something, or a check of the data failed.
     pub(crate) fn denied(message: impl Into<String>) -> Self {
         Failure { code: 4, ..Failure::new(message) }
     }

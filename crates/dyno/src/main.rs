@@ -36,12 +36,13 @@ Examples:
   dyno sysbench --mysql-user=root --tables=4 oltp_read_write prepare
   dyno pgbench -i -s 10 bench && dyno pgbench -c 8 -T 60 bench
   dyno benchmarksql build props.pg && dyno benchmarksql run props.pg
+  dyno run my-suite.toml --compare old new --target old=URL --target new=URL
   dyno paper last                                    print the last run's paper again
   dyno serve                                         watch runs in a browser
   dyno check mysql://root@10.0.0.5/tpcc              is the data consistent?
 
 Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage,
-4 a check of the data failed.")]
+3 inconclusive, 4 a denied check or a check of the data, 5 a gate proven broken.")]
 struct CommandLine {
     #[command(subcommand)]
     verb: Verb,
@@ -53,6 +54,10 @@ enum Verb {
     Quickstart(commands::quickstart::Arguments),
     /// Run a suite: a TOML file, or the name of a bundled one. Goes on with an interrupted run.
     Run(commands::run::Arguments),
+    /// List the bundled suites: what each needs and how long it takes.
+    Suites(commands::suites::Arguments),
+    /// Execute the plan of a run again and compare both runs.
+    Reproduce(commands::reproduce::Arguments),
     /// Print the paper of one or several runs.
     Paper(commands::paper::Arguments),
     /// List the runs.
@@ -122,6 +127,8 @@ fn main() -> ExitCode {
     let result = match command_line.verb {
         Verb::Quickstart(arguments) => commands::quickstart::run(&arguments),
         Verb::Run(arguments) => commands::run::run(&arguments),
+        Verb::Suites(arguments) => commands::suites::run(&arguments),
+        Verb::Reproduce(arguments) => commands::reproduce::run(&arguments),
         Verb::Paper(arguments) => commands::paper::run(&arguments),
         Verb::Ls(arguments) => commands::ls::run(&arguments),
         Verb::Serve(arguments) => commands::serve::run(&arguments),

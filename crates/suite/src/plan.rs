@@ -11,8 +11,8 @@ use crate::scripts::{self, PlannedScript};
 use crate::secret::SecretUrl;
 use crate::shrink;
 use crate::source::{Source, Span};
-use crate::steps::{self, Step};
 use crate::state;
+use crate::steps::{self, Step};
 use crate::suite::{Experiment, OptionPart, Suite, Target, Written};
 use crate::targets::{PlannedTarget, check_same_data, plan_targets, twin_name};
 use crate::versus::{self, Versus};
@@ -78,6 +78,9 @@ pub struct Plan {
     pub suite: SuiteFacts,
     /// The seed of all random streams.
     pub seed: u64,
+    /// Whether servers are asked each second of a trial what they do.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub sample_servers: bool,
     /// 1, or the share of the suite's data and durations that is executed.
     pub shrink: f64,
     /// The targets that are measured, in the order of the suite.
@@ -98,7 +101,13 @@ pub struct Plan {
     /// What the user should know, in sentences: what was left out, capped or shrunk.
     pub notes: Vec<String>,
     #[serde(skip)]
+    check_spans: Vec<(String, Span)>,
+    #[serde(skip)]
     source: Source,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// What a run says about its suite.
@@ -312,12 +321,19 @@ impl Plan {
                 file: suite.text.file.clone(),
             },
             seed,
+            sample_servers: suite.sample_servers,
             shrink,
             targets,
             estimated_s: steps::estimate(&experiments, &steps),
             experiments,
-            denied: names(&suite.deny, &overrides.deny),
-            allowed: names(&suite.allow, &overrides.allow),
+            denied: names(&suite.deny, &overrides.deny, &overrides.allow),
+            allowed: names(&suite.allow, &overrides.allow, &overrides.deny),
+            check_spans: suite
+                .deny
+                .iter()
+                .chain(&suite.allow)
+                .map(|check| (check.value.clone(), check.span.clone()))
+                .collect(),
             steps,
             notes,
             source: suite.text.clone(),
@@ -377,6 +393,26 @@ impl Plan {
     ) -> SuiteError {
         let span = self.target(target).and_then(|found| found.span.as_ref());
         self.error(span, message, hint)
+    }
+
+    /// An error about a check that is denied or allowed; points to it, unless it was given beside the
+    /// suite.
+    pub fn check_error(
+        &self,
+        id: &str,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) -> SuiteError {
+        let found = self.check_spans.iter().find(|(written, _)| written == id);
+        self.error(found.map(|(_, span)| span), message, hint)
+    }
+
+    /// True where a half-width or the end of a search may end it sooner than estimated.
+    pub fn may_end_sooner(&self) -> bool {
+        self.experiments.iter().any(|experiment| {
+            let stop = experiment.comparison.as_ref().map(|comparison| comparison.stop);
+            stop.is_some_and(|stop| stop.pairs_least < stop.pairs_most)
+        })
     }
 
     fn error(
@@ -496,10 +532,11 @@ fn plan_experiment(
     }
 }
 
-/// Those of the suite, then those that were given beside it.
-fn names(written: &[Written<String>], given: &[String]) -> Vec<String> {
+/// Those of the suite, unless the opposite was said beside it, then those that were given beside it.
+fn names(written: &[Written<String>], given: &[String], opposite: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for name in written.iter().map(|name| &name.value).chain(given) {
+    let written = written.iter().map(|name| &name.value).filter(|name| !opposite.contains(name));
+    for name in written.chain(given) {
         if !names.contains(name) {
             names.push(name.clone());
         }
@@ -571,4 +608,3 @@ fn some_of(names: &[String]) -> String {
         more => format!("{} and {more} more", names[..MOST].join(", ")),
     }
 }
-

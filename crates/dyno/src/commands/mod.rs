@@ -1,12 +1,15 @@
 //! One file per verb.
 
 pub(crate) mod check;
+pub(crate) mod ending;
 pub(crate) mod ls;
 pub(crate) mod paper;
 pub(crate) mod quickstart;
+pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod show;
+pub(crate) mod suites;
 
 use crate::failure::Failure;
 use dyno_store::RunEntry;

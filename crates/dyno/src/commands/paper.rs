@@ -71,6 +71,12 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     Ok(())
 }
 
+/// The paper of these runs, beside the published figures that their plans name.
+pub(crate) fn paper_of(runs: &[RunData]) -> Paper {
+    let published: Vec<PublishedTable> = runs.iter().flat_map(published).collect();
+    Paper::new(runs, &published)
+}
+
 /// Writes `paper.*` into a folder; returns the files.
 ///
 /// # Errors
@@ -80,14 +86,13 @@ pub(crate) fn write_paper(
     out: &Path,
     formats: &[Format],
 ) -> Result<Vec<PathBuf>, Failure> {
-    let published: Vec<PublishedTable> = runs.iter().flat_map(published).collect();
     let failed = |file: &Path, error: std::io::Error| {
         Failure::new(format!("{} can't be written: {error}.", file.display()))
             .with_hint("Make room or name another folder with `dyno paper RUN --out FOLDER`.")
     };
     std::fs::create_dir_all(out).map_err(|error| failed(out, error))?;
     let links = runs.iter().map(|run| way(out, &run.path)).collect();
-    let paper = Paper::new(runs, &published).linked(links);
+    let paper = paper_of(runs).linked(links);
     let mut files = Vec::new();
     for format in formats {
         let (extension, text) = match format {

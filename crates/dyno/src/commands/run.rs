@@ -1,16 +1,18 @@
 //! `dyno run`.
 
 use super::RUNS;
-use super::paper::{ALL, write_paper};
+use super::ending;
 use super::serve::{self, LISTEN};
 use crate::failure::Failure;
 use crate::progress::human_time;
 use crate::runner::{self, facts};
-use crate::{Done, output, signals, tpch};
+use crate::{Done, output, signals};
 use dyno_engine::Control;
 use dyno_measure::TrialStatus;
+use dyno_statistics::gate::Gate;
 use dyno_store::{Run, RunHeader, RunStatus};
-use dyno_suite::{Action, Overrides, Plan, SecretUrl, Step, Suite};
+use dyno_suite::{Action, Overrides, Plan, SecretUrl, Step, Stop, Suite, Versus};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,12 +23,18 @@ Examples:
   dyno run quickstart
   dyno run rds-mysql-5.6 --target 'rds.mysql.s3.large=mysql://root@127.0.0.1/sbtest' --shrink 0.001
   dyno run my-suite.toml --seed 7
+  dyno run my-suite.toml --compare old new --target old=mysql://root@10.0.0.5/db \\
+      --target new=mysql://root@10.0.0.6/db --gate 'tps.ratio.low > 0.97'
+  dyno run my-suite.toml --compare main main      how much does one target differ from itself?
 
 Passwords are taken from the URL, from DYNO_PASSWORD_NAME (NAME: the target's name in capitals), from
 ~/.pgpass or ~/.my.cnf, or asked for. A run that was interrupted goes on when the same command is
-given again; --new begins another one.")]
+given again; --new begins another one.
+
+Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 a gate is inconclusive, 4 a denied check found something
+or a check of the data failed, 5 a gate is proven broken.")]
 pub(crate) struct Arguments {
-    /// A suite file, or the name of a bundled suite.
+    /// A suite file, or the name of a bundled suite (`dyno suites` lists them).
     suite: String,
     /// Set or replace the URL of a target of the suite.
     #[arg(long = "target", value_name = "NAME=URL")]
@@ -40,6 +48,14 @@ pub(crate) struct Arguments {
     /// Replace the suite's seed.
     #[arg(long)]
     seed: Option<u64>,
+    #[command(flatten)]
+    comparing: Comparing,
+    /// End with exit code 4 when this check finds something.
+    #[arg(long, value_name = "ID")]
+    deny: Vec<String>,
+    /// Accept what this check finds; it is shown as accepted.
+    #[arg(long, value_name = "ID")]
+    allow: Vec<String>,
     /// Folder in which runs are kept.
     #[arg(long, value_name = "FOLDER", default_value = RUNS)]
     dir: PathBuf,
@@ -52,11 +68,36 @@ pub(crate) struct Arguments {
     serve: Option<String>,
 }
 
+/// What is compared, how often, and what the result must be.
+#[derive(Debug, clap::Args)]
+struct Comparing {
+    /// Compare two targets in all experiments, in pairs: ratios are B by A. Names that the suite
+    /// doesn't know need a --target each; the same name twice measures the noise.
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    compare: Option<Vec<String>>,
+    /// With --compare: pairs, or the fewest and the most, such as 4..20.
+    #[arg(long, value_name = "N..M", requires = "compare")]
+    pairs: Option<String>,
+    /// With --compare: stop when the 95 % interval is as narrow as this to each side, such as 2%.
+    #[arg(long, value_name = "SHARE", requires = "compare")]
+    half_width: Option<String>,
+    /// With --compare: begin no further pair after this time of an experiment, such as 30m or 2h.
+    #[arg(long, value_name = "TIME", requires = "compare")]
+    budget: Option<String>,
+    /// A condition on the results of all experiments, such as 'tps.ratio.low > 0.97'.
+    #[arg(long = "gate", value_name = "GATE")]
+    gates: Vec<String>,
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let mut overrides = Overrides {
         shrink: arguments.shrink,
         max_threads: arguments.max_threads,
         seed: arguments.seed,
+        compare: arguments.comparing.versus()?,
+        gates: arguments.comparing.gates()?,
+        deny: arguments.deny.clone(),
+        allow: arguments.allow.clone(),
         ..Overrides::default()
     };
     for target in &arguments.targets {
@@ -65,6 +106,56 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let listen = arguments.serve.as_deref();
     let _page = listen.map(|listen| serve::beside(&arguments.dir, listen)).transpose()?;
     run_suite(&arguments.suite, &overrides, &arguments.dir, arguments.new)
+}
+
+impl Comparing {
+    fn versus(&self) -> Result<Option<Versus>, Failure> {
+        let Some([baseline, candidate]) = self.compare.as_deref() else { return Ok(None) };
+        let wrong = |option: &str, text: &str, hint: &str| {
+            Failure::usage(format!("`--{option} {text}` can't be understood.")).with_hint(hint)
+        };
+        let half_width = match &self.half_width {
+            Some(text) => Some(dyno_suite::half_width(text).ok_or_else(|| {
+                wrong("half-width", text, "Give a share such as 2%, from 0.01% to 50%.")
+            })?),
+            None => None,
+        };
+        let budget_s = match &self.budget {
+            Some(text) => Some(dyno_suite::seconds(text).ok_or_else(|| {
+                wrong("budget", text, "Give a length of time such as 90s, 30m or 2h.")
+            })?),
+            None => None,
+        };
+        let stop = Stop::new(half_width, budget_s);
+        let stop = match &self.pairs {
+            Some(text) => {
+                let (pairs_least, pairs_most) = pairs(text).ok_or_else(|| {
+                    wrong("pairs", text, "Give a number from 1 to 1000, or two, such as 4..20.")
+                })?;
+                Stop { pairs_least, pairs_most, ..stop }
+            }
+            None => stop,
+        };
+        Ok(Some(Versus { baseline: baseline.clone(), candidate: candidate.clone(), stop }))
+    }
+
+    /// The gates, each of which can be understood.
+    fn gates(&self) -> Result<Vec<String>, Failure> {
+        for gate in &self.gates {
+            gate.parse::<Gate>().map_err(|mistake| {
+                Failure::usage(mistake.to_string()).with_hint(mistake.hint.clone())
+            })?;
+        }
+        Ok(self.gates.clone())
+    }
+}
+
+/// `6` or `4..20`.
+fn pairs(text: &str) -> Option<(u32, u32)> {
+    let (least, most) = text.split_once("..").unwrap_or((text, text));
+    let number = |text: &str| text.trim().parse().ok().filter(|n| (1..=1_000).contains(n));
+    let (least, most) = (number(least)?, number(most)?);
+    (least <= most).then_some((least, most))
 }
 
 /// Runs a suite to its end and prints the results.
@@ -76,6 +167,33 @@ pub(crate) fn run_suite(suite: &str, overrides: &Overrides, dir: &Path, new: boo
 
 /// Executes a plan to its end and prints the results.
 pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
+    run_kept(plan, &Keeping { dir, new, reproduces: None })?.verdict
+}
+
+/// Where a run is kept, and which one is gone on with.
+pub(crate) struct Keeping<'a> {
+    /// The folder of runs.
+    pub(crate) dir: &'a Path,
+    /// Begin a new run in any case.
+    pub(crate) new: bool,
+    /// The folder of the run whose plan is executed again.
+    pub(crate) reproduces: Option<String>,
+}
+
+/// A run that has ended.
+pub(crate) struct Kept {
+    /// Its folder.
+    pub(crate) path: PathBuf,
+    /// How it ended, gates and checks judged.
+    pub(crate) verdict: Done,
+}
+
+/// Executes a plan to its end and prints the results.
+///
+/// # Errors
+/// When it could not begin, or its results can't be read.
+pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failure> {
+    ending::refuse_unknown_checks(plan)?;
     for experiment in &plan.experiments {
         runner::Experiment::new(plan, experiment)?;
     }
@@ -86,46 +204,51 @@ pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
     let control = Arc::new(Control::new());
     signals::stop_on_interrupt(Arc::clone(&control))
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
-    let run = open_run(plan, dir, new)?;
+    let run = open_run(plan, keeping)?;
     let outcome = runner::execute(plan, run, &control)?;
-    report(&outcome.path)?;
-    if let Some(failure) = outcome.failure {
-        return Err(failure);
-    }
-    match outcome.status {
-        RunStatus::Complete => Ok(()),
-        RunStatus::Failed(why) if outcome.denied > 0 => Err(Failure::denied(why)),
-        RunStatus::Failed(why) => Err(Failure::new(why)),
-        RunStatus::Interrupted | RunStatus::Running => {
-            Err(Failure::new("The run was interrupted; what was measured is in its folder.")
-                .with_hint("The same command goes on with it."))
-        }
-    }
+    let path = outcome.path.clone();
+    Ok(Kept { path, verdict: ending::report(outcome)? })
 }
 
 /// The interrupted run of the same plan, or a new one.
-fn open_run(plan: &Plan, dir: &Path, new: bool) -> Result<Run, Failure> {
-    if !new && let Some(path) = unfinished(plan, dir)? {
+fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
+    let stored = serde_json::to_value(plan)
+        .map_err(|error| Failure::new(format!("The plan can't be stored: {error}.")))?;
+    let fill = |header: &mut RunHeader| {
+        header.title.clone_from(&plan.suite.title);
+        header.plan = stored;
+        header.experiments = facts::experiments(plan);
+        header.denied.clone_from(&plan.denied);
+        header.allowed.clone_from(&plan.allowed);
+        header.reproduces.clone_from(&keeping.reproduces);
+    };
+    if !keeping.new
+        && let Some(path) = unfinished(plan, keeping)?
+    {
         output::talk(&format!("Going on with {}.", path.display()));
-        return Ok(Run::open(&path)?);
+        let mut run = Run::open(&path)?;
+        // What does not decide what is executed may have changed: gates, titles, accepted checks.
+        run.update(fill)?;
+        return Ok(run);
     }
-    let steps = match plan.steps.len() {
+    // Those of a search that may not be needed aren't counted.
+    let steps = match plan.steps.iter().filter(|step| step.estimated_s > 0.0).count() {
         1 => "1 step".to_owned(),
         count => format!("{count} steps"),
     };
     let about = human_time(plan.estimated_s);
-    output::talk(&format!("{}: {steps}, about {about}.", plan.suite.title));
+    let most = if plan.may_end_sooner() { "at most " } else { "" };
+    output::talk(&format!("{}: {steps}, {most}about {about}.", plan.suite.title));
     let mut header = RunHeader::new(&plan.suite.name, command_line(), plan.seed);
-    header.title.clone_from(&plan.suite.title);
-    header.plan = serde_json::to_value(plan)
-        .map_err(|error| Failure::new(format!("The plan can't be stored: {error}.")))?;
-    header.experiments = facts::experiments(plan);
-    Ok(Run::create(dir, header)?)
+    fill(&mut header);
+    Ok(Run::create(keeping.dir, header)?)
 }
 
-fn unfinished(plan: &Plan, dir: &Path) -> Result<Option<PathBuf>, Failure> {
-    for entry in dyno_store::list(dir)?.iter().rev() {
-        let same = entry.header.as_ref().is_ok_and(|header| header.plan["hash"] == *plan.hash);
+fn unfinished(plan: &Plan, keeping: &Keeping<'_>) -> Result<Option<PathBuf>, Failure> {
+    for entry in dyno_store::list(keeping.dir)?.iter().rev() {
+        let same = entry.header.as_ref().is_ok_and(|header| {
+            header.plan["hash"] == *plan.hash && header.reproduces == keeping.reproduces
+        });
         let goes_on = same
             && match entry.status() {
                 Some(RunStatus::Interrupted) => true,
@@ -148,8 +271,10 @@ fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
             trial.summary.step == step.id && trial.summary.status != TrialStatus::Interrupted
         })
     };
+    let skipped = data.header.skipped.keys().cloned().collect();
+    let settled = plan.settled(&BTreeSet::new(), &skipped);
     let mut trials = plan.steps.iter().filter(|step| matches!(step.action, Action::Trial(_)));
-    Ok(trials.any(|step| !was_made(step)))
+    Ok(trials.any(|step| !was_made(step) && !settled.contains(&step.id)))
 }
 
 /// The command as it was given, passwords in URLs masked.
@@ -161,18 +286,4 @@ fn command_line() -> Vec<String> {
         _ => argument,
     };
     std::env::args().map(redacted).collect()
-}
-
-/// Writes the paper and prints the tables.
-fn report(path: &Path) -> Done {
-    let data = dyno_store::read(path)?;
-    output::data(&super::show::tables(&data));
-    output::data(&tpch::answers_lines(&data));
-    if data.trials.is_empty() {
-        return Ok(());
-    }
-    for file in write_paper(&[data], path, &ALL)? {
-        output::talk(&format!("written: {}", file.display()));
-    }
-    Ok(())
 }

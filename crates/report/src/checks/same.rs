@@ -209,7 +209,7 @@ fn durability(a: &Side<'_>, b: &Side<'_>) -> Vec<Text> {
 
 fn classes(a: &Side<'_>, b: &Side<'_>) -> Vec<Text> {
     let mut texts = vec![
-        difference(say!("vCPU"), a.vcpu(), b.vcpu()),
+        difference(Text::same("vCPU"), a.vcpu(), b.vcpu()),
         difference(say!("memory, GiB"), a.memory_gib(), b.memory_gib()),
     ];
     if texts.iter().all(Option::is_none) {

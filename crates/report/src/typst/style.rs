@@ -35,7 +35,8 @@ impl Style {
                 style.classes.push((class.to_owned(), colour));
             }
         }
-        style.rules = rules.into_iter().filter(|(selector, _)| selector.starts_with("svg")).collect();
+        style.rules =
+            rules.into_iter().filter(|(selector, _)| selector.starts_with("svg")).collect();
         style
     }
 

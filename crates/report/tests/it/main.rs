@@ -1,6 +1,7 @@
 //! Papers of made-up runs.
 
 mod checks;
+mod dictionary;
 mod paper;
 mod support;
 mod synthetic;

@@ -36,6 +36,7 @@ pub(crate) fn header(targets: &[&str]) -> RunHeader {
             memory_mib: 64_222.0,
             dyno_version: "0.1.0".to_owned(),
             binary_sha256: "00".repeat(32),
+            ..Environment::default()
         },
         command_line: words.map(str::to_owned).to_vec(),
         seed: 42,

@@ -1,0 +1,73 @@
+//! The end of a run: tables, paper, checks, gates, and the exit code that follows.
+
+use super::paper::{ALL, paper_of, write_paper};
+use crate::failure::Failure;
+use crate::runner::Outcome;
+use crate::{Done, output, tpch};
+use dyno_core::nearest;
+use dyno_report::{Lang, Paper, check_ids};
+use dyno_store::RunStatus;
+use dyno_suite::Plan;
+
+/// Refuses checks to deny or to allow that don't exist.
+///
+/// # Errors
+/// The first of them, with the nearest name.
+pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
+    let known = check_ids();
+    for id in plan.denied.iter().chain(&plan.allowed) {
+        if known.contains(&id.as_str()) {
+            continue;
+        }
+        let hint = match nearest(id, known.iter().copied()) {
+            Some(near) => format!("Did you mean `{near}`?"),
+            None => "The table of checks in any paper names them all.".to_owned(),
+        };
+        return Err(plan.check_error(id, format!("There is no check `{id}`."), Some(hint)).into());
+    }
+    Ok(())
+}
+
+/// Writes the paper, prints tables, checks and gates, and says how the run is to be judged.
+///
+/// # Errors
+/// When the run can't be read or the paper can't be written.
+pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
+    let data = dyno_store::read(&outcome.path)?;
+    output::data(&super::show::tables(&data));
+    output::data(&tpch::answers_lines(&data));
+    let mut judged = Ok(());
+    if !data.trials.is_empty() {
+        let runs = [data];
+        let paper = paper_of(&runs);
+        output::data(&format!("\n{}", paper.checks_text(Lang::En)));
+        judged = judge(&paper);
+        for file in write_paper(&runs, &outcome.path, &ALL)? {
+            output::talk(&format!("written: {}", file.display()));
+        }
+    }
+    if let Some(failure) = outcome.failure {
+        return Ok(Err(failure));
+    }
+    Ok(match outcome.status {
+        RunStatus::Complete => judged,
+        RunStatus::Failed(why) if outcome.denied > 0 => Err(Failure::denied(why)),
+        RunStatus::Failed(why) => Err(Failure::new(why)),
+        RunStatus::Interrupted | RunStatus::Running => {
+            Err(Failure::new("The run was interrupted; what was measured is in its folder.")
+                .with_hint("The same command goes on with it."))
+        }
+    })
+}
+
+/// Whether a check that is denied has found something. It comes before all gates: figures that are
+/// not accepted prove nothing.
+fn judge(paper: &Paper) -> Done {
+    let denied = paper.denied();
+    if denied.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<&str> = denied.iter().map(|check| check.id).collect();
+    Err(Failure::denied(format!("Denied checks have found something: {}.", ids.join(", ")))
+        .with_hint("The paper says what and what to do; `--allow ID` accepts a finding."))
+}

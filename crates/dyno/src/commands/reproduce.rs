@@ -1,0 +1,109 @@
+//! `dyno reproduce`.
+
+use super::run::{Keeping, run_kept};
+use super::{RUNS, find_run};
+use crate::failure::Failure;
+use crate::{Done, output};
+use dyno_store::{Environment, RunHeader};
+use dyno_suite::{Overrides, PLAN_FORMAT, Plan, PlannedExperiment, Restore};
+use std::path::{Path, PathBuf};
+
+/// What `dyno reproduce` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dyno reproduce last
+  dyno reproduce 2026-11-21T21 --target main=mysql://root@10.0.0.7/db
+
+The plan that is stored with the run is executed again: the same targets, data, load and random streams.
+Then both runs are compared. They are not interleaved: what has drifted between them looks like a
+difference. Passwords are taken from the places that `dyno run` names, or asked for.")]
+pub(crate) struct Arguments {
+    /// A run: its folder, its name, the beginning of its name, or `last`.
+    run: String,
+    /// Execute it on another server.
+    #[arg(long = "target", value_name = "NAME=URL")]
+    targets: Vec<String>,
+    /// Folder in which runs are kept.
+    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
+    dir: PathBuf,
+    /// Begin anew even if there is an interrupted reproduction to go on with.
+    #[arg(long)]
+    new: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Done {
+    let first = find_run(&arguments.dir, &arguments.run)?;
+    let data = dyno_store::read(&first)?;
+    let plan = plan_of(&data.header, &first)?;
+    let mut given = Overrides::default();
+    for target in &arguments.targets {
+        given.add_target(target).map_err(|problem| Failure::usage(problem.to_string()))?;
+    }
+    let plan = plan.redirected(&given.targets)?;
+    for difference in differences(&data.header) {
+        output::talk(&format!("note: {difference}"));
+    }
+    for command in commands(&plan) {
+        output::talk(&format!("note: the plan runs a command of the shell here: {command}"));
+    }
+    let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let keeping = Keeping { dir: &arguments.dir, new: arguments.new, reproduces: Some(name) };
+    let kept = run_kept(&plan, &keeping)?;
+    kept.verdict?;
+    output::talk(&format!("compare: dyno compare {} {}", first.display(), kept.path.display()));
+    Ok(())
+}
+
+/// The plan that a run has executed.
+fn plan_of(header: &RunHeader, path: &Path) -> Result<Plan, Failure> {
+    if header.plan.is_null() {
+        return Err(Failure::usage(format!("{} has no plan to execute again.", path.display()))
+            .with_hint("A drop-in was run: its command stands in run.json as `command_line`."));
+    }
+    let plan: Plan = serde_json::from_value(header.plan.clone()).map_err(|error| {
+        Failure::new(format!("The plan of {} can't be read: {error}.", path.display()))
+    })?;
+    if plan.format > PLAN_FORMAT {
+        return Err(Failure::new(format!(
+            "The plan of {} was written by a newer dyno (format {}, this one reads {PLAN_FORMAT}).",
+            path.display(),
+            plan.format
+        ))
+        .with_hint("Use that version, or a newer one."));
+    }
+    Ok(plan)
+}
+
+/// The commands that the plan runs on this machine: whoever has got the run from somebody else should
+/// see them.
+fn commands(plan: &Plan) -> Vec<String> {
+    let of = |experiment: &PlannedExperiment| {
+        let restore = match &experiment.restore {
+            Restore::Command(command) => Some(command.as_str()),
+            Restore::None | Restore::Reload => None,
+        };
+        let mut options = experiment.options.iter();
+        let cold = options.find(|option| option.name == "cold_command");
+        [restore.map(str::to_owned), cold.map(|option| option.value.clone())]
+    };
+    plan.experiments.iter().flat_map(of).flatten().collect()
+}
+
+/// What is not as it was: it may be why results differ.
+fn differences(header: &RunHeader) -> Vec<String> {
+    let (then, now) = (&header.environment, &Environment::of_this_machine());
+    let differs = |what: &str, then: &str, now: &str| {
+        (then != now && !then.is_empty())
+            .then(|| format!("{what} was {then} in the first run and is {now} now."))
+    };
+    [
+        differs("dyno", &then.dyno_version, &now.dyno_version),
+        differs("The binary's checksum", &then.binary_sha256, &now.binary_sha256),
+        differs("The CPU", &then.cpu_model, &now.cpu_model),
+        differs("The kernel", &then.kernel, &now.kernel),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
