@@ -294,9 +294,12 @@ fn settings_differ(paper: &Paper) -> Vec<Finding> {
     findings
 }
 
+/// A fact of a load generator: its name, and how it is told.
+type Told = (Text, fn(&Environment) -> String);
+
 fn generators_differ(case: &Case<'_>) -> Vec<Finding> {
     let Some((first, others)) = case.runs.split_first() else { return Vec::new() };
-    let told: [(Text, fn(&Environment) -> String); 5] = [
+    let told: [Told; 5] = [
         (say!("host name"), |of| of.host.clone()),
         (say!("kernel version"), |of| of.kernel.clone()),
         (say!("CPU model"), |of| of.cpu_model.clone()),
