@@ -7,3 +7,4 @@ mod support;
 mod synthetic;
 mod tpcc;
 mod tpch;
+mod verdict;
