@@ -30,6 +30,13 @@ pub(super) fn coded(text: &str) -> String {
     parts.into_iter().enumerate().map(tags).collect()
 }
 
+/// A text as code in a cell of a Markdown table.
+pub(super) fn markdown_code(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let text: String = text.replace('`', "'").replace('|', "\\|").chars().map(plain).collect();
+    format!("`{text}`")
+}
+
 /// A text that Markdown shows as it is.
 pub(super) fn markdown_text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());

@@ -108,9 +108,7 @@ struct Plot {
 
 const LINE_HEIGHT: f64 = 14.0;
 /// About the width of a letter at the charts' font size.
-const LETTER: f64 = 6.4;
-/// About the width of a Chinese character.
-const WIDE_LETTER: f64 = 11.8;
+pub(crate) const LETTER: f64 = 6.4;
 /// The same of the bold labels at the ends of lines.
 const BOLD_LETTER: f64 = 7.4;
 
@@ -325,7 +323,7 @@ pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> String {
     out
 }
 
-fn open(width: f64, height: f64, description: &str, data: &str) -> String {
+pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> String {
     let description = escape(description);
     format!(
         "<svg class=\"chart\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{description}\"{data}>"
@@ -334,8 +332,7 @@ fn open(width: f64, height: f64, description: &str, data: &str) -> String {
 
 /// About the width of a text.
 pub(crate) fn width_of(text: &str) -> f64 {
-    // From the first of the CJK symbols on, characters are as wide as high.
-    text.chars().map(|c| if c >= '\u{2e80}' { WIDE_LETTER } else { LETTER }).sum()
+    letters(text) as f64 * LETTER
 }
 
 /// Text for elements and attributes.

@@ -62,13 +62,21 @@ fn rendering_twice_gives_the_same_bytes() {
 fn html_is_well_formed_and_needs_nothing_from_outside() {
     let run = two_targets(&[1, 8, 64], 2, 30);
     let html_trials = run.trials.len();
-    let html = Paper::new(&[run], &[published()]).html(Lang::En).expect("rendered");
+    let paper = Paper::new(&[run], &[published()]);
+    let html = paper.html(Lang::En).expect("rendered");
+    if let Some(folder) = std::env::var_os("DYNO_PAPERS") {
+        let chinese = paper.html(Lang::Zh).expect("rendered");
+        for (name, text) in [("paper.html", &html), ("paper.zh.html", &chinese)] {
+            fs::write(std::path::Path::new(&folder).join(name), text).expect("written");
+        }
+    }
     let elements = elements(&html);
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
     assert_eq!((count("html"), count("script"), count("style"), count("h1")), (1, 1, 1, 1));
     assert!(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"), "{}", &html[..60]);
-    // Two charts of the sweep, none of the single rate, two per trial.
-    assert_eq!(count("svg"), 2 + 2 * html_trials);
+    // The topology, three charts of the sweep, none of the single rate, a distribution of what was
+    // measured once, two per trial.
+    assert_eq!(count("svg"), 1 + 3 + 1 + 2 * html_trials);
     assert_eq!(count("table"), count("caption"), "every table says what it shows");
     for loads in ["http://", "https://", "src=", "@import", "url(", "fetch("] {
         assert!(!html.contains(loads), "{loads} would load something");
