@@ -342,8 +342,7 @@ pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> St
 
 /// About the width of a text.
 pub(crate) fn width_of(text: &str) -> f64 {
-    // From the first of the CJK symbols on, characters are as wide as high.
-    text.chars().map(|c| if c >= '\u{2e80}' { WIDE_LETTER } else { LETTER }).sum()
+    letters(text) as f64 * LETTER
 }
 
 /// Text for elements and attributes.
