@@ -7,7 +7,10 @@ use crate::terminals::Terminals;
 use crate::trial::{Ended, TrialResult, TrialSpec, WorkerStats};
 use crate::worker::worker;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Rng, SECOND, Workload};
-use dyno_measure::{Collector, Frame, HostSample, HostSampler, Interval, Phase, Recorder, Window};
+use dyno_measure::{
+    Collector, Frame, GeneratorConditions, GeneratorWatch, HostSample, HostSampler, Interval,
+    Phase, Recorder, Window, run_delay_of_thread,
+};
 use dyno_reactor::{Clock, Loop, Next, monotonic_now};
 use std::fmt;
 use std::io;
@@ -79,6 +82,8 @@ struct LoopEnd {
     retired: u32,
     retired_transactions: u64,
     cpu: Nanos,
+    /// Waiting for a CPU since the window opened.
+    run_delay: Option<Nanos>,
 }
 
 /// Runs a trial. Returns when all workers have left.
@@ -115,7 +120,8 @@ pub fn drive<W: Workload, D: Driver>(
             }
         }
         drop(sender);
-        let collected = collect(&receiver, &shared, loops, observer);
+        let watch = GeneratorWatch::new(monotonic_now());
+        let collected = collect(&receiver, &shared, loops, Some(watch), observer);
         let ends = threads.into_iter().map(|thread| thread.join().unwrap_or_else(repanic));
         let ends = ends.collect::<io::Result<Vec<_>>>().map_err(DriveError::System)?;
         finish(&shared, control, gate.window.get().copied().flatten(), gate.begin, collected, ends)
@@ -144,7 +150,8 @@ pub fn drive_simulated<W: Workload, D: Driver>(
     let end = run_on(Clock::Virtual, &shared, &gate, control, 0..spec.workers, &sender)
         .map_err(DriveError::System)?;
     drop(sender);
-    let collected = collect(&receiver, &shared, 1, observer);
+    // What this machine does has nothing to do with virtual time.
+    let collected = collect(&receiver, &shared, 1, None, observer);
     finish(&shared, control, gate.window.get().copied().flatten(), 0, collected, vec![end])
 }
 
@@ -239,9 +246,12 @@ fn run_on<W: Workload, D: Driver>(
     let spec = shared.spec;
     let (first, count) = (range.start, range.end - range.start);
     let cpu = std::cell::Cell::new(0);
+    let delay_before = std::cell::Cell::new(None);
     let sink = |phase, index, frame: &Frame| {
         if phase == Phase::Measured {
             cpu.set(cpu.get() + frame.cpu_ns);
+        } else {
+            delay_before.set(run_delay_of_thread());
         }
         // The receiver outlives all loops.
         let _ = sender.send(Message::Frame(phase, index, Box::new(frame.clone())));
@@ -267,9 +277,12 @@ fn run_on<W: Workload, D: Driver>(
         if let Some(terminals) = local.terminals.borrow_mut().as_mut() {
             terminals.start(window.released, window.opens);
         }
+        delay_before.set(run_delay_of_thread());
         local.release(window, ends(spec, window.opens));
         measure(&mut tasks, &local, spec, &stopped);
     }
+    let run_delay =
+        run_delay_of_thread().and_then(|delay| Some(delay.saturating_sub(delay_before.get()?)));
     let unfinished = match window {
         Some(_) => tasks.take_outputs().iter().filter(|output| output.is_none()).count() as u32,
         None => 0,
@@ -292,6 +305,7 @@ fn run_on<W: Workload, D: Driver>(
         retired: local.retired.get(),
         retired_transactions: local.retired_transactions.get(),
         cpu: cpu.get(),
+        run_delay,
     })
 }
 
@@ -382,6 +396,7 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
 struct Collected {
     total: Frame,
     host: HostSample,
+    conditions: GeneratorConditions,
 }
 
 /// Merges what the loops send until all are done.
@@ -389,6 +404,7 @@ fn collect<W: Workload, D: Driver>(
     receiver: &Receiver<Message>,
     shared: &Shared<'_, W, D>,
     loops: usize,
+    mut watch: Option<GeneratorWatch>,
     observer: &mut dyn Observer,
 ) -> Collected {
     let workers = shared.spec.workers;
@@ -397,7 +413,7 @@ fn collect<W: Workload, D: Driver>(
     let mut window = None;
     let mut sampler = HostSampler::new(monotonic_now());
     let mut window_sampler = HostSampler::new(monotonic_now());
-    let mut host = None;
+    let mut over = None;
     loop {
         match receiver.recv_timeout(Duration::from_millis(100)) {
             Ok(Message::Frame(phase, index, frame)) => collector.take(phase, index, *frame),
@@ -406,11 +422,16 @@ fn collect<W: Workload, D: Driver>(
                 observer.released(&released);
                 window = Some(released);
                 window_sampler = HostSampler::new(monotonic_now());
+                open(&mut watch);
             }
             Ok(Message::Done) => {
                 collector.loop_done();
                 // Taken once, while the load still runs: what comes after is not the window's.
-                host.get_or_insert_with(|| window_sampler.sample(monotonic_now()));
+                over.get_or_insert_with(|| {
+                    let now = monotonic_now();
+                    let conditions = watch.as_ref().map(|watch| watch.close(now));
+                    (window_sampler.sample(now), conditions.unwrap_or_default())
+                });
             }
             Err(RecvTimeoutError::Timeout) if window.is_none() => {
                 observer.connected(shared.connected.load(Ordering::Relaxed), workers);
@@ -422,12 +443,21 @@ fn collect<W: Workload, D: Driver>(
         while let Some((phase, index, frame)) = collector.next_complete() {
             if phase == Phase::WarmUp {
                 window_sampler = HostSampler::new(monotonic_now());
+                open(&mut watch);
             }
             let host = sampler.sample(monotonic_now());
             observer.interval(&Interval::new(window, phase, index, frame, host));
         }
     }
-    Collected { total: collector.total().clone(), host: host.unwrap_or_default() }
+    let (host, conditions) = over.unwrap_or_default();
+    Collected { total: collector.total().clone(), host, conditions }
+}
+
+/// The window opens, as far as is known: counting begins anew.
+fn open(watch: &mut Option<GeneratorWatch>) {
+    if let Some(watch) = watch {
+        watch.open(monotonic_now());
+    }
 }
 
 fn finish<W: Workload, D: Driver>(
@@ -444,6 +474,10 @@ fn finish<W: Workload, D: Driver>(
     };
     window.closes = ends.iter().map(|end| end.closes).max().unwrap_or(window.opens);
     ends.sort_by_key(|end| end.first);
+    let delays: Vec<Nanos> = ends.iter().filter_map(|end| end.run_delay).collect();
+    let mut conditions = collected.conditions;
+    conditions.run_delay_s =
+        (!delays.is_empty()).then(|| delays.iter().sum::<Nanos>() as f64 / 1e9);
     let counts = collected.total.counts();
     let in_flight = ends.iter().map(|end| end.in_flight).sum();
     assert_eq!(
@@ -470,5 +504,6 @@ fn finish<W: Workload, D: Driver>(
         loops_cpu: ends.iter().map(|end| end.cpu).collect(),
         workers: ends.into_iter().flat_map(|end| end.stats).collect(),
         host: collected.host,
+        conditions,
     })
 }

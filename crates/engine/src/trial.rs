@@ -2,7 +2,7 @@
 
 use crate::ErrorPolicy;
 use dyno_core::{DbError, Nanos, SECOND};
-use dyno_measure::{Frame, HostSample, Window};
+use dyno_measure::{Frame, GeneratorConditions, HostSample, Window};
 
 /// One trial: how many workers do what for how long.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,6 +136,8 @@ pub struct TrialResult {
     pub loops_cpu: Vec<Nanos>,
     /// The generator's machine over the window.
     pub host: HostSample,
+    /// What held the generator back in the window; the head-room is left to the caller.
+    pub conditions: GeneratorConditions,
 }
 
 impl TrialResult {

@@ -93,6 +93,8 @@ pub struct NodeConditions {
     pub isolation: Option<String>,
     /// The server's memory for data, bytes.
     pub cache_bytes: Option<u64>,
+    /// Size of the database before the trial, bytes.
+    pub data_bytes: Option<u64>,
     /// Share of page requests in the window that its memory answered.
     pub hit_share: Option<f64>,
     /// Pages read from disk (or the system's cache) in the window.

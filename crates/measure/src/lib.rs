@@ -17,7 +17,8 @@ mod tpch;
 
 pub use collector::{Collector, Interval};
 pub use conditions::{
-    Conditions, GeneratorConditions, GeneratorMember, NodeConditions, NodeRow, Purpose, ReplicaFacts,
+    Conditions, GeneratorConditions, GeneratorMember, NodeConditions, NodeRow, Purpose,
+    ReplicaFacts,
 };
 pub use evidence::{
     AuditLine, ConditionLine, ConditionState, DataCheck, DataFacts, StatementLatency, TpccFacts,
@@ -25,9 +26,14 @@ pub use evidence::{
 };
 pub use frame::{Counts, ErrorCount, ErrorTable, Frame, KindFrame};
 pub use histogram::Latencies;
-pub use host::{HostSample, HostSampler, process_cpu, thread_cpu};
+pub use host::{
+    GeneratorWatch, HostSample, HostSampler, Machine, process_cpu, run_delay_of_process,
+    run_delay_of_thread, thread_cpu,
+};
 pub use recorder::{Phase, Recorder, Times, Window};
-pub use server::{ServerFacts, read_facts};
+pub use server::{
+    NodeLook, NodeState, Questions, Sample, Seen, ServerFacts, look, node_conditions, read_facts,
+};
 pub use summary::{
     ErrorSummary, GeneratorSummary, KindSummary, LatencySummary, SCHEMA_VERSION, SeriesRow,
     StatementCounts, TrialStatus, TrialSummary,

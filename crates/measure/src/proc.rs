@@ -1,5 +1,5 @@
-//! What Linux says about a machine in `/proc/stat`, `/proc/net/dev`, `/proc/diskstats` and
-//! `/proc/vmstat`: counters since the start of the machine. Pure: texts in, numbers out.
+//! What Linux says about a machine in `/proc`: counters since the start of the machine. Pure: texts
+//! in, numbers out.
 //!
 //! The formats are those of proc(5) and of the kernel's `Documentation/admin-guide/iostats.rst`.
 //! Kernels add columns at the end of lines; missing ones are 0.
@@ -121,6 +121,71 @@ pub fn dirty_pages(vmstat: &str) -> Option<u64> {
     vmstat.lines().find_map(|line| line.strip_prefix("nr_dirty "))?.trim().parse().ok()
 }
 
+/// Pages read from and written to swap, from `/proc/vmstat`.
+pub fn swapped_pages(vmstat: &str) -> Option<u64> {
+    let count = |name: &str| {
+        let mut lines = vmstat.lines();
+        lines.find_map(|line| line.strip_prefix(name))?.trim().parse::<u64>().ok()
+    };
+    Some(count("pswpin ")? + count("pswpout ")?)
+}
+
+/// Microseconds in which at least one task waited, from a file of `/proc/pressure`
+/// (the kernel's `Documentation/accounting/psi.rst`).
+pub fn pressure_us(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    line.split_whitespace().find_map(|field| field.strip_prefix("total="))?.parse().ok()
+}
+
+/// Nanoseconds that a thread waited for a CPU although it could run: the second field of its
+/// `schedstat` (the kernel's `Documentation/scheduler/sched-stats.rst`).
+pub fn run_delay_ns(schedstat: &str) -> Option<u64> {
+    schedstat.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Where `/proc/self/cgroup` says that this process's CPU is counted: the controllers of the tree
+/// (empty for version 2) and the path in it.
+pub fn cpu_group(cgroup: &str) -> Option<(&str, &str)> {
+    let groups = || {
+        cgroup.lines().filter_map(|line| {
+            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+            Some((controllers, path))
+        })
+    };
+    let is_cpu = |&(controllers, _): &(&str, &str)| controllers.split(',').any(|one| one == "cpu");
+    groups().find(is_cpu).or_else(|| groups().find(|(controllers, _)| controllers.is_empty()))
+}
+
+/// Microseconds for which a group was held back, from its `cpu.stat`: `throttled_usec` in version 2,
+/// `throttled_time` in nanoseconds in version 1.
+pub fn throttled_us(cpu_stat: &str) -> Option<u64> {
+    let value = |name: &str| {
+        let mut lines = cpu_stat.lines();
+        lines.find_map(|line| line.strip_prefix(name))?.trim().parse::<u64>().ok()
+    };
+    value("throttled_usec ").or_else(|| Some(value("throttled_time ")? / 1000))
+}
+
+/// Segments of TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segments {
+    /// Sent, without those sent again.
+    pub sent: u64,
+    /// Sent again.
+    pub retransmitted: u64,
+}
+
+/// Segments of TCP on all interfaces, from `/proc/net/snmp`: a line of names, then one of values.
+pub fn segments(snmp: &str) -> Option<Segments> {
+    let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let value = |wanted: &str| {
+        let mut pairs = names.split_whitespace().zip(values.split_whitespace());
+        pairs.find(|&(name, _)| name == wanted)?.1.parse::<u64>().ok()
+    };
+    Some(Segments { sent: value("OutSegs")?, retransmitted: value("RetransSegs")? })
+}
+
 /// How far a counter has come. A counter of 32 bits may have passed its end; one that went back
 /// otherwise was reset, which is `None`.
 pub fn counted(before: u64, after: u64) -> Option<u64> {
@@ -193,6 +258,43 @@ eth0.7:33554432 200 0 0 0 0 0 9 500 3 0 0 0 0 0 0
         let text = "nr_dirty_threshold 9\nnr_dirty 42\nnr_writeback 1\n";
         assert_eq!(dirty_pages(text), Some(42));
         assert_eq!(dirty_pages("nr_dirty_threshold 9\n"), None);
+    }
+
+    #[test]
+    fn swap_goes_both_ways() {
+        assert_eq!(swapped_pages("pswpin 3\npswpout 4\nnr_dirty 1\n"), Some(7));
+        assert_eq!(swapped_pages("pswpin 3\n"), None);
+    }
+
+    #[test]
+    fn pressure_is_that_of_some_task() {
+        let text = "some avg10=13.41 avg60=51.22 avg300=27.10 total=28335305227\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n";
+        assert_eq!(pressure_us(text), Some(28_335_305_227));
+        assert_eq!(pressure_us("full avg10=0.00 total=9\n"), None);
+    }
+
+    #[test]
+    fn waiting_for_a_cpu_is_the_second_number() {
+        assert_eq!(run_delay_ns("1094248 11089731 2\n"), Some(11_089_731));
+        assert_eq!(run_delay_ns("0\n"), None);
+    }
+
+    #[test]
+    fn quotas_are_those_of_either_version() {
+        let first = "9:name=systemd:/\n2:cpu,cpuacct:/a/b\n1:cpuset:/c\n0::/\n";
+        assert_eq!(cpu_group(first), Some(("cpu,cpuacct", "/a/b")));
+        assert_eq!(cpu_group("0::/user.slice\n"), Some(("", "/user.slice")));
+        assert_eq!(cpu_group("1:memory:/\n"), None);
+        assert_eq!(throttled_us("nr_throttled 1\nthrottled_time 5000\n"), Some(5));
+        assert_eq!(throttled_us("usage_usec 9\nthrottled_usec 7\n"), Some(7));
+        assert_eq!(throttled_us("usage_usec 9\n"), None);
+    }
+
+    #[test]
+    fn segments_are_found_by_name() {
+        let text = "Ip: Forwarding\nIp: 2\nTcp: InSegs OutSegs RetransSegs\nTcp: 9 100 3\n";
+        assert_eq!(segments(text), Some(Segments { sent: 100, retransmitted: 3 }));
+        assert_eq!(segments("Tcp: OutSegs\n"), None);
     }
 
     #[test]

@@ -70,17 +70,12 @@ pub(crate) fn bytes(count: f64) -> String {
     format!("{} {}", plain(size), units[unit])
 }
 
-/// `1 worker`, `2 workers`.
-pub(crate) fn count_of(number: u64, one: &str, more: &str) -> String {
-    format!("{} {}", whole(number as f64), if number == 1 { one } else { more })
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub(crate) fn list_of(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+/// A word as a POSIX shell reads it back.
+pub(crate) fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
@@ -142,10 +137,8 @@ mod tests {
     }
 
     #[test]
-    fn units_and_lists() {
+    fn bytes_have_units() {
         assert_eq!(bytes(134_217_728.0), "128 MiB");
         assert_eq!(bytes(1536.0), "1.5 KiB");
-        assert_eq!(count_of(1, "trial", "trials"), "1 trial");
-        assert_eq!(list_of(&["a".into(), "b".into(), "c".into()]), "a, b and c");
     }
 }

@@ -118,8 +118,14 @@ pub(crate) fn names_a_place(name: &str) -> bool {
         "in_transaction",
     ];
     const ENDS: [&str; 8] = [
-        "_file", "dir", "_directory", "_directories", "_log_error", "log_bin_basename",
-        "log_bin_index", "_log_basename",
+        "_file",
+        "dir",
+        "_directory",
+        "_directories",
+        "_log_error",
+        "log_bin_basename",
+        "log_bin_index",
+        "_log_basename",
     ];
     WHOLE.contains(&name) || ENDS.iter().any(|end| name.ends_with(end))
 }

@@ -1,5 +1,6 @@
 //! The machine on which dyno runs.
 
+use dyno_measure::Machine;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
@@ -21,6 +22,8 @@ pub struct Environment {
     pub cores: u32,
     /// Memory of the machine, MiB.
     pub memory_mib: f64,
+    /// Settings of the machine that bear on measurements.
+    pub machine: Machine,
     /// Version of dyno.
     pub dyno_version: String,
     /// SHA-256 of the running binary, hexadecimal.
@@ -46,6 +49,7 @@ impl Environment {
             cpu_model: field("/proc/cpuinfo", "model name", ':').unwrap_or_default(),
             cores: std::thread::available_parallelism().map_or(0, |cores| cores.get() as u32),
             memory_mib: memory_kib.map_or(0.0, |kib| (kib / 1024.0).round()),
+            machine: Machine::this(),
             dyno_version: env!("CARGO_PKG_VERSION").to_owned(),
             binary_sha256: binary_sha256().unwrap_or_default(),
         }

@@ -40,7 +40,9 @@ pub use header::{
     TargetFacts,
 };
 pub use histograms::HistogramLog;
-pub use read::{NodeFacts, RunData, RunEntry, TrialData, header as read_header, is_growing, list, read};
+pub use read::{
+    NodeFacts, RunData, RunEntry, TrialData, header as read_header, is_growing, list, read,
+};
 pub use run::Run;
 pub use series::{NODE_COLUMNS, SERIES_COLUMNS, read_nodes, read_series};
 pub use trial::{Moment, NodeSeries, TrialIdentity, TrialWriter};

@@ -57,6 +57,7 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
     let paper = table.text("paper").map(|text| text.value);
     let source = table.text("source").map(|text| text.value);
     let seed = table.whole("seed", 0..=(1 << 53)).unwrap_or(1);
+    let sample_servers = table.flag("sample_servers").unwrap_or(true);
     let deny = table.texts("deny").unwrap_or_default();
     let allow = table.texts("allow").unwrap_or_default();
     table.finish(&[], |_, known| known);
@@ -68,6 +69,7 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
         paper,
         source,
         seed,
+        sample_servers,
         deny,
         allow,
         targets: Vec::new(),

@@ -11,8 +11,8 @@ use crate::scripts::{self, PlannedScript};
 use crate::secret::SecretUrl;
 use crate::shrink;
 use crate::source::{Source, Span};
-use crate::steps::{self, Step};
 use crate::state;
+use crate::steps::{self, Step};
 use crate::suite::{Experiment, OptionPart, Suite, Target, Written};
 use crate::targets::{PlannedTarget, check_same_data, plan_targets, twin_name};
 use crate::versus::{self, Versus};
@@ -78,6 +78,9 @@ pub struct Plan {
     pub suite: SuiteFacts,
     /// The seed of all random streams.
     pub seed: u64,
+    /// Whether servers are asked each second of a trial what they do.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub sample_servers: bool,
     /// 1, or the share of the suite's data and durations that is executed.
     pub shrink: f64,
     /// The targets that are measured, in the order of the suite.
@@ -101,6 +104,10 @@ pub struct Plan {
     check_spans: Vec<(String, Span)>,
     #[serde(skip)]
     source: Source,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// What a run says about its suite.
@@ -314,6 +321,7 @@ impl Plan {
                 file: suite.text.file.clone(),
             },
             seed,
+            sample_servers: suite.sample_servers,
             shrink,
             targets,
             estimated_s: steps::estimate(&experiments, &steps),
@@ -600,4 +608,3 @@ fn some_of(names: &[String]) -> String {
         more => format!("{} and {more} more", names[..MOST].join(", ")),
     }
 }
-

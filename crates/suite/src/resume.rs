@@ -142,7 +142,8 @@ impl Plan {
     /// The plan has no target of such a name.
     pub fn redirected(mut self, targets: &[(String, SecretUrl)]) -> Result<Plan, SuiteError> {
         for (name, url) in targets {
-            let known: Vec<String> = self.targets.iter().map(|target| target.name.clone()).collect();
+            let known: Vec<String> =
+                self.targets.iter().map(|target| target.name.clone()).collect();
             let mut is_known = false;
             for target in self.targets.iter_mut() {
                 if target.name == *name || target.twin_of.as_ref() == Some(name) {

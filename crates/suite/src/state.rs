@@ -4,8 +4,13 @@ use crate::compare::Restore;
 use crate::plan::PlannedExperiment;
 
 /// Tests of sysbench that only read.
-const READING: [&str; 5] =
-    ["oltp_point_select", "oltp_read_only", "select_random_points", "select_random_ranges", "select"];
+const READING: [&str; 5] = [
+    "oltp_point_select",
+    "oltp_read_only",
+    "select_random_points",
+    "select_random_ranges",
+    "select",
+];
 
 /// `untouched`, `reloaded`, `grows`, or the command that restores them.
 pub(crate) fn of(experiment: &PlannedExperiment) -> String {
@@ -29,7 +34,9 @@ fn writes(experiment: &PlannedExperiment) -> bool {
         "sysbench" => !READING.contains(&test),
         "pgbench" if test == "script" => experiment.scripts.iter().any(|script| {
             let text = script.text.to_ascii_lowercase();
-            ["insert", "update", "delete", "merge", "truncate"].iter().any(|verb| text.contains(verb))
+            ["insert", "update", "delete", "merge", "truncate"]
+                .iter()
+                .any(|verb| text.contains(verb))
         }),
         "pgbench" => test != "select-only",
         "tpch" => test != "queries",

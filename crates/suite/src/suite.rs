@@ -40,6 +40,8 @@ pub struct Suite {
     pub source: Option<String>,
     /// The seed of all random streams; 1 if not given.
     pub seed: u64,
+    /// Whether servers are asked each second of a trial what they do.
+    pub sample_servers: bool,
     /// Checks whose findings end the run with exit code 4.
     pub deny: Vec<Written<String>>,
     /// Checks whose findings are accepted.

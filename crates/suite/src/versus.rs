@@ -30,7 +30,8 @@ pub(crate) fn apply(
     for name in &names {
         if name.is_empty() || name.contains(['=', '/', ':', ' ']) {
             let message = format!("`--compare {name}` does not name a target.");
-            let hint = "Give two names, and a URL of each: `--compare A B --target A=URL --target B=URL`.";
+            let hint =
+                "Give two names, and a URL of each: `--compare A B --target A=URL --target B=URL`.";
             return Err(Problem::new(message).hint(hint).into());
         }
         if suite.target(name).is_none() {

@@ -48,8 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         output::talk(&format!("note: the plan runs a command of the shell here: {command}"));
     }
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let keeping =
-        Keeping { dir: &arguments.dir, new: arguments.new, reproduces: Some(name) };
+    let keeping = Keeping { dir: &arguments.dir, new: arguments.new, reproduces: Some(name) };
     let kept = run_kept(&plan, &keeping)?;
     kept.verdict?;
     output::talk(&format!("compare: dyno compare {} {}", first.display(), kept.path.display()));

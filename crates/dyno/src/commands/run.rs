@@ -222,7 +222,9 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
         header.allowed.clone_from(&plan.allowed);
         header.reproduces.clone_from(&keeping.reproduces);
     };
-    if !keeping.new && let Some(path) = unfinished(plan, keeping)? {
+    if !keeping.new
+        && let Some(path) = unfinished(plan, keeping)?
+    {
         output::talk(&format!("Going on with {}.", path.display()));
         let mut run = Run::open(&path)?;
         // What does not decide what is executed may have changed: gates, titles, accepted checks.

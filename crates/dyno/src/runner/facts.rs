@@ -25,10 +25,10 @@ pub(super) fn targets(
             memory_gib: target.memory_gib,
             durability: target.durability.clone(),
             stated: target.stated.clone(),
-            price: target.price.as_ref().map(|price| Price {
-                per_hour: price.per_hour,
-                currency: price.currency.clone(),
-            }),
+            price: target
+                .price
+                .as_ref()
+                .map(|price| Price { per_hour: price.per_hour, currency: price.currency.clone() }),
         }
     };
     plan.targets.iter().map(facts).collect()

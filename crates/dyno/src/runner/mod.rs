@@ -4,6 +4,7 @@ mod command;
 #[cfg(test)]
 mod decisions_tests;
 pub(crate) mod facts;
+mod nodes;
 mod ownership;
 mod repetition;
 mod restore;
@@ -24,8 +25,9 @@ use dyno_engine::Control;
 use dyno_measure::{Purpose, TrialStatus};
 use dyno_store::{Event, EventKind, Run, RunStatus};
 use dyno_suite::{Action, Aim, Plan, Step, Trial};
-use std::collections::{BTreeMap, BTreeSet};
+use nodes::Node;
 use repetition::{Clock, Next};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use trial::{Done, Job};
 use workloads::LoadOrder;
@@ -246,7 +248,9 @@ impl Runner<'_> {
         // Fields are borrowed one by one: a trial writes to the run folder.
         let owner = self.plan.owner(&step.target);
         let (experiment, reached) = parties(&self.experiments, &self.targets, step, owner)?;
-        let job = Job { step, planned, purpose, run: &mut self.run, control: self.control };
+        let tables = experiment.tables();
+        let node = Node::new(&step.target, tables, reached.same_host, self.plan.sample_servers);
+        let job = Job { step, planned, purpose, node, run: &mut self.run, control: self.control };
         experiment.trial(&reached.database, job)
     }
 

@@ -146,8 +146,7 @@ fn confirm(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
         if !is_own || of.aim != Aim::Measure {
             continue;
         }
-        let Some(better) = run.complete_trial(&planned.id).and_then(merit)
-        else {
+        let Some(better) = run.complete_trial(&planned.id).and_then(merit) else {
             continue;
         };
         match sums.iter_mut().find(|(other, ..)| level(other) == level(of)) {
@@ -166,7 +165,9 @@ fn confirm(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
             };
             Next::Run(Box::new(confirmed), Purpose::Confirm)
         }
-        None => Next::Skip("No point of the sweep has a result that could be confirmed.".to_owned()),
+        None => {
+            Next::Skip("No point of the sweep has a result that could be confirmed.".to_owned())
+        }
     }
 }
 

@@ -17,9 +17,9 @@ const BEYOND: f64 = 10.0;
 
 /// What becomes of a step of a search.
 pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
-    let of_search = plan.experiment(&step.experiment).and_then(|experiment| {
-        Some((experiment.search.as_ref()?, experiment.confirm))
-    });
+    let of_search = plan
+        .experiment(&step.experiment)
+        .and_then(|experiment| Some((experiment.search.as_ref()?, experiment.confirm)));
     let Some((wanted, confirmations)) = of_search else {
         return Next::Skip("The plan doesn't say what is searched for.".to_owned());
     };
@@ -46,11 +46,8 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
     let Some(start_per_s) = wanted.start_rate.or(closed.map(|tps| tps * FIRST_SHARE)) else {
         return at(None, Purpose::Search);
     };
-    let search = Search {
-        most_per_s: wanted.most_rate,
-        confirmations,
-        ..Search::from(start_per_s)
-    };
+    let search =
+        Search { most_per_s: wanted.most_rate, confirmations, ..Search::from(start_per_s) };
     let tried: Vec<Tried> = done.iter().filter_map(|trial| tried(trial, &objective)).collect();
     match knee::next(&search, &tried) {
         knee::Step::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
@@ -107,7 +104,10 @@ fn told(outcome: &Outcome, objective: &Objective, done: &[&TrialSummary]) -> Str
     let text = &objective.text;
     match outcome {
         Outcome::Held { rate_per_s, is_most: false } => {
-            format!("The search has ended: {} per second are held with {text}.", number(*rate_per_s))
+            format!(
+                "The search has ended: {} per second are held with {text}.",
+                number(*rate_per_s)
+            )
         }
         Outcome::Held { rate_per_s, is_most: true } => format!(
             "The search has ended at the highest rate that was allowed: {} per second are held with \

@@ -2,7 +2,8 @@
 
 use dyno_engine::{Ended, TrialResult, TrialSpec, WorkerStats};
 use dyno_measure::{
-    GeneratorSummary, LatencySummary, Purpose, SCHEMA_VERSION, TrialStatus, TrialSummary,
+    Conditions, GeneratorSummary, LatencySummary, Purpose, SCHEMA_VERSION, TrialStatus,
+    TrialSummary,
 };
 use dyno_reactor::monotonic_now;
 use time::OffsetDateTime;
@@ -62,7 +63,7 @@ pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult
         notes: notes(spec, result, name.purpose),
         data: None,
         statement_latencies: Vec::new(),
-        conditions: Default::default(),
+        conditions: Conditions { generator: result.conditions.clone(), ..Conditions::default() },
         checks: Vec::new(),
         tpcc: None,
         tpch: None,
@@ -100,8 +101,7 @@ fn missed(spec: &TrialSpec, result: &TrialResult) -> Option<String> {
 
 fn notes(spec: &TrialSpec, result: &TrialResult, purpose: Purpose) -> Vec<String> {
     let is_told = purpose == Purpose::Measure;
-    let mut notes: Vec<String> =
-        missed(spec, result).into_iter().filter(|_| !is_told).collect();
+    let mut notes: Vec<String> = missed(spec, result).into_iter().filter(|_| !is_told).collect();
     if result.unfinished > 0 {
         notes.push(format!(
             "{} transactions were still running when the time to end them was over; their \

@@ -1,8 +1,8 @@
 //! One trial of a plan.
 
+use super::nodes::{Client, Node, Sampling, sampled};
 use super::workloads::{Driven, Ran};
 use super::{TrialName, summarise};
-use crate::databases::{self, facts_of};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::TrialProgress;
@@ -11,17 +11,17 @@ use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_measure::{
-    DataFacts, Interval, Purpose, ServerFacts, TpccFacts, TrialStatus, TrialSummary, Verdict,
+    DataFacts, Interval, Purpose, TpccFacts, TrialStatus, TrialSummary, Verdict, Window,
 };
 use dyno_store::{Moment, Run, StoreError, TrialIdentity, TrialWriter};
 use dyno_suite::{Step, Trial};
-use std::collections::BTreeMap;
 
 /// A trial of a plan, and where it is stored.
 pub(crate) struct Job<'a> {
     pub(super) step: &'a Step,
     pub(super) planned: &'a Trial,
     pub(super) purpose: Purpose,
+    pub(super) node: Node,
     pub(super) run: &'a mut Run,
     pub(super) control: &'a Control,
 }
@@ -54,7 +54,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, purpose, run, control } = job;
+    let Job { step, planned, purpose, node, run, control } = job;
     let target = &step.target;
     let place = format!("{} on {target}", step.experiment);
     let mut spec = trial_spec(planned);
@@ -80,17 +80,24 @@ pub(super) fn driven<F: Driven, D: Driver>(
         kinds: workload.transactions().iter().map(|kind| kind.name.clone()).collect(),
     };
     let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.tpcc))?;
-    writer.server(Moment::Before, &node_facts(target, driver))?;
+    let looked = node.look(driver);
+    writer.server(Moment::Before, &node.facts(&looked))?;
+    let series = writer.node_series()?;
     let title = format!("{} on {target}, {}", name.experiment, what(&spec, purpose));
+    let sampling = Sampling::default();
     let mut observer = StoringObserver {
         writer: &mut writer,
+        sampling: &sampling,
+        client: Client::default(),
         progress: TrialProgress::new(&title, planned.warmup_s + planned.duration_s.unwrap_or(0.0)),
         warmup_s: planned.warmup_s,
         control,
         error: None,
     };
-    let driven = drive(&workload, driver, &spec, control, &mut observer);
-    let StoringObserver { progress, error, .. } = observer;
+    let (driven, seen) = sampled(&node, driver, series, &sampling, || {
+        drive(&workload, driver, &spec, control, &mut observer)
+    });
+    let StoringObserver { progress, error, client, .. } = observer;
     let result = match driven {
         Ok(result) => result,
         Err(DriveError::Interrupted) => {
@@ -101,8 +108,13 @@ pub(super) fn driven<F: Driven, D: Driver>(
     if let Some(error) = error {
         return Err(error.into());
     }
-    writer.server(Moment::After, &node_facts(target, driver))?;
+    for event in sampling.take_events() {
+        writer.event(event)?;
+    }
+    let looked_again = node.look_again(driver);
+    writer.server(Moment::After, &node.facts(&looked_again))?;
     let mut summary = summarise(&name, &spec, &result);
+    node.surround((&looked, &looked_again), &seen, Some(&client), &mut summary);
     let ran = Ran { spec: &spec, summary: &summary };
     let after = family.look_after(driver, &workload, ready.before, &ran);
     summary.data = ready.data;
@@ -199,15 +211,6 @@ fn identity(
     }
 }
 
-/// What the server says now; when it can't be asked (it may have been killed), that is noted.
-pub(super) fn node_facts<D: Driver>(target: &str, driver: &D) -> BTreeMap<String, ServerFacts> {
-    let facts = databases::run(facts_of(driver)).unwrap_or_else(|error| ServerFacts {
-        not_readable: vec![error.to_string()],
-        ..ServerFacts::default()
-    });
-    BTreeMap::from([(target.to_owned(), facts)])
-}
-
 fn headline(summary: &TrialSummary, result: &TrialResult) -> String {
     let p95_ms = result.total.latency().percentile(95.0) as f64 / 1e6;
     let rates = match &summary.tpcc {
@@ -227,10 +230,21 @@ fn headline(summary: &TrialSummary, result: &TrialResult) -> String {
 /// Stores every interval as it comes and shows it.
 struct StoringObserver<'a, 'run> {
     writer: &'a mut TrialWriter<'run>,
+    sampling: &'a Sampling,
+    client: Client,
     progress: TrialProgress,
     warmup_s: f64,
     control: &'a Control,
     error: Option<StoreError>,
+}
+
+impl StoringObserver<'_, '_> {
+    fn store(&mut self, interval: &Interval) -> Result<(), StoreError> {
+        for event in self.sampling.take_events() {
+            self.writer.event(event)?;
+        }
+        self.writer.interval(interval)
+    }
 }
 
 impl Observer for StoringObserver<'_, '_> {
@@ -238,12 +252,17 @@ impl Observer for StoringObserver<'_, '_> {
         self.progress.connected(connected, of);
     }
 
+    fn released(&mut self, window: &Window) {
+        self.sampling.released(*window);
+    }
+
     fn interval(&mut self, interval: &Interval) {
         self.progress.interval(interval, self.warmup_s);
+        self.client.add(interval);
         if self.error.is_some() {
             return;
         }
-        if let Err(error) = self.writer.interval(interval) {
+        if let Err(error) = self.store(interval) {
             output::talk("The run folder can't be written any more; the trial is being stopped.");
             self.error = Some(error);
             self.control.stop();

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use dyno_core::{DbError, ErrorClass, Tally};
     use dyno_engine::Ended;
-    use dyno_measure::{Frame, HostSample, Window};
+    use dyno_measure::{Frame, GeneratorConditions, HostSample, Window};
 
     fn result(total: Frame) -> TrialResult {
         TrialResult {
@@ -108,6 +108,7 @@ mod tests {
             retired_transactions: 0,
             loops_cpu: Vec::new(),
             host: HostSample::default(),
+            conditions: GeneratorConditions::default(),
         }
     }
 

@@ -43,9 +43,7 @@ pub(super) fn rows(paper: &Paper) -> Vec<Capacity> {
         let target = paper.targets.iter().find(|target| target.label == point.target);
         let vcpu = target.and_then(|target| target.vcpu).filter(|vcpu| *vcpu > 0.0);
         let clients = match &point.tpcc {
-            Some(tpcc) => {
-                Text::count(tpcc.setup.terminals.into(), "{n} terminal", "{n} terminals")
-            }
+            Some(tpcc) => Text::count(tpcc.setup.terminals.into(), "{n} terminal", "{n} terminals"),
             None => Text::count(point.workers.into(), "{n} worker", "{n} workers"),
         };
         let throughput = point.throughput();

@@ -2,7 +2,7 @@
 
 use crate::model::{Paper, Trial};
 use crate::points::SAMPLES_BEYOND;
-use dyno_measure::{LatencySummary, Latencies};
+use dyno_measure::{Latencies, LatencySummary};
 use dyno_store::RunData;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -124,11 +124,8 @@ fn of_summary(latency: &LatencySummary) -> Vec<Quantile> {
     ];
     let count = latency.count as f64;
     let is_enough = |(share, _): &(f64, f64)| count * (1.0 - share) >= SAMPLES_BEYOND;
-    let mut quantiles: Vec<Quantile> = known
-        .into_iter()
-        .filter(is_enough)
-        .map(|(share, us)| Quantile { share, us })
-        .collect();
+    let mut quantiles: Vec<Quantile> =
+        known.into_iter().filter(is_enough).map(|(share, us)| Quantile { share, us }).collect();
     if !quantiles.is_empty() {
         quantiles.push(Quantile { share: 1.0, us: latency.max_us });
     }

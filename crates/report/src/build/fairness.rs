@@ -2,8 +2,8 @@
 //! which settings they differ, how the data relate to memory.
 
 use crate::model::{Experiment, Target, Trial};
-use crate::settings;
 use crate::say;
+use crate::settings;
 use crate::text::{Text, stored};
 use dyno_measure::NodeConditions;
 use serde::Serialize;

@@ -13,7 +13,7 @@ pub(super) fn sentences(facts: &ExperimentFacts, trials: &[&Trial]) -> Vec<Text>
         return vec![say!("No trial of this experiment has been executed.")];
     };
     if let Some(own) = tpch::method(trials) {
-        return own.into_iter().map(Text::from).collect();
+        return own;
     }
     let all = |value: fn(&Trial) -> f64| trials.iter().map(|trial| value(trial)).collect();
     let warm_s = range(all(|trial| trial.summary.warmup_s), format::plain);
@@ -45,7 +45,7 @@ pub(super) fn sentences(facts: &ExperimentFacts, trials: &[&Trial]) -> Vec<Text>
     sentences.push(say!("Seed {seeds}.", seeds = seeds(trials)));
     let rates: Vec<f64> = trials.iter().filter_map(|trial| trial.summary.rate_per_s).collect();
     if let Some(own) = tpcc::method(trials) {
-        sentences.extend(own.into_iter().map(Text::from));
+        sentences.extend(own);
     } else if rates.is_empty() {
         sentences.push(say!(
             "Closed loop: a worker begins its next transaction as soon as the last one has ended."

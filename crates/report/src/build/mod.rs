@@ -74,7 +74,7 @@ impl Paper {
             method: Vec::new(),
             chapters: chapters::chapters(&experiments),
             capacity: Vec::new(),
-            resources: resources::resources(runs, &trials),
+            resources: resources::resources(&trials),
             other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
             comparisons: Vec::new(),
             schema: schema::rows(&targets, &trials),

@@ -6,16 +6,17 @@ use crate::text::Text;
 
 /// Purpose first, then the reach of the claims.
 pub(super) fn sentences(paper: &Paper) -> Vec<Text> {
-    let names = |labels: Vec<&str>| {
-        Text::list(&labels.into_iter().map(Text::from).collect::<Vec<_>>())
-    };
+    let names =
+        |labels: Vec<&str>| Text::list(&labels.into_iter().map(Text::from).collect::<Vec<_>>());
     let mut sentences = Vec::new();
     let compared: Vec<&dyno_store::ComparisonFacts> =
         paper.experiments.iter().filter_map(|experiment| experiment.comparison.as_ref()).collect();
     for facts in &compared {
         let candidates = names(facts.candidates.iter().map(String::as_str).collect());
         let sentence = match facts.is_aa {
-            true => say!("The same system was measured as two targets, to learn how large a difference noise alone makes."),
+            true => say!(
+                "The same system was measured as two targets, to learn how large a difference noise alone makes."
+            ),
             false => say!(
                 "The question is whether {candidates} is faster or slower than {baseline}, and by how much.",
                 candidates = candidates,

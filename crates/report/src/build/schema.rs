@@ -25,16 +25,14 @@ pub(super) fn rows(targets: &[Target], trials: &[Trial]) -> Vec<SchemaRow> {
     for target in targets {
         for trial in trials.iter().filter(|trial| trial.target == target.label) {
             let experiment = &trial.summary.experiment;
-            let is_told = |row: &SchemaRow| {
-                row.target == target.label && row.experiment == *experiment
-            };
+            let is_told =
+                |row: &SchemaRow| row.target == target.label && row.experiment == *experiment;
             if rows.iter().any(is_told) {
                 continue;
             }
             let nodes = trial.summary.conditions.nodes.iter();
-            let known = nodes.filter(|(_, node)| {
-                node.schema_checksum.is_some() || !node.table_rows.is_empty()
-            });
+            let known = nodes
+                .filter(|(_, node)| node.schema_checksum.is_some() || !node.table_rows.is_empty());
             rows.extend(known.map(|(name, node)| SchemaRow {
                 target: target.label.clone(),
                 experiment: experiment.clone(),

@@ -61,7 +61,7 @@ pub(super) fn headline(paper: &Paper) -> Vec<Text> {
 fn reached(paper: &Paper) -> Vec<Text> {
     let of_tpch = |experiment: &Experiment| -> Vec<Text> {
         let tables = experiment.tpch.iter().flat_map(|section| &section.tables);
-        tables.map(|table| Text::from(tpch::words::best(&experiment.title, table))).collect()
+        tables.map(|table| tpch::words::best(&experiment.title, table)).collect()
     };
     let of_transactions = paper.key_rows.iter().map(best);
     of_transactions.chain(paper.experiments.iter().flat_map(of_tpch)).collect()
@@ -109,7 +109,7 @@ fn not_ended_well(paper: &Paper) -> Option<Text> {
 fn best(row: &KeyRow) -> Text {
     let point = &row.point;
     if let Some(tpcc) = &point.tpcc {
-        return Text::from(tpcc::words::best(&row.experiment, &point.target, tpcc));
+        return tpcc::words::best(&row.experiment, &point.target, tpcc);
     }
     let workers = Text::count(point.workers.into(), "{n} worker", "{n} workers");
     let (tps, qps) = (format::short(point.tps.median), format::short(point.qps.median));

@@ -1,13 +1,23 @@
 //! G: arithmetic. Figures that can't all be right together.
 
-use super::{Find, Rule, percent};
+use super::case::each_node;
+use super::{Find, Rule, parts, percent};
 use crate::model::{Group, Level, Trial};
 use crate::say;
 use crate::text::Text;
 use crate::{format, tpcc};
+use dyno_measure::{GeneratorMember, NodeConditions};
 
 /// By how much workers times time may differ from the sum of latencies, as a share.
 const LITTLE: f64 = 0.05;
+/// Failed attempts by transactions that explain idle workers.
+const FAILED: f64 = 0.001;
+/// By how much the server's commits may differ from the client's, and how many a reader of its
+/// counters makes in any case.
+const COMMITS: f64 = 0.01;
+const COMMITS_OF_OTHERS: f64 = 100.0;
+/// The share of the window that all load generators have to cover together.
+const OVERLAP: f64 = 0.95;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -29,19 +39,81 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "littles-law",
         group: Group::G,
+        level: Level::E,
+        rule: "In a closed loop without think time latency times throughput is the number of workers, to 5 % (Little's law).",
+        meaning: "Throughput and latency can't both be right: workers spent their time where nothing was measured, most likely in the load generator.",
+        advice: "Look at the load generator's CPU and loops; use none of the trial's figures before this is explained.",
+        find: Find::Trial(|trial| {
+            let inside = inside(trial)?;
+            let is_found = inside.is_too_much() || (inside.is_too_little() && !is_explained(trial));
+            is_found.then(|| say!("{share} inside transactions", share = percent(inside.share)))
+        }),
+    },
+    Rule {
+        id: "idle-workers",
+        group: Group::G,
         level: Level::W,
-        rule: "Without a schedule workers are inside transactions at least 95 % of the window (Little's law).",
-        meaning: "The rest of the time went elsewhere: into the load generator, or into failed attempts and reconnects.",
-        advice: "Look at errors and at the load generator's CPU.",
-        find: Find::Trial(idle_workers),
+        rule: "Without a schedule workers are inside transactions at least 95 % of the window.",
+        meaning: "The rest of the time went into failed attempts, reconnects or waiting for a server that was away.",
+        advice: "Look at the errors and gaps of the trial.",
+        find: Find::Trial(|trial| {
+            let inside = inside(trial)?;
+            let is_found = inside.is_too_little() && is_explained(trial);
+            is_found.then(|| say!("{share} inside transactions", share = percent(inside.share)))
+        }),
+    },
+    Rule {
+        id: "commits-missing",
+        group: Group::G,
+        level: Level::E,
+        rule: "The server counts at least as many commits as its clients, to 1 %.",
+        meaning: "Commits were counted that the server does not know: they were lost, or went to another server.",
+        advice: "Look for a failover, a proxy or a second server behind the address; use none of the trial's figures.",
+        find: Find::Trial(|trial| {
+            each_node(trial, |node| commits(node, |server, client| client - server))
+        }),
+    },
+    Rule {
+        id: "foreign-load",
+        group: Group::G,
+        level: Level::W,
+        rule: "The server counts at most 1 % more commits than its clients.",
+        meaning: "Somebody else worked on this server while it was measured.",
+        advice: "Keep other clients away from the server, and repeat the trial.",
+        find: Find::Trial(|trial| {
+            each_node(trial, |node| commits(node, |server, client| server - client))
+        }),
+    },
+    Rule {
+        id: "generators-sum",
+        group: Group::G,
+        level: Level::E,
+        rule: "What several load generators counted adds up to the trial's figures.",
+        meaning: "A part of the load is counted twice or not at all.",
+        advice: "Repeat the trial with all load generators; report it together with the run folder.",
+        find: Find::Trial(|trial| {
+            let members = &trial.summary.conditions.members;
+            let sum: u64 = members.iter().map(|member| member.committed).sum();
+            let committed = trial.summary.counts.committed;
+            (!members.is_empty() && sum != committed).then(|| {
+                say!(
+                    "{sum} together, {committed} in the trial",
+                    sum = format::whole(sum as f64),
+                    committed = format::whole(committed as f64)
+                )
+            })
+        }),
+    },
+    Rule {
+        id: "windows-overlap",
+        group: Group::G,
+        level: Level::E,
+        rule: "The windows of several load generators cover the trial's window to at least 95 %.",
+        meaning: "Part of the time only some of them made load: their sum is no throughput that the server ever had.",
+        advice: "Start all load generators together, and let them run until the last one has measured its window.",
+        find: Find::Trial(overlap),
     },
 ];
-
-fn idle_workers(trial: &Trial) -> Option<Text> {
-    let inside = inside(trial)?;
-    (inside.share + inside.blur < 1.0 - LITTLE)
-        .then(|| say!("{share} inside transactions", share = percent(inside.share)))
-}
 
 /// Which share of their time workers spent inside transactions, by the sum of latencies.
 struct Inside {
@@ -49,6 +121,16 @@ struct Inside {
     /// What is in flight at either end of the window blurs the share by about one transaction per
     /// worker.
     blur: f64,
+}
+
+impl Inside {
+    fn is_too_little(&self) -> bool {
+        self.share + self.blur < 1.0 - LITTLE
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.share - self.blur > 1.0 + LITTLE
+    }
 }
 
 /// `None` where workers may have nothing to do.
@@ -64,4 +146,36 @@ fn inside(trial: &Trial) -> Option<Inside> {
         share: summary.latency.sum_us / 1e6 / workers_s,
         blur: summary.latency.mean_us / 1e6 / summary.window_s,
     })
+}
+
+/// True when workers had reasons to be outside of transactions.
+fn is_explained(trial: &Trial) -> bool {
+    let counts = trial.summary.counts;
+    let failed = (counts.failed + counts.retries) as f64;
+    failed > FAILED * counts.started as f64 || counts.reconnects > 0 || !trial.gaps.is_empty()
+}
+
+/// Commits by the server and by its clients, where `more` of them is above what is allowed.
+fn commits(node: &NodeConditions, more: fn(f64, f64) -> f64) -> Option<Text> {
+    let (server, client) = (node.commits? as f64, node.client_commits? as f64);
+    let allowed = (COMMITS * client).max(COMMITS_OF_OTHERS);
+    (more(server, client) > allowed).then(|| {
+        say!(
+            "{server} by the server, {client} by the client",
+            server = format::whole(server),
+            client = format::whole(client)
+        )
+    })
+}
+
+fn overlap(trial: &Trial) -> Option<Text> {
+    let members = &trial.summary.conditions.members;
+    let window_s = Some(trial.summary.window_s).filter(|window_s| *window_s > 0.0)?;
+    let covered = |member: &GeneratorMember| {
+        let covered_s = member.to_s.min(window_s) - member.from_s.max(0.0);
+        let share = covered_s.max(0.0) / window_s;
+        (share < OVERLAP)
+            .then(|| say!("{node}: {value}", node = &member.name, value = percent(share)))
+    };
+    parts(members.iter().filter_map(covered).collect())
 }

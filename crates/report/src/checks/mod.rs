@@ -7,9 +7,11 @@ mod disclosure;
 mod generator;
 mod repetition;
 mod same;
+mod sides;
 mod state;
 mod time;
 mod truth;
+mod workload;
 
 mod arithmetic;
 mod case;
@@ -74,7 +76,7 @@ pub(crate) fn make(paper: &mut Paper, runs: &[RunData]) {
     let is_tpch = paper.experiments.iter().any(|experiment| experiment.tpch.is_some());
     let of_tpcc = if is_tpcc { tpcc::RULES } else { &[] };
     let of_tpch = if is_tpch { tpch::RULES } else { &[] };
-    let case = Case { paper, runs };
+    let case = Case::new(paper, runs);
     let rules = GROUPS.iter().flat_map(|rules| rules.iter()).chain(of_tpcc).chain(of_tpch);
     let mut checks: Vec<Check> = rules.map(|rule| check(rule, &case)).collect();
     checks.sort_by_key(|check| (check.findings.is_empty(), check.is_accepted, check.level));

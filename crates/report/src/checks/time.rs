@@ -1,13 +1,23 @@
 //! B: time.
 
-use super::{Find, Rule};
+use super::case::nodes;
+use super::{Case, Find, Rule, parts};
 use crate::format;
-use crate::model::{Group, Level};
+use crate::model::{Group, Level, Trial};
 use crate::say;
-use crate::text::Text;
+use crate::text::{Text, stored};
+use dyno_measure::NodeConditions;
+use dyno_statistics::steady::{Change, Stall, Steady};
+use dyno_store::{Event, EventKind};
 
 /// Shorter windows see few checkpoints and other slow cycles, seconds.
 const LEAST_WINDOW_S: f64 = 60.0;
+/// A window covers at least so many checkpoint cycles (catalogue of checks).
+const LEAST_CYCLES: f64 = 2.0;
+/// An event this many seconds before or after a stall is told beside it.
+const NEAR_S: f64 = 2.0;
+/// More are counted, not listed.
+const MOST_LISTED: usize = 6;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -22,6 +32,44 @@ pub(super) const RULES: &[Rule] = &[
             let seconds = Some(seconds).filter(|seconds| *seconds > 0.0)?;
             Some(say!("{seconds} s without a commit", seconds = format::plain(seconds)))
         }),
+    },
+    Rule {
+        id: "warm-up",
+        group: Group::B,
+        level: Level::W,
+        rule: "First and last third of a window differ by at most 3 %, or show no trend (Theil-Sen slope).",
+        meaning: "Warm-up was not over, or the system slows down as it goes: the mean depends on when it was measured.",
+        advice: "Warm up for longer, until the throughput stays level, and look for growing data or backlogs.",
+        find: Find::Case(|case| case.each_window(|_, steady| warm_up(steady))),
+    },
+    Rule {
+        id: "change-point",
+        group: Group::B,
+        level: Level::W,
+        rule: "The level of throughput does not change for good inside a window.",
+        meaning: "Two states of the system were measured as one; the mean describes neither.",
+        advice: "Find out what changed at that moment (server events, host, neighbours), and repeat the trial.",
+        find: Find::Case(|case| case.each_window(|_, steady| change_points(steady))),
+    },
+    Rule {
+        id: "slow-seconds",
+        group: Group::B,
+        level: Level::W,
+        rule: "No interval of a window has less than half of the median throughput.",
+        meaning: "The system stalled now and then; means and medians hide it.",
+        advice: "Read the seconds together with the server's events; take latency from a schedule, where stalls show.",
+        find: Find::Case(|case| {
+            case.each_window(|trial, steady| slow_seconds(case, trial, steady))
+        }),
+    },
+    Rule {
+        id: "checkpoint-cycles",
+        group: Group::B,
+        level: Level::W,
+        rule: "A window in which data are written is at least two checkpoint cycles long.",
+        meaning: "Writing that the server puts off falls into the window by chance or not at all.",
+        advice: "Measure for at least two checkpoint intervals.",
+        find: Find::Trial(checkpoint_cycles),
     },
     Rule {
         id: "cut-off",
@@ -59,3 +107,77 @@ pub(super) const RULES: &[Rule] = &[
         }),
     },
 ];
+
+fn warm_up(steady: &Steady) -> Option<Text> {
+    let warm_up = steady.warm_up.filter(|warm_up| !warm_up.is_over)?;
+    Some(say!(
+        "{drift} % from the first to the last third",
+        drift = format!("{:+.1}", 100.0 * warm_up.drift)
+    ))
+}
+
+fn change_points(steady: &Steady) -> Option<Text> {
+    let change = |change: &Change| {
+        say!(
+            "after {at} s from {before} to {after} per second",
+            at = format::plain(change.at_s),
+            before = format::short(change.before_per_s),
+            after = format::short(change.after_per_s)
+        )
+    };
+    parts(steady.changes.iter().map(change).collect())
+}
+
+/// The stalls of a trial, each with what the server did at that time.
+fn slow_seconds(case: &Case<'_>, trial: &Trial, steady: &Steady) -> Option<Text> {
+    let stalls = &steady.stalls;
+    let events: Vec<&Event> = match case.run(trial.run) {
+        Some(run) => run.events.iter().filter(|event| is_of_server(event, trial)).collect(),
+        None => Vec::new(),
+    };
+    let told = |stall: &Stall| {
+        let near = (stall.from_s - NEAR_S)..=(stall.to_s + NEAR_S);
+        let beside = events.iter().find(|event| event.at_s.is_some_and(|at| near.contains(&at)));
+        let (from, to) = (format::plain(stall.from_s), format::plain(stall.to_s));
+        let lowest = format::short(stall.lowest_per_s);
+        match beside {
+            Some(event) => say!(
+                "{from} to {to} s: {lowest} per second ({event})",
+                from = from,
+                to = to,
+                lowest = lowest,
+                event = stored(event.text.trim_end_matches('.'))
+            ),
+            None => {
+                say!("{from} to {to} s: {lowest} per second", from = from, to = to, lowest = lowest)
+            }
+        }
+    };
+    let mut texts: Vec<Text> = stalls.iter().take(MOST_LISTED).map(told).collect();
+    if let Some(more) = stalls.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+        texts.push(Text::count(more as u64, "{n} more", "{n} more"));
+    }
+    parts(texts)
+}
+
+/// True of what the server did in this trial. That nothing was committed is no explanation.
+fn is_of_server(event: &Event, trial: &Trial) -> bool {
+    let is_gap = event.text == "No transaction was committed.";
+    event.kind == EventKind::Server && event.trial == Some(trial.summary.trial) && !is_gap
+}
+
+fn checkpoint_cycles(trial: &Trial) -> Option<Text> {
+    let summary = &trial.summary;
+    let has_seen_two = |node: &NodeConditions| node.checkpoints.is_some_and(|seen| seen >= 2);
+    let intervals = nodes(trial).filter(|(_, node)| !has_seen_two(node));
+    let interval_s =
+        intervals.filter_map(|(_, node)| node.checkpoint_interval_s).reduce(f64::max)?;
+    let is_short = summary.window_s < LEAST_CYCLES * interval_s;
+    (is_short && summary.statements.writes > 0 && summary.tpch.is_none()).then(|| {
+        say!(
+            "window of {window} s, a checkpoint every {interval} s",
+            window = format::plain(summary.window_s),
+            interval = format::plain(interval_s)
+        )
+    })
+}

@@ -1,15 +1,21 @@
 //! F: the truth of the workload.
 
-use super::{Find, Rule, parts};
-use crate::model::{Experiment, Group, Level, Trial};
+use super::{Case, Find, Rule, parts, workload};
+use crate::model::{Experiment, Finding, Group, Level, Spot, Trial};
 use crate::say;
 use crate::text::{Text, stored};
 use crate::{format, tpch};
-use dyno_measure::{TrialStatus, Verdict};
+use dyno_measure::{KindSummary, TrialStatus, Verdict};
 
 /// Attempts that failed by transactions.
 const ERRORS_CAVEAT: f64 = 0.001;
 const ERRORS_UNUSABLE: f64 = 0.01;
+/// By how much statements per transaction may differ from the workload's own.
+const STATEMENTS: f64 = 0.01;
+/// Chance that a mix that is as planned is found to be off.
+const MIX_CHANCE_Z: f64 = 3.09;
+/// Terminals of a warehouse (clause 4.2.2 of TPC-C).
+const TERMINALS_PER_WAREHOUSE: u32 = 10;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -41,6 +47,42 @@ pub(super) const RULES: &[Rule] = &[
         meaning: "Nobody knows whether the work that was counted was done.",
         advice: "Remove what kept the check from being made, and repeat the trial.",
         find: Find::Trial(|trial| data_check(trial, Verdict::NotMade)),
+    },
+    Rule {
+        id: "statements-per-transaction",
+        group: Group::F,
+        level: Level::E,
+        rule: "Statements per transaction are the workload's own, to 1 %.",
+        meaning: "Another workload was executed than the one that is named, or statements were counted wrongly.",
+        advice: "Compare options and script with what is claimed; report it when they are right.",
+        find: Find::Case(statements_per_transaction),
+    },
+    Rule {
+        id: "mix",
+        group: Group::F,
+        level: Level::W,
+        rule: "The kinds of transactions have their planned shares (chi-square test, once in a thousand by chance).",
+        meaning: "Throughput is that of another mix: cheaper or dearer than planned.",
+        advice: "Measure for longer, and look for a kind that fails or waits.",
+        find: Find::Case(mix),
+    },
+    Rule {
+        id: "terminals",
+        group: Group::F,
+        level: Level::W,
+        rule: "TPC-C has at most 10 terminals for each warehouse.",
+        meaning: "More terminals meet in one warehouse than the specification has: conflicts are what is measured.",
+        advice: "Load more warehouses, or use fewer terminals.",
+        find: Find::Trial(|trial| {
+            let facts = trial.summary.tpcc.as_ref()?;
+            (facts.terminals > TERMINALS_PER_WAREHOUSE * facts.warehouses.max(1)).then(|| {
+                say!(
+                    "{terminals} terminals on {warehouses} warehouses",
+                    terminals = format::whole(facts.terminals.into()),
+                    warehouses = format::whole(facts.warehouses.into())
+                )
+            })
+        }),
     },
     Rule {
         id: "errors-1",
@@ -88,6 +130,33 @@ pub(super) const RULES: &[Rule] = &[
         advice: "Name these options beside every figure, as here.",
         find: Find::Experiment(lighter_workload),
     },
+    Rule {
+        id: "skew",
+        group: Group::F,
+        level: Level::I,
+        rule: "Keys are drawn evenly.",
+        meaning: "Few rows take most of the accesses: caches do better, and writers meet more often, than with even draws.",
+        advice: "Compare only with figures of the same distribution; name it beside them.",
+        find: Find::Experiment(workload::skew),
+    },
+    Rule {
+        id: "hot-range",
+        group: Group::F,
+        level: Level::I,
+        rule: "Keys are drawn from all rows.",
+        meaning: "The rest of the data is never touched: what counts for caches is the hot range.",
+        advice: "Name the hot range beside the figures.",
+        find: Find::Experiment(hot_range),
+    },
+    Rule {
+        id: "not-a-tpc-result",
+        group: Group::F,
+        level: Level::I,
+        rule: "The workload is not derived from a TPC benchmark.",
+        meaning: "This is not a TPC result: it was neither audited nor run under all rules of the specification, and is not comparable with published TPC results.",
+        advice: "Say so wherever the figures are quoted, and call the workload TPC-like.",
+        find: Find::Experiment(of_tpc),
+    },
 ];
 
 /// The evidence of a trial's checks that ended like that.
@@ -130,21 +199,146 @@ fn errors(trial: &Trial, share: f64) -> Text {
 }
 
 fn lighter_workload(experiment: &Experiment) -> Option<Text> {
-    const LIGHTER: [(&str, &[&str]); 7] = [
+    const NONE: &[&str] = &["0"];
+    const LIGHTER: [(&str, &[&str]); 10] = [
         ("range_selects", &["off", "0", "false"]),
         ("skip_trx", &["on", "1", "true"]),
-        ("point_selects", &["0"]),
-        ("oltp_simple_ranges", &["0"]),
-        ("oltp_point_selects", &["0"]),
-        ("oltp_skip_trx", &["on", "1", "true"]),
-        ("delete_inserts", &["0"]),
+        ("point_selects", NONE),
+        ("simple_ranges", NONE),
+        ("sum_ranges", NONE),
+        ("order_ranges", NONE),
+        ("distinct_ranges", NONE),
+        ("index_updates", NONE),
+        ("non_index_updates", NONE),
+        ("delete_inserts", NONE),
     ];
     let is_lighter = |name: &str, value: &str| {
+        // Options of 0.5 have the family's name in front.
         let name = name.replace('-', "_");
+        let name = name.trim_start_matches("oltp_");
         LIGHTER.iter().any(|(known, values)| *known == name && values.contains(&value))
     };
     let found = experiment.options.iter().filter(|(name, value)| is_lighter(name, value));
     let found: Vec<Text> =
         found.map(|(name, value)| Text::same(format!("{name}={value}"))).collect();
     (!found.is_empty()).then(|| Text::joined(&found, ", ", "、"))
+}
+
+fn statements_per_transaction(case: &Case<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for experiment in case.measured() {
+        for trial in case.trials(experiment) {
+            let differs =
+                |(_, found, wanted): &(String, f64, f64)| (found / wanted - 1.0).abs() > STATEMENTS;
+            let told = |(kind, found, wanted): (String, f64, f64)| {
+                say!(
+                    "{kind}: {found} instead of {wanted}",
+                    kind = kind,
+                    found = format!("{found:.2}"),
+                    wanted = format::plain(wanted)
+                )
+            };
+            let expected = workload::expected(experiment, &trial.summary).into_iter();
+            let value = parts(expected.filter(differs).map(told).collect());
+            let place = Spot::trial(&trial.label);
+            findings.extend(value.map(|value| Finding { place, value }));
+        }
+    }
+    findings
+}
+
+fn mix(case: &Case<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for experiment in case.measured() {
+        for trial in case.trials(experiment) {
+            let found = weights(experiment, trial).and_then(|weights| unlike_mix(trial, &weights));
+            let place = Spot::trial(&trial.label);
+            findings.extend(found.map(|value| Finding { place, value }));
+        }
+    }
+    findings
+}
+
+/// The kinds that are drawn, each with its planned weight; `None` where that is not known.
+fn weights<'a>(experiment: &Experiment, trial: &'a Trial) -> Option<Vec<(&'a KindSummary, f64)>> {
+    let summary = &trial.summary;
+    let of_tpcc = |kind: &KindSummary| {
+        let facts = summary.tpcc.as_ref()?.kinds.iter().find(|facts| facts.name == kind.name)?;
+        Some(facts.share_percent)
+    };
+    let of_scripts = |kind: &KindSummary| {
+        let script = experiment.scripts.iter().find(|script| script.name == kind.name)?;
+        Some(f64::from(script.weight))
+    };
+    let weighed = |kind: &'a KindSummary| Some((kind, of_tpcc(kind).or_else(|| of_scripts(kind))?));
+    let weights: Option<Vec<(&KindSummary, f64)>> = summary.kinds.iter().map(weighed).collect();
+    let weights = weights?;
+    let drawn: Vec<_> = weights.into_iter().filter(|(_, weight)| *weight > 0.0).collect();
+    (drawn.len() > 1).then_some(drawn)
+}
+
+/// Shares beside the planned ones, where chance does not explain the difference. What is in flight at
+/// the end may be of any kind.
+fn unlike_mix(trial: &Trial, weights: &[(&KindSummary, f64)]) -> Option<Text> {
+    let ended = |kind: &KindSummary| kind.counts.ended() as f64;
+    let all: f64 = weights.iter().map(|(kind, _)| ended(kind)).sum();
+    let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
+    let in_flight = trial.summary.in_flight as f64;
+    let square = |(kind, weight): &(&KindSummary, f64)| {
+        let expected = all * weight / sum;
+        ((ended(kind) - expected).abs() - in_flight).max(0.0).powi(2) / expected.max(1.0)
+    };
+    let chi_square: f64 = weights.iter().map(square).sum();
+    if chi_square <= chi_square_limit(weights.len() - 1) {
+        return None;
+    }
+    let told = |(kind, weight): &(&KindSummary, f64)| {
+        say!(
+            "{kind}: {found} instead of {wanted}",
+            kind = &kind.name,
+            found = format!("{:.2} %", 100.0 * ended(kind) / all),
+            wanted = format!("{:.2} %", 100.0 * weight / sum)
+        )
+    };
+    parts(weights.iter().map(told).collect())
+}
+
+/// What chi-square exceeds once in a thousand times (Wilson and Hilferty's approximation).
+fn chi_square_limit(freedom: usize) -> f64 {
+    let freedom = freedom as f64;
+    let part = 2.0 / (9.0 * freedom);
+    freedom * (1.0 - part + MIX_CHANCE_Z * part.sqrt()).powi(3)
+}
+
+fn hot_range(experiment: &Experiment) -> Option<Text> {
+    let data = |point: &crate::model::Point| point.data.as_ref()?.hot_share;
+    let shares = experiment.points.iter().filter_map(data).filter(|share| *share < 1.0);
+    let shares: Vec<String> = shares.map(format::percent).collect();
+    let shares: Vec<Text> = format::unique(shares).into_iter().map(Text::same).collect();
+    (!shares.is_empty()).then(|| say!("{share} % of the rows", share = Text::list(&shares)))
+}
+
+fn of_tpc(experiment: &Experiment) -> Option<Text> {
+    let test = experiment.test.to_ascii_lowercase();
+    let family = match () {
+        () if experiment.tpcc.is_some() || test.contains("tpcc") => "TPC-C",
+        () if experiment.tpch.is_some() || test.contains("tpch") => "TPC-H",
+        () if test.contains("pgbench") => "TPC-B",
+        () => return None,
+    };
+    Some(say!("derived from {benchmark}", benchmark = family))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_those_of_the_table() {
+        // The table of chi-square at 0.001.
+        for (freedom, limit) in [(1, 10.83), (2, 13.82), (4, 18.47), (10, 29.59)] {
+            let found = chi_square_limit(freedom);
+            assert!((found / limit - 1.0).abs() < 0.04, "{freedom}: {found} {limit}");
+        }
+    }
 }

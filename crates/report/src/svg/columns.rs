@@ -1,6 +1,6 @@
 //! Groups of upright bars on one axis, with marks of others beside them.
 
-use super::{Axis, LETTER, escape, open};
+use super::{Axis, LETTER, escape, letters, open};
 use std::fmt::Write;
 
 /// A bar.
@@ -213,7 +213,7 @@ impl Columns {
         let mut x = left;
         let mut next = |words: &str| {
             let at = x;
-            x += words.chars().count() as f64 * LETTER + 38.0;
+            x += letters(words) as f64 * LETTER + 38.0;
             at
         };
         let words = |out: &mut String, at: f64, words: &str| {

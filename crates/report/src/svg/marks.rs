@@ -1,6 +1,6 @@
 //! Rows of marks on one common scale: several figures of each of several things, and a limit.
 
-use super::{Axis, LETTER, escape, open};
+use super::{Axis, LETTER, escape, letters, open};
 use std::fmt::Write;
 
 /// What a mark looks like.
@@ -35,11 +35,11 @@ pub(crate) fn marks(
     legend: &[(Option<Mark>, &str)],
     rows: &[MarkRow],
 ) -> String {
-    let letters = |text: fn(&MarkRow) -> &String| {
-        rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0) as f64 * LETTER
+    let longest = |text: fn(&MarkRow) -> &String| {
+        rows.iter().map(|row| letters(text(row))).max().unwrap_or(0) as f64 * LETTER
     };
-    let left = (letters(|row| &row.name) + 14.0).min(width / 2.0);
-    let right = width - letters(|row| &row.text) - 18.0;
+    let left = (longest(|row| &row.name) + 14.0).min(width / 2.0);
+    let right = width - longest(|row| &row.text) - 18.0;
     let x = |value: f64| left + axis.scale.position(value) * (right - left);
     let bottom = TOP + ROW * rows.len() as f64;
     let mut out = open(width, bottom + 38.0, description, "");
@@ -107,7 +107,7 @@ fn write_legend(out: &mut String, left: f64, legend: &[(Option<Mark>, &str)]) {
             x + 9.0,
             escape(words)
         );
-        x += words.chars().count() as f64 * LETTER + 40.0;
+        x += letters(words) as f64 * LETTER + 40.0;
     }
 }
 

@@ -12,7 +12,13 @@ pub(crate) use forest::{ForestGroup, ForestRow, forest};
 pub(crate) use marks::{Mark, MarkRow, marks};
 pub(crate) use scale::Scale;
 
+use crate::text::is_wide;
 use std::fmt::Write;
+
+/// The width of a text in Latin letters; a Chinese character is as wide as two of them.
+pub(crate) fn letters(text: &str) -> usize {
+    text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum()
+}
 
 /// An axis with its ticks.
 #[derive(Clone, Debug)]
@@ -27,7 +33,7 @@ pub(crate) struct Axis {
 impl Axis {
     /// Length of the longest tick label.
     pub(crate) fn letters(&self) -> usize {
-        self.ticks.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0)
+        self.ticks.iter().map(|(_, text)| letters(text)).max().unwrap_or(0)
     }
 }
 
@@ -102,7 +108,7 @@ struct Plot {
 
 const LINE_HEIGHT: f64 = 14.0;
 /// About the width of a letter at the charts' font size.
-const LETTER: f64 = 6.4;
+pub(crate) const LETTER: f64 = 6.4;
 /// About the width of a Chinese character.
 const WIDE_LETTER: f64 = 11.8;
 /// The same of the bold labels at the ends of lines.
@@ -112,7 +118,7 @@ impl Chart {
     fn plot(&self) -> Plot {
         let ticks = self.y.letters().max(self.left_letters) as f64;
         let labels = self.series.iter().filter_map(|series| series.end_label.as_ref());
-        let labels = labels.map(|label| label.chars().count()).max().unwrap_or(0) as f64;
+        let labels = labels.map(|label| letters(label)).max().unwrap_or(0) as f64;
         let right = if labels > 0.0 { labels * BOLD_LETTER + 14.0 } else { 16.0 };
         Plot {
             left: ticks * LETTER + 14.0,
@@ -178,7 +184,7 @@ impl Chart {
         for (value, text) in &self.x.ticks {
             let x = x(*value);
             let _ = write!(out, "<path class=\"axis\" d=\"M{x:.1},{:.1}v4\"/>", plot.bottom);
-            let half = text.chars().count() as f64 * LETTER / 2.0;
+            let half = letters(text) as f64 * LETTER / 2.0;
             // Labels that would touch are left out; their tick stays.
             if x - half >= free_from {
                 free_from = x + half + 6.0;
@@ -279,11 +285,11 @@ pub(crate) struct Bar {
 /// Horizontal bars from 0, each with its name and value.
 pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> String {
     const ROW: f64 = 26.0;
-    let letters = |text: fn(&Bar) -> &String| {
-        bars.iter().map(|bar| text(bar).chars().count()).max().unwrap_or(0) as f64 * LETTER
+    let longest = |text: fn(&Bar) -> &String| {
+        bars.iter().map(|bar| letters(text(bar))).max().unwrap_or(0) as f64 * LETTER
     };
-    let left = (letters(|bar| &bar.name) + 12.0).min(width / 2.0);
-    let right = width - letters(|bar| &bar.text) - 12.0;
+    let left = (longest(|bar| &bar.name) + 12.0).min(width / 2.0);
+    let right = width - longest(|bar| &bar.text) - 12.0;
     let highest =
         bars.iter().map(|bar| bar.low_high.map_or(bar.value, |(_, high)| high.max(bar.value)));
     let scale = Scale::Linear { from: 0.0, to: highest.fold(f64::MIN_POSITIVE, f64::max) };
@@ -319,7 +325,7 @@ pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> String {
     out
 }
 
-fn open(width: f64, height: f64, description: &str, data: &str) -> String {
+pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> String {
     let description = escape(description);
     format!(
         "<svg class=\"chart\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{description}\"{data}>"

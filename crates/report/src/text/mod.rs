@@ -171,7 +171,7 @@ pub(crate) fn fill(pattern: &str, values: &[(&str, Text)], lang: Lang) -> String
     let mut text = String::with_capacity(pattern.len());
     let mut rest = pattern;
     while let Some(at) = rest.find('{') {
-        text.push_str(&rest[..at]);
+        push(&mut text, &rest[..at], lang);
         let inside = &rest[at + 1..];
         let named = inside.find('}').and_then(|end| {
             let value = values.iter().find(|(name, _)| *name == &inside[..end])?;
@@ -179,7 +179,7 @@ pub(crate) fn fill(pattern: &str, values: &[(&str, Text)], lang: Lang) -> String
         });
         match named {
             Some((end, value)) => {
-                text.push_str(value);
+                push(&mut text, value, lang);
                 rest = &inside[end + 1..];
             }
             None => {
@@ -188,8 +188,32 @@ pub(crate) fn fill(pattern: &str, values: &[(&str, Text)], lang: Lang) -> String
             }
         }
     }
-    text.push_str(rest);
+    push(&mut text, rest, lang);
     text
+}
+
+/// Appends a part. Chinese has a blank between its characters and Latin ones, and none between two
+/// of its own: which of both a value is, its pattern can't know.
+fn push(text: &mut String, part: &str, lang: Lang) {
+    let mut part = part;
+    if lang == Lang::Zh {
+        let ends_wide = |text: &str| text.chars().next_back().is_some_and(is_wide);
+        let begins_wide = |text: &str| text.chars().next().is_some_and(is_wide);
+        if begins_wide(part) && text.strip_suffix(' ').is_some_and(ends_wide) {
+            text.pop();
+        }
+        if ends_wide(text)
+            && let Some(after) = part.strip_prefix(' ').filter(|after| begins_wide(after))
+        {
+            part = after;
+        }
+    }
+    text.push_str(part);
+}
+
+/// True of Chinese characters and full-width punctuation, which are as wide as two Latin letters.
+pub(crate) fn is_wide(c: char) -> bool {
+    matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}' | '\u{ff00}'..='\u{ff60}')
 }
 
 /// A [`Text`] of a pattern that is in the dictionary: `say!("{n} trials on {target}", n = 3, ...)`.
@@ -211,6 +235,15 @@ mod tests {
         let text = Text::of("{a} and {b}, {c}", &[("a", inner), ("b", Text::same("{a}"))]);
         assert_eq!(text.in_lang(Lang::En), "two and {a}, {c}");
         assert!(text.in_lang(Lang::Zh).contains('二'), "{text:?}");
+    }
+
+    #[test]
+    fn a_blank_stands_between_chinese_and_latin_only() {
+        let zh = |value: &str, pattern: &str| fill(pattern, &[("a", Text::same(value))], Lang::Zh);
+        assert_eq!(zh("read committed", "级别为 {a} 时"), "级别为 read committed 时");
+        assert_eq!(zh("默认", "级别为 {a} 时"), "级别为默认时");
+        assert_eq!(zh("默认", "{a} 3 个"), "默认 3 个");
+        assert_eq!(fill("is {a} now", &[("a", Text::same("默认"))], Lang::En), "is 默认 now");
     }
 
     #[test]

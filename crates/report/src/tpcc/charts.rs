@@ -5,8 +5,8 @@ use super::words;
 use crate::charts::{self, Figure, Rate};
 use crate::format;
 use crate::model::{Experiment, Paper, Trial};
-use crate::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
 use crate::say;
+use crate::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
 use crate::text::{Lang, Text};
 use dyno_measure::{SeriesRow, TpccFacts};
 use serde::Serialize;
@@ -89,9 +89,7 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Fig
     chart.height += 40.0;
     let thinned = match (longest, is_sparse) {
         (1, _) => None,
-        (n, true) => {
-            Some(say!("Drawn in stretches of {n} intervals: means.", n = n.to_string()))
-        }
+        (n, true) => Some(say!("Drawn in stretches of {n} intervals: means.", n = n.to_string())),
         (n, false) => Some(say!(
             "Drawn in stretches of {n} intervals: mean with its range.",
             n = n.to_string()
@@ -147,7 +145,8 @@ fn responses(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Figur
         (values().into_iter().reduce(f64::min)?, values().into_iter().reduce(f64::max)?);
     let scale = Scale::round_log(low, high);
     let ticks = scale.ticks(7).into_iter().map(|ms| (ms, duration(ms))).collect();
-    let axis = Axis { label: say!("response time (logarithmic)").in_lang(lang).to_owned(), scale, ticks };
+    let axis =
+        Axis { label: say!("response time (logarithmic)").in_lang(lang).to_owned(), scale, ticks };
     let legend = [
         (Some(Mark::Ring), say!("mean")),
         (Some(Mark::Disc), say!("90th percentile")),
@@ -156,8 +155,12 @@ fn responses(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Figur
     ];
     let legend = legend.each_ref().map(|(mark, words)| (*mark, words.in_lang(lang)));
     let caption = match has_targets {
-        true => say!("Response times beside the limits of their 90th percentile, at the point with the most tpmC of each target; behind each the 90th percentile."),
-        false => say!("Response times beside the limits of their 90th percentile, at the point with the most tpmC; behind each the 90th percentile."),
+        true => say!(
+            "Response times beside the limits of their 90th percentile, at the point with the most tpmC of each target; behind each the 90th percentile."
+        ),
+        false => say!(
+            "Response times beside the limits of their 90th percentile, at the point with the most tpmC; behind each the 90th percentile."
+        ),
     };
     let description = say!("Response times of {experiment}", experiment = &experiment.title);
     Some(Figure {

@@ -56,11 +56,9 @@ pub(crate) const RULES: &[Rule] = &[
         rule: "All consistency conditions are checked before and after every TPC-C trial.",
         meaning: "Whether the data were right is not known.",
         advice: "Leave the checks before and after the trials on, and give them the time that they take.",
-        find: Find::Trial(|trial| {
-            match trial.summary.tpcc.as_ref()?.conditions.is_empty() {
-                true => Some(say!("none is on record")),
-                false => conditions(trial, Verdict::NotMade),
-            }
+        find: Find::Trial(|trial| match trial.summary.tpcc.as_ref()?.conditions.is_empty() {
+            true => Some(say!("none is on record")),
+            false => conditions(trial, Verdict::NotMade),
         }),
     },
     Rule {
@@ -220,7 +218,9 @@ pub(crate) const RULES: &[Rule] = &[
             let facts = trial.summary.tpcc.as_ref()?;
             let is_short =
                 facts.tpmc_limit.is_some() && trial.summary.window_s < words::LEAST_INTERVAL_S;
-            is_short.then(|| say!("{minutes} min", minutes = format::plain(trial.summary.window_s / 60.0)))
+            is_short.then(|| {
+                say!("{minutes} min", minutes = format::plain(trial.summary.window_s / 60.0))
+            })
         }),
     },
     Rule {
@@ -331,7 +331,7 @@ fn unlike(experiment: &Experiment) -> Option<Text> {
         .collect();
     let values: [Alike; 4] = [
         (|| say!("profile"), |setup| Text::same(setup.profile.as_str())),
-        (|| say!("flight mode"), |setup| words::flight(&setup.flight)),
+        (|| say!("flight mode"), |setup| Text::same(setup.flight.as_str())),
         (|| say!("isolation"), |setup| setup.isolation.clone()),
         (|| say!("warehouses"), |setup| Text::same(whole(setup.warehouses.into()))),
     ];
@@ -389,7 +389,7 @@ fn unlike_published(experiment: &Experiment) -> Option<Text> {
                         there = whole(there)
                     )
                 }),
-                (setup.flight != "statement").then(|| words::in_flight(&setup.flight)),
+                (setup.flight != "statement").then(|| words::flight(&setup.flight)),
                 point.limit.map(|_| say!("keying and think times")),
             ];
             some(differences.into_iter().flatten().collect()).map(|differences| {

@@ -32,18 +32,13 @@ pub(super) fn isolation(asked: Option<&str>) -> Text {
     asked.map_or_else(|| say!("the server's own"), |level| Text::same(level.to_lowercase()))
 }
 
-/// How statements travel.
+/// How statements travel: `pipelined flight`.
 pub(super) fn flight(mode: &str) -> Text {
     match mode {
-        "statement" => say!("statement"),
-        "pipelined" => say!("pipelined"),
-        other => Text::same(other),
+        "statement" => say!("statement flight"),
+        "pipelined" => say!("pipelined flight"),
+        other => say!("{mode} flight", mode = other),
     }
-}
-
-/// The same behind a setting that differs: `pipelined flight`.
-pub(super) fn in_flight(mode: &str) -> Text {
-    say!("{flight} flight", flight = flight(mode))
 }
 
 /// `1 terminal`, `10 terminals`.
@@ -80,7 +75,7 @@ pub(crate) fn setup(setup: &TpccSetup) -> Text {
         terminals = entered,
         warehouses = used,
         profile = &setup.profile,
-        flight = in_flight(&setup.flight),
+        flight = flight(&setup.flight),
         isolation = &setup.isolation
     )
 }
@@ -147,7 +142,8 @@ pub(super) fn bound(setup: &TpccSetup, tpmc: Spread, limit: Option<f64>) -> Text
 /// Who sends transactions when, and what response times are counted from.
 pub(super) fn method(setups: &[TpccSetup], is_paced: bool, has_deferred: bool) -> Vec<Text> {
     let setups = unique(setups.iter().map(setup).collect());
-    let mut sentences = vec![say!("Run with {setups}.", setups = Text::joined(&setups, "; ", "；"))];
+    let mut sentences =
+        vec![say!("Run with {setups}.", setups = Text::joined(&setups, "; ", "；"))];
     sentences.push(if is_paced {
         say!("A terminal keys its input, enters it, waits for the answer, thinks and goes on; keying takes a fixed time, thinking a random one. Response times count from the entering to the answer: the wait for a free session and retries are in them.")
     } else {
@@ -161,14 +157,20 @@ pub(super) fn method(setups: &[TpccSetup], is_paced: bool, has_deferred: bool) -
 
 /// What a reader must know before anything else.
 pub(super) fn disclosure() -> Text {
-    say!("This is not a TPC result. The workload is derived from TPC-C and only like it: no auditor has seen it, nothing was filed with the TPC, and the figures must not be compared with published TPC results. tpmC stands here for New-Orders per minute whose commit was acknowledged in the measured window.")
+    say!(
+        "This is not a TPC result. The workload is derived from TPC-C and only like it: no auditor has seen it, nothing was filed with the TPC, and the figures must not be compared with published TPC results. tpmC stands here for New-Orders per minute whose commit was acknowledged in the measured window."
+    )
 }
 
 /// What the specification asks for and no run of dyno does.
 fn never() -> [Text; 2] {
     [
-        say!("New-Orders that are rolled back for an unused item are not counted in tpmC, because the database does not hold them; the specification counts them."),
-        say!("The tests of atomicity, isolation and durability of clause 3 are not part of a run, nor are prices and room for growth."),
+        say!(
+            "New-Orders that are rolled back for an unused item are not counted in tpmC, because the database does not hold them; the specification counts them."
+        ),
+        say!(
+            "The tests of atomicity, isolation and durability of clause 3 are not part of a run, nor are prices and room for growth."
+        ),
     ]
 }
 
@@ -257,9 +259,11 @@ fn durability(targets: &[(&str, &[SettingRow])]) -> Option<Text> {
         match (settings.is_empty(), weak.is_empty()) {
             (true, _) => Some(say!("{target} did not tell its settings", target = *target)),
             (false, true) => None,
-            (false, false) => {
-                Some(say!("{target} has {settings}", target = *target, settings = Text::list(&weak)))
-            }
+            (false, false) => Some(say!(
+                "{target} has {settings}",
+                target = *target,
+                settings = Text::list(&weak)
+            )),
         }
     };
     let told: Vec<Text> = targets.iter().filter_map(words).collect();

@@ -5,8 +5,8 @@ use super::{PublishedSeconds, QueryCell, TpchSection, TpchTable};
 use crate::charts::{self, Figure};
 use crate::format;
 use crate::model::{Experiment, Paper};
-use crate::svg::{Axis, Column, Columns, Group, Scale};
 use crate::say;
+use crate::svg::{Axis, Column, Columns, Group, Scale};
 use crate::text::{Lang, Text};
 use serde::Serialize;
 
@@ -98,10 +98,9 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
     let limit = table.timeouts_s.first().copied();
     let limit = limit.filter(|_| has_bound && table.timeouts_s.len() == 1);
     let bound_name = match limit {
-        Some(bound) => say!(
-            "given up after {s} s: the true time lies beyond",
-            s = format::plain(bound)
-        ),
+        Some(bound) => {
+            say!("given up after {s} s: the true time lies beyond", s = format::plain(bound))
+        }
         None => say!("given up: the true time lies beyond"),
     };
     let names: Vec<Text> = table
@@ -183,12 +182,7 @@ fn time(query: u8, cell: &QueryCell, degree: u32, lang: Lang) -> Column {
 }
 
 /// Speed-ups over the first degree; none where there is one degree.
-fn speedups(
-    paper: &Paper,
-    section: &TpchSection,
-    table: &TpchTable,
-    lang: Lang,
-) -> Option<Figure> {
+fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) -> Option<Figure> {
     let first = table.degrees.first()?.degree;
     let published = section.published.first().filter(|published| published.degrees.len() > 1);
     let is_alone = table.degrees.len() == 2;
@@ -232,8 +226,7 @@ fn speedups(
             say!("published, degree {to} over {from}", to = to, from = from)
         })
         .collect();
-    let description =
-        say!("Speed-up of the 22 queries of TPC-H on {place}", place = place(table));
+    let description = say!("Speed-up of the 22 queries of TPC-H on {place}", place = place(table));
     let axis = said(say!("times as fast (logarithmic axis)"), lang);
     let chart = Columns {
         width: charts::WIDE.0,

@@ -59,9 +59,7 @@ pub(crate) const RULES: &[Rule] = &[
         rule: "Every answer of a TPC-H query is held against another one.",
         meaning: "Nobody knows whether these answers are right.",
         advice: "Use a scale factor and parameters for which there are reference answers, or let another product's answers stand against these.",
-        find: Find::Trial(|trial| {
-            of_queries(trial, |query| has_verdict(query, Verdict::NotMade))
-        }),
+        find: Find::Trial(|trial| of_queries(trial, |query| has_verdict(query, Verdict::NotMade))),
     },
     Rule {
         id: "tpch-timeouts",
@@ -98,15 +96,14 @@ pub(crate) const RULES: &[Rule] = &[
         advice: "Give the server a buffer pool that holds the data before a warm test; restart it and drop the system's page cache before a cold one.",
         find: Find::Trial(|trial| {
             let cache = &facts(trial)?.cache;
-            (cache.verdict == Some(Verdict::Failed))
-                .then(|| {
-                    let told: Vec<Text> = cache.evidence.iter().map(|line| stored(line)).collect();
-                    say!(
-                        "not {state}: {evidence}",
-                        state = words::cache(&cache.state),
-                        evidence = Text::sentences(&told)
-                    )
-                })
+            (cache.verdict == Some(Verdict::Failed)).then(|| {
+                let told: Vec<Text> = cache.evidence.iter().map(|line| stored(line)).collect();
+                say!(
+                    "not {state}: {evidence}",
+                    state = words::cache(&cache.state),
+                    evidence = Text::sentences(&told)
+                )
+            })
         }),
     },
     Rule {
@@ -368,8 +365,7 @@ fn unlike(paper: &Paper) -> Vec<Finding> {
     ];
     by_experiment(paper, |trials| {
         let difference = |(name, of): &Alike| {
-            let of =
-                |trial: &Trial| facts(trial).map_or(Text::default(), |facts| of(facts, trial));
+            let of = |trial: &Trial| facts(trial).map_or(Text::default(), |facts| of(facts, trial));
             by_target(trials, &of).map(|told| named(name(), told))
         };
         some(VALUES.iter().filter_map(difference).collect())

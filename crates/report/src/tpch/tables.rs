@@ -5,8 +5,8 @@ use super::{QUERIES, TpchSetup, facts, words};
 use crate::PublishedTable;
 use crate::format::unique;
 use crate::model::{Point, Spread, Trial};
-use crate::text::{Text, stored};
 use crate::published::PublishedRow;
+use crate::text::{Text, stored};
 use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics, Verdict};
 use serde::Serialize;
 
@@ -276,7 +276,9 @@ fn degree(column: &Column<'_>) -> DegreeColumn {
         got: asked().filter_map(|degree| degree.got).max(),
         rule: first.map_or(String::new(), |facts| facts.degree.rule.clone()),
         statements: first.map_or(Vec::new(), |facts| facts.degree.statements.clone()),
-        remarks: unique(asked().filter_map(|degree| degree.remark.as_deref().map(stored)).collect()),
+        remarks: unique(
+            asked().filter_map(|degree| degree.remark.as_deref().map(stored)).collect(),
+        ),
         point: column.point,
         repeats: column.trials.len(),
         totals: metrics.len(),

@@ -9,14 +9,20 @@ use dyno_measure::QueryOutcome;
 
 /// What a reader must know before anything else.
 pub(super) fn disclosure() -> Text {
-    say!("This is not a TPC result. Data and queries are derived from TPC-H: no auditor has seen the run, nothing was filed with the TPC, and neither the times nor the metrics may be compared with published TPC results. Figures of different scale factors are not comparable with each other either.")
+    say!(
+        "This is not a TPC result. Data and queries are derived from TPC-H: no auditor has seen the run, nothing was filed with the TPC, and neither the times nor the metrics may be compared with published TPC results. Figures of different scale factors are not comparable with each other either."
+    )
 }
 
 /// What the specification asks for and no run of dyno does.
 pub(super) fn never() -> [Text; 2] {
     [
-        say!("The tests of atomicity, consistency, isolation and durability of clause 3 are not part of a run, nor are prices and an audit."),
-        say!("Times are printed as they were measured; the specification rounds them to a tenth of a second."),
+        say!(
+            "The tests of atomicity, consistency, isolation and durability of clause 3 are not part of a run, nor are prices and an audit."
+        ),
+        say!(
+            "Times are printed as they were measured; the specification rounds them to a tenth of a second."
+        ),
     ]
 }
 
@@ -106,8 +112,7 @@ pub(super) fn degrees_set(tables: &[TpchTable]) -> Vec<Text> {
                     statements = statements()
                 )),
             };
-            let told: Vec<Text> =
-                set.into_iter().chain(degree.remarks.iter().cloned()).collect();
+            let told: Vec<Text> = set.into_iter().chain(degree.remarks.iter().cloned()).collect();
             (!told.is_empty()).then(|| {
                 say!(
                     "{target}, degree {degree}: {told}",
@@ -152,12 +157,12 @@ pub(super) fn answers(count: &AnswerCount) -> Text {
             true => say!("all wrong"),
             false => say!("wrong: {queries}", queries = queries(numbers)),
         }),
-        Some(&count.not_compared).filter(|numbers| !numbers.is_empty()).map(|numbers| {
-            match is_all(numbers) {
+        Some(&count.not_compared).filter(|numbers| !numbers.is_empty()).map(
+            |numbers| match is_all(numbers) {
                 true => say!("all not compared"),
                 false => say!("not compared: {queries}", queries = queries(numbers)),
-            }
-        }),
+            },
+        ),
         Some(&count.unanswered).filter(|numbers| !numbers.is_empty()).map(|numbers| {
             match is_all(numbers) {
                 true => say!("all without an answer"),
@@ -314,8 +319,7 @@ pub(super) fn method(trials: &[&Trial]) -> Vec<Text> {
     let mut bounds: Vec<f64> = all().filter_map(|facts| facts.timeout_s).collect();
     bounds.sort_by(f64::total_cmp);
     bounds.dedup();
-    let bounds: Vec<Text> =
-        bounds.iter().map(|bound| Text::same(format::plain(*bound))).collect();
+    let bounds: Vec<Text> = bounds.iter().map(|bound| Text::same(format::plain(*bound))).collect();
     sentences.push(match bounds.len() {
         0 => say!("No query is given up, however long it takes."),
         _ => say!(
@@ -327,8 +331,7 @@ pub(super) fn method(trials: &[&Trial]) -> Vec<Text> {
     let mut seeds: Vec<u64> = trials.iter().map(|trial| trial.summary.seed).collect();
     seeds.sort_unstable();
     seeds.dedup();
-    let seeds: Vec<Text> =
-        seeds.iter().take(6).map(|seed| Text::same(seed.to_string())).collect();
+    let seeds: Vec<Text> = seeds.iter().take(6).map(|seed| Text::same(seed.to_string())).collect();
     sentences.push(say!("Seed {seeds}.", seeds = Text::list(&seeds)));
     sentences
 }
@@ -346,13 +349,19 @@ fn tested(name: &str, trials: &[&Trial]) -> Text {
     };
     let executed = match (name, has_refresh) {
         ("refresh", _) => {
-            return say!("Pairs of refresh functions are applied: function 1 inserts orders and their lines, function 2 deletes as many others.");
+            return say!(
+                "Pairs of refresh functions are applied: function 1 inserts orders and their lines, function 2 deletes as many others."
+            );
         }
         ("queries", _) => {
             say!("The 22 queries are executed one after another, Q1 to Q22, in one session.")
         }
-        ("power", true) => say!("In a power test one session executes refresh function 1, the 22 queries in the order of stream 0, then refresh function 2."),
-        ("power", false) => say!("In a power test one session executes the 22 queries in the order of stream 0; refresh functions were left out."),
+        ("power", true) => say!(
+            "In a power test one session executes refresh function 1, the 22 queries in the order of stream 0, then refresh function 2."
+        ),
+        ("power", false) => say!(
+            "In a power test one session executes the 22 queries in the order of stream 0; refresh functions were left out."
+        ),
         ("throughput", true) => say!(
             "In a throughput test {streams} sessions execute the 22 queries side by side, each in the order of its stream, while another one applies pairs of refresh functions.",
             streams = streams()
@@ -363,9 +372,8 @@ fn tested(name: &str, trials: &[&Trial]) -> Text {
         ),
         (other, _) => say!("Test {name}.", name = other),
     };
-    let timed = say!(
-        "Each query is timed whole: from its first character sent to its last row received."
-    );
+    let timed =
+        say!("Each query is timed whole: from its first character sent to its last row received.");
     Text::sentences(&[executed, timed])
 }
 

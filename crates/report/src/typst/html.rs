@@ -20,8 +20,7 @@ pub(super) struct Element {
     pub(super) children: Vec<Node>,
 }
 
-const VOID: [&str; 10] =
-    ["area", "base", "br", "col", "hr", "img", "input", "link", "meta", "wbr"];
+const VOID: [&str; 10] = ["area", "base", "br", "col", "hr", "img", "input", "link", "meta", "wbr"];
 /// What is in them is no markup, and nothing to print.
 const RAW: [&str; 3] = ["script", "style", "title"];
 
@@ -203,9 +202,10 @@ fn resolved(text: &str) -> String {
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         rest = &rest[at + 1..];
-        let found = rest.find(';').filter(|end| *end <= 10).and_then(|end| {
-            entity(&rest[..end]).map(|c| (c, end))
-        });
+        let found = rest
+            .find(';')
+            .filter(|end| *end <= 10)
+            .and_then(|end| entity(&rest[..end]).map(|c| (c, end)));
         match found {
             Some((c, end)) => {
                 out.push(c);
@@ -255,7 +255,9 @@ mod tests {
 
     #[test]
     fn elements_have_their_attributes_and_children() {
-        let page = parse("<!DOCTYPE html><p class=\"a b\" id=x hidden>1 &lt; 2<br>3</p><!-- no --> &#x27;&#8211;&no;");
+        let page = parse(
+            "<!DOCTYPE html><p class=\"a b\" id=x hidden>1 &lt; 2<br>3</p><!-- no --> &#x27;&#8211;&no;",
+        );
         let p = page.elements().next().expect("an element");
         assert_eq!((p.name.as_str(), p.attribute("id"), p.text().as_str()), ("p", "x", "1 < 23"));
         assert!(p.has_class("a") && p.has_class("b") && !p.has_class("c"));
@@ -273,12 +275,26 @@ mod tests {
 
     #[test]
     fn what_is_not_closed_ends_with_its_parent() {
-        for html in ["<div><p>a</div>b", "<div><p title='>'>a</p></i></div>b", "<div><p>a</p></div>b"] {
+        for html in
+            ["<div><p>a</div>b", "<div><p title='>'>a</p></i></div>b", "<div><p>a</p></div>b"]
+        {
             let page = parse(html);
             let div = page.elements().next().expect("an element");
             assert_eq!((div.text().as_str(), page.text().as_str()), ("a", "ab"), "{html}");
         }
-        for html in ["<", "a < b", "<p", "<p a=", "<p a='", "<svg", "</", "<!--", "&", "&#x110000;", "<p =>"] {
+        for html in [
+            "<",
+            "a < b",
+            "<p",
+            "<p a=",
+            "<p a='",
+            "<svg",
+            "</",
+            "<!--",
+            "&",
+            "&#x110000;",
+            "<p =>",
+        ] {
             let _ = parse(html);
         }
         assert_eq!(parse("a < b").text(), "a < b");

@@ -35,7 +35,8 @@ impl Style {
                 style.classes.push((class.to_owned(), colour));
             }
         }
-        style.rules = rules.into_iter().filter(|(selector, _)| selector.starts_with("svg")).collect();
+        style.rules =
+            rules.into_iter().filter(|(selector, _)| selector.starts_with("svg")).collect();
         style
     }
 
@@ -108,20 +109,20 @@ fn top_rules(css: &str) -> Vec<(String, String)> {
         let selectors = rest[..at].trim();
         // `@page` and its kind may stand before it, ended by a semicolon.
         let selectors = selectors.rsplit([';', '}']).next().unwrap_or("").trim();
-        let length = block(&rest[at..]);
-        let body = &rest[at + 1..at + length - 1];
+        let (body, after) = block(&rest[at + 1..]);
         if !selectors.starts_with('@') {
             let all = selectors.split(',').map(|selector| selector.trim().to_owned());
             rules.extend(all.map(|selector| (selector, body.to_owned())));
         }
-        rest = &rest[at + length..];
+        rest = after;
     }
     rules
 }
 
-/// Length of the block that the text begins with, braces included.
-fn block(text: &str) -> usize {
-    let mut depth = 0;
+/// The text of a block that has just begun, and what follows its closing brace; all of it where none
+/// comes.
+fn block(text: &str) -> (&str, &str) {
+    let mut depth = 1;
     for (at, c) in text.char_indices() {
         match c {
             '{' => depth += 1,
@@ -129,10 +130,10 @@ fn block(text: &str) -> usize {
             _ => {}
         }
         if depth == 0 {
-            return at + 1;
+            return (&text[..at], &text[at + 1..]);
         }
     }
-    text.len().max(2)
+    (text, "")
 }
 
 fn declarations(body: &str) -> impl Iterator<Item = (&str, &str)> {

@@ -22,7 +22,9 @@ pub(super) fn write(writer: &mut Writer, table: &Element) {
     let heads = rows.iter().take_while(|(_, part)| *part == "thead").count();
     let caption = table.elements().find(|part| part.name == "caption");
     let mut body = std::mem::take(&mut writer.out);
+    let was_in_table = std::mem::replace(&mut writer.is_in_table, true);
     let columns = cells(writer, &rows);
+    writer.is_in_table = was_in_table;
     std::mem::swap(&mut body, &mut writer.out);
     let _ = write!(
         writer.out,

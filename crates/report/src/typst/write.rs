@@ -7,9 +7,8 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 /// What is for screens only.
-const LEFT_OUT: [&str; 9] = [
-    "nav", "button", "input", "select", "form", "dialog", "template", "noscript", "head",
-];
+const LEFT_OUT: [&str; 9] =
+    ["nav", "button", "input", "select", "form", "dialog", "template", "noscript", "head"];
 /// Longer words get places where a line may break.
 const LONGEST_WORD: usize = 20;
 
@@ -25,7 +24,8 @@ pub(super) fn written(page: &Element) -> String {
         present.insert(element.attribute("id").to_owned());
     });
     wanted.retain(|target| present.contains(target) && !target.is_empty());
-    let mut writer = Writer { out: String::new(), targets: wanted, set: HashSet::new() };
+    let mut writer =
+        Writer { out: String::new(), targets: wanted, set: HashSet::new(), is_in_table: false };
     writer.all(&body.children);
     writer.out
 }
@@ -36,6 +36,8 @@ pub(super) struct Writer {
     targets: HashSet<String>,
     /// Those of them that have their place already: a name stands for one place.
     set: HashSet<String>,
+    /// Small print in a table's cell stands below the figure it belongs to.
+    pub(super) is_in_table: bool,
 }
 
 impl Writer {
@@ -85,7 +87,8 @@ impl Writer {
             "ul" | "ol" | "dl" => self.list(element),
             "table" => table::write(self, element),
             "pre" => {
-                let _ = write!(self.out, "\n#listing({})\n", quoted(element.text().trim_matches('\n')));
+                let _ =
+                    write!(self.out, "\n#listing({})\n", quoted(element.text().trim_matches('\n')));
             }
             "br" => self.out.push_str("#linebreak();"),
             "wbr" => self.out.push_str("#gap;"),
@@ -94,6 +97,7 @@ impl Writer {
             "strong" | "b" => self.inline(element, &with_class("bold", element)),
             "em" | "i" => self.inline(element, &with_class("stressed", element)),
             "code" | "kbd" | "samp" => self.inline(element, "code"),
+            "small" if self.is_in_table => self.inline(element, &with_class("below", element)),
             "small" => self.inline(element, &with_class("small", element)),
             "sup" => self.inline(element, "super"),
             "sub" => self.inline(element, "sub"),
@@ -263,8 +267,8 @@ impl Word {
             self.is_long = inside.count() > LONGEST_WORD;
         }
         let is_sign = matches!(last, '/' | '_' | ',' | '=' | '.' | ':' | '&' | '?' | '-' | ';');
-        let breaks = self.is_long
-            && (self.since_break == LONGEST_WORD || is_sign && self.since_break > 3);
+        let breaks =
+            self.is_long && (self.since_break == LONGEST_WORD || is_sign && self.since_break > 3);
         self.since_break = if breaks { 1 } else { self.since_break + 1 };
         breaks
     }
@@ -281,7 +285,10 @@ mod tests {
 
     #[test]
     fn text_means_nothing_but_itself() {
-        assert_eq!(markup("a  #b\n[c] 1. d... -- //"), "a \\#b \\[c\\] 1\\. d.\\.\\. \\-\\- \\/\\/");
+        assert_eq!(
+            markup("a  #b\n[c] 1. d... -- //"),
+            "a \\#b \\[c\\] 1\\. d.\\.\\. \\-\\- \\/\\/"
+        );
         assert_eq!(quoted("a\"\\\n\u{7}"), "\"a\\\"\\\\\\n \"");
         assert_eq!(markup("short_word 1.5"), "short\\_word 1\\.5");
         assert_eq!(markup(&"a".repeat(25)), format!("{}#gap;{}", "a".repeat(20), "a".repeat(5)));
@@ -294,12 +301,16 @@ mod tests {
 
     #[test]
     fn calls_can_not_swallow_the_text_after_them() {
-        assert_eq!(of("<p class=x><b>a</b>(b) <code>c</code>[d]</p>"), "#paragraph(\"x\")[#bold(\"\")[a];(b) #code[c];\\[d\\]]");
+        assert_eq!(
+            of("<p class=x><b>a</b>(b) <code>c</code>[d]</p>"),
+            "#paragraph(\"x\")[#bold(\"\")[a];(b) #code[c];\\[d\\]]"
+        );
     }
 
     #[test]
     fn links_lead_to_what_exists_and_nowhere_else() {
-        let page = "<p id=a>x</p><p id=a>x</p><a href='#a'>1</a><a href='#b'>2</a><a href='f.csv'>3</a>";
+        let page =
+            "<p id=a>x</p><p id=a>x</p><a href='#a'>1</a><a href='#b'>2</a><a href='f.csv'>3</a>";
         assert_eq!(
             of(page),
             "#paragraph(\"\")[#place-of(\"a\");x] #paragraph(\"\")[x] #link-to(\"a\", \"\")[1];#span(\"\")[2];#span(\"\")[3];"
@@ -308,7 +319,10 @@ mod tests {
 
     #[test]
     fn what_is_for_screens_is_left_out() {
-        assert_eq!(of("<nav>a</nav><p hidden>b</p><button>c</button><p class='no-print'>d</p>e"), "e");
+        assert_eq!(
+            of("<nav>a</nav><p hidden>b</p><button>c</button><p class='no-print'>d</p>e"),
+            "e"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Papers of made-up runs.
 
+mod dictionary;
 mod paper;
 mod support;
 mod synthetic;

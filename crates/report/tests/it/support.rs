@@ -47,3 +47,32 @@ pub(crate) fn elements(html: &str) -> Vec<String> {
     assert_eq!(open, Vec::<String>::new(), "everything is closed");
     seen
 }
+
+/// What a page says: its text and the attributes that are read aloud or shown; no code, no styles.
+pub(crate) fn texts_of(html: &str) -> String {
+    const SILENT: [&str; 4] = ["script", "style", "code", "pre"];
+    const SPOKEN: [&str; 4] = ["aria-label=\"", "data-name=\"", "title=\"", "alt=\""];
+    let mut text = String::new();
+    let mut rest = html;
+    while let Some(begin) = rest.find('<') {
+        text += &rest[..begin];
+        text.push('\n');
+        let Some(end) = rest[begin..].find('>') else { break };
+        let tag = &rest[begin + 1..begin + end];
+        for attribute in SPOKEN {
+            let value = tag.split(attribute).nth(1).and_then(|after| after.split('"').next());
+            text.extend(value.into_iter().flat_map(|value| [value, "\n"]));
+        }
+        rest = &rest[begin + end + 1..];
+        let name = tag.split([' ', '\n']).next().unwrap_or_default();
+        if SILENT.contains(&name) {
+            let close = format!("</{name}>");
+            rest = rest.split_once(close.as_str()).map_or("", |(_, after)| after);
+        }
+    }
+    text += rest;
+    for (entity, letter) in [("&#x27;", "'"), ("&#x2f;", "/"), ("&quot;", "\""), ("&amp;", "&")] {
+        text = text.replace(entity, letter);
+    }
+    text
+}

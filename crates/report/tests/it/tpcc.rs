@@ -33,14 +33,27 @@ fn a_paper_has_the_headline_the_evidence_and_the_published_rows() {
     assert!(figures.limit.is_none() && figures.bound.to_string().contains("does not apply"));
     let paced = paper.experiments[1].points[0].tpcc.as_ref().expect("TPC-C");
     assert_eq!((paced.limit, paced.floor), (Some(25.72), Some(18.0)));
-    assert!(paced.bound.to_string().contains("within what the specification wants"), "{}", paced.bound);
+    assert!(
+        paced.bound.to_string().contains("within what the specification wants"),
+        "{}",
+        paced.bound
+    );
     let hurried = changed(|facts| facts.tpmc_limit = Some(51.44));
     let hurried = &hurried.experiments[0];
     let figures = hurried.points[0].tpcc.as_ref().expect("TPC-C");
     assert_eq!((figures.limit, figures.floor), (Some(51.44), None));
-    assert!(figures.bound.to_string().contains("not those of the specification"), "{}", figures.bound);
+    assert!(
+        figures.bound.to_string().contains("not those of the specification"),
+        "{}",
+        figures.bound
+    );
     let section = hurried.tpcc.as_ref().expect("a section");
-    assert!(section.deviations.iter().any(|sentence| sentence.to_string().starts_with("Keying and think")));
+    assert!(
+        section
+            .deviations
+            .iter()
+            .any(|sentence| sentence.to_string().starts_with("Keying and think"))
+    );
 
     let [comparison] = paper.comparisons.as_slice() else { panic!("one table") };
     let [row] = comparison.rows.as_slice() else { panic!("the other row was not measured") };
@@ -60,9 +73,9 @@ fn html_is_well_formed_and_has_the_charts() {
     }
     let elements = elements(&html);
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
-    // tpmC and latency against terminals; per experiment the response times; per trial tpmC over
-    // time, throughput and latency.
-    assert_eq!(count("svg"), 2 + 2 + 5 * 3);
+    // The topology, a distribution, latency against tpmC; tpmC and latency against terminals; per
+    // experiment the response times; per trial tpmC over time, throughput and latency.
+    assert_eq!(count("svg"), 3 + 2 + 2 + 5 * 3);
     assert_eq!(count("table"), count("caption"), "every table says what it shows");
     assert!(!html.contains("NaN") && !html.contains(">inf"), "a number has run away");
     assert!(html.contains("New-Orders per minute (tpmC)"));

@@ -1,1 +1,192 @@
+//! Following of runs that are really written.
 
+use super::*;
+use dyno_measure::{Frame, HostSample, Interval, Phase, TrialStatus};
+use dyno_store::{EventKind, Run, RunHeader, RunStatus, TrialIdentity, TrialWriter};
+use serde_json::Value;
+
+fn plan() -> Value {
+    let trial = |repeat: u32| {
+        serde_json::json!({
+            "id": format!("reads/main/threads=8/repeat={repeat}"), "experiment": "reads",
+            "target": "main", "estimated_s": 60.0,
+            "action": { "do": "trial", "number": repeat, "point": "reads/main/threads=8",
+                "threads": 8, "rate": null, "repeat": repeat, "warmup_s": 0.0, "duration_s": 60.0,
+                "events": null, "interval_s": 1.0, "seed": 1 }
+        })
+    };
+    serde_json::json!({ "steps": [trial(1), trial(2)] })
+}
+
+fn begin(runs: &Path, suite: &str) -> Run {
+    let header = RunHeader { plan: plan(), ..RunHeader::new(suite, Vec::new(), 1) };
+    Run::create(runs, header).expect("a run")
+}
+
+fn identity(repeat: u32) -> TrialIdentity {
+    TrialIdentity {
+        step: format!("reads/main/threads=8/repeat={repeat}"),
+        experiment: "reads".to_owned(),
+        target: "main".to_owned(),
+        test: "oltp_read_only".to_owned(),
+        workers: 8,
+        repeat,
+        kinds: vec!["oltp_read_only".to_owned()],
+        ..TrialIdentity::default()
+    }
+}
+
+fn interval(writer: &mut TrialWriter<'_>, index: u32) {
+    let mut frame = Frame::new(1, false);
+    frame.kinds[0].counts.started = 10;
+    frame.kinds[0].counts.committed = 10;
+    (0..10).for_each(|_| frame.kinds[0].latency.record(1_000_000));
+    let host = HostSample::default();
+    let begins_s = f64::from(index);
+    let interval = Interval { phase: Phase::Measured, index, begins_s, length_s: 1.0, frame, host };
+    writer.interval(&interval).expect("written");
+}
+
+fn names(updates: &[Update]) -> Vec<&'static str> {
+    updates.iter().map(Update::name).collect()
+}
+
+/// What a page knows that has taken these updates: the run's status, trials by status, rows.
+fn known(updates: &[Update]) -> (String, Vec<String>, usize) {
+    let (mut run, mut trials, mut rows) = (String::new(), Vec::<(u64, String)>::new(), 0);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    for update in updates {
+        let told: Value = serde_json::from_str(&update.json()).expect("JSON");
+        let trial = |told: &Value| (told["number"].as_u64().unwrap_or(0), text(&told["status"]));
+        match update {
+            Update::State(_) => {
+                run = text(&told["run"]["status"]);
+                trials = told["trials"].as_array().expect("trials").iter().map(trial).collect();
+                rows = told["rows"].as_array().expect("rows").len();
+            }
+            Update::Run(_) => run = text(&told["status"]),
+            Update::Trial(_) | Update::Show(_) => {
+                let (number, status) = trial(&told);
+                trials.retain(|(other, _)| *other != number);
+                trials.push((number, status));
+                if matches!(update, Update::Show(_)) {
+                    rows = 0;
+                }
+            }
+            Update::Rows(new) => rows += new.len(),
+            _ => {}
+        }
+    }
+    trials.sort();
+    (run, trials.into_iter().map(|(_, status)| status).collect(), rows)
+}
+
+#[test]
+fn whoever_comes_late_knows_the_same_as_who_was_there_from_the_begin() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut early = Follower::new(folder.path(), None);
+    let mut heard = early.poll();
+    assert_eq!(known(&heard), (String::new(), vec![], 0));
+    let mut run = begin(folder.path(), "s");
+    heard.extend(early.poll());
+    let mut writer = run.begin_trial(identity(1)).expect("a trial");
+    interval(&mut writer, 0);
+    heard.extend(early.poll());
+    interval(&mut writer, 1);
+    interval(&mut writer, 2);
+    heard.extend(early.poll());
+    let so_far = ("running".to_owned(), vec!["running".to_owned()], 3);
+    assert_eq!(known(&heard), so_far, "{:?}", names(&heard));
+    assert_eq!(known(&Follower::new(folder.path(), None).poll()), so_far);
+    assert!(early.poll().is_empty(), "nothing is told twice");
+
+    interval(&mut writer, 3);
+    let summary = writer.identity().clone().summary(TrialStatus::Complete);
+    writer.finish(summary).expect("stored");
+    heard.extend(early.poll());
+    let one_ended = ("running".to_owned(), vec!["complete".to_owned()], 4);
+    assert_eq!(known(&heard), one_ended, "the last rows come with the end: {:?}", names(&heard));
+    let mut writer = run.begin_trial(identity(2)).expect("a trial");
+    interval(&mut writer, 0);
+    let summary = writer.identity().clone().summary(TrialStatus::Failed("why".to_owned()));
+    // A whole trial between two looks.
+    writer.finish(summary).expect("stored");
+    run.event(Event::new(EventKind::Note, "a note")).expect("stored");
+    run.finish(RunStatus::Failed("One trial failed.".to_owned())).expect("stored");
+    heard.extend(early.poll());
+    let ended = ("failed".to_owned(), vec!["complete".to_owned(), "failed".to_owned()], 1);
+    assert_eq!(known(&heard), ended, "{:?}", names(&heard));
+    assert_eq!(known(&Follower::new(folder.path(), None).poll()), ended);
+}
+
+#[test]
+fn the_end_of_a_run_is_survived_and_the_next_one_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = begin(folder.path(), "a");
+    let mut follower = Follower::new(folder.path(), None);
+    let name = first.path().file_name().expect("a name").to_string_lossy().into_owned();
+    let mut wanted = Follower::new(folder.path(), Some(name));
+    assert_eq!((names(&follower.poll()), names(&wanted.poll())), (vec!["state"], vec!["state"]));
+    first.finish(RunStatus::Complete).expect("stored");
+    assert_eq!(known(&follower.poll()).0, "complete");
+    let mut second = begin(folder.path(), "b");
+    second.begin_trial(identity(1)).expect("a trial");
+    let told = follower.poll();
+    assert_eq!((names(&told), known(&told).0.as_str()), (vec!["state"], "running"));
+    assert_eq!(follower.run().map(RunFollower::path), Some(second.path()));
+    assert!(!names(&wanted.poll()).contains(&"state"), "who wants one run keeps it");
+}
+
+#[test]
+fn a_killed_run_is_told_to_be_interrupted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut run = begin(folder.path(), "s");
+    let mut writer = run.begin_trial(identity(1)).expect("a trial");
+    interval(&mut writer, 0);
+    let mut follower = Follower::new(folder.path(), None);
+    let mut heard = follower.poll();
+    assert_eq!(known(&heard).0, "running");
+    // What a kill leaves: no summary, no end in run.json, and the lock is gone.
+    drop(run);
+    heard.extend(follower.poll());
+    let cut_off = ("interrupted".to_owned(), vec!["interrupted".to_owned()], 1);
+    assert_eq!(known(&heard), cut_off);
+    assert_eq!(known(&Follower::new(folder.path(), None).poll()), cut_off);
+    let remaining = follower.run().map(|run| run.progress().remaining_s);
+    assert_eq!(remaining, Some(None), "nothing is left to wait for");
+}
+
+#[test]
+fn progress_and_events_are_told_when_they_change() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut run = begin(folder.path(), "s");
+    let mut follower = Follower::new(folder.path(), None);
+    follower.poll();
+    let progress = |follower: &Follower| follower.run().expect("a run").progress().clone();
+    assert_eq!((progress(&follower).done, progress(&follower).total), (0, 2));
+    let skipped = "reads/main/threads=8/repeat=2".to_owned();
+    run.update(|header| {
+        header.skipped.insert(skipped, "The half-width was reached.".to_owned());
+    })
+    .expect("stored");
+    run.event(Event::new(EventKind::Note, "a note")).expect("stored");
+    let told = follower.poll();
+    assert!(names(&told).contains(&"progress") && names(&told).contains(&"happened"));
+    assert_eq!(progress(&follower).skipped, 1);
+    let left_s = progress(&follower).remaining_s.expect("it runs");
+    assert!((0.0..=60.0).contains(&left_s), "one trial is left: {left_s}");
+}
+
+#[test]
+fn names_of_runs_are_single_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = folder.path().join("runs");
+    fs::create_dir_all(runs.join("one")).expect("made");
+    for path in [runs.join("one/run.json"), runs.join("run.json"), folder.path().join("run.json")] {
+        fs::write(path, "{}").expect("written");
+    }
+    assert!(run_folder(&runs, "one").is_some());
+    for bad in ["", ".", "..", "../runs/one", "one/", "/etc", "one/../one", "two"] {
+        assert_eq!(run_folder(&runs, bad), None, "{bad}");
+    }
+}

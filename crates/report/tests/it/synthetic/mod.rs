@@ -36,6 +36,7 @@ pub(crate) fn header(targets: &[&str]) -> RunHeader {
             memory_mib: 64_222.0,
             dyno_version: "0.1.0".to_owned(),
             binary_sha256: "00".repeat(32),
+            ..Environment::default()
         },
         command_line: words.map(str::to_owned).to_vec(),
         seed: 42,
@@ -65,7 +66,12 @@ fn target(index: usize, name: &str) -> TargetFacts {
 }
 
 fn experiment(name: &str, title: &str, test: &str) -> ExperimentFacts {
-    let options = [("tables", "64"), ("table_size", "100000"), ("range_selects", "off")];
+    let options = [
+        ("tables", "64"),
+        ("table_size", "100000"),
+        ("point_selects", "14"),
+        ("range_selects", "off"),
+    ];
     ExperimentFacts {
         name: name.to_owned(),
         title: title.to_owned(),

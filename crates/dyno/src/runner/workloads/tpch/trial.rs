@@ -6,14 +6,16 @@ use super::options::Options;
 use crate::failure::{Failure, sentence};
 use crate::output;
 use crate::progress::PassProgress;
-use crate::runner::trial::{Done, Job, deny, node_facts, tell_checks};
+use crate::runner::nodes::{Sampling, sampled};
+use crate::runner::trial::{Done, Job, deny, tell_checks};
 use crate::tpch::{answers_check, load_failure};
-use dyno_core::{Driver, Session};
+use dyno_core::{Driver, Nanos, SECOND, Session};
 use dyno_engine::Control;
 use dyno_measure::{
     DegreeFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, TrialStatus, TrialSummary,
+    Window,
 };
-use dyno_reactor::block_on;
+use dyno_reactor::{block_on, monotonic_now};
 use dyno_store::{Moment, StoreError, TrialIdentity, TrialWriter};
 use dyno_tpch::load::LoadError;
 use dyno_tpch::parameters::Choice;
@@ -30,7 +32,7 @@ pub(super) fn trial<D: Driver>(
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, purpose, run: folder, control } = job;
+    let Job { step, planned, purpose, node, run: folder, control } = job;
     let degree = planned.degree.unwrap_or(0);
     let place = format!("{} on {}", step.experiment, step.target);
     let found = look(driver, options.scale).map_err(|failure| failure.at(&place))?;
@@ -67,11 +69,18 @@ pub(super) fn trial<D: Driver>(
         ..TrialIdentity::default()
     };
     let mut writer = folder.begin_trial(identity)?;
-    writer.server(Moment::Before, &node_facts(&step.target, driver))?;
+    let looked = node.look(driver);
+    writer.server(Moment::Before, &node.facts(&looked))?;
+    let series = writer.node_series()?;
     let title = format!("{place}, {} at degree {degree}", asked.test.name());
-    let storing = Storing::new(&mut writer, PassProgress::new(&title, length(asked.test)), control);
-    let ran = run(driver, &asked, &storing, &|| control.is_stopped());
-    storing.generator.borrow_mut().end();
+    let progress = PassProgress::new(&title, length(asked.test));
+    let sampling = Sampling::default();
+    let storing = Storing::new(&mut writer, progress, &sampling, control);
+    let (ran, seen) = sampled(&node, driver, series, &sampling, || {
+        let ran = run(driver, &asked, &storing, &|| control.is_stopped());
+        storing.over();
+        ran
+    });
     let Storing { progress, error, generator, .. } = storing;
     if let Some(error) = error.into_inner() {
         return Err(error.into());
@@ -81,11 +90,16 @@ pub(super) fn trial<D: Driver>(
         Err(_) if control.is_stopped() => return Ok(Done::INTERRUPTED),
         Err(error) => return Err(run_failure(&error).at(&place)),
     };
-    writer.server(Moment::After, &node_facts(&step.target, driver))?;
+    for event in sampling.take_events() {
+        writer.event(event)?;
+    }
+    let looked_again = node.look_again(driver);
+    writer.server(Moment::After, &node.facts(&looked_again))?;
     let status = status(&facts, asked.test, control);
     let mut summary = writer.identity().clone().summary(status);
     summary.set_pass(facts);
-    summary.generator = generator.into_inner().summary(&summary);
+    generator.into_inner().store(&mut summary);
+    node.surround((&looked, &looked_again), &seen, None, &mut summary);
     summary.checks = answers_check(&summary).into_iter().collect();
     let is_denied = deny(&mut summary);
     progress.finish(&headline(&summary));
@@ -231,6 +245,7 @@ pub(super) fn run_failure(error: &RunError) -> Failure {
 /// Stores what has ended, and shows it.
 struct Storing<'a, 'run> {
     writer: RefCell<&'a mut TrialWriter<'run>>,
+    sampling: &'a Sampling,
     progress: PassProgress,
     control: &'a Control,
     generator: RefCell<Generator>,
@@ -242,10 +257,12 @@ impl<'a, 'run> Storing<'a, 'run> {
     fn new(
         writer: &'a mut TrialWriter<'run>,
         progress: PassProgress,
+        sampling: &'a Sampling,
         control: &'a Control,
     ) -> Self {
         Storing {
             writer: RefCell::new(writer),
+            sampling,
             progress,
             control,
             generator: RefCell::new(Generator::begin()),
@@ -269,7 +286,16 @@ impl<'a, 'run> Storing<'a, 'run> {
         })
     }
 
+    /// All that is timed has ended.
+    fn over(&self) {
+        self.generator.borrow_mut().end();
+        self.sampling.end();
+    }
+
     fn ended(&self, what: &str) {
+        for event in self.sampling.take_events() {
+            self.stored(self.writer.borrow_mut().event(event));
+        }
         self.ended.set(self.ended.get() + 1);
         self.progress.ended(self.ended.get(), what);
     }
@@ -278,6 +304,10 @@ impl<'a, 'run> Storing<'a, 'run> {
 impl Watch for Storing<'_, '_> {
     fn started(&self) {
         *self.generator.borrow_mut() = Generator::begin();
+        let now = monotonic_now();
+        // It closes with the last query.
+        let window = Window { released: now, opens: now, closes: Nanos::MAX, interval: SECOND };
+        self.sampling.released(window);
     }
 
     fn query(&self, facts: &QueryFacts) {
@@ -292,7 +322,7 @@ impl Watch for Storing<'_, '_> {
 
     fn plan(&self, plan: PlanFile<'_>) -> String {
         // Plans are taken when all that is timed has ended.
-        self.generator.borrow_mut().end();
+        self.over();
         let name = format!("q{:02}.{}", plan.query, plan.extension);
         self.progress.planned(plan.query);
         self.stored(self.writer.borrow().plan(&name, plan.text))

@@ -1,4 +1,4 @@
-//! The load generator's own machine: CPU, memory, network.
+//! CPU, memory and network of this machine, sampled.
 
 use crate::proc;
 use dyno_core::Nanos;

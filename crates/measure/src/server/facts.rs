@@ -1,6 +1,8 @@
 //! Settings and counters as a server states them, before and after a trial.
 
-use dyno_core::{DbError, Dialect, Session, Table};
+use super::ask::Asker;
+use super::postgres;
+use dyno_core::{DbError, Dialect, Session};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,13 +29,6 @@ impl ServerFacts {
     }
 }
 
-/// Counters of PostgreSQL's statistics views, one `name, value` row each.
-const POSTGRES_COUNTERS: &str = "\
-SELECT 'database.' || key, value FROM pg_stat_database d, jsonb_each_text(to_jsonb(d)) \
-WHERE d.datname = current_database() AND key NOT IN ('datid', 'datname') \
-UNION ALL SELECT 'bgwriter.' || key, value FROM pg_stat_bgwriter b, jsonb_each_text(to_jsonb(b)) \
-UNION ALL SELECT 'replica.' || coalesce(application_name, '?'), sync_state FROM pg_stat_replication";
-
 const SQLITE_PRAGMAS: [&str; 12] = [
     "journal_mode",
     "synchronous",
@@ -54,32 +49,41 @@ const SQLITE_PRAGMAS: [&str; 12] = [
 /// # Errors
 /// Only when the connection is lost.
 pub async fn read_facts<S: Session>(session: &mut S) -> Result<ServerFacts, DbError> {
-    let product = session.product().clone();
+    let mut asker = Asker::new(session);
+    let mut facts = ask_facts(&mut asker).await?;
+    facts.not_readable = asker.end().0;
+    Ok(facts)
+}
+
+/// The same without what could not be read: the asker knows that.
+pub(super) async fn ask_facts<S: Session>(
+    asker: &mut Asker<'_, S>,
+) -> Result<ServerFacts, DbError> {
+    let product = asker.session().product().clone();
+    let dialect = asker.session().dialect();
     let mut facts =
         ServerFacts { product: product.name, version: product.version, ..ServerFacts::default() };
-    match session.dialect() {
+    match dialect {
         Dialect::Mysql => {
-            facts.settings =
-                pairs(session, "SHOW GLOBAL VARIABLES", &mut facts.not_readable).await?;
-            facts.counters = pairs(session, "SHOW GLOBAL STATUS", &mut facts.not_readable).await?;
+            facts.settings = pairs(asker, "settings", "SHOW GLOBAL VARIABLES").await?;
+            facts.counters = pairs(asker, "counters", "SHOW GLOBAL STATUS").await?;
         }
         Dialect::Postgres if facts.product == "DuckDB" => {
             let settings = "SELECT name, value FROM duckdb_settings()";
-            facts.settings = pairs(session, settings, &mut facts.not_readable).await?;
+            facts.settings = pairs(asker, "settings", settings).await?;
         }
         Dialect::Postgres => {
             // `setting` counts in `unit`, which may be 8kB; this gives 128MB.
             let settings = "SELECT name, current_setting(name) FROM pg_settings";
-            facts.settings = pairs(session, settings, &mut facts.not_readable).await?;
-            facts.counters = pairs(session, POSTGRES_COUNTERS, &mut facts.not_readable).await?;
+            facts.settings = pairs(asker, "settings", settings).await?;
+            for sql in postgres::statistics(postgres::version(&facts)) {
+                facts.counters.extend(pairs(asker, "counters", sql).await?);
+            }
         }
         Dialect::Sqlite => {
             for pragma in SQLITE_PRAGMAS {
-                let mut table = Table::default();
-                session.query(&format!("PRAGMA {pragma}"), &mut table).await?;
-                if let Some(value) = table.single() {
-                    facts.settings.insert(pragma.to_owned(), value.to_owned());
-                }
+                let value = asker.text(pragma, &format!("PRAGMA {pragma}")).await?;
+                facts.settings.extend(value.map(|value| (pragma.to_owned(), value)));
             }
         }
     }
@@ -95,22 +99,16 @@ fn is_secret(name: &str) -> bool {
 }
 
 async fn pairs<S: Session>(
-    session: &mut S,
+    asker: &mut Asker<'_, S>,
+    what: &str,
     sql: &str,
-    not_readable: &mut Vec<String>,
 ) -> Result<BTreeMap<String, String>, DbError> {
-    let mut table = Table::default();
-    match session.query(sql, &mut table).await {
-        Ok(_) => {}
-        Err(error) if error.is_fatal() => return Err(error),
-        Err(error) => not_readable.push(format!("{sql}: {error}")),
-    }
     let pair = |row: Vec<Option<String>>| {
         let mut columns = row.into_iter();
         let name = columns.next()??;
         Some((name, columns.next().flatten().unwrap_or_default()))
     };
-    Ok(table.rows.into_iter().filter_map(pair).collect())
+    Ok(asker.rows(what, sql).await?.into_iter().filter_map(pair).collect())
 }
 
 #[cfg(test)]

@@ -1,0 +1,270 @@
+//! A thread that asks a node once a second what it does, in a session of its own. The loops that make
+//! the load know nothing of it.
+
+use super::Node;
+use crate::output;
+use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
+use dyno_measure::{HostSampler, Questions, Sample, Seen, Window};
+use dyno_reactor::{block_on, now, sleep_until, timeout};
+use dyno_store::{Event, EventKind, NodeSeries};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Between two samples.
+const EVERY: Nanos = SECOND;
+/// How long an answer may take.
+const PATIENCE: Nanos = 5 * SECOND;
+/// How often the thread looks whether the trial is over.
+const LOOK: Nanos = 50 * MILLISECOND;
+
+/// What the thread of a trial shares with the one that samples.
+#[derive(Debug, Default)]
+pub(crate) struct Sampling {
+    window: OnceLock<Window>,
+    is_over: AtomicBool,
+    events: Mutex<Vec<Event>>,
+}
+
+impl Sampling {
+    /// All sessions of the trial are connected: sampling begins, and takes none of their places.
+    pub(crate) fn released(&self, window: Window) {
+        // Only the first call counts.
+        let _ = self.window.set(window);
+    }
+
+    /// What happened on the server since the last call.
+    pub(crate) fn take_events(&self) -> Vec<Event> {
+        std::mem::take(&mut self.events.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// All that is measured has ended.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    fn tell(&self, at_s: f64, text: String) {
+        let event = Event { at_s: Some(at_s), ..Event::new(EventKind::Server, text) };
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+/// Does `work` while a thread samples the node, and returns what both have found; events are left in
+/// `sampling`. Embedded databases
+/// have no server to ask, and another session would be in the way of the others.
+pub(crate) fn sampled<D: Driver, T>(
+    node: &Node,
+    driver: &D,
+    series: NodeSeries,
+    sampling: &Sampling,
+    work: impl FnOnce() -> T,
+) -> (T, Seen) {
+    if driver.blocks() || !node.is_sampled {
+        return (work(), Seen::default());
+    }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("sampler".to_owned());
+        let thread =
+            thread.spawn_scoped(scope, || Sampler::new(node, sampling, series).run(driver));
+        // Also when `work` panics: else the scope would wait for ever.
+        let over = Over(sampling);
+        let done = work();
+        drop(over);
+        let seen = thread.ok().and_then(|thread| thread.join().ok());
+        (done, seen.unwrap_or_default())
+    })
+}
+
+/// Says that the trial is over when it is dropped.
+struct Over<'a>(&'a Sampling);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+struct Sampler<'a> {
+    node: &'a Node,
+    sampling: &'a Sampling,
+    series: Option<NodeSeries>,
+    host: Option<HostSampler>,
+    questions: Questions,
+    last: Option<Sample>,
+    seen: Seen,
+    /// True while the node doesn't answer: that is told once.
+    is_silent: bool,
+}
+
+impl<'a> Sampler<'a> {
+    fn new(node: &'a Node, sampling: &'a Sampling, series: NodeSeries) -> Self {
+        Sampler {
+            node,
+            sampling,
+            series: Some(series),
+            host: None,
+            questions: Questions::default(),
+            last: None,
+            seen: Seen::default(),
+            is_silent: false,
+        }
+    }
+
+    fn run<D: Driver>(mut self, driver: &D) -> Seen {
+        let window = loop {
+            match self.sampling.window.get() {
+                Some(window) => break *window,
+                None if self.sampling.is_over() => return self.seen,
+                None => std::thread::sleep(Duration::from_nanos(LOOK)),
+            }
+        };
+        // Without a loop there are no samples.
+        let _ = block_on(self.follow(driver, window));
+        self.seen.asked = self.questions.asked;
+        self.seen
+    }
+
+    async fn follow<D: Driver>(&mut self, driver: &D, window: Window) {
+        self.host = self.node.same_host.then(|| HostSampler::new(now()));
+        let mut session = None;
+        let mut due = now();
+        loop {
+            while now() < due && !self.sampling.is_over() {
+                sleep_until(due.min(now() + LOOK)).await;
+            }
+            let is_over = self.sampling.is_over();
+            // What a server does after the window is nobody's business, but a window that is closed
+            // by hand has its last sample now.
+            if is_over && now() > window.closes {
+                break;
+            }
+            match timeout(now() + PATIENCE, self.ask(driver, &mut session)).await {
+                Ok(Ok((sample, refused))) => self.take(&window, sample, &refused),
+                Ok(Err(error)) => self.silent(&window, &error.to_string(), &mut session),
+                Err(_) => self.silent(&window, "it takes too long", &mut session),
+            }
+            if is_over {
+                break;
+            }
+            due = next(now(), &window);
+        }
+        if let Some(session) = session {
+            // Ending politely may take as long as anything else.
+            let _ = timeout(now() + PATIENCE, session.close()).await;
+        }
+    }
+
+    async fn ask<D: Driver>(
+        &mut self,
+        driver: &D,
+        session: &mut Option<D::Session>,
+    ) -> Result<(Sample, Vec<String>), DbError> {
+        let session = match session {
+            Some(session) => session,
+            None => session.insert(driver.connect(0).await?),
+        };
+        self.questions.sample(session).await
+    }
+
+    /// The session is given up; the next sample is asked in another one.
+    fn silent<S>(&mut self, window: &Window, why: &str, session: &mut Option<S>) {
+        *session = None;
+        if !self.is_silent {
+            let text =
+                format!("The server does not say what it does: {}.", why.trim_end_matches('.'));
+            self.sampling.tell(at_s(now(), window), text);
+        }
+        self.is_silent = true;
+    }
+
+    fn take(&mut self, window: &Window, sample: Sample, refused: &[String]) {
+        let at = now();
+        let at_s = at_s(at, window);
+        self.is_silent = false;
+        for question in refused {
+            let name = &self.node.name;
+            output::talk(&format!("note: {name} does not say all that it does: {question}"));
+        }
+        let before = self.last.as_ref();
+        for text in before.map(|before| sample.events(before)).unwrap_or_default() {
+            self.sampling.tell(at_s, text);
+        }
+        let mut row = sample.row(before, at_s, &self.node.name);
+        row.cpu_share = self.host.as_mut().map(|host| host.sample(at).cpu_share);
+        if let Some(series) = &mut self.series
+            && series.append(&row).is_err()
+        {
+            // The same disk takes the intervals: whoever writes these says what is wrong.
+            self.series = None;
+        }
+        if at >= window.opens && at <= window.closes.saturating_add(EVERY / 2) {
+            self.note(&sample);
+        }
+        self.last = Some(sample);
+    }
+
+    /// A sample of the window.
+    fn note(&mut self, sample: &Sample) {
+        let seen = &mut self.seen;
+        match &seen.closed {
+            None => seen.opened = Some(sample.clone()),
+            Some(before) => {
+                if let Some(ended) = sample.has_checkpointed(before) {
+                    *seen.checkpoints.get_or_insert(0) += u64::from(ended);
+                }
+            }
+        }
+        for work in &sample.background {
+            if !seen.background.contains(work) {
+                seen.background.push(work.clone());
+            }
+        }
+        seen.closed = Some(sample.clone());
+    }
+}
+
+/// When the next sample is due: at whole seconds of the window, and at its end.
+fn next(now: Nanos, window: &Window) -> Nanos {
+    let whole = match now.checked_sub(window.opens) {
+        Some(gone) => window.opens + (gone / EVERY + 1) * EVERY,
+        None => window.opens - (window.opens - now - 1) / EVERY * EVERY,
+    };
+    if now < window.closes { whole.min(window.closes) } else { whole }
+}
+
+fn at_s(at: Nanos, window: &Window) -> f64 {
+    (at as f64 - window.opens as f64) / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_fall_on_the_borders_of_the_window() {
+        let window = Window {
+            released: 10 * SECOND,
+            opens: 12 * SECOND + 7,
+            closes: 14 * SECOND,
+            interval: SECOND,
+        };
+        let mut due = vec![10 * SECOND];
+        while due.len() < 6 {
+            due.push(next(due[due.len() - 1], &window));
+        }
+        let wanted = [
+            10 * SECOND,
+            10 * SECOND + 7,
+            11 * SECOND + 7,
+            12 * SECOND + 7,
+            13 * SECOND + 7,
+            14 * SECOND,
+        ];
+        assert_eq!(due, wanted);
+        assert_eq!(next(14 * SECOND, &window), 14 * SECOND + 7, "after the end it goes on");
+    }
+}

@@ -1,0 +1,23 @@
+//! The load generator's own machine: what it is, how busy it was, and whether it held the load back.
+//!
+//! Everything is read from `/proc` and `/sys`; what is not there is `None`.
+
+mod machine;
+mod metronome;
+mod sample;
+mod watch;
+
+pub use machine::Machine;
+pub use sample::{HostSample, HostSampler, process_cpu, thread_cpu};
+pub use watch::{GeneratorWatch, run_delay_of_process, run_delay_of_thread};
+
+use machine::governor;
+use metronome::Metronome;
+use std::fs;
+
+/// A small file of the kernel, without its line end; `None` where it is missing or empty.
+fn line_of(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}

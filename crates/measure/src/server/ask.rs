@@ -1,0 +1,171 @@
+//! Asking a server questions of which each may be refused.
+
+use dyno_core::{Columns, DbError, Row, Rows, Session};
+use std::collections::BTreeMap;
+
+/// Rows as text.
+pub(super) type Answer = Vec<Vec<Option<String>>>;
+
+/// A session with a list of what it could not read.
+pub(super) struct Asker<'a, S> {
+    session: &'a mut S,
+    not_readable: Vec<String>,
+    /// Questions that are not to be asked, and those that were refused.
+    left_out: Vec<String>,
+    refused: Vec<String>,
+    /// Statements sent, for servers that count them.
+    asked: u64,
+}
+
+/// Rows with the names of their columns.
+#[derive(Default)]
+struct Named {
+    names: Vec<String>,
+    rows: Answer,
+}
+
+impl Rows for Named {
+    const DESCRIBED: bool = true;
+
+    fn columns<C: Columns>(&mut self, columns: &C) {
+        self.names = (0..columns.count()).map(|column| columns.name(column).to_owned()).collect();
+    }
+
+    fn row<R: Row>(&mut self, row: &R) {
+        self.rows.push((0..row.columns()).map(|column| row.string(column)).collect());
+    }
+}
+
+impl<'a, S: Session> Asker<'a, S> {
+    pub(super) fn new(session: &'a mut S) -> Self {
+        Asker {
+            session,
+            not_readable: Vec::new(),
+            left_out: Vec::new(),
+            refused: Vec::new(),
+            asked: 0,
+        }
+    }
+
+    pub(super) fn session(&mut self) -> &mut S {
+        self.session
+    }
+
+    /// Questions (by what they are about) that are not worth asking.
+    pub(super) fn leave_out(&mut self, questions: &[String]) {
+        self.left_out = questions.to_vec();
+    }
+
+    /// Questions that the server has refused.
+    pub(super) fn refused(&self) -> Vec<String> {
+        self.refused.clone()
+    }
+
+    /// Counts statements that were sent beside the asker.
+    pub(super) fn count(&mut self, statements: u64) {
+        self.asked += statements;
+    }
+
+    /// What could not be read, and how many statements were sent.
+    pub(super) fn end(self) -> (Vec<String>, u64) {
+        (self.not_readable, self.asked)
+    }
+
+    /// All rows; none when the server refuses, which is noted with `what` it was about.
+    ///
+    /// # Errors
+    /// When the connection is lost.
+    pub(super) async fn rows(&mut self, what: &str, sql: &str) -> Result<Answer, DbError> {
+        Ok(self.named(what, sql).await?.rows)
+    }
+
+    /// The first value of the answer.
+    ///
+    /// # Errors
+    /// When the connection is lost.
+    pub(super) async fn text(&mut self, what: &str, sql: &str) -> Result<Option<String>, DbError> {
+        let rows = self.rows(what, sql).await?;
+        Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
+    }
+
+    /// The first value of the answer, where it is a number.
+    ///
+    /// # Errors
+    /// When the connection is lost.
+    pub(super) async fn number(&mut self, what: &str, sql: &str) -> Result<Option<f64>, DbError> {
+        Ok(self.text(what, sql).await?.and_then(|text| text.parse().ok()))
+    }
+
+    /// The first row by the names of its columns, without what is NULL.
+    ///
+    /// # Errors
+    /// When the connection is lost.
+    pub(super) async fn record(
+        &mut self,
+        what: &str,
+        sql: &str,
+    ) -> Result<BTreeMap<String, String>, DbError> {
+        let named = self.named(what, sql).await?;
+        let first = named.rows.into_iter().next().unwrap_or_default();
+        Ok(named
+            .names
+            .into_iter()
+            .zip(first)
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect())
+    }
+
+    async fn named(&mut self, what: &str, sql: &str) -> Result<Named, DbError> {
+        let mut named = Named::default();
+        if self.left_out.iter().any(|left_out| left_out == what) {
+            return Ok(named);
+        }
+        self.asked += 1;
+        match self.session.query(sql, &mut named).await {
+            Ok(_) => Ok(named),
+            Err(error) if error.is_fatal() => Err(error),
+            Err(error) => {
+                self.not_readable.push(format!("{what}: {error}"));
+                self.refused.push(what.to_owned());
+                Ok(Named::default())
+            }
+        }
+    }
+}
+
+/// The text of a column, empty for NULL and for columns that are not there.
+pub(super) fn cell(row: &[Option<String>], column: usize) -> &str {
+    row.get(column).and_then(Option::as_deref).unwrap_or_default()
+}
+
+/// A checksum of rows (FNV-1a, 64 bits): equal for equal rows in the same order. It tells
+/// differences apart; it is no proof against intent.
+pub(super) fn checksum<'a>(rows: impl Iterator<Item = &'a Vec<Option<String>>>) -> Option<String> {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut is_empty = true;
+    for row in rows {
+        is_empty = false;
+        for column in 0..row.len() {
+            // A byte that no text holds ends each value.
+            for byte in cell(row, column).bytes().chain([0xff]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+    }
+    (!is_empty).then(|| format!("{hash:016x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checksum_tells_values_and_their_borders_apart() {
+        let row = |values: &[&str]| values.iter().map(|&value| Some(value.to_owned())).collect();
+        let sum = |rows: &[Vec<Option<String>>]| checksum(rows.iter());
+        assert_eq!(sum(&[]), None);
+        assert_eq!(sum(&[row(&["a", "b"])]), sum(&[row(&["a", "b"])]));
+        assert_ne!(sum(&[row(&["a", "b"])]), sum(&[row(&["ab", ""])]));
+        assert_ne!(sum(&[row(&["a"]), row(&["b"])]), sum(&[row(&["b"]), row(&["a"])]));
+    }
+}

@@ -1,0 +1,53 @@
+//! Embedded databases: a file, no server that would do anything by itself.
+
+use super::ask::{Asker, cell, checksum};
+use super::{NodeState, ServerFacts, Tables};
+use dyno_core::{DbError, Session};
+
+pub(super) async fn state<S: Session>(
+    asker: &mut Asker<'_, S>,
+    facts: &ServerFacts,
+    tables: &Tables<'_>,
+) -> Result<NodeState, DbError> {
+    let setting = |name: &str| facts.settings.get(name)?.parse::<i64>().ok();
+    let page_bytes = setting("page_size").unwrap_or(0);
+    let schema =
+        "SELECT tbl_name, type, name, sql FROM sqlite_schema ORDER BY tbl_name, type, name";
+    let schema = asker.rows("schema", schema).await?;
+    let own: Vec<_> = schema.into_iter().filter(|row| tables.has(cell(row, 0))).collect();
+    // There is no such table before the first ANALYZE.
+    let known = "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'";
+    let known = asker.number("statistics", known).await? == Some(1.0);
+    let known = match known {
+        true => asker.rows("statistics", "SELECT DISTINCT tbl FROM sqlite_stat1").await?,
+        false => Vec::new(),
+    };
+    let is_known = |name: &str| known.iter().any(|row| cell(row, 0) == name);
+    let without = own.iter().filter(|row| cell(row, 1) == "table").map(|row| cell(row, 2));
+    Ok(NodeState {
+        isolation: Some("SERIALIZABLE".to_owned()),
+        // Negative: KiB. Positive: pages.
+        cache_bytes: setting("cache_size").map(|size| match size {
+            ..0 => size.unsigned_abs() * 1024,
+            0.. => (size * page_bytes).unsigned_abs(),
+        }),
+        data_bytes: setting("page_count").map(|pages| (pages * page_bytes).unsigned_abs()),
+        tables_without_statistics: without
+            .filter(|name| !name.starts_with("sqlite_") && !is_known(name))
+            .map(str::to_owned)
+            .collect(),
+        schema_checksum: checksum(own.iter()),
+        acknowledged_by: Some("local".to_owned()),
+        transport: Some("embedded".to_owned()),
+        ..NodeState::default()
+    })
+}
+
+/// DuckDB says little of itself.
+pub(super) fn duckdb_state() -> NodeState {
+    NodeState {
+        acknowledged_by: Some("local".to_owned()),
+        transport: Some("embedded".to_owned()),
+        ..NodeState::default()
+    }
+}

@@ -1,0 +1,97 @@
+//! The compiler as a library.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{Font, PdfError};
+use typst::diag::{FileError, FileResult, SourceDiagnostic, SourceResult};
+use typst::foundations::{Bytes, Datetime, Duration, Smart};
+use typst::syntax::{FileId, Source};
+use typst::text::{Font as Face, FontBook};
+use typst::utils::LazyHash;
+use typst::{Library, LibraryExt, World, WorldExt};
+use typst_layout::PagedDocument;
+use typst_pdf::PdfOptions;
+
+/// What the compiler sees: one source, our fonts, no files, no clock.
+struct Desk {
+    library: LazyHash<Library>,
+    book: LazyHash<FontBook>,
+    faces: Vec<Face>,
+    source: Source,
+}
+
+impl Desk {
+    fn new(source: &str, fonts: Vec<Font>) -> Desk {
+        let faces: Vec<Face> =
+            fonts.into_iter().flat_map(|font| Face::iter(Bytes::new(font.data))).collect();
+        Desk {
+            library: LazyHash::new(Library::default()),
+            book: LazyHash::new(FontBook::from_fonts(&faces)),
+            faces,
+            source: Source::detached(source),
+        }
+    }
+}
+
+impl World for Desk {
+    fn library(&self) -> &LazyHash<Library> {
+        &self.library
+    }
+
+    fn book(&self) -> &LazyHash<FontBook> {
+        &self.book
+    }
+
+    fn main(&self) -> FileId {
+        self.source.id()
+    }
+
+    fn source(&self, id: FileId) -> FileResult<Source> {
+        match id == self.source.id() {
+            true => Ok(self.source.clone()),
+            false => Err(FileError::AccessDenied),
+        }
+    }
+
+    fn file(&self, _: FileId) -> FileResult<Bytes> {
+        Err(FileError::AccessDenied)
+    }
+
+    fn font(&self, index: usize) -> Option<Face> {
+        self.faces.get(index).cloned()
+    }
+
+    fn today(&self, _: Option<Duration>) -> Option<Datetime> {
+        None
+    }
+}
+
+pub(crate) fn compile(source: &str, fonts: Vec<Font>) -> Result<Vec<u8>, PdfError> {
+    let desk = Desk::new(source, fonts);
+    let document = typst::compile::<PagedDocument>(&desk).output;
+    let document = document.map_err(|errors| told(&desk, &errors))?;
+    let pdf = pdf(&document).map_err(|errors| told(&desk, &errors));
+    // What the compiler remembers of this document is of no use to the next one.
+    typst::comemo::evict(0);
+    pdf
+}
+
+/// Like the program: identified by title and author, without a time.
+fn pdf(document: &PagedDocument) -> SourceResult<Vec<u8>> {
+    let options = PdfOptions { creator: Smart::Custom(Some("dyno".into())), ..Default::default() };
+    typst_pdf::pdf(document, &options)
+}
+
+/// The first error with its line.
+fn told(desk: &Desk, errors: &[SourceDiagnostic]) -> PdfError {
+    let Some(error) = errors.first() else {
+        return PdfError::new("The PDF can't be made.");
+    };
+    let line = desk.range(error.span).and_then(|range| {
+        let text = desk.source.text().get(..range.start)?;
+        Some(text.matches('\n').count() + 1)
+    });
+    let place = line.map_or(String::new(), |line| format!(" (line {line} of the typst source)"));
+    PdfError::new(format!("The PDF can't be made{place}: {}.", error.message))
+}

@@ -1,0 +1,192 @@
+//! Papers of made-up runs in print: nothing overlaps, nothing leaves the page, no letter is missing.
+
+use super::{Desk, pdf};
+use crate::fonts;
+use dyno_report::{Lang, Paper};
+use std::io::Read;
+use typst::layout::{Frame, FrameItem, Transform};
+use typst_layout::PagedDocument;
+
+#[expect(dead_code, reason = "made for the tests of the papers themselves")]
+#[path = "../../../report/tests/it/synthetic/mod.rs"]
+mod synthetic;
+
+/// Points between the text and the edge of the page at least, and by how much neighbours may touch.
+const MARGIN: f64 = 40.0;
+const TOUCH: f64 = 0.6;
+
+fn papers() -> Vec<(&'static str, Paper)> {
+    let mut long = synthetic::two_targets(&[1, 8, 64, 512], 3, 30);
+    for target in &mut long.header.targets {
+        let settings = (0..300).map(|n| (format!("a_setting_with_number_{n}"), "on".repeat(n)));
+        target.server_before.settings = settings.collect();
+    }
+    long.header.title = format!("{}\\n#x $y$ [z] {}", synthetic::HOSTILE, "很长的标题".repeat(20));
+    vec![
+        ("sysbench", Paper::new(&[long], &[synthetic::published()])),
+        ("pgbench", Paper::new(&[synthetic::pgbench::pgbench()], &synthetic::pgbench::published())),
+        ("tpcc", Paper::new(&[synthetic::tpcc::tpcc()], &synthetic::tpcc::published())),
+        ("tpch", Paper::new(&[synthetic::tpch::tpch()], &synthetic::tpch::published())),
+    ]
+}
+
+fn document(source: &str) -> PagedDocument {
+    let desk = Desk::new(source, fonts().expect("unpacked"));
+    let made = typst::compile::<PagedDocument>(&desk);
+    let warnings: Vec<_> = made.warnings.iter().map(|warning| &warning.message).collect();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    match made.output {
+        Ok(document) => document,
+        Err(errors) => panic!("{}", super::told(&desk, &errors)),
+    }
+}
+
+/// A run of letters on a page: where it begins and ends, its base line and height.
+struct Run {
+    text: String,
+    left: f64,
+    right: f64,
+    line: f64,
+    size: f64,
+}
+
+fn runs(frame: &Frame, at: Transform, found: &mut Vec<Run>) {
+    for (place, item) in frame.items() {
+        let at = at.pre_concat(Transform::translate(place.x, place.y));
+        match item {
+            FrameItem::Group(group) => runs(&group.frame, at.pre_concat(group.transform), found),
+            FrameItem::Text(text) => {
+                // Glyph 0 is the box that stands for a letter which the font lacks.
+                let missing = text.glyphs.iter().any(|glyph| glyph.id == 0);
+                assert!(!missing, "a letter is missing in {:?}", text.text);
+                found.push(Run {
+                    text: text.text.to_string(),
+                    left: at.tx.to_pt(),
+                    right: at.tx.to_pt() + text.width().to_pt(),
+                    line: at.ty.to_pt(),
+                    size: text.size.to_pt(),
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Panics where text leaves its page or stands on other text; returns all text.
+fn checked(name: &str, document: &PagedDocument) -> String {
+    let mut all = String::new();
+    for (number, page) in document.pages().iter().enumerate() {
+        let size = page.frame.size();
+        let mut found = Vec::new();
+        runs(&page.frame, Transform::identity(), &mut found);
+        for (place, run) in found.iter().enumerate() {
+            let Run { text, left, right, line, size: height } = run;
+            let is_inside = *left > MARGIN
+                && *right < size.x.to_pt() - MARGIN
+                && *line - height > 0.0
+                && *line < size.y.to_pt() - 20.0;
+            assert!(is_inside, "{name}, page {}: {text:?} leaves the page", number + 1);
+            for other in &found[place + 1..] {
+                let wide = right.min(other.right) - left.max(other.left);
+                let apart = (line - other.line).abs();
+                // Letters are about 0.7 of their size high above the line, and 0.2 deep.
+                let high = 0.75 * height.min(other.size) - apart;
+                assert!(
+                    wide < TOUCH
+                        || high < TOUCH
+                        || text.trim().is_empty()
+                        || other.text.trim().is_empty(),
+                    "{name}, page {}: {text:?} and {:?} overlap",
+                    number + 1,
+                    other.text
+                );
+            }
+            all.push_str(text);
+            all.push('\n');
+        }
+    }
+    all
+}
+
+/// All streams of a PDF, unpacked, and what is between them.
+fn unpacked(pdf: &[u8]) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut rest = pdf;
+    let find = |text: &[u8], what: &[u8]| text.windows(what.len()).position(|part| part == what);
+    while let Some(at) = find(rest, b"stream\n") {
+        all.extend_from_slice(&rest[..at]);
+        let inside = &rest[at + b"stream\n".len()..];
+        let end = find(inside, b"endstream").expect("a stream ends");
+        let mut text = Vec::new();
+        let mut reader = flate2::read::ZlibDecoder::new(&inside[..end]);
+        match reader.read_to_end(&mut text) {
+            Ok(_) => all.extend(text),
+            Err(_) => all.extend_from_slice(&inside[..end]),
+        }
+        rest = &inside[end + b"endstream".len()..];
+    }
+    all.extend_from_slice(rest);
+    all
+}
+
+#[test]
+fn papers_are_printed_whole_in_both_languages() {
+    for (name, paper) in papers() {
+        for lang in Lang::ALL {
+            let name = format!("{name}, {}", lang.code());
+            let document = document(&paper.typst(lang).expect("rendered"));
+            let text = checked(&name, &document);
+            let pages = document.pages().len();
+            assert!((3..200).contains(&pages), "{name}: {pages} pages");
+            assert!(text.contains(&format!("{pages} / {pages}")), "{name}: the last page's number");
+            if lang == Lang::Zh {
+                assert!(text.contains("目录"), "{name}: the contents");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pdf_has_bookmarks_and_fonts_and_is_the_same_every_time() {
+    let (_, paper) = papers().swap_remove(1);
+    let source = paper.typst(Lang::Zh).expect("rendered");
+    assert_eq!(source, paper.typst(Lang::Zh).expect("rendered"));
+    let made = || crate::compile(&source).expect("made");
+    let pdf = made();
+    assert!(pdf.starts_with(b"%PDF-"));
+    assert!(pdf == made(), "the same bytes");
+    let inside = String::from_utf8_lossy(&unpacked(&pdf)).into_owned();
+    for wanted in ["/Outlines", "NotoSansSC", "NotoSansMono", "/ToUnicode", "/StructTreeRoot"] {
+        assert!(inside.contains(wanted), "{wanted}");
+    }
+    assert!(!inside.contains("/CreationDate"), "no time");
+}
+
+#[test]
+fn every_letter_of_the_dictionary_is_in_the_fonts() {
+    let fonts = fonts().expect("unpacked");
+    let desk = Desk::new("", fonts);
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/dictionary");
+    let mut letters = 0;
+    for file in std::fs::read_dir(folder).expect("the dictionary") {
+        let text = std::fs::read_to_string(file.expect("a file").path()).expect("text");
+        for c in text.chars().filter(|c| !c.is_control()) {
+            let faces = desk.faces.iter().filter(|face| face.info().family == "Noto Sans SC");
+            let count = faces.filter(|face| face.info().coverage.contains(c as u32)).count();
+            assert_eq!(count, 2, "{c:?} in Regular and Bold");
+            letters += 1;
+        }
+    }
+    assert!(letters > 1000, "{letters}");
+}
+
+#[test]
+fn errors_name_the_line_of_the_source() {
+    let error = crate::compile("a\n\n#nothing()").expect_err("no such function");
+    assert_eq!(
+        error.to_string(),
+        "The PDF can't be made (line 3 of the typst source): unknown variable: nothing."
+    );
+    let error = crate::compile("#read(\"/etc/passwd\")").expect_err("no files");
+    assert!(error.to_string().contains("access denied"), "{error}");
+}

@@ -1,0 +1,304 @@
+//! The dictionary has the Chinese of everything that a paper says, and nothing else.
+
+use crate::support::texts_of;
+use crate::synthetic;
+use dyno_report::{Lang, Paper, PublishedTable};
+use dyno_store::RunData;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A pattern, where it stands, and the names of the values that it gets there.
+struct Use {
+    pattern: String,
+    place: String,
+    values: BTreeSet<String>,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
+}
+
+/// The files below a folder with one of these extensions, in order.
+fn files(below: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(below).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let is_wanted =
+            path.extension().is_some_and(|own| extensions.iter().any(|known| *known == own));
+        if path.is_dir() {
+            found.extend(files(&path, extensions));
+        } else if is_wanted {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn dictionary(is_wanted: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
+    let all = files(&folder().join("dictionary"), &["toml"]);
+    let wanted = all.iter().filter(|path| is_wanted(path.file_name().unwrap().to_str().unwrap()));
+    wanted
+        .flat_map(|path| {
+            let text = fs::read_to_string(path).expect("readable");
+            toml::from_str::<BTreeMap<String, String>>(&text).expect("a dictionary")
+        })
+        .collect()
+}
+
+/// The string literal at the begin of a text, unescaped, and what follows it.
+fn literal(text: &str) -> Option<(String, &str)> {
+    let inside = text.trim_start().strip_prefix('"')?;
+    let mut value = String::new();
+    let mut letters = inside.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => return Some((value, &inside[at + 1..])),
+            '\\' => match letters.next()?.1 {
+                'n' => value.push('\n'),
+                'u' => {
+                    let (from, to) = (at + 3, at + inside[at..].find('}')?);
+                    let code = u32::from_str_radix(&inside[from..to], 16).ok()?;
+                    value.push(char::from_u32(code)?);
+                    letters.by_ref().find(|(_, letter)| *letter == '}');
+                }
+                '\n' => {
+                    let rest = &inside[at + 2..];
+                    let blanks = rest.len() - rest.trim_start().len();
+                    // The blanks are ASCII: a byte each.
+                    letters.by_ref().take(blanks).for_each(drop);
+                }
+                other => value.push(other),
+            },
+            other => value.push(other),
+        }
+    }
+    None
+}
+
+/// What stands before the parenthesis that closes the one that is open; strings are skipped.
+fn arguments(text: &str) -> &str {
+    let (mut depth, mut is_string, mut is_escaped) = (1, false, false);
+    for (at, letter) in text.char_indices() {
+        match (is_string, letter) {
+            (true, '\\') if !is_escaped => {
+                is_escaped = true;
+                continue;
+            }
+            (_, '"') if !is_escaped => is_string = !is_string,
+            (false, '(') => depth += 1,
+            (false, ')') => depth -= 1,
+            _ => {}
+        }
+        is_escaped = false;
+        if depth == 0 {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// `name` of each `name = value`.
+fn names(arguments: &str) -> BTreeSet<String> {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut found = BTreeSet::new();
+    for (at, _) in arguments.match_indices('=') {
+        let before = arguments[..at].trim_end();
+        let name = before.rsplit(|letter| !is_name(letter)).next().unwrap_or_default();
+        found.insert(name.to_owned());
+    }
+    found
+}
+
+fn of_source(path: &Path, uses: &mut Vec<Use>) {
+    let source = fs::read_to_string(path).expect("readable");
+    // Unit tests make up their own words.
+    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let place = path.file_name().unwrap().to_string_lossy().into_owned();
+    let mut add = |pattern: String, values: BTreeSet<String>| {
+        uses.push(Use { pattern, place: place.clone(), values });
+    };
+    for (at, call) in source.match_indices("say!(") {
+        let inside = arguments(&source[at + call.len()..]);
+        if let Some((pattern, rest)) = literal(inside) {
+            add(pattern, names(rest));
+        }
+    }
+    for (at, call) in source.match_indices("Text::count(") {
+        let mut literals = Vec::new();
+        let mut rest = arguments(&source[at + call.len()..]);
+        while let Some(next) = rest.find('"') {
+            let Some((pattern, after)) = literal(&rest[next..]) else { break };
+            literals.push(pattern);
+            rest = after;
+        }
+        // The patterns are the last two arguments; the number in front may have words in it as well.
+        let patterns = literals.split_off(literals.len().saturating_sub(2));
+        patterns.into_iter().for_each(|pattern| add(pattern, BTreeSet::from(["n".to_owned()])));
+    }
+    for field in ["rule: ", "meaning: ", "advice: "] {
+        for (at, _) in source.match_indices(field) {
+            if let Some((pattern, _)) = literal(&source[at + field.len()..]) {
+                add(pattern, BTreeSet::new());
+            }
+        }
+    }
+}
+
+/// `"words"|t` and `"words with {n}"|t(n=1)`.
+fn of_template(path: &Path, uses: &mut Vec<Use>) {
+    let text = fs::read_to_string(path).expect("readable");
+    let place = path.file_name().unwrap().to_string_lossy().into_owned();
+    for (end, filter) in text.match_indices("\"|t") {
+        let after = &text[end + filter.len()..];
+        if after.starts_with(|letter: char| letter.is_alphanumeric() || letter == '_') {
+            continue;
+        }
+        let begin = text[..end].rfind('"').expect("a string begins");
+        let values = after.strip_prefix('(').map_or(BTreeSet::new(), |rest| names(arguments(rest)));
+        uses.push(Use { pattern: text[begin + 1..end].to_owned(), place: place.clone(), values });
+    }
+}
+
+fn uses() -> Vec<Use> {
+    let mut uses = Vec::new();
+    let sources = files(&folder().join("src"), &["rs"]);
+    // The documentation of the macro shows a use that is none.
+    for path in sources.iter().filter(|path| !path.ends_with("text/mod.rs")) {
+        of_source(path, &mut uses);
+    }
+    for path in files(&folder().join("templates"), &["html", "md", "typ"]) {
+        of_template(&path, &mut uses);
+    }
+    uses.retain(|used| !used.pattern.is_empty());
+    uses
+}
+
+fn places(pattern: &str) -> BTreeSet<String> {
+    let inside = pattern.split('{').skip(1);
+    inside.filter_map(|part| Some(part.split_once('}')?.0.to_owned())).collect()
+}
+
+#[test]
+fn every_pattern_has_its_chinese_and_every_place_its_value() {
+    let known = dictionary(|file| file != "stored.toml");
+    let uses = uses();
+    assert!(uses.len() > 300, "the scan finds the patterns");
+    let missing: BTreeSet<String> = uses
+        .iter()
+        .filter(|used| !known.contains_key(&used.pattern))
+        .map(|used| format!("{}: {:?}", used.place, used.pattern))
+        .collect();
+    assert!(missing.is_empty(), "{} without Chinese:\n{}", missing.len(), lines(&missing));
+    let unfilled: BTreeSet<String> = uses
+        .iter()
+        .filter(|used| !places(&used.pattern).is_subset(&used.values))
+        .map(|used| format!("{}: {:?} has {:?}", used.place, used.pattern, used.values))
+        .collect();
+    assert!(unfilled.is_empty(), "places without a value:\n{}", lines(&unfilled));
+}
+
+fn lines(texts: &BTreeSet<String>) -> String {
+    texts.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+}
+
+/// All string literals of a source or template.
+fn literals(path: &Path, found: &mut BTreeSet<String>) {
+    let text = fs::read_to_string(path).expect("readable");
+    for (at, _) in text.match_indices('"') {
+        found.extend(literal(&text[at..]).map(|(value, _)| value));
+    }
+}
+
+#[test]
+fn no_entry_is_unused() {
+    let mut found: BTreeSet<String> = uses().into_iter().map(|used| used.pattern).collect();
+    for path in files(&folder().join("src"), &["rs"]) {
+        literals(&path, &mut found);
+    }
+    for path in files(&folder().join("templates"), &["html", "md", "typ"]) {
+        literals(&path, &mut found);
+    }
+    for path in files(&folder().join("../../figures"), &["toml"]) {
+        literals(&path, &mut found);
+    }
+    let unused: BTreeSet<String> = dictionary(|file| file != "stored.toml")
+        .into_keys()
+        .filter(|pattern| !found.contains(pattern))
+        .collect();
+    assert!(unused.is_empty(), "{} unused:\n{}", unused.len(), lines(&unused));
+}
+
+/// The Latin words in a row, where they are three or more, that a reader of Chinese would stumble on.
+fn english(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut row: Vec<&str> = Vec::new();
+    let mut end = |row: &mut Vec<&str>| {
+        if row.len() >= 3 {
+            found.push(row.join(" "));
+        }
+        row.clear();
+    };
+    for line in text.lines() {
+        for word in line.split(' ') {
+            let is_word = word.len() > 1 && word.chars().all(|letter| letter.is_ascii_alphabetic());
+            let is_last = !is_word
+                && word.ends_with(['.', ',', ';', ':'])
+                && word[..word.len() - 1].chars().all(|letter| letter.is_ascii_alphabetic());
+            if is_word || is_last && word.len() > 2 {
+                row.push(word.trim_end_matches(['.', ',', ';', ':']));
+            }
+            if !is_word {
+                end(&mut row);
+            }
+        }
+        end(&mut row);
+    }
+    found
+}
+
+#[test]
+fn english_is_recognised() {
+    assert_eq!(english("数据 nobody knows whether, 未知"), ["nobody knows whether"]);
+    assert_eq!(english("级别为 read committed 时\nof no"), Vec::<String>::new());
+}
+
+/// What runs and published tables say themselves: names, messages of servers, settings.
+fn given(runs: &[RunData], published: &[PublishedTable]) -> String {
+    let mut text = serde_json::to_string(published).expect("JSON");
+    for run in runs {
+        text += &serde_json::to_string(&run.header).expect("JSON");
+        text += &format!("{:?}", run.events);
+        for trial in &run.trials {
+            text += &serde_json::to_string(&trial.summary).expect("JSON");
+        }
+        text += &format!("{run:?}");
+    }
+    text
+}
+
+#[test]
+fn chinese_papers_are_chinese() {
+    let papers = [
+        (vec![synthetic::two_targets(&[1, 8, 64], 2, 30)], vec![synthetic::published()]),
+        (vec![synthetic::pgbench::pgbench()], synthetic::pgbench::published()),
+        (vec![synthetic::tpcc::tpcc()], synthetic::tpcc::published()),
+        (vec![synthetic::tpch::tpch()], synthetic::tpch::published()),
+    ];
+    let mut found = BTreeSet::new();
+    for (runs, published) in papers {
+        let own = given(&runs, &published);
+        let paper = Paper::new(&runs, &published);
+        let markdown = paper.markdown(Lang::Zh).expect("rendered");
+        let html = paper.html(Lang::Zh).expect("rendered");
+        let without_code: String = markdown.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+        for text in [without_code.replace('|', " | "), texts_of(&html)] {
+            let is_said = |words: &String| !own.contains(words.as_str());
+            found.extend(english(&text).into_iter().filter(is_said));
+        }
+        let wide = markdown.chars().filter(|letter| ('\u{4e00}'..='\u{9fff}').contains(letter));
+        assert!(wide.count() > 1000, "the paper speaks Chinese");
+    }
+    assert!(found.is_empty(), "{} without Chinese:\n{}", found.len(), lines(&found));
+}

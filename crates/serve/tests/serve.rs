@@ -1,0 +1,314 @@
+//! What a browser, a stranger and Prometheus get over the wire.
+
+use dyno_measure::{Frame, HostSample, Interval, Phase};
+use dyno_serve::{Running, Server, Settings, Token};
+use dyno_store::{Run, RunHeader, RunStatus, TrialIdentity, TrialWriter};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+const TOKEN: &str = "0123456789abcdef0123";
+/// Longer than any answer takes; tests that succeed never wait for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn settings(runs: &Path, listen: &str) -> Settings {
+    Settings {
+        runs: runs.to_owned(),
+        listen: listen.parse().expect("an address"),
+        token: Some(Token::own(TOKEN).expect("long enough")),
+        names: Vec::new(),
+        published: |_| Vec::new(),
+    }
+}
+
+fn serve(runs: &Path) -> (SocketAddr, Running) {
+    let server = Server::bind(settings(runs, "127.0.0.1:0")).expect("a free port");
+    assert!(server.url().ends_with(&format!("/?token={TOKEN}")), "{}", server.url());
+    (server.address(), server.start().expect("a thread"))
+}
+
+fn send(address: SocketAddr, path: &str, headers: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    let request = format!("GET {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("sent");
+    stream
+}
+
+/// Status line and headers in lower case, and the body.
+fn ask(address: SocketAddr, path: &str, headers: &str) -> (String, String) {
+    let mut text = String::new();
+    send(address, path, headers).read_to_string(&mut text).expect("an answer");
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+    (head.to_lowercase(), body.to_owned())
+}
+
+fn welcome(address: SocketAddr) -> String {
+    format!("Host: {address}\r\nAuthorization: Bearer {TOKEN}\r\n")
+}
+
+fn status(answer: &(String, String)) -> &str {
+    answer.0.split(' ').nth(1).unwrap_or_default()
+}
+
+fn identity() -> TrialIdentity {
+    TrialIdentity {
+        step: "reads/main/threads=8/repeat=1".to_owned(),
+        experiment: "reads".to_owned(),
+        target: "main".to_owned(),
+        test: "oltp_read_only".to_owned(),
+        workers: 8,
+        repeat: 1,
+        kinds: vec!["oltp_read_only".to_owned()],
+        ..TrialIdentity::default()
+    }
+}
+
+fn interval(writer: &mut TrialWriter<'_>, index: u32) {
+    let mut frame = Frame::new(1, false);
+    frame.kinds[0].counts.started = 10;
+    frame.kinds[0].counts.committed = 10;
+    (0..10).for_each(|_| frame.kinds[0].latency.record(1_000_000));
+    let (begins_s, host) = (f64::from(index), HostSample::default());
+    let interval = Interval { phase: Phase::Measured, index, begins_s, length_s: 1.0, frame, host };
+    writer.interval(&interval).expect("written");
+}
+
+fn run(runs: &Path) -> Run {
+    Run::create(runs, RunHeader::new("s", Vec::new(), 1)).expect("a run")
+}
+
+#[test]
+fn nothing_is_shown_without_the_token() {
+    let folder = tempfile::tempdir().expect("a folder");
+    run(folder.path()).finish(RunStatus::Complete).expect("stored");
+    let (address, _running) = serve(folder.path());
+    let host = format!("Host: {address}\r\n");
+    for path in ["/", "/history", "/live", "/metrics", "/api/runs", "/page/main.js", "/absent"] {
+        let refused = ask(address, path, &host);
+        assert_eq!(status(&refused), "401", "{path}");
+        assert!(!refused.1.contains(TOKEN) && !refused.0.contains("set-cookie"), "{path}");
+        assert_eq!(
+            status(&ask(address, &format!("{path}?token={TOKEN}0"), &host)),
+            "401",
+            "{path}"
+        );
+    }
+    let sent_on = ask(address, &format!("/history?token={TOKEN}"), &host);
+    assert_eq!(status(&sent_on), "303");
+    assert!(sent_on.0.contains("location: /history\r\n"), "{}", sent_on.0);
+    let cookie = sent_on.0.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("one");
+    assert!(cookie.contains("httponly") && cookie.contains("samesite=lax"), "{cookie}");
+    let cookie = cookie.split(';').next().expect("its value");
+    let page = ask(address, "/history", &format!("{host}Cookie: {cookie}\r\n"));
+    assert_eq!(status(&page), "200");
+    assert!(page.0.contains("content-security-policy: default-src 'none'"), "{}", page.0);
+    for name in ["x-content-type-options", "referrer-policy", "x-frame-options", "cache-control"] {
+        assert!(page.0.contains(name), "{name}");
+    }
+    let strange = "Host: evil.example\r\nCookie: ".to_owned() + cookie + "\r\n";
+    assert_eq!(status(&ask(address, "/history", &strange)), "421");
+}
+
+#[test]
+fn the_page_asks_nobody_else_for_anything() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (address, _running) = serve(folder.path());
+    let html = ask(address, "/", &welcome(address)).1;
+    let mut parts = vec!["style.css".to_owned(), "main.js".to_owned()];
+    let mut seen = 0;
+    assert!(html.contains("/page/style.css") && html.contains("/page/main.js"), "{html}");
+    while let Some(part) = parts.pop() {
+        let answer = ask(address, &format!("/page/{part}"), &welcome(address));
+        assert_eq!(status(&answer), "200", "{part}");
+        seen += 1;
+        let foreign = answer.1.replace("http://www.w3.org/2000/svg", "");
+        assert!(!foreign.contains("://"), "{part}");
+        let imports = answer.1.lines().filter(|line| line.starts_with("import "));
+        let names = imports.filter_map(|line| line.split("\"./").nth(1)?.split('"').next());
+        parts.extend(names.map(str::to_owned));
+        assert!(seen < 50, "imports go round in circles");
+        parts.retain(|part| part != "main.js");
+    }
+    assert!(seen >= 7 && !html.contains("://"), "{seen}");
+}
+
+#[test]
+fn no_file_outside_of_run_folders_is_sent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = folder.path().join("runs");
+    let run = run(&runs);
+    let name = run.path().file_name().expect("a name").to_string_lossy().into_owned();
+    std::fs::write(folder.path().join("secret.json"), "secret").expect("written");
+    std::fs::write(runs.join("secret.json"), "secret").expect("written");
+    std::fs::write(run.path().join("data.db"), "secret").expect("written");
+    let (address, _running) = serve(&runs);
+    let get = |path: &str| ask(address, path, &welcome(address));
+    let header = get(&format!("/runs/{name}/run.json"));
+    assert_eq!(status(&header), "200");
+    assert!(header.1.contains("\"suite\": \"s\""), "{}", header.1);
+    let bad = [
+        format!("/runs/{name}/../secret.json"),
+        format!("/runs/{name}/%2e%2e/secret.json"),
+        format!("/runs/{name}/..%2fsecret.json"),
+        format!("/runs/{name}/%2fetc%2fpasswd"),
+        format!("/runs/{name}/data.db"),
+        format!("/runs/{name}/"),
+        "/runs/../../secret.json".to_owned(),
+        "/runs/..%2f/secret.json".to_owned(),
+        "/runs/%2e%2e/secret.json".to_owned(),
+        "/runs/./secret.json".to_owned(),
+        format!("/runs/..%2fruns%2f{name}/run.json"),
+        "/page/..%2f..%2fCargo.toml".to_owned(),
+        "/paper?runs=..".to_owned(),
+        format!("/paper?runs={name},..%2f"),
+    ];
+    for path in bad {
+        let answer = get(&path);
+        assert_eq!(status(&answer), "404", "{path}");
+        assert!(!answer.1.contains("secret"), "{path}");
+    }
+}
+
+/// Reads server-sent events until `is_enough` of the names and data that came.
+fn listen(
+    stream: TcpStream,
+    is_enough: impl Fn(&[(String, String)]) -> bool,
+) -> Vec<(String, String)> {
+    let mut events: Vec<(String, String)> = Vec::new();
+    let mut name = String::new();
+    for line in BufReader::new(stream).lines() {
+        let line = line.expect("the stream goes on");
+        if let Some(event) = line.strip_prefix("event: ") {
+            name = event.to_owned();
+        } else if let Some(data) = line.strip_prefix("data: ") {
+            events.push((name.clone(), data.to_owned()));
+        }
+        if is_enough(&events) {
+            return events;
+        }
+    }
+    events
+}
+
+fn state(events: &[(String, String)]) -> serde_json::Value {
+    assert_eq!(events[0].0, "state", "everything comes first");
+    serde_json::from_str(&events[0].1).expect("JSON")
+}
+
+#[test]
+fn a_page_that_is_opened_late_is_told_everything_and_then_the_news() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut run = run(folder.path());
+    let (address, running) = serve(folder.path());
+    let mut writer = run.begin_trial(identity()).expect("a trial");
+    (0..5).for_each(|index| interval(&mut writer, index));
+    let open = || send(address, "/live", &welcome(address));
+    let stream = open();
+    let first = std::thread::spawn(move || {
+        listen(stream, |events| events.iter().any(|(name, _)| name == "goodbye"))
+    });
+    let late = listen(open(), |events| !events.is_empty());
+    let told = state(&late);
+    assert_eq!(told["rows"].as_array().map(Vec::len), Some(5));
+    assert_eq!(told["trials"][0]["status"], "running");
+    interval(&mut writer, 5);
+    let later = listen(open(), |events| !events.is_empty());
+    assert_eq!(state(&later)["rows"].as_array().map(Vec::len), Some(6));
+    drop(run);
+    // The server ends; who still listens is told what happened last.
+    drop(running);
+    let heard = first.join().expect("it heard the end");
+    let rows = |events: &[(String, String)]| -> usize {
+        let lists = events.iter().filter(|(name, _)| name == "rows");
+        let length =
+            |data: &str| serde_json::from_str::<Vec<Vec<f64>>>(data).map_or(0, |l| l.len());
+        lists.map(|(_, data)| length(data)).sum()
+    };
+    let known = state(&heard)["rows"].as_array().map_or(0, Vec::len) + rows(&heard);
+    assert_eq!(known, 6, "{heard:?}");
+    assert!(heard.iter().any(|(name, data)| name == "run" && data.contains("interrupted")));
+}
+
+#[test]
+fn prometheus_is_told_what_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (address, _running) = serve(folder.path());
+    let ask = || ask(address, "/metrics", &welcome(address));
+    assert!(ask().0.contains("content-type: text/plain; version=0.0.4"));
+    let mut run = run(folder.path());
+    let mut writer = run.begin_trial(identity()).expect("a trial");
+    (0..3).for_each(|index| interval(&mut writer, index));
+    let text = ask().1;
+    let labels = "experiment=\"reads\",target=\"main\",test=\"oltp_read_only\",workers=\"8\"";
+    let lines = [
+        format!("dyno_transactions_total{{{labels},outcome=\"committed\"}} 30"),
+        format!("dyno_latency_seconds{{{labels},quantile=\"0.99\"}} 0.001"),
+        "dyno_run_running 1".to_owned(),
+    ];
+    for wanted in lines {
+        assert!(text.lines().any(|line| line.starts_with(&wanted)), "{wanted}\n{text}");
+    }
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    assert!(
+        samples
+            .clone()
+            .all(|line| line.rsplit(' ').next().is_some_and(|n| n.parse::<f64>().is_ok()))
+    );
+    interval(&mut writer, 3);
+    let committed = format!("dyno_transactions_total{{{labels},outcome=\"committed\"}} 40");
+    assert!(ask().1.contains(&committed));
+}
+
+#[test]
+fn runs_are_listed_compared_and_printed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut names = Vec::new();
+    for _ in 0..2 {
+        let mut run = run(folder.path());
+        let mut writer = run.begin_trial(identity()).expect("a trial");
+        interval(&mut writer, 0);
+        drop(writer);
+        let path = run.finish(RunStatus::Interrupted).expect("stored");
+        names.push(path.file_name().expect("a name").to_string_lossy().into_owned());
+    }
+    let (address, _running) = serve(folder.path());
+    let get = |path: &str| ask(address, path, &welcome(address));
+    let listed: serde_json::Value = serde_json::from_str(&get("/api/runs").1).expect("JSON");
+    let folders: Vec<_> =
+        listed.as_array().expect("runs").iter().map(|run| &run["folder"]).collect();
+    assert_eq!(folders, [&names[1], &names[0]], "the newest first");
+    let both = names.join(",");
+    let compared: serde_json::Value =
+        serde_json::from_str(&get(&format!("/api/compare?runs={both}")).1).expect("JSON");
+    let runs: Vec<_> =
+        compared["targets"].as_array().expect("targets").iter().map(|target| &target[1]).collect();
+    assert_eq!(runs, [1, 2], "each run has its target");
+    for (lang, code) in [("en", "lang=\"en\""), ("zh", "lang=\"zh\"")] {
+        let paper = get(&format!("/paper?runs={both}&lang={lang}"));
+        assert_eq!(status(&paper), "200");
+        assert!(paper.1.contains(code), "{lang}");
+        assert!(paper.0.contains("sandbox"), "{}", paper.0);
+    }
+}
+
+#[test]
+fn other_machines_are_let_in_only_with_a_token_of_ones_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = Settings { token: None, ..settings(folder.path(), "0.0.0.0:0") };
+    let error = Server::bind(open.clone()).expect_err("no token of one's own");
+    assert!(
+        error.to_string().contains("other machines") && error.hint().contains("TOKEN"),
+        "{error}"
+    );
+    let own = Settings { token: Token::own(TOKEN).ok(), ..open };
+    let server = Server::bind(own).expect("with a token it may");
+    assert!(server.url().starts_with("http://127.0.0.1:"), "{}", server.url());
+    let taken = Settings { listen: server.address(), ..settings(folder.path(), "127.0.0.1:0") };
+    let error = Server::bind(taken).expect_err("the port is taken");
+    assert!(error.to_string().contains("can't listen on") && error.hint().contains("--listen"));
+    let drawn = Settings { token: None, ..settings(folder.path(), "127.0.0.1:0") };
+    let (one, two) = (Server::bind(drawn.clone()), Server::bind(drawn));
+    assert_ne!(one.expect("bound").url(), two.expect("bound").url());
+}
