@@ -1,11 +1,12 @@
 //! The end of a run: tables, paper, checks, gates, and the exit code that follows.
 
+use super::compare::judge_gates;
 use super::paper::{ALL, paper_of, write_paper};
 use crate::failure::Failure;
 use crate::runner::Outcome;
 use crate::{Done, output, tpch};
 use dyno_core::nearest;
-use dyno_report::{GateResult, Lang, Paper, check_ids};
+use dyno_report::{Lang, Paper, check_ids};
 use dyno_store::RunStatus;
 use dyno_suite::Plan;
 
@@ -40,12 +41,12 @@ pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
     if !data.trials.is_empty() {
         let runs = [data];
         let paper = paper_of(&runs);
-        let told =
-            [paper.checks_text(Lang::En), paper.verdicts_text(Lang::En), paper.gates_text(Lang::En)];
-        for text in told.iter().filter(|text| !text.is_empty()) {
-            output::data(&format!("\n{text}"));
+        output::data(&format!("\n{}", paper.checks_text(Lang::En)));
+        let verdicts = paper.verdicts_text(Lang::En) + &paper.gates_text(Lang::En);
+        if !verdicts.is_empty() {
+            output::data(&format!("\n{verdicts}"));
         }
-        judged = judge(&paper);
+        judged = judge(&paper).and_then(|()| judge_gates(&paper));
         for file in write_paper(&runs, &outcome.path, &ALL)? {
             output::talk(&format!("written: {}", file.display()));
         }
@@ -64,27 +65,14 @@ pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
     })
 }
 
-/// Whether a check that is denied has found something, and how the gates stand. Checks come first:
-/// figures that are not accepted prove nothing.
+/// Whether a check that is denied has found something. It comes before all gates: figures that are
+/// not accepted prove nothing.
 fn judge(paper: &Paper) -> Done {
     let denied = paper.denied();
     if denied.is_empty() {
-        return judge_gates(paper);
+        return Ok(());
     }
     let ids: Vec<&str> = denied.iter().map(|check| check.id).collect();
     Err(Failure::denied(format!("Denied checks have found something: {}.", ids.join(", ")))
         .with_hint("The paper says what and what to do; `--allow ID` accepts a finding."))
-}
-
-fn judge_gates(paper: &Paper) -> Done {
-    let Some(result) = paper.gate_result().filter(|result| *result != GateResult::Pass) else {
-        return Ok(());
-    };
-    let count = paper.gates.iter().filter(|gate| gate.result == result).count();
-    let of = paper.gates.len();
-    let message = match result {
-        GateResult::Broken => format!("{count} of {of} gates are proven broken."),
-        _ => format!("{count} of {of} gates are inconclusive."),
-    };
-    Err(Failure { code: result.exit_code(), ..Failure::new(message) })
 }

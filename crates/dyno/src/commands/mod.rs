@@ -1,6 +1,7 @@
 //! One file per verb.
 
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod ending;
 pub(crate) mod ls;
 pub(crate) mod paper;

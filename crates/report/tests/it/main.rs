@@ -6,3 +6,4 @@ mod support;
 mod synthetic;
 mod tpcc;
 mod tpch;
+mod verdict;
