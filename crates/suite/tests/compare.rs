@@ -25,11 +25,11 @@ fn build(text: &str, overrides: &Overrides) -> Plan {
 }
 
 fn trials(plan: &Plan) -> Vec<(&Step, &Trial)> {
-    let of = |step| match step {
-        Step { action: Action::Trial(trial), .. } => Some((step, trial)),
-        _ => None,
-    };
-    plan.steps.iter().filter_map(of).collect()
+    let pairs = plan.steps.iter().filter_map(|step| match &step.action {
+        Action::Trial(trial) => Some((step, trial)),
+        Action::Prepare | Action::Cleanup => None,
+    });
+    pairs.collect()
 }
 
 fn ids(plan: &Plan) -> Vec<&str> {

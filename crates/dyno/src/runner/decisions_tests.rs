@@ -23,11 +23,11 @@ fn new_run(dir: &Path) -> Run {
 }
 
 fn trials(plan: &Plan) -> Vec<(&Step, &Trial)> {
-    let of = |step| match step {
-        Step { action: Action::Trial(trial), .. } => Some((step, trial)),
-        _ => None,
-    };
-    plan.steps.iter().filter_map(of).collect()
+    let pairs = plan.steps.iter().filter_map(|step| match &step.action {
+        Action::Trial(trial) => Some((step, trial)),
+        Action::Prepare | Action::Cleanup => None,
+    });
+    pairs.collect()
 }
 
 fn decide(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
