@@ -43,7 +43,8 @@ fn a_comparison_is_planned_in_pairs() {
     let plan = build(&experiment(compare), &Overrides::default());
     let experiment = &plan.experiments[0];
     let comparison = experiment.comparison.as_ref().expect("a comparison");
-    let stop = Stop { pairs_least: 4, pairs_most: 20, half_width: Some(0.02), budget_s: Some(7200.0) };
+    let stop =
+        Stop { pairs_least: 4, pairs_most: 20, half_width: Some(0.02), budget_s: Some(7200.0) };
     assert_eq!((comparison.stop, comparison.is_aa), (stop, false));
     assert_eq!(experiment.gates, ["tps.ratio.low > 0.97"]);
     assert_eq!(experiment.data_state(), "grows");
@@ -91,7 +92,8 @@ fn the_same_target_twice_has_one_data_set() {
     assert_eq!(prepared, ["e/old/prepare"]);
     assert_eq!(trials(&plan).len(), 4 * 2 * 2);
     // A trial that is left of the twin alone brings the data back.
-    let mut done: BTreeSet<String> = trials(&plan).iter().map(|(step, _)| step.id.clone()).collect();
+    let mut done: BTreeSet<String> =
+        trials(&plan).iter().map(|(step, _)| step.id.clone()).collect();
     assert!(done.remove("e/old-again/threads=8/repeat=4"));
     let left: Vec<&str> = plan.remaining(&done).iter().map(|step| step.id.as_str()).collect();
     assert_eq!(left, ["e/old/prepare", "e/old-again/threads=8/repeat=4", "e/old/cleanup"]);
@@ -134,12 +136,16 @@ fn a_search_has_steps_for_its_trials() {
 
 #[test]
 fn a_sweep_is_confirmed_after_all_repeats() {
-    let plan = build(&experiment("targets = \"old\"\nrepeats = 2\nconfirm = 2\n"), &Overrides::default());
+    let plan =
+        build(&experiment("targets = \"old\"\nrepeats = 2\nconfirm = 2\n"), &Overrides::default());
     let tail = &ids(&plan)[5..];
     assert_eq!(tail, ["e/old/confirm/repeat=1", "e/old/confirm/repeat=2", "e/old/cleanup"]);
     let capped = Overrides { max_threads: Some(1), ..Overrides::default() };
     let plan = build(&experiment("targets = \"old\"\nconfirm = true\n"), &capped);
-    assert!(trials(&plan).iter().all(|(_, trial)| trial.aim == Aim::Measure), "one point is not chosen");
+    assert!(
+        trials(&plan).iter().all(|(_, trial)| trial.aim == Aim::Measure),
+        "one point is not chosen"
+    );
 }
 
 fn versus(a: &str, b: &str) -> Overrides {
@@ -180,7 +186,10 @@ fn the_same_load_is_compared_once() {
         let plan = Plan::build(&suite, given).unwrap_or_else(|error| panic!("{error}"));
         plan.experiments.iter().map(|experiment| experiment.name.clone()).collect()
     };
-    assert_eq!(names(&versus("red", "blue")), ["read-only-8-0", "write-only-8-0", "read-write-8-0"]);
+    assert_eq!(
+        names(&versus("red", "blue")),
+        ["read-only-8-0", "write-only-8-0", "read-write-8-0"]
+    );
     let own = ["read-only-5-7", "write-only-5-7", "read-write-5-7"];
     assert_eq!(names(&versus("rds-5-7", "blue")), own);
 }
@@ -219,7 +228,11 @@ fn what_is_said_beside_the_suite_wins() {
     let old = plan.target("old").expect("the target");
     assert_eq!(old.stated["round_trip_us"], "90");
     assert_eq!(old.price.as_ref().map(|price| price.per_hour), Some(1.5));
-    assert_eq!(plan.hash, build(&experiment(""), &Overrides::default()).hash, "a verdict is no load");
+    assert_eq!(
+        plan.hash,
+        build(&experiment(""), &Overrides::default()).hash,
+        "a verdict is no load"
+    );
 }
 
 #[test]
@@ -230,7 +243,9 @@ fn shares_and_lengths_are_read_as_people_write_them() {
     for wrong in ["", "2", "0", "%", "-1%", "80%", "nan"] {
         assert_eq!(half_width(wrong), None, "{wrong}");
     }
-    for (text, length_s) in [("90", 90.0), ("90s", 90.0), ("1.5m", 90.0), ("2 h", 7_200.0), ("1d", 86_400.0)] {
+    for (text, length_s) in
+        [("90", 90.0), ("90s", 90.0), ("1.5m", 90.0), ("2 h", 7_200.0), ("1d", 86_400.0)]
+    {
         assert_eq!(seconds(text), Some(length_s), "{text}");
     }
     for wrong in ["", "h", "-5s", "0", "5 weeks", "inf"] {
