@@ -70,6 +70,15 @@ pub(crate) fn bytes(count: f64) -> String {
     format!("{} {}", plain(size), units[unit])
 }
 
+/// A word as a POSIX shell reads it back.
+pub(crate) fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 /// Without repetitions, in their order.
 pub(crate) fn unique<T: Clone + PartialEq>(mut words: Vec<T>) -> Vec<T> {
     let mut seen = Vec::new();

@@ -10,7 +10,7 @@ use crate::tpcc::{TpccPoint, TpccSection};
 use crate::tpch::{TpchSection, TpchSetup};
 use crate::verdict::{GateRow, PairedComparison, Scaling, SteadyRow};
 use crate::{Comparison, Published};
-use dyno_measure::{DataFacts, Purpose, SeriesRow, TrialSummary};
+use dyno_measure::{DataFacts, NodeRow, Purpose, SeriesRow, TrialSummary};
 use dyno_store::{ComparisonFacts, Event, Price, RunHeader, ScriptFacts};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -371,6 +371,9 @@ pub struct Trial {
     pub gaps: Vec<Gap>,
     /// A row per interval.
     pub series: Vec<SeriesRow>,
+    /// What the nodes said while it ran.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeRow>,
     /// The server's relevant counters.
     pub counters: Vec<Counter>,
     /// Numbers of the checks that found something in it.

@@ -83,9 +83,10 @@ pub(super) fn driven<F: Driven, D: Driver>(
     };
     let calibration = Calibration::of(&run.header().environment);
     let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.tpcc))?;
-    let title = format!("{} on {target}, {}", name.experiment, who(&spec));
+    let title = format!("{} on {target}, {}", name.experiment, what(&spec, purpose));
+    let client = Client::new(family.rolls_back_reads());
     let parties = Parties { workload: &workload, driver, node: &node, place: &place };
-    let measured = measure(&parties, &spec, &title, control, &mut writer)?;
+    let measured = measure(&parties, &spec, &title, (control, client), &mut writer)?;
     let Some(measured) = measured else {
         return Ok(Done::INTERRUPTED);
     };
@@ -93,7 +94,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let mut summary = summarise(&name, &spec, &result);
     let headroom = |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, summary.qps);
     summary.conditions.generator.headroom = calibration.and_then(headroom);
-    node.surround((&before, &after), &seen, Some(&client), &mut summary);
+    node.surround(driver.dialect(), (&before, &after), &seen, Some(&client), &mut summary);
     let ran = Ran { spec: &spec, summary: &summary };
     let after = family.look_after(driver, &workload, ready.before, &ran);
     summary.data = ready.data;
@@ -134,7 +135,7 @@ fn measure<W: Workload, D: Driver>(
     parties: &Parties<'_, W, D>,
     spec: &TrialSpec,
     title: &str,
-    control: &Control,
+    (control, client): (&Control, Client),
     writer: &mut TrialWriter<'_>,
 ) -> Result<Option<Measured>, Failure> {
     let &Parties { workload, driver, node, place } = parties;
@@ -147,7 +148,7 @@ fn measure<W: Workload, D: Driver>(
     let mut observer = StoringObserver {
         writer,
         sampling: &sampling,
-        client: Client::default(),
+        client,
         progress: TrialProgress::new(title, planned_s),
         warmup_s,
         control,
@@ -194,6 +195,17 @@ pub(super) fn tell_checks(summary: &TrialSummary, place: &str) {
         let verdict = check.verdict.name();
         output::talk(&format!("{place}: check {}: {verdict}: {}", check.name, check.evidence));
     }
+}
+
+/// What load is made and what for, in words.
+fn what(spec: &TrialSpec, purpose: Purpose) -> String {
+    let rate = spec.rate_per_s.map(|rate| format!(" at {rate} tx/s")).unwrap_or_default();
+    let why = match purpose {
+        Purpose::Measure => "",
+        Purpose::Search => ", search",
+        Purpose::Confirm => ", confirmation",
+    };
+    format!("{}{rate}{why}", who(spec))
 }
 
 /// Who makes the load, in words.

@@ -18,6 +18,9 @@ pub struct GlossaryRow {
 /// The words that these experiments need.
 pub(super) fn rows(experiments: &[Experiment]) -> Vec<GlossaryRow> {
     let mut rows = common();
+    if experiments.iter().any(|experiment| experiment.tpch.is_none()) {
+        rows.extend(of_transactions());
+    }
     let has = |family: Family| experiments.iter().any(|e| Family::of(e) == family);
     if has(Family::Tpcc) {
         rows.extend([
@@ -45,6 +48,37 @@ fn common() -> Vec<GlossaryRow> {
     vec![
         row(say!("target"), say!("A database system under test, with all its nodes and settings.")),
         row(say!("load generator"), say!("The machine that makes the load and takes the times.")),
+        row(say!("statement"), say!("One SQL command of a transaction.")),
+        row(
+            say!("load level"),
+            say!("A workload on a target with a number of workers, an offered rate or a degree."),
+        ),
+        row(
+            say!("trial"),
+            say!("One timed execution of a load level; the unit of all statistics."),
+        ),
+        row(
+            say!("window"),
+            say!("The time in which is counted: after connecting, preparing and warm-up."),
+        ),
+        row(
+            say!("95 % interval"),
+            say!(
+                "A range made so that it holds the true value in 95 of 100 repetitions of the whole measurement."
+            ),
+        ),
+        row(
+            say!("check"),
+            say!(
+                "A computed verdict on fairness or correctness. E: not usable for a claim; W: a caveat; I: disclosed."
+            ),
+        ),
+    ]
+}
+
+/// Words of workloads whose transactions are counted.
+fn of_transactions() -> Vec<GlossaryRow> {
+    vec![
         row(
             say!("worker"),
             say!(
@@ -54,19 +88,6 @@ fn common() -> Vec<GlossaryRow> {
         row(
             say!("transaction"),
             say!("The unit of a workload that is counted and timed, its retries included."),
-        ),
-        row(say!("statement"), say!("One SQL command of a transaction.")),
-        row(
-            say!("load level"),
-            say!("A workload on a target with a number of workers and perhaps an offered rate."),
-        ),
-        row(
-            say!("trial"),
-            say!("One timed execution of a load level; the unit of all statistics."),
-        ),
-        row(
-            say!("window"),
-            say!("The time in which is counted: after connecting, preparing and warm-up."),
         ),
         row(
             say!("closed loop"),
@@ -84,18 +105,6 @@ fn common() -> Vec<GlossaryRow> {
             say!("95th percentile (p95)"),
             say!(
                 "The latency that 95 % of the transactions do not exceed; not printed with fewer than 10 samples beyond it."
-            ),
-        ),
-        row(
-            say!("95 % interval"),
-            say!(
-                "A range made so that it holds the true value in 95 of 100 repetitions of the whole measurement."
-            ),
-        ),
-        row(
-            say!("check"),
-            say!(
-                "A computed verdict on fairness or correctness. E: not usable for a claim; W: a caveat; I: disclosed."
             ),
         ),
     ]

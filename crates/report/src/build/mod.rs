@@ -21,6 +21,7 @@ pub use chapters::Chapter;
 pub use cover::Cover;
 pub use distributions::{Distribution, Quantile};
 pub use fairness::{CommitRow, Difference, DifferenceTable, Fairness, MemoryRow};
+pub(crate) use fairness::{DISK_BOUND, IN_MEMORY};
 pub use glossary::GlossaryRow;
 pub use resources::{NodeUse, Resources, Use};
 pub use scaling::NodeScaling;
@@ -74,7 +75,7 @@ impl Paper {
             method: Vec::new(),
             chapters: chapters::chapters(&experiments),
             capacity: Vec::new(),
-            resources: resources::resources(runs, &trials),
+            resources: resources::resources(&trials),
             other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
             comparisons: Vec::new(),
             schema: schema::rows(&targets, &trials),

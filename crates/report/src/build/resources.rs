@@ -2,7 +2,6 @@
 
 use crate::model::Trial;
 use dyno_measure::NodeRow;
-use dyno_store::RunData;
 use serde::Serialize;
 
 /// What generators and servers used.
@@ -60,20 +59,18 @@ impl Use {
     }
 }
 
-pub(super) fn resources(runs: &[RunData], trials: &[Trial]) -> Resources {
+pub(super) fn resources(trials: &[Trial]) -> Resources {
     let mut nodes = Vec::new();
     for trial in trials {
-        let data = runs[trial.run - 1].trials.iter();
-        let data = data.filter(|data| data.summary.trial == trial.summary.trial);
-        let rows: Vec<&NodeRow> = data.flat_map(|data| &data.nodes).collect();
+        let rows = &trial.nodes;
         let mut names: Vec<&str> = Vec::new();
-        for row in &rows {
+        for row in rows {
             if !names.contains(&row.node.as_str()) {
                 names.push(&row.node);
             }
         }
         for name in names {
-            let own: Vec<&NodeRow> = rows.iter().copied().filter(|row| row.node == name).collect();
+            let own: Vec<&NodeRow> = rows.iter().filter(|row| row.node == name).collect();
             nodes.push(node(trial, name, &own));
         }
     }

@@ -1,5 +1,6 @@
 //! What the paper says of runs, targets and trials.
 
+use crate::format::shell_word;
 use crate::model::{Counter, Gap, Place, RunFacts, Target, Trial};
 use crate::text::stored;
 use crate::{say, settings};
@@ -35,15 +36,7 @@ pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
 
 /// A command that a POSIX shell reads back as the same words.
 fn shell_line(words: &[String]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c);
-    let quoted = |word: &String| {
-        if !word.is_empty() && word.chars().all(is_plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// The target's name; where runs share the name, the run's number with it.
@@ -121,6 +114,7 @@ pub(super) fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial
             gaps: gaps(&data.series),
             counters: counters(data),
             series: data.series.clone(),
+            nodes: data.nodes.clone(),
             summary,
             checks: Vec::new(),
         }

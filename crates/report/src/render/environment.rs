@@ -42,6 +42,8 @@ pub(crate) fn environment(
     environment.add_filter("lines", move |texts: Value| joined(&texts, lang, "; ", "；"));
     environment
         .add_filter("stored", move |sentence: &str| stored(sentence).in_lang(lang).to_owned());
+    environment.add_filter("plan", |plan: Value| Ok::<_, minijinja::Error>(without_steps(&plan)));
+    environment.add_filter("shell", |word: &str| crate::format::shell_word(word));
     environment.add_filter("short", |value: Value| number(&value, format::short));
     environment.add_filter("whole", |value: Value| number(&value, format::whole));
     environment.add_filter("ms", |value: Value| number(&value, format::ms));
@@ -143,4 +145,13 @@ fn joined(texts: &Value, lang: Lang, en: &str, zh: &str) -> Result<String, minij
         Lang::En => en,
         Lang::Zh => zh,
     }))
+}
+
+/// A plan as it is stored, without the list of its steps: they follow from the rest.
+fn without_steps(plan: &Value) -> String {
+    let mut plan = serde_json::to_value(plan).unwrap_or_default();
+    if let Some(object) = plan.as_object_mut() {
+        object.remove("steps");
+    }
+    serde_json::to_string_pretty(&plan).unwrap_or_default()
 }

@@ -51,28 +51,33 @@ impl std::error::Error for ReportError {}
 
 impl From<minijinja::Error> for ReportError {
     fn from(error: minijinja::Error) -> Self {
-        // The place of the innermost error is where the mistake stands.
-        let mut inner: &dyn std::error::Error = &error;
-        let mut place = place_of(&error);
-        while let Some(source) = inner.source() {
-            inner = source;
-            place = inner.downcast_ref().and_then(place_of).or(place);
+        // The innermost error is where the mistake stands.
+        let mut inner = &error;
+        let mut source = std::error::Error::source(&error);
+        while let Some(own) = source {
+            inner = own.downcast_ref().unwrap_or(inner);
+            source = own.source();
         }
-        let place = place.map_or(String::new(), |place| format!(" ({place})"));
-        ReportError::new(format!("The paper can't be rendered{place}: {inner}."))
+        let place = match (inner.name(), inner.line()) {
+            (Some(name), Some(line)) => format!(" (template {name}, line {line})"),
+            _ => String::new(),
+        };
+        let what = match inner.detail() {
+            Some(detail) => format!("{}: {detail}", inner.kind()),
+            None => inner.kind().to_string(),
+        };
+        ReportError::new(format!("The paper can't be rendered{place}: {what}."))
     }
-}
-
-/// Template and line.
-fn place_of(error: &minijinja::Error) -> Option<String> {
-    Some(format!("template {}, line {}", error.name()?, error.line()?))
 }
 
 /// The charts of an experiment or of all trials.
 #[derive(Default, Serialize)]
 struct Drawings {
+    topology: Option<Figure>,
     experiments: Vec<Vec<Figure>>,
     trials: Vec<Figure>,
+    resources: Vec<Figure>,
+    distributions: Vec<Figure>,
     /// Of TPC-C, by experiment.
     tpcc: Vec<tpcc::Drawings>,
     /// Of TPC-H, by experiment.
@@ -85,6 +90,9 @@ impl Drawings {
     fn of(paper: &Paper, lang: Lang) -> Drawings {
         let experiments = || paper.experiments.iter();
         Drawings {
+            topology: charts::topology::figure(paper, lang),
+            resources: charts::resources::figures(paper, lang),
+            distributions: charts::distributions::figures(paper, lang),
             experiments: experiments().map(|e| charts::of_experiment(paper, e, lang)).collect(),
             trials: paper.trials.iter().filter_map(|t| charts::of_trial(paper, t, lang)).collect(),
             tpcc: experiments().map(|e| tpcc::drawings(paper, e, lang)).collect(),

@@ -108,7 +108,7 @@ struct Plot {
 
 const LINE_HEIGHT: f64 = 14.0;
 /// About the width of a letter at the charts' font size.
-const LETTER: f64 = 6.4;
+pub(crate) const LETTER: f64 = 6.4;
 /// About the width of a Chinese character.
 const WIDE_LETTER: f64 = 11.8;
 /// The same of the bold labels at the ends of lines.
@@ -325,7 +325,7 @@ pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> String {
     out
 }
 
-fn open(width: f64, height: f64, description: &str, data: &str) -> String {
+pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> String {
     let description = escape(description);
     format!(
         "<svg class=\"chart\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{description}\"{data}>"

@@ -92,8 +92,8 @@ fn html_is_well_formed_and_has_the_charts() {
     }
     let elements = elements(&html);
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
-    // Times of four tables, speed-ups of the one with two degrees.
-    assert_eq!(count("svg"), 4 + 1);
+    // The topology, times of four tables, speed-ups of the one with two degrees.
+    assert_eq!(count("svg"), 1 + 4 + 1);
     assert_eq!(count("table"), count("caption"), "every table says what it shows");
     assert!(!html.contains("NaN") && !html.contains(">inf"), "a number has run away");
     assert!(html.contains("<a href=\"plans/1-q05.json\">trial 1</a>"));

@@ -88,7 +88,7 @@ pub(super) fn trial<D: Driver>(
     let mut summary = writer.identity().clone().summary(status);
     summary.set_pass(facts);
     generator.into_inner().store(&mut summary);
-    node.surround((&looked, &looked_again), &seen, None, &mut summary);
+    node.surround(driver.dialect(), (&looked, &looked_again), &seen, None, &mut summary);
     summary.checks = answers_check(&summary).into_iter().collect();
     let is_denied = deny(&mut summary);
     progress.finish(&headline(&summary));

@@ -1,13 +1,20 @@
 //! Which charts a paper has.
 
+pub(crate) mod distributions;
+mod over_time;
+pub(crate) mod resources;
+pub(crate) mod topology;
+
+pub(crate) use over_time::{Rate, of_trial, panel, rate_over_time, stretches};
+
 use crate::format;
 use crate::levels::{Levels, Measure};
-use crate::model::{Experiment, Paper, Point, Spread, Trial};
+use crate::model::{Experiment, Paper, Point, Spread};
 use crate::say;
-use crate::svg::{Axis, Bar, Chart, Scale, Series, Shade, Stroke, bars};
+use crate::svg::{Axis, Bar, Chart, Scale, Series, Stroke, bars};
 use crate::text::{Lang, Text};
 use crate::verdict;
-use dyno_measure::SeriesRow;
+use dyno_measure::Purpose;
 use serde::Serialize;
 
 /// A figure: drawings, and what is written around them.
@@ -23,8 +30,6 @@ pub(crate) struct Figure {
 
 pub(crate) const WIDE: (f64, f64) = (960.0, 360.0);
 pub(crate) const SMALL: (f64, f64) = (470.0, 160.0);
-/// A series with more intervals is drawn in as many stretches.
-const MOST_POINTS: usize = 120;
 const COLOURS: usize = 7;
 const PUBLISHED: &str = "published";
 
@@ -39,7 +44,20 @@ pub(crate) fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) 
     }
     let mut figures = vec![throughput(paper, experiment, &levels, lang)];
     figures.extend(latency(paper, experiment, &levels, lang));
+    figures.extend(latency_against_throughput(paper, experiment, &levels, lang));
     figures
+}
+
+/// The points of a sweep or search: what was chosen and measured again at the same load is no second
+/// point of the curve.
+fn swept(experiment: &Experiment) -> impl Iterator<Item = &Point> {
+    let load = |point: &Point| (point.target.clone(), point.rate_per_s, point.load());
+    let is_again = move |point: &Point| {
+        let mut others = experiment.points.iter();
+        point.purpose == Purpose::Confirm
+            && others.any(|o| o.purpose != Purpose::Confirm && load(o) == load(point))
+    };
+    experiment.points.iter().filter(move |point| !is_again(point))
 }
 
 pub(crate) fn colour(paper: &Paper, target: &str) -> String {
@@ -86,8 +104,7 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
     let interval = |point: &Point| verdict::throughput_interval(paper, point);
     let has_intervals = experiment.points.iter().all(|point| interval(point).is_some());
     for target in targets_of(experiment) {
-        let own: Vec<&Point> =
-            experiment.points.iter().filter(|point| point.target == target).collect();
+        let own: Vec<&Point> = swept(experiment).filter(|point| point.target == target).collect();
         let x = levels.of;
         let is_repeated = own.iter().any(|point| point.repeats > 1);
         let y = |point: &Point| (measure.of)(point);
@@ -207,7 +224,7 @@ fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) 
     let mut series = Vec::new();
     for target in &targets {
         for (name, stroke, percentile) in PERCENTILES {
-            let own = experiment.points.iter().filter(|point| point.target == *target);
+            let own = swept(experiment).filter(|point| point.target == *target);
             let points: Vec<(f64, Option<f64>)> = own
                 .map(|point| {
                     ((levels.of)(point), percentile(point).map(|spread| spread.median / 1e3))
@@ -266,6 +283,68 @@ fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) 
     })
 }
 
+/// What throughput costs in latency: one line per target, from the lowest to the highest load.
+fn latency_against_throughput(
+    paper: &Paper,
+    experiment: &Experiment,
+    levels: &Levels,
+    lang: Lang,
+) -> Option<Figure> {
+    let measure = Measure::of(experiment);
+    let line = |target: &str| {
+        let own = swept(experiment).filter(|point| point.target == target);
+        let mut own: Vec<(f64, f64, f64)> = own
+            .filter_map(|point| {
+                let latency = point.p95_us?.median / 1e3;
+                Some(((levels.of)(point), (measure.of)(point).median, latency))
+            })
+            .collect();
+        own.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Series {
+            name: target.to_owned(),
+            class: colour(paper, target),
+            stroke: Stroke::Solid,
+            points: own.iter().map(|(_, tps, ms)| (*tps, Some(*ms))).collect(),
+            band: Vec::new(),
+            has_dots: true,
+            has_line: true,
+            end_label: None,
+        }
+    };
+    let series: Vec<Series> = targets_of(experiment).into_iter().map(line).collect();
+    let points = || series.iter().flat_map(|series| &series.points);
+    let values: Vec<f64> = points().filter_map(|(_, value)| *value).collect();
+    if values.len() < 2 {
+        return None;
+    }
+    let x = linear_axis(measure.label.in_lang(lang), points().map(|(x, _)| *x), 8);
+    let chart = Chart {
+        width: WIDE.0,
+        height: WIDE.1,
+        description: say!(
+            "95th percentile of latency of {experiment} against throughput",
+            experiment = &experiment.title
+        )
+        .in_lang(lang)
+        .to_owned(),
+        x,
+        y: latency_axis(&values, 5, lang),
+        left_letters: 0,
+        shades: Vec::new(),
+        series,
+    };
+    let caption = say!(
+        "95th percentile of latency against throughput; each dot is a load level, from the fewest to the most {levels}.",
+        levels = &levels.label
+    );
+    Some(Figure {
+        note: String::new(),
+        caption: caption.in_lang(lang).to_owned(),
+        legend: legend(&chart),
+        svgs: vec![chart.svg()],
+    })
+}
+
 /// With a single load level there is no curve; bars show it beside the published figures. A bar
 /// alone shows nothing.
 fn throughput_bars(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Figure> {
@@ -308,198 +387,4 @@ fn throughput_bars(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option
         svgs: vec![bars(WIDE.0, description.in_lang(lang), &all)],
         legend: Vec::new(),
     })
-}
-
-/// Throughput and latency of a trial over time; `None` when it has fewer than two intervals.
-pub(crate) fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
-    if trial.series.len() < 2 {
-        return None;
-    }
-    let stretches = stretches(&trial.series);
-    let class = colour(paper, &trial.target);
-    let longest = stretches.iter().map(|stretch| stretch.len()).max().unwrap_or(1);
-    let per_s = say!("transactions per second");
-    let mut throughput = rate_over_time(&stretches, &TPS, &class);
-    throughput.name = per_s.in_lang(lang).to_owned();
-    let percentiles = latency_over_time(&stretches, &class);
-    let points = percentiles.iter().flat_map(|series| &series.points);
-    let values: Vec<f64> = points.filter_map(|(_, value)| *value).collect();
-    let tps = trial.series.iter().map(|row| row.tps);
-    let axis = linear_axis(per_s.in_lang(lang), tps, 3);
-    let mut tps = panel(trial, &say!("Throughput"), axis, vec![throughput], lang);
-    let axis = latency_axis(&values, 3, lang);
-    let mut latency = panel(trial, &say!("Latency"), axis, percentiles, lang);
-    // One time axis for both.
-    tps.x.label.clear();
-    tps.height -= 14.0;
-    tps.left_letters = latency.y.letters();
-    latency.left_letters = tps.y.letters();
-    let summary = &trial.summary;
-    let workers = Text::count(summary.workers.into(), "{n} worker", "{n} workers");
-    let load = match summary.rate_per_s {
-        Some(rate) => say!(
-            "{workers}, {rate} per second offered",
-            workers = workers,
-            rate = format::plain(rate),
-        ),
-        None => workers,
-    };
-    let mut caption = vec![say!(
-        "Trial {trial}: {experiment}, {target}, {load}, repeat {repeat}.",
-        trial = &trial.label,
-        experiment = &summary.experiment,
-        target = &trial.target,
-        load = load,
-        repeat = summary.repeat.to_string(),
-    )];
-    if longest > 1 {
-        caption.push(say!(
-            "Drawn in stretches of {n} intervals: mean throughput with its range, highest percentile.",
-            n = longest.to_string(),
-        ));
-    }
-    Some(Figure {
-        note: String::new(),
-        caption: Text::sentences(&caption).in_lang(lang).to_owned(),
-        legend: legend(&latency),
-        svgs: vec![tps.svg(), latency.svg()],
-    })
-}
-
-pub(crate) fn panel(trial: &Trial, what: &Text, y: Axis, series: Vec<Series>, lang: Lang) -> Chart {
-    let from = trial.series[0].begins_s;
-    let last = &trial.series[trial.series.len() - 1];
-    let scale = Scale::Linear { from, to: (last.begins_s + last.length_s).max(from + 1e-3) };
-    let seconds = scale.ticks(6).into_iter().map(|value| (value, format::plain(value))).collect();
-    Chart {
-        width: SMALL.0,
-        height: SMALL.1,
-        description: say!("{what} of trial {trial} over time", what = what, trial = &trial.label)
-            .in_lang(lang)
-            .to_owned(),
-        x: Axis { label: say!("seconds").in_lang(lang).to_owned(), scale, ticks: seconds },
-        y,
-        left_letters: 0,
-        shades: shades(trial, lang),
-        series,
-    }
-}
-
-pub(crate) fn stretches(series: &[SeriesRow]) -> Vec<&[SeriesRow]> {
-    series.chunks(series.len().div_ceil(MOST_POINTS)).collect()
-}
-
-pub(crate) fn middle(stretch: &[SeriesRow]) -> f64 {
-    let last = &stretch[stretch.len() - 1];
-    f64::midpoint(stretch[0].begins_s, last.begins_s + last.length_s)
-}
-
-/// A rate over time: the name of the series, what it counts in an interval, per how many seconds.
-pub(crate) struct Rate<'a> {
-    pub(crate) name: &'static str,
-    pub(crate) of: &'a dyn Fn(&SeriesRow) -> f64,
-    pub(crate) per_s: f64,
-}
-
-const TPS: Rate<'static> =
-    Rate { name: "transactions per second", of: &|row| row.committed as f64, per_s: 1.0 };
-
-impl Rate<'_> {
-    /// Over some intervals; `None` where they have no length.
-    pub(crate) fn over(&self, rows: &[SeriesRow]) -> Option<f64> {
-        let seconds: f64 = rows.iter().map(|row| row.length_s).sum();
-        let count: f64 = rows.iter().map(self.of).sum();
-        (seconds > 0.0).then(|| count * self.per_s / seconds)
-    }
-}
-
-pub(crate) fn rate_over_time(stretches: &[&[SeriesRow]], rate: &Rate<'_>, class: &str) -> Series {
-    let is_thinned = stretches.iter().any(|stretch| stretch.len() > 1);
-    let mean = |stretch: &&[SeriesRow]| (middle(stretch), rate.over(stretch));
-    let range = |stretch: &&[SeriesRow]| {
-        let each = || stretch.chunks(1).filter_map(|row| rate.over(row));
-        Some((middle(stretch), each().reduce(f64::min)?, each().reduce(f64::max)?))
-    };
-    Series {
-        name: rate.name.to_owned(),
-        class: class.to_owned(),
-        stroke: Stroke::Solid,
-        points: stretches.iter().map(mean).collect(),
-        band: if is_thinned { stretches.iter().filter_map(range).collect() } else { Vec::new() },
-        has_dots: false,
-        has_line: true,
-        end_label: None,
-    }
-}
-
-fn latency_over_time(stretches: &[&[SeriesRow]], class: &str) -> Vec<Series> {
-    let percentiles: [Percentile<SeriesRow, f64>; 3] = [
-        ("p50", Stroke::Solid, |row| row.p50_us),
-        ("p95", Stroke::Dashed, |row| row.p95_us),
-        ("p99", Stroke::Dotted, |row| row.p99_us),
-    ];
-    let series = |(name, stroke, percentile): Percentile<SeriesRow, f64>| Series {
-        name: name.to_owned(),
-        class: class.to_owned(),
-        stroke,
-        points: stretches
-            .iter()
-            .map(|stretch| {
-                // An interval without a commit has no latency; the line breaks there.
-                let values = stretch.iter().filter(|row| row.max_us > 0.0).map(percentile);
-                (middle(stretch), values.reduce(f64::max).map(|us| us / 1e3))
-            })
-            .collect(),
-        band: Vec::new(),
-        has_dots: false,
-        has_line: true,
-        end_label: None,
-    };
-    percentiles.map(series).into()
-}
-
-/// Warm-up, stretches without a commit, and intervals with errors or reconnects.
-fn shades(trial: &Trial, lang: Lang) -> Vec<Shade> {
-    let mut shades = Vec::new();
-    let warm = trial.series.iter().filter(|row| row.phase != "measured");
-    let end_of_warm_up = warm.map(|row| row.begins_s + row.length_s).reduce(f64::max);
-    if let Some(to) = end_of_warm_up {
-        let title = say!("warm-up, not measured").in_lang(lang).to_owned();
-        shades.push(Shade { from: trial.series[0].begins_s, to, class: "warm", title });
-    }
-    for gap in &trial.gaps {
-        let title = say!(
-            "no commit from {from} s to {to} s",
-            from = format::plain(gap.from_s),
-            to = format::plain(gap.to_s),
-        )
-        .in_lang(lang)
-        .to_owned();
-        shades.push(Shade { from: gap.from_s, to: gap.to_s, class: "gap", title });
-    }
-    let mut marks: Vec<Shade> = Vec::new();
-    for row in trial.series.iter().filter(|row| row.errors + row.reconnects > 0) {
-        let to = row.begins_s + row.length_s;
-        match marks.last_mut().filter(|mark| (mark.to - row.begins_s).abs() < 1e-6) {
-            // Neighbours become one mark, so that a trial full of errors stays a small drawing.
-            Some(mark) => mark.to = to,
-            None => {
-                marks.push(Shade { from: row.begins_s, to, class: "error", title: String::new() })
-            }
-        }
-    }
-    for mark in &mut marks {
-        let within =
-            |row: &&SeriesRow| row.begins_s >= mark.from - 1e-6 && row.begins_s < mark.to - 1e-6;
-        let rows = || trial.series.iter().filter(within);
-        let errors: u64 = rows().map(|row| row.errors).sum();
-        let reconnects: u64 = rows().map(|row| row.reconnects).sum();
-        let both = [
-            Text::count(errors, "{n} error", "{n} errors"),
-            Text::count(reconnects, "{n} reconnect", "{n} reconnects"),
-        ];
-        mark.title = Text::list(&both).in_lang(lang).to_owned();
-    }
-    shades.extend(marks);
-    shades
 }

@@ -1,0 +1,85 @@
+//! How latency is distributed.
+
+use super::{COLOURS, Figure, WIDE, colour, latency_axis, legend};
+use crate::build::Distribution;
+use crate::model::Paper;
+use crate::say;
+use crate::svg::{Axis, Chart, Scale, Series, Stroke};
+use crate::text::Lang;
+
+/// One figure per experiment: the slower a transaction, the further right it is, each share of the
+/// rest as far as the one before.
+pub(crate) fn figures(paper: &Paper, lang: Lang) -> Vec<Figure> {
+    let of = |index: usize| -> Vec<&Distribution> {
+        paper.distributions.iter().filter(|d| d.experiment_index == index).collect()
+    };
+    let all = (0..paper.experiments.len()).map(|index| (index, of(index)));
+    all.filter_map(|(index, own)| figure(paper, index, &own, lang)).collect()
+}
+
+fn figure(paper: &Paper, index: usize, own: &[&Distribution], lang: Lang) -> Option<Figure> {
+    let is_many = own.iter().any(|d| d.target != own[0].target);
+    let series: Vec<Series> = own
+        .iter()
+        .enumerate()
+        .map(|(place, d)| {
+            let name = match (is_many, d.kind.is_empty()) {
+                (_, true) => d.target.clone(),
+                (true, false) => format!("{} {}", d.target, d.kind),
+                (false, false) => d.kind.clone(),
+            };
+            let class = match d.kind.is_empty() {
+                true => colour(paper, &d.target),
+                false => format!("s{}", place % COLOURS),
+            };
+            let quantiles = d.quantiles.iter().filter(|q| q.share < 1.0 && q.us > 0.0);
+            Series {
+                name: name.clone(),
+                class,
+                stroke: if place < COLOURS { Stroke::Solid } else { Stroke::Dashed },
+                points: quantiles.map(|q| (1.0 / (1.0 - q.share), Some(q.us / 1e3))).collect(),
+                band: Vec::new(),
+                has_dots: true,
+                has_line: true,
+                end_label: (own.len() <= 6).then_some(name),
+            }
+        })
+        .collect();
+    let points = || series.iter().flat_map(|series| &series.points);
+    let values: Vec<f64> = points().filter_map(|(_, value)| *value).collect();
+    let longest = points().map(|(x, _)| *x).fold(10.0, f64::max);
+    if values.len() < 2 {
+        return None;
+    }
+    let shares = [(1.0, "0 %"), (2.0, "50 %"), (10.0, "90 %"), (20.0, "95 %"), (100.0, "99 %")];
+    let finer = [(1e3, "99.9 %"), (1e4, "99.99 %"), (1e5, "99.999 %"), (1e6, "99.9999 %")];
+    let ticks = shares.into_iter().chain(finer).filter(|(at, _)| *at <= longest * 1.001);
+    let experiment = &paper.experiments[index].title;
+    let x = say!("share of the transactions that take no longer");
+    let chart = Chart {
+        width: WIDE.0,
+        height: WIDE.1,
+        description: say!("Distribution of latency of {experiment}", experiment = experiment)
+            .in_lang(lang)
+            .to_owned(),
+        x: Axis {
+            label: x.in_lang(lang).to_owned(),
+            scale: Scale::log(1.0, longest),
+            ticks: ticks.map(|(at, text)| (at, text.to_owned())).collect(),
+        },
+        y: latency_axis(&values, 5, lang),
+        left_letters: 0,
+        shades: Vec::new(),
+        series,
+    };
+    let caption = say!(
+        "Distribution of latency of {experiment} at the best load level; the slower transactions are, the more room they have.",
+        experiment = experiment
+    );
+    Some(Figure {
+        note: String::new(),
+        caption: caption.in_lang(lang).to_owned(),
+        legend: legend(&chart),
+        svgs: vec![chart.svg()],
+    })
+}

@@ -1,0 +1,215 @@
+//! A trial over time.
+
+use super::{Figure, Percentile, SMALL, colour, latency_axis, legend, linear_axis};
+use crate::model::{Paper, Trial};
+use crate::svg::{Axis, Chart, Scale, Series, Shade, Stroke};
+use crate::text::{Lang, Text};
+use crate::{format, say};
+use dyno_measure::SeriesRow;
+
+/// A series with more intervals is drawn in as many stretches; papers of many trials draw fewer, so
+/// that they stay small.
+const MOST_STRETCHES: usize = 120;
+const FEWEST_STRETCHES: usize = 24;
+/// Stretches of all trials of a paper together.
+const STRETCHES_OF_ALL: usize = 6_000;
+
+/// Throughput and latency of a trial over time; `None` when it has fewer than two intervals.
+pub(crate) fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
+    if trial.series.len() < 2 {
+        return None;
+    }
+    let stretches = stretches_of(paper, &trial.series);
+    let class = colour(paper, &trial.target);
+    let longest = stretches.iter().map(|stretch| stretch.len()).max().unwrap_or(1);
+    let per_s = say!("transactions per second");
+    let mut throughput = rate_over_time(&stretches, &TPS, &class);
+    throughput.name = per_s.in_lang(lang).to_owned();
+    let percentiles = latency_over_time(&stretches, &class);
+    let points = percentiles.iter().flat_map(|series| &series.points);
+    let values: Vec<f64> = points.filter_map(|(_, value)| *value).collect();
+    let tps = trial.series.iter().map(|row| row.tps);
+    let axis = linear_axis(per_s.in_lang(lang), tps, 3);
+    let mut tps = panel(trial, &say!("Throughput"), axis, vec![throughput], lang);
+    let axis = latency_axis(&values, 3, lang);
+    let mut latency = panel(trial, &say!("Latency"), axis, percentiles, lang);
+    // One time axis for both.
+    tps.x.label.clear();
+    tps.height -= 14.0;
+    tps.left_letters = latency.y.letters();
+    latency.left_letters = tps.y.letters();
+    let summary = &trial.summary;
+    let workers = Text::count(summary.workers.into(), "{n} worker", "{n} workers");
+    let load = match summary.rate_per_s {
+        Some(rate) => say!(
+            "{workers}, {rate} per second offered",
+            workers = workers,
+            rate = format::plain(rate),
+        ),
+        None => workers,
+    };
+    let mut caption = vec![say!(
+        "Trial {trial}: {experiment}, {target}, {load}, repeat {repeat}.",
+        trial = &trial.label,
+        experiment = &summary.experiment,
+        target = &trial.target,
+        load = load,
+        repeat = summary.repeat.to_string(),
+    )];
+    if longest > 1 {
+        caption.push(say!(
+            "Drawn in stretches of {n} intervals: mean throughput with its range, highest percentile.",
+            n = longest.to_string(),
+        ));
+    }
+    Some(Figure {
+        note: String::new(),
+        caption: Text::sentences(&caption).in_lang(lang).to_owned(),
+        legend: legend(&latency),
+        svgs: vec![tps.svg(), latency.svg()],
+    })
+}
+
+pub(crate) fn panel(trial: &Trial, what: &Text, y: Axis, series: Vec<Series>, lang: Lang) -> Chart {
+    let from = trial.series[0].begins_s;
+    let last = &trial.series[trial.series.len() - 1];
+    let scale = Scale::Linear { from, to: (last.begins_s + last.length_s).max(from + 1e-3) };
+    let seconds = scale.ticks(6).into_iter().map(|value| (value, format::plain(value))).collect();
+    Chart {
+        width: SMALL.0,
+        height: SMALL.1,
+        description: say!("{what} of trial {trial} over time", what = what, trial = &trial.label)
+            .in_lang(lang)
+            .to_owned(),
+        x: Axis { label: say!("seconds").in_lang(lang).to_owned(), scale, ticks: seconds },
+        y,
+        left_letters: 0,
+        shades: shades(trial, lang),
+        series,
+    }
+}
+
+pub(crate) fn stretches(series: &[SeriesRow]) -> Vec<&[SeriesRow]> {
+    series.chunks(series.len().div_ceil(MOST_STRETCHES)).collect()
+}
+
+fn stretches_of<'a>(paper: &Paper, series: &'a [SeriesRow]) -> Vec<&'a [SeriesRow]> {
+    let share = STRETCHES_OF_ALL / paper.trials.len().max(1);
+    let most = share.clamp(FEWEST_STRETCHES, MOST_STRETCHES);
+    series.chunks(series.len().div_ceil(most)).collect()
+}
+
+fn middle(stretch: &[SeriesRow]) -> f64 {
+    let last = &stretch[stretch.len() - 1];
+    f64::midpoint(stretch[0].begins_s, last.begins_s + last.length_s)
+}
+
+/// A rate over time: the name of the series, what it counts in an interval, per how many seconds.
+pub(crate) struct Rate<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) of: &'a dyn Fn(&SeriesRow) -> f64,
+    pub(crate) per_s: f64,
+}
+
+const TPS: Rate<'static> =
+    Rate { name: "transactions per second", of: &|row| row.committed as f64, per_s: 1.0 };
+
+impl Rate<'_> {
+    /// Over some intervals; `None` where they have no length.
+    pub(crate) fn over(&self, rows: &[SeriesRow]) -> Option<f64> {
+        let seconds: f64 = rows.iter().map(|row| row.length_s).sum();
+        let count: f64 = rows.iter().map(self.of).sum();
+        (seconds > 0.0).then(|| count * self.per_s / seconds)
+    }
+}
+
+pub(crate) fn rate_over_time(stretches: &[&[SeriesRow]], rate: &Rate<'_>, class: &str) -> Series {
+    let is_thinned = stretches.iter().any(|stretch| stretch.len() > 1);
+    let mean = |stretch: &&[SeriesRow]| (middle(stretch), rate.over(stretch));
+    let range = |stretch: &&[SeriesRow]| {
+        let each = || stretch.chunks(1).filter_map(|row| rate.over(row));
+        Some((middle(stretch), each().reduce(f64::min)?, each().reduce(f64::max)?))
+    };
+    Series {
+        name: rate.name.to_owned(),
+        class: class.to_owned(),
+        stroke: Stroke::Solid,
+        points: stretches.iter().map(mean).collect(),
+        band: if is_thinned { stretches.iter().filter_map(range).collect() } else { Vec::new() },
+        has_dots: false,
+        has_line: true,
+        end_label: None,
+    }
+}
+
+fn latency_over_time(stretches: &[&[SeriesRow]], class: &str) -> Vec<Series> {
+    let percentiles: [Percentile<SeriesRow, f64>; 3] = [
+        ("p50", Stroke::Solid, |row| row.p50_us),
+        ("p95", Stroke::Dashed, |row| row.p95_us),
+        ("p99", Stroke::Dotted, |row| row.p99_us),
+    ];
+    let series = |(name, stroke, percentile): Percentile<SeriesRow, f64>| Series {
+        name: name.to_owned(),
+        class: class.to_owned(),
+        stroke,
+        points: stretches
+            .iter()
+            .map(|stretch| {
+                // An interval without a commit has no latency; the line breaks there.
+                let values = stretch.iter().filter(|row| row.max_us > 0.0).map(percentile);
+                (middle(stretch), values.reduce(f64::max).map(|us| us / 1e3))
+            })
+            .collect(),
+        band: Vec::new(),
+        has_dots: false,
+        has_line: true,
+        end_label: None,
+    };
+    percentiles.map(series).into()
+}
+
+/// Warm-up, stretches without a commit, and intervals with errors or reconnects.
+fn shades(trial: &Trial, lang: Lang) -> Vec<Shade> {
+    let mut shades = Vec::new();
+    let warm = trial.series.iter().filter(|row| row.phase != "measured");
+    let end_of_warm_up = warm.map(|row| row.begins_s + row.length_s).reduce(f64::max);
+    if let Some(to) = end_of_warm_up {
+        let title = say!("warm-up, not measured").in_lang(lang).to_owned();
+        shades.push(Shade { from: trial.series[0].begins_s, to, class: "warm", title });
+    }
+    for gap in &trial.gaps {
+        let title = say!(
+            "no commit from {from} s to {to} s",
+            from = format::plain(gap.from_s),
+            to = format::plain(gap.to_s),
+        )
+        .in_lang(lang)
+        .to_owned();
+        shades.push(Shade { from: gap.from_s, to: gap.to_s, class: "gap", title });
+    }
+    let mut marks: Vec<Shade> = Vec::new();
+    for row in trial.series.iter().filter(|row| row.errors + row.reconnects > 0) {
+        let to = row.begins_s + row.length_s;
+        match marks.last_mut().filter(|mark| (mark.to - row.begins_s).abs() < 1e-6) {
+            // Neighbours become one mark, so that a trial full of errors stays a small drawing.
+            Some(mark) => mark.to = to,
+            None => {
+                marks.push(Shade { from: row.begins_s, to, class: "error", title: String::new() })
+            }
+        }
+    }
+    for mark in &mut marks {
+        let within =
+            |row: &&SeriesRow| row.begins_s >= mark.from - 1e-6 && row.begins_s < mark.to - 1e-6;
+        let rows = || trial.series.iter().filter(within);
+        let errors: u64 = rows().map(|row| row.errors).sum();
+        let reconnects: u64 = rows().map(|row| row.reconnects).sum();
+        let both = [
+            Text::count(errors, "{n} error", "{n} errors"),
+            Text::count(reconnects, "{n} reconnect", "{n} reconnects"),
+        ];
+        mark.title = Text::list(&both).in_lang(lang).to_owned();
+    }
+    shades.extend(marks);
+    shades
+}

@@ -1,0 +1,102 @@
+//! What generator and servers did during the trials of the best points.
+
+use super::{Figure, colour, legend, linear_axis, panel};
+use crate::format::unique;
+use crate::model::{Paper, Trial};
+use crate::say;
+use crate::svg::{Series, Stroke};
+use crate::text::{Lang, Text};
+use dyno_measure::NodeRow;
+
+/// So many trials are drawn; the table has all of them.
+const MOST: usize = 12;
+/// A series with more samples is drawn in as many stretches.
+const MOST_SAMPLES: usize = 120;
+
+/// One figure for the first trial of each best point whose servers were asked.
+pub(crate) fn figures(paper: &Paper, lang: Lang) -> Vec<Figure> {
+    let firsts = paper.key_rows.iter().filter_map(|row| row.point.trials.first());
+    let own = firsts.filter_map(|label| paper.trials.iter().find(|trial| trial.label == *label));
+    own.filter(|trial| trial.series.len() > 1 && !trial.nodes.is_empty())
+        .take(MOST)
+        .map(|trial| figure(paper, trial, lang))
+        .collect()
+}
+
+fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Figure {
+    let generator = trial.series.iter().map(|row| (row.begins_s, Some(row.host_cpu_share * 100.0)));
+    let mut busy = vec![Series {
+        class: "published".to_owned(),
+        ..line(say!("load generator").in_lang(lang).to_owned(), generator.collect())
+    }];
+    busy.extend(lines(paper, trial, None, |row| row.cpu_share.map(|share| share * 100.0), lang));
+    let mut sessions = lines(paper, trial, Some(&say!("at work")), |row| row.active_sessions, lang);
+    let waiting = lines(paper, trial, Some(&say!("waiting")), |row| row.waiting_sessions, lang);
+    sessions.extend(waiting.into_iter().map(|series| Series { stroke: Stroke::Dotted, ..series }));
+    let mut entries = Vec::new();
+    let mut svgs = Vec::new();
+    for (what, unit, series) in [
+        (say!("Machine busy"), say!("machine busy, %"), busy),
+        (say!("Sessions"), say!("sessions"), sessions),
+    ] {
+        let values = series.iter().flat_map(|series| &series.points).filter_map(|point| point.1);
+        let y = linear_axis(unit.in_lang(lang), values, 3);
+        let chart = panel(trial, &what, y, series, lang);
+        if !chart.series.is_empty() {
+            entries.extend(legend(&chart));
+            svgs.push(chart.svg());
+        }
+    }
+    let caption = say!(
+        "Trial {trial}, {experiment}, {target}: how busy the machines were, and the sessions of the servers at work and waiting for locks (dotted).",
+        trial = &trial.label,
+        experiment = &trial.summary.experiment,
+        target = &trial.target,
+    );
+    Figure { note: String::new(), caption: caption.in_lang(lang).to_owned(), legend: entries, svgs }
+}
+
+/// A line for each node that tells the quantity.
+fn lines(
+    paper: &Paper,
+    trial: &Trial,
+    what: Option<&Text>,
+    of: fn(&NodeRow) -> Option<f64>,
+    lang: Lang,
+) -> Vec<Series> {
+    let names = unique(trial.nodes.iter().map(|row| row.node.clone()).collect());
+    let own = |name: &String| {
+        let rows = trial.nodes.iter().filter(|row| row.node == *name);
+        let points: Vec<(f64, Option<f64>)> =
+            rows.filter_map(|row| Some((row.at_s, Some(of(row)?)))).collect();
+        let label = match what {
+            Some(what) => say!("{node}, {what}", node = name, what = what),
+            None => Text::from(name),
+        };
+        let class = colour(paper, &trial.target);
+        let line = Series { class, ..line(label.in_lang(lang).to_owned(), points) };
+        (!line.points.is_empty()).then_some(line)
+    };
+    names.iter().filter_map(own).collect()
+}
+
+/// Means of stretches where there are many samples.
+fn line(name: String, points: Vec<(f64, Option<f64>)>) -> Series {
+    let mean = |points: &[(f64, Option<f64>)], of: fn(&(f64, Option<f64>)) -> f64| {
+        points.iter().map(of).sum::<f64>() / points.len() as f64
+    };
+    let length = points.len().div_ceil(MOST_SAMPLES).max(1);
+    let stretch = |part: &[(f64, Option<f64>)]| {
+        (mean(part, |point| point.0), Some(mean(part, |point| point.1.unwrap_or(0.0))))
+    };
+    Series {
+        name,
+        class: String::new(),
+        stroke: Stroke::Solid,
+        points: points.chunks(length).map(stretch).collect(),
+        band: Vec::new(),
+        has_dots: false,
+        has_line: true,
+        end_label: None,
+    }
+}
