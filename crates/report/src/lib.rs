@@ -39,7 +39,7 @@ pub use model::{
 pub use outcomes::Outcome;
 pub use published::{LOAD_LEVELS, Published, PublishedRow, PublishedTable};
 pub use render::{ReportError, Templates};
-pub use text::{Lang, Text};
+pub use text::{Lang, Text, stored};
 pub use tpcc::{
     AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection,
     TpccSetup,

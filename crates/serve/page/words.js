@@ -1,6 +1,8 @@
 // The page's words in English, which are the keys, and in Chinese.
 
 const CHINESE = {
+  ", ": "，",
+  ": ": "：",
   "Live": "实时",
   "History": "历史",
   "connected": "已连接",

@@ -8,7 +8,7 @@ static PATTERNS: LazyLock<Vec<(String, String)>> = LazyLock::new(stored_patterns
 
 /// A stored sentence with its Chinese, where the dictionary has a pattern that it fits; else the same
 /// in both languages.
-pub(crate) fn stored(sentence: &str) -> Text {
+pub fn stored(sentence: &str) -> Text {
     for (pattern, chinese) in PATTERNS.iter() {
         if let Some(values) = values(pattern, sentence) {
             let zh = fill(chinese, &values, Lang::Zh);
