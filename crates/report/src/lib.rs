@@ -41,7 +41,7 @@ pub use published::{
     Beside, Cost, CostRow, LOAD_LEVELS, PerVcpu, Published, PublishedRow, PublishedTable,
 };
 pub use render::{ReportError, Templates};
-pub use text::{Lang, Text};
+pub use text::{Lang, Text, stored};
 pub use tpcc::{
     AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection,
     TpccSetup,

@@ -9,7 +9,7 @@ mod dictionary;
 mod stored;
 
 pub(crate) use dictionary::chinese;
-pub(crate) use stored::stored;
+pub use stored::stored;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
