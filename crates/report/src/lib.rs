@@ -16,6 +16,7 @@ mod points;
 mod published;
 mod render;
 mod rows;
+mod schema;
 mod settings;
 mod statements;
 mod svg;
@@ -39,6 +40,7 @@ pub use model::{
 pub use outcomes::Outcome;
 pub use published::{LOAD_LEVELS, Published, PublishedRow, PublishedTable};
 pub use render::{ReportError, Templates};
+pub use schema::schema;
 pub use text::{Lang, Text};
 pub use tpcc::{
     AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection,

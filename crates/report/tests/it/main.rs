@@ -1,6 +1,7 @@
 //! Papers of made-up runs.
 
 mod dictionary;
+mod forms;
 mod paper;
 mod support;
 mod synthetic;
