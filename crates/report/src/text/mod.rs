@@ -166,6 +166,22 @@ impl Serialize for Text {
     }
 }
 
+impl schemars::JsonSchema for Text {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Text".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "What the paper says, in each of its languages.",
+            "type": "object",
+            "properties": { "en": { "type": "string" }, "zh": { "type": "string" } },
+            "required": ["en", "zh"],
+            "additionalProperties": false
+        })
+    }
+}
+
 /// Fills `{name}` with its value. What is in braces and no name of a value stays as it is.
 pub(crate) fn fill(pattern: &str, values: &[(&str, Text)], lang: Lang) -> String {
     let mut text = String::with_capacity(pattern.len());
