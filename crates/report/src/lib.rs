@@ -42,9 +42,8 @@ pub use published::{
     Beside, Cost, CostRow, LOAD_LEVELS, PerVcpu, Published, PublishedRow, PublishedTable,
 };
 pub use render::{ReportError, Templates};
-pub use text::{Lang, Text, stored};
 pub use schema::schema;
-pub use text::{Lang, Text};
+pub use text::{Lang, Text, stored};
 pub use tpcc::{
     AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection,
     TpccSetup,
@@ -58,11 +57,3 @@ pub use verdict::{
     Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
     SteadyRow, VerdictRow, figure_of, judged_metrics, pairs_so_far,
 };
-
-/// TRANSITIONAL: replaced by the schema of the model.
-///
-/// # Errors
-/// None.
-pub fn schema() -> Result<String, ReportError> {
-    Ok(String::new())
-}

@@ -243,11 +243,6 @@ pub(crate) fn report_failure(error: ReportError) -> Failure {
     }
 }
 
-/// The published figures that the plans of these runs name.
-pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
-    runs.iter().flat_map(published).collect()
-}
-
 fn pdf_failure(error: dyno_pdf::PdfError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error.hint() {

@@ -6,10 +6,11 @@ use crate::comparison::counterpart;
 use crate::model::{Experiment, Paper, Point, Spread, Target};
 use crate::say;
 use crate::text::Text;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A result beside a published one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Beside {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
@@ -42,7 +43,7 @@ pub struct Beside {
 }
 
 /// Figures by virtual CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct PerVcpu {
     /// Virtual CPUs of the target.
     pub vcpu_here: f64,
