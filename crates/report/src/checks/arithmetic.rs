@@ -1,7 +1,7 @@
 //! G: arithmetic. Figures that can't all be right together.
 
 use super::case::each_node;
-use super::{Find, Rule, parts, percent};
+use super::{Find, Rule, generator, parts, percent};
 use crate::model::{Group, Level, Trial};
 use crate::say;
 use crate::text::Text;
@@ -45,7 +45,8 @@ pub(super) const RULES: &[Rule] = &[
         advice: "Look at the load generator's CPU and loops; use none of the trial's figures before this is explained.",
         find: Find::Trial(|trial| {
             let inside = inside(trial)?;
-            let is_found = inside.is_too_much() || (inside.is_too_little() && !is_explained(trial));
+            let is_found =
+                inside.is_too_much() || (inside.is_too_little() && !is_explained(trial, &inside));
             is_found.then(|| say!("{share} inside transactions", share = percent(inside.share)))
         }),
     },
@@ -54,11 +55,11 @@ pub(super) const RULES: &[Rule] = &[
         group: Group::G,
         level: Level::W,
         rule: "Without a schedule workers are inside transactions at least 95 % of the window.",
-        meaning: "The rest of the time went into failed attempts, reconnects or waiting for a server that was away.",
-        advice: "Look at the errors and gaps of the trial.",
+        meaning: "The rest of the time went into failed attempts, reconnects, or waiting for a server that was away or for a CPU.",
+        advice: "Look at the errors and gaps of the trial, and at what else uses the load generator's CPUs.",
         find: Find::Trial(|trial| {
             let inside = inside(trial)?;
-            let is_found = inside.is_too_little() && is_explained(trial);
+            let is_found = inside.is_too_little() && is_explained(trial, &inside);
             is_found.then(|| say!("{share} inside transactions", share = percent(inside.share)))
         }),
     },
@@ -148,11 +149,16 @@ fn inside(trial: &Trial) -> Option<Inside> {
     })
 }
 
-/// True when workers had reasons to be outside of transactions.
-fn is_explained(trial: &Trial) -> bool {
+/// True when workers had reasons to be outside of transactions that are told elsewhere.
+fn is_explained(trial: &Trial, inside: &Inside) -> bool {
+    let waited = generator::run_delay_share(trial).unwrap_or_default();
+    let is_waiting = inside.share + inside.blur + waited >= 1.0 - LITTLE;
     let counts = trial.summary.counts;
     let failed = (counts.failed + counts.retries) as f64;
-    failed > FAILED * counts.started as f64 || counts.reconnects > 0 || !trial.gaps.is_empty()
+    failed > FAILED * counts.started as f64
+        || counts.reconnects > 0
+        || is_waiting
+        || !trial.gaps.is_empty()
 }
 
 /// Commits by the server and by its clients, where `more` of them is above what is allowed.

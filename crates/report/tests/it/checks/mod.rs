@@ -181,16 +181,17 @@ fn the_text_for_a_terminal_tells_the_grave_ones_in_full() {
     let paper = paper(|runs| {
         trials(runs, |summary| summary.counts.retries = summary.counts.started / 20);
         nodes(runs, |node| node.background = vec!["purge".to_owned()]);
+        generator(runs, |known| known.network_share = Some(0.75));
     });
     let text = paper.checks_text(Lang::En);
     let lines: Vec<&str> = text.lines().collect();
     assert!(
-        lines[0].contains("1 make figures unusable (E), 0 are caveats (W), 1 are disclosed (I)")
+        lines[0].contains("1 make figures unusable (E), 1 are caveats (W), 1 are disclosed (I)")
     );
     let check = check(&paper, "errors-1");
     assert_eq!(lines[1], format!("E errors-1: {}", check.rule));
-    assert!(lines[2].starts_with("    trials 1, 2, "), "{}", lines[2]);
-    assert_eq!(lines.last(), Some(&"I: background."));
+    assert!(lines[2].starts_with("    trial"), "{}", lines[2]);
+    assert_eq!(&lines[lines.len() - 2..], ["W network: trials 1–12: 75 %", "I: background."]);
     assert!(lines.contains(&format!("    {}", check.advice).as_str()), "{text}");
     assert_eq!(Paper::new(&[], &[]).denied().len(), 0);
 }
