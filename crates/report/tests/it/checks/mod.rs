@@ -139,6 +139,64 @@ fn no_check_lacks_its_pair() {
     assert_eq!(tested.difference(&all).collect::<Vec<_>>(), Vec::<&&str>::new());
 }
 
+/// All checks by group and id, in a language.
+fn reference(lang: Lang) -> String {
+    use crate::synthetic::{tpcc::tpcc, tpch::tpch};
+    let mut checks = Paper::new(&quiet(), &[]).checks;
+    for run in [tpcc(), tpch()] {
+        let of_family = Paper::new(&[run], &[]).checks.into_iter();
+        checks.extend(of_family.filter(|check| check.id.starts_with("tpc")));
+    }
+    checks.sort_by_key(|check| (check.group, check.level, check.id));
+    let (title, about, head) = match lang {
+        Lang::En => (
+            "Checks",
+            "What every paper checks. E: not usable for a claim; W: a caveat beside the number; I: disclosed. \
+             `--deny ID` ends a run with exit code 4 when the check finds something, `--allow ID` shows it as accepted.",
+            ["Check", "Expected", "Otherwise", "What to do"],
+        ),
+        Lang::Zh => (
+            "检查项",
+            "每份白皮书执行的检查。E：不能作为结论依据；W：数据旁须注明；I：仅作披露。\
+             `--deny ID`：该项有发现时以退出码 4 结束；`--allow ID`：显示为已接受。",
+            ["检查", "期望", "否则", "对策"],
+        ),
+    };
+    let mut text = format!("# {title}\n\n{about}\n");
+    let groups = [
+        ("A", "The load generator", "压测机"),
+        ("B", "Time", "时间"),
+        ("C", "Repetition", "重复"),
+        ("D", "Same for same", "同等条件"),
+        ("E", "State", "状态"),
+        ("F", "Truth of the workload", "负载的真实性"),
+        ("G", "Arithmetic", "算术"),
+        ("H", "Disclosure", "披露"),
+    ];
+    for (letter, english, chinese) in groups {
+        let name = if lang == Lang::En { english } else { chinese };
+        text += &format!("\n## {letter} {name}\n\n| {} |\n|---|---|---|---|\n", head.join(" | "));
+        for check in checks.iter().filter(|check| format!("{:?}", check.group) == letter) {
+            let [rule, meaning, advice] =
+                [&check.rule, &check.meaning, &check.advice].map(|text| text.in_lang(lang));
+            let (level, id) = (check.level, check.id);
+            text += &format!("| {level:?} `{id}` | {rule} | {meaning} | {advice} |\n");
+        }
+    }
+    text
+}
+
+#[test]
+fn the_reference_lists_every_check() {
+    for (file, lang) in [("checks.md", Lang::En), ("checks.zh.md", Lang::Zh)] {
+        let text = reference(lang);
+        for id in check_ids() {
+            assert_eq!(text.matches(&format!(" `{id}` |")).count(), 1, "{id}");
+        }
+        crate::support::golden(&format!("../../../../doc/{file}"), &text);
+    }
+}
+
 #[test]
 fn every_finding_speaks_chinese() {
     let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
