@@ -55,7 +55,7 @@ pub(super) const RULES: &[Rule] = &[
         group: Group::G,
         level: Level::W,
         rule: "Without a schedule workers are inside transactions at least 95 % of the window.",
-        meaning: "The rest of the time went into failed attempts, reconnects, or waiting for a server that was away or for a CPU.",
+        meaning: "The rest of the time went into failed attempts, reconnects, waiting for a server that was away or for a CPU, or transactions that had not ended: some workers may have been starved.",
         advice: "Look at the errors and gaps of the trial, and at what else uses the load generator's CPUs.",
         find: Find::Trial(|trial| {
             let inside = inside(trial)?;
@@ -119,8 +119,8 @@ pub(super) const RULES: &[Rule] = &[
 /// Which share of their time workers spent inside transactions, by the sum of latencies.
 struct Inside {
     share: f64,
-    /// What is in flight at either end of the window blurs the share by about one transaction per
-    /// worker.
+    /// What is in flight at either end of the window blurs the share by a transaction per worker, and
+    /// that may be the longest.
     blur: f64,
 }
 
@@ -145,7 +145,7 @@ fn inside(trial: &Trial) -> Option<Inside> {
     let workers_s = summary.window_s * f64::from(summary.workers.max(1));
     Some(Inside {
         share: summary.latency.sum_us / 1e6 / workers_s,
-        blur: summary.latency.mean_us / 1e6 / summary.window_s,
+        blur: summary.latency.max_us / 1e6 / summary.window_s,
     })
 }
 
@@ -153,11 +153,17 @@ fn inside(trial: &Trial) -> Option<Inside> {
 fn is_explained(trial: &Trial, inside: &Inside) -> bool {
     let waited = generator::run_delay_share(trial).unwrap_or_default();
     let is_waiting = inside.share + inside.blur + waited >= 1.0 - LITTLE;
+    // What the load generator loses it loses for all workers alike; a starved one waits in a
+    // transaction that has not ended.
+    let summary = &trial.summary;
+    let missing_s = (1.0 - inside.share) * summary.window_s;
+    let is_uneven = summary.generator.worker_busy_s_stddev > missing_s / 2.0;
     let counts = trial.summary.counts;
     let failed = (counts.failed + counts.retries) as f64;
     failed > FAILED * counts.started as f64
         || counts.reconnects > 0
         || is_waiting
+        || is_uneven
         || !trial.gaps.is_empty()
 }
 

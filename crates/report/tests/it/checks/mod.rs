@@ -255,6 +255,17 @@ fn the_text_for_a_terminal_tells_the_grave_ones_in_full() {
 }
 
 #[test]
+fn a_starved_worker_is_no_fault_of_the_arithmetic() {
+    let paper = paper(|runs| {
+        trials(runs, |trial| {
+            trial.latency.sum_us *= 0.5;
+            trial.generator.worker_busy_s_stddev = 30.0;
+        });
+    });
+    assert_eq!(found(&paper), ["idle-workers"]);
+}
+
+#[test]
 fn findings_mark_the_cells_that_they_concern() {
     let one = paper(|runs| runs[0].trials[0].summary.generator.busiest_loop_share = 0.95);
     let number = check(&one, "generator-loop").number;
