@@ -550,7 +550,10 @@ impl Spot {
         let names: Vec<Text> = self.names.iter().map(Text::from).collect();
         let names = Text::list(&names);
         match (self.kind, self.names.len()) {
-            (SpotKind::Trial, 1) => say!("trial {names}", names = names),
+            // A range of labels is one name.
+            (SpotKind::Trial, 1) if !self.names[0].contains('–') => {
+                say!("trial {names}", names = names)
+            }
             (SpotKind::Trial, _) => say!("trials {names}", names = names),
             (SpotKind::Target, 1) => say!("target {names}", names = names),
             (SpotKind::Target, _) => say!("targets {names}", names = names),

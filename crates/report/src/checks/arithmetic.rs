@@ -1,7 +1,7 @@
 //! G: arithmetic. Figures that can't all be right together.
 
 use super::case::each_node;
-use super::{Find, Rule, parts, percent};
+use super::{Find, Rule, generator, parts, percent};
 use crate::model::{Group, Level, Trial};
 use crate::say;
 use crate::text::Text;
@@ -45,7 +45,8 @@ pub(super) const RULES: &[Rule] = &[
         advice: "Look at the load generator's CPU and loops; use none of the trial's figures before this is explained.",
         find: Find::Trial(|trial| {
             let inside = inside(trial)?;
-            let is_found = inside.is_too_much() || (inside.is_too_little() && !is_explained(trial));
+            let is_found =
+                inside.is_too_much() || (inside.is_too_little() && !is_explained(trial, &inside));
             is_found.then(|| say!("{share} inside transactions", share = percent(inside.share)))
         }),
     },
@@ -54,11 +55,11 @@ pub(super) const RULES: &[Rule] = &[
         group: Group::G,
         level: Level::W,
         rule: "Without a schedule workers are inside transactions at least 95 % of the window.",
-        meaning: "The rest of the time went into failed attempts, reconnects or waiting for a server that was away.",
-        advice: "Look at the errors and gaps of the trial.",
+        meaning: "The rest of the time went into failed attempts, reconnects, waiting for a server that was away or for a CPU, or transactions that had not ended: some workers may have been starved.",
+        advice: "Look at the errors and gaps of the trial, and at what else uses the load generator's CPUs.",
         find: Find::Trial(|trial| {
             let inside = inside(trial)?;
-            let is_found = inside.is_too_little() && is_explained(trial);
+            let is_found = inside.is_too_little() && is_explained(trial, &inside);
             is_found.then(|| say!("{share} inside transactions", share = percent(inside.share)))
         }),
     },
@@ -118,8 +119,8 @@ pub(super) const RULES: &[Rule] = &[
 /// Which share of their time workers spent inside transactions, by the sum of latencies.
 struct Inside {
     share: f64,
-    /// What is in flight at either end of the window blurs the share by about one transaction per
-    /// worker.
+    /// What is in flight at either end of the window blurs the share by a transaction per worker, and
+    /// that may be the longest.
     blur: f64,
 }
 
@@ -144,15 +145,26 @@ fn inside(trial: &Trial) -> Option<Inside> {
     let workers_s = summary.window_s * f64::from(summary.workers.max(1));
     Some(Inside {
         share: summary.latency.sum_us / 1e6 / workers_s,
-        blur: summary.latency.mean_us / 1e6 / summary.window_s,
+        blur: summary.latency.max_us / 1e6 / summary.window_s,
     })
 }
 
-/// True when workers had reasons to be outside of transactions.
-fn is_explained(trial: &Trial) -> bool {
+/// True when workers had reasons to be outside of transactions that are told elsewhere.
+fn is_explained(trial: &Trial, inside: &Inside) -> bool {
+    let waited = generator::run_delay_share(trial).unwrap_or_default();
+    let is_waiting = inside.share + inside.blur + waited >= 1.0 - LITTLE;
+    // What the load generator loses it loses for all workers alike; a starved one waits in a
+    // transaction that has not ended.
+    let summary = &trial.summary;
+    let missing_s = (1.0 - inside.share) * summary.window_s;
+    let is_uneven = summary.generator.worker_busy_s_stddev > missing_s / 2.0;
     let counts = trial.summary.counts;
     let failed = (counts.failed + counts.retries) as f64;
-    failed > FAILED * counts.started as f64 || counts.reconnects > 0 || !trial.gaps.is_empty()
+    failed > FAILED * counts.started as f64
+        || counts.reconnects > 0
+        || is_waiting
+        || is_uneven
+        || !trial.gaps.is_empty()
 }
 
 /// Commits by the server and by its clients, where `more` of them is above what is allowed.

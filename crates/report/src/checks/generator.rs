@@ -6,6 +6,7 @@ use crate::model::{Group, Level, Place, Trial};
 use crate::say;
 use crate::text::Text;
 use crate::{format, points};
+use dyno_measure::Purpose;
 
 /// CPU of a machine of its own, and of both together on a shared one; a queue grows without bounds
 /// near 100 %, and at 80 % an M/M/1 queue is four times as long as its service (catalogue of checks).
@@ -183,7 +184,9 @@ fn rate_missed(trial: &Trial) -> Option<Text> {
     let done = trial.summary.counts.ended() as f64;
     // What is in flight at the end is at most one transaction per worker, and not missed.
     let allowed = (0.01 * offered).max(f64::from(trial.summary.workers));
-    let is_missed = offered - done > allowed && trial.status != "interrupted";
+    // A search offers more than is held to find out what is.
+    let is_judged = trial.status != "interrupted" && trial.summary.purpose != Purpose::Search;
+    let is_missed = is_judged && offered - done > allowed;
     let share = format!("{:.2} %", 100.0 * done / offered);
     is_missed.then(|| say!("{share} of the offered transactions", share = share))
 }
@@ -206,10 +209,14 @@ fn run_delay(trial: &Trial) -> Option<Text> {
         return None;
     }
     let known = generator(trial)?;
-    let loops_s = trial.summary.window_s * f64::from(trial.summary.generator.loops.max(1));
-    let of_loops = known.run_delay_s.map(|delay_s| delay_s / loops_s);
     let of_machine = known.cpu_pressure_share.filter(|_| trial.place == Place::Elsewhere);
-    of_loops.or(of_machine).filter(|share| *share > RUN_DELAY).map(percent)
+    run_delay_share(trial).or(of_machine).filter(|share| *share > RUN_DELAY).map(percent)
+}
+
+/// The share of the window that a loop waited for a CPU, on average.
+pub(super) fn run_delay_share(trial: &Trial) -> Option<f64> {
+    let loops_s = trial.summary.window_s * f64::from(trial.summary.generator.loops.max(1));
+    generator(trial)?.run_delay_s.filter(|_| loops_s > 0.0).map(|delay_s| delay_s / loops_s)
 }
 
 fn hiccups(trial: &Trial) -> Option<Text> {

@@ -189,10 +189,31 @@ fn lines(findings: &[Finding]) -> Vec<Text> {
         }
     }
     let line = |(kind, value, names): (SpotKind, &Text, Vec<String>)| {
+        let names = if kind == SpotKind::Trial { ranges(&names) } else { names };
         let place = Spot { kind, names }.text();
         say!("{place}: {value}", place = place, value = value)
     };
     groups.into_iter().map(line).collect()
+}
+
+/// Labels of trials with three and more in a row as a range: `1–7`, `2/3–2/9`.
+fn ranges(labels: &[String]) -> Vec<String> {
+    let number = |label: &str| -> Option<(String, u32)> {
+        let (run, number) = label.rsplit_once('/').unwrap_or(("", label));
+        Some((run.to_owned(), number.parse().ok()?))
+    };
+    let follows = |a: &str, b: &str| match (number(a), number(b)) {
+        (Some((run_a, a)), Some((run_b, b))) => run_a == run_b && b == a + 1,
+        _ => false,
+    };
+    let mut ranges = Vec::new();
+    for row in labels.chunk_by(|a, b| follows(a, b)) {
+        match row {
+            [first, _, .., last] => ranges.push(format!("{first}–{last}")),
+            few => ranges.extend_from_slice(few),
+        }
+    }
+    ranges
 }
 
 /// Evidence that has several parts, set apart by semicolons; `None` without any.
@@ -225,45 +246,67 @@ impl Paper {
         })
     }
 
-    /// What the checks found, as lines for a terminal: the gravest first, what only discloses in one
-    /// line by their ids. Ends with a newline; empty when no check was made.
+    /// What the checks found, as lines for a terminal: what makes figures unusable in full, a line for
+    /// each caveat, what only discloses by its ids. Ends with a newline; empty when no check was made.
     pub fn checks_text(&self, lang: Lang) -> String {
-        const MOST_LINES: usize = 4;
-        let told = |text: Text| text.in_lang(lang).to_owned();
-        let [errors, warnings, remarks] = self.check_counts().map(|count| count.to_string());
-        let made = self.checks.len().to_string();
-        let mut lines = match self.checks.is_empty() {
-            true => return String::new(),
-            false => vec![told(say!(
-                "{made} checks: {errors} make figures unusable (E), {warnings} are caveats (W), {remarks} are disclosed (I).",
-                made = made,
-                errors = errors,
-                warnings = warnings,
-                remarks = remarks
-            ))],
-        };
-        let found = self.checks.iter().filter(|check| !check.findings.is_empty());
-        let (grave, light): (Vec<&Check>, Vec<&Check>) =
-            found.partition(|check| check.level < Level::I && !check.is_accepted);
-        for check in grave {
-            lines.push(format!("{:?} {}: {}", check.level, check.id, check.rule.in_lang(lang)));
-            for line in check.lines.iter().take(MOST_LINES) {
-                lines.push(format!("    {}", line.in_lang(lang)));
-            }
-            if let Some(more) = check.lines.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
-                let more = Text::count(more as u64, "and {n} more line", "and {n} more lines");
-                lines.push(format!("    {}", told(more)));
-            }
-            lines.push(format!("    {}", check.advice.in_lang(lang)));
+        if self.checks.is_empty() {
+            return String::new();
         }
-        let ids = |is_accepted: bool| {
-            let own = light.iter().filter(|check| check.is_accepted == is_accepted);
-            let ids: Vec<Text> = own.map(|check| Text::same(check.id)).collect();
+        let told = |text: Text| text.in_lang(lang).to_owned();
+        let [errors, caveats, remarks] = self.check_counts().map(|count| count.to_string());
+        let made = self.checks.len().to_string();
+        let mut lines = vec![told(say!(
+            "{made} checks: {errors} make figures unusable (E), {caveats} are caveats (W), {remarks} are disclosed (I).",
+            made = made,
+            errors = errors,
+            caveats = caveats,
+            remarks = remarks
+        ))];
+        let found = self.checks.iter().filter(|check| !check.findings.is_empty());
+        let (accepted, open): (Vec<&Check>, Vec<&Check>) =
+            found.partition(|check| check.is_accepted);
+        for check in &open {
+            match check.level {
+                Level::E => lines.extend(in_full(check).into_iter().map(told)),
+                Level::W => lines.push(told(in_a_line(check))),
+                Level::I => {}
+            }
+        }
+        let ids = |checks: &[&Check]| {
+            let ids: Vec<Text> = checks.iter().map(|check| Text::same(check.id)).collect();
             (!ids.is_empty()).then(|| Text::list(&ids))
         };
-        lines.extend(ids(false).map(|ids| told(say!("I: {ids}.", ids = ids))));
-        lines.extend(ids(true).map(|ids| told(say!("Accepted: {ids}.", ids = ids))));
+        let disclosed: Vec<&Check> =
+            open.into_iter().filter(|check| check.level == Level::I).collect();
+        lines.extend(ids(&disclosed).map(|ids| told(say!("I: {ids}.", ids = ids))));
+        lines.extend(ids(&accepted).map(|ids| told(say!("Accepted: {ids}.", ids = ids))));
         lines.join("\n") + "\n"
+    }
+}
+
+/// What is expected, where it is not so, and what to do.
+fn in_full(check: &Check) -> Vec<Text> {
+    const MOST_LINES: usize = 4;
+    let mut lines = vec![say!("E {id}: {rule}", id = check.id, rule = &check.rule)];
+    let indented = |text: &Text| say!("    {line}", line = text);
+    lines.extend(check.lines.iter().take(MOST_LINES).map(indented));
+    if let Some(more) = check.lines.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
+        lines.push(indented(&Text::count(more as u64, "and {n} more line", "and {n} more lines")));
+    }
+    lines.push(indented(&check.advice));
+    lines
+}
+
+fn in_a_line(check: &Check) -> Text {
+    let first = check.lines.first().cloned().unwrap_or_default();
+    match check.lines.len() {
+        0 | 1 => say!("W {id}: {first}", id = check.id, first = first),
+        all => say!(
+            "W {id}: {first}, {more}",
+            id = check.id,
+            first = first,
+            more = Text::count(all as u64 - 1, "and {n} more line", "and {n} more lines")
+        ),
     }
 }
 
@@ -277,6 +320,8 @@ mod tests {
             |trial: &str, value: &str| Finding { place: Spot::trial(trial), value: value.into() };
         let findings = [finding("1", "97 %"), finding("2", "96 %"), finding("4", "97 %")];
         assert_eq!(lines(&findings), ["trials 1 and 4: 97 %", "trial 2: 96 %"]);
+        let labels = ["1", "2", "3", "5", "6", "2/1", "2/2", "2/3"].map(str::to_owned);
+        assert_eq!(ranges(&labels), ["1–3", "5", "6", "2/1–2/3"]);
     }
 
     #[test]

@@ -127,7 +127,9 @@ pub(super) const RULES: &[Rule] = &[
         meaning: "Differences between points may be chance; no verdict on which is faster is given.",
         advice: "Repeat each point 6 times or more (repeats), the targets by turns.",
         find: Find::Experiment(|experiment| {
-            let fewest = experiment.points.iter().map(|point| point.repeats).min()?;
+            // Steps of a search are not repeated; what it found is.
+            let judged = experiment.points.iter().filter(|point| point.purpose != Purpose::Search);
+            let fewest = judged.map(|point| point.repeats).min()?;
             (fewest < LEAST_PAIRS)
                 .then(|| Text::count(fewest as u64, "{n} trial per point", "{n} trials per point"))
         }),
@@ -233,10 +235,11 @@ fn trials_of(trials: &[&Trial]) -> Spot {
     Spot { names, ..Spot::trial("") }
 }
 
-fn variation_of(_: &Point, trials: &[&Trial]) -> Option<(Spot, Text)> {
+fn variation_of(point: &Point, trials: &[&Trial]) -> Option<(Spot, Text)> {
     let share = variation(&throughputs(trials))
         .filter(|share| trials.len() >= LEAST_REPEATS && *share > MOST_VARIATION)?;
-    Some((trials_of(trials), super::percent(share)))
+    let value = say!("{target}: {value}", target = &point.target, value = super::percent(share));
+    Some((trials_of(trials), value))
 }
 
 fn outliers(_: &Point, trials: &[&Trial]) -> Option<(Spot, Text)> {

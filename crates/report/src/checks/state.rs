@@ -211,7 +211,8 @@ fn memory_class(case: &Case<'_>) -> Vec<Finding> {
         };
         let (a, b) = (pair.baseline.label(), pair.candidate.label());
         let (Some((times_a, text_a)), Some((times_b, text_b))) = (of(a), of(b)) else { continue };
-        if (times_a < IN_MEMORY) != (times_b < IN_MEMORY) {
+        let (least, most) = (times_a.min(times_b), times_a.max(times_b));
+        if least < IN_MEMORY && most > DISK_BOUND {
             let value = Text::joined(&[text_a, text_b], "; ", "；");
             findings.push(Finding { place: Spot::targets(&[a, b]), value });
         }

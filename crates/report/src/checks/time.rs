@@ -7,7 +7,7 @@ use crate::model::{Finding, Group, Level, Paper, Spot, Trial};
 use crate::say;
 use crate::text::Text;
 use crate::verdict::{LevelChange, StallRow, SteadyRow};
-use dyno_measure::NodeConditions;
+use dyno_measure::{NodeConditions, Purpose};
 
 /// Shorter windows see few checkpoints and other slow cycles, seconds.
 const LEAST_WINDOW_S: f64 = 60.0;
@@ -103,11 +103,15 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// One finding for each trial whose window has something to remark.
+/// One finding for each trial whose window has something to remark. Steps of a search overload a
+/// server on purpose.
 fn each_window(paper: &Paper, find: fn(&SteadyRow) -> Option<Text>) -> Vec<Finding> {
+    let searches = paper.trials.iter().filter(|trial| trial.summary.purpose == Purpose::Search);
+    let searches: Vec<&str> = searches.map(|trial| trial.label.as_str()).collect();
     let finding =
         |row: &SteadyRow| Some(Finding { place: Spot::trial(&row.trial), value: find(row)? });
-    paper.steady.iter().filter_map(finding).collect()
+    let judged = paper.steady.iter().filter(|row| !searches.contains(&row.trial.as_str()));
+    judged.filter_map(finding).collect()
 }
 
 fn warm_up(row: &SteadyRow) -> Option<Text> {

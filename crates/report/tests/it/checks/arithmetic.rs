@@ -1,6 +1,6 @@
 //! G: arithmetic.
 
-use super::{Case, nodes, trials};
+use super::{Case, generator, nodes, trials};
 use dyno_measure::GeneratorMember;
 use dyno_store::RunData;
 
@@ -46,7 +46,11 @@ pub(super) const CASES: &[Case] = &[
         id: "littles-law",
         evidence: "inside transactions",
         fires: |runs| latencies(runs, 0.9),
-        silent: |runs| latencies(runs, 0.97),
+        silent: |runs| {
+            latencies(runs, 0.9);
+            // 12 of 120 loop seconds: the CPU was elsewhere, which has a check of its own.
+            generator(runs, |known| known.run_delay_s = Some(12.0));
+        },
     },
     Case {
         id: "idle-workers",
@@ -55,7 +59,10 @@ pub(super) const CASES: &[Case] = &[
             latencies(runs, 0.9);
             trials(runs, |trial| trial.counts.reconnects = 1);
         },
-        silent: |runs| latencies(runs, 0.9),
+        silent: |runs| {
+            latencies(runs, 0.97);
+            trials(runs, |trial| trial.counts.reconnects = 1);
+        },
     },
     Case {
         id: "commits-missing",

@@ -109,11 +109,20 @@ fn what_is_not_known_fires_nothing() {
     assert_eq!(found(&paper), Vec::<&str>::new());
 }
 
+fn speaks_chinese(check: &Check) {
+    let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+    for text in [&check.rule, &check.meaning, &check.advice].into_iter().chain(&check.lines) {
+        assert!(is_chinese(text.in_lang(Lang::Zh)), "{}: {text}", check.id);
+        assert!(!is_chinese(text.in_lang(Lang::En)), "{}: {text}", check.id);
+    }
+}
+
 #[test]
 fn every_check_fires_and_is_silent_just_beside_it() {
     let mut wrong = Vec::new();
     for case in GROUPS.iter().flat_map(|cases| cases.iter()) {
         let fired = paper(case.fires);
+        speaks_chinese(check(&fired, case.id));
         let lines = &check(&fired, case.id).lines;
         let line = lines.first().map(ToString::to_string).unwrap_or_default();
         if line.is_empty() || !line.contains(case.evidence) {
@@ -139,16 +148,61 @@ fn no_check_lacks_its_pair() {
     assert_eq!(tested.difference(&all).collect::<Vec<_>>(), Vec::<&&str>::new());
 }
 
-#[test]
-fn every_finding_speaks_chinese() {
-    let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
-    for case in GROUPS.iter().flat_map(|cases| cases.iter()) {
-        let paper = paper(case.fires);
-        let check = check(&paper, case.id);
-        for text in [&check.rule, &check.meaning, &check.advice].into_iter().chain(&check.lines) {
-            assert!(is_chinese(text.in_lang(Lang::Zh)), "{}: {text}", case.id);
-            assert!(!is_chinese(text.in_lang(Lang::En)), "{}: {text}", case.id);
+/// All checks by group and id, in a language.
+fn reference(lang: Lang) -> String {
+    use crate::synthetic::{tpcc::tpcc, tpch::tpch};
+    let mut checks = Paper::new(&quiet(), &[]).checks;
+    for run in [tpcc(), tpch()] {
+        let of_family = Paper::new(&[run], &[]).checks.into_iter();
+        checks.extend(of_family.filter(|check| check.id.starts_with("tpc")));
+    }
+    checks.sort_by_key(|check| (check.group, check.level, check.id));
+    let (title, about, head) = match lang {
+        Lang::En => (
+            "Checks",
+            "What every paper checks. E: not usable for a claim; W: a caveat beside the number; I: disclosed. \
+             `--deny ID` ends a run with exit code 4 when the check finds something, `--allow ID` shows it as accepted.",
+            ["Check", "Expected", "Otherwise", "What to do"],
+        ),
+        Lang::Zh => (
+            "检查项",
+            "每份白皮书执行的检查。E：不能作为结论依据；W：数据旁须注明；I：仅作披露。\
+             `--deny ID`：该项有发现时以退出码 4 结束；`--allow ID`：显示为已接受。",
+            ["检查", "期望", "否则", "对策"],
+        ),
+    };
+    let mut text = format!("# {title}\n\n{about}\n");
+    let groups = [
+        ("A", "The load generator", "压测机"),
+        ("B", "Time", "时间"),
+        ("C", "Repetition", "重复"),
+        ("D", "Same for same", "同等条件"),
+        ("E", "State", "状态"),
+        ("F", "Truth of the workload", "负载的真实性"),
+        ("G", "Arithmetic", "算术"),
+        ("H", "Disclosure", "披露"),
+    ];
+    for (letter, english, chinese) in groups {
+        let name = if lang == Lang::En { english } else { chinese };
+        text += &format!("\n## {letter} {name}\n\n| {} |\n|---|---|---|---|\n", head.join(" | "));
+        for check in checks.iter().filter(|check| format!("{:?}", check.group) == letter) {
+            let [rule, meaning, advice] =
+                [&check.rule, &check.meaning, &check.advice].map(|text| text.in_lang(lang));
+            let (level, id) = (check.level, check.id);
+            text += &format!("| {level:?} `{id}` | {rule} | {meaning} | {advice} |\n");
         }
+    }
+    text
+}
+
+#[test]
+fn the_reference_lists_every_check() {
+    for (file, lang) in [("checks.md", Lang::En), ("checks.zh.md", Lang::Zh)] {
+        let text = reference(lang);
+        for id in check_ids() {
+            assert_eq!(text.matches(&format!(" `{id}` |")).count(), 1, "{id}");
+        }
+        crate::support::golden(&format!("../../../../doc/{file}"), &text);
     }
 }
 
@@ -181,18 +235,30 @@ fn the_text_for_a_terminal_tells_the_grave_ones_in_full() {
     let paper = paper(|runs| {
         trials(runs, |summary| summary.counts.retries = summary.counts.started / 20);
         nodes(runs, |node| node.background = vec!["purge".to_owned()]);
+        generator(runs, |known| known.network_share = Some(0.75));
     });
     let text = paper.checks_text(Lang::En);
     let lines: Vec<&str> = text.lines().collect();
     assert!(
-        lines[0].contains("1 make figures unusable (E), 0 are caveats (W), 1 are disclosed (I)")
+        lines[0].contains("1 make figures unusable (E), 1 are caveats (W), 1 are disclosed (I)")
     );
     let check = check(&paper, "errors-1");
     assert_eq!(lines[1], format!("E errors-1: {}", check.rule));
-    assert!(lines[2].starts_with("    trials 1, 2, "), "{}", lines[2]);
-    assert_eq!(lines.last(), Some(&"I: background."));
+    assert!(lines[2].starts_with("    trial"), "{}", lines[2]);
+    assert_eq!(&lines[lines.len() - 2..], ["W network: trials 1–12: 75 %", "I: background."]);
     assert!(lines.contains(&format!("    {}", check.advice).as_str()), "{text}");
     assert_eq!(Paper::new(&[], &[]).denied().len(), 0);
+}
+
+#[test]
+fn a_starved_worker_is_no_fault_of_the_arithmetic() {
+    let paper = paper(|runs| {
+        trials(runs, |trial| {
+            trial.latency.sum_us *= 0.5;
+            trial.generator.worker_busy_s_stddev = 30.0;
+        });
+    });
+    assert_eq!(found(&paper), ["idle-workers"]);
 }
 
 #[test]

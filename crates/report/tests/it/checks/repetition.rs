@@ -91,7 +91,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "variation",
-        evidence: "trials 2, 4, 6, 8, 10 and 12: ",
+        evidence: "trials 2, 4, 6, 8, 10 and 12: new: ",
         fires: |runs| with_ratios(runs, [0.9, 1.1, 0.9, 1.1, 0.9, 1.1], [1.0; 6]),
         silent: |runs| with_ratios(runs, [0.98, 1.02, 0.98, 1.02, 0.98, 1.02], [1.0; 6]),
     },

@@ -36,7 +36,7 @@ pub(super) const CASES: &[Case] = &[
         },
         silent: |runs| {
             candidate(runs, |trial| {
-                trial.data.as_mut().expect("data").memory_bytes = Some(12 * GIB);
+                trial.data.as_mut().expect("data").memory_bytes = Some(16 * GIB);
             });
         },
     },
