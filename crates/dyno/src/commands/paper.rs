@@ -162,8 +162,7 @@ fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
 
 /// The paper of these runs, beside the published figures that their plans name.
 pub(crate) fn paper_of(runs: &[RunData]) -> Paper {
-    let published: Vec<PublishedTable> = runs.iter().flat_map(published).collect();
-    Paper::new(runs, &published)
+    Paper::new(runs, &published_of(runs))
 }
 
 /// Writes `paper.*` into a folder and tells each file as soon as it is there: should the PDF fail,
@@ -236,7 +235,7 @@ fn way(from: &Path, to: &Path) -> Option<String> {
     up.chain(down).map(|part| Some(format!("{}/", part?))).collect()
 }
 
-fn report_failure(error: ReportError) -> Failure {
+pub(crate) fn report_failure(error: ReportError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error.hint() {
         Some(hint) => failure.with_hint(hint),
@@ -250,6 +249,11 @@ fn pdf_failure(error: dyno_pdf::PdfError) -> Failure {
         Some(hint) => failure.with_hint(hint),
         None => failure,
     }
+}
+
+/// The published figures that the plans of these runs name.
+pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
+    runs.iter().flat_map(published).collect()
 }
 
 /// The published figures that a run's plan names.
