@@ -55,3 +55,11 @@ pub use verdict::{
     Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
     SteadyRow, VerdictRow, figure_of, judged_metrics, pairs_so_far,
 };
+
+/// TRANSITIONAL: replaced by the schema of the model.
+///
+/// # Errors
+/// None.
+pub fn schema() -> Result<String, ReportError> {
+    Ok(String::new())
+}

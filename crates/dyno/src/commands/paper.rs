@@ -243,17 +243,17 @@ pub(crate) fn report_failure(error: ReportError) -> Failure {
     }
 }
 
+/// The published figures that the plans of these runs name.
+pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
+    runs.iter().flat_map(published).collect()
+}
+
 fn pdf_failure(error: dyno_pdf::PdfError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error.hint() {
         Some(hint) => failure.with_hint(hint),
         None => failure,
     }
-}
-
-/// The published figures that the plans of these runs name.
-pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
-    runs.iter().flat_map(published).collect()
 }
 
 /// The published figures that a run's plan names.

@@ -132,10 +132,6 @@ fn check(rule: &Rule, case: &Case<'_>) -> Check {
     let accepts = |run: &RunData| run.header.allowed.iter().any(|id| id == rule.id);
     let is_accepted =
         !findings.is_empty() && !case.runs.is_empty() && case.runs.iter().all(accepts);
-    let mut lines = lines(&findings);
-    if is_accepted {
-        lines.push(say!("Accepted by whoever made the run."));
-    }
     Check {
         number: 0,
         id: rule.id,
@@ -145,8 +141,8 @@ fn check(rule: &Rule, case: &Case<'_>) -> Check {
         meaning: Text::of(rule.meaning, &[]),
         advice: Text::of(rule.advice, &[]),
         is_accepted,
+        lines: lines(&findings),
         findings,
-        lines,
     }
 }
 

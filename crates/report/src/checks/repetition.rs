@@ -208,11 +208,11 @@ fn many_gates(paper: &Paper) -> Vec<Finding> {
     place.map(|place| Finding { place, value: value() }).into_iter().collect()
 }
 
+/// What is found in the trials behind a point: in which of them, and its value.
+type InGroup = fn(&Point, &[&Trial]) -> Option<(Spot, Text)>;
+
 /// What `find` says of the trials behind a point, with the point's target and load.
-fn each_group(
-    case: &Case<'_>,
-    find: fn(&Point, &[&Trial]) -> Option<(Spot, Text)>,
-) -> Vec<Finding> {
+fn each_group(case: &Case<'_>, find: InGroup) -> Vec<Finding> {
     let mut findings = Vec::new();
     for experiment in case.measured().filter(|experiment| experiment.tpch.is_none()) {
         for point in &experiment.points {

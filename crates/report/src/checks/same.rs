@@ -209,7 +209,7 @@ fn durability(a: &Side<'_>, b: &Side<'_>) -> Vec<Text> {
 
 fn classes(a: &Side<'_>, b: &Side<'_>) -> Vec<Text> {
     let mut texts = vec![
-        difference(say!("vCPU"), a.vcpu(), b.vcpu()),
+        difference(Text::same("vCPU"), a.vcpu(), b.vcpu()),
         difference(say!("memory, GiB"), a.memory_gib(), b.memory_gib()),
     ];
     if texts.iter().all(Option::is_none) {
@@ -294,9 +294,12 @@ fn settings_differ(paper: &Paper) -> Vec<Finding> {
     findings
 }
 
+/// A fact of a load generator: its name, and how it is told.
+type Told = (Text, fn(&Environment) -> String);
+
 fn generators_differ(case: &Case<'_>) -> Vec<Finding> {
     let Some((first, others)) = case.runs.split_first() else { return Vec::new() };
-    let told: [(Text, fn(&Environment) -> String); 5] = [
+    let told: [Told; 5] = [
         (say!("host name"), |of| of.host.clone()),
         (say!("kernel version"), |of| of.kernel.clone()),
         (say!("CPU model"), |of| of.cpu_model.clone()),

@@ -211,7 +211,7 @@ fn has_copy(words: &str) -> Option<bool> {
         has(&["quorum", "majority", "semi", "semisync", "semisynchronous", "paxos", "raft"])
             || words.windows(2).any(|pair| pair == ["shared", "storage"])
             || (has(&["any", "first", "all"]) && has(&["of", "replicas", "standbys"]));
-    let is_local = has(&["local", "async", "asynchronous", "none", "single", "alone"]);
+    let is_local = has(&["local", "nothing", "async", "asynchronous", "none", "single", "alone"]);
     let is_sync =
         has(&["sync", "synchronous"]) && has(&["replica", "replicas", "standby", "standbys"]);
     match (is_quorum || (is_sync && !is_local), is_local) {
@@ -238,7 +238,13 @@ mod tests {
         for words in copy {
             assert_eq!(has_copy(words), Some(true), "{words}");
         }
-        for words in ["local", "asynchronous replica", "async", "a single node, flushed"] {
+        for words in [
+            "local",
+            "asynchronous replica",
+            "async",
+            "a single node, flushed",
+            "nothing (synchronous_commit = off)",
+        ] {
             assert_eq!(has_copy(words), Some(false), "{words}");
         }
         for words in ["", "flushed at each commit", "synchronous_commit on"] {

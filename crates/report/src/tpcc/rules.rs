@@ -165,7 +165,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         id: "tpcc-above-bound",
         group: Group::F,
-        level: Level::W,
+        level: Level::E,
         rule: "With keying and think times tpmC is at most what they allow: 12.86 for each warehouse with those of the specification.",
         meaning: "The pauses allow no more in the long run: the window is too short for an average, or they were not kept.",
         advice: "Measure for longer, so that the random pauses average out, and see that the terminals keep their pauses.",

@@ -29,7 +29,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "captured",
-        evidence: "8 of 9 facts; missing: kernel version",
+        evidence: "9 of 10 facts; missing: kernel version",
         fires: |runs| runs[0].header.environment.kernel.clear(),
         silent: |runs| {
             // A run that still goes on has no end.

@@ -25,6 +25,7 @@ fn of(trials: Vec<TrialData>) -> RunData {
     let mut run = run(&[BASELINE, CANDIDATE], trials);
     run.header = header(&[BASELINE, CANDIDATE]);
     run.events.clear();
+    run.header.environment.machine.disk = Some("vda, ext4".to_owned());
     for target in &mut run.header.targets {
         target.product = "MariaDB".to_owned();
         target.version = "10.11.6-MariaDB".to_owned();
