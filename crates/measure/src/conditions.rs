@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a trial was executed for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// To measure a point of the plan.
@@ -20,7 +22,7 @@ pub enum Purpose {
 }
 
 /// What surrounded a trial.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Conditions {
     /// The load generator and its machine.
@@ -34,7 +36,7 @@ pub struct Conditions {
 }
 
 /// One of several load generators that made the load of a trial together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct GeneratorMember {
     /// Its name.
@@ -50,7 +52,7 @@ pub struct GeneratorMember {
 }
 
 /// The load generator and its machine in the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct GeneratorConditions {
     /// Share of the window in which some task waited for a CPU (`/proc/pressure/cpu`, some).
@@ -82,7 +84,7 @@ pub struct GeneratorConditions {
 }
 
 /// What a node was like before a trial, and what it did in the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct NodeConditions {
     /// Median of the round trip of the smallest statement, before the trial.
@@ -141,7 +143,7 @@ pub struct NodeConditions {
 }
 
 /// A copy as the node that feeds it describes it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ReplicaFacts {
     /// Its name or address.
@@ -156,7 +158,7 @@ pub struct ReplicaFacts {
 
 /// A line of `trials/<n>.nodes.csv`: what a node said at one moment of a trial. Counters are growth
 /// since the line before.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct NodeRow {
     /// Seconds from the opening of the window; negative in warm-up.

@@ -4,7 +4,7 @@ use crate::KindSummary;
 use serde::{Deserialize, Serialize};
 
 /// The data that a trial ran on, as the server had them before it began.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct DataFacts {
     /// Rows of the table that keys are drawn from.
@@ -36,7 +36,7 @@ impl DataFacts {
 }
 
 /// One command of a script within the measured window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct StatementLatency {
     /// Name of the script.
@@ -60,7 +60,7 @@ pub struct StatementLatency {
 }
 
 /// How a check of the data ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The data are as they must be.
@@ -83,7 +83,7 @@ impl Verdict {
 }
 
 /// A workload's own check of its data after a trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct DataCheck {
     /// Such as `balances`.
     pub name: String,
@@ -94,7 +94,7 @@ pub struct DataCheck {
 }
 
 /// What a TPC-C trial says of itself beyond what every trial says.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct TpccFacts {
     /// `bmsql-5.0` or `spec`.
@@ -156,7 +156,7 @@ impl TpccFacts {
 }
 
 /// One consistency condition.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct ConditionLine {
     /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
     pub id: String,
@@ -169,7 +169,7 @@ pub struct ConditionLine {
 }
 
 /// Whether a condition held.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct ConditionState {
     /// How it ended.
     pub verdict: Verdict,
@@ -179,7 +179,7 @@ pub struct ConditionState {
 }
 
 /// What one kind of transaction of TPC-C is held against; its figures are in the trial's kinds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct TpccKind {
     /// The name of the kind, such as `new_order` or `delivery_deferred`.
@@ -193,7 +193,7 @@ pub struct TpccKind {
 }
 
 /// One figure of an audit beside its expected value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct AuditLine {
     /// Such as `remote order lines`.
     pub name: String,

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 ///
 /// Identity, asserted at the end of every trial:
 /// `started = committed + rolled_back + failed + skipped + in_flight`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
 pub struct Counts {
     /// Transactions begun in the measured window, and those in flight when it opened.
     pub started: u64,

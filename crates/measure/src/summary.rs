@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Percentiles of a set of latencies in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct LatencySummary {
     /// Number of transactions.
     pub count: u64,
@@ -54,7 +54,9 @@ impl From<&Latencies> for LatencySummary {
 }
 
 /// Statements by what they turned out to be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
 pub struct StatementCounts {
     /// Answered with a result set.
     pub reads: u64,
@@ -91,7 +93,7 @@ impl From<Tally> for StatementCounts {
 }
 
 /// One kind of error in a trial.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct ErrorSummary {
     /// Such as `deadlock`.
     pub class: String,
@@ -118,7 +120,7 @@ pub(crate) fn error_summaries(table: &ErrorTable) -> Vec<ErrorSummary> {
 }
 
 /// One kind of transaction in a trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct KindSummary {
     /// Its name.
     pub name: String,
@@ -131,7 +133,7 @@ pub struct KindSummary {
 }
 
 /// The load generator during the measured window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct GeneratorSummary {
     /// Loops (threads) that drove the load.
     pub loops: u32,
@@ -156,7 +158,7 @@ pub struct GeneratorSummary {
 }
 
 /// How a trial ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialStatus {
     /// As planned.
@@ -168,7 +170,7 @@ pub enum TrialStatus {
 }
 
 /// One trial as it is stored in `trials/<n>.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct TrialSummary {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
@@ -291,7 +293,7 @@ impl TrialSummary {
 }
 
 /// One line of `trials/<n>.csv`: an interval. Columns that an older file lacks read as 0.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct SeriesRow {
     /// Seconds from the opening of the window to the interval's begin; negative in warm-up.

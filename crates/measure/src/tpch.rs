@@ -4,7 +4,7 @@ use crate::{Counts, Latencies, StatementCounts, TrialSummary, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// A pass through the 22 queries, a power test or a throughput test, at one parallel degree.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct TpchFacts {
     /// Scale factor: 1 is about a gigabyte.
@@ -34,7 +34,7 @@ pub struct TpchFacts {
 }
 
 /// How parallel the queries were asked to be, and were.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct DegreeFacts {
     /// The degree asked for; 0 is off.
@@ -51,7 +51,7 @@ pub struct DegreeFacts {
 }
 
 /// What the caches held.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct CacheFacts {
     /// `warm`, `cold` or `as found`.
@@ -63,7 +63,7 @@ pub struct CacheFacts {
 }
 
 /// How an execution of a query ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueryOutcome {
     /// All rows were received.
@@ -78,7 +78,7 @@ pub enum QueryOutcome {
 }
 
 /// One execution of a query.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct QueryFacts {
     /// 1 to 22.
@@ -107,7 +107,7 @@ pub struct QueryFacts {
 }
 
 /// An answer held against another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct AnswerFacts {
     /// Whether all rows agree.
     pub verdict: Verdict,
@@ -118,7 +118,7 @@ pub struct AnswerFacts {
 }
 
 /// A plan, taken apart from the timed execution.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct PlanFacts {
     /// File within the run folder.
@@ -130,7 +130,7 @@ pub struct PlanFacts {
 }
 
 /// One execution of a refresh function.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct RefreshFacts {
     /// 1 inserts, 2 deletes.
@@ -148,7 +148,7 @@ pub struct RefreshFacts {
 }
 
 /// What the execution times add up to. None of these is a TPC result.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct TpchMetrics {
     /// Sum of the times of the queries, seconds; of a throughput test from its begin to its end.
@@ -169,7 +169,7 @@ pub struct TpchMetrics {
 }
 
 /// How the data were loaded, as the database itself remembers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct TpchLoad {
     /// RFC 3339, UTC: when it was complete.
@@ -186,7 +186,7 @@ pub struct TpchLoad {
 }
 
 /// One step of a load.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct LoadStep {
     /// `create`, `load`, `primary-keys`, `foreign-keys`, `indexes`, `analyze`, `warm-up`, or one of

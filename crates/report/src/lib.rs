@@ -16,6 +16,7 @@ mod points;
 mod published;
 mod render;
 mod rows;
+mod schema;
 mod settings;
 mod statements;
 mod svg;
@@ -41,6 +42,8 @@ pub use published::{
     Beside, Cost, CostRow, LOAD_LEVELS, PerVcpu, Published, PublishedRow, PublishedTable,
 };
 pub use render::{ReportError, Templates};
+pub use text::{Lang, Text, stored};
+pub use schema::schema;
 pub use text::{Lang, Text};
 pub use tpcc::{
     AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection,

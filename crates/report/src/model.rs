@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A paper about one or several runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Paper {
     /// [`dyno_measure::SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -79,7 +79,7 @@ pub struct Paper {
 }
 
 /// A run as the paper shows it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RunFacts {
     /// `1`, `2` ...
     pub number: usize,
@@ -102,7 +102,7 @@ pub struct RunFacts {
 }
 
 /// A target as the paper shows it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Target {
     /// Its label in tables and charts, unique in the paper.
     pub label: String,
@@ -142,7 +142,7 @@ pub struct Target {
 }
 
 /// A setting that matters.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SettingRow {
     /// Its name.
     pub name: String,
@@ -155,7 +155,7 @@ pub struct SettingRow {
 }
 
 /// The best point of an experiment on a target.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct KeyRow {
     /// Title of the experiment.
     pub experiment: String,
@@ -166,7 +166,7 @@ pub struct KeyRow {
 }
 
 /// An experiment and its points.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Experiment {
     /// Its name in the suite.
     pub name: String,
@@ -218,7 +218,7 @@ pub struct Experiment {
 }
 
 /// Something of the plan that a target can't do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct LeftOut {
     /// Target and load level, such as `main, degree=2`.
     pub what: String,
@@ -227,7 +227,7 @@ pub struct LeftOut {
 }
 
 /// Median of the repeats of a point, with the lowest and the highest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Spread {
     /// Lowest.
     pub min: f64,
@@ -239,7 +239,7 @@ pub struct Spread {
 
 /// A load level: workload, target, workers, rate. Latencies are microseconds; a percentile with
 /// fewer than ten samples beyond it is `None`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Point {
     /// Label of the target.
     pub target: String,
@@ -297,7 +297,7 @@ pub struct Point {
 }
 
 /// The data of a point.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PointData {
     /// As measured.
     #[serde(flatten)]
@@ -309,7 +309,7 @@ pub struct PointData {
 }
 
 /// One statement of a script at one load level, over all repeats.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StatementRow {
     /// Label of the target.
     pub target: String,
@@ -336,7 +336,7 @@ pub struct StatementRow {
 }
 
 /// One kind of error.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ErrorRow {
     /// Label of the target.
     pub target: String,
@@ -355,7 +355,7 @@ pub struct ErrorRow {
 }
 
 /// A trial as the paper shows it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Trial {
     /// Its number, with the number of the run before it when there are several.
     pub label: String,
@@ -385,7 +385,7 @@ pub struct Trial {
 }
 
 /// Where a target is, seen from the load generator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// In the load generator's own process.
@@ -397,7 +397,7 @@ pub enum Place {
 }
 
 /// A stretch of the measured window without a commit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Gap {
     /// Seconds from the opening of the window.
     pub from_s: f64,
@@ -410,7 +410,7 @@ pub struct Gap {
 }
 
 /// By how much a counter of the server grew from before a trial's connects to after its end.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Counter {
     /// Its name.
     pub name: String,
@@ -419,7 +419,7 @@ pub struct Counter {
 }
 
 /// How much a check's finding weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 pub enum Level {
     /// Not usable for a claim.
     E,
@@ -430,7 +430,7 @@ pub enum Level {
 }
 
 /// What a check is about: the chapters of the catalogue of checks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 pub enum Group {
     /// The load generator.
     A,
@@ -451,7 +451,7 @@ pub enum Group {
 }
 
 /// A computed verdict on fairness or correctness.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Check {
     /// Number in this paper, from 1.
     pub number: usize,
@@ -476,7 +476,7 @@ pub struct Check {
 }
 
 /// A place where a check found something.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Finding {
     /// A trial, a target, an experiment, a run.
     pub place: Spot,
@@ -485,7 +485,7 @@ pub struct Finding {
 }
 
 /// Where a check found something.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Spot {
     /// What it is.
     pub kind: SpotKind,
@@ -494,7 +494,7 @@ pub struct Spot {
 }
 
 /// What a [`Spot`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpotKind {
     /// Trials by label.

@@ -6,7 +6,7 @@ use dyno_measure::Verdict;
 use serde::Serialize;
 
 /// How something ended, and in which trials.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Outcome {
     /// How it ended; `None` where there is nothing to judge.
     pub verdict: Option<Verdict>,

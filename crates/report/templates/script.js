@@ -96,6 +96,23 @@
       box.style.top = (drawn.top - outer.top + 20) + "px";
     }
 
+    // With the keyboard: arrows go from point to point.
+    var stops = known.reduce(function (all, series) {
+      return all.concat(series.points.map(function (point) { return point.x; }));
+    }, []).sort(function (a, b) { return a - b; }).filter(function (x, index, all) {
+      return index === 0 || x - all[index - 1] > 0.6;
+    });
+    var stop = 0;
+    if (stops.length > 0) { svg.setAttribute("tabindex", "0"); }
+    svg.addEventListener("keydown", function (event) {
+      var step = { ArrowLeft: -1, ArrowRight: 1, Home: -stops.length, End: stops.length }[event.key];
+      if (event.key === "Escape") { hide(); }
+      if (!step) { return; }
+      event.preventDefault();
+      stop = Math.min(stops.length - 1, Math.max(0, box ? stop + step : stop));
+      show(stops[stop]);
+    });
+    svg.addEventListener("blur", hide);
     svg.addEventListener("pointermove", function (event) {
       var drawn = svg.getBoundingClientRect();
       show((event.clientX - drawn.left) / drawn.width * svg.viewBox.baseVal.width);

@@ -58,9 +58,9 @@ export function lines(title, series, format, options = {}) {
   const last = (one) => one.points.findLast(([, y]) => y !== null)?.[1];
   const legend = el("ul", { class: "legend" }, all.map((one) =>
     el("li", { class: one.color }, el("i"), `${one.name} `, el("b", {}, last(one) === undefined ? "–" : format(last(one))))));
-  const caption = el("figcaption", {}, el("span", {}, title, options.unit ? el("span", { class: "unit" }, `, ${options.unit}`) : null), legend);
+  const caption = el("figcaption", {}, el("span", {}, title, options.unit ? el("span", { class: "unit" }, t(", ") + options.unit) : null), legend);
   const told = all.map((one) => `${one.name} ${last(one) === undefined ? "–" : format(last(one))}`).join(", ");
-  const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}: ${told}` });
+  const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}: ${told}` });
   const figure = el("figure", {}, caption, drawing);
   if (points.length === 0) {
     drawing.append(svg("text", { x: WIDTH / 2, y: HEIGHT / 2, "text-anchor": "middle" }, t("Nothing yet.")));
@@ -99,7 +99,7 @@ function axes(drawing, at, scale, from, to, format) {
   const gap = seconds(to - from);
   for (let tick = Math.ceil(from / gap) * gap; tick <= to; tick += gap) {
     const anchor = at.x(tick) > WIDTH - 40 ? "end" : "middle";
-    drawing.append(svg("text", { x: Math.min(at.x(tick), WIDTH - PLACE.right + 8), y: HEIGHT - 7, "text-anchor": anchor }, tick === 0 ? "0 s" : span0(tick)));
+    drawing.append(svg("text", { x: Math.min(at.x(tick), WIDTH - PLACE.right + 8), y: HEIGHT - 7, "text-anchor": anchor }, span0(tick)));
   }
 }
 
@@ -172,5 +172,5 @@ export function barList(title, unit, items) {
       svg("rect", { class: "bar", x: left, y: y + 3, width: length, height: row - 6, rx: 2 }),
       svg("text", { x: left + length + 6, y: y + 13 }, item.text ?? short(item.value)));
   }));
-  return el("figure", {}, el("figcaption", {}, el("span", {}, title, el("span", { class: "unit" }, `, ${unit}`))), drawing);
+  return el("figure", {}, el("figcaption", {}, el("span", {}, title, el("span", { class: "unit" }, t(", ") + unit))), drawing);
 }

@@ -1,6 +1,6 @@
 // Elements without markup: what comes from servers and suites is always text.
 
-import { t } from "./words.js";
+import { lang, t } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -20,7 +20,7 @@ function fill(element, attributes, children) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else element.setAttribute(key, value === true ? "" : String(value));
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return element;
 }
 
@@ -32,6 +32,9 @@ export function table(caption, columns, rows, rowAttributes = () => ({})) {
   return el("div", { class: "scroll" }, el("table", {}, caption ? el("caption", {}, caption) : null,
     el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows.map(line))));
 }
+
+/** What the server says in both languages, in that of the page. */
+export const told = (text) => text?.[lang()] ?? "";
 
 export const badge = (status) => el("span", { class: `badge ${status}` }, t(status));
 

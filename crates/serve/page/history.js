@@ -1,6 +1,6 @@
 // All runs, and two of them side by side.
 
-import { badge, el, latencyText, moment, short, span, svg, table, whole } from "./elements.js";
+import { badge, el, latencyText, moment, short, span, svg, table, told, whole } from "./elements.js";
 import { lang, t } from "./words.js";
 
 /** Asks the server; what goes wrong is shown instead of the answer. */
@@ -41,8 +41,8 @@ function showRuns(main, runs) {
   const columns = [
     ["", box],
     [t("Run"), (run) => [el("a", { href: `/?run=${encodeURIComponent(run.folder)}` }, run.title || run.folder), el("small", {}, run.folder)], "wide"],
-    [t("Status"), (run) => [badge(run.status), run.why ? el("div", { class: "small bad" }, run.why) : null]],
-    [t("Targets"), (run) => run.targets.map((target) => el("div", {}, target))],
+    [t("Status"), (run) => [badge(run.status), told(run.why) ? el("div", { class: "small bad" }, told(run.why)) : null]],
+    [t("Targets"), (run) => run.targets.map((target) => el("div", {}, target)), "wide"],
     [t("Trials"), (run) => whole(run.trials), "n"],
     [t("Began"), (run) => moment(run.started_at), "keep"],
     [t("Took"), took, "keep"],
@@ -84,9 +84,6 @@ function showCompared(main, folders, { targets, verdicts, gates, experiments }) 
 }
 
 const letter = (number) => "ABCDEFGH"[number - 1] ?? String(number);
-
-/** What the server says in both languages, in that of the page. */
-const told = (text) => text?.[lang()] ?? "";
 
 const CALLS = { faster: "good", slower: "bad", no_difference: "" };
 

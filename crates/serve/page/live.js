@@ -1,7 +1,7 @@
 // The run that is executed: what the server tells of it, and how that is shown.
 
 import { barList, lines } from "./charts.js";
-import { badge, clock, el, latency, latencyText, percent, short, span, table, whole } from "./elements.js";
+import { badge, clock, el, latency, latencyText, percent, short, span, table, told, whole } from "./elements.js";
 import { t } from "./words.js";
 
 const EVENTS = 200;
@@ -18,15 +18,27 @@ export function live(main, connection) {
   const wanted = new URLSearchParams(location.search).get("run");
   const source = new EventSource(wanted ? `/live?run=${encodeURIComponent(wanted)}` : "/live");
   let isDrawn = true;
+  const redraw = () => {
+    if (isLookedAt(main)) { setTimeout(redraw, 500); return; }
+    isDrawn = true;
+    show(main, state, draw);
+  };
   const draw = () => {
     if (!isDrawn) return;
     isDrawn = false;
-    requestAnimationFrame(() => { isDrawn = true; show(main, state, draw); });
+    requestAnimationFrame(redraw);
   };
   listen(source, state, draw, connection);
   // The guess of the rest goes down by the second.
   const ticking = setInterval(() => tick(state), 1000);
   return () => { source.close(); clearInterval(ticking); };
+}
+
+/** Whether someone reads off values or selects text, which new drawings would take away. */
+function isLookedAt(main) {
+  const selection = getSelection();
+  const selects = selection !== null && !selection.isCollapsed && main.contains(selection.anchorNode);
+  return selects || main.querySelector("svg.chart:hover") !== null;
 }
 
 function listen(source, state, draw, connection) {
@@ -71,11 +83,12 @@ function show(main, state, draw) {
     return;
   }
   document.title = `${run.status === "running" ? "● " : ""}${run.title} – dyno`;
-  const happened = main.querySelector(".happened");
-  const scrolled = happened === null ? 0 : happened.scrollTop;
+  const scrolled = main.querySelector(".happened")?.scrollTop ?? 0;
+  const focused = document.activeElement?.id;
   main.replaceChildren(head(run), progressBar(state), ...trial(state, draw), trials(state, draw), events(state));
   const list = main.querySelector(".happened");
   if (list !== null) list.scrollTop = scrolled;
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   tick(state);
 }
 
@@ -83,9 +96,9 @@ function head(run) {
   const targets = run.targets.map((target) => [target.name, target.product, target.class].filter(Boolean).join(" · "));
   return el("div", {},
     el("h1", {}, run.title, " ", badge(run.status)),
-    run.why ? el("div", { class: "bad" }, run.why) : null,
+    told(run.why) ? el("div", { class: "bad" }, told(run.why)) : null,
     el("div", { class: "soft small" }, [run.folder, ...targets, run.host && t("load made on {host}", { host: run.host })].filter(Boolean).join(" — "),
-      run.targets.length > 1 ? [" — ", el("a", { href: `/compare?runs=${encodeURIComponent(run.folder)}` }, t("Compare the targets"))] : null));
+      run.targets.length > 1 ? [" — ", el("a", { id: "targets", href: `/compare?runs=${encodeURIComponent(run.folder)}` }, t("Compare the targets"))] : null));
 }
 
 function progressBar({ run, progress }) {
@@ -129,12 +142,12 @@ function trial(state, draw) {
   const { trial, rows, nodes, queries } = chosen(state);
   if (!trial) return [];
   const back = state.old === null ? null
-    : el("button", { type: "button", onclick: () => { state.old = null; draw(); } }, t("Back to the last trial"));
+    : el("button", { type: "button", id: "back", onclick: () => { state.old = null; draw(); } }, t("Back to the last trial"));
   const heading = el("div", { class: "trial" }, el("h2", {}, t("Trial {number}: {name}", { number: trial.number, name: nameOf(trial, state.run) })),
     el("span", { class: "soft" }, levelOf(trial)), badge(trial.status), back);
   const window = state.run.experiments.find((one) => one.name === trial.experiment)?.window_s;
   const parts = [heading];
-  if (trial.why) parts.push(el("p", { class: "bad" }, trial.why));
+  if (told(trial.why)) parts.push(el("p", { class: "bad" }, told(trial.why)));
   const at = Object.fromEntries(state.columns.map((name, place) => [name, place]));
   if (rows.length > 0) parts.push(tiles(trial, rows, at, window), charts(rows, at, nodes));
   if (queries.length > 0) parts.push(el("div", { class: "charts" }, queryBars(queries)));
@@ -154,7 +167,7 @@ function levelOf(trial) {
   if (trial.purpose === "search") parts.push(t("search"));
   if (trial.purpose === "confirm") parts.push(t("confirmation"));
   parts.push(t("repeat {n}", { n: trial.repeat }));
-  return parts.join(", ");
+  return parts.join(t(", "));
 }
 
 function tiles(trial, rows, at, window) {
@@ -242,7 +255,7 @@ function trials(state, draw) {
   const passes = all.some((trial) => trial.pass_s !== null);
   const tpmc = all.some((trial) => trial.tpmc);
   const isOver = (trial, text) => (trial.status === "running" ? "" : text);
-  const open = (trial) => el("button", { type: "button", class: "plain", onclick: () => choose(state, trial, draw) }, String(trial.number));
+  const open = (trial) => el("button", { type: "button", class: "plain", id: `trial-${trial.number}`, onclick: () => choose(state, trial, draw) }, String(trial.number));
   const columns = [
     [t("Trial"), open, "n"],
     [t("Experiment"), (trial) => [nameOf(trial, state.run), el("small", { class: "soft" }, ` ${trial.test}`)], "wide"],
@@ -278,6 +291,6 @@ function events({ events }) {
   const line = (event) => el("li", {},
     el("time", { datetime: event.at }, clock(event.at)),
     el("span", { class: kinds[event.kind] ?? "soft" }, t(event.kind), event.count > 1 ? ` ×${whole(event.count)}` : ""),
-    el("p", {}, event.trial ? `${t("trial {n}", { n: event.trial })}: ` : "", event.text));
-  return el("section", {}, el("h2", {}, t("Events")), el("ul", { class: "happened", tabindex: "0" }, [...events].reverse().map(line)));
+    el("p", {}, event.trial ? `${t("trial {n}", { n: event.trial })}${t(": ")}` : "", told(event.text)));
+  return el("section", {}, el("h2", {}, t("Events")), el("ul", { class: "happened", id: "events", tabindex: "0" }, [...events].reverse().map(line)));
 }

@@ -1,6 +1,8 @@
 // The page's words in English, which are the keys, and in Chinese.
 
 const CHINESE = {
+  ", ": "，",
+  ": ": "：",
   "Live": "实时",
   "History": "历史",
   "connected": "已连接",
@@ -30,7 +32,7 @@ const CHINESE = {
   "confirmation": "复测",
   "repeat {n}": "第 {n} 次",
   "to the window": "后开始测量",
-  "of {window}": "/ {window}",
+  "of {window}": "共 {window}",
   "transactions per second": "每秒事务数",
   "transactions per second now": "当前每秒事务数",
   "statements per second": "每秒语句数",

@@ -168,6 +168,7 @@ fn without_token(uri: &Uri) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::slice::from_ref;
 
     fn gate() -> Gate {
         let token = Token::own("0123456789abcdef").expect("long enough");
@@ -184,13 +185,13 @@ mod tests {
     fn the_token_opens_by_url_cookie_or_header() {
         let host = (header::HOST, "127.0.0.1:8000");
         let with = |name, value| judge("/", &[host.clone(), (name, value)]);
-        assert_eq!(judge("/", &[host.clone()]), Verdict::NoToken);
+        assert_eq!(judge("/", from_ref(&host)), Verdict::NoToken);
         assert_eq!(
-            judge("/?token=0123456789abcdef", &[host.clone()]),
+            judge("/?token=0123456789abcdef", from_ref(&host)),
             Verdict::Again("/".to_owned())
         );
         assert_eq!(
-            judge("//evil.example/x?a=1&token=0123456789abcdef&b=2", &[host.clone()]),
+            judge("//evil.example/x?a=1&token=0123456789abcdef&b=2", from_ref(&host)),
             Verdict::Again("/evil.example/x?a=1&b=2".to_owned())
         );
         assert_eq!(with(header::COOKIE, "a=b; dyno_token_8000=0123456789abcdef"), Verdict::Welcome);
@@ -202,7 +203,7 @@ mod tests {
     fn a_wrong_token_stays_outside() {
         let host = (header::HOST, "localhost:8000");
         for wrong in ["", "0", "0123456789abcdeX", "0123456789abcdef0", "0123456789abcde"] {
-            let by_url = judge(&format!("/?token={wrong}"), &[host.clone()]);
+            let by_url = judge(&format!("/?token={wrong}"), from_ref(&host));
             let bearer = format!("Bearer {wrong}");
             let by_header = judge("/", &[host.clone(), (header::AUTHORIZATION, &bearer)]);
             assert_eq!((by_url, by_header), (Verdict::NoToken, Verdict::NoToken), "{wrong}");

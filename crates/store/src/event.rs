@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What an event is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// Attempts or connects that met an error: one event per interval, class and code.
@@ -20,7 +20,7 @@ pub enum EventKind {
 }
 
 /// One line of `events.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Event {
     /// RFC 3339, UTC: when it was written; filled by the store when empty.
     #[serde(default)]

@@ -8,7 +8,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 /// How a run stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// Begun and not ended; when nobody writes to the folder any more, it was killed.
@@ -23,7 +23,7 @@ pub enum RunStatus {
 }
 
 /// Whose a table is: a run drops only its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TableOrigin {
     /// It was there before the run first prepared its data.
@@ -35,7 +35,7 @@ pub enum TableOrigin {
 }
 
 /// A target as it was found when the run began.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct TargetFacts {
     /// Its name in the suite.
@@ -68,7 +68,7 @@ pub struct TargetFacts {
 }
 
 /// A price.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Price {
     /// Of the whole target for an hour.
@@ -78,7 +78,7 @@ pub struct Price {
 }
 
 /// Which two targets an experiment compares, and how long it repeats.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ComparisonFacts {
     /// The target that ratios are taken to.
@@ -101,7 +101,7 @@ pub struct ComparisonFacts {
 }
 
 /// A script of an experiment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ScriptFacts {
     /// Its file.
@@ -113,7 +113,7 @@ pub struct ScriptFacts {
 }
 
 /// An experiment of the plan, as a reader needs it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ExperimentFacts {
     /// Its name in the suite.
@@ -143,7 +143,7 @@ pub struct ExperimentFacts {
 }
 
 /// `run.json`: everything that is known before the first trial.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct RunHeader {
     /// [`SCHEMA_VERSION`] of the writer.

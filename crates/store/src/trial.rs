@@ -18,7 +18,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// What a trial is, known before it runs: enough to summarise it after a kill -9.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct TrialIdentity {
     /// The plan's stable name of the point and repeat, for resuming.
@@ -103,7 +103,7 @@ impl TrialIdentity {
 }
 
 /// `trials/<n>.partial.json`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema, Deserialize)]
 pub(crate) struct Partial {
     pub(crate) schema_version: u32,
     pub(crate) trial: u32,

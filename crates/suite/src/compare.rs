@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeValue;
 
 use crate::catalogue::{Levels, WorkloadNames};
+use crate::plan::PlannedExperiment;
 use crate::problem::Problem;
 use crate::reader::{Reader, Sheet, Value};
-use crate::suite::Written;
+use crate::suite::{Experiment, Written};
+use crate::targets::{PlannedTarget, twin_name};
 
 /// Most pairs where a half-width ends the repetition, unless the suite says otherwise.
 const PAIRS_MOST: u32 = 30;
@@ -57,6 +59,21 @@ impl Stop {
         };
         Stop { pairs_least, pairs_most, half_width, budget_s }
     }
+}
+
+/// What an experiment compares.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedComparison {
+    /// The target that ratios are taken to.
+    pub baseline: String,
+    /// The targets whose ratios are told.
+    pub candidates: Vec<String>,
+    /// Both are the same system: what differs is noise.
+    #[serde(default)]
+    pub is_aa: bool,
+    /// How long trials are repeated.
+    #[serde(flatten)]
+    pub stop: Stop,
 }
 
 /// The search for the highest rate that an objective allows.
@@ -302,4 +319,48 @@ fn read_confirm(table: &mut Reader<'_, '_>) -> Option<u32> {
         },
         _ => table.wrong("confirm", "true, false, or a number of trials", value),
     }
+}
+
+/// Plans what the experiment compares, of those targets that have a URL.
+pub(crate) fn plan(
+    experiment: &Experiment,
+    planned: &mut PlannedExperiment,
+    targets: &mut Vec<PlannedTarget>,
+    notes: &mut Vec<String>,
+) {
+    let Some(wanted) = &experiment.beyond.compare else { return };
+    let baseline = &wanted.baseline.value;
+    let is_there = |name: &String| planned.targets.contains(name);
+    let candidates: Vec<String> = match wanted.is_aa {
+        true => vec![twin_name(baseline)],
+        false => {
+            let named = wanted.candidates.iter().map(|candidate| candidate.value.clone());
+            named.filter(is_there).collect()
+        }
+    };
+    if !is_there(baseline) || candidates.is_empty() {
+        notes.push(format!(
+            "The experiment `{}` compares targets of which only one has a URL: it is measured by \
+             itself.",
+            planned.name
+        ));
+        return;
+    }
+    if wanted.is_aa {
+        let twin = &candidates[0];
+        if !targets.iter().any(|target| target.name == *twin) {
+            let of = targets.iter().position(|target| target.name == *baseline);
+            if let Some(at) = of {
+                targets.insert(at + 1, targets[at].twin());
+            }
+        }
+        planned.targets.push(twin.clone());
+    }
+    planned.repeats = wanted.stop.pairs_most;
+    planned.comparison = Some(PlannedComparison {
+        baseline: baseline.clone(),
+        candidates,
+        is_aa: wanted.is_aa,
+        stop: wanted.stop,
+    });
 }

@@ -31,10 +31,9 @@ mod targets;
 mod versus;
 
 pub use bundled::{BundledSuite, bundled};
-pub use compare::{Beyond, Compare, Restore, Search, Stop, half_width, seconds};
+pub use compare::{Beyond, Compare, PlannedComparison, Restore, Search, Stop, half_width, seconds};
 pub use plan::{
-    DataSize, Overrides, PLAN_FORMAT, Plan, PlannedComparison, PlannedExperiment, PlannedOption,
-    SuiteFacts,
+    DataSize, Overrides, PLAN_FORMAT, Plan, PlannedExperiment, PlannedOption, SuiteFacts,
 };
 pub use problem::{Place, Problem, SuiteError};
 pub use published::{PublishedRow, PublishedSeries};

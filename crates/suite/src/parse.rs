@@ -261,7 +261,8 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
     let load = load::read(&mut table, workload.as_deref().and_then(catalogue::workload));
     let beyond =
         compare::read(sheet, &mut table, workload.as_deref().and_then(catalogue::workload));
-    let repeats = read_repeats(&mut table, &beyond);
+    let has_rates = load.as_ref().is_some_and(|load| !load.rates.is_empty());
+    let repeats = read_repeats(&mut table, &beyond, has_rates);
     let prepare = table.flag("prepare");
     let cleanup = table.flag("cleanup");
     let published = match table.take("published") {
@@ -297,8 +298,8 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
 }
 
 /// Trials per point; a comparison and a search have words of their own for that.
-fn read_repeats(table: &mut Reader<'_, '_>, beyond: &compare::Beyond) -> u32 {
-    let (has_repeats, has_rate) = (table.has("repeats"), table.has("rate"));
+fn read_repeats(table: &mut Reader<'_, '_>, beyond: &compare::Beyond, has_rates: bool) -> u32 {
+    let has_repeats = table.has("repeats");
     let instead = match (&beyond.compare, &beyond.search) {
         (Some(_), _) => Some("Write `pairs` in the comparison instead."),
         (None, Some(_)) => Some("Write `confirm = N` for the trials that confirm the result."),
@@ -311,7 +312,7 @@ fn read_repeats(table: &mut Reader<'_, '_>, beyond: &compare::Beyond) -> u32 {
         table.note(&span, Problem::new(message).hint(hint));
         return 1;
     }
-    if beyond.search.is_some() && has_rate {
+    if beyond.search.is_some() && has_rates {
         let message = format!("{} has both `rate` and `objective`.", table.name);
         let hint = "An objective searches for the rate: leave `rate` out.";
         table.note(&table.span.clone(), Problem::new(message).hint(hint));

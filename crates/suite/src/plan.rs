@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue;
-use crate::compare::{Restore, Search, Stop};
+use crate::compare::{self, PlannedComparison, Restore, Search};
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::published::{self, PublishedSeries};
 use crate::resume;
@@ -14,7 +14,7 @@ use crate::source::{Source, Span};
 use crate::state;
 use crate::steps::{self, Step};
 use crate::suite::{Experiment, OptionPart, Suite, Target, Written};
-use crate::targets::{PlannedTarget, check_same_data, plan_targets, twin_name};
+use crate::targets::{PlannedTarget, check_same_data, plan_targets};
 use crate::versus::{self, Versus};
 
 /// Version of the stored form of a [`Plan`].
@@ -203,21 +203,6 @@ impl PlannedExperiment {
     }
 }
 
-/// What an experiment compares.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlannedComparison {
-    /// The target that ratios are taken to.
-    pub baseline: String,
-    /// The targets whose ratios are told.
-    pub candidates: Vec<String>,
-    /// Both are the same system: what differs is noise.
-    #[serde(default)]
-    pub is_aa: bool,
-    /// How long trials are repeated.
-    #[serde(flatten)]
-    pub stop: Stop,
-}
-
 /// One option of a workload as it would stand on a command line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedOption {
@@ -268,37 +253,7 @@ impl Plan {
                 left_out.join(", ")
             ));
         }
-        let mut experiments = Vec::new();
-        let (mut without, mut capped) = (Vec::new(), Vec::new());
-        for experiment in &suite.experiments {
-            let mut planned = plan_experiment(suite, experiment, &targets, overrides);
-            if planned.targets.is_empty() {
-                without.push(planned.name);
-                continue;
-            }
-            if planned.threads != experiment.threads {
-                capped.push(planned.name.clone());
-            }
-            planned.scripts = scripts::read(suite, experiment)?;
-            compare(experiment, &mut planned, &mut targets, &mut notes);
-            check_same_data(suite, experiment, &planned, &targets)?;
-            experiments.push(planned);
-        }
-        match without.as_slice() {
-            [] => {}
-            [name] => notes.push(format!("The experiment `{name}` has no target: left out.")),
-            names => notes.push(format!(
-                "{} experiments have no target and are left out: {}.",
-                names.len(),
-                some_of(names)
-            )),
-        }
-        if !capped.is_empty() {
-            let (cap, names) = (overrides.max_threads, some_of(&capped));
-            let at =
-                cap.map_or("what the shrunk data take".to_string(), |cap| format!("{cap} threads"));
-            notes.push(format!("Capped at {at}: {names}."));
-        }
+        let experiments = plan_experiments(suite, overrides, &mut targets, &mut notes)?;
         if shrink < 1.0 {
             notes.push(format!(
                 "Data and durations are shrunk by {shrink}: the results can't be compared with \
@@ -454,6 +409,47 @@ fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteErro
     Ok(())
 }
 
+/// The experiments that have a target; twins are added to the targets.
+fn plan_experiments(
+    suite: &Suite,
+    overrides: &Overrides,
+    targets: &mut Vec<PlannedTarget>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<PlannedExperiment>, SuiteError> {
+    let mut experiments = Vec::new();
+    let (mut without, mut capped) = (Vec::new(), Vec::new());
+    for experiment in &suite.experiments {
+        let mut planned = plan_experiment(suite, experiment, targets, overrides);
+        if planned.targets.is_empty() {
+            without.push(planned.name);
+            continue;
+        }
+        if planned.threads != experiment.threads {
+            capped.push(planned.name.clone());
+        }
+        planned.scripts = scripts::read(suite, experiment)?;
+        compare::plan(experiment, &mut planned, targets, notes);
+        check_same_data(suite, experiment, &planned, targets)?;
+        experiments.push(planned);
+    }
+    match without.as_slice() {
+        [] => {}
+        [name] => notes.push(format!("The experiment `{name}` has no target: left out.")),
+        names => notes.push(format!(
+            "{} experiments have no target and are left out: {}.",
+            names.len(),
+            some_of(names)
+        )),
+    }
+    if !capped.is_empty() {
+        let (cap, names) = (overrides.max_threads, some_of(&capped));
+        let at =
+            cap.map_or("what the shrunk data take".to_string(), |cap| format!("{cap} threads"));
+        notes.push(format!("Capped at {at}: {names}."));
+    }
+    Ok(experiments)
+}
+
 fn plan_experiment(
     suite: &Suite,
     experiment: &Experiment,
@@ -468,8 +464,10 @@ fn plan_experiment(
         }
         (None, None) => true,
     };
+    // A twin belongs to the comparison that has made it.
+    let own = targets.iter().filter(|target| target.twin_of.is_none());
     let names: Vec<String> =
-        targets.iter().map(|target| target.name.clone()).filter(|name| named(name)).collect();
+        own.map(|target| target.name.clone()).filter(|name| named(name)).collect();
     let measured: Vec<&Target> = names.iter().filter_map(|name| suite.target(name)).collect();
     let mut options: Vec<PlannedOption> = experiment
         .options
@@ -542,50 +540,6 @@ fn names(written: &[Written<String>], given: &[String], opposite: &[String]) -> 
         }
     }
     names
-}
-
-/// Plans what the experiment compares, of those targets that have a URL.
-fn compare(
-    experiment: &Experiment,
-    planned: &mut PlannedExperiment,
-    targets: &mut Vec<PlannedTarget>,
-    notes: &mut Vec<String>,
-) {
-    let Some(wanted) = &experiment.beyond.compare else { return };
-    let baseline = &wanted.baseline.value;
-    let is_there = |name: &String| planned.targets.contains(name);
-    let candidates: Vec<String> = match wanted.is_aa {
-        true => vec![twin_name(baseline)],
-        false => {
-            let named = wanted.candidates.iter().map(|candidate| candidate.value.clone());
-            named.filter(is_there).collect()
-        }
-    };
-    if !is_there(baseline) || candidates.is_empty() {
-        notes.push(format!(
-            "The experiment `{}` compares targets of which only one has a URL: it is measured by \
-             itself.",
-            planned.name
-        ));
-        return;
-    }
-    if wanted.is_aa {
-        let twin = &candidates[0];
-        if !targets.iter().any(|target| target.name == *twin) {
-            let of = targets.iter().position(|target| target.name == *baseline);
-            if let Some(at) = of {
-                targets.insert(at + 1, targets[at].twin());
-            }
-        }
-        planned.targets.push(twin.clone());
-    }
-    planned.repeats = wanted.stop.pairs_most;
-    planned.comparison = Some(PlannedComparison {
-        baseline: baseline.clone(),
-        candidates,
-        is_aa: wanted.is_aa,
-        stop: wanted.stop,
-    });
 }
 
 fn cap_threads(experiment: &Experiment, cap: Option<u32>) -> Vec<u32> {

@@ -18,7 +18,7 @@ const PASSES: &str = "[[experiment]]\nname = \"a\"\nworkload = \"tpch\"\ntest = 
 #[test]
 fn its_examples_are_valid() {
     let blocks = toml_blocks();
-    assert_eq!(blocks.len(), 5);
+    assert_eq!(blocks.len(), 6);
     let suite = Suite::parse("README.md", blocks[0]).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(plan.steps.len(), 3 * 6 + 2);
@@ -40,7 +40,14 @@ fn its_examples_are_valid() {
     let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<&str> = suite.experiments[0].options.iter().map(|o| o.name.as_str()).collect();
     assert_eq!(names, ["scale", "timeout_s", "cache", "parameters", "plans"]);
-    for (line, rows) in blocks[4].lines().zip([12, 6]) {
+    let two = "[target.old]\nurl = \"mysql://h/a\"\n[target.new]\nurl = \"mysql://h/b\"\n";
+    let text = format!("{HEAD}{two}{EXPERIMENT}{}\n", blocks[4].trim_end());
+    let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
+    let plan = Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+    let experiment = &plan.experiments[0];
+    assert_eq!((experiment.gates.len(), experiment.repeats), (3, 20));
+    assert!(experiment.comparison.is_some());
+    for (line, rows) in blocks[5].lines().zip([12, 6]) {
         let text = format!("{HEAD}{EXPERIMENT}{line}\n");
         let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
@@ -57,6 +64,9 @@ fn it_names_every_key_suite_and_test() {
         format!("[target.main]\n{unknown}"),
         format!("{HEAD}{EXPERIMENT}{unknown}"),
         format!("{HEAD}{EXPERIMENT}{link}"),
+        format!(
+            "{HEAD}{EXPERIMENT}compare = {{ baseline = \"main\", aa = true, zzzzzzzzzzzz = 1 }}\n"
+        ),
     ] {
         let said = Suite::parse("a.toml", &text).expect_err("an unknown key").to_string();
         let keys = said.split("Known keys: ").nth(1).expect("the known keys");

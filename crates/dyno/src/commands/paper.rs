@@ -256,6 +256,11 @@ fn pdf_failure(error: dyno_pdf::PdfError) -> Failure {
     }
 }
 
+/// The published figures that the plans of runs name.
+pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
+    runs.iter().flat_map(published).collect()
+}
+
 /// The published figures that a run's plan names.
 pub(crate) fn published(run: &RunData) -> Vec<PublishedTable> {
     let Ok(plan) = serde_json::from_value::<Plan>(run.header.plan.clone()) else {

@@ -1,6 +1,8 @@
 //! Executes a plan step by step and keeps everything in the run folder.
 
 mod command;
+#[cfg(test)]
+mod decisions_tests;
 pub(crate) mod facts;
 mod nodes;
 mod ownership;

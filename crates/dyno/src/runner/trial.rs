@@ -12,7 +12,8 @@ use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_measure::{
-    DataFacts, Interval, Purpose, TpccFacts, TrialStatus, TrialSummary, Verdict, Window,
+    DataFacts, Interval, NodeLook, Purpose, Seen, TpccFacts, TrialStatus, TrialSummary, Verdict,
+    Window,
 };
 use dyno_store::{Moment, Run, StoreError, TrialIdentity, TrialWriter};
 use dyno_suite::{Step, Trial};
@@ -82,43 +83,18 @@ pub(super) fn driven<F: Driven, D: Driver>(
     };
     let calibration = Calibration::of(&run.header().environment);
     let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.tpcc))?;
-    let looked = node.look(driver);
-    writer.server(Moment::Before, &node.facts(&looked))?;
-    let series = writer.node_series()?;
     let title = format!("{} on {target}, {}", name.experiment, what(&spec, purpose));
-    let sampling = Sampling::default();
-    let mut observer = StoringObserver {
-        writer: &mut writer,
-        sampling: &sampling,
-        client: Client::default(),
-        progress: TrialProgress::new(&title, planned.warmup_s + planned.duration_s.unwrap_or(0.0)),
-        warmup_s: planned.warmup_s,
-        control,
-        error: None,
+    let client = Client::new(family.rolls_back_reads());
+    let parties = Parties { workload: &workload, driver, node: &node, place: &place };
+    let measured = measure(&parties, &spec, &title, (control, client), &mut writer)?;
+    let Some(measured) = measured else {
+        return Ok(Done::INTERRUPTED);
     };
-    let (driven, seen) = sampled(&node, driver, series, &sampling, || {
-        drive(&workload, driver, &spec, control, &mut observer)
-    });
-    let StoringObserver { progress, error, client, .. } = observer;
-    let result = match driven {
-        Ok(result) => result,
-        Err(DriveError::Interrupted) => {
-            return Ok(Done::INTERRUPTED);
-        }
-        Err(error) => return Err(Failure::from(error).at(&place)),
-    };
-    if let Some(error) = error {
-        return Err(error.into());
-    }
-    for event in sampling.take_events() {
-        writer.event(event)?;
-    }
-    let looked_again = node.look_again(driver, &seen);
-    writer.server(Moment::After, &node.facts(&looked_again))?;
+    let Measured { result, client, seen, before, after, progress } = measured;
     let mut summary = summarise(&name, &spec, &result);
     let headroom = |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, summary.qps);
     summary.conditions.generator.headroom = calibration.and_then(headroom);
-    node.surround((&looked, &looked_again), &seen, Some(&client), &mut summary);
+    node.surround(driver.dialect(), (&before, &after), &seen, Some(&client), &mut summary);
     let ran = Ran { spec: &spec, summary: &summary };
     let after = family.look_after(driver, &workload, ready.before, &ran);
     summary.data = ready.data;
@@ -132,6 +108,70 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let status = summary.status.clone();
     writer.finish(summary)?;
     Ok(Done::Ended { status, is_denied })
+}
+
+/// Who takes part in a trial.
+struct Parties<'a, W, D> {
+    workload: &'a W,
+    driver: &'a D,
+    node: &'a Node,
+    /// Experiment and target, for errors.
+    place: &'a str,
+}
+
+/// What a trial has left.
+struct Measured {
+    result: TrialResult,
+    client: Client,
+    seen: Seen,
+    before: NodeLook,
+    after: NodeLook,
+    progress: TrialProgress,
+}
+
+/// Has the engine drive a trial while its node is watched. `None` when the user has stopped it before
+/// it began.
+fn measure<W: Workload, D: Driver>(
+    parties: &Parties<'_, W, D>,
+    spec: &TrialSpec,
+    title: &str,
+    (control, client): (&Control, Client),
+    writer: &mut TrialWriter<'_>,
+) -> Result<Option<Measured>, Failure> {
+    let &Parties { workload, driver, node, place } = parties;
+    let before = node.look(driver);
+    writer.server(Moment::Before, &node.facts(&before))?;
+    let series = writer.node_series()?;
+    let warmup_s = spec.warmup as f64 / 1e9;
+    let planned_s = warmup_s + spec.duration.map_or(0.0, |duration| duration as f64 / 1e9);
+    let sampling = Sampling::default();
+    let mut observer = StoringObserver {
+        writer,
+        sampling: &sampling,
+        client,
+        progress: TrialProgress::new(title, planned_s),
+        warmup_s,
+        control,
+        error: None,
+    };
+    let (driven, seen) = sampled(node, driver, series, &sampling, || {
+        drive(workload, driver, spec, control, &mut observer)
+    });
+    let StoringObserver { writer, progress, error, client, .. } = observer;
+    let result = match driven {
+        Ok(result) => result,
+        Err(DriveError::Interrupted) => return Ok(None),
+        Err(error) => return Err(Failure::from(error).at(place)),
+    };
+    if let Some(error) = error {
+        return Err(error.into());
+    }
+    for event in sampling.take_events() {
+        writer.event(event)?;
+    }
+    let after = node.look_again(driver, &seen);
+    writer.server(Moment::After, &node.facts(&after))?;
+    Ok(Some(Measured { result, client, seen, before, after, progress }))
 }
 
 /// A trial whose data are wrong afterwards is not usable, however well it ended.

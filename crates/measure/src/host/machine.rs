@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// Settings of the machine that bear on measurements. `None` where the kernel doesn't say.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Machine {
     /// See [`governor`].

@@ -22,7 +22,7 @@ fn nanos_of(clock: ClockId) -> Nanos {
 }
 
 /// What the host did since the sample before. Shares are of all CPUs together, 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct HostSample {
     /// Busy CPU: everything but idle and waiting for disks.
     pub cpu_share: f64,

@@ -7,7 +7,7 @@ use dyno_measure::Purpose;
 use serde::Serialize;
 
 /// The most that a target did in an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Capacity {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,

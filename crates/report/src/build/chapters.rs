@@ -6,7 +6,7 @@ use crate::text::Text;
 use serde::Serialize;
 
 /// A chapter of the results: the experiments of one family of workloads.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Chapter {
     /// Such as `6.1`.
     pub number: String,

@@ -5,7 +5,7 @@ use crate::text::Text;
 use serde::Serialize;
 
 /// What stands on the first page.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cover {
     /// The verdict in a sentence or two.
     pub verdict: Vec<Text>,

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// What makes the comparison of the targets fair or unfair.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Fairness {
     /// What a commit is worth, by target.
     pub commits: Vec<CommitRow>,
@@ -21,7 +21,7 @@ pub struct Fairness {
 }
 
 /// What a commit is worth on a target.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CommitRow {
     /// Label of the target.
     pub target: String,
@@ -46,7 +46,7 @@ pub struct CommitRow {
 }
 
 /// Settings in which targets of one product differ.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct DifferenceTable {
     /// Labels of the targets.
     pub targets: Vec<String>,
@@ -59,7 +59,7 @@ pub struct DifferenceTable {
 }
 
 /// A setting that differs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Difference {
     /// Its name.
     pub name: String,
@@ -70,7 +70,7 @@ pub struct Difference {
 }
 
 /// Size of the data against memory.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct MemoryRow {
     /// Title of the experiment.
     pub experiment: String,

@@ -7,7 +7,7 @@ use crate::text::Text;
 use serde::Serialize;
 
 /// A word and what it means here.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct GlossaryRow {
     /// The word.
     pub word: Text,

@@ -5,14 +5,14 @@ use dyno_measure::NodeRow;
 use serde::Serialize;
 
 /// What generators and servers used.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Resources {
     /// What the nodes said of themselves, by trial and node; empty where they were not asked.
     pub nodes: Vec<NodeUse>,
 }
 
 /// What a node did in the window of a trial.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct NodeUse {
     /// Label of the trial.
     pub trial: String,
@@ -43,7 +43,7 @@ pub struct NodeUse {
 }
 
 /// A quantity over the window of a trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Use {
     /// Arithmetic mean of the samples.
     pub mean: f64,

@@ -4,7 +4,7 @@ use crate::model::{Point, Spread, Target};
 use serde::Serialize;
 
 /// What a target with so many read-only nodes reached.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct NodeScaling {
     /// Label of the target.
     pub target: String,

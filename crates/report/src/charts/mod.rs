@@ -5,7 +5,7 @@ mod over_time;
 pub(crate) mod resources;
 pub(crate) mod topology;
 
-pub(crate) use over_time::{Rate, of_trial, panel, rate_over_time, stretches};
+pub(crate) use over_time::{Rate, of_trials, panel, rate_over_time, stretches};
 
 use crate::format;
 use crate::levels::{Levels, Measure};

@@ -14,8 +14,32 @@ const FEWEST_STRETCHES: usize = 24;
 /// Stretches of all trials of a paper together.
 const STRETCHES_OF_ALL: usize = 6_000;
 
+/// So many trials are drawn.
+const MOST_DRAWN: usize = 120;
+
+/// The trials over time, and how many are not drawn: those of the best points and those with gaps or
+/// errors come before the others.
+pub(crate) fn of_trials(paper: &Paper, lang: Lang) -> (Vec<Figure>, usize) {
+    let is_of_best = |trial: &Trial| {
+        paper.key_rows.iter().any(|row| row.point.trials.contains(&trial.label))
+    };
+    let weight = |trial: &Trial| {
+        let is_disturbed = !trial.gaps.is_empty() || !trial.summary.errors.is_empty();
+        (!is_of_best(trial), !is_disturbed)
+    };
+    let known = || paper.trials.iter().enumerate().filter(|(_, trial)| trial.series.len() > 1);
+    let mut chosen: Vec<(usize, &Trial)> = known().collect();
+    if chosen.len() > MOST_DRAWN {
+        chosen.sort_by_key(|(place, trial)| (weight(trial), *place));
+        chosen.truncate(MOST_DRAWN);
+        chosen.sort_by_key(|(place, _)| *place);
+    }
+    let left_out = known().count() - chosen.len();
+    (chosen.iter().filter_map(|(_, trial)| of_trial(paper, trial, lang)).collect(), left_out)
+}
+
 /// Throughput and latency of a trial over time; `None` when it has fewer than two intervals.
-pub(crate) fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
+fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
     if trial.series.len() < 2 {
         return None;
     }
@@ -94,7 +118,7 @@ pub(crate) fn stretches(series: &[SeriesRow]) -> Vec<&[SeriesRow]> {
 }
 
 fn stretches_of<'a>(paper: &Paper, series: &'a [SeriesRow]) -> Vec<&'a [SeriesRow]> {
-    let share = STRETCHES_OF_ALL / paper.trials.len().max(1);
+    let share = STRETCHES_OF_ALL / paper.trials.len().clamp(1, MOST_DRAWN);
     let most = share.clamp(FEWEST_STRETCHES, MOST_STRETCHES);
     series.chunks(series.len().div_ceil(most)).collect()
 }

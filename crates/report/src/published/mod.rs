@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A published table, as far as it belongs beside an experiment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PublishedTable {
     /// The experiment it stands beside.
     pub experiment: String,
@@ -31,7 +31,7 @@ pub struct PublishedTable {
 }
 
 /// One published row.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PublishedRow {
     /// Such as a node class.
     pub label: String,
@@ -77,7 +77,7 @@ impl PublishedRow {
 }
 
 /// A published table with its columns, as a paper shows it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Published {
     /// The table.
     #[serde(flatten)]

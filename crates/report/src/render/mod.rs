@@ -76,6 +76,7 @@ struct Drawings {
     topology: Option<Figure>,
     experiments: Vec<Vec<Figure>>,
     trials: Vec<Figure>,
+    trials_not_drawn: usize,
     resources: Vec<Figure>,
     distributions: Vec<Figure>,
     /// Of TPC-C, by experiment.
@@ -89,12 +90,14 @@ struct Drawings {
 impl Drawings {
     fn of(paper: &Paper, lang: Lang) -> Drawings {
         let experiments = || paper.experiments.iter();
+        let (trials, trials_not_drawn) = charts::of_trials(paper, lang);
         Drawings {
             topology: charts::topology::figure(paper, lang),
             resources: charts::resources::figures(paper, lang),
             distributions: charts::distributions::figures(paper, lang),
             experiments: experiments().map(|e| charts::of_experiment(paper, e, lang)).collect(),
-            trials: paper.trials.iter().filter_map(|t| charts::of_trial(paper, t, lang)).collect(),
+            trials,
+            trials_not_drawn,
             tpcc: experiments().map(|e| tpcc::drawings(paper, e, lang)).collect(),
             tpch: experiments().map(|e| tpch::drawings(paper, e, lang)).collect(),
             verdict: verdict::drawings(paper, lang),

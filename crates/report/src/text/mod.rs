@@ -9,7 +9,7 @@ mod dictionary;
 mod stored;
 
 pub(crate) use dictionary::chinese;
-pub(crate) use stored::stored;
+pub use stored::stored;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -163,6 +163,22 @@ impl Serialize for Text {
             map.serialize_entry(lang.code(), self.in_lang(lang))?;
         }
         map.end()
+    }
+}
+
+impl schemars::JsonSchema for Text {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Text".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "What the paper says, in each of its languages.",
+            "type": "object",
+            "properties": { "en": { "type": "string" }, "zh": { "type": "string" } },
+            "required": ["en", "zh"],
+            "additionalProperties": false
+        })
     }
 }
 

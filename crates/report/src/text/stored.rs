@@ -8,7 +8,7 @@ static PATTERNS: LazyLock<Vec<(String, String)>> = LazyLock::new(stored_patterns
 
 /// What is stored, with its Chinese as far as the dictionary has patterns that its sentences fit; what
 /// has none, such as a server's message, is the same in both languages.
-pub(crate) fn stored(text: &str) -> Text {
+pub fn stored(text: &str) -> Text {
     let zh = chinese(text).or_else(|| sentence_by_sentence(text));
     Text { zh: zh.unwrap_or_else(|| text.to_owned()), en: text.to_owned() }
 }

@@ -9,7 +9,7 @@ use dyno_measure::{AuditLine, ConditionLine, ConditionState, TpccFacts, Verdict}
 use serde::Serialize;
 
 /// One condition over the trials of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ConditionRow {
     /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
     pub id: String,
@@ -88,7 +88,7 @@ fn common_reason<'a>(outcomes: impl Iterator<Item = &'a mut Outcome>) -> Option<
 }
 
 /// A comparison of what was acknowledged with what the database holds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Proof {
     /// What is compared.
     pub what: Text,
@@ -128,7 +128,7 @@ pub(super) fn proofs(trials: &[&Trial]) -> Vec<Proof> {
 }
 
 /// The audit of a trial.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct AuditTable {
     /// Label of the trial.
     pub trial: String,
@@ -145,7 +145,7 @@ pub struct AuditTable {
 }
 
 /// A figure of an audit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct AuditRow {
     /// What is observed.
     pub name: Text,

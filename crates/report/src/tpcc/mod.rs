@@ -20,7 +20,7 @@ use dyno_measure::{KindSummary, TpccFacts};
 use serde::Serialize;
 
 /// How TPC-C was run: what stands beside every number.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct TpccSetup {
     /// `bmsql-5.0` or `spec`.
     pub profile: String,
@@ -54,7 +54,7 @@ impl TpccSetup {
 }
 
 /// What a point of TPC-C has beyond those of other workloads.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TpccPoint {
     /// How it was run.
     #[serde(flatten)]
@@ -100,7 +100,7 @@ pub(crate) fn point(trials: &[&Trial]) -> Option<TpccPoint> {
 }
 
 /// An experiment's section on TPC-C.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TpccSection {
     /// That this is no TPC result.
     pub disclosure: Text,

@@ -8,7 +8,7 @@ use dyno_measure::{Counts, KindSummary, LatencySummary, TpccFacts, TpccKind};
 use serde::Serialize;
 
 /// One kind of transaction in the mix of a point, over all repeats.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct MixRow {
     /// Label of the target.
     pub target: String,
@@ -39,7 +39,7 @@ pub struct MixRow {
 }
 
 /// Response times of one kind of transaction at a point. Microseconds, medians of the repeats.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ResponseRow {
     /// Label of the target.
     pub target: String,

@@ -9,7 +9,7 @@ use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
 use serde::Serialize;
 
 /// An answer that differs from the one that it was held against.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct WrongAnswer {
     /// Labels of the trials in which it differs so.
     pub trials: Vec<String>,
@@ -59,7 +59,7 @@ fn executions<'a>(
 }
 
 /// A query without an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct FailureRow {
     /// Label of the trial.
     pub trial: String,
@@ -91,7 +91,7 @@ pub(super) fn failures(trials: &[&Trial]) -> Vec<FailureRow> {
 }
 
 /// What the caches held at one point.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CacheRow {
     /// Label of the target.
     pub target: String,
@@ -133,7 +133,7 @@ pub(super) fn caches(trials: &[&Trial], points: &[Point]) -> Vec<CacheRow> {
 }
 
 /// How the metrics of some trials were computed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct FormulaRow {
     /// Label of the trial.
     pub trial: String,
@@ -160,7 +160,7 @@ pub(super) fn formulas(trials: &[&Trial]) -> Vec<FormulaRow> {
 }
 
 /// One execution of a refresh function.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RefreshRow {
     /// Label of the trial.
     pub trial: String,
@@ -202,7 +202,7 @@ pub(super) fn refreshes(trials: &[&Trial]) -> Vec<RefreshRow> {
 }
 
 /// A sentence, and the targets that it holds for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Told {
     /// Labels of the targets; `None` where it holds for all.
     pub targets: Option<Text>,

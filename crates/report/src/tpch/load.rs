@@ -10,7 +10,7 @@ use serde::Serialize;
 const ROWS_FOR_A_RATE: u64 = 1000;
 
 /// One load of a target.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LoadTable {
     /// Label of the target.
     pub target: String,
@@ -33,7 +33,7 @@ pub struct LoadTable {
 }
 
 /// A step of a load, or the part of a step that concerns one table.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LoadRow {
     /// In words.
     pub name: Text,

@@ -32,7 +32,7 @@ pub(crate) const QUERIES: u8 = 22;
 pub(crate) const ANSWERS: &str = "answers";
 
 /// What tells apart the points of a TPC-H experiment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TpchSetup {
     /// `queries`, `power` or `throughput`.
     pub test: String,
@@ -61,7 +61,7 @@ impl TpchSetup {
 }
 
 /// An experiment's section on TPC-H.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TpchSection {
     /// That this is no TPC result.
     pub disclosure: Text,
@@ -94,7 +94,7 @@ pub struct TpchSection {
 }
 
 /// Columns that only some runs can fill.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Shown {
     /// Power.
     pub power: bool,
@@ -122,7 +122,7 @@ impl Shown {
 }
 
 /// The settings of a target that decide how queries are executed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct QuerySettings {
     /// Label of the target.
     pub target: String,

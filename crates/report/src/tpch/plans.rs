@@ -7,7 +7,7 @@ use dyno_measure::{PlanFacts, QueryFacts};
 use serde::Serialize;
 
 /// The plans of one query.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PlanRow {
     /// 1 to 22.
     pub query: u8,
@@ -16,7 +16,7 @@ pub struct PlanRow {
 }
 
 /// The plans of one query at one degree.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PlanCell {
     /// In the order of the trials.
     pub links: Vec<PlanLink>,
@@ -31,7 +31,7 @@ pub struct PlanCell {
 }
 
 /// A plan in a run folder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct PlanLink {
     /// Label of the trial.
     pub trial: String,

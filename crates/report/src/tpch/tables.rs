@@ -11,7 +11,7 @@ use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics, Verdict};
 use serde::Serialize;
 
 /// One test on one target: a column for each degree, a row for each query.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TpchTable {
     /// Label of the target.
     pub target: String,
@@ -37,7 +37,7 @@ pub struct TpchTable {
 }
 
 /// One parallel degree.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct DegreeColumn {
     /// The degree asked for; 0 is off.
     pub degree: u32,
@@ -76,7 +76,7 @@ pub struct DegreeColumn {
 }
 
 /// How the answers of one column compare.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct AnswerCount {
     /// Queries all of whose answers are right.
     pub right: u8,
@@ -91,7 +91,7 @@ pub struct AnswerCount {
 }
 
 /// One query.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct QueryRow {
     /// 1 to 22.
     pub query: u8,
@@ -104,7 +104,7 @@ pub struct QueryRow {
 }
 
 /// One query at one degree.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct QueryCell {
     /// Of all executions that were answered or given up, over repeats and streams.
     pub seconds: Option<Spread>,
@@ -124,7 +124,7 @@ pub struct QueryCell {
 }
 
 /// By what factor a time is shorter than that at the first degree.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Speedup {
     /// Of the medians.
     pub median: f64,
@@ -360,7 +360,7 @@ fn cell(query: u8, column: &Column<'_>) -> QueryCell {
 }
 
 /// Published times of the queries.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PublishedSeconds {
     /// What the table shows.
     pub title: String,

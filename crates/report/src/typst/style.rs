@@ -52,8 +52,12 @@ impl Style {
         let mut out = format!("text{{font-family:'{FONT}'}}");
         for (selector, body) in &self.rules {
             let kept = declarations(body).filter(|(name, _)| is_known(name));
-            let (own, common): (Vec<_>, Vec<_>) =
-                kept.partition(|(_, value)| value.contains("var(--c)"));
+            let (own, mut common): (Vec<_>, Vec<_>) =
+                kept.partition(|(_, value)| value.contains("var(--c"));
+            // `var(--c, x)` is x where no class sets the colour.
+            common.extend(own.iter().filter_map(|(name, value)| {
+                Some((*name, value.strip_prefix("var(--c,")?.strip_suffix(')')?.trim()))
+            }));
             let selector = selector.strip_prefix("svg ").unwrap_or(selector);
             if !common.is_empty() {
                 let _ = write!(out, "{selector}{{{}}}", self.written(&common, ""));
@@ -76,7 +80,10 @@ impl Style {
         let written: Vec<String> = declarations
             .iter()
             .map(|(name, value)| {
-                let value = self.resolved(&value.replace("var(--c)", colour));
+                let value = match value.starts_with("var(--c,") {
+                    true => colour.to_owned(),
+                    false => self.resolved(&value.replace("var(--c)", colour)),
+                };
                 format!("{name}:{value}")
             })
             .collect();
@@ -159,6 +166,17 @@ mod tests {
              path{fill:none}.s0 path,path.s0{stroke:#00f}.axis{stroke:#111}"
         );
         assert_eq!(style.colours(), BTreeMap::from([("ink", "#111"), ("s0", "#00f")]));
+    }
+
+    #[test]
+    fn a_colour_may_have_another_in_reserve() {
+        let style = Style::of(
+            ":root { --soft: #555; } .s0 { --c: #00f; } svg .block { stroke: var(--c, var(--soft)); }",
+        );
+        assert_eq!(
+            style.of_drawings(),
+            "text{font-family:'Noto Sans SC'}.block{stroke:#555}.s0 .block,.block.s0{stroke:#00f}"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::text::Text;
 use serde::Serialize;
 
 /// Two targets held against each other at one load level.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PairedComparison {
     /// Number in this paper, from 1.
     pub number: usize,
@@ -42,7 +42,7 @@ pub struct PairedComparison {
 }
 
 /// How the trials of two targets follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PairOrder {
     /// Pair after pair: what drifts meets both alike.
@@ -53,7 +53,7 @@ pub enum PairOrder {
 }
 
 /// One metric of two targets.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct VerdictRow {
     /// Its name in gates, CSV and JSON: `tps`.
     pub metric: &'static str,
@@ -96,7 +96,7 @@ pub struct VerdictRow {
 }
 
 /// An interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Bounds {
     /// Lower bound.
     pub low: f64,
@@ -105,7 +105,7 @@ pub struct Bounds {
 }
 
 /// What a comparison says of one metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
     /// The candidate is better.
@@ -137,7 +137,7 @@ impl Call {
 }
 
 /// How a gate stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateResult {
     /// It is kept.
@@ -160,7 +160,7 @@ impl GateResult {
 }
 
 /// A gate at one load level, of a target or of a comparison.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct GateRow {
     /// As it is written.
     pub gate: String,
@@ -183,7 +183,7 @@ pub struct GateRow {
 }
 
 /// Throughput of a target against concurrency, as the Universal Scalability Law describes it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Scaling {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
@@ -213,7 +213,7 @@ pub struct Scaling {
 }
 
 /// Whether a target was steady in the window of a trial.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SteadyRow {
     /// Label of the trial.
     pub trial: String,
@@ -240,7 +240,7 @@ pub struct SteadyRow {
 }
 
 /// A change of a trial's level.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LevelChange {
     /// Seconds from the opening of the window.
     pub at_s: f64,
@@ -251,7 +251,7 @@ pub struct LevelChange {
 }
 
 /// Seconds in which less than half of the usual was done.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StallRow {
     /// Seconds from the opening of the window.
     pub from_s: f64,

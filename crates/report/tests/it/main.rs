@@ -2,6 +2,7 @@
 
 mod checks;
 mod dictionary;
+mod forms;
 mod paper;
 mod published;
 mod support;

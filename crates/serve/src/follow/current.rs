@@ -53,6 +53,8 @@ pub(crate) struct Current {
     pub(crate) nodes: Vec<NodeRow>,
     pub(crate) queries: Vec<QueryView>,
     pub(crate) totals: Totals,
+    /// Of the measured window alone, and its seconds so far.
+    measured: (Totals, f64),
     /// The last interval, whatever its phase.
     pub(crate) last: Option<SeriesRow>,
     series: Tail,
@@ -94,6 +96,7 @@ impl Current {
             nodes: Vec::new(),
             queries: Vec::new(),
             totals: Totals::default(),
+            measured: (Totals::default(), 0.0),
             last: None,
             series: tail("csv"),
             node_series: tail("nodes.csv"),
@@ -108,7 +111,13 @@ impl Current {
             // A damaged line is left out: there is nobody to be told while it runs.
             let (rows, _) = read_series(&text);
             let views: Vec<RowView> = rows.iter().map(RowView::from).collect();
-            rows.iter().for_each(|row| self.totals.add(row));
+            for row in &rows {
+                self.totals.add(row);
+                if row.phase == "measured" {
+                    self.measured.0.add(row);
+                    self.measured.1 += row.length_s;
+                }
+            }
             self.last = rows.into_iter().next_back().or(self.last.take());
             extend(&mut self.rows, &views);
             updates.push(Update::Rows(views));
@@ -127,6 +136,19 @@ impl Current {
             updates.push(Update::Queries(queries));
         }
         updates
+    }
+
+    /// Its writer was killed: there will be no summary but what its intervals add up to. Percentiles don't
+    /// add up.
+    pub(crate) fn cut_off(&mut self) {
+        let (totals, seconds) = &self.measured;
+        let per_s = |count: u64| if *seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        self.view.status = "interrupted";
+        self.view.tps = per_s(totals.committed);
+        self.view.qps = per_s(totals.reads + totals.writes + totals.others);
+        self.view.errors = totals.errors;
+        self.view.failed = totals.failed;
+        self.view.retries = totals.retries;
     }
 }
 

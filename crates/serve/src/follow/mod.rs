@@ -3,6 +3,7 @@
 //! Run folders are all that is looked at. So it does not matter when somebody begins to follow, whether
 //! the run is executed by this process, and whether it is killed.
 
+mod changes;
 mod current;
 mod progress;
 mod run;
@@ -12,13 +13,18 @@ mod view;
 pub(crate) use current::{Totals, stored};
 pub(crate) use progress::Progress;
 pub(crate) use run::RunFollower;
-pub(crate) use view::{QueryView, RowView, RunView, TrialView, folder_name, run_status};
+pub(crate) use view::{EventView, QueryView, RowView, RunView, TrialView, folder_name, run_status};
 
+use changes::Changes;
 use dyno_measure::NodeRow;
-use dyno_store::{Event, is_growing};
+use dyno_store::is_growing;
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often all runs are looked at while none is executed.
+const LOOK: Duration = Duration::from_secs(3);
 
 /// Everything that is known at a moment.
 #[derive(Debug, Serialize)]
@@ -35,7 +41,7 @@ pub(crate) struct State {
     nodes: Vec<NodeRow>,
     queries: Vec<QueryView>,
     /// The last events.
-    events: Vec<Event>,
+    events: Vec<EventView>,
 }
 
 /// What the page is told.
@@ -56,7 +62,7 @@ pub(crate) enum Update {
     /// Queries of it that have ended.
     Queries(Vec<QueryView>),
     /// What happened beside the numbers.
-    Events(Vec<Event>),
+    Events(Vec<EventView>),
     /// How far the run has come.
     Progress(Progress),
     /// The server ends; the page keeps what it has.
@@ -106,13 +112,23 @@ pub(crate) struct Follower {
     wanted: Option<String>,
     run: Option<RunFollower>,
     has_begun: bool,
+    /// Whether the folder of runs has got another one, and when all of them were looked at.
+    folder: Changes,
+    looked: Instant,
 }
 
 impl Follower {
     /// Follows the run of that name in `runs`; without a name the one that is executed, after its
     /// end the next one, and when there is none the last one.
     pub(crate) fn new(runs: &Path, wanted: Option<String>) -> Self {
-        Follower { runs: runs.to_owned(), wanted, run: None, has_begun: false }
+        Follower {
+            runs: runs.to_owned(),
+            wanted,
+            run: None,
+            has_begun: false,
+            folder: Changes::default(),
+            looked: Instant::now(),
+        }
     }
 
     /// What is new since the last call; at the first call everything.
@@ -153,11 +169,17 @@ impl Follower {
     }
 
     /// The run to follow from now on, where it isn't the one that is followed.
-    fn other_run(&self) -> Option<PathBuf> {
+    fn other_run(&mut self) -> Option<PathBuf> {
         let now = self.run.as_ref().map(RunFollower::path);
         if now.is_some_and(is_growing) {
             return None;
         }
+        // A run that was interrupted may be gone on with: the folder of runs doesn't tell that.
+        let is_due = self.looked.elapsed() > LOOK;
+        if !self.folder.since_last(&self.runs) && !is_due {
+            return None;
+        }
+        self.looked = Instant::now();
         let found = match &self.wanted {
             Some(name) => run_folder(&self.runs, name),
             None => {

@@ -1,9 +1,10 @@
 //! Follows one run.
 
+use super::changes::Changes;
 use super::current::Current;
 use super::progress::{self, Known, Progress};
 use super::tail::Tail;
-use super::view::{self, RunView, TrialView};
+use super::view::{self, EventView, RunView, TrialView};
 use super::{State, Update};
 use dyno_measure::TrialSummary;
 use dyno_store::{
@@ -13,15 +14,12 @@ use dyno_suite::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 use time::OffsetDateTime;
 
 /// Events that somebody who comes late is shown.
 const EVENTS: usize = 200;
 /// The guess of the remaining time is told again when it is off by as many seconds.
 const DRIFT_S: f64 = 2.0;
-/// A file that was changed less than this ago may change again without another time stamp.
-const SETTLED: Duration = Duration::from_secs(2);
 
 /// A run, as far as it was read.
 #[derive(Debug)]
@@ -42,7 +40,7 @@ pub(crate) struct RunFollower {
     /// The last trial.
     current: Option<Current>,
     events: Tail,
-    happened: Vec<Event>,
+    happened: Vec<EventView>,
     prepared: BTreeSet<String>,
 }
 
@@ -91,9 +89,13 @@ impl RunFollower {
         let grows = is_growing(&self.path);
         self.poll_header(grows, &mut updates);
         self.poll_events(&mut updates);
-        self.poll_trials(grows, &mut updates);
+        self.poll_trials(&mut updates);
         if let Some(current) = &mut self.current {
             updates.extend(current.poll());
+            if !grows && current.view.status == "running" {
+                current.cut_off();
+                updates.push(Update::Trial(Box::new(current.view.clone())));
+            }
         }
         self.poll_progress(grows, &mut updates);
         updates
@@ -154,13 +156,15 @@ impl RunFollower {
                 self.since.clone_from(&event.at);
             }
         }
-        self.happened.extend_from_slice(&new);
+        let last = &new[new.len().saturating_sub(EVENTS)..];
+        let views: Vec<EventView> = last.iter().map(EventView::from).collect();
+        self.happened.extend_from_slice(&views);
         let surplus = self.happened.len().saturating_sub(EVENTS);
         self.happened.drain(..surplus);
-        updates.push(Update::Events(new[new.len().saturating_sub(EVENTS)..].to_vec()));
+        updates.push(Update::Events(views));
     }
 
-    fn poll_trials(&mut self, grows: bool, updates: &mut Vec<Update>) {
+    fn poll_trials(&mut self, updates: &mut Vec<Update>) {
         let trials = self.path.join("trials");
         if self.folder.since_last(&trials) {
             let (ended, begun) = trial_files(&trials);
@@ -176,14 +180,6 @@ impl RunFollower {
                 Some(_) => {}
                 None => self.show_last(updates),
             }
-        }
-        // Its writer was killed.
-        if let Some(current) = &mut self.current
-            && !grows
-            && current.view.status == "running"
-        {
-            current.view.status = "interrupted";
-            updates.push(Update::Trial(Box::new(current.view.clone())));
         }
     }
 
@@ -270,26 +266,6 @@ impl RunFollower {
             self.told_at = now;
             updates.push(Update::Progress(self.progress.clone()));
         }
-    }
-}
-
-/// Tells whether a file or folder was touched, without reading it.
-#[derive(Debug, Default)]
-struct Changes {
-    seen: Option<SystemTime>,
-}
-
-impl Changes {
-    /// Whether it may have changed since the last call.
-    fn since_last(&mut self, path: &Path) -> bool {
-        let Ok(modified) = fs::metadata(path).and_then(|metadata| metadata.modified()) else {
-            return false;
-        };
-        let is_settled = modified.elapsed().is_ok_and(|age| age > SETTLED);
-        let is_new = self.seen != Some(modified);
-        // Only a time stamp that can't stand for another change is remembered.
-        self.seen = is_settled.then_some(modified);
-        is_new
     }
 }
 

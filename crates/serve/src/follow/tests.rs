@@ -2,7 +2,7 @@
 
 use super::*;
 use dyno_measure::{Frame, HostSample, Interval, Phase, TrialStatus};
-use dyno_store::{EventKind, Run, RunHeader, RunStatus, TrialIdentity, TrialWriter};
+use dyno_store::{Event, EventKind, Run, RunHeader, RunStatus, TrialIdentity, TrialWriter};
 use serde_json::Value;
 
 fn plan() -> Value {
@@ -154,6 +154,12 @@ fn a_killed_run_is_told_to_be_interrupted() {
     let cut_off = ("interrupted".to_owned(), vec!["interrupted".to_owned()], 1);
     assert_eq!(known(&heard), cut_off);
     assert_eq!(known(&Follower::new(folder.path(), None).poll()), cut_off);
+    let tps = |updates: &[Update]| {
+        let mut trials = updates.iter().filter(|update| matches!(update, Update::Trial(_)));
+        let told = trials.next_back().map(|trial| serde_json::from_str::<Value>(&trial.json()));
+        told.and_then(|told| told.ok()?["tps"].as_f64())
+    };
+    assert_eq!(tps(&heard), Some(10.0), "what its intervals add up to");
     let remaining = follower.run().map(|run| run.progress().remaining_s);
     assert_eq!(remaining, Some(None), "nothing is left to wait for");
 }

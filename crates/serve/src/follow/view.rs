@@ -1,7 +1,8 @@
 //! What the page is told of runs and trials: plain values, ready for JSON.
 
 use dyno_measure::{Purpose, QueryFacts, QueryOutcome, SeriesRow, TrialStatus, TrialSummary};
-use dyno_store::{RunHeader, RunStatus, TrialIdentity};
+use dyno_report::{Text, stored};
+use dyno_store::{Event, EventKind, RunHeader, RunStatus, TrialIdentity};
 use serde::Serialize;
 use std::path::Path;
 
@@ -14,7 +15,7 @@ pub(crate) struct RunView {
     pub(crate) suite: String,
     pub(crate) status: &'static str,
     /// Why it failed.
-    pub(crate) why: String,
+    pub(crate) why: Text,
     pub(crate) started_at: String,
     pub(crate) finished_at: Option<String>,
     pub(crate) host: String,
@@ -78,12 +79,12 @@ pub(crate) fn folder_name(path: &Path) -> String {
 }
 
 /// A word for a status, and why it is so where there is something to say.
-pub(crate) fn run_status(status: &RunStatus) -> (&'static str, String) {
+pub(crate) fn run_status(status: &RunStatus) -> (&'static str, Text) {
     match status {
-        RunStatus::Running => ("running", String::new()),
-        RunStatus::Complete => ("complete", String::new()),
-        RunStatus::Interrupted => ("interrupted", String::new()),
-        RunStatus::Failed(why) => ("failed", why.clone()),
+        RunStatus::Running => ("running", Text::default()),
+        RunStatus::Complete => ("complete", Text::default()),
+        RunStatus::Interrupted => ("interrupted", Text::default()),
+        RunStatus::Failed(why) => ("failed", stored(why)),
     }
 }
 
@@ -103,7 +104,7 @@ pub(crate) struct TrialView {
     pub(crate) purpose: Purpose,
     pub(crate) status: &'static str,
     /// Why it failed.
-    pub(crate) why: String,
+    pub(crate) why: Text,
     pub(crate) started_at: String,
     pub(crate) warmup_s: f64,
     pub(crate) tps: f64,
@@ -133,9 +134,9 @@ impl TrialView {
     /// A trial as its summary tells it.
     pub(crate) fn ended(summary: &TrialSummary) -> Self {
         let (status, why) = match &summary.status {
-            TrialStatus::Complete => ("complete", String::new()),
-            TrialStatus::Interrupted => ("interrupted", String::new()),
-            TrialStatus::Failed(why) => ("failed", why.clone()),
+            TrialStatus::Complete => ("complete", Text::default()),
+            TrialStatus::Interrupted => ("interrupted", Text::default()),
+            TrialStatus::Failed(why) => ("failed", stored(why)),
         };
         let latency = &summary.latency;
         let pass = summary.tpch.as_ref();
@@ -218,6 +219,29 @@ impl From<&SeriesRow> for RowView {
             row.loops_cpu_s / row.length_s.max(1e-9),
         ];
         RowView(numbers.map(|number| (number * 1e3).round() / 1e3))
+    }
+}
+
+/// Something that happened beside the numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct EventView {
+    at: String,
+    trial: Option<u32>,
+    kind: EventKind,
+    count: u64,
+    /// In both languages, where dyno's own words are among it.
+    text: Text,
+}
+
+impl From<&Event> for EventView {
+    fn from(event: &Event) -> Self {
+        EventView {
+            at: event.at.clone(),
+            trial: event.trial,
+            kind: event.kind,
+            count: event.count,
+            text: stored(&event.text),
+        }
     }
 }
 

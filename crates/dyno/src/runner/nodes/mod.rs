@@ -94,6 +94,7 @@ impl Node {
     /// first look to the second, where that is known.
     pub(super) fn surround(
         &self,
+        dialect: Dialect,
         (before, after): (&NodeLook, &NodeLook),
         seen: &Seen,
         client: Option<&Client>,
@@ -101,9 +102,11 @@ impl Node {
     ) {
         let mut found = node_conditions(&before.state, &after.state, seen);
         found.cpu_share = self.same_host.then_some(summary.generator.host.cpu_share);
-        found.client_commits = client
-            .filter(|_| found.commits.is_some())
-            .map(|client| client.commits(summary.in_flight));
+        let preparing = preparing(dialect, summary.workers, self.tables.len());
+        // Where preparing weighs as much as what is looked for, nothing can be compared.
+        let is_comparable = |commits: &u64| found.commits.is_some() && preparing * 200 <= *commits;
+        found.client_commits =
+            client.map(|client| client.commits(dialect, summary.in_flight)).filter(is_comparable);
         summary.conditions.nodes.insert(self.name.clone(), found);
     }
 }
@@ -132,31 +135,57 @@ async fn settle<S: Session>(session: &mut S) -> Result<(), DbError> {
     Ok(())
 }
 
-/// What the client did in all intervals, warm-up among them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What the client did in all intervals, warm-up among them, by kind of transaction.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Client {
-    committed: u64,
-    statements: StatementCounts,
+    kinds: Vec<(u64, StatementCounts)>,
+    rolls_back_reads: bool,
 }
 
 impl Client {
-    /// Counts an interval.
-    pub(super) fn add(&mut self, interval: &Interval) {
-        let work = StatementCounts::from(interval.frame.work());
-        self.committed += interval.frame.counts().committed;
-        self.statements.reads += work.reads;
-        self.statements.writes += work.writes;
-        self.statements.others += work.others;
-        self.statements.misses += work.misses;
+    /// `rolls_back_reads` is true where transactions that only read end with ROLLBACK: no server counts
+    /// them as commits.
+    pub(super) fn new(rolls_back_reads: bool) -> Self {
+        Client { kinds: Vec::new(), rolls_back_reads }
     }
 
-    /// Commits as a server counts them. Where a transaction has no COMMIT of its own, each of its
-    /// statements is one. Those in flight when the window closed are ended before the second look.
-    fn commits(&self, in_flight: u64) -> u64 {
-        let controls = self.statements.others.saturating_sub(self.statements.misses);
-        let is_explicit = controls as f64 >= 0.9 * self.committed as f64;
-        let is_single = self.statements.total() <= self.committed;
-        if is_explicit || is_single { self.committed + in_flight } else { self.statements.total() }
+    /// Counts an interval.
+    pub(super) fn add(&mut self, interval: &Interval) {
+        self.kinds.resize(interval.frame.kinds.len(), Default::default());
+        for ((committed, statements), kind) in self.kinds.iter_mut().zip(&interval.frame.kinds) {
+            *committed += kind.counts.committed;
+            statements.reads += kind.work.reads;
+            statements.writes += kind.work.writes;
+            statements.others += kind.work.others;
+            statements.misses += kind.work.misses;
+        }
+    }
+
+    /// Commits as a server counts them. Those in flight when the window closed are ended before the
+    /// second look.
+    fn commits(&self, dialect: Dialect, in_flight: u64) -> u64 {
+        let of_kind = |&(committed, statements): &(u64, StatementCounts)| {
+            let controls = statements.others.saturating_sub(statements.misses);
+            let is_explicit = controls as f64 >= 0.9 * committed as f64;
+            let only_reads = statements.writes + statements.misses == 0;
+            match (is_explicit, dialect) {
+                (true, _) if self.rolls_back_reads && only_reads => 0,
+                (true, _) => committed,
+                // Without COMMIT, each statement is a commit to PostgreSQL, and none to MySQL.
+                (false, Dialect::Postgres) => statements.total(),
+                (false, Dialect::Mysql | Dialect::Sqlite) => 0,
+            }
+        };
+        self.kinds.iter().map(of_kind).sum::<u64>() + in_flight
+    }
+}
+
+/// Commits that PostgreSQL may count for sessions that connect and prepare: workloads prepare up to nine
+/// statements per table, and a few more.
+fn preparing(dialect: Dialect, workers: u32, tables: usize) -> u64 {
+    match dialect {
+        Dialect::Postgres => u64::from(workers) * (9 * tables as u64 + 20),
+        Dialect::Mysql | Dialect::Sqlite => 0,
     }
 }
 
@@ -166,19 +195,38 @@ mod tests {
 
     fn client(committed: u64, reads: u64, others: u64, misses: u64) -> Client {
         let statements = StatementCounts { reads, others, misses, ..StatementCounts::default() };
-        Client { committed, statements }
+        Client { kinds: vec![(committed, statements)], rolls_back_reads: false }
     }
 
     #[test]
-    fn statements_outside_of_transactions_are_commits() {
+    fn statements_outside_of_transactions_are_commits_to_postgres_only() {
+        let both = |client: Client| {
+            [Dialect::Postgres, Dialect::Mysql].map(|dialect| client.commits(dialect, 3))
+        };
         // BEGIN, ten reads, COMMIT.
-        assert_eq!(client(100, 1000, 200, 0).commits(3), 103);
+        assert_eq!(both(client(100, 1000, 200, 0)), [103, 103]);
         // One read each.
-        assert_eq!(client(100, 100, 0, 0).commits(3), 103);
+        assert_eq!(both(client(100, 100, 0, 0)), [103, 3]);
         // Ten reads each, without BEGIN and COMMIT.
-        assert_eq!(client(100, 1000, 0, 0).commits(3), 1000);
+        assert_eq!(both(client(100, 1000, 0, 0)), [1003, 3]);
         // Updates that met no row are no controls.
-        assert_eq!(client(100, 1000, 90, 90).commits(3), 1090);
+        assert_eq!(both(client(100, 1000, 90, 90)), [1093, 3]);
+    }
+
+    #[test]
+    fn transactions_that_are_rolled_back_by_profile_are_no_commits() {
+        let writes = StatementCounts { writes: 500, others: 100, ..StatementCounts::default() };
+        let mut client = client(40, 40, 40, 0);
+        client.kinds.push((100, writes));
+        assert_eq!(client.commits(Dialect::Mysql, 0), 140);
+        client.rolls_back_reads = true;
+        assert_eq!(client.commits(Dialect::Mysql, 0), 100);
+    }
+
+    #[test]
+    fn preparing_counts_where_each_statement_is_a_commit() {
+        assert_eq!(preparing(Dialect::Postgres, 4, 2), 152);
+        assert_eq!(preparing(Dialect::Mysql, 4, 2), 0);
     }
 
     #[test]

@@ -98,6 +98,11 @@ pub(crate) trait Driven: Family {
         stem: &Path,
     ) -> Result<Ready<Self>, Failure>;
 
+    /// True where transactions that only read end with ROLLBACK: no server counts them as commits.
+    fn rolls_back_reads(&self) -> bool {
+        false
+    }
+
     /// Changes what is asked of the engine.
     fn tune(&self, _spec: &mut TrialSpec) {}
 

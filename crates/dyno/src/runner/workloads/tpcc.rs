@@ -19,6 +19,7 @@ use dyno_tpcc::ITEMS;
 use dyno_tpcc::load::{
     LoadError, LoadOptions, LoadReport, Loaded, check_options, destroy, existing_tables, load,
 };
+use dyno_tpcc::profile::ReadOnlyEnd;
 use dyno_tpcc::schema::table_names;
 use options::Options;
 use std::collections::BTreeSet;
@@ -82,6 +83,10 @@ impl Family for Tpcc {
 impl Driven for Tpcc {
     type Workload = dyno_tpcc::Tpcc;
     type Before = Found;
+
+    fn rolls_back_reads(&self) -> bool {
+        self.options.profile.read_only_end == ReadOnlyEnd::Rollback
+    }
 
     /// A suite speaks of terminals; sessions are the engine's workers.
     fn tune(&self, spec: &mut TrialSpec) {

@@ -17,6 +17,7 @@ use dyno_measure::{
 };
 use dyno_reactor::{block_on, monotonic_now};
 use dyno_store::{Moment, StoreError, TrialIdentity, TrialWriter};
+use dyno_suite::{Step, Trial};
 use dyno_tpch::load::LoadError;
 use dyno_tpch::parameters::Choice;
 use dyno_tpch::run::{PlanFile, RunError, RunOptions, Test, Watch, run};
@@ -55,20 +56,8 @@ pub(super) fn trial<D: Driver>(
         who: format!("target {} at degree {degree}", step.target),
         cache,
     };
-    let identity = TrialIdentity {
-        step: step.id.clone(),
-        experiment: step.experiment.clone(),
-        target: step.target.clone(),
-        test: asked.test.name().to_owned(),
-        workers: streams(asked.test),
-        repeat: planned.repeat,
-        purpose,
-        seed: planned.seed,
-        loops: sessions(asked.test),
-        tpch: Some(known(&asked, found)),
-        ..TrialIdentity::default()
-    };
-    let mut writer = folder.begin_trial(identity)?;
+    let identity = identity(step, planned, &asked, found);
+    let mut writer = folder.begin_trial(TrialIdentity { purpose, ..identity })?;
     let looked = node.look(driver);
     writer.server(Moment::Before, &node.facts(&looked))?;
     let series = writer.node_series()?;
@@ -99,7 +88,7 @@ pub(super) fn trial<D: Driver>(
     let mut summary = writer.identity().clone().summary(status);
     summary.set_pass(facts);
     generator.into_inner().store(&mut summary);
-    node.surround((&looked, &looked_again), &seen, None, &mut summary);
+    node.surround(driver.dialect(), (&looked, &looked_again), &seen, None, &mut summary);
     summary.checks = answers_check(&summary).into_iter().collect();
     let is_denied = deny(&mut summary);
     progress.finish(&headline(&summary));
@@ -107,6 +96,21 @@ pub(super) fn trial<D: Driver>(
     let status = summary.status.clone();
     writer.finish(summary)?;
     Ok(Done::Ended { status, is_denied })
+}
+
+fn identity(step: &Step, planned: &Trial, asked: &RunOptions, found: Loaded) -> TrialIdentity {
+    TrialIdentity {
+        step: step.id.clone(),
+        experiment: step.experiment.clone(),
+        target: step.target.clone(),
+        test: asked.test.name().to_owned(),
+        workers: streams(asked.test),
+        repeat: planned.repeat,
+        seed: planned.seed,
+        loops: sessions(asked.test),
+        tpch: Some(known(asked, found)),
+        ..TrialIdentity::default()
+    }
 }
 
 /// What the database says of its load.

@@ -1,0 +1,180 @@
+//! What surrounds a paper: its schema, templates of users, its size.
+
+use crate::support::{elements, golden};
+use crate::synthetic::{self, published, two_targets};
+use dyno_report::{Lang, Paper, Templates, schema};
+use serde_json::Value;
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// Where a value does not fit its schema; the parts of JSON Schema that schemas of papers use.
+fn misfits(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut Vec<String>) {
+    if let Some(name) = schema["$ref"].as_str() {
+        let target = root.pointer(name.trim_start_matches('#')).expect("a reference leads somewhere");
+        misfits(root, target, value, place, found);
+    }
+    let fits_one = |choices: &Vec<Value>| {
+        choices.iter().any(|choice| {
+            let mut own = Vec::new();
+            misfits(root, choice, value, place, &mut own);
+            own.is_empty()
+        })
+    };
+    for name in ["anyOf", "oneOf"] {
+        if schema[name].as_array().is_some_and(|choices| !fits_one(choices)) {
+            found.push(format!("{place}: none of {name} fits {value}"));
+        }
+    }
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        misfits(root, part, value, place, found);
+    }
+    let is_other = |wanted: &Value| wanted != value;
+    if schema.get("const").is_some_and(is_other)
+        || schema["enum"].as_array().is_some_and(|known| !known.contains(value))
+    {
+        found.push(format!("{place}: {value} is not known"));
+    }
+    let is_of_type = |name: &str| match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("{other} is no type"),
+    };
+    let types: Vec<&str> = match &schema["type"] {
+        Value::String(name) => vec![name],
+        Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    if !types.is_empty() && !types.iter().any(|name| is_of_type(name)) {
+        found.push(format!("{place}: {value} is none of {types:?}"));
+    }
+    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+        if let Some(items) = schema.get("items") {
+            misfits(root, items, item, &format!("{place}/{index}"), found);
+        }
+    }
+    let Some(object) = value.as_object() else { return };
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        if !object.contains_key(name) {
+            found.push(format!("{place}: {name} is missing"));
+        }
+    }
+    for (name, value) in object {
+        let place = format!("{place}/{name}");
+        match (&schema["properties"][name], schema.get("additionalProperties")) {
+            (Value::Null, Some(Value::Bool(false))) => found.push(format!("{place} is unknown")),
+            (Value::Null, Some(other)) if other.is_object() => {
+                misfits(root, other, value, &place, found);
+            }
+            (Value::Null, None) if schema.get("properties").is_some() && is_whole(schema) => {
+                found.push(format!("{place} is not described"));
+            }
+            (own, _) if own.is_object() => misfits(root, own, value, &place, found),
+            _ => {}
+        }
+    }
+}
+
+/// True where a schema describes a whole object and nothing is merged into it.
+fn is_whole(schema: &Value) -> bool {
+    ["$ref", "allOf", "anyOf", "oneOf"].iter().all(|name| schema.get(name).is_none())
+}
+
+#[test]
+fn every_paper_fits_the_published_schema() {
+    let text = schema().expect("written");
+    golden("../../paper.schema.json", &text);
+    let schema: Value = serde_json::from_str(&text).expect("JSON");
+    let papers = [
+        Paper::new(&[two_targets(&[8, 64], 2, 6)], &[published()]),
+        Paper::new(&[synthetic::pgbench::pgbench()], &synthetic::pgbench::published()),
+        Paper::new(&[synthetic::tpcc::tpcc()], &[]),
+        Paper::new(&[synthetic::tpch::tpch()], &[]),
+        Paper::new(&[synthetic::run(&["main"], Vec::new())], &[]),
+    ];
+    for paper in papers {
+        let value: Value = serde_json::from_str(&paper.json().expect("written")).expect("JSON");
+        let mut found = Vec::new();
+        misfits(&schema, &schema, &value, "", &mut found);
+        assert_eq!(found, Vec::<String>::new(), "{}", paper.title);
+    }
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_found() {
+    let schema: Value = serde_json::from_str(&schema().expect("written")).expect("JSON");
+    let paper = Paper::new(&[two_targets(&[8], 1, 6)], &[]);
+    let good: Value = serde_json::from_str(&paper.json().expect("written")).expect("JSON");
+    let spoil: [fn(&mut Value); 4] = [
+        |paper| paper["title"] = "a title in one language".into(),
+        |paper| paper["checks"][0]["level"] = "X".into(),
+        |paper| paper["trials"][0]["summary"]["tps"] = "fast".into(),
+        |paper| drop(paper.as_object_mut().and_then(|paper| paper.remove("cover"))),
+    ];
+    for change in spoil {
+        let mut value = good.clone();
+        change(&mut value);
+        let mut found = Vec::new();
+        misfits(&schema, &schema, &value, "", &mut found);
+        assert!(!found.is_empty());
+    }
+}
+
+#[test]
+fn five_hundred_points_stay_small_and_quick() {
+    let run = two_targets(&(1..=250).map(|step| step * 4).collect::<Vec<_>>(), 1, 120);
+    assert_eq!(run.trials.len(), 501);
+    let begin = Instant::now();
+    let html = Paper::new(&[run], &[published()]).html(Lang::En).expect("rendered");
+    let took = begin.elapsed();
+    println!("{} bytes in {took:?}", html.len());
+    assert!(html.len() <= 3_000_000, "{} bytes", html.len());
+    // An optimised build needs a tenth of it; machines that are busy need more.
+    assert!(took < Duration::from_secs(120), "{took:?}");
+    elements(&html);
+}
+
+#[test]
+fn both_languages_are_rendered_alike_twice() {
+    let paper = || Paper::new(&[two_targets(&[8, 64], 2, 6)], &[published()]);
+    for lang in Lang::ALL {
+        let (one, two) = (paper().html(lang).expect("html"), paper().html(lang).expect("html"));
+        assert_eq!(one, two);
+        let (one, two) = (paper().markdown(lang).expect("md"), paper().markdown(lang).expect("md"));
+        assert_eq!(one, two);
+    }
+    let chinese = paper().html(Lang::Zh).expect("html");
+    assert!(chinese.contains("<html lang=\"zh-CN\">"));
+    assert!(chinese.contains("测试结果") && !chinese.contains(">Results<"));
+}
+
+#[test]
+fn a_user_replaces_templates_one_by_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
+    let paper = Paper::new(&[two_targets(&[8], 1, 6)], &[]);
+    write("limits.html", "<section id=\"limits\"><h2>{{ paper.title }}, mine</h2></section>\n");
+    let templates = Templates::of_folder(folder.path()).expect("read");
+    let html = paper.html_with(&templates, Lang::En).expect("rendered");
+    assert!(html.contains("Two made-up servers under sysbench, mine</h2>"));
+    elements(&html);
+
+    write("limits.html", "<p>\n{{ paper.no_such_thing.at_all }}\n</p>\n");
+    let templates = Templates::of_folder(folder.path()).expect("read");
+    let error = paper.html_with(&templates, Lang::En).expect_err("a mistake").to_string();
+    assert!(error.contains("limits.html, line 2"), "{error}");
+
+    write("limits.html", "<p>\n\n{% if %}\n");
+    let templates = Templates::of_folder(folder.path()).expect("read");
+    let error = paper.html_with(&templates, Lang::En).expect_err("a mistake").to_string();
+    assert!(error.contains("limits.html, line 3"), "{error}");
+
+    write("limit.html", "a name that is no template's");
+    let error = Templates::of_folder(folder.path()).expect_err("no such template");
+    assert!(error.to_string().contains("limit.html"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("limits.html")), "{error}");
+}

@@ -1,0 +1,254 @@
+//! Comparisons, searches, confirmations and prices in plans.
+
+use std::collections::BTreeSet;
+
+use dyno_suite::{
+    Action, Aim, Overrides, Plan, Restore, SecretUrl, Step, Stop, Suite, Trial, Versus, bundled,
+    half_width, seconds,
+};
+
+const HEAD: &str = "[suite]\nname = \"s\"\ndeny = \"few-pairs\"\nallow = [\"steal\"]\n\
+    [target.old]\nurl = \"mysql://u:geheim@h/a\"\nprice = { per_hour = 1.5, currency = \"USD\" }\n\
+    stated = { zone = \"a\", acknowledged_by = \"local\", round_trip_us = 90 }\n\
+    [target.new]\nurl = \"mysql://h/b\"\n[target.third]\n";
+
+fn experiment(keys: &str) -> String {
+    format!(
+        "{HEAD}[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\ntest = \"oltp_insert\"\n\
+         threads = [1, 8]\nduration_s = 10\n{keys}"
+    )
+}
+
+fn build(text: &str, overrides: &Overrides) -> Plan {
+    let suite = Suite::parse("s.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    Plan::build(&suite, overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn trials(plan: &Plan) -> Vec<(&Step, &Trial)> {
+    let pairs = plan.steps.iter().filter_map(|step| match &step.action {
+        Action::Trial(trial) => Some((step, trial)),
+        Action::Prepare | Action::Cleanup => None,
+    });
+    pairs.collect()
+}
+
+fn ids(plan: &Plan) -> Vec<&str> {
+    plan.steps.iter().map(|step| step.id.as_str()).collect()
+}
+
+#[test]
+fn a_comparison_is_planned_in_pairs() {
+    let compare = "compare = { baseline = \"old\", candidates = \"new\", pairs = [4, 20], \
+                   half_width = \"2%\", budget = \"2h\" }\ngate = \"tps.ratio.low > 0.97\"\n";
+    let plan = build(&experiment(compare), &Overrides::default());
+    let experiment = &plan.experiments[0];
+    let comparison = experiment.comparison.as_ref().expect("a comparison");
+    let stop =
+        Stop { pairs_least: 4, pairs_most: 20, half_width: Some(0.02), budget_s: Some(7200.0) };
+    assert_eq!((comparison.stop, comparison.is_aa), (stop, false));
+    assert_eq!(experiment.gates, ["tps.ratio.low > 0.97"]);
+    assert_eq!(experiment.data_state(), "grows");
+    assert_eq!(trials(&plan).len(), 20 * 2 * 2);
+    let mut first = BTreeSet::new();
+    for pair in trials(&plan).chunks(2) {
+        let [(a, of_a), (b, of_b)] = pair else { panic!("a pair") };
+        assert_eq!((of_a.seed, of_a.repeat, of_a.threads), (of_b.seed, of_b.repeat, of_b.threads));
+        assert_ne!(a.target, b.target);
+        first.insert(a.target.as_str());
+    }
+    assert_eq!(first.len(), 2, "who is first is drawn for each pair");
+    assert!(plan.may_end_sooner());
+    let json = serde_json::to_string(&plan).expect("JSON");
+    assert!(!json.contains("geheim"));
+    let back: Plan = serde_json::from_str(&json).expect("a plan");
+    assert_eq!(serde_json::to_string(&back).expect("JSON"), json);
+}
+
+#[test]
+fn the_estimate_knows_the_budget() {
+    let at = |budget: &str| {
+        let keys = format!(
+            "prepare = false\ncleanup = false\ncompare = {{ baseline = \"old\", candidates = \"new\", \
+             pairs = [4, 20]{budget} }}\n"
+        );
+        build(&experiment(&keys), &Overrides::default()).estimated_s
+    };
+    assert_eq!(at(""), 20.0 * 4.0 * 10.0);
+    assert_eq!(at(", budget = \"300s\""), 300.0);
+    // The fewest pairs are made in any case.
+    assert_eq!(at(", budget = 60"), 4.0 * 4.0 * 10.0);
+}
+
+#[test]
+fn the_same_target_twice_has_one_data_set() {
+    let keys = "compare = { baseline = \"old\", aa = true, pairs = 4 }\n";
+    let plan = build(&experiment(keys), &Overrides::default());
+    let names: Vec<&str> = plan.targets.iter().map(|target| target.name.as_str()).collect();
+    assert_eq!(names, ["old", "old-again", "new"]);
+    let twin = plan.target("old-again").expect("the twin");
+    assert_eq!((twin.owner(), twin.url.as_str()), ("old", "mysql://u@h/a"));
+    assert_eq!(twin.url_in("r".as_ref()).expose(), "mysql://u:geheim@h/a");
+    let prepared = ids(&plan).into_iter().filter(|id| id.ends_with("prepare")).collect::<Vec<_>>();
+    assert_eq!(prepared, ["e/old/prepare"]);
+    assert_eq!(trials(&plan).len(), 4 * 2 * 2);
+    // A trial that is left of the twin alone brings the data back.
+    let mut done: BTreeSet<String> =
+        trials(&plan).iter().map(|(step, _)| step.id.clone()).collect();
+    assert!(done.remove("e/old-again/threads=8/repeat=4"));
+    let left: Vec<&str> = plan.remaining(&done).iter().map(|step| step.id.as_str()).collect();
+    assert_eq!(left, ["e/old/prepare", "e/old-again/threads=8/repeat=4", "e/old/cleanup"]);
+}
+
+#[test]
+fn without_the_others_address_a_target_is_measured_alone() {
+    let keys = "compare = { baseline = \"old\", candidates = [\"third\"], pairs = 4 }\n";
+    let plan = build(&experiment(keys), &Overrides::default());
+    assert!(plan.experiments[0].comparison.is_none());
+    assert_eq!(plan.experiments[0].targets, ["old"]);
+    assert_eq!(trials(&plan).len(), 2);
+    assert!(plan.notes.iter().any(|note| note.contains("measured by itself")), "{:?}", plan.notes);
+}
+
+#[test]
+fn a_search_has_steps_for_its_trials() {
+    let keys = "targets = [\"old\", \"new\"]\nobjective = \"p99 < 20ms\"\nstart_rate = 100\n\
+                most_rate = 1e4\nrestore = \"reload\"\n";
+    let plan = build(&experiment(keys), &Overrides::default());
+    let experiment = &plan.experiments[0];
+    let search = experiment.search.as_ref().expect("a search");
+    assert_eq!((search.start_rate, search.most_rate), (Some(100.0), Some(1e4)));
+    assert_eq!((experiment.confirm, &experiment.restore), (3, &Restore::Reload));
+    assert_eq!(experiment.data_state(), "reloaded");
+    let all = trials(&plan);
+    assert!(all.iter().all(|(_, trial)| trial.aim == Aim::Search && trial.rate.is_none()));
+    assert_eq!(all[0].0.id.split('/').next_back(), Some("repeat=1"));
+    // 10 trials and 3 confirmations of 10 s for two numbers of threads on two targets, 10,000 rows
+    // reloaded before each.
+    let trials_s: f64 = all.iter().map(|(step, _)| step.estimated_s).sum();
+    assert!((trials_s - 13.0 * 4.0 * 10.1).abs() < 1e-6, "{trials_s}");
+    // Where a search has ended, the rest of its steps is settled, and no other search's.
+    let ended: BTreeSet<String> = ["e/old/threads=1/search/repeat=9".to_string()].into();
+    let settled = plan.settled(&BTreeSet::new(), &ended);
+    assert!(settled.contains("e/old/threads=1/search/repeat=30"));
+    assert!(settled.iter().all(|id| id.starts_with("e/old/threads=1/search/")));
+    assert!(!settled.contains("e/old/threads=1/search/repeat=8"));
+}
+
+#[test]
+fn a_sweep_is_confirmed_after_all_repeats() {
+    let plan =
+        build(&experiment("targets = \"old\"\nrepeats = 2\nconfirm = 2\n"), &Overrides::default());
+    let tail = &ids(&plan)[5..];
+    assert_eq!(tail, ["e/old/confirm/repeat=1", "e/old/confirm/repeat=2", "e/old/cleanup"]);
+    let capped = Overrides { max_threads: Some(1), ..Overrides::default() };
+    let plan = build(&experiment("targets = \"old\"\nconfirm = true\n"), &capped);
+    assert!(
+        trials(&plan).iter().all(|(_, trial)| trial.aim == Aim::Measure),
+        "one point is not chosen"
+    );
+}
+
+fn versus(a: &str, b: &str) -> Overrides {
+    let url = |name: &str| (name.to_string(), SecretUrl::new(format!("mysql://u:geheim@{name}/d")));
+    let mut targets = vec![url(a)];
+    if a != b {
+        targets.push(url(b));
+    }
+    let compare = Versus { baseline: a.into(), candidate: b.into(), stop: Stop::new(None, None) };
+    Overrides { targets, compare: Some(compare), ..Overrides::default() }
+}
+
+#[test]
+fn every_bundled_suite_can_compare_any_two_targets() {
+    for bundle in bundled() {
+        let suite = Suite::open(bundle.name).unwrap_or_else(|error| panic!("{error}"));
+        for (a, b) in [("red", "blue"), ("red", "red")] {
+            let mut given = versus(a, b);
+            given.shrink = Some(0.001);
+            given.gates = vec!["tps.ratio.low > 0.9".to_string()];
+            let plan = Plan::build(&suite, &given).unwrap_or_else(|error| panic!("{error}"));
+            assert!(!plan.experiments.is_empty() && plan.targets.len() == 2, "{}", bundle.name);
+            for experiment in &plan.experiments {
+                let comparison = experiment.comparison.as_ref().expect("a comparison");
+                assert_eq!((comparison.baseline.as_str(), comparison.is_aa), ("red", a == b));
+                assert_eq!((experiment.repeats, experiment.gates.len()), (6, 1));
+            }
+            let first = &plan.steps[0].action;
+            assert_eq!(first, &Action::Prepare, "{}: the data are loaded", bundle.name);
+        }
+    }
+}
+
+#[test]
+fn the_same_load_is_compared_once() {
+    let suite = Suite::open("polardb-mysql-oltp").expect("the suite");
+    let names = |given: &Overrides| -> Vec<String> {
+        let plan = Plan::build(&suite, given).unwrap_or_else(|error| panic!("{error}"));
+        plan.experiments.iter().map(|experiment| experiment.name.clone()).collect()
+    };
+    assert_eq!(
+        names(&versus("red", "blue")),
+        ["read-only-8-0", "write-only-8-0", "read-write-8-0"]
+    );
+    let own = ["read-only-5-7", "write-only-5-7", "read-write-5-7"];
+    assert_eq!(names(&versus("rds-5-7", "blue")), own);
+}
+
+#[test]
+fn a_stored_plan_goes_to_other_addresses() {
+    let keys = "compare = { baseline = \"old\", aa = true, pairs = 4 }\n";
+    let plan = build(&experiment(keys), &Overrides::default());
+    let json = serde_json::to_string(&plan).expect("JSON");
+    let stored: Plan = serde_json::from_str(&json).expect("a plan");
+    let same = stored.clone().redirected(&[]).expect("a plan");
+    assert_eq!(same.hash, plan.hash);
+    let to = [("old".to_string(), SecretUrl::new("mysql://u:geheim@other/x"))];
+    let other = stored.clone().redirected(&to).expect("a plan");
+    assert_ne!(other.hash, plan.hash);
+    for name in ["old", "old-again"] {
+        let target = other.target(name).expect("the target");
+        assert_eq!(target.url_in("r".as_ref()).expose(), "mysql://u:geheim@other/x");
+        assert_eq!(target.url, "mysql://u@other/x");
+    }
+    let unknown = [("odl".to_string(), SecretUrl::new("mysql://other/x"))];
+    let said = stored.redirected(&unknown).expect_err("no such target").to_string();
+    assert_eq!(said, "The plan has no target `odl`.\nhint: Did you mean `old`?");
+}
+
+#[test]
+fn what_is_said_beside_the_suite_wins() {
+    let given = Overrides {
+        deny: vec!["steal".to_string()],
+        allow: vec!["few-pairs".to_string(), "same-host".to_string()],
+        ..Overrides::default()
+    };
+    let plan = build(&experiment(""), &given);
+    assert_eq!(plan.denied, ["steal"]);
+    assert_eq!(plan.allowed, ["few-pairs", "same-host"]);
+    let old = plan.target("old").expect("the target");
+    assert_eq!(old.stated["round_trip_us"], "90");
+    assert_eq!(old.price.as_ref().map(|price| price.per_hour), Some(1.5));
+    assert_eq!(
+        plan.hash,
+        build(&experiment(""), &Overrides::default()).hash,
+        "a verdict is no load"
+    );
+}
+
+#[test]
+fn shares_and_lengths_are_read_as_people_write_them() {
+    assert_eq!(half_width("2%"), Some(0.02));
+    assert_eq!(half_width(" 0.5 % "), Some(0.005));
+    assert_eq!(half_width("0.02"), Some(0.02));
+    for wrong in ["", "2", "0", "%", "-1%", "80%", "nan"] {
+        assert_eq!(half_width(wrong), None, "{wrong}");
+    }
+    for (text, length_s) in
+        [("90", 90.0), ("90s", 90.0), ("1.5m", 90.0), ("2 h", 7_200.0), ("1d", 86_400.0)]
+    {
+        assert_eq!(seconds(text), Some(length_s), "{text}");
+    }
+    for wrong in ["", "h", "-5s", "0", "5 weeks", "inf"] {
+        assert_eq!(seconds(wrong), None, "{wrong}");
+    }
+}
