@@ -34,7 +34,7 @@ pub(crate) const RULES: &[Rule] = &[
         level: Level::W,
         rule: "Every TPC-C trial is audited in full.",
         meaning: "Nobody knows whether the workload was what it is called.",
-        advice: "Let every trial end by itself and long enough for the audit to judge each share; the option `audit` must be on.",
+        advice: "Let every trial end by itself, and run it long enough for the audit to judge each share.",
         find: Find::Trial(|trial| match trial.summary.tpcc.as_ref()?.audit.is_empty() {
             true => Some(say!("no audit")),
             false => audit(trial, Verdict::NotMade),
@@ -55,7 +55,7 @@ pub(crate) const RULES: &[Rule] = &[
         level: Level::W,
         rule: "All consistency conditions are checked before and after every TPC-C trial.",
         meaning: "Whether the data were right is not known.",
-        advice: "Leave the checks before and after the trials on, and give them the time that they take.",
+        advice: "Leave the checks before and after the trials on (option checks), and give them the time that they take.",
         find: Find::Trial(|trial| match trial.summary.tpcc.as_ref()?.conditions.is_empty() {
             true => Some(say!("none is on record")),
             false => conditions(trial, Verdict::NotMade),

@@ -67,7 +67,7 @@ pub(crate) const RULES: &[Rule] = &[
         level: Level::W,
         rule: "Every TPC-H query ends before it is given up.",
         meaning: "The bound counts as the time of these queries, which is a penalty too small: totals, means and speed-ups with them are bounds and no measurements.",
-        advice: "Raise the bound (option timeout) until all queries end, or say beside every sum that it is a lower bound.",
+        advice: "Raise the bound (option timeout_s) until all queries end, or say beside every sum that it is a lower bound.",
         find: Find::Trial(|trial| {
             let found = of_queries(trial, |query| query.outcome == QueryOutcome::TimedOut)?;
             Some(match facts(trial)?.timeout_s {

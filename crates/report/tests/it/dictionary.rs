@@ -318,8 +318,10 @@ fn the_chinese_keeps_its_style() {
         for two in letters.windows(2) {
             let is_narrow = is_han(two[0]) && matches!(two[1], ',' | ';' | '?' | '!');
             let is_tight = is_han(two[0]) && is_latin(two[1]) || is_latin(two[0]) && is_han(two[1]);
+            // The blank at a place disappears where its value is Chinese.
+            let is_place = is_han(two[0]) && two[1] == '{' || two[0] == '}' && is_han(two[1]);
             let is_percent = (two[0].is_ascii_digit() || two[0] == '}') && two[1] == '%';
-            if is_narrow || is_tight || is_percent {
+            if is_narrow || is_tight || is_place || is_percent {
                 wrong.insert(chinese.clone());
             }
         }
