@@ -126,6 +126,11 @@ pub(crate) fn report_failure(error: ReportError) -> Failure {
     }
 }
 
+/// The published figures that the plans of these runs name.
+pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
+    runs.iter().flat_map(published).collect()
+}
+
 /// The published figures that a run's plan names.
 pub(crate) fn published(run: &RunData) -> Vec<PublishedTable> {
     let Ok(plan) = serde_json::from_value::<Plan>(run.header.plan.clone()) else {
