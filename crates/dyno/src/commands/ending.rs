@@ -1,7 +1,7 @@
 //! The end of a run: tables, paper, checks, gates, and the exit code that follows.
 
 use super::compare::judge_gates;
-use super::paper::{ALL, paper_of, write_paper};
+use super::paper::{Forms, paper_of, write_paper};
 use crate::failure::Failure;
 use crate::runner::Outcome;
 use crate::{Done, output, tpch};
@@ -9,6 +9,7 @@ use dyno_core::nearest;
 use dyno_report::{Lang, Paper, check_ids};
 use dyno_store::RunStatus;
 use dyno_suite::Plan;
+use std::path::Path;
 
 /// Refuses checks to deny or to allow that don't exist.
 ///
@@ -50,9 +51,8 @@ pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
             output::data(&format!("\n{text}"));
         }
         judged = judge(&paper);
-        for file in write_paper(&runs, &outcome.path, &ALL)? {
-            output::talk(&format!("written: {}", file.display()));
-        }
+        let tell = |file: &Path| output::talk(&format!("written: {}", file.display()));
+        write_paper(&runs, &outcome.path, &Forms::default(), tell)?;
     }
     if let Some(failure) = outcome.failure {
         return Ok(Err(failure));

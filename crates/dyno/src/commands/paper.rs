@@ -3,7 +3,7 @@
 use super::{RUNS, find_run};
 use crate::failure::Failure;
 use crate::{Done, output};
-use dyno_report::{Lang, Paper, PublishedRow, PublishedTable, ReportError};
+use dyno_report::{Lang, Paper, PublishedRow, PublishedTable, ReportError, Templates};
 use dyno_store::RunData;
 use dyno_suite::{Plan, PublishedSeries};
 use std::path::{Path, PathBuf};
@@ -13,42 +13,106 @@ use std::path::{Path, PathBuf};
 pub(crate) enum Format {
     /// One file with charts that works offline.
     Html,
+    /// For print, with bookmarks; its source `paper.typ` is written beside it.
+    Pdf,
+    /// The source of the PDF for typst.
+    Typ,
     /// Markdown.
     Md,
     /// A line per trial.
     Csv,
-    /// Everything, with a schema version.
+    /// Everything, with a schema version; both languages.
     Json,
 }
 
-/// All formats.
-pub(crate) const ALL: [Format; 4] = [Format::Html, Format::Md, Format::Csv, Format::Json];
+/// A language of papers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Language {
+    /// English.
+    En,
+    /// Chinese.
+    Zh,
+}
+
+impl From<Language> for Lang {
+    fn from(language: Language) -> Lang {
+        match language {
+            Language::En => Lang::En,
+            Language::Zh => Lang::Zh,
+        }
+    }
+}
+
+/// What is written of a paper, and with which templates.
+#[derive(Debug)]
+pub(crate) struct Forms {
+    /// Formats in the order in which they are written.
+    pub(crate) formats: Vec<Format>,
+    /// Languages of those that have one.
+    pub(crate) languages: Vec<Lang>,
+    /// dyno's own, or some of them replaced.
+    pub(crate) templates: Templates,
+}
+
+impl Default for Forms {
+    /// What a run leaves in its folder.
+    fn default() -> Self {
+        Forms {
+            formats: vec![Format::Html, Format::Md, Format::Csv, Format::Json],
+            languages: vec![Lang::En],
+            templates: Templates::default(),
+        }
+    }
+}
 
 /// What `dyno paper` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   dyno paper last                              write the last run's paper into its folder again
+  dyno paper last --lang en,zh --format html,pdf   English and Chinese, to read and to print
   dyno paper 2026-11-21T21 --format md         one format only
   dyno paper RUN_A RUN_B --out comparison      one paper of two runs
+  dyno paper last --template mine              with style.css or other templates of the folder `mine`
+  dyno paper --schema > paper.schema.json      the JSON Schema of paper.json
 
-A run that was killed can be printed too: what was measured until then is in its folder.")]
+The files are paper.html, paper.pdf and so on, in Chinese paper.zh.html. A run that was killed can be
+printed too: what was measured until then is in its folder.")]
 pub(crate) struct Arguments {
     /// Runs: their folders, names, beginnings of names, or `last`.
-    #[arg(required = true)]
+    #[arg(required_unless_present_any = ["schema", "templates"])]
     runs: Vec<String>,
     /// Formats to write.
     #[arg(long, value_delimiter = ',', default_value = "html,md,csv,json")]
     format: Vec<Format>,
+    /// Languages to write.
+    #[arg(long, value_delimiter = ',', default_value = "en")]
+    lang: Vec<Language>,
+    /// Folder with templates that replace dyno's own of the same names.
+    #[arg(long, value_name = "FOLDER")]
+    template: Option<PathBuf>,
     /// Folder to write to; the run's own folder unless given (required for several runs).
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Folder in which runs are kept.
     #[arg(long, value_name = "FOLDER", default_value = RUNS)]
     dir: PathBuf,
+    /// Print the JSON Schema of `paper.json` and stop.
+    #[arg(long, conflicts_with_all = ["runs", "templates"])]
+    schema: bool,
+    /// Write dyno's own templates into this folder, to begin one's own with, and stop.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "runs")]
+    templates: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
+    if arguments.schema {
+        output::data(&dyno_report::schema().map_err(report_failure)?);
+        return Ok(());
+    }
+    if let Some(folder) = &arguments.templates {
+        return write_templates(folder);
+    }
     let mut runs = Vec::new();
     for name in &arguments.runs {
         let data = dyno_store::read(&find_run(&arguments.dir, name)?)?;
@@ -65,10 +129,35 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
                 .with_hint("Name it with `--out FOLDER`."));
         }
     };
-    for file in write_paper(&runs, &out, &arguments.format)? {
+    let forms = Forms {
+        formats: arguments.format.clone(),
+        languages: arguments.lang.iter().map(|language| (*language).into()).collect(),
+        templates: match &arguments.template {
+            Some(folder) => Templates::of_folder(folder).map_err(report_failure)?,
+            None => Templates::default(),
+        },
+    };
+    write_paper(&runs, &out, &forms, |file| output::data(&format!("{}\n", file.display())))
+}
+
+fn write_templates(folder: &Path) -> Done {
+    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    for name in Templates::names() {
+        let file = folder.join(name);
+        if file.exists() {
+            return Err(Failure::new(format!("{} exists already.", file.display()))
+                .with_hint("Name a new folder: nothing is written over."));
+        }
+        let text = Templates::own(name).unwrap_or_default();
+        dyno_store::write_atomically(&file, text.as_bytes())?;
         output::data(&format!("{}\n", file.display()));
     }
     Ok(())
+}
+
+fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{} can't be written: {error}.", file.display()))
+        .with_hint("Make room or name another folder with `dyno paper RUN --out FOLDER`.")
 }
 
 /// The paper of these runs, beside the published figures that their plans name.
@@ -76,36 +165,64 @@ pub(crate) fn paper_of(runs: &[RunData]) -> Paper {
     Paper::new(runs, &published_of(runs))
 }
 
-/// Writes `paper.*` into a folder; returns the files.
+/// Writes `paper.*` into a folder and tells each file as soon as it is there: should the PDF fail,
+/// the others are written.
 ///
 /// # Errors
-/// When a file can't be written.
+/// When a file can't be rendered or written.
 pub(crate) fn write_paper(
     runs: &[RunData],
     out: &Path,
-    formats: &[Format],
-) -> Result<Vec<PathBuf>, Failure> {
-    let failed = |file: &Path, error: std::io::Error| {
-        Failure::new(format!("{} can't be written: {error}.", file.display()))
-            .with_hint("Make room or name another folder with `dyno paper RUN --out FOLDER`.")
-    };
-    std::fs::create_dir_all(out).map_err(|error| failed(out, error))?;
+    forms: &Forms,
+    mut tell: impl FnMut(&Path),
+) -> Result<(), Failure> {
+    std::fs::create_dir_all(out).map_err(|error| unwritable(out, &error))?;
     let links = runs.iter().map(|run| way(out, &run.path)).collect();
     let paper = paper_of(runs).linked(links);
-    let mut files = Vec::new();
-    for format in formats {
-        let (extension, text) = match format {
-            Format::Html => ("html", paper.html(Lang::En)),
-            Format::Md => ("md", paper.markdown(Lang::En)),
-            Format::Csv => ("csv", Ok(paper.csv())),
-            Format::Json => ("json", paper.json()),
-        };
-        let text = text.map_err(report_failure)?;
-        let file = out.join(format!("paper.{extension}"));
-        dyno_store::write_atomically(&file, text.as_bytes())?;
-        files.push(file);
+    let mut write = |lang: Option<Lang>, extension: &str, bytes: &[u8]| {
+        let file = out.join(file_name(lang, extension));
+        dyno_store::write_atomically(&file, bytes)?;
+        tell(&file);
+        Ok::<(), Failure>(())
+    };
+    let templates = &forms.templates;
+    // A PDF may fail for lack of a compiler: it comes last.
+    let (last, first): (Vec<Format>, Vec<Format>) =
+        forms.formats.iter().partition(|format| **format == Format::Pdf);
+    for format in first.into_iter().chain(last) {
+        match format {
+            Format::Csv => write(None, "csv", paper.csv().as_bytes())?,
+            Format::Json => write(None, "json", paper.json().map_err(report_failure)?.as_bytes())?,
+            _ => {}
+        }
+        for lang in forms.languages.iter().copied() {
+            let text = match format {
+                Format::Csv | Format::Json => continue,
+                Format::Html => paper.html_with(templates, lang),
+                Format::Md => paper.markdown_with(templates, lang),
+                Format::Typ | Format::Pdf => paper.typst_with(templates, lang),
+            };
+            let text = text.map_err(report_failure)?;
+            let extension = match format {
+                Format::Html => "html",
+                Format::Md => "md",
+                _ => "typ",
+            };
+            write(Some(lang), extension, text.as_bytes())?;
+            if format == Format::Pdf {
+                write(Some(lang), "pdf", &dyno_pdf::compile(&text).map_err(pdf_failure)?)?;
+            }
+        }
     }
-    Ok(files)
+    Ok(())
+}
+
+/// `paper.html`, in Chinese `paper.zh.html`.
+fn file_name(lang: Option<Lang>, extension: &str) -> String {
+    match lang {
+        None | Some(Lang::En) => format!("paper.{extension}"),
+        Some(lang) => format!("paper.{}.{extension}", lang.code()),
+    }
 }
 
 /// The way from one folder to another, up to what they share and down again, with a slash at its
@@ -129,6 +246,14 @@ pub(crate) fn report_failure(error: ReportError) -> Failure {
 /// The published figures that the plans of these runs name.
 pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
     runs.iter().flat_map(published).collect()
+}
+
+fn pdf_failure(error: dyno_pdf::PdfError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error.hint() {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
 }
 
 /// The published figures that a run's plan names.

@@ -4,7 +4,7 @@ use super::{Figure, colour};
 use crate::format;
 use crate::model::{Paper, Target, Trial};
 use crate::say;
-use crate::svg::{LETTER, escape, letters, open};
+use crate::svg::{escape, open, width_of};
 use crate::text::{Lang, Text};
 use dyno_measure::NodeConditions;
 use std::fmt::Write;
@@ -168,12 +168,12 @@ fn connection(paper: &Paper, target: &Target, lang: Lang) -> String {
 
 /// A text that fits into so much room.
 fn shortened(text: &str, room: f64) -> String {
-    if letters(text) as f64 * LETTER <= room {
+    if width_of(text) <= room {
         return text.to_owned();
     }
     let mut kept = String::new();
     for c in text.chars() {
-        if (letters(&kept) + 2) as f64 * LETTER > room {
+        if width_of(&kept) + 2.0 * width_of("m") > room {
             break;
         }
         kept.push(c);

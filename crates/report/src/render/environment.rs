@@ -57,8 +57,7 @@ pub(crate) fn environment(
         .add_filter("path", |value: Value| Value::from_safe_string(path(&value.to_string())));
     environment
         .add_filter("coded", |value: Value| Value::from_safe_string(coded(&value.to_string())));
-    environment
-        .add_filter("code", |text: &str| Value::from_safe_string(markdown_code(text)));
+    environment.add_filter("code", |text: &str| Value::from_safe_string(markdown_code(text)));
     environment.add_filter("percent", |value: Value| number(&value, format::percent));
     for (name, source) in templates.all() {
         environment.add_template_owned(name.to_owned(), source.to_owned())?;

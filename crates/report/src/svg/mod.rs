@@ -108,7 +108,7 @@ struct Plot {
 
 const LINE_HEIGHT: f64 = 14.0;
 /// About the width of a letter at the charts' font size.
-pub(crate) const LETTER: f64 = 6.4;
+const LETTER: f64 = 6.4;
 /// The same of the bold labels at the ends of lines.
 const BOLD_LETTER: f64 = 7.4;
 
@@ -148,7 +148,7 @@ impl Chart {
         for series in &self.series {
             draw_series(&mut out, series, x, y);
         }
-        self.end_labels(&mut out, &plot, y);
+        self.end_labels(&mut out, &plot, x, y);
         out.push_str("</svg>");
         out
     }
@@ -208,12 +208,20 @@ impl Chart {
     }
 
     /// Names at the ends of lines, pushed apart where they would overlap.
-    fn end_labels(&self, out: &mut String, plot: &Plot, y: impl Fn(f64) -> f64) {
+    fn end_labels(
+        &self,
+        out: &mut String,
+        plot: &Plot,
+        x: impl Fn(f64) -> f64,
+        y: impl Fn(f64) -> f64,
+    ) {
         let mut labels: Vec<(f64, &str, &str)> = Vec::new();
+        let mut right: f64 = plot.left;
         for series in &self.series {
-            let last = series.points.iter().rev().find_map(|(_, value)| *value);
-            if let (Some(label), Some(last)) = (&series.end_label, last) {
+            let last = series.points.iter().rev().find_map(|(at, value)| Some((*at, (*value)?)));
+            if let (Some(label), Some((at, last))) = (&series.end_label, last) {
                 labels.push((y(last) + 4.0, label, &series.class));
+                right = right.max(x(at));
             }
         }
         labels.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -229,7 +237,7 @@ impl Chart {
             let _ = write!(
                 out,
                 "<text class=\"end {class}\" x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
-                plot.right + 9.0,
+                right + 9.0,
                 escape(label)
             );
         }
