@@ -18,9 +18,9 @@ pub(super) fn call(call: Call) -> Text {
     }
 }
 
-/// Like `1.023`: three digits behind the point.
+/// Like `1.023`: three digits behind the point, fewer of large ones.
 pub(super) fn ratio(ratio: f64) -> String {
-    format!("{ratio:.3}")
+    if ratio < 100.0 { format!("{ratio:.3}") } else { format::short(ratio) }
 }
 
 fn bounds(interval: Bounds) -> String {
