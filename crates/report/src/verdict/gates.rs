@@ -29,7 +29,7 @@ pub(super) fn all(paper: &Paper, more: &[String]) -> Vec<GateRow> {
                     rows.extend(of_values(paper, experiment, &gate));
                 }
                 Ok(gate) => rows.extend(of_ratios(paper, experiment, index, &gate)),
-                Err(mistake) => rows.push(unread(experiment, text, &mistake.to_string())),
+                Err(mistake) => rows.push(unread(experiment, text, mistake.column)),
             }
         }
     }
@@ -124,7 +124,7 @@ fn ratio(paper: &Paper, of: &PairedComparison, gate: &Gate) -> Option<PairedRati
 }
 
 /// A gate of a run folder that this dyno can't read proves nothing.
-fn unread(experiment: &Experiment, text: &str, mistake: &str) -> GateRow {
+fn unread(experiment: &Experiment, text: &str, column: usize) -> GateRow {
     GateRow {
         gate: text.to_owned(),
         title: experiment.title.clone(),
@@ -135,7 +135,10 @@ fn unread(experiment: &Experiment, text: &str, mistake: &str) -> GateRow {
         interval: None,
         count: 0,
         result: GateResult::Inconclusive,
-        why: say!("The gate can't be read: {mistake}", mistake = mistake),
+        why: say!(
+            "The gate can't be read from its character {column} on.",
+            column = column.to_string()
+        ),
     }
 }
 
