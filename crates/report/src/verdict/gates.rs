@@ -97,9 +97,11 @@ fn of_values(paper: &Paper, experiment: &Experiment, gate: &Gate) -> Vec<GateRow
     groups.into_iter().map(judged).collect()
 }
 
-/// At each comparison of the experiment that is not of a system with itself.
+/// At each comparison of the experiment; those of a system with itself only where there is no other.
 fn of_ratios(paper: &Paper, experiment: &Experiment, index: usize, gate: &Gate) -> Vec<GateRow> {
-    let is_own = |of: &&PairedComparison| of.experiment_index == index && !of.is_aa;
+    let is_here = |of: &&PairedComparison| of.experiment_index == index;
+    let has_others = paper.verdicts.iter().filter(is_here).any(|of| !of.is_aa);
+    let is_own = |of: &&PairedComparison| is_here(of) && (!of.is_aa || !has_others);
     let judged = |of: &PairedComparison| {
         let target = format!("{} / {}", of.candidate, of.baseline);
         let found = gate.judge(&[], ratio(paper, of, gate).as_ref());
