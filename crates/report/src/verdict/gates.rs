@@ -29,7 +29,7 @@ pub(super) fn all(paper: &Paper, more: &[String]) -> Vec<GateRow> {
                     rows.extend(of_values(paper, experiment, &gate));
                 }
                 Ok(gate) => rows.extend(of_ratios(paper, experiment, index, &gate)),
-                Err(mistake) => rows.push(unread(experiment, text, &mistake.to_string())),
+                Err(mistake) => rows.push(unread(experiment, text, mistake.column)),
             }
         }
     }
@@ -53,6 +53,7 @@ fn row(
         title: experiment.title.clone(),
         level,
         target,
+        is_ratio: gate.figure != Figure::Value,
         value: found.value,
         interval: found.interval.map(|both| Bounds { low: both.low, high: both.high }),
         count: found.count,
@@ -81,6 +82,7 @@ fn of_values(paper: &Paper, experiment: &Experiment, gate: &Gate) -> Vec<GateRow
         let found = gate.judge(&[], None);
         return vec![row(experiment, gate, Text::default(), String::new(), &found)];
     }
+    groups.sort_by(|a, b| a.1.size().total_cmp(&b.1.size()));
     let judged = |(target, _, mut trials): (&str, Level, Vec<&Trial>)| {
         let is_again = |trial: &&Trial| trial.summary.purpose == Purpose::Confirm;
         if trials.iter().any(is_again) {
@@ -95,9 +97,11 @@ fn of_values(paper: &Paper, experiment: &Experiment, gate: &Gate) -> Vec<GateRow
     groups.into_iter().map(judged).collect()
 }
 
-/// At each comparison of the experiment that is not of a system with itself.
+/// At each comparison of the experiment; those of a system with itself only where there is no other.
 fn of_ratios(paper: &Paper, experiment: &Experiment, index: usize, gate: &Gate) -> Vec<GateRow> {
-    let is_own = |of: &&PairedComparison| of.experiment_index == index && !of.is_aa;
+    let is_here = |of: &&PairedComparison| of.experiment_index == index;
+    let has_others = paper.verdicts.iter().filter(is_here).any(|of| !of.is_aa);
+    let is_own = |of: &&PairedComparison| is_here(of) && (!of.is_aa || !has_others);
     let judged = |of: &PairedComparison| {
         let target = format!("{} / {}", of.candidate, of.baseline);
         let found = gate.judge(&[], ratio(paper, of, gate).as_ref());
@@ -122,17 +126,21 @@ fn ratio(paper: &Paper, of: &PairedComparison, gate: &Gate) -> Option<PairedRati
 }
 
 /// A gate of a run folder that this dyno can't read proves nothing.
-fn unread(experiment: &Experiment, text: &str, mistake: &str) -> GateRow {
+fn unread(experiment: &Experiment, text: &str, column: usize) -> GateRow {
     GateRow {
         gate: text.to_owned(),
         title: experiment.title.clone(),
         level: Text::default(),
         target: String::new(),
+        is_ratio: false,
         value: None,
         interval: None,
         count: 0,
         result: GateResult::Inconclusive,
-        why: say!("The gate can't be read: {mistake}", mistake = mistake),
+        why: say!(
+            "The gate can't be read from its character {column} on.",
+            column = column.to_string()
+        ),
     }
 }
 

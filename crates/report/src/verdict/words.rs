@@ -18,9 +18,9 @@ pub(super) fn call(call: Call) -> Text {
     }
 }
 
-/// Like `1.023`: three digits behind the point.
+/// Like `1.023`: three digits behind the point, fewer of large ones.
 pub(super) fn ratio(ratio: f64) -> String {
-    format!("{ratio:.3}")
+    if ratio < 100.0 { format!("{ratio:.3}") } else { format::short(ratio) }
 }
 
 fn bounds(interval: Bounds) -> String {
@@ -189,13 +189,14 @@ pub(super) fn gate(row: &GateRow) -> Text {
         GateResult::Inconclusive => say!("INCONCLUSIVE"),
         GateResult::Broken => say!("BROKEN"),
     };
-    let value = row.value.map_or(format::DASH.to_owned(), format::short);
+    let shown = if row.is_ratio { ratio } else { format::short };
+    let value = row.value.map_or(format::DASH.to_owned(), shown);
     let found = match row.interval {
         Some(interval) => say!(
             "{value}, 95 % interval [{low}, {high}]",
             value = value,
-            low = format::short(interval.low),
-            high = format::short(interval.high)
+            low = shown(interval.low),
+            high = shown(interval.high)
         ),
         None => Text::same(value),
     };

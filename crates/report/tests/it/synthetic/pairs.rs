@@ -63,3 +63,18 @@ pub(crate) fn at_rate(
 pub(crate) fn comparing(run: &mut RunData, facts: ComparisonFacts) {
     run.header.experiments[0].comparison = Some(facts);
 }
+
+/// Six pairs with every kind of gate: kept, broken, inconclusive, unreadable.
+pub(crate) fn judged() -> RunData {
+    let mut run = paired(&[
+        (1000.0, 1101.0),
+        (1004.0, 1098.0),
+        (997.0, 1103.0),
+        (1002.0, 1095.0),
+        (999.0, 1104.0),
+        (1001.0, 1100.0),
+    ]);
+    let gates = ["tps.ratio.low > 0.97", "tps.ratio < 1.05", "p99_ms < 23.1", "speed > 1"];
+    run.header.experiments[0].gates = gates.map(str::to_owned).to_vec();
+    run
+}
