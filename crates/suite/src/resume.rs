@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::compare::{Restore, Search};
-use crate::plan::{Plan, PlannedComparison, PlannedExperiment};
+use crate::compare::{PlannedComparison, Restore, Search};
+use crate::plan::{Plan, PlannedExperiment};
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::scripts::PlannedScript;
 use crate::secret::SecretUrl;
