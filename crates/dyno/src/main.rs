@@ -2,6 +2,7 @@
 //! prints.
 
 mod benchmarksql;
+mod calibration;
 mod commands;
 mod databases;
 mod failure;
@@ -63,6 +64,8 @@ enum Verb {
     Paper(commands::paper::Arguments),
     /// Say which of two targets or runs is faster, by how much and how sure, and judge gates.
     Compare(commands::compare::Arguments),
+    /// Prove how much load this machine can make, against a server that does nothing.
+    Calibrate(commands::calibrate::Arguments),
     /// List the runs.
     Ls(commands::ls::Arguments),
     /// Show a page of the run that is executed and of all runs, in a browser.
@@ -134,6 +137,7 @@ fn main() -> ExitCode {
         Verb::Reproduce(arguments) => commands::reproduce::run(&arguments),
         Verb::Paper(arguments) => commands::paper::run(&arguments),
         Verb::Compare(arguments) => commands::compare::run(&arguments),
+        Verb::Calibrate(arguments) => commands::calibrate::run(&arguments),
         Verb::Ls(arguments) => commands::ls::run(&arguments),
         Verb::Serve(arguments) => commands::serve::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),

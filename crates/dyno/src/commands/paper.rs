@@ -126,7 +126,7 @@ pub(crate) fn report_failure(error: ReportError) -> Failure {
     }
 }
 
-/// The published figures that the plans of runs name.
+/// The published figures that the plans of these runs name.
 pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
     runs.iter().flat_map(published).collect()
 }

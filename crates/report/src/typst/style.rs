@@ -109,20 +109,22 @@ fn top_rules(css: &str) -> Vec<(String, String)> {
         let selectors = rest[..at].trim();
         // `@page` and its kind may stand before it, ended by a semicolon.
         let selectors = selectors.rsplit([';', '}']).next().unwrap_or("").trim();
-        let (body, after) = block(&rest[at + 1..]);
+        let Some(length) = block(&rest[at..]) else {
+            break;
+        };
+        let body = &rest[at + 1..at + length - 1];
         if !selectors.starts_with('@') {
             let all = selectors.split(',').map(|selector| selector.trim().to_owned());
             rules.extend(all.map(|selector| (selector, body.to_owned())));
         }
-        rest = after;
+        rest = &rest[at + length..];
     }
     rules
 }
 
-/// The text of a block that has just begun, and what follows its closing brace; all of it where none
-/// comes.
-fn block(text: &str) -> (&str, &str) {
-    let mut depth = 1;
+/// Length of the block that the text begins with, braces included; `None` when it doesn't end.
+fn block(text: &str) -> Option<usize> {
+    let mut depth = 0;
     for (at, c) in text.char_indices() {
         match c {
             '{' => depth += 1,
@@ -130,10 +132,10 @@ fn block(text: &str) -> (&str, &str) {
             _ => {}
         }
         if depth == 0 {
-            return (&text[..at], &text[at + 1..]);
+            return Some(at + 1);
         }
     }
-    (text, "")
+    None
 }
 
 fn declarations(body: &str) -> impl Iterator<Item = (&str, &str)> {

@@ -1,5 +1,6 @@
 //! Papers of made-up runs.
 
+mod checks;
 mod dictionary;
 mod paper;
 mod support;
