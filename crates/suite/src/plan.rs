@@ -247,6 +247,11 @@ impl Plan {
         check_overrides(suite, overrides)?;
         let shrink = overrides.shrink.unwrap_or(1.0);
         let (mut targets, left_out) = plan_targets(suite, overrides)?;
+        if let (Some(name), true) = (left_out.first(), overrides.compare.is_some()) {
+            let message = format!("`--compare` names the target `{name}`, which has no URL.");
+            let hint = format!("Give it: `--target {name}=mysql://USER@HOST:3306/DATABASE`.");
+            return Err(Problem::new(message).hint(hint).into());
+        }
         if !left_out.is_empty() {
             notes.push(format!(
                 "No URL is given for {}: left out. `--target NAME=URL` adds one.",

@@ -195,6 +195,15 @@ fn the_same_load_is_compared_once() {
 }
 
 #[test]
+fn both_targets_of_the_command_line_need_an_address() {
+    let suite = Suite::open("quickstart").expect("the suite");
+    let mut given = versus("red", "blue");
+    given.targets.pop();
+    let said = Plan::build(&suite, &given).expect_err("no URL of blue").to_string();
+    assert!(said.starts_with("`--compare` names the target `blue`, which has no URL."), "{said}");
+}
+
+#[test]
 fn a_stored_plan_goes_to_other_addresses() {
     let keys = "compare = { baseline = \"old\", aa = true, pairs = 4 }\n";
     let plan = build(&experiment(keys), &Overrides::default());

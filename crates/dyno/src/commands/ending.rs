@@ -50,7 +50,7 @@ pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
         for text in told.iter().filter(|text| !text.is_empty()) {
             output::data(&format!("\n{text}"));
         }
-        judged = judge(&paper).and_then(|()| judge_gates(&paper));
+        judged = judge(&paper);
         let tell = |file: &Path| output::talk(&format!("written: {}", file.display()));
         write_paper(&runs, &outcome.path, &Forms::default(), tell)?;
     }
@@ -68,12 +68,12 @@ pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
     })
 }
 
-/// Whether a check that is denied has found something. It comes before all gates: figures that are
-/// not accepted prove nothing.
+/// Whether a check that is denied has found something, and how the gates stand. Checks come first:
+/// figures that are not accepted prove nothing.
 fn judge(paper: &Paper) -> Done {
     let denied = paper.denied();
     if denied.is_empty() {
-        return Ok(());
+        return judge_gates(paper);
     }
     let ids: Vec<&str> = denied.iter().map(|check| check.id).collect();
     Err(Failure::denied(format!("Denied checks have found something: {}.", ids.join(", ")))

@@ -51,9 +51,15 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let keeping = Keeping { dir: &arguments.dir, new: arguments.new, reproduces: Some(name) };
     let kept = run_kept(&plan, &keeping)?;
-    kept.verdict?;
+    // What failed or was interrupted is not compared; what gates and checks say of it is told last.
+    if let Err(failure) = &kept.verdict
+        && failure.code == 1
+    {
+        return kept.verdict;
+    }
     let again = dyno_store::read(&kept.path)?;
-    compare::tell(&compare::paper(&[data, again], &[]), Lang::En)
+    let compared = compare::tell(&compare::paper(&[data, again], &[]), Lang::En);
+    kept.verdict.and(compared)
 }
 
 /// The plan that a run has executed.

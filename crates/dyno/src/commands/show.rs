@@ -6,7 +6,7 @@ mod tpch;
 use super::{RUNS, find_run};
 use crate::table::{grouped, layout, number};
 use crate::{Done, output};
-use dyno_measure::{TrialStatus, TrialSummary};
+use dyno_measure::{Purpose, TrialStatus, TrialSummary};
 use dyno_store::RunData;
 use std::path::PathBuf;
 
@@ -82,7 +82,7 @@ fn row(trial: &TrialSummary) -> Vec<String> {
         trial.trial.to_string(),
         trial.experiment.clone(),
         trial.target.clone(),
-        trial.workers.to_string(),
+        load(trial),
         number(trial.tps),
         number(trial.qps),
         ms(trial.latency.mean_us),
@@ -96,9 +96,21 @@ fn row(trial: &TrialSummary) -> Vec<String> {
     ]
 }
 
+/// Workers, and the rate that they were offered.
+fn load(trial: &TrialSummary) -> String {
+    match trial.rate_per_s {
+        Some(rate) => format!("{} at {}/s", trial.workers, number(rate)),
+        None => trial.workers.to_string(),
+    }
+}
+
 fn status(trial: &TrialSummary) -> &'static str {
     match trial.status {
-        TrialStatus::Complete => "complete",
+        TrialStatus::Complete => match trial.purpose {
+            Purpose::Measure => "complete",
+            Purpose::Search => "search",
+            Purpose::Confirm => "confirmation",
+        },
         TrialStatus::Interrupted => "interrupted",
         TrialStatus::Failed(_) => "failed",
     }

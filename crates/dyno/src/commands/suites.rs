@@ -14,7 +14,8 @@ Examples:
   dyno suites polardb-mysql-oltp           its targets and experiments
   dyno suites rds-mysql-5.6 --toml > my-suite.toml
 
-Times are guesses: windows and warm-ups as the suite states them, loading at 100,000 rows/s.")]
+Times are guesses: windows and warm-ups as the suite states them, loading at 100,000 rows/s. Rows of
+pgbench, TPC-C and TPC-H are those of the largest table.")]
 pub(crate) struct Arguments {
     /// A suite, to see its targets and experiments.
     suite: Option<String>,
@@ -123,7 +124,8 @@ fn overview(suite: &Suite, shrink: f64) -> Result<String, Failure> {
         (false, 1) => "a server".to_owned(),
         (false, count) => format!("a server, as one or more of {count} targets"),
     };
-    line("needs", format!("{what}; up to {sessions} sessions"));
+    let sessions = (sessions > 1).then(|| format!("; up to {sessions} sessions"));
+    line("needs", what + &sessions.unwrap_or_default());
     line("full size", sizes(&full));
     let shrunk = sizes(&needs(suite, shrink)?);
     line("shrunk", format!("{shrunk}, with --shrink {shrink}"));

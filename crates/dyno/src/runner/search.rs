@@ -42,6 +42,17 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
     let at = |rate_per_s: Option<f64>, purpose: Purpose| {
         Next::Run(Box::new(Trial { rate: rate_per_s, ..trial.clone() }), purpose)
     };
+    // A lower rate would tell even less.
+    let is_untold = |last: &&&TrialSummary| {
+        last.rate_per_s.is_some() && value(last, objective.metric).is_none()
+    };
+    if done.last().filter(is_untold).is_some() {
+        return Next::Skip(format!(
+            "The search has ended: the windows are too short to tell {}, which needs 10 transactions \
+             beyond.",
+            objective.text
+        ));
+    }
     let closed = done.iter().find(|trial| trial.rate_per_s.is_none()).map(|trial| trial.tps);
     let Some(start_per_s) = wanted.start_rate.or(closed.map(|tps| tps * FIRST_SHARE)) else {
         return at(None, Purpose::Search);
@@ -52,7 +63,7 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
     match knee::next(&search, &tried) {
         knee::Step::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
         knee::Step::Confirm { rate_per_s, .. } => at(Some(rate_per_s), Purpose::Confirm),
-        knee::Step::Done(outcome) => Next::Skip(told(&outcome, &objective, &done)),
+        knee::Step::Done(outcome) => Next::Skip(told(&outcome, &objective)),
     }
 }
 
@@ -100,7 +111,7 @@ fn value(trial: &TrialSummary, metric: Metric) -> Option<f64> {
 }
 
 /// How a search ended, in a sentence.
-fn told(outcome: &Outcome, objective: &Objective, done: &[&TrialSummary]) -> String {
+fn told(outcome: &Outcome, objective: &Objective) -> String {
     let text = &objective.text;
     match outcome {
         Outcome::Held { rate_per_s, is_most: false } => {
@@ -114,19 +125,10 @@ fn told(outcome: &Outcome, objective: &Objective, done: &[&TrialSummary]) -> Str
              {text}.",
             number(*rate_per_s)
         ),
-        Outcome::NoneHeld { lowest_per_s } => {
-            let is_short = done.iter().all(|trial| value(trial, objective.metric).is_none());
-            match is_short {
-                true => format!(
-                    "The search has ended: the windows are too short to tell {text}, which needs 10 \
-                     transactions beyond."
-                ),
-                false => format!(
-                    "The search has ended: not even {} per second are held with {text}.",
-                    number(*lowest_per_s)
-                ),
-            }
-        }
+        Outcome::NoneHeld { lowest_per_s } => format!(
+            "The search has ended: not even {} per second are held with {text}.",
+            number(*lowest_per_s)
+        ),
         Outcome::Unsteady => format!(
             "The search has ended without a result: rates that were held with {text} once were not \
              held again."

@@ -40,10 +40,7 @@ pub(super) fn cover(paper: &Paper) -> Cover {
         paper.runs.iter().map(|run| run.header.finished_at.clone()).collect();
     let products = paper.targets.iter().map(|target| target.product.clone());
     Cover {
-        verdict: match &paper.verdict {
-            Some(verdict) => vec![verdict.clone()],
-            None => super::summary::headline(paper),
-        },
+        verdict: super::summary::headline(paper),
         errors,
         caveats,
         disclosures,
