@@ -73,8 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 
 /// The paper of these runs, beside the published figures that their plans name.
 pub(crate) fn paper_of(runs: &[RunData]) -> Paper {
-    let published: Vec<PublishedTable> = runs.iter().flat_map(published).collect();
-    Paper::new(runs, &published)
+    Paper::new(runs, &published_of(runs))
 }
 
 /// Writes `paper.*` into a folder; returns the files.
@@ -119,12 +118,17 @@ fn way(from: &Path, to: &Path) -> Option<String> {
     up.chain(down).map(|part| Some(format!("{}/", part?))).collect()
 }
 
-fn report_failure(error: ReportError) -> Failure {
+pub(crate) fn report_failure(error: ReportError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error.hint() {
         Some(hint) => failure.with_hint(hint),
         None => failure,
     }
+}
+
+/// The published figures that the plans of these runs name.
+pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
+    runs.iter().flat_map(published).collect()
 }
 
 /// The published figures that a run's plan names.

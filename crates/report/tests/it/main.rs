@@ -1,8 +1,10 @@
 //! Papers of made-up runs.
 
+mod checks;
 mod dictionary;
 mod paper;
 mod support;
 mod synthetic;
 mod tpcc;
 mod tpch;
+mod verdict;
