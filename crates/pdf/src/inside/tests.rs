@@ -17,9 +17,11 @@ const TOUCH: f64 = 0.6;
 
 fn papers() -> Vec<(&'static str, Paper)> {
     let mut long = synthetic::two_targets(&[1, 8, 64, 512], 3, 30);
-    for target in &mut long.header.targets {
-        let settings = (0..300).map(|n| (format!("a_setting_with_number_{n}"), "on".repeat(n)));
-        target.server_before.settings = settings.collect();
+    for trial in &mut long.trials {
+        if let Some(node) = trial.before.values_mut().next() {
+            let settings = (0..60).map(|n| (format!("a_setting_with_number_{n}"), "on".repeat(n)));
+            node.settings = settings.collect();
+        }
     }
     long.header.title = format!("{}\\n#x $y$ [z] {}", synthetic::HOSTILE, "很长的标题".repeat(20));
     vec![
