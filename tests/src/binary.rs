@@ -63,6 +63,7 @@ pub fn dyno_command(folder: &Path) -> Command {
         .env("HOME", folder)
         .env_remove("MYSQL_PWD")
         .env_remove("PGPASSWORD")
+        .env_remove("DYNO_SERVE_TOKEN")
         .env("NO_COLOR", "1");
     command
 }

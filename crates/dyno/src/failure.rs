@@ -33,6 +33,11 @@ impl Failure {
         Failure { code: 4, ..Failure::new(message) }
     }
 
+    /// Something that has an exit code of its own.
+    pub(crate) fn with_code(code: u8, message: impl Into<String>) -> Self {
+        Failure { code, ..Failure::new(message) }
+    }
+
     /// Says where it happened, before the message.
     pub(crate) fn at(self, place: &str) -> Self {
         Failure { message: format!("{place}: {}", self.message), ..self }

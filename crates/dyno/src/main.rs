@@ -2,6 +2,7 @@
 //! prints.
 
 mod benchmarksql;
+mod calibration;
 mod commands;
 mod databases;
 mod failure;
@@ -38,6 +39,7 @@ Examples:
   dyno benchmarksql build props.pg && dyno benchmarksql run props.pg
   dyno run my-suite.toml --compare old new --target old=URL --target new=URL
   dyno paper last                                    print the last run's paper again
+  dyno compare RUN_A RUN_B                           which is faster, and how sure is that?
   dyno serve                                         watch runs in a browser
   dyno check mysql://root@10.0.0.5/tpcc              is the data consistent?
 
@@ -60,6 +62,10 @@ enum Verb {
     Reproduce(commands::reproduce::Arguments),
     /// Print the paper of one or several runs.
     Paper(commands::paper::Arguments),
+    /// Say which of two targets or runs is faster, by how much and how sure, and judge gates.
+    Compare(commands::compare::Arguments),
+    /// Prove how much load this machine can make, against a server that does nothing.
+    Calibrate(commands::calibrate::Arguments),
     /// List the runs.
     Ls(commands::ls::Arguments),
     /// Show a page of the run that is executed and of all runs, in a browser.
@@ -130,6 +136,8 @@ fn main() -> ExitCode {
         Verb::Suites(arguments) => commands::suites::run(&arguments),
         Verb::Reproduce(arguments) => commands::reproduce::run(&arguments),
         Verb::Paper(arguments) => commands::paper::run(&arguments),
+        Verb::Compare(arguments) => commands::compare::run(&arguments),
+        Verb::Calibrate(arguments) => commands::calibrate::run(&arguments),
         Verb::Ls(arguments) => commands::ls::run(&arguments),
         Verb::Serve(arguments) => commands::serve::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),

@@ -14,7 +14,7 @@ const ARGUMENTS_MAX: u64 = 6 << 20;
 
 /// Overwrites the values of the options in `names` (`mysql-password` for `--mysql-password=...`;
 /// `-` and `_` are the same), the passwords of URLs and connection strings, and the word after the
-/// word `password`, in what the process list shows. To be called after the arguments have been read, as early as possible.
+/// word `password` or `--token`, in what the process list shows. To be called after the arguments have been read, as early as possible.
 ///
 /// # Errors
 /// When `/proc` can't be read or written: the passwords stay visible then.
@@ -49,7 +49,7 @@ fn argument_range(stat: &str) -> io::Result<(u64, u64)> {
 }
 
 /// Where the values of the options in `names`, the passwords of URLs and connection strings, and what
-/// follows the word `password` (an override of `dyno benchmarksql`) lie within arguments that end with
+/// follows the word `password` (an override of `dyno benchmarksql`) or `--token` (of `dyno serve`) lie within arguments that end with
 /// a zero byte each.
 fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
@@ -57,7 +57,8 @@ fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
     let mut follows_key = false;
     for argument in arguments.split(|&byte| byte == 0) {
         let to = from + argument.len();
-        if std::mem::replace(&mut follows_key, argument.eq_ignore_ascii_case(b"password")) {
+        let is_key = argument.eq_ignore_ascii_case(b"password") || argument == b"--token";
+        if std::mem::replace(&mut follows_key, is_key) {
             ranges.push((from, to));
         } else if let Some(equals) = argument.iter().position(|&byte| byte == b'=')
             && is_option(&argument[..equals], names)
@@ -127,6 +128,14 @@ mod tests {
             .map(|(from, to)| &arguments[from..to])
             .collect();
         assert_eq!(found, [&b"geheim"[..], b"a=b", b""]);
+    }
+
+    #[test]
+    fn a_token_is_found_in_both_spellings() {
+        let arguments = b"dyno\0serve\0--token\0geheim\0--token=geheim\0--dir\0runs\0";
+        let found = secret_ranges(arguments, &["token"]);
+        let secrets = found.into_iter().map(|(from, to)| &arguments[from..to]);
+        assert_eq!(secrets.collect::<Vec<_>>(), [b"geheim", b"geheim"]);
     }
 
     #[test]

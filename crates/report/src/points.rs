@@ -52,15 +52,6 @@ fn key(trial: &Trial) -> Key<'_> {
     (&trial.target, trial.summary.workers, rate, purpose, setup, TpchSetup::of(&trial.summary))
 }
 
-/// True of trials of the same load level, on whatever targets.
-pub(crate) fn is_same_level(a: &Trial, b: &Trial) -> bool {
-    let level = |trial| {
-        let (_, workers, rate, purpose, tpcc, tpch) = key(trial);
-        (workers, rate, purpose, tpcc, tpch)
-    };
-    level(a) == level(b)
-}
-
 /// The trials of a load level that its figures rest on, and how they ended: complete ones; only
 /// where there is none, those that were cut off or failed. A trial that measured nothing has no
 /// figures.

@@ -30,12 +30,12 @@ function thinned(points, worst) {
   return result;
 }
 
-function scaleOf(values, { log, most }) {
+function scaleOf(values, { log, most, count }) {
   const known = values.filter((y) => y !== null && (!log || y > 0));
   const top = Math.max(...known, log ? 1e-9 : 0);
   if (!log) {
     const high = most ?? (top > 0 ? top * 1.06 : 1);
-    const gap = step(high, 4);
+    const gap = count ? Math.max(1, step(high, 4)) : step(high, 4);
     const ticks = [];
     for (let tick = 0; tick <= high + gap / 1e6; tick += gap) ticks.push(tick);
     return { y: (value) => value / high, ticks };
@@ -50,7 +50,7 @@ function scaleOf(values, { log, most }) {
 
 /**
  * Lines over seconds. `series` are `{ name, color, points: [[x, y or null]], worst }`; `format(y)` makes a
- * value readable; options: `unit`, `log`, `most` (the largest value possible), `bars`.
+ * value readable; options: `unit`, `log`, `most` (the largest value possible), `count` (whole numbers only), `bars`.
  */
 export function lines(title, series, format, options = {}) {
   const all = series.map((one) => ({ ...one, points: thinned(one.points, one.worst) }));
@@ -98,7 +98,8 @@ function axes(drawing, at, scale, from, to, format) {
   });
   const gap = seconds(to - from);
   for (let tick = Math.ceil(from / gap) * gap; tick <= to; tick += gap) {
-    drawing.append(svg("text", { x: at.x(tick), y: HEIGHT - 7, "text-anchor": "middle" }, tick === 0 ? "0 s" : span0(tick)));
+    const anchor = at.x(tick) > WIDTH - 40 ? "end" : "middle";
+    drawing.append(svg("text", { x: Math.min(at.x(tick), WIDTH - PLACE.right + 8), y: HEIGHT - 7, "text-anchor": anchor }, tick === 0 ? "0 s" : span0(tick)));
   }
 }
 

@@ -61,7 +61,8 @@ export const percent = (share) => `${short(share * 100)} %`;
 export function span(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   const [h, m, s] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
-  if (h > 0) return t("{h} h {m} min", { h, m });
+  if (h > 0) return m > 0 ? t("{h} h {m} min", { h, m }) : t("{h} h", { h });
+  if (m > 0 && s === 0) return t("{m} min", { m });
   return m > 0 ? t("{m} min {s} s", { m, s }) : t("{s} s", { s });
 }
 

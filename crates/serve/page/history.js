@@ -1,6 +1,6 @@
 // All runs, and two of them side by side.
 
-import { badge, el, latencyText, moment, short, span, table, whole } from "./elements.js";
+import { badge, el, latencyText, moment, short, span, svg, table, whole } from "./elements.js";
 import { lang, t } from "./words.js";
 
 /** Asks the server; what goes wrong is shown instead of the answer. */
@@ -73,20 +73,73 @@ export function compare(main) {
   ask(main, `/api/compare?${runsQuery(folders)}`).then((compared) => { if (compared !== null) showCompared(main, folders, compared); });
 }
 
-function showCompared(main, folders, { targets, experiments }) {
+function showCompared(main, folders, { targets, verdicts, gates, experiments }) {
   document.title = `${t("Comparison")} – dyno`;
   const runOf = new Map(targets);
   const paper = el("a", { href: `/paper?${runsQuery(folders)}&lang=${lang()}` }, t("The paper of these runs"));
-  const legend = folders.map((folder, place) => el("div", {}, `${"AB"[place] ?? place + 1}: `, el("a", { href: `/?run=${encodeURIComponent(folder)}` }, folder)));
+  const legend = folders.map((folder, place) => el("div", {}, folders.length > 1 ? `${letter(place + 1)}: ` : "", el("a", { href: `/?run=${encodeURIComponent(folder)}` }, folder)));
   main.replaceChildren(el("h1", {}, t("Comparison")), el("div", { class: "tools" }, el("div", {}, legend), paper),
-    ...experiments.map((experiment) => section(experiment, runOf)));
+    ...judged(verdicts), ...held(gates),
+    el("h2", {}, t("Load levels")), ...experiments.map((experiment) => section(experiment, runOf, folders.length)));
 }
 
-function section({ title, points }, runOf) {
+const letter = (number) => "ABCDEFGH"[number - 1] ?? String(number);
+
+/** What the server says in both languages, in that of the page. */
+const told = (text) => text?.[lang()] ?? "";
+
+const CALLS = { faster: "good", slower: "bad", no_difference: "" };
+
+/** The verdicts, a line for each load level and metric. */
+function judged(verdicts) {
+  const heading = el("h2", {}, t("Verdicts"));
+  if (verdicts.length === 0) return [heading, el("p", { class: "soft" }, t("No two trials of these runs can be held against each other: they need the same experiment, load level and repeat on two targets."))];
+  const lines = verdicts.flatMap((verdict) => verdict.rows.map((row, place) => ({ verdict, row, place })));
+  const bounds = lines.flatMap(({ row }) => (row.interval ? [row.interval.low, row.interval.high] : [row.ratio]));
+  const reach = Math.max(0.02, ...bounds.map((ratio) => Math.abs(Math.log(ratio))).filter(Number.isFinite));
+  const columns = [
+    [t("Experiment"), ({ verdict, place }) => (place > 0 ? "" : [verdict.title, el("small", { class: "soft" }, `${told(verdict.level)}, ${verdict.candidate} / ${verdict.baseline}${verdict.is_aa ? ` (${t("the same system twice")})` : ""}`), verdict.order === "blocks" ? el("small", { class: "warn" }, t("not interleaved: drift looks like a difference")) : null]), "wide"],
+    [t("Metric"), ({ row }) => told(row.name)],
+    [t("Baseline"), ({ row }) => short(row.baseline.median), "n"],
+    [t("Candidate"), ({ row }) => short(row.candidate.median), "n"],
+    [t("Ratio [95 %]"), ({ row }) => (row.interval ? `${row.ratio.toFixed(3)} [${row.interval.low.toFixed(3)}, ${row.interval.high.toFixed(3)}]` : row.ratio.toFixed(3)), "n"],
+    ["", ({ row }) => forest(row, reach)],
+    [t("Pairs"), ({ row }) => whole(row.pairs), "n"],
+    [t("Verdict"), ({ row }) => el("span", { class: CALLS[row.call] ?? "warn" }, told(row.words)), "wide"],
+  ];
+  return [heading, table(null, columns, lines, ({ place }) => ({ class: place > 0 ? "part" : null }))];
+}
+
+/** The interval of a ratio around 1; `reach` is the largest distance shown, as a logarithm. */
+function forest({ ratio, interval }, reach) {
+  const x = (value) => 60 + Math.max(-1, Math.min(1, Math.log(value) / reach)) * 54;
+  const low = x(interval?.low ?? ratio);
+  const high = x(interval?.high ?? ratio);
+  return svg("svg", { class: "forest", viewBox: "0 0 120 16", "aria-hidden": "true" },
+    svg("line", { class: "base", x1: 60, x2: 60, y1: 0, y2: 16 }),
+    svg("line", { class: "range", x1: low, x2: high, y1: 8, y2: 8 }),
+    svg("circle", { class: "spot", cx: x(ratio), cy: 8, r: 3.2 }));
+}
+
+const RESULTS = { pass: ["kept", "good"], inconclusive: ["inconclusive", "warn"], broken: ["broken", "bad"] };
+
+function held(gates) {
+  if (gates.length === 0) return [];
+  const result = ({ result, why }) => [el("span", { class: RESULTS[result][1] }, t(RESULTS[result][0])), told(why) ? el("small", {}, told(why)) : null];
+  const columns = [
+    [t("Gate"), (gate) => el("code", {}, gate.gate)],
+    [t("Experiment"), (gate) => [gate.title, el("small", { class: "soft" }, `${told(gate.level)}, ${gate.target}`)], "wide"],
+    [t("Figure"), (gate) => short(gate.value), "n"],
+    [t("Result"), result, "wide"],
+  ];
+  return [el("h2", {}, t("Gates")), table(null, columns, gates)];
+}
+
+function section({ title, points }, runOf, runs) {
   const level = (point) => [point.workers === 1 ? t("1 worker") : t("{n} workers", { n: whole(point.workers) }), point.rate_per_s === null ? null : t("{rate} tx/s offered", { rate: short(point.rate_per_s) })].filter(Boolean).join(", ");
   const columns = [
     [t("Load"), level],
-    [t("Run"), (point) => "AB"[runOf.get(point.target) - 1] ?? String(runOf.get(point.target)), "keep"],
+    runs > 1 ? [t("Run"), (point) => letter(runOf.get(point.target)), "keep"] : null,
     [t("Target"), (point) => point.target, "wide"],
     [t("Repeats"), (point) => whole(point.repeats), "n"],
     ["TPS", (point) => [short(point.tps.median), el("small", { class: "soft" }, ` ${short(point.tps.min)}–${short(point.tps.max)}`)], "n"],
@@ -95,8 +148,8 @@ function section({ title, points }, runOf) {
     ["p95", (point) => latencyText(point.p95_us?.median), "n"],
     ["p99", (point) => latencyText(point.p99_us?.median), "n"],
     [t("errors"), (point) => el("span", { class: point.errors > 0 ? "bad" : "" }, whole(point.errors)), "n"],
-  ];
+  ].filter((column) => column !== null);
   const key = (point) => [point.workers, point.rate_per_s ?? 0, runOf.get(point.target)];
   const sorted = [...points].sort((a, b) => key(a).map((part, place) => part - key(b)[place]).find((difference) => difference !== 0) ?? 0);
-  return el("section", {}, el("h2", {}, title), table(null, columns, sorted));
+  return el("section", {}, table(title, columns, sorted));
 }

@@ -84,7 +84,8 @@ function head(run) {
   return el("div", {},
     el("h1", {}, run.title, " ", badge(run.status)),
     run.why ? el("div", { class: "bad" }, run.why) : null,
-    el("div", { class: "soft small" }, [run.folder, ...targets, run.host && t("load made on {host}", { host: run.host })].filter(Boolean).join(" — ")));
+    el("div", { class: "soft small" }, [run.folder, ...targets, run.host && t("load made on {host}", { host: run.host })].filter(Boolean).join(" — "),
+      run.targets.length > 1 ? [" — ", el("a", { href: `/compare?runs=${encodeURIComponent(run.folder)}` }, t("Compare the targets"))] : null));
 }
 
 function progressBar({ run, progress }) {
@@ -98,14 +99,14 @@ function progressBar({ run, progress }) {
     el("progress", { max: total, value: done + skipped, "aria-label": count }));
 }
 
-function doing(run, { step, doing: what, is_open: isOpen }) {
+function doing(run, { step, doing: what }) {
   if (run.status !== "running") return "";
   if (what === "prepare" || what === "cleanup") {
     const [experiment, target] = step.split("/");
     const place = { experiment, target };
     return " — " + (what === "prepare" ? t("now: data for {experiment} are loaded on {target}", place) : t("now: data of {experiment} are removed from {target}", place));
   }
-  return isOpen ? ` — ${t("now: a trial of a search")}` : "";
+  return "";
 }
 
 function tick({ progress, progressAt, run }) {
@@ -114,7 +115,7 @@ function tick({ progress, progressAt, run }) {
   const gone = (Date.now() - progressAt) / 1000;
   if (progress.remaining_s === null || run?.status !== "running") { rest.textContent = ""; return; }
   const left = Math.max(0, progress.remaining_s - gone);
-  const words = left < 1 ? t("nearly done") : progress.is_open ? t("at least {time} left", { time: span(left) }) : t("about {time} left", { time: span(left) });
+  const words = left < 1 ? t("nearly done") : progress.is_at_most ? t("at most {time} left", { time: span(left) }) : t("about {time} left", { time: span(left) });
   if (rest.textContent !== words) rest.textContent = words;
 }
 
@@ -190,14 +191,14 @@ function charts(rows, at, nodes) {
     lines(t("Latency"), [one("p50", "c2", points("p50_us", positive)), one("p95", "c0", points("p95_us", positive), true), one("p99", "c1", points("p99_us", positive), true), one(t("slowest"), "csoft", points("max_us", positive), true)], latencyText, { unit: t("log scale"), log: true }),
     lines(t("Load generator"), [one(t("busy"), "c0", points("host_cpu_share")), one(t("taken by the hypervisor"), "c1", points("host_steal_share"))], percent, { unit: t("share of its CPUs"), most: 1 }),
   ];
-  drawn.push(lines(t("Errors and retries"), [one(t("retries"), "c4", points("retries"), true), one(t("errors"), "cbad", points("errors"), true)], short, { unit: t("per interval") }));
+  drawn.push(lines(t("Errors and retries"), [one(t("retries"), "c4", points("retries"), true), one(t("errors"), "cbad", points("errors"), true)], whole, { unit: t("per interval"), count: true }));
   return el("div", { class: "charts" }, drawn, nodeCharts(nodes));
 }
 
 /** What nodes say: `[heading, unit, column, format, is growth since the line before, largest]`. */
 const NODES = [
-  ["Active sessions", "sessions", "active_sessions", short, false],
-  ["Sessions that wait for a lock", "sessions", "waiting_sessions", short, false],
+  ["Active sessions", "number", "active_sessions", short, false],
+  ["Sessions that wait for a lock", "number", "waiting_sessions", short, false],
   ["CPU of the nodes", "share", "cpu_share", percent, false, 1],
   ["Pages read", "per second", "pages_read", short, true],
   ["Pages written", "per second", "pages_written", short, true],
@@ -261,32 +262,14 @@ function trials(state, draw) {
     table(null, columns, all, (trial) => ({ class: trial.number === shown ? "shown" : null })));
 }
 
-/** Shows a trial that has ended, from the files of the run. */
+/** Shows a trial that has ended. */
 async function choose(state, trial, draw) {
-  if (trial.number === state.current) { state.old = null; draw(); return; }
-  const stem = `/runs/${encodeURIComponent(state.run.folder)}/trials/${trial.number}`;
-  const text = async (extension) => {
-    const answer = await fetch(`${stem}.${extension}`);
-    return answer.ok ? answer.text() : "";
-  };
-  const [series, nodes, executed] = await Promise.all(["csv", "nodes.csv", "executed.jsonl"].map(text));
-  const rows = parse(series).map((row) => state.columns.map((name) => {
-    if (name === "measured") return row.phase === "measured" ? 1 : 0;
-    return name === "loops_cpus" ? row.loops_cpu_s / row.length_s : row[name] ?? 0;
-  }));
-  const queries = executed.split("\n").filter(Boolean).map((line) => JSON.parse(line).query).filter(Boolean)
-    .map((query) => ({ ...query, outcome: typeof query.outcome === "string" ? query.outcome : "failed" }));
-  state.old = { number: trial.number, rows, nodes: parse(nodes), queries };
+  state.old = null;
+  if (trial.number !== state.current) {
+    const answer = await fetch(`/api/trial?run=${encodeURIComponent(state.run.folder)}&trial=${trial.number}`);
+    if (answer.ok) state.old = { number: trial.number, ...(await answer.json()) };
+  }
   draw();
-  document.querySelector(".trial")?.scrollIntoView({ block: "nearest" });
-}
-
-/** Lines with a heading as objects; an empty cell is `null`. */
-function parse(csv) {
-  const [head, ...lines] = csv.split("\n").filter(Boolean);
-  const columns = head ? head.split(",") : [];
-  const value = (name, cell) => (cell === "" ? null : name === "phase" || name === "node" ? cell : Number(cell));
-  return lines.map((line) => { const cells = line.split(","); return Object.fromEntries(columns.map((name, place) => [name, value(name, cells[place] ?? "")])); });
 }
 
 function events({ events }) {

@@ -6,7 +6,7 @@ use crate::routes::{App, not_found};
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
-use dyno_report::{Lang, Paper};
+use dyno_report::{GateRow, Lang, PairedComparison, Paper};
 use dyno_store::{RunData, RunEntry, StoreError};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -145,6 +145,9 @@ fn broken(error: &dyn std::fmt::Display) -> Response {
 struct Compared {
     /// Labels of all targets in the paper, in its order, with the number of their run from 1.
     targets: Vec<(String, usize)>,
+    /// Which is faster, by load level and metric, as far as the pairs of trials tell.
+    verdicts: Vec<PairedComparison>,
+    gates: Vec<GateRow>,
     experiments: Vec<ComparedExperiment>,
 }
 
@@ -164,6 +167,8 @@ pub(crate) async fn compare(State(app): State<Arc<App>>, Query(asked): Query<Run
         };
         Ok(Compared {
             targets: paper.targets.into_iter().map(|target| (target.label, target.run)).collect(),
+            verdicts: paper.verdicts,
+            gates: paper.gates,
             experiments: paper.experiments.into_iter().map(experiment).collect(),
         })
     });

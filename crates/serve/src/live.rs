@@ -1,8 +1,9 @@
 //! `/live`: what happens in a run, as server-sent events. Whoever comes late, or comes back, is told
 //! everything first.
 
-use crate::follow::{Follower, Update};
-use crate::routes::App;
+use crate::follow::{Follower, Update, run_folder, stored};
+use crate::history::json;
+use crate::routes::{App, not_found};
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -34,6 +35,24 @@ pub(crate) async fn live(State(app): State<Arc<App>>, Query(wanted): Query<Wante
     let follower = Follower::new(&app.runs, wanted.run);
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE);
     Sse::new(events(follower, app.stopped.clone(), seat)).keep_alive(keep_alive).into_response()
+}
+
+/// A trial of a run.
+#[derive(Debug, Deserialize)]
+pub(crate) struct WantedTrial {
+    run: String,
+    trial: u32,
+}
+
+/// `/api/trial`: what was stored of a trial while it ran.
+pub(crate) async fn trial(
+    State(app): State<Arc<App>>,
+    Query(wanted): Query<WantedTrial>,
+) -> Response {
+    match run_folder(&app.runs, &wanted.run) {
+        Some(run) => json(&stored(&run, wanted.trial)),
+        None => not_found(),
+    }
 }
 
 struct Listener {

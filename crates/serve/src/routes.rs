@@ -58,6 +58,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/page/{name}", get(page::part))
         .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
         .route("/live", get(live::live))
+        .route("/api/trial", get(live::trial))
         .route("/api/runs", get(history::runs))
         .route("/api/compare", get(history::compare))
         .route("/paper", get(history::paper))

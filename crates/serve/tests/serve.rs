@@ -211,6 +211,10 @@ fn a_page_that_is_opened_late_is_told_everything_and_then_the_news() {
     });
     let late = listen(open(), |events| !events.is_empty());
     let told = state(&late);
+    let name = told["run"]["folder"].as_str().expect("a name");
+    let stored = ask(address, &format!("/api/trial?run={name}&trial=1"), &welcome(address)).1;
+    let stored: serde_json::Value = serde_json::from_str(&stored).expect("JSON");
+    assert_eq!(stored["rows"], told["rows"], "a trial is shown alike while it runs and later");
     assert_eq!(told["rows"].as_array().map(Vec::len), Some(5));
     assert_eq!(told["trials"][0]["status"], "running");
     interval(&mut writer, 5);
@@ -285,12 +289,15 @@ fn runs_are_listed_compared_and_printed() {
     let runs: Vec<_> =
         compared["targets"].as_array().expect("targets").iter().map(|target| &target[1]).collect();
     assert_eq!(runs, [1, 2], "each run has its target");
-    for (lang, code) in [("en", "lang=\"en\""), ("zh", "lang=\"zh\"")] {
-        let paper = get(&format!("/paper?runs={both}&lang={lang}"));
-        assert_eq!(status(&paper), "200");
-        assert!(paper.1.contains(code), "{lang}");
-        assert!(paper.0.contains("sandbox"), "{}", paper.0);
+    let papers = ["en", "zh"].map(|lang| get(&format!("/paper?runs={both}&lang={lang}")));
+    for paper in &papers {
+        assert_eq!(status(paper), "200");
+        assert!(paper.0.contains("sandbox") && paper.1.contains("<svg"), "{}", paper.0);
     }
+    let is_chinese = |c: char| ('\u{4e00}'..='\u{9fff}').contains(&c);
+    let count = |text: &str| text.chars().filter(|&c| is_chinese(c)).count();
+    let (english, chinese) = (count(&papers[0].1), count(&papers[1].1));
+    assert!(chinese > english + 100, "{english} and {chinese} Chinese characters");
 }
 
 #[test]

@@ -54,7 +54,9 @@ pub fn bundled() -> &'static [BundledSuite] {
     suites![
         "quickstart",
         "rds-mysql-5.6",
+        "polardb-2018",
         "polardb-mysql-oltp",
+        "polardb-mysql-scaleout",
         "polardb-mysql-tpch",
         "polardb-oracle-pgbench",
         "polardb-x-tpcc",

@@ -152,8 +152,8 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
         let message = "A comparison of a target with itself has no candidates.";
         table.note(&first.span.clone(), Problem::new(message).hint(hint));
     }
-    if !is_aa {
-        table.require("candidates", "Add `candidates = [\"NAME\"]`, or `aa = true`.");
+    if !is_aa && candidates.is_none() {
+        table.missing("candidates", "Add `candidates = [\"NAME\"]`, or `aa = true`.");
     }
     for candidate in candidates.iter().flatten() {
         if baseline.as_ref().is_some_and(|baseline| baseline.value == candidate.value) {

@@ -304,10 +304,9 @@ fn read_repeats(table: &mut Reader<'_, '_>, beyond: &compare::Beyond) -> u32 {
         (None, Some(_)) => Some("Write `confirm = N` for the trials that confirm the result."),
         (None, None) => None,
     };
-    if let (Some(hint), Some((span, value))) =
-        (instead.filter(|_| has_repeats), table.take("repeats"))
+    if let Some(hint) = instead.filter(|_| has_repeats)
+        && let Some((span, _)) = table.take("repeats")
     {
-        let _ = value;
         let message = format!("{} can't have `repeats`.", table.name);
         table.note(&span, Problem::new(message).hint(hint));
         return 1;

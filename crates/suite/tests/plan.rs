@@ -304,8 +304,8 @@ fn shrinking_keeps_shape_and_says_so() {
     given.max_threads = Some(50);
     let plan = build(&suite, &given);
     let names: Vec<&str> = plan.experiments.iter().map(|e| e.name.as_str()).collect();
-    assert_eq!(names, ["read-only", "write-only", "read-write", "read-only-scale-out"]);
-    let experiment = plan.experiment("read-only").expect("the experiment");
+    assert_eq!(names, ["read-only-8-0", "write-only-8-0", "read-write-8-0"]);
+    let experiment = plan.experiment("read-only-8-0").expect("the experiment");
     assert_eq!(experiment.threads, [16, 32, 50]);
     assert_eq!(experiment.duration_s, Some(6.0));
     assert_eq!(experiment.events, None);
@@ -321,7 +321,7 @@ fn shrinking_keeps_shape_and_says_so() {
     assert_eq!(option("range_selects"), Some("0"));
     assert_eq!(option("skip_trx"), Some("1"));
     assert!(plan.notes.iter().any(|note| note.contains("shrunk by 0.01")));
-    assert!(plan.notes.iter().any(|note| note.contains("Capped at 50 threads: read-only, ")));
+    assert!(plan.notes.iter().any(|note| note.contains("Capped at 50 threads: read-only-8-0, ")));
     assert_eq!(plan.targets[0].role, Role::Endpoint);
 }
 

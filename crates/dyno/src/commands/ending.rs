@@ -1,5 +1,6 @@
 //! The end of a run: tables, paper, checks, gates, and the exit code that follows.
 
+use super::compare::judge_gates;
 use super::paper::{Forms, paper_of, write_paper};
 use crate::failure::Failure;
 use crate::runner::Outcome;
@@ -41,7 +42,14 @@ pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
     if !data.trials.is_empty() {
         let runs = [data];
         let paper = paper_of(&runs);
-        output::data(&format!("\n{}", paper.checks_text(Lang::En)));
+        let told = [
+            paper.checks_text(Lang::En),
+            paper.verdicts_text(Lang::En),
+            paper.gates_text(Lang::En),
+        ];
+        for text in told.iter().filter(|text| !text.is_empty()) {
+            output::data(&format!("\n{text}"));
+        }
         judged = judge(&paper);
         let tell = |file: &Path| output::talk(&format!("written: {}", file.display()));
         write_paper(&runs, &outcome.path, &Forms::default(), tell)?;
@@ -60,12 +68,12 @@ pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
     })
 }
 
-/// Whether a check that is denied has found something. It comes before all gates: figures that are
-/// not accepted prove nothing.
+/// Whether a check that is denied has found something, and how the gates stand. Checks come first:
+/// figures that are not accepted prove nothing.
 fn judge(paper: &Paper) -> Done {
     let denied = paper.denied();
     if denied.is_empty() {
-        return Ok(());
+        return judge_gates(paper);
     }
     let ids: Vec<&str> = denied.iter().map(|check| check.id).collect();
     Err(Failure::denied(format!("Denied checks have found something: {}.", ids.join(", ")))

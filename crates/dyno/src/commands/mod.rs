@@ -1,6 +1,8 @@
 //! One file per verb.
 
+pub(crate) mod calibrate;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod ending;
 pub(crate) mod ls;
 pub(crate) mod paper;

@@ -251,7 +251,7 @@ fn pdf_failure(error: dyno_pdf::PdfError) -> Failure {
     }
 }
 
-/// The published figures that the plans of runs name.
+/// The published figures that the plans of these runs name.
 pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
     runs.iter().flat_map(published).collect()
 }

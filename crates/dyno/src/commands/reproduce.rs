@@ -1,9 +1,10 @@
 //! `dyno reproduce`.
 
 use super::run::{Keeping, run_kept};
-use super::{RUNS, find_run};
+use super::{RUNS, compare, find_run};
 use crate::failure::Failure;
 use crate::{Done, output};
+use dyno_report::Lang;
 use dyno_store::{Environment, RunHeader};
 use dyno_suite::{Overrides, PLAN_FORMAT, Plan, PlannedExperiment, Restore};
 use std::path::{Path, PathBuf};
@@ -51,8 +52,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let keeping = Keeping { dir: &arguments.dir, new: arguments.new, reproduces: Some(name) };
     let kept = run_kept(&plan, &keeping)?;
     kept.verdict?;
-    output::talk(&format!("compare: dyno compare {} {}", first.display(), kept.path.display()));
-    Ok(())
+    let again = dyno_store::read(&kept.path)?;
+    compare::tell(&compare::paper(&[data, again], &[]), Lang::En)
 }
 
 /// The plan that a run has executed.

@@ -254,7 +254,12 @@ impl Runner<'_> {
 
     /// Says and notes that a step can't be executed on its target.
     fn skip(&mut self, step: &Step, why: String) -> Result<(), Failure> {
-        output::talk(&format!("{}: skipped: {why}", step.id));
+        match &step.action {
+            Action::Trial(trial) if trial.aim == Aim::Search => {
+                output::talk(&format!("{}: {why}", trial.point));
+            }
+            _ => output::talk(&format!("{}: skipped: {why}", step.id)),
+        }
         self.run.update(|header| {
             header.skipped.insert(step.id.clone(), why);
         })?;

@@ -3,6 +3,7 @@
 use super::nodes::{Client, Node, Sampling, sampled};
 use super::workloads::{Driven, Ran};
 use super::{TrialName, summarise};
+use crate::calibration::Calibration;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::TrialProgress;
@@ -79,11 +80,12 @@ pub(super) fn driven<F: Driven, D: Driver>(
         purpose,
         kinds: workload.transactions().iter().map(|kind| kind.name.clone()).collect(),
     };
+    let calibration = Calibration::of(&run.header().environment);
     let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.tpcc))?;
     let looked = node.look(driver);
     writer.server(Moment::Before, &node.facts(&looked))?;
     let series = writer.node_series()?;
-    let title = format!("{} on {target}, {}", name.experiment, who(&spec));
+    let title = format!("{} on {target}, {}", name.experiment, what(&spec, purpose));
     let sampling = Sampling::default();
     let mut observer = StoringObserver {
         writer: &mut writer,
@@ -111,9 +113,11 @@ pub(super) fn driven<F: Driven, D: Driver>(
     for event in sampling.take_events() {
         writer.event(event)?;
     }
-    let looked_again = node.look_again(driver);
+    let looked_again = node.look_again(driver, &seen);
     writer.server(Moment::After, &node.facts(&looked_again))?;
     let mut summary = summarise(&name, &spec, &result);
+    let headroom = |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, summary.qps);
+    summary.conditions.generator.headroom = calibration.and_then(headroom);
     node.surround((&looked, &looked_again), &seen, Some(&client), &mut summary);
     let ran = Ran { spec: &spec, summary: &summary };
     let after = family.look_after(driver, &workload, ready.before, &ran);
@@ -151,6 +155,17 @@ pub(super) fn tell_checks(summary: &TrialSummary, place: &str) {
         let verdict = check.verdict.name();
         output::talk(&format!("{place}: check {}: {verdict}: {}", check.name, check.evidence));
     }
+}
+
+/// What load is made and what for, in words.
+fn what(spec: &TrialSpec, purpose: Purpose) -> String {
+    let rate = spec.rate_per_s.map(|rate| format!(" at {rate} tx/s")).unwrap_or_default();
+    let why = match purpose {
+        Purpose::Measure => "",
+        Purpose::Search => ", search",
+        Purpose::Confirm => ", confirmation",
+    };
+    format!("{}{rate}{why}", who(spec))
 }
 
 /// Who makes the load, in words.

@@ -50,6 +50,8 @@ pub struct Seen {
     pub background: Vec<String>,
     /// Statements that were asked.
     pub asked: u64,
+    /// Questions that were refused, and why.
+    pub not_readable: Vec<String>,
 }
 
 /// What surrounded a trial on one node.

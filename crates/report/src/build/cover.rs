@@ -1,6 +1,6 @@
 //! The first page.
 
-use crate::model::{Level, Paper, RunFacts};
+use crate::model::{Paper, RunFacts};
 use crate::text::Text;
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct Cover {
     /// The verdict in a sentence or two.
     pub verdict: Vec<Text>,
-    /// Checks that make a claim unusable.
+    /// Checks that make a claim unusable, without those that the run accepts.
     pub errors: usize,
     /// Checks that put a caveat beside a number.
     pub caveats: usize,
@@ -30,10 +30,7 @@ pub struct Cover {
 }
 
 pub(super) fn cover(paper: &Paper) -> Cover {
-    let found = |level: Level| {
-        let checks = paper.checks.iter().filter(|check| check.level == level);
-        checks.filter(|check| !check.findings.is_empty()).count()
-    };
+    let [errors, caveats, disclosures] = paper.check_counts();
     let each = |of: fn(&RunFacts) -> &str| {
         let mut words: Vec<String> = paper.runs.iter().map(|run| of(run).to_owned()).collect();
         words.retain(|word| !word.is_empty());
@@ -47,9 +44,9 @@ pub(super) fn cover(paper: &Paper) -> Cover {
             Some(verdict) => vec![verdict.clone()],
             None => super::summary::headline(paper),
         },
-        errors: found(Level::E),
-        caveats: found(Level::W),
-        disclosures: found(Level::I),
+        errors,
+        caveats,
+        disclosures,
         checks: paper.checks.len(),
         began: each(|run| &run.header.started_at).into_iter().min().unwrap_or_default(),
         ended: ends.and_then(|ends| ends.into_iter().max()),

@@ -89,9 +89,9 @@ pub struct MemoryRow {
 }
 
 /// Data up to this share of the memory for them stay in it; the rest of it is the server's own.
-const IN_MEMORY: f64 = 0.8;
+pub(crate) const IN_MEMORY: f64 = 0.8;
 /// Data of more than so many times the memory can't be held by it.
-const DISK_BOUND: f64 = 1.2;
+pub(crate) const DISK_BOUND: f64 = 1.2;
 
 pub(super) fn fairness(
     targets: &[Target],

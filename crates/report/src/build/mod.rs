@@ -21,6 +21,7 @@ pub use chapters::Chapter;
 pub use cover::Cover;
 pub use distributions::{Distribution, Quantile};
 pub use fairness::{CommitRow, Difference, DifferenceTable, Fairness, MemoryRow};
+pub(crate) use fairness::{DISK_BOUND, IN_MEMORY};
 pub use glossary::GlossaryRow;
 pub use resources::{NodeUse, Resources, Use};
 pub use scaling::NodeScaling;

@@ -1,37 +1,17 @@
 //! What checks look at: the model of the paper and the runs behind it.
 
-use crate::model::{Experiment, Finding, Paper, Spot, Target, Trial};
+use crate::model::{Experiment, Paper, Target, Trial};
 use crate::text::Text;
 use dyno_measure::{GeneratorConditions, NodeConditions};
-use dyno_statistics::steady::{Second, Steady, steady};
 use dyno_store::{ExperimentFacts, RunData, TargetFacts};
 
 /// A paper in the making and its runs.
 pub(crate) struct Case<'a> {
     pub(crate) paper: &'a Paper,
     pub(crate) runs: &'a [RunData],
-    /// How steady the window of each trial was, in the order of the paper's trials.
-    steady: Vec<Option<Steady>>,
 }
 
 impl<'a> Case<'a> {
-    pub(crate) fn new(paper: &'a Paper, runs: &'a [RunData]) -> Self {
-        Case { paper, runs, steady: paper.trials.iter().map(steadiness).collect() }
-    }
-
-    /// One finding for each trial whose window has something to remark.
-    pub(super) fn each_window(
-        &self,
-        find: impl Fn(&'a Trial, &Steady) -> Option<Text>,
-    ) -> Vec<Finding> {
-        let windows = self.paper.trials.iter().zip(&self.steady);
-        let finding = |(trial, steady): (&'a Trial, &Option<Steady>)| {
-            let value = find(trial, steady.as_ref()?)?;
-            Some(Finding { place: Spot::trial(&trial.label), value })
-        };
-        windows.filter_map(finding).collect()
-    }
-
     /// The run that a trial or target of this number belongs to.
     pub(super) fn run(&self, number: usize) -> Option<&'a RunData> {
         self.runs.get(number.checked_sub(1)?)
@@ -58,19 +38,6 @@ impl<'a> Case<'a> {
     pub(super) fn measured(&self) -> impl Iterator<Item = &'a Experiment> {
         self.paper.experiments.iter().filter(|experiment| !experiment.points.is_empty())
     }
-}
-
-/// How steady the window of a trial was. The 22 queries of TPC-H have no seconds.
-fn steadiness(trial: &Trial) -> Option<Steady> {
-    let rows = trial.series.iter().filter(|row| row.phase == "measured");
-    let seconds: Vec<Second> = rows
-        .map(|row| Second {
-            begins_s: row.begins_s,
-            length_s: row.length_s,
-            count: row.committed as f64,
-        })
-        .collect();
-    trial.summary.tpch.is_none().then(|| steady(&seconds))
 }
 
 /// The load generator's conditions, where they were collected at all: older runs have none.

@@ -47,8 +47,6 @@ pub(crate) enum Find {
     Paper(fn(&Paper) -> Vec<Finding>),
     /// What needs more than the model holds.
     Case(fn(&Case<'_>) -> Vec<Finding>),
-    EnglishTrial(fn(&Trial) -> Option<String>),
-    EnglishExperiment(fn(&Experiment) -> Option<String>),
 }
 
 /// The rules of every paper, by group; those of TPC-C and TPC-H are with their sections.
@@ -76,7 +74,7 @@ pub(crate) fn make(paper: &mut Paper, runs: &[RunData]) {
     let is_tpch = paper.experiments.iter().any(|experiment| experiment.tpch.is_some());
     let of_tpcc = if is_tpcc { tpcc::RULES } else { &[] };
     let of_tpch = if is_tpch { tpch::RULES } else { &[] };
-    let case = Case::new(paper, runs);
+    let case = Case { paper, runs };
     let rules = GROUPS.iter().flat_map(|rules| rules.iter()).chain(of_tpcc).chain(of_tpch);
     let mut checks: Vec<Check> = rules.map(|rule| check(rule, &case)).collect();
     checks.sort_by_key(|check| (check.findings.is_empty(), check.is_accepted, check.level));
@@ -96,8 +94,9 @@ fn mark(paper: &mut Paper, checks: &[Check]) {
         checks.iter().filter(is_found).map(|check| check.number).collect()
     };
     for trial in &mut paper.trials {
-        let place = Spot::trial(&trial.label);
-        trial.checks = numbers(&|_, spot| *spot == place);
+        let label = &trial.label;
+        trial.checks =
+            numbers(&|_, spot| spot.kind == SpotKind::Trial && spot.names.contains(label));
     }
     for experiment in &mut paper.experiments {
         let of_experiment = Spot::experiment(&experiment.name);
@@ -109,6 +108,22 @@ fn mark(paper: &mut Paper, checks: &[Check]) {
                 SpotKind::Run | SpotKind::Comparison => false,
             });
         }
+    }
+    for comparison in &mut paper.verdicts {
+        let (place, experiment) =
+            (Spot::comparison(&comparison.name), Spot::experiment(&comparison.experiment));
+        let sides = [&comparison.baseline, &comparison.candidate];
+        comparison.checks = numbers(&|check, spot| match spot.kind {
+            SpotKind::Trial => {
+                comparison.pairs.iter().flatten().any(|trial| spot.names.contains(trial))
+            }
+            SpotKind::Target => {
+                check.level < Level::I && spot.names.iter().all(|name| sides.contains(&name))
+            }
+            SpotKind::Experiment => check.level < Level::I && *spot == experiment,
+            SpotKind::Comparison => *spot == place,
+            SpotKind::Run => false,
+        });
     }
 }
 
@@ -154,10 +169,6 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
         Find::Trial(find) => trials(&find),
         Find::Target(find) => targets(&find),
         Find::Experiment(find) => experiments(&find),
-        Find::EnglishTrial(find) => trials(&|trial| find(trial).map(Text::from)),
-        Find::EnglishExperiment(find) => {
-            experiments(&|experiment| find(experiment).map(Text::from))
-        }
         Find::Paper(find) => find(paper),
         Find::Case(find) => find(case),
     }

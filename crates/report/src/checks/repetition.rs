@@ -1,14 +1,14 @@
 //! C: repetition and statistics.
 
-use super::sides::{Pair, Side, pairs};
 use super::{Case, Find, Rule, parts};
-use crate::model::{Experiment, Finding, Group, Level, Point, Spot, Trial};
+use crate::format;
+use crate::model::{Experiment, Finding, Group, Level, Paper, Point, Spot, Trial};
 use crate::say;
 use crate::text::Text;
-use crate::{format, points};
+use crate::verdict::{Call, PairOrder, PairedComparison, VerdictRow};
 use dyno_measure::Purpose;
 use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
-use dyno_statistics::{median, variation};
+use dyno_statistics::{CONFIDENCE, median, variation};
 
 /// A variation of fewer trials says little.
 const LEAST_REPEATS: usize = 3;
@@ -21,13 +21,49 @@ const LEAST_OUTLIER: f64 = 0.02;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
+        id: "aa-differs",
+        group: Group::C,
+        level: Level::E,
+        rule: "A comparison of a system with itself (A/A) finds no difference.",
+        meaning: "The way of measuring favours one side: no comparison made so can be trusted.",
+        advice: "Look for what differs between the two names: order, data, warm caches, address.",
+        find: Find::Paper(|paper| {
+            each_comparison(paper, |of| {
+                of.is_aa.then(|| metrics(of, |row| row.call.is_difference()))?
+            })
+        }),
+    },
+    Rule {
+        id: "few-pairs",
+        group: Group::C,
+        level: Level::W,
+        rule: "A comparison rests on at least 4 pairs of trials, and on as many as the suite wants.",
+        meaning: "With fewer pairs no test can tell a difference from chance (three pairs: p is 0.10 at best).",
+        advice: "Repeat: 6 pairs are the least with which a rank test reaches 5 %.",
+        find: Find::Paper(|paper| each_comparison(paper, few_pairs)),
+    },
+    Rule {
         id: "block-order",
         group: Group::C,
         level: Level::W,
         rule: "Trials of targets that are compared take turns.",
         meaning: "All trials of one target came before those of the other: what drifts over the session (temperature, neighbours, growing data) looks like a difference. Simulated with 5 % of drift, such comparisons find a difference between equal systems in every second case.",
         advice: "Measure both in one run with repeats: dyno takes turns in random order.",
-        find: Find::Case(block_order),
+        find: Find::Paper(|paper| {
+            each_comparison(paper, |of| {
+                let is_in_blocks = of.order == PairOrder::Blocks && of.pairs.len() > 1;
+                is_in_blocks.then(|| say!("one after the other"))
+            })
+        }),
+    },
+    Rule {
+        id: "noise-floor",
+        group: Group::C,
+        level: Level::W,
+        rule: "A difference is larger than what the same system shows to itself (A/A).",
+        meaning: "The difference is within the noise floor: it is no verdict.",
+        advice: "Reduce the noise (dedicated machines, longer windows), or do not claim a difference.",
+        find: Find::Paper(|paper| each_comparison(paper, noise_floor)),
     },
     Rule {
         id: "variation",
@@ -46,6 +82,33 @@ pub(super) const RULES: &[Rule] = &[
         meaning: "The best of a sweep was chosen after measuring: chance helped it, by some 2 to 3 %.",
         advice: "Set confirm = true: the best point is run again.",
         find: Find::Case(peak_not_rerun),
+    },
+    Rule {
+        id: "half-width",
+        group: Group::C,
+        level: Level::I,
+        rule: "The interval of a comparison is as narrow as the suite wants.",
+        meaning: "Repetition ended before (budget, most pairs): smaller differences than this could not be found.",
+        advice: "Raise the budget or the number of pairs, and run the same command again.",
+        find: Find::Paper(|paper| each_comparison(paper, half_width)),
+    },
+    Rule {
+        id: "many-metrics",
+        group: Group::C,
+        level: Level::I,
+        rule: "Differences hold among all metrics and levels that are judged together (Holm's correction).",
+        meaning: "Alone these would have passed for differences; of so many figures some do by chance.",
+        advice: "Decide before measuring which metric counts, or measure more pairs.",
+        find: Find::Paper(|paper| each_comparison(paper, lost_to_holm)),
+    },
+    Rule {
+        id: "many-gates",
+        group: Group::C,
+        level: Level::I,
+        rule: "One gate on a ratio is judged.",
+        meaning: "Each gate is judged by its own 95 % interval, without correction: with several, one of them errs by chance more often.",
+        advice: "Keep to the gate that counts, or repeat a run in which a single gate broke.",
+        find: Find::Paper(many_gates),
     },
     Rule {
         id: "outliers",
@@ -71,32 +134,78 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Experiments in which all trials of a target came before those of the one it is compared with.
-fn block_order(case: &Case<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
-    for pair in pairs(case).iter().filter(|pair| is_in_blocks(pair)) {
-        let (a, b) = (pair.baseline.label(), pair.candidate.label());
-        let value = say!("{experiment}: one after the other", experiment = &pair.experiment.title);
-        let finding = Finding { place: Spot::targets(&[a, b]), value };
-        findings.extend((!findings.contains(&finding)).then_some(finding));
-    }
-    findings
+/// One finding for each comparison of which `find` has something to say.
+fn each_comparison(
+    paper: &Paper,
+    find: impl Fn(&PairedComparison) -> Option<Text>,
+) -> Vec<Finding> {
+    let finding = |of: &PairedComparison| {
+        Some(Finding { place: Spot::comparison(&of.name), value: find(of)? })
+    };
+    paper.verdicts.iter().filter_map(finding).collect()
 }
 
-/// True when at some load level both have several trials and none of one lies between those of the
-/// other.
-fn is_in_blocks(pair: &Pair<'_>) -> bool {
-    let times = |side: &Side<'_>, like: &Trial| -> Vec<(String, u32)> {
-        let own = side.trials.iter().filter(|trial| points::is_same_level(trial, like));
-        own.map(|trial| (trial.summary.started_at.clone(), trial.summary.trial)).collect()
-    };
-    pair.baseline.trials.iter().any(|like| {
-        let (a, b) = (times(&pair.baseline, like), times(&pair.candidate, like));
-        let is_before = |first: &[(String, u32)], then: &[(String, u32)]| {
-            first.iter().max() < then.iter().min()
-        };
-        a.len() > 1 && b.len() > 1 && (is_before(&a, &b) || is_before(&b, &a))
+/// The metrics of a comparison that `is_found`, in words.
+fn metrics(of: &PairedComparison, is_found: impl Fn(&VerdictRow) -> bool) -> Option<Text> {
+    let rows: Vec<Text> =
+        of.rows.iter().filter(|row| is_found(row)).map(|row| row.name.clone()).collect();
+    (!rows.is_empty()).then(|| Text::list(&rows))
+}
+
+fn few_pairs(of: &PairedComparison) -> Option<Text> {
+    let least = (of.pairs_least as usize).max(LEAST_PAIRS);
+    (of.pairs.len() < least).then(|| {
+        say!(
+            "{pairs} of {least} pairs",
+            pairs = of.pairs.len().to_string(),
+            least = least.to_string()
+        )
     })
+}
+
+fn half_width(of: &PairedComparison) -> Option<Text> {
+    let (row, wanted) = (of.rows.first()?, of.wanted_half_width?);
+    let reached = row.half_width.filter(|reached| *reached > wanted)?;
+    let (reached, wanted) = (super::percent(reached), super::percent(wanted));
+    Some(match row.pairs_needed {
+        Some(pairs) => say!(
+            "{reached} instead of {wanted}; {pairs} pairs would do",
+            reached = reached,
+            wanted = wanted,
+            pairs = format::whole(pairs as f64)
+        ),
+        None => say!("{reached} instead of {wanted}", reached = reached, wanted = wanted),
+    })
+}
+
+fn noise_floor(of: &PairedComparison) -> Option<Text> {
+    let told = of.rows.iter().filter(|row| row.call == Call::BelowNoiseFloor).map(|row| {
+        say!(
+            "{metric}: ratio {ratio}, the same system differs by {floor}",
+            metric = &row.name,
+            ratio = format!("{:.3}", row.ratio),
+            floor = super::percent(row.noise_floor.unwrap_or_default())
+        )
+    });
+    parts(told.collect())
+}
+
+/// Differences that each would be one alone, and are none among all that is judged.
+fn lost_to_holm(of: &PairedComparison) -> Option<Text> {
+    let level = 1.0 - CONFIDENCE;
+    metrics(of, |row| {
+        let (alone, among) = (row.p.unwrap_or(1.0), row.p_adjusted.unwrap_or(1.0));
+        alone < level && among >= level && row.pairs >= LEAST_PAIRS
+    })
+}
+
+/// Gates on ratios are judged one by one, each with its own interval.
+fn many_gates(paper: &Paper) -> Vec<Finding> {
+    let judged = paper.gates.iter().filter(|gate| gate.gate.contains(".ratio")).count();
+    let value = || Text::count(judged as u64, "{n} gate on a ratio", "{n} gates on ratios");
+    let place = paper.runs.first().map(|run| Spot::run(&run.folder));
+    let place = place.filter(|_| judged > 1);
+    place.map(|place| Finding { place, value: value() }).into_iter().collect()
 }
 
 /// What `find` says of the trials behind a point, with the point's target and load.

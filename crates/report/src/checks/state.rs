@@ -2,6 +2,7 @@
 
 use super::case::{each_node, generator, nodes};
 use super::{Case, Find, Rule, parts, percent};
+use crate::build::{DISK_BOUND, IN_MEMORY};
 use crate::format;
 use crate::model::{Experiment, Finding, Group, Level, Place, Point, Spot, Trial};
 use crate::say;
@@ -14,10 +15,6 @@ const THROTTLED: f64 = 0.01;
 /// Pages of 4 KiB: a MiB in and out may be chance.
 const SWAPPED_PAGES: u64 = 256;
 const MEMORY_PRESSURE: f64 = 0.01;
-/// Data by memory for them: below, all fits beside the server's own needs; above, a working set is
-/// read from disk all the time; between, small changes decide.
-const FITS: f64 = 0.8;
-const EXCEEDS: f64 = 1.25;
 /// Requests that memory answers once it is warm (PolarDB's paper, chapter 7).
 const WARM_HITS: f64 = 0.99;
 /// innodb_max_dirty_pages_pct_lwm of MySQL 8.0: from here on pages are flushed beside the load.
@@ -45,11 +42,11 @@ pub(super) const RULES: &[Rule] = &[
         id: "data-at-edge",
         group: Group::E,
         level: Level::W,
-        rule: "The data are clearly smaller or larger than the server's memory for them (not 0.8 to 1.25 times).",
+        rule: "The data are clearly smaller or larger than the server's memory for them (not 0.8 to 1.2 times).",
         meaning: "Just here a little more data or memory changes the figures by a lot.",
         advice: "Choose another size of data, so that the class (in memory, disk-bound) is clear.",
         find: Find::Experiment(|experiment| {
-            sizes(experiment, |times| (FITS..=EXCEEDS).contains(&times))
+            sizes(experiment, |times| (IN_MEMORY..=DISK_BOUND).contains(&times))
         }),
     },
     Rule {
@@ -61,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "Add an experiment with data of several times the memory.",
         find: Find::Experiment(|experiment| {
             // Warehouses have a rule of their own.
-            experiment.tpcc.is_none().then(|| sizes(experiment, |times| times < FITS))?
+            experiment.tpcc.is_none().then(|| sizes(experiment, |times| times < IN_MEMORY))?
         }),
     },
     Rule {
@@ -73,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: "Warm up for longer, or read all tables and indexes before the first trial.",
         find: Find::Trial(|trial| {
             let times = trial.summary.data.as_ref()?.size_to_memory()?;
-            (times < FITS).then(|| misses(trial))?
+            (times < IN_MEMORY).then(|| misses(trial))?
         }),
     },
     Rule {
@@ -86,7 +83,7 @@ pub(super) const RULES: &[Rule] = &[
         find: Find::Trial(|trial| {
             let times =
                 trial.summary.data.as_ref().and_then(dyno_measure::DataFacts::size_to_memory);
-            times.is_none_or(|times| times >= FITS).then(|| misses(trial))?
+            times.is_none_or(|times| times >= IN_MEMORY).then(|| misses(trial))?
         }),
     },
     Rule {
@@ -214,7 +211,7 @@ fn memory_class(case: &Case<'_>) -> Vec<Finding> {
         };
         let (a, b) = (pair.baseline.label(), pair.candidate.label());
         let (Some((times_a, text_a)), Some((times_b, text_b))) = (of(a), of(b)) else { continue };
-        if (times_a < FITS) != (times_b < FITS) {
+        if (times_a < IN_MEMORY) != (times_b < IN_MEMORY) {
             let value = Text::joined(&[text_a, text_b], "; ", "；");
             findings.push(Finding { place: Spot::targets(&[a, b]), value });
         }

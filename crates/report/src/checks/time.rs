@@ -1,21 +1,18 @@
 //! B: time.
 
 use super::case::nodes;
-use super::{Case, Find, Rule, parts};
+use super::{Find, Rule, parts};
 use crate::format;
-use crate::model::{Group, Level, Trial};
+use crate::model::{Finding, Group, Level, Paper, Spot, Trial};
 use crate::say;
-use crate::text::{Text, stored};
+use crate::text::Text;
+use crate::verdict::{LevelChange, StallRow, SteadyRow};
 use dyno_measure::NodeConditions;
-use dyno_statistics::steady::{Change, Stall, Steady};
-use dyno_store::{Event, EventKind};
 
 /// Shorter windows see few checkpoints and other slow cycles, seconds.
 const LEAST_WINDOW_S: f64 = 60.0;
 /// A window covers at least so many checkpoint cycles (catalogue of checks).
 const LEAST_CYCLES: f64 = 2.0;
-/// An event this many seconds before or after a stall is told beside it.
-const NEAR_S: f64 = 2.0;
 /// More are counted, not listed.
 const MOST_LISTED: usize = 6;
 
@@ -40,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         rule: "First and last third of a window differ by at most 3 %, or show no trend (Theil-Sen slope).",
         meaning: "Warm-up was not over, or the system slows down as it goes: the mean depends on when it was measured.",
         advice: "Warm up for longer, until the throughput stays level, and look for growing data or backlogs.",
-        find: Find::Case(|case| case.each_window(|_, steady| warm_up(steady))),
+        find: Find::Paper(|paper| each_window(paper, warm_up)),
     },
     Rule {
         id: "change-point",
@@ -49,7 +46,7 @@ pub(super) const RULES: &[Rule] = &[
         rule: "The level of throughput does not change for good inside a window.",
         meaning: "Two states of the system were measured as one; the mean describes neither.",
         advice: "Find out what changed at that moment (server events, host, neighbours), and repeat the trial.",
-        find: Find::Case(|case| case.each_window(|_, steady| change_points(steady))),
+        find: Find::Paper(|paper| each_window(paper, change_points)),
     },
     Rule {
         id: "slow-seconds",
@@ -58,9 +55,7 @@ pub(super) const RULES: &[Rule] = &[
         rule: "No interval of a window has less than half of the median throughput.",
         meaning: "The system stalled now and then; means and medians hide it.",
         advice: "Read the seconds together with the server's events; take latency from a schedule, where stalls show.",
-        find: Find::Case(|case| {
-            case.each_window(|trial, steady| slow_seconds(case, trial, steady))
-        }),
+        find: Find::Paper(|paper| each_window(paper, slow_seconds)),
     },
     Rule {
         id: "checkpoint-cycles",
@@ -108,16 +103,21 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-fn warm_up(steady: &Steady) -> Option<Text> {
-    let warm_up = steady.warm_up.filter(|warm_up| !warm_up.is_over)?;
-    Some(say!(
-        "{drift} % from the first to the last third",
-        drift = format!("{:+.1}", 100.0 * warm_up.drift)
-    ))
+/// One finding for each trial whose window has something to remark.
+fn each_window(paper: &Paper, find: fn(&SteadyRow) -> Option<Text>) -> Vec<Finding> {
+    let finding =
+        |row: &SteadyRow| Some(Finding { place: Spot::trial(&row.trial), value: find(row)? });
+    paper.steady.iter().filter_map(finding).collect()
 }
 
-fn change_points(steady: &Steady) -> Option<Text> {
-    let change = |change: &Change| {
+fn warm_up(row: &SteadyRow) -> Option<Text> {
+    let drift = row.drift.filter(|_| row.is_warmed_up == Some(false))?;
+    let drift = format!("{:+.1}", 100.0 * drift);
+    Some(say!("{drift} % from the first to the last third", drift = drift))
+}
+
+fn change_points(row: &SteadyRow) -> Option<Text> {
+    let change = |change: &LevelChange| {
         say!(
             "after {at} s from {before} to {after} per second",
             at = format::plain(change.at_s),
@@ -125,45 +125,32 @@ fn change_points(steady: &Steady) -> Option<Text> {
             after = format::short(change.after_per_s)
         )
     };
-    parts(steady.changes.iter().map(change).collect())
+    parts(row.changes.iter().map(change).collect())
 }
 
 /// The stalls of a trial, each with what the server did at that time.
-fn slow_seconds(case: &Case<'_>, trial: &Trial, steady: &Steady) -> Option<Text> {
-    let stalls = &steady.stalls;
-    let events: Vec<&Event> = match case.run(trial.run) {
-        Some(run) => run.events.iter().filter(|event| is_of_server(event, trial)).collect(),
-        None => Vec::new(),
-    };
-    let told = |stall: &Stall| {
-        let near = (stall.from_s - NEAR_S)..=(stall.to_s + NEAR_S);
-        let beside = events.iter().find(|event| event.at_s.is_some_and(|at| near.contains(&at)));
-        let (from, to) = (format::plain(stall.from_s), format::plain(stall.to_s));
-        let lowest = format::short(stall.lowest_per_s);
-        match beside {
-            Some(event) => say!(
-                "{from} to {to} s: {lowest} per second ({event})",
-                from = from,
-                to = to,
-                lowest = lowest,
-                event = stored(event.text.trim_end_matches('.'))
-            ),
-            None => {
-                say!("{from} to {to} s: {lowest} per second", from = from, to = to, lowest = lowest)
-            }
-        }
-    };
-    let mut texts: Vec<Text> = stalls.iter().take(MOST_LISTED).map(told).collect();
-    if let Some(more) = stalls.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+fn slow_seconds(row: &SteadyRow) -> Option<Text> {
+    let mut texts: Vec<Text> = row.stalls.iter().take(MOST_LISTED).map(stall).collect();
+    if let Some(more) = row.stalls.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
         texts.push(Text::count(more as u64, "{n} more", "{n} more"));
     }
     parts(texts)
 }
 
-/// True of what the server did in this trial. That nothing was committed is no explanation.
-fn is_of_server(event: &Event, trial: &Trial) -> bool {
-    let is_gap = event.text == "No transaction was committed.";
-    event.kind == EventKind::Server && event.trial == Some(trial.summary.trial) && !is_gap
+fn stall(stall: &StallRow) -> Text {
+    let told = say!(
+        "{from} to {to} s: {lowest} per second",
+        from = format::plain(stall.from_s),
+        to = format::plain(stall.to_s),
+        lowest = format::short(stall.lowest_per_s)
+    );
+    // That nothing was committed is what a stall is, and no reason for it.
+    let reasons = stall.events.iter().filter(|event| **event != "No transaction was committed.");
+    let reasons: Vec<Text> = reasons.cloned().collect();
+    match reasons.is_empty() {
+        true => told,
+        false => say!("{stall} – {events}", stall = told, events = Text::sentences(&reasons)),
+    }
 }
 
 fn checkpoint_cycles(trial: &Trial) -> Option<Text> {

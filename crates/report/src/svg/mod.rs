@@ -108,7 +108,7 @@ struct Plot {
 
 const LINE_HEIGHT: f64 = 14.0;
 /// About the width of a letter at the charts' font size.
-const LETTER: f64 = 6.4;
+pub(crate) const LETTER: f64 = 6.4;
 /// About the width of a Chinese character.
 const WIDE_LETTER: f64 = 11.8;
 /// The same of the bold labels at the ends of lines.

@@ -6,19 +6,44 @@ use std::sync::LazyLock;
 
 static PATTERNS: LazyLock<Vec<(String, String)>> = LazyLock::new(stored_patterns);
 
-/// A stored sentence with its Chinese, where the dictionary has a pattern that it fits; else the same
-/// in both languages.
-pub(crate) fn stored(sentence: &str) -> Text {
-    for (pattern, chinese) in PATTERNS.iter() {
-        if let Some(values) = values(pattern, sentence) {
-            let zh = fill(chinese, &values, Lang::Zh);
-            return Text { en: sentence.to_owned(), zh };
-        }
-    }
-    Text::same(sentence)
+/// What is stored, with its Chinese as far as the dictionary has patterns that its sentences fit; what
+/// has none, such as a server's message, is the same in both languages.
+pub(crate) fn stored(text: &str) -> Text {
+    let zh = chinese(text).or_else(|| sentence_by_sentence(text));
+    Text { zh: zh.unwrap_or_else(|| text.to_owned()), en: text.to_owned() }
 }
 
-/// What stands in the places of a pattern; `None` when the sentence isn't made of it.
+/// The Chinese of what fits one pattern as a whole, perhaps but for the full stop.
+fn chinese(text: &str) -> Option<String> {
+    let of_pattern = |text: &str| {
+        PATTERNS.iter().find_map(|(pattern, chinese)| {
+            let values = values(pattern, text)?;
+            Some(fill(chinese, &values, Lang::Zh))
+        })
+    };
+    of_pattern(text).or_else(|| {
+        let whole = of_pattern(&format!("{text}."))?;
+        whole.strip_suffix('。').map(str::to_owned)
+    })
+}
+
+/// Takes the shortest beginning that fits a pattern, and goes on behind it; a sentence that fits none
+/// stays as it is. `None` where none fits.
+fn sentence_by_sentence(text: &str) -> Option<String> {
+    let ends: Vec<usize> = text.match_indices(". ").map(|(at, _)| at + 1).collect();
+    let fitting = ends.iter().find_map(|end| Some((*end, chinese(&text[..*end])?)));
+    if let Some((end, zh)) = fitting {
+        let rest = stored(&text[end + 1..]);
+        return Some(zh + rest.in_lang(Lang::Zh));
+    }
+    let end = *ends.first()?;
+    let rest = stored(&text[end + 1..]);
+    let is_known = rest.in_lang(Lang::Zh) != rest.in_lang(Lang::En);
+    is_known.then(|| format!("{} {}", &text[..end], rest.in_lang(Lang::Zh)))
+}
+
+/// What stands in the places of a pattern; `None` when the sentence isn't made of it. A place takes no
+/// second sentence, unless the pattern ends with it.
 fn values<'a>(pattern: &'a str, sentence: &str) -> Option<Vec<(&'a str, Text)>> {
     let (head, mut rest_of_pattern) = pattern.split_once('{').unwrap_or((pattern, ""));
     let mut rest = sentence.strip_prefix(head)?;
@@ -30,16 +55,25 @@ fn values<'a>(pattern: &'a str, sentence: &str) -> Option<Vec<(&'a str, Text)>> 
             (true, _) => rest.len().checked_sub(fixed.len()).filter(|_| rest.ends_with(fixed))?,
             (false, fixed) => rest.find(fixed)?,
         };
-        values.push((name, Text::same(&rest[..end])));
+        let value = &rest[..end];
+        if value.contains(". ") && !after.is_empty() {
+            return None;
+        }
+        values.push((name, value));
         rest = &rest[end + fixed.len()..];
         rest_of_pattern = next;
     }
-    rest.is_empty().then_some(values)
+    let told = |(name, value): (&'a str, &str)| (name, stored(value));
+    rest.is_empty().then(|| values.into_iter().map(told).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn zh(text: &str) -> String {
+        stored(text).in_lang(Lang::Zh).to_owned()
+    }
 
     #[test]
     fn a_sentence_is_taken_apart_by_its_pattern() {
@@ -54,6 +88,24 @@ mod tests {
         assert_eq!(found(pattern, "Only 97.1 % were done."), None);
         assert_eq!(found("No commit.", "No commit."), Some(vec![]));
         assert_eq!(found("No commit.", "No commit. At all."), None);
-        assert_eq!(found("{why}.", "a. b."), Some(vec!["a. b".to_owned()]));
+        assert_eq!(found("Failed: {why}.", "Failed: a. b."), None, "two sentences");
+        assert_eq!(found("Failed: {why}", "Failed: a. b."), Some(vec!["a. b.".to_owned()]));
+    }
+
+    #[test]
+    fn sentences_are_translated_one_by_one_and_words_within_them_too() {
+        let said = "C3 is violated: The NO_O_ID of a district have no gap. There are 1 violation: w 1, \
+                    d 2. X5 is violated: S_QUANTITY is between 10 and 100. There are 7 violations: s_w_id 1; \
+                    and more.";
+        assert_eq!(
+            zh(said),
+            "违反 C3：一个区的 NO_O_ID 连续无间断。共有 1 处违反：w 1, d 2。违反 X5：S_QUANTITY 在 10 与 \
+             100 之间。共有 7 处违反：s_w_id 1 等。"
+        );
+        assert_eq!(zh("A checkpoint ended. Disk full."), "检查点结束。Disk full.");
+        assert_eq!(zh("Disk full. A checkpoint ended."), "Disk full. 检查点结束。");
+        assert_eq!(zh("A checkpoint ended"), "检查点结束", "without its full stop");
+        assert_eq!(zh("Deadlock found. Try again."), "Deadlock found. Try again.");
+        assert_eq!(stored("A checkpoint ended."), "A checkpoint ended.");
     }
 }

@@ -109,7 +109,9 @@ fn top_rules(css: &str) -> Vec<(String, String)> {
         let selectors = rest[..at].trim();
         // `@page` and its kind may stand before it, ended by a semicolon.
         let selectors = selectors.rsplit([';', '}']).next().unwrap_or("").trim();
-        let length = block(&rest[at..]);
+        let Some(length) = block(&rest[at..]) else {
+            break;
+        };
         let body = &rest[at + 1..at + length - 1];
         if !selectors.starts_with('@') {
             let all = selectors.split(',').map(|selector| selector.trim().to_owned());
@@ -120,8 +122,8 @@ fn top_rules(css: &str) -> Vec<(String, String)> {
     rules
 }
 
-/// Length of the block that the text begins with, braces included.
-fn block(text: &str) -> usize {
+/// Length of the block that the text begins with, braces included; `None` when it doesn't end.
+fn block(text: &str) -> Option<usize> {
     let mut depth = 0;
     for (at, c) in text.char_indices() {
         match c {
@@ -130,10 +132,10 @@ fn block(text: &str) -> usize {
             _ => {}
         }
         if depth == 0 {
-            return at + 1;
+            return Some(at + 1);
         }
     }
-    text.len().max(2)
+    None
 }
 
 fn declarations(body: &str) -> impl Iterator<Item = (&str, &str)> {

@@ -61,22 +61,31 @@ impl Writer {
 
     /// The place that links to the element lead to.
     pub(super) fn place(&mut self, element: &Element) {
-        let name = element.attribute("id");
-        if self.targets.contains(name) && self.set.insert(name.to_owned()) {
-            let _ = write!(self.out, "#place-of({});", quoted(name));
+        if let Some(name) = self.target(element) {
+            let _ = write!(self.out, "#place-of({});", quoted(&name));
         }
+    }
+
+    /// The element's name, if something refers to it and it has no place yet.
+    fn target(&mut self, element: &Element) -> Option<String> {
+        let name = element.attribute("id").to_owned();
+        (self.targets.contains(&name) && self.set.insert(name.clone())).then_some(name)
     }
 
     fn element(&mut self, element: &Element) {
         let name = element.name.as_str();
-        let is_hidden = element.find_attribute("hidden").is_some() || element.has_class("no-print");
+        let is_hidden = element.find_attribute("hidden").is_some()
+            || ["no-print", "skip"].iter().any(|class| element.has_class(class));
         if LEFT_OUT.contains(&name) || is_hidden {
             return;
         }
         match name {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                let level = &name[1..];
-                self.call(element, &format!("title-of-level({level})"));
+                // Headings stand in the table of contents too: their place must not be in their text.
+                let target = self.target(element).unwrap_or_default();
+                let _ = write!(self.out, "\n#title-of-level({}, {})[", &name[1..], quoted(&target));
+                self.all(&element.children);
+                self.out.push_str("]\n");
             }
             "p" | "blockquote" => self.call(element, &with_class("paragraph", element)),
             "header" => self.call(element, &with_class("cover", element)),
@@ -84,7 +93,9 @@ impl Writer {
             "figcaption" => self.call(element, "drawing-caption"),
             "details" => self.call(element, &with_class("details", element)),
             "summary" => self.call(element, "details-title"),
-            "ul" | "ol" | "dl" => self.list(element),
+            "ul" if element.has_class("legend") => self.legend(element),
+            "ul" | "ol" => self.list(element),
+            "dl" => self.terms(element),
             "table" => table::write(self, element),
             "pre" => {
                 let _ =
@@ -143,24 +154,40 @@ impl Writer {
     }
 
     fn list(&mut self, element: &Element) {
-        let class = element.attribute("class");
-        if element.has_class("legend") {
-            let _ = write!(self.out, "\n#legend(");
-            for item in element.elements() {
-                let styled = item.find(&|inner| inner.find_attribute("class").is_some());
-                let class = styled.map_or("", |styled| styled.attribute("class"));
-                let name = item.text();
-                let _ = write!(self.out, "({}, {}), ", quoted(name.trim()), quoted(class));
-            }
-            self.out.push_str(")\n");
-            return;
-        }
-        let call = if element.name == "dl" { "terms-of" } else { "items" };
-        let is_numbered = element.name == "ol";
-        let _ = write!(self.out, "\n#{call}({}, {is_numbered}", quoted(class));
+        let class = quoted(element.attribute("class"));
+        let _ = write!(self.out, "\n#items({class}, {}", element.name == "ol");
         for item in element.elements() {
             self.out.push_str(", ");
             self.bracketed(item);
+        }
+        self.out.push_str(")\n");
+    }
+
+    /// Words with what is said of each.
+    fn terms(&mut self, element: &Element) {
+        let _ = write!(self.out, "\n#terms-of({}", quoted(element.attribute("class")));
+        let mut parts = Vec::new();
+        element.each(&mut |part| {
+            if matches!(part.name.as_str(), "dt" | "dd") {
+                parts.push(part);
+            }
+        });
+        for part in parts {
+            let _ = write!(self.out, ", ({}, ", quoted(&part.name));
+            self.bracketed(part);
+            self.out.push(')');
+        }
+        self.out.push_str(")\n");
+    }
+
+    /// The names of a drawing's lines with the classes that say how they are drawn.
+    fn legend(&mut self, element: &Element) {
+        self.out.push_str("\n#legend(");
+        for item in element.elements() {
+            let styled = item.find(&|inner| inner.find_attribute("class").is_some());
+            let class = styled.map_or("", |styled| styled.attribute("class"));
+            let name = item.text();
+            let _ = write!(self.out, "({}, {}), ", quoted(name.trim()), quoted(class));
         }
         self.out.push_str(")\n");
     }
@@ -312,6 +339,10 @@ mod tests {
         let page =
             "<p id=a>x</p><p id=a>x</p><a href='#a'>1</a><a href='#b'>2</a><a href='f.csv'>3</a>";
         assert_eq!(
+            of("<h2 id=h>T</h2><a href='#h'>1</a>"),
+            "#title-of-level(2, \"h\")[T] #link-to(\"h\", \"\")[1];"
+        );
+        assert_eq!(
             of(page),
             "#paragraph(\"\")[#place-of(\"a\");x] #paragraph(\"\")[x] #link-to(\"a\", \"\")[1];#span(\"\")[2];#span(\"\")[3];"
         );
@@ -322,6 +353,19 @@ mod tests {
         assert_eq!(
             of("<nav>a</nav><p hidden>b</p><button>c</button><p class='no-print'>d</p>e"),
             "e"
+        );
+    }
+
+    #[test]
+    fn lists_keep_their_parts() {
+        assert_eq!(of("<ul><li>a</li><li>b</li></ul>"), "#items(\"\", false, [a], [b])");
+        assert_eq!(
+            of("<dl class=x><div><dt>a</dt><dd>b</dd></div><dt>c</dt></dl>"),
+            "#terms-of(\"x\", (\"dt\", [a]), (\"dd\", [b]), (\"dt\", [c]))"
+        );
+        assert_eq!(
+            of("<ul class=legend><li><button class=\"s0 dashed\"><i></i> a</button></li></ul>"),
+            "#legend((\"a\", \"s0 dashed\"), )"
         );
     }
 

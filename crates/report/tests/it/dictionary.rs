@@ -4,7 +4,7 @@ use crate::support::texts_of;
 use crate::synthetic;
 use dyno_report::{Lang, Paper, PublishedTable};
 use dyno_store::RunData;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -228,6 +228,62 @@ fn no_entry_is_unused() {
         .filter(|pattern| !found.contains(pattern))
         .collect();
     assert!(unused.is_empty(), "{} unused:\n{}", unused.len(), lines(&unused));
+}
+
+/// Sources of the crates that write into run folders.
+fn writers() -> Vec<PathBuf> {
+    let crates = folder().parent().expect("a folder of crates").to_path_buf();
+    let all = files(&crates, &["rs", "toml"]);
+    let is_own = |path: &PathBuf| path.starts_with(folder()) || path.ends_with("Cargo.toml");
+    all.into_iter().filter(|path| !is_own(path)).collect()
+}
+
+/// Words in pairs, without their punctuation.
+fn pairs(text: &str) -> Vec<[&str; 2]> {
+    let is_mark = |letter: char| !letter.is_alphanumeric() && letter != '{' && letter != '}';
+    let is_end = |letter: char| letter.is_whitespace() || matches!(letter, '"' | '(' | ')');
+    let words = text.split(is_end).map(|word| word.trim_matches(is_mark));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.windows(2).map(|pair| [pair[0], pair[1]]).collect()
+}
+
+#[test]
+fn no_stored_sentence_is_stale() {
+    let sources: Vec<String> = writers()
+        .iter()
+        .map(|path| {
+            let text = fs::read_to_string(path).expect("readable");
+            let lines: Vec<&str> = text.split("\\\n").map(str::trim_start).collect();
+            lines.concat()
+        })
+        .collect();
+    let known: HashSet<[&str; 2]> = sources.iter().flat_map(|text| pairs(text)).collect();
+    let is_stale = |pattern: &String| {
+        let pieces = pattern.split('{').map(|part| part.split_once('}').map_or(part, |(_, p)| p));
+        let pairs: Vec<[&str; 2]> = pieces.flat_map(pairs).collect();
+        let found = pairs.iter().filter(|pair| known.contains(*pair)).count();
+        // A sentence that is put together of parts has pairs of its own where they meet.
+        found * 4 < pairs.len() * 3
+    };
+    let stale: BTreeSet<String> =
+        dictionary(|file| file == "stored.toml").into_keys().filter(is_stale).collect();
+    assert!(stale.is_empty(), "{} that nobody writes:\n{}", stale.len(), lines(&stale));
+}
+
+#[test]
+fn every_condition_of_tpcc_has_its_chinese() {
+    let source = folder().join("../workloads/tpcc/src/check/mod.rs");
+    let source = fs::read_to_string(source).expect("readable");
+    let known = dictionary(|file| file == "stored.toml");
+    let mut rules = Vec::new();
+    for (at, call) in source.match_indices("\n    condition(") {
+        let (_, rest) = literal(&source[at + call.len()..]).expect("an id");
+        rules.extend(literal(rest.trim_start_matches(',')).map(|(rule, _)| rule));
+    }
+    assert!(rules.len() > 20, "{} conditions", rules.len());
+    for rule in rules {
+        assert!(known.contains_key(&rule), "{rule}");
+    }
 }
 
 /// The Latin words in a row, where they are three or more, that a reader of Chinese would stumble on.

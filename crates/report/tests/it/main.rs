@@ -1,5 +1,6 @@
 //! Papers of made-up runs.
 
+mod checks;
 mod dictionary;
 mod forms;
 mod paper;
@@ -7,3 +8,4 @@ mod support;
 mod synthetic;
 mod tpcc;
 mod tpch;
+mod verdict;

@@ -4,9 +4,8 @@ use super::Update;
 use super::tail::Tail;
 use super::view::{QueryView, RowView, TrialView};
 use dyno_measure::{NodeRow, QueryFacts, SeriesRow};
-use dyno_store::read_series;
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use dyno_store::{read_nodes, read_series};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Rows that are kept: a day of seconds.
@@ -61,6 +60,22 @@ pub(crate) struct Current {
     executed: Tail,
 }
 
+/// What was stored of a trial while it ran.
+#[derive(Debug, Serialize)]
+pub(crate) struct Stored {
+    rows: Vec<RowView>,
+    nodes: Vec<NodeRow>,
+    queries: Vec<QueryView>,
+}
+
+/// Reads what was stored of a trial while it ran.
+pub(crate) fn stored(run: &Path, number: u32) -> Stored {
+    let view = TrialView { number, ..TrialView::default() };
+    let mut trial = Current::new(run, view, String::new());
+    trial.poll();
+    Stored { rows: trial.rows, nodes: trial.nodes, queries: trial.queries }
+}
+
 /// A line of `trials/<n>.executed.jsonl`; refresh functions are not shown.
 #[derive(Deserialize)]
 struct Executed {
@@ -99,7 +114,7 @@ impl Current {
             updates.push(Update::Rows(views));
         }
         if let Some(text) = self.node_series.table() {
-            let rows = node_rows(&text);
+            let (rows, _) = read_nodes(&text);
             extend(&mut self.nodes, &rows);
             updates.push(Update::Nodes(rows));
         }
@@ -119,36 +134,4 @@ fn extend<T: Clone>(known: &mut Vec<T>, new: &[T]) {
     known.extend_from_slice(new);
     let surplus = known.len().saturating_sub(MOST_ROWS);
     known.drain(..surplus);
-}
-
-/// The lines of a table whose columns are the fields of [`NodeRow`], in any order; an empty cell is a
-/// value that isn't known.
-fn node_rows(text: &str) -> Vec<NodeRow> {
-    let mut lines = text.lines();
-    let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let row = |line: &str| {
-        let cells = columns.iter().zip(line.split(',')).filter(|(_, cell)| !cell.is_empty());
-        let value = |(column, cell): (&&str, &str)| match *column {
-            "node" => Some((column.to_string(), Value::String(cell.to_owned()))),
-            _ => Some((column.to_string(), serde_json::from_str(cell).ok()?)),
-        };
-        let fields: Map<String, Value> = cells.map(value).collect::<Option<_>>()?;
-        serde_json::from_value(Value::Object(fields)).ok()
-    };
-    lines.filter_map(row).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn node_rows_may_lack_values_and_damage_costs_one_line() {
-        let rows = node_rows(
-            "at_s,node,cpu_share,lag_s\n1.5,primary,0.25,\nx,primary,,\n2.5,replica,,0.1\n",
-        );
-        let (first, second) = (&rows[0], &rows[1]);
-        assert_eq!((first.at_s, first.cpu_share, first.lag_s), (1.5, Some(0.25), None));
-        assert_eq!((second.node.as_str(), second.lag_s, rows.len()), ("replica", Some(0.1), 2));
-    }
 }

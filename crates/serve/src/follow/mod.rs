@@ -9,7 +9,7 @@ mod run;
 mod tail;
 mod view;
 
-pub(crate) use current::Totals;
+pub(crate) use current::{Totals, stored};
 pub(crate) use progress::Progress;
 pub(crate) use run::RunFollower;
 pub(crate) use view::{QueryView, RowView, RunView, TrialView, folder_name, run_status};

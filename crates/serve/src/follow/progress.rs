@@ -1,9 +1,9 @@
 //! How far a suite has come, and how long the rest will take.
 
 use dyno_store::{Event, EventKind};
-use dyno_suite::{Action, Step};
+use dyno_suite::{Action, Aim, Step};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -16,90 +16,100 @@ pub(crate) struct Progress {
     pub(crate) skipped: usize,
     /// Steps of the plan.
     pub(crate) total: usize,
-    /// The step that is executed now; `None` when nothing is, or when it is no part of the plan.
+    /// The step that is executed now; `None` when nothing is.
     pub(crate) step: Option<String>,
     /// What that step does: `prepare`, `trial` or `cleanup`.
     pub(crate) doing: Option<&'static str>,
     /// Seconds that the rest will take, as the plan guesses them; `None` when nothing runs.
     pub(crate) remaining_s: Option<f64>,
-    /// True when more trials may come than the plan has: a search decides while it runs.
-    pub(crate) is_open: bool,
+    /// True when it may take less: a search or a comparison ends as soon as it knows enough.
+    pub(crate) is_at_most: bool,
 }
 
 /// What is known of a run beside its plan.
 #[derive(Debug, Default)]
 pub(crate) struct Known<'a> {
-    /// Trials that have ended, in the order of their numbers: step, and whether it needs no other.
-    pub(crate) ended: Vec<(&'a str, bool)>,
+    /// Steps of trials that have ended, in the order of their numbers.
+    pub(crate) ended: Vec<&'a str>,
+    /// Trials that need not be executed any more, those that were executed among them.
+    pub(crate) settled: BTreeSet<String>,
+    /// Those among them that were executed to their end.
+    pub(crate) complete: BTreeSet<String>,
+    /// Steps that were loads and have ended.
+    pub(crate) prepared: BTreeSet<String>,
     /// The trial that runs: its step and when it began.
     pub(crate) current: Option<(&'a str, &'a str)>,
     /// When what runs now began, if it is no trial.
     pub(crate) since: &'a str,
-    /// Steps that were loads and have ended.
-    pub(crate) prepared: Option<&'a BTreeSet<String>>,
-    /// Steps left out.
-    pub(crate) skipped: Option<&'a BTreeMap<String, String>>,
+    /// Experiments that end as soon as they know enough.
+    pub(crate) sequential: BTreeSet<&'a str>,
     /// Whether somebody executes it.
     pub(crate) is_running: bool,
 }
 
+impl Known<'_> {
+    /// The place in the plan that was reached.
+    fn reached(&self, plan: &[Step]) -> usize {
+        let place = |id: &str| plan.iter().position(|step| step.id == id);
+        let current = self.current.and_then(|(id, _)| place(id));
+        current.or_else(|| self.ended.iter().rev().find_map(|id| place(id))).unwrap_or(0)
+    }
+
+    /// Of loads only a note tells that they have ended; what comes before a trial that has begun, has
+    /// too.
+    fn is_done(&self, step: &Step, is_before: bool) -> bool {
+        match step.action {
+            Action::Trial(_) => self.complete.contains(&step.id),
+            _ => is_before || self.prepared.contains(&step.id),
+        }
+    }
+
+    fn may_end_sooner(&self, step: &Step) -> bool {
+        match &step.action {
+            Action::Trial(trial) => {
+                trial.aim == Aim::Search || self.sequential.contains(step.experiment.as_str())
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Counts what is done, and guesses the rest from where the run stands in its plan.
 pub(crate) fn of(plan: &[Step], known: &Known<'_>, now: OffsetDateTime) -> Progress {
-    let is_skipped =
-        |step: &Step| known.skipped.is_some_and(|skipped| skipped.contains_key(&step.id));
-    let place = |id: &str| plan.iter().position(|step| step.id == id);
-    let last_ended = known.ended.iter().filter_map(|(id, _)| place(id)).next_back();
-    let current = known.current.and_then(|(id, _)| place(id));
-    let good: BTreeSet<&str> =
-        known.ended.iter().filter(|(_, is_done)| *is_done).map(|(id, _)| *id).collect();
-    // Of loads only a note tells that they have ended; what comes before a trial that has begun, has too.
-    let reached = current.or(last_ended).unwrap_or(0);
-    let is_done = |(at, step): (usize, &Step)| match step.action {
-        Action::Trial(_) => good.contains(step.id.as_str()),
-        _ => at < reached || known.prepared.is_some_and(|prepared| prepared.contains(&step.id)),
-    };
-    let mut left =
-        plan.iter().enumerate().filter(|&(at, step)| !is_skipped(step) && !is_done((at, step)));
-    let mut progress = Progress {
-        done: plan
-            .iter()
-            .enumerate()
-            .filter(|&(at, step)| !is_skipped(step) && is_done((at, step)))
-            .count(),
-        skipped: plan.iter().filter(|step| is_skipped(step)).count(),
-        total: plan.len(),
-        ..Progress::default()
-    };
+    let reached = known.reached(plan);
+    let mut progress = Progress { total: plan.len(), ..Progress::default() };
+    let mut left = Vec::new();
+    for (at, step) in plan.iter().enumerate() {
+        if known.is_done(step, at < reached) {
+            progress.done += 1;
+        } else if known.settled.contains(&step.id) {
+            progress.skipped += 1;
+        } else {
+            left.push((at, step));
+        }
+    }
     if !known.is_running {
         return progress;
     }
-    let begun = match (known.current, current) {
-        (Some((_, began_at)), Some(_)) => began_at,
-        // A trial that the plan doesn't know: a step of a search.
-        (Some(_), None) => {
-            progress.is_open = true;
-            progress.remaining_s = Some(left.map(|(_, step)| step.estimated_s).sum());
-            return progress;
-        }
-        (None, _) => known.since,
+    let now_step = match known.current {
+        Some((id, _)) => left.iter().find(|(_, step)| step.id == id),
+        None => left.iter().find(|(at, _)| *at >= reached),
     };
-    let now_at = current.or_else(|| left.clone().map(|(at, _)| at).find(|&at| at >= reached));
-    let step = now_at.map(|at| &plan[at]);
-    progress.step = step.map(|step| step.id.clone());
-    progress.doing = step.map(|step| match step.action {
+    let begun = known.current.map_or(known.since, |(_, began_at)| began_at);
+    let gone_s = seconds_since(begun, now);
+    let now_at = now_step.map(|(at, _)| *at);
+    progress.step = now_step.map(|(_, step)| step.id.clone());
+    progress.doing = now_step.map(|(_, step)| match step.action {
         Action::Prepare => "prepare",
         Action::Trial(_) => "trial",
         Action::Cleanup => "cleanup",
     });
-    let gone_s = seconds_since(begun, now);
-    let rest_s: f64 = left
-        .by_ref()
-        .map(|(at, step)| match Some(at) == now_at {
-            true => (step.estimated_s - gone_s).max(0.0),
-            false => step.estimated_s,
-        })
-        .sum();
-    progress.remaining_s = Some(rest_s);
+    let rest_s = left.iter().map(|(at, step)| match Some(*at) == now_at {
+        true => (step.estimated_s - gone_s).max(0.0),
+        false => step.estimated_s,
+    });
+    progress.remaining_s = Some(rest_s.sum());
+    progress.is_at_most = left.iter().any(|(_, step)| known.may_end_sooner(step));
     progress
 }
 
@@ -160,31 +170,33 @@ mod tests {
         OffsetDateTime::parse(&format!("2026-11-21T10:00:{second:02}Z"), &Rfc3339).expect("a time")
     }
 
+    fn set(ids: &[&str]) -> BTreeSet<String> {
+        ids.iter().map(|id| (*id).to_owned()).collect()
+    }
+
+    const FIRST: &str = "x/a/threads=1/repeat=1";
+    const SECOND: &str = "x/a/threads=1/repeat=2";
+
     #[test]
     fn the_rest_shrinks_from_loading_to_the_end() {
         let plan = plan();
-        let (nothing, loaded) = (BTreeSet::new(), BTreeSet::from(["x/a/prepare".to_owned()]));
-        let mut known = Known {
-            since: "2026-11-21T10:00:00Z",
-            prepared: Some(&nothing),
-            is_running: true,
-            ..Known::default()
-        };
+        let mut known =
+            Known { since: "2026-11-21T10:00:00Z", is_running: true, ..Known::default() };
         let loading = of(&plan, &known, at(2));
-        assert_eq!(
-            (loading.done, loading.doing, loading.remaining_s),
-            (0, Some("prepare"), Some(24.0))
-        );
-        known.prepared = Some(&loaded);
-        known.current = Some(("x/a/threads=1/repeat=1", "2026-11-21T10:00:10Z"));
+        let told = (loading.done, loading.doing, loading.remaining_s);
+        assert_eq!(told, (0, Some("prepare"), Some(24.0)));
+        known.prepared = set(&["x/a/prepare"]);
+        known.current = Some((FIRST, "2026-11-21T10:00:10Z"));
         let first = of(&plan, &known, at(13));
         assert_eq!((first.done, first.doing, first.remaining_s), (1, Some("trial"), Some(18.0)));
         // It takes longer than it was thought to.
         assert_eq!(of(&plan, &known, at(40)).remaining_s, Some(11.0));
-        known.ended = vec![("x/a/threads=1/repeat=1", true), ("x/a/threads=1/repeat=2", true)];
+        known.ended = vec![FIRST, SECOND];
+        known.complete = set(&[FIRST, SECOND]);
+        known.settled = known.complete.clone();
         known.current = None;
         let last = of(&plan, &known, at(40));
-        assert_eq!((last.done, last.doing), (3, Some("cleanup")));
+        assert_eq!((last.done, last.doing, last.is_at_most), (3, Some("cleanup"), false));
         known.is_running = false;
         assert_eq!(of(&plan, &known, at(41)).remaining_s, None);
     }
@@ -192,13 +204,10 @@ mod tests {
     #[test]
     fn what_was_cut_off_and_what_is_skipped_is_not_done() {
         let plan = plan();
-        let nothing = BTreeSet::new();
-        let skipped = BTreeMap::from([("x/a/threads=1/repeat=2".to_owned(), "reached".to_owned())]);
         let known = Known {
-            ended: vec![("x/a/threads=1/repeat=1", false)],
-            current: Some(("x/a/threads=1/repeat=1", "2026-11-21T10:00:10Z")),
-            prepared: Some(&nothing),
-            skipped: Some(&skipped),
+            ended: vec![FIRST],
+            settled: set(&[SECOND]),
+            current: Some((FIRST, "2026-11-21T10:00:10Z")),
             is_running: true,
             ..Known::default()
         };
@@ -208,15 +217,16 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_that_the_plan_does_not_know_leaves_the_end_open() {
-        let (plan, nothing) = (plan(), BTreeSet::new());
-        let known = Known {
-            current: Some(("x/a/rate=500/search=3", "2026-11-21T10:00:10Z")),
-            prepared: Some(&nothing),
-            is_running: true,
-            ..Known::default()
-        };
-        assert!(of(&plan, &known, at(10)).is_open);
+    fn what_ends_when_it_knows_enough_takes_at_most_so_long() {
+        let mut plan = plan();
+        let mut known = Known { is_running: true, ..Known::default() };
+        assert!(!of(&plan, &known, at(10)).is_at_most);
+        known.sequential = BTreeSet::from(["x"]);
+        assert!(of(&plan, &known, at(10)).is_at_most);
+        known.sequential.clear();
+        let Action::Trial(trial) = &mut plan[2].action else { panic!("a trial") };
+        trial.aim = Aim::Search;
+        assert!(of(&plan, &known, at(10)).is_at_most);
     }
 
     #[test]

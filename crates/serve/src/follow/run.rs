@@ -6,8 +6,10 @@ use super::tail::Tail;
 use super::view::{self, RunView, TrialView};
 use super::{State, Update};
 use dyno_measure::TrialSummary;
-use dyno_store::{Event, RunHeader, RunStatus, TrialIdentity, is_growing, read_header};
-use dyno_suite::Step;
+use dyno_store::{
+    Event, ExperimentFacts, RunHeader, RunStatus, TrialIdentity, is_growing, read_header,
+};
+use dyno_suite::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +29,8 @@ pub(crate) struct RunFollower {
     path: PathBuf,
     header: RunHeader,
     header_changed: Changes,
-    plan: Vec<Step>,
+    steps: Vec<Step>,
+    plan: Option<Plan>,
     view: RunView,
     progress: Progress,
     /// When the progress was told, and since when what runs now runs if it is no trial.
@@ -50,7 +53,8 @@ impl RunFollower {
             view: RunView::new(&path, &header, &RunStatus::Running),
             header,
             header_changed: Changes::default(),
-            plan: Vec::new(),
+            steps: Vec::new(),
+            plan: None,
             progress: Progress::default(),
             told_at: OffsetDateTime::UNIX_EPOCH,
             since: String::new(),
@@ -116,9 +120,10 @@ impl RunFollower {
         if self.header_changed.since_last(&self.path.join("run.json"))
             && let Ok(header) = read_header(&self.path)
         {
-            // A plan of a newer dyno, or none at all: progress is then not known.
+            // A plan of a newer dyno, or none at all: progress is then not known, or roughly.
             let steps = header.plan.get("steps").cloned().unwrap_or_default();
-            self.plan = serde_json::from_value(steps).unwrap_or_default();
+            self.steps = serde_json::from_value(steps).unwrap_or_default();
+            self.plan = serde_json::from_value(header.plan.clone()).ok();
             self.header = header;
             if self.since.is_empty() {
                 self.since =
@@ -226,18 +231,33 @@ impl RunFollower {
 
     fn poll_progress(&mut self, grows: bool, updates: &mut Vec<Update>) {
         let running = self.current.as_ref().filter(|current| current.view.status == "running");
-        let ended =
-            self.ended.values().map(|view| (view.step.as_str(), view.status != "interrupted"));
+        let executed = self.ended.values().filter(|view| view.status != "interrupted");
+        let complete: BTreeSet<String> = executed.map(|view| view.step.clone()).collect();
+        let skipped: BTreeSet<String> = self.header.skipped.keys().cloned().collect();
+        let settled = match &self.plan {
+            Some(plan) => plan.settled(&complete, &skipped),
+            None => complete.union(&skipped).cloned().collect(),
+        };
+        let is_sequential = |facts: &&ExperimentFacts| {
+            facts.comparison.as_ref().is_some_and(|pairs| pairs.pairs_least < pairs.pairs_most)
+        };
+        let sequential = self.header.experiments.iter().filter(is_sequential);
         let known = Known {
-            ended: ended.collect(),
+            ended: self.ended.values().map(|view| view.step.as_str()).collect(),
+            settled,
+            complete,
+            prepared: self.prepared.clone(),
             current: running.map(|current| (current.view.step.as_str(), current.began_at.as_str())),
             since: &self.since,
-            prepared: Some(&self.prepared),
-            skipped: Some(&self.header.skipped),
+            sequential: sequential.map(|facts| facts.name.as_str()).collect(),
             is_running: grows && self.header.status == RunStatus::Running,
         };
         let now = OffsetDateTime::now_utc();
-        let progress = progress::of(&self.plan, &known, now);
+        let mut progress = progress::of(&self.steps, &known, now);
+        if self.header.status == RunStatus::Complete {
+            // Of the removal of data at the end nothing tells.
+            progress.done = progress.total - progress.skipped;
+        }
         let gone_s = (now - self.told_at).as_seconds_f64();
         let is_as_expected = match (progress.remaining_s, self.progress.remaining_s) {
             (Some(new), Some(told)) => (told - gone_s - new).abs() < DRIFT_S,

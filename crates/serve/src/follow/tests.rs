@@ -129,6 +129,8 @@ fn the_end_of_a_run_is_survived_and_the_next_one_shown() {
     assert_eq!((names(&follower.poll()), names(&wanted.poll())), (vec!["state"], vec!["state"]));
     first.finish(RunStatus::Complete).expect("stored");
     assert_eq!(known(&follower.poll()).0, "complete");
+    let progress = follower.run().expect("a run").progress();
+    assert_eq!((progress.done, progress.total), (2, 2), "who is complete has done all");
     let mut second = begin(folder.path(), "b");
     second.begin_trial(identity(1)).expect("a trial");
     let told = follower.poll();

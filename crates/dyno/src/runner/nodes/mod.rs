@@ -47,12 +47,15 @@ impl Node {
         self.looked(driver, async |session| look(session, &self.tables).await)
     }
 
-    /// What it says after a trial, once the sessions of the trial have left it.
-    pub(super) fn look_again<D: Driver>(&self, driver: &D) -> NodeLook {
-        self.looked(driver, async |session| {
+    /// What it says after a trial, once the sessions of the trial have left it; what it refused to say
+    /// meanwhile is listed with the rest.
+    pub(super) fn look_again<D: Driver>(&self, driver: &D, seen: &Seen) -> NodeLook {
+        let mut looked = self.looked(driver, async |session| {
             settle(session).await?;
             look(session, &self.tables).await
-        })
+        });
+        looked.facts.not_readable.extend(seen.not_readable.iter().cloned());
+        looked
     }
 
     /// A server that can't be asked (it may have been killed) is noted as such.

@@ -2,7 +2,6 @@
 //! the load know nothing of it.
 
 use super::Node;
-use crate::output;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
 use dyno_measure::{HostSampler, Questions, Sample, Seen, Window};
 use dyno_reactor::{block_on, now, sleep_until, timeout};
@@ -98,6 +97,7 @@ struct Sampler<'a> {
     seen: Seen,
     /// True while the node doesn't answer: that is told once.
     is_silent: bool,
+    asked_at: Nanos,
 }
 
 impl<'a> Sampler<'a> {
@@ -111,6 +111,7 @@ impl<'a> Sampler<'a> {
             last: None,
             seen: Seen::default(),
             is_silent: false,
+            asked_at: 0,
         }
     }
 
@@ -137,13 +138,14 @@ impl<'a> Sampler<'a> {
                 sleep_until(due.min(now() + LOOK)).await;
             }
             let is_over = self.sampling.is_over();
-            // What a server does after the window is nobody's business, but a window that is closed
-            // by hand has its last sample now.
-            if is_over && now() > window.closes {
+            // What a server does after the window is nobody's business; but the window has a sample
+            // at its end, also where nobody knew before when that would be.
+            if is_over && self.asked_at >= window.closes {
                 break;
             }
+            self.asked_at = now();
             match timeout(now() + PATIENCE, self.ask(driver, &mut session)).await {
-                Ok(Ok((sample, refused))) => self.take(&window, sample, &refused),
+                Ok(Ok((sample, refused))) => self.take(&window, sample, refused),
                 Ok(Err(error)) => self.silent(&window, &error.to_string(), &mut session),
                 Err(_) => self.silent(&window, "it takes too long", &mut session),
             }
@@ -181,14 +183,11 @@ impl<'a> Sampler<'a> {
         self.is_silent = true;
     }
 
-    fn take(&mut self, window: &Window, sample: Sample, refused: &[String]) {
+    fn take(&mut self, window: &Window, sample: Sample, refused: Vec<String>) {
         let at = now();
         let at_s = at_s(at, window);
         self.is_silent = false;
-        for question in refused {
-            let name = &self.node.name;
-            output::talk(&format!("note: {name} does not say all that it does: {question}"));
-        }
+        self.seen.not_readable.extend(refused);
         let before = self.last.as_ref();
         for text in before.map(|before| sample.events(before)).unwrap_or_default() {
             self.sampling.tell(at_s, text);

@@ -93,7 +93,7 @@ pub(super) fn trial<D: Driver>(
     for event in sampling.take_events() {
         writer.event(event)?;
     }
-    let looked_again = node.look_again(driver);
+    let looked_again = node.look_again(driver, &seen);
     writer.server(Moment::After, &node.facts(&looked_again))?;
     let status = status(&facts, asked.test, control);
     let mut summary = writer.identity().clone().summary(status);

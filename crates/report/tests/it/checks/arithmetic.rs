@@ -1,0 +1,84 @@
+//! G: arithmetic.
+
+use super::{Case, nodes, trials};
+use dyno_measure::GeneratorMember;
+use dyno_store::RunData;
+
+fn latencies(runs: &mut [RunData], factor: f64) {
+    trials(runs, |trial| trial.latency.sum_us *= factor);
+}
+
+/// Two load generators that counted so many commits together, the second until this second.
+fn members(runs: &mut [RunData], more: u64, to_s: f64) {
+    trials(runs, |trial| {
+        let half = trial.counts.committed / 2;
+        let member = |name: &str, committed: u64, to_s: f64| GeneratorMember {
+            name: name.to_owned(),
+            committed,
+            to_s,
+            ..GeneratorMember::default()
+        };
+        let rest = trial.counts.committed - half + more;
+        trial.conditions.members = vec![member("g1", half, 60.0), member("g2", rest, to_s)];
+    });
+}
+
+fn commits(runs: &mut [RunData], by_server: u64) {
+    nodes(runs, |node| {
+        node.client_commits = Some(100_000);
+        node.commits = Some(by_server);
+    });
+}
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        id: "adds-up",
+        evidence: " accounted for",
+        fires: |runs| trials(runs, |trial| trial.counts.started += 1),
+        silent: |runs| {
+            trials(runs, |trial| {
+                trial.counts.started += 1;
+                trial.in_flight += 1;
+            });
+        },
+    },
+    Case {
+        id: "littles-law",
+        evidence: "inside transactions",
+        fires: |runs| latencies(runs, 0.9),
+        silent: |runs| latencies(runs, 0.97),
+    },
+    Case {
+        id: "idle-workers",
+        evidence: "inside transactions",
+        fires: |runs| {
+            latencies(runs, 0.9);
+            trials(runs, |trial| trial.counts.reconnects = 1);
+        },
+        silent: |runs| latencies(runs, 0.9),
+    },
+    Case {
+        id: "commits-missing",
+        evidence: "98,900 by the server, 100,000 by the client",
+        fires: |runs| commits(runs, 98_900),
+        silent: |runs| commits(runs, 99_000),
+    },
+    Case {
+        id: "foreign-load",
+        evidence: "101,100 by the server, 100,000 by the client",
+        fires: |runs| commits(runs, 101_100),
+        silent: |runs| commits(runs, 101_000),
+    },
+    Case {
+        id: "generators-sum",
+        evidence: " in the trial",
+        fires: |runs| members(runs, 1, 60.0),
+        silent: |runs| members(runs, 0, 60.0),
+    },
+    Case {
+        id: "windows-overlap",
+        evidence: "g2: 93 %",
+        fires: |runs| members(runs, 0, 56.0),
+        silent: |runs| members(runs, 0, 57.0),
+    },
+];

@@ -1,0 +1,66 @@
+//! H: disclosure.
+
+use super::{AS_IT_IS, Case};
+use dyno_store::RunData;
+use serde_json::json;
+
+fn url(runs: &mut [RunData], url: &str) {
+    runs[0].header.targets[0].urls = vec![url.to_owned()];
+}
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        id: "secrets",
+        evidence: "URL of a target",
+        fires: |runs| url(runs, "mysql://root:geheim@10.0.0.1/sbtest"),
+        silent: |runs| url(runs, "mysql://root:***@10.0.0.1/sbtest"),
+    },
+    Case {
+        id: "full-size",
+        evidence: "shrunk to 0.01",
+        fires: |runs| runs[0].header.plan = json!({ "shrink": 0.01 }),
+        silent: |runs| runs[0].header.plan = json!({ "shrink": 1.0 }),
+    },
+    Case {
+        id: "damaged-folder",
+        evidence: "Trial 3 has no series.",
+        fires: |runs| runs[0].warnings = vec!["Trial 3 has no series.".to_owned()],
+        silent: AS_IT_IS,
+    },
+    Case {
+        id: "captured",
+        evidence: "8 of 9 facts; missing: kernel version",
+        fires: |runs| runs[0].header.environment.kernel.clear(),
+        silent: |runs| {
+            // A run that still goes on has no end.
+            runs[0].header.finished_at = None;
+            runs[0].is_growing = true;
+        },
+    },
+    Case {
+        id: "replay",
+        evidence: "no plan",
+        fires: |runs| runs[0].header.plan = json!(null),
+        silent: AS_IT_IS,
+    },
+    Case {
+        id: "stated",
+        evidence: "target new: vcpu = 8, disk = local SSD",
+        fires: |runs| {
+            let facts = &mut runs[0].header.targets[1];
+            facts.vcpu = Some(8.0);
+            facts.stated.insert("disk".to_owned(), "local SSD".to_owned());
+        },
+        silent: AS_IT_IS,
+    },
+    Case {
+        id: "not-readable",
+        evidence: "global status: denied",
+        fires: |runs| {
+            for facts in runs[0].trials.iter_mut().flat_map(|trial| trial.before.values_mut()) {
+                facts.not_readable = vec!["global status: denied".to_owned()];
+            }
+        },
+        silent: AS_IT_IS,
+    },
+];

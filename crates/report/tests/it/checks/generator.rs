@@ -1,0 +1,109 @@
+//! A: the load generator.
+
+use super::{AS_IT_IS, Case, generator, trials};
+use dyno_measure::GeneratorMember;
+
+fn skewed(skew_ms: f64) -> Vec<GeneratorMember> {
+    let member = |name: &str, skew_ms: f64| GeneratorMember {
+        name: name.to_owned(),
+        to_s: 60.0,
+        clock_skew_ms: Some(skew_ms),
+        ..GeneratorMember::default()
+    };
+    vec![member("g1", 0.0), member("g2", -skew_ms)]
+}
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        id: "rate-missed",
+        evidence: "of the offered transactions",
+        fires: |runs| trials(runs, |trial| trial.offered = Some(trial.counts.ended() * 102 / 100)),
+        silent: |runs| {
+            trials(runs, |trial| trial.offered = Some(trial.counts.ended() * 1009 / 1000))
+        },
+    },
+    Case {
+        id: "generator-cpu-95",
+        evidence: "96 %",
+        fires: |runs| trials(runs, |trial| trial.generator.host.cpu_share = 0.96),
+        silent: |runs| trials(runs, |trial| trial.generator.host.cpu_share = 0.95),
+    },
+    Case {
+        id: "generator-cpu",
+        evidence: "81 %",
+        fires: |runs| trials(runs, |trial| trial.generator.host.cpu_share = 0.81),
+        silent: |runs| trials(runs, |trial| trial.generator.host.cpu_share = 0.8),
+    },
+    Case {
+        id: "shared-cpu",
+        evidence: "96 %",
+        fires: |runs| {
+            runs[0].header.targets[0].same_host = true;
+            trials(runs, |trial| trial.generator.host.cpu_share = 0.96);
+        },
+        silent: |runs| trials(runs, |trial| trial.generator.host.cpu_share = 0.96),
+    },
+    Case {
+        id: "generator-loop",
+        evidence: "91 %",
+        fires: |runs| trials(runs, |trial| trial.generator.busiest_loop_share = 0.91),
+        silent: |runs| trials(runs, |trial| trial.generator.busiest_loop_share = 0.9),
+    },
+    Case {
+        id: "run-delay",
+        evidence: "5.8 %",
+        // Two loops for 60 s.
+        fires: |runs| generator(runs, |known| known.run_delay_s = Some(7.0)),
+        silent: |runs| {
+            generator(runs, |known| {
+                known.run_delay_s = Some(5.0);
+                known.cpu_pressure_share = Some(0.5);
+            });
+        },
+    },
+    Case {
+        id: "hiccups",
+        evidence: "1.10 ms",
+        fires: |runs| generator(runs, |known| known.hiccup_p999_us = Some(1_100.0)),
+        silent: |runs| {
+            generator(runs, |known| known.hiccup_p999_us = Some(900.0));
+            trials(runs, |trial| trial.latency.p999_us = 10_000.0);
+        },
+    },
+    Case {
+        id: "network",
+        evidence: "75 %",
+        fires: |runs| generator(runs, |known| known.network_share = Some(0.75)),
+        silent: |runs| generator(runs, |known| known.network_share = Some(0.7)),
+    },
+    Case {
+        id: "retransmits",
+        evidence: "0.2 %",
+        fires: |runs| generator(runs, |known| known.retransmitted_share = Some(0.002)),
+        silent: |runs| generator(runs, |known| known.retransmitted_share = Some(0.001)),
+    },
+    Case {
+        id: "headroom",
+        evidence: "2.5 times the measured rate",
+        fires: |runs| generator(runs, |known| known.headroom = Some(2.5)),
+        silent: |runs| generator(runs, |known| known.headroom = Some(3.0)),
+    },
+    Case {
+        id: "headroom-unproven",
+        evidence: "no calibration",
+        fires: |runs| generator(runs, |known| known.headroom = None),
+        silent: AS_IT_IS,
+    },
+    Case {
+        id: "clock-skew",
+        evidence: "12 ms",
+        fires: |runs| trials(runs, |trial| trial.conditions.members = skewed(12.0)),
+        silent: |runs| trials(runs, |trial| trial.conditions.members = skewed(9.0)),
+    },
+    Case {
+        id: "same-host",
+        evidence: "target new: shares the load generator's machine",
+        fires: |runs| runs[0].header.targets[1].same_host = true,
+        silent: AS_IT_IS,
+    },
+];

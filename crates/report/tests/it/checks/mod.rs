@@ -1,0 +1,216 @@
+//! Every check over made-up runs: one in which it fires, and one just beside it in which it does not.
+
+mod arithmetic;
+mod disclosure;
+mod generator;
+mod quiet;
+mod repetition;
+mod same;
+mod state;
+mod time;
+mod truth;
+
+use dyno_measure::{GeneratorConditions, NodeConditions, TrialSummary};
+use dyno_report::{Check, Lang, Level, Paper, check_ids};
+use dyno_store::RunData;
+use quiet::quiet;
+use std::collections::BTreeSet;
+
+/// What makes a check fire, and what nearly does.
+pub(crate) struct Case {
+    pub(crate) id: &'static str,
+    /// Part of the first line of evidence.
+    pub(crate) evidence: &'static str,
+    pub(crate) fires: Change,
+    pub(crate) silent: Change,
+}
+
+/// Changes a run in which no check finds anything.
+pub(crate) type Change = fn(&mut Vec<RunData>);
+
+const GROUPS: [&[Case]; 8] = [
+    generator::CASES,
+    time::CASES,
+    repetition::CASES,
+    same::CASES,
+    state::CASES,
+    truth::CASES,
+    arithmetic::CASES,
+    disclosure::CASES,
+];
+
+/// Leaves a run in which the check has no reason to fire as it is.
+pub(crate) const AS_IT_IS: Change = |_| {};
+
+/// Changes all trials.
+pub(crate) fn trials(runs: &mut [RunData], change: impl Fn(&mut TrialSummary)) {
+    for trial in runs.iter_mut().flat_map(|run| &mut run.trials) {
+        change(&mut trial.summary);
+    }
+}
+
+/// Changes the trials of the second target.
+pub(crate) fn candidate(runs: &mut [RunData], change: impl Fn(&mut TrialSummary)) {
+    trials(runs, |summary| {
+        if summary.target == quiet::CANDIDATE {
+            change(summary);
+        }
+    });
+}
+
+/// Changes what surrounded the load generator.
+pub(crate) fn generator(runs: &mut [RunData], change: impl Fn(&mut GeneratorConditions)) {
+    trials(runs, |summary| change(&mut summary.conditions.generator));
+}
+
+/// Changes what surrounded the nodes.
+pub(crate) fn nodes(runs: &mut [RunData], change: impl Fn(&mut NodeConditions)) {
+    trials(runs, |summary| summary.conditions.nodes.values_mut().for_each(&change));
+}
+
+/// Changes what surrounded the nodes of the second target.
+pub(crate) fn candidate_nodes(runs: &mut [RunData], change: impl Fn(&mut NodeConditions)) {
+    candidate(runs, |summary| summary.conditions.nodes.values_mut().for_each(&change));
+}
+
+fn paper(change: Change) -> Paper {
+    let mut runs = quiet();
+    change(&mut runs);
+    Paper::new(&runs, &[])
+}
+
+fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
+    paper.checks.iter().find(|check| check.id == id).unwrap_or_else(|| panic!("no check {id}"))
+}
+
+fn found(paper: &Paper) -> Vec<&str> {
+    let found = paper.checks.iter().filter(|check| !check.findings.is_empty());
+    found.map(|check| check.id).collect()
+}
+
+#[test]
+fn a_run_with_nothing_to_remark_has_no_findings() {
+    let paper = paper(AS_IT_IS);
+    let told: Vec<String> = paper
+        .checks
+        .iter()
+        .flat_map(|check| check.lines.iter().map(move |line| format!("{}: {line}", check.id)))
+        .collect();
+    assert_eq!(told, Vec::<String>::new());
+    assert_eq!(paper.check_counts(), [0, 0, 0]);
+}
+
+#[test]
+fn what_is_not_known_fires_nothing() {
+    let paper = paper(|runs| trials(runs, |summary| summary.conditions = Default::default()));
+    assert_eq!(found(&paper), Vec::<&str>::new());
+}
+
+#[test]
+fn every_check_fires_and_is_silent_just_beside_it() {
+    let mut wrong = Vec::new();
+    for case in GROUPS.iter().flat_map(|cases| cases.iter()) {
+        let fired = paper(case.fires);
+        let lines = &check(&fired, case.id).lines;
+        let line = lines.first().map(ToString::to_string).unwrap_or_default();
+        if line.is_empty() || !line.contains(case.evidence) {
+            wrong.push(format!("{} has to say {:?}: {line:?}", case.id, case.evidence));
+        }
+        let silent = paper(case.silent);
+        if let Some(line) = check(&silent, case.id).lines.first() {
+            wrong.push(format!("{} has to be silent: {line}", case.id));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_check_lacks_its_pair() {
+    let cases: Vec<&str> =
+        GROUPS.iter().flat_map(|cases| cases.iter()).map(|case| case.id).collect();
+    let tested: BTreeSet<&str> = cases.iter().copied().collect();
+    assert_eq!(tested.len(), cases.len(), "no check has two pairs");
+    // Those of TPC-C and TPC-H are tested with their sections.
+    let is_own = |id: &&str| !id.starts_with("tpcc-") && !id.starts_with("tpch-");
+    let all: BTreeSet<&str> = check_ids().into_iter().filter(is_own).collect();
+    assert_eq!(all.difference(&tested).collect::<Vec<_>>(), Vec::<&&str>::new());
+    assert_eq!(tested.difference(&all).collect::<Vec<_>>(), Vec::<&&str>::new());
+}
+
+#[test]
+fn every_finding_speaks_chinese() {
+    let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+    for case in GROUPS.iter().flat_map(|cases| cases.iter()) {
+        let paper = paper(case.fires);
+        let check = check(&paper, case.id);
+        for text in [&check.rule, &check.meaning, &check.advice].into_iter().chain(&check.lines) {
+            assert!(is_chinese(text.in_lang(Lang::Zh)), "{}: {text}", case.id);
+            assert!(!is_chinese(text.in_lang(Lang::En)), "{}: {text}", case.id);
+        }
+    }
+}
+
+#[test]
+fn what_a_run_accepts_is_shown_as_accepted_and_what_it_denies_is_told() {
+    let change = |runs: &mut Vec<RunData>| {
+        generator(runs, |known| {
+            known.hiccup_p999_us = Some(5_000.0);
+            known.governor = Some("powersave".to_owned());
+        });
+        runs[0].header.denied = vec!["governor".to_owned(), "swap".to_owned()];
+        runs[0].header.allowed = vec!["hiccups".to_owned()];
+    };
+    let paper = paper(change);
+    let denied: Vec<&str> = paper.denied().iter().map(|check| check.id).collect();
+    assert_eq!(denied, ["governor"], "swap is denied and was not found");
+    let accepted = check(&paper, "hiccups");
+    assert!(accepted.is_accepted && !check(&paper, "governor").is_accepted);
+    let last = accepted.lines.last().expect("lines");
+    assert_eq!(*last, "Accepted by whoever made the run.");
+    assert_eq!(paper.check_counts(), [0, 0, 1], "the accepted caveat is not counted");
+    assert_eq!((check(&paper, "governor").number, accepted.number), (1, 2));
+    let text = paper.checks_text(Lang::En);
+    assert!(text.ends_with("I: governor.\nAccepted: hiccups.\n"), "{text}");
+    assert!(paper.checks_text(Lang::Zh).contains("已接受：hiccups。"));
+}
+
+#[test]
+fn the_text_for_a_terminal_tells_the_grave_ones_in_full() {
+    let paper = paper(|runs| {
+        trials(runs, |summary| summary.counts.retries = summary.counts.started / 20);
+        nodes(runs, |node| node.background = vec!["purge".to_owned()]);
+    });
+    let text = paper.checks_text(Lang::En);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[0].contains("1 make figures unusable (E), 0 are caveats (W), 1 are disclosed (I)")
+    );
+    let check = check(&paper, "errors-1");
+    assert_eq!(lines[1], format!("E errors-1: {}", check.rule));
+    assert!(lines[2].starts_with("    trials 1, 2, "), "{}", lines[2]);
+    assert_eq!(lines.last(), Some(&"I: background."));
+    assert!(lines.contains(&format!("    {}", check.advice).as_str()), "{text}");
+    assert_eq!(Paper::new(&[], &[]).denied().len(), 0);
+}
+
+#[test]
+fn findings_mark_the_cells_that_they_concern() {
+    let one = paper(|runs| runs[0].trials[0].summary.generator.busiest_loop_share = 0.95);
+    let number = check(&one, "generator-loop").number;
+    let points = &one.experiments[0].points;
+    assert_eq!(
+        (points[0].checks.as_slice(), points[1].checks.as_slice()),
+        (&[number][..], &[][..])
+    );
+    assert_eq!((&one.trials[0].checks, &one.verdicts[0].checks), (&vec![number], &vec![number]));
+
+    let pair = paper(|runs| runs[0].header.targets[1].version = "11.4.2-MariaDB".to_owned());
+    let number = check(&pair, "major-version").number;
+    assert!(pair.experiments[0].points.iter().all(|point| point.checks.contains(&number)));
+    assert!(pair.verdicts[0].checks.contains(&number));
+
+    let told = paper(|runs| nodes(runs, |node| node.background = vec!["purge".to_owned()]));
+    let check = check(&told, "background");
+    assert_eq!(check.level, Level::I);
+    assert_eq!(told.experiments[0].points[0].checks, [check.number]);
+}

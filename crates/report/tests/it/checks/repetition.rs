@@ -1,0 +1,147 @@
+//! C: repetition.
+
+use super::quiet::{BASELINE, CANDIDATE, one, with_ratios};
+use super::{AS_IT_IS, Case, trials};
+use dyno_measure::Purpose;
+use dyno_store::{ComparisonFacts, RunData};
+
+const NOISE: [f64; 6] = [0.998, 1.003, 0.999, 1.001, 1.002, 0.997];
+
+fn comparison(runs: &mut [RunData]) -> &mut ComparisonFacts {
+    runs[0].header.experiments[0].comparison.as_mut().expect("a comparison")
+}
+
+fn keep_repeats(runs: &mut [RunData], most: u32) {
+    runs[0].trials.retain(|trial| trial.summary.repeat <= most);
+}
+
+fn times(by: f64) -> [f64; 6] {
+    NOISE.map(|noise| noise * by)
+}
+
+/// A third target at the baseline's address, which differs from it by turns.
+fn with_itself(runs: &mut [RunData], by: f64) {
+    with_ratios(runs, times(1.02), [1.0; 6]);
+    let run = &mut runs[0];
+    let mut again = run.header.targets[0].clone();
+    again.name = "again".to_owned();
+    run.header.targets.push(again);
+    let of_baseline: Vec<_> =
+        run.trials.iter().filter(|trial| trial.summary.target == BASELINE).cloned().collect();
+    for (index, mut trial) in of_baseline.into_iter().enumerate() {
+        trial.summary.trial = 13 + index as u32;
+        trial.summary.target = "again".to_owned();
+        trial.summary.tps *= if index % 2 == 0 { 1.0 - by } else { 1.0 + by };
+        run.trials.push(trial);
+    }
+    comparison(runs).candidates.push("again".to_owned());
+}
+
+/// A second load level, whose best point may be run again.
+fn sweep(runs: &mut [RunData], is_confirmed: bool) {
+    let mut number = 12;
+    for (workers, purpose) in [(32, Purpose::Measure), (32, Purpose::Confirm)] {
+        if purpose == Purpose::Confirm && !is_confirmed {
+            continue;
+        }
+        for repeat in 1..=4 {
+            for target in [BASELINE, CANDIDATE] {
+                number += 1;
+                let mut trial = one(number, target, repeat, workers);
+                trial.summary.purpose = purpose;
+                runs[0].trials.push(trial);
+            }
+        }
+    }
+}
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        id: "aa-differs",
+        evidence: "comparison read_only workers=16: new / old: ",
+        fires: |runs| comparison(runs).is_aa = true,
+        silent: |runs| {
+            comparison(runs).is_aa = true;
+            with_ratios(runs, NOISE, [1.0; 6]);
+        },
+    },
+    Case {
+        id: "few-pairs",
+        evidence: "3 of 4 pairs",
+        fires: |runs| keep_repeats(runs, 3),
+        silent: |runs| keep_repeats(runs, 4),
+    },
+    Case {
+        id: "block-order",
+        evidence: "one after the other",
+        fires: |runs| {
+            trials(runs, |trial| {
+                let block = if trial.target == BASELINE { 0 } else { 6 };
+                trial.trial = block + trial.repeat;
+            });
+            runs[0].trials.sort_by_key(|trial| trial.summary.trial);
+        },
+        silent: AS_IT_IS,
+    },
+    Case {
+        id: "noise-floor",
+        evidence: "the same system differs by",
+        fires: |runs| with_itself(runs, 0.03),
+        silent: |runs| with_itself(runs, 0.005),
+    },
+    Case {
+        id: "variation",
+        evidence: "trials 2, 4, 6, 8, 10 and 12: ",
+        fires: |runs| with_ratios(runs, [0.9, 1.1, 0.9, 1.1, 0.9, 1.1], [1.0; 6]),
+        silent: |runs| with_ratios(runs, [0.98, 1.02, 0.98, 1.02, 0.98, 1.02], [1.0; 6]),
+    },
+    Case {
+        id: "peak-not-rerun",
+        evidence: "experiment read_only: old and new",
+        fires: |runs| sweep(runs, false),
+        silent: |runs| sweep(runs, true),
+    },
+    Case {
+        id: "half-width",
+        evidence: "instead of 0.1 %",
+        fires: |runs| {
+            with_ratios(runs, NOISE, [1.0; 6]);
+            comparison(runs).half_width = Some(0.001);
+        },
+        silent: |runs| comparison(runs).half_width = Some(0.2),
+    },
+    Case {
+        id: "many-metrics",
+        evidence: "new / old: ",
+        // Student's t is 2.9 with five degrees of freedom: p is 0.034.
+        fires: |runs| {
+            let ratios = [1.002, 1.038, 1.002, 1.038, 1.004, 1.036];
+            with_ratios(runs, ratios, [0.999, 1.001, 1.0, 1.001, 0.999, 1.0]);
+        },
+        silent: |runs| with_ratios(runs, times(1.1), [0.999, 1.001, 1.0, 1.001, 0.999, 1.0]),
+    },
+    Case {
+        id: "many-gates",
+        evidence: "2 gates on ratios",
+        fires: |runs| {
+            runs[0].header.experiments[0].gates =
+                vec!["tps.ratio.low > 0.5".to_owned(), "p99_ms.ratio < 2".to_owned()];
+        },
+        silent: |runs| {
+            runs[0].header.experiments[0].gates =
+                vec!["tps.ratio.low > 0.5".to_owned(), "errors < 1%".to_owned()];
+        },
+    },
+    Case {
+        id: "outliers",
+        evidence: "trial 3: ",
+        fires: |runs| runs[0].trials[2].summary.tps *= 0.7,
+        silent: |runs| runs[0].trials[2].summary.tps *= 1.001,
+    },
+    Case {
+        id: "few-repeats",
+        evidence: "3 trials per point",
+        fires: |runs| keep_repeats(runs, 3),
+        silent: |runs| keep_repeats(runs, 4),
+    },
+];

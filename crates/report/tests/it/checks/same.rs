@@ -1,0 +1,148 @@
+//! D: same for same.
+
+use super::quiet::quiet;
+use super::{AS_IT_IS, Case, candidate, candidate_nodes, nodes, trials};
+use dyno_store::{RunData, TargetFacts};
+
+fn facts(runs: &mut [RunData]) -> &mut [TargetFacts] {
+    &mut runs[0].header.targets
+}
+
+fn acknowledged(runs: &mut [RunData], baseline: &str, other: &str) {
+    nodes(runs, |node| node.acknowledged_by = Some(baseline.to_owned()));
+    candidate_nodes(runs, |node| node.acknowledged_by = Some(other.to_owned()));
+}
+
+fn setting(runs: &mut [RunData], name: &str, value: &str) {
+    for trial in runs[0].trials.iter_mut().filter(|trial| trial.summary.target == "new") {
+        for facts in trial.before.values_mut() {
+            facts.settings.insert(name.to_owned(), value.to_owned());
+        }
+    }
+}
+
+pub(super) const CASES: &[Case] = &[
+    // The white paper's fourth rule: a quorum stands beside a semi-synchronous replica.
+    Case {
+        id: "durability",
+        evidence: "targets old and new: any 2 of 3 against async",
+        fires: |runs| acknowledged(runs, "any 2 of 3", "async"),
+        silent: |runs| acknowledged(runs, "any 2 of 3", "1 semi-sync replica"),
+    },
+    // The first: the same node class.
+    Case {
+        id: "node-class",
+        evidence: "vCPU: 16 (stated) against 8 (stated)",
+        fires: |runs| {
+            facts(runs)[0].vcpu = Some(16.0);
+            facts(runs)[1].vcpu = Some(8.0);
+        },
+        silent: |runs| facts(runs).iter_mut().for_each(|facts| facts.vcpu = Some(8.0)),
+    },
+    // The second: the same major version.
+    Case {
+        id: "major-version",
+        evidence: "MariaDB: 10.11 against 11.4",
+        fires: |runs| facts(runs)[1].version = "11.4.2-MariaDB".to_owned(),
+        silent: |runs| facts(runs)[1].version = "10.11.19-MariaDB".to_owned(),
+    },
+    // The third: no single statement.
+    Case {
+        id: "single-statement",
+        evidence: "1.0 statements per transaction",
+        fires: |runs| trials(runs, |trial| trial.qps = trial.tps),
+        silent: |runs| trials(runs, |trial| trial.qps = 3.0 * trial.tps),
+    },
+    Case {
+        id: "isolation",
+        evidence: "isolation level: REPEATABLE-READ against READ-COMMITTED",
+        fires: |runs| {
+            candidate_nodes(runs, |node| node.isolation = Some("READ-COMMITTED".to_owned()));
+        },
+        silent: |runs| {
+            candidate_nodes(runs, |node| node.isolation = Some("repeatable read".to_owned()));
+        },
+    },
+    Case {
+        id: "transport",
+        evidence: "connection: tcp against unix socket",
+        fires: |runs| candidate_nodes(runs, |node| node.transport = Some("unix socket".to_owned())),
+        silent: |runs| candidate_nodes(runs, |node| node.transport = None),
+    },
+    Case {
+        id: "round-trip",
+        evidence: "180 µs against 240 µs",
+        fires: |runs| candidate_nodes(runs, |node| node.round_trip_us = Some(240.0)),
+        silent: |runs| candidate_nodes(runs, |node| node.round_trip_us = Some(225.0)),
+    },
+    Case {
+        id: "schema",
+        evidence: "checksum: 5f3a against 77",
+        fires: |runs| candidate_nodes(runs, |node| node.schema_checksum = Some("77".to_owned())),
+        silent: |runs| {
+            // Another version may say the same in other words.
+            candidate_nodes(runs, |node| node.schema_checksum = Some("77".to_owned()));
+            facts(runs)[1].version = "11.4.2-MariaDB".to_owned();
+        },
+    },
+    Case {
+        id: "rows",
+        evidence: "64 tables with 6,400,000 rows against 64 tables with 5,440,000 rows",
+        fires: |runs| {
+            candidate_nodes(runs, |node| {
+                node.table_rows.values_mut().for_each(|rows| *rows = 85_000);
+            });
+        },
+        silent: |runs| {
+            candidate_nodes(runs, |node| {
+                node.table_rows.values_mut().for_each(|rows| *rows = 92_000);
+            });
+        },
+    },
+    Case {
+        id: "no-statistics",
+        evidence: "sbtest7",
+        fires: |runs| {
+            nodes(runs, |node| node.tables_without_statistics = vec!["sbtest7".to_owned()]);
+        },
+        silent: AS_IT_IS,
+    },
+    Case {
+        id: "query-cache",
+        evidence: "query cache on",
+        fires: |runs| candidate_nodes(runs, |node| node.query_cache = Some(true)),
+        silent: |runs| candidate_nodes(runs, |node| node.query_cache = None),
+    },
+    Case {
+        id: "settings-differ",
+        evidence: "max_wal_size is 1 against 2",
+        fires: |runs| {
+            for trial in &mut runs[0].trials {
+                for facts in trial.before.values_mut() {
+                    facts.settings.insert("max_wal_size".to_owned(), "1".to_owned());
+                }
+            }
+            setting(runs, "max_wal_size", "2");
+        },
+        silent: |runs| setting(runs, "innodb_flush_log_at_trx_commit", "1"),
+    },
+    Case {
+        id: "generators-differ",
+        evidence: "kernel version: Linux 6.1.0-18-amd64 x86_64 against Linux 6.12",
+        fires: |runs| {
+            runs.extend(quiet());
+            runs[1].path = "dyno-runs/another".into();
+            runs[1].header.environment.kernel = "Linux 6.12".to_owned();
+        },
+        silent: |runs| {
+            runs.extend(quiet());
+            runs[1].path = "dyno-runs/another".into();
+        },
+    },
+    Case {
+        id: "weak-durability",
+        evidence: "target new: innodb_flush_log_at_trx_commit = 2",
+        fires: |runs| setting(runs, "innodb_flush_log_at_trx_commit", "2"),
+        silent: |runs| candidate(runs, |trial| trial.in_flight += 0),
+    },
+];

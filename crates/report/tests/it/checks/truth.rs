@@ -1,0 +1,150 @@
+//! F: the truth of the workload.
+
+use super::{AS_IT_IS, Case, trials};
+use dyno_measure::{Counts, DataCheck, ErrorSummary, KindSummary, TpccFacts, TrialStatus, Verdict};
+use dyno_store::{RunData, ScriptFacts};
+
+fn data_check(runs: &mut [RunData], verdict: Verdict) {
+    runs[0].trials[1].summary.checks = vec![DataCheck {
+        name: "rows".to_owned(),
+        verdict,
+        evidence: "One row is missing.".to_owned(),
+    }];
+}
+
+/// So many attempts of a hundred thousand failed.
+fn failures(runs: &mut [RunData], of_100_000: u64) {
+    trials(runs, |trial| {
+        trial.counts.retries = trial.counts.started * of_100_000 / 100_000;
+        trial.errors = vec![ErrorSummary {
+            class: "deadlock".to_owned(),
+            errno: 1213,
+            sqlstate: "40001".to_owned(),
+            message: "Deadlock found".to_owned(),
+            count: trial.counts.retries,
+        }];
+    });
+}
+
+fn option(runs: &mut [RunData], name: &str, value: &str) {
+    runs[0].header.experiments[0].options.insert(name.to_owned(), value.to_owned());
+}
+
+/// Two scripts of three to one, of which the first has this share.
+fn scripts(runs: &mut [RunData], share: f64) {
+    let experiment = &mut runs[0].header.experiments[0];
+    experiment.test = "pgbench script".to_owned();
+    let script = |(name, weight): (&str, u32)| ScriptFacts {
+        name: name.to_owned(),
+        weight,
+        text: "SELECT 1;\n".repeat(16),
+    };
+    experiment.scripts = [("reads", 3), ("pays", 1)].map(script).to_vec();
+    trials(runs, |trial| {
+        let all = trial.counts.committed;
+        let first = (all as f64 * share) as u64;
+        let kind = |(name, committed): (&str, u64)| KindSummary {
+            name: name.to_owned(),
+            counts: Counts { started: committed, committed, ..Counts::default() },
+            ..trial.kinds[0].clone()
+        };
+        trial.kinds = [("reads", first), ("pays", all - first)].map(kind).to_vec();
+    });
+}
+
+fn terminals(runs: &mut [RunData], terminals: u32) {
+    trials(runs, |trial| {
+        trial.tpcc = Some(TpccFacts { warehouses: 10, terminals, ..TpccFacts::default() });
+    });
+}
+
+fn hot_rows(runs: &mut [RunData], hot_rows: u64) {
+    trials(runs, |trial| trial.data.as_mut().expect("data").hot_rows = Some(hot_rows));
+}
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        id: "trial-failed",
+        evidence: "trial 2: the server went away",
+        fires: |runs| {
+            let why = "the server went away".to_owned();
+            runs[0].trials[1].summary.status = TrialStatus::Failed(why);
+        },
+        silent: |runs| runs[0].trials[1].summary.status = TrialStatus::Interrupted,
+    },
+    Case {
+        id: "data",
+        evidence: "trial 2: rows: One row is missing.",
+        fires: |runs| data_check(runs, Verdict::Failed),
+        silent: |runs| data_check(runs, Verdict::Passed),
+    },
+    Case {
+        id: "data-not-checked",
+        evidence: "trial 2: rows: One row is missing.",
+        fires: |runs| data_check(runs, Verdict::NotMade),
+        silent: |runs| data_check(runs, Verdict::Failed),
+    },
+    Case {
+        id: "errors-1",
+        evidence: "1.2 %; deadlock 1213/40001 × ",
+        fires: |runs| failures(runs, 1_200),
+        silent: |runs| failures(runs, 1_000),
+    },
+    Case {
+        id: "errors",
+        evidence: "0.2 %; deadlock 1213/40001 × ",
+        fires: |runs| failures(runs, 200),
+        silent: |runs| failures(runs, 90),
+    },
+    Case {
+        id: "reconnects",
+        evidence: "trial 2: 3 reconnects",
+        fires: |runs| runs[0].trials[1].summary.counts.reconnects = 3,
+        silent: AS_IT_IS,
+    },
+    Case {
+        id: "statements-per-transaction",
+        evidence: "oltp_read_only: 16.00 instead of 17",
+        fires: |runs| option(runs, "point_selects", "11"),
+        silent: |runs| {
+            option(runs, "point_selects", "11");
+            option(runs, "sum-ranges", "0");
+        },
+    },
+    Case {
+        id: "mix",
+        evidence: "reads: 70.00 % instead of 75.00 %; pays: 30.00 % instead of 25.00 %",
+        fires: |runs| scripts(runs, 0.7),
+        silent: |runs| scripts(runs, 0.75),
+    },
+    Case {
+        id: "terminals",
+        evidence: "101 terminals on 10 warehouses",
+        fires: |runs| terminals(runs, 101),
+        silent: |runs| terminals(runs, 100),
+    },
+    Case {
+        id: "lighter-workload",
+        evidence: "skip_trx=on",
+        fires: |runs| option(runs, "skip_trx", "on"),
+        silent: |runs| option(runs, "skip_trx", "off"),
+    },
+    Case {
+        id: "skew",
+        evidence: "pareto: 53 % of the draws on 1 % of the rows",
+        fires: |runs| option(runs, "rand_type", "pareto"),
+        silent: AS_IT_IS,
+    },
+    Case {
+        id: "hot-range",
+        evidence: "50 % of the rows",
+        fires: |runs| hot_rows(runs, 3_200_000),
+        silent: |runs| hot_rows(runs, 6_400_000),
+    },
+    Case {
+        id: "not-a-tpc-result",
+        evidence: "experiment read_only: derived from TPC-B",
+        fires: |runs| runs[0].header.experiments[0].test = "pgbench tpcb-like".to_owned(),
+        silent: AS_IT_IS,
+    },
+];

@@ -1,0 +1,65 @@
+//! Runs of two targets in interleaved pairs.
+
+use super::{Shape, run, trial};
+use dyno_store::{ComparisonFacts, RunData, TrialData};
+
+/// A run of `maria` and `postgres` at one load level, pair after pair, in which each pair's
+/// throughputs are given.
+pub(crate) fn paired(pairs: &[(f64, f64)]) -> RunData {
+    paired_at(8, 40, pairs)
+}
+
+/// The same at so many workers, in windows of so many seconds.
+pub(crate) fn paired_at(workers: u32, seconds: u32, pairs: &[(f64, f64)]) -> RunData {
+    let mut trials = Vec::new();
+    for (index, (a, b)) in pairs.iter().enumerate() {
+        let both = [("maria", *a), ("postgres", *b)];
+        // Every other pair begins with the other one, as drawn lots do.
+        let order = if index % 2 == 0 { [0, 1] } else { [1, 0] };
+        for place in order {
+            let (target, tps) = both[place];
+            let number = trials.len() as u32 + 1;
+            trials.push(at_rate(number, target, workers, index as u32 + 1, seconds, tps));
+        }
+    }
+    run(&["maria", "postgres"], trials)
+}
+
+/// A trial with exactly this throughput.
+pub(crate) fn at_rate(
+    number: u32,
+    target: &str,
+    workers: u32,
+    repeat: u32,
+    seconds: u32,
+    tps: f64,
+) -> TrialData {
+    let shape = Shape {
+        experiment: "read_only",
+        target,
+        workers,
+        repeat,
+        rate_per_s: None,
+        speed: 1.0,
+        seconds,
+        away_at: None,
+    };
+    let mut data = trial(number, &shape);
+    let factor = tps / data.summary.tps;
+    data.summary.tps = tps;
+    data.summary.qps *= factor;
+    for us in [
+        &mut data.summary.latency.mean_us,
+        &mut data.summary.latency.p50_us,
+        &mut data.summary.latency.p95_us,
+        &mut data.summary.latency.p99_us,
+    ] {
+        *us /= factor;
+    }
+    data
+}
+
+/// Says in the run's header what is compared.
+pub(crate) fn comparing(run: &mut RunData, facts: ComparisonFacts) {
+    run.header.experiments[0].comparison = Some(facts);
+}

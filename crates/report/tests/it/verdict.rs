@@ -1,0 +1,264 @@
+//! Verdicts, gates, scaling and steadiness of made-up runs.
+
+use crate::support::elements;
+use crate::synthetic::pairs::{at_rate, comparing, paired, paired_at};
+use crate::synthetic::{HOSTILE, run, two_targets};
+use dyno_measure::{Purpose, TrialStatus};
+use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
+use dyno_store::{ComparisonFacts, Event, EventKind, RunData};
+
+/// Pairs around this ratio, with trials that vary by about 1 %.
+fn around(ratio: f64, pairs: usize) -> Vec<(f64, f64)> {
+    let noise = [0.4, -0.9, 1.1, -0.3, 0.8, -1.2, 0.1, 0.7, -0.6, -0.1];
+    let value = |at: usize| 1.0 + noise[at % noise.len()] / 100.0;
+    (0..pairs).map(|k| (1000.0 * value(k), 1000.0 * ratio * value(3 * k + 5))).collect()
+}
+
+fn paper(run: RunData) -> Paper {
+    Paper::new(&[run], &[])
+}
+
+fn call(paper: &Paper) -> Call {
+    paper.verdicts[0].rows[0].call
+}
+
+#[test]
+fn pairs_of_two_targets_have_a_verdict_in_both_languages() {
+    let paper = paper(paired(&around(1.10, 8)));
+    let [comparison] = paper.verdicts.as_slice() else { panic!("{:?}", paper.verdicts) };
+    assert_eq!(
+        (comparison.baseline.as_str(), comparison.candidate.as_str()),
+        ("maria", "postgres")
+    );
+    assert_eq!(comparison.order, PairOrder::Interleaved);
+    assert_eq!(comparison.pairs.len(), 8);
+    assert_eq!(comparison.pairs[1], ["4", "3"], "the second pair began with the candidate");
+    let row = &comparison.rows[0];
+    assert_eq!((row.metric, row.call, row.pairs), ("tps", Call::Faster, 8));
+    assert!((row.ratio - 1.10).abs() < 0.01, "{row:?}");
+    let interval = row.interval.expect("eight pairs");
+    assert!(interval.low > 1.05 && interval.high < 1.15, "{interval:?}");
+    assert!(row.p_rank.is_some_and(|p| p < 0.01), "{row:?}");
+    // A shorter latency is faster, and its interval by drawing lots excludes 1 too.
+    let latency = &comparison.rows[1];
+    assert_eq!((latency.metric, latency.call), ("p95_ms", Call::Faster));
+    assert!(latency.bootstrap.is_some_and(|bounds| bounds.high < 1.0), "{latency:?}");
+    assert!(row.p_adjusted > row.p, "corrected for three metrics");
+    let sentence = paper.verdict.as_ref().expect("a verdict");
+    let english = sentence.in_lang(Lang::En);
+    assert!(english.starts_with("Read only, 8 workers: postgres is "), "{english}");
+    assert!(
+        english.contains(" % faster than maria; ratio of transactions per second 1."),
+        "{english}"
+    );
+    assert!(english.ends_with(", 8 pairs."), "{english}");
+    let chinese = sentence.in_lang(Lang::Zh);
+    assert!(
+        chinese.contains("postgres 比 maria 快 ") && chinese.ends_with("共 8 对。"),
+        "{chinese}"
+    );
+    for lang in Lang::ALL {
+        elements(&paper.html(lang).expect("rendered"));
+        assert!(paper.markdown(lang).expect("rendered").contains("| postgres | maria |"));
+    }
+}
+
+#[test]
+fn without_enough_evidence_there_is_no_verdict() {
+    assert_eq!(call(&paper(paired(&around(1.10, 3)))), Call::TooFewPairs);
+    assert_eq!(call(&paper(paired(&around(1.0, 8)))), Call::NoDifference);
+    assert_eq!(call(&paper(paired(&around(0.9, 8)))), Call::Slower);
+    let wild: Vec<(f64, f64)> =
+        (0..8).map(|k| (1000.0, 1200.0 + 150.0 * f64::from(k % 3))).collect();
+    let wild = paper(paired(&wild));
+    assert_eq!(call(&wild), Call::DeviationTooHigh);
+    let sentence = wild.verdict.expect("a sentence").to_string();
+    assert!(sentence.contains("undecided (deviation too high: trials vary by "), "{sentence}");
+    // A trial that did not end well makes no pair.
+    let mut run = paired(&around(1.10, 4));
+    run.trials[0].summary.status = TrialStatus::Interrupted;
+    let cut = paper(run);
+    assert_eq!((call(&cut), cut.verdicts[0].pairs.len()), (Call::TooFewPairs, 3));
+}
+
+#[test]
+fn a_difference_that_one_system_shows_to_itself_is_noise() {
+    let mut run = paired(&around(1.03, 8));
+    // A second name for the first target, whose trials differ by up to 5 %.
+    run.header.targets.push(run.header.targets[0].clone());
+    run.header.targets[2].name = "maria again".to_owned();
+    for (repeat, (_, tps)) in around(1.05, 8).into_iter().enumerate() {
+        let number = run.trials.len() as u32 + 1;
+        run.trials.push(at_rate(number, "maria again", 8, repeat as u32 + 1, 40, tps));
+    }
+    let facts = ComparisonFacts {
+        baseline: "maria".to_owned(),
+        candidates: vec!["postgres".to_owned(), "maria again".to_owned()],
+        is_aa: true,
+        ..ComparisonFacts::default()
+    };
+    comparing(&mut run, facts);
+    let paper = paper(run);
+    let [real, aa] = paper.verdicts.as_slice() else { panic!("{:?}", paper.verdicts) };
+    assert!(aa.is_aa && !real.is_aa);
+    let row = &real.rows[0];
+    assert!(row.noise_floor.is_some_and(|floor| floor > 0.05), "{row:?}");
+    assert_eq!(row.call, Call::BelowNoiseFloor);
+    assert!(paper.html(Lang::En).expect("rendered").contains("the same system (A"));
+    let verdict = paper.verdict.expect("a verdict").to_string();
+    assert!(verdict.contains("postgres"), "the A/A comparison is not the headline: {verdict}");
+}
+
+#[test]
+fn blocks_are_told_as_such_and_two_runs_are_compared() {
+    let one = two_targets(&[8], 4, 12);
+    assert!(Paper::new(&[one], &[]).verdicts.iter().all(|of| of.order == PairOrder::Blocks));
+    let only_maria = |factor: f64| {
+        let trials = around(factor, 6);
+        let trial = |(k, (_, tps)): (usize, (f64, f64))| {
+            at_rate(k as u32 + 1, "maria", 8, k as u32 + 1, 12, tps)
+        };
+        run(&["maria"], trials.into_iter().enumerate().map(trial).collect())
+    };
+    let paper = Paper::new(&[only_maria(1.0), only_maria(0.9)], &[]);
+    let [comparison] = paper.verdicts.as_slice() else { panic!("{:?}", paper.verdicts) };
+    assert_eq!(comparison.order, PairOrder::Blocks);
+    assert_eq!(
+        (comparison.baseline.as_str(), comparison.candidate.as_str()),
+        ("maria, run 1", "maria, run 2")
+    );
+    assert_eq!(comparison.rows[0].call, Call::Slower);
+    let text = paper.verdicts_text(Lang::En);
+    assert!(
+        text.contains("slower than maria, run 1") && text.contains("not interleaved"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_was_run_again_is_what_is_judged_and_searches_are_not() {
+    let mut run = paired(&around(1.20, 4));
+    let again = paired(&around(1.0, 5)).trials;
+    for (mut data, number) in again.into_iter().zip(9..) {
+        data.summary.trial = number;
+        data.summary.purpose = Purpose::Confirm;
+        run.trials.push(data);
+    }
+    let confirmed = paper(run);
+    let [comparison] = confirmed.verdicts.as_slice() else { panic!("one load level") };
+    assert_eq!((comparison.pairs.len(), comparison.rows[0].call), (5, Call::NoDifference));
+    let mut run = paired(&around(1.20, 4));
+    for data in &mut run.trials {
+        data.summary.purpose = Purpose::Search;
+    }
+    assert!(paper(run).verdicts.is_empty());
+}
+
+#[test]
+fn gates_pass_break_or_stay_open() {
+    let judged = |pairs: &[(f64, f64)], gate: &str| {
+        let mut run = paired(pairs);
+        run.header.experiments[0].gates = vec![gate.to_owned()];
+        let paper = paper(run);
+        assert!(!paper.gates.is_empty(), "{gate}");
+        (paper.gate_result().expect("gates"), paper)
+    };
+    let gate = "tps.ratio.low > 0.97";
+    let (result, kept) = judged(&around(1.0, 8), gate);
+    assert_eq!((result, result.exit_code()), (GateResult::Pass, 0));
+    assert_eq!(kept.gates.len(), 1, "one comparison: {:?}", kept.gates);
+    let (result, broken) = judged(&around(0.9, 8), gate);
+    assert_eq!((result, result.exit_code()), (GateResult::Broken, 5));
+    let line = broken.gates_text(Lang::En);
+    assert!(
+        line.starts_with(
+            "gate `tps.ratio.low > 0.97` BROKEN: Read only, 8 workers, postgres / maria: 0.898, "
+        ),
+        "{line}"
+    );
+    assert!(broken.gates_text(Lang::Zh).contains("未达标"));
+    let (result, open) = judged(&around(0.975, 4), gate);
+    assert_eq!((result, result.exit_code()), (GateResult::Inconclusive, 3));
+    assert!(open.gates_text(Lang::En).contains("The interval holds the bound"));
+    // A gate about trials is judged for each target.
+    let (result, values) = judged(&around(1.0, 4), "p99_ms < 1000");
+    assert_eq!((result, values.gates.len()), (GateResult::Pass, 2));
+    assert_eq!(judged(&around(1.0, 4), "errors < 0.1%").0, GateResult::Pass);
+    assert_eq!(judged(&around(1.0, 1), "tps > 1").0, GateResult::Inconclusive);
+    // One that can't be read proves nothing.
+    let (result, unread) = judged(&around(1.0, 8), "speed > 3");
+    assert_eq!(result, GateResult::Inconclusive);
+    assert!(unread.gates[0].why.to_string().contains("`speed` is no metric"));
+    elements(&unread.html(Lang::Zh).expect("rendered"));
+}
+
+#[test]
+fn gates_beside_those_of_the_suite_are_judged_everywhere() {
+    let runs = [paired(&around(1.0, 8))];
+    let paper = Paper::gated(&runs, &[], &["tps > 1".to_owned()]);
+    let with_trials: Vec<_> = paper.gates.iter().filter(|gate| gate.count > 0).collect();
+    assert_eq!(with_trials.len(), 2, "both targets");
+    assert!(with_trials.iter().all(|gate| gate.result == GateResult::Pass));
+    assert_eq!(Paper::new(&runs, &[]).gate_result(), None);
+}
+
+#[test]
+fn scaling_is_fitted_and_a_peak_is_told_only_where_points_lie_beyond() {
+    let far = paper(two_targets(&[1, 4, 16, 64, 128, 256], 1, 12));
+    assert_eq!(far.scaling.len(), 2, "both targets");
+    // The made-up throughput peaks at 62 workers.
+    let peak = far.scaling[0].peak.expect("points lie beyond");
+    assert!((45.0..80.0).contains(&peak), "{:?}", far.scaling[0]);
+    let near = paper(two_targets(&[1, 2, 4, 8], 1, 12));
+    assert!(near.scaling.iter().all(|row| row.peak.is_none()));
+    assert!(near.scaling[0].words.to_string().contains("no peak up to 8 workers"));
+    let html = near.html(Lang::En).expect("rendered");
+    assert!(html.contains("data-name=\"maria, fitted\""), "the curve is drawn");
+    assert!(paper(two_targets(&[1, 2, 4], 1, 12)).scaling.is_empty(), "three levels are too few");
+}
+
+#[test]
+fn a_stall_is_told_with_what_the_server_did_then() {
+    let mut run = paired_at(8, 40, &around(1.0, 1));
+    for row in &mut run.trials[0].series {
+        if row.begins_s == 20.0 || row.begins_s == 21.0 {
+            row.committed /= 10;
+        }
+    }
+    let event = |trial: u32, at_s: f64, text: &str| Event {
+        trial: Some(trial),
+        at_s: Some(at_s),
+        ..Event::new(EventKind::Server, text)
+    };
+    run.events =
+        vec![event(1, 21.4, "checkpoint"), event(1, 35.0, "later"), event(2, 21.0, "other")];
+    let paper = paper(run);
+    let [slow, steady] = paper.steady.as_slice() else { panic!("two trials") };
+    assert!(!slow.is_steady && steady.is_steady, "{steady:?}");
+    let [stall] = slow.stalls.as_slice() else { panic!("{slow:?}") };
+    assert_eq!((stall.from_s, stall.to_s), (20.0, 22.0));
+    assert_eq!(stall.events, ["checkpoint"]);
+    let html = paper.html(Lang::En).expect("rendered");
+    assert!(html.contains("20 to 22 s, lowest ") && html.contains("<small>checkpoint</small>"));
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let mut run = paired(&around(1.1, 6));
+    run.header.experiments[0].title = HOSTILE.to_owned();
+    run.header.experiments[0].gates = vec![HOSTILE.to_owned(), "tps > 1".to_owned()];
+    for data in &mut run.trials {
+        if data.summary.target == "postgres" {
+            data.summary.target = HOSTILE.to_owned();
+        }
+    }
+    run.header.targets[1].name = HOSTILE.to_owned();
+    let paper = paper(run);
+    assert_eq!(paper.verdicts.len(), 1);
+    for lang in Lang::ALL {
+        let html = paper.html(lang).expect("rendered");
+        assert!(!html.contains("<script>alert"), "markup has come through");
+        elements(&html);
+        assert!(!paper.markdown(lang).expect("rendered").contains("<script>"));
+    }
+}
