@@ -38,7 +38,9 @@ pub use model::{
     Trial,
 };
 pub use outcomes::Outcome;
-pub use published::{LOAD_LEVELS, Published, PublishedRow, PublishedTable};
+pub use published::{
+    Beside, Cost, CostRow, LOAD_LEVELS, PerVcpu, Published, PublishedRow, PublishedTable,
+};
 pub use render::{ReportError, Templates};
 pub use schema::schema;
 pub use text::{Lang, Text};

@@ -9,7 +9,7 @@ use crate::text::Text;
 use crate::tpcc::{TpccPoint, TpccSection};
 use crate::tpch::{TpchSection, TpchSetup};
 use crate::verdict::{GateRow, PairedComparison, Scaling, SteadyRow};
-use crate::{Comparison, Published};
+use crate::{Beside, Comparison, Cost, Published};
 use dyno_measure::{DataFacts, NodeRow, Purpose, SeriesRow, TrialSummary};
 use dyno_store::{ComparisonFacts, Event, Price, RunHeader, ScriptFacts};
 use serde::Serialize;
@@ -48,6 +48,10 @@ pub struct Paper {
     pub resources: Resources,
     /// Published rows beside their counterparts, over all experiments.
     pub comparisons: Vec<Comparison>,
+    /// Results beside the nearest published rows, with the conditions that differ.
+    pub beside: Vec<Beside>,
+    /// What the work costs, where targets have a price.
+    pub costs: Vec<Cost>,
     /// All trials of all runs.
     pub trials: Vec<Trial>,
     /// Every check that was made; those without findings have nothing to remark.

@@ -165,12 +165,17 @@ impl Figure {
             source: sidecar.source,
             date: sidecar.date,
             location: sidecar.location,
-            method: sidecar.method.trim().to_string(),
-            note: sidecar.note.map(|note| note.trim().to_string()),
+            method: one_line(&sidecar.method),
+            note: sidecar.note.as_deref().map(one_line),
             columns,
             rows,
         })
     }
+}
+
+/// Sentences are broken into lines for those who read the file.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {

@@ -29,7 +29,7 @@ pub use schema::SchemaRow;
 
 use crate::model::{Paper, RunFacts, Target, Trial};
 use crate::text::Text;
-use crate::{Published, PublishedTable, checks, comparison, verdict};
+use crate::{Published, PublishedTable, checks, comparison, published, verdict};
 use dyno_measure::SCHEMA_VERSION;
 use dyno_store::RunData;
 
@@ -78,6 +78,8 @@ impl Paper {
             resources: resources::resources(&trials),
             other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
             comparisons: Vec::new(),
+            beside: Vec::new(),
+            costs: Vec::new(),
             schema: schema::rows(&targets, &trials),
             distributions: Vec::new(),
             glossary: glossary::rows(&experiments),
@@ -97,6 +99,8 @@ impl Paper {
         // With the numbers of the checks that the points have now.
         paper.comparisons = comparison::comparisons(&paper.experiments);
         paper.key_rows = summary::key_rows(&paper);
+        paper.beside = published::beside(&paper);
+        paper.costs = published::costs(&paper);
         paper.summary = summary::sentences(&paper);
         paper.purpose = purpose::sentences(&paper);
         paper.method = method::of_all(&paper);

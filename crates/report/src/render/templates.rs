@@ -27,6 +27,8 @@ const OWN: &[(&str, &str)] = &own![
     "disturbances.html",
     "resources.html",
     "published.html",
+    "beside.html",
+    "cost.html",
     "limits.html",
     "reproduce.html",
     "appendix.html",
@@ -39,6 +41,8 @@ const OWN: &[(&str, &str)] = &own![
     "tpch.md",
     "verdict.md",
     "steady.md",
+    "beside.md",
+    "cost.md",
 ];
 
 /// The templates that a paper is rendered with: dyno's own, some of them replaced.

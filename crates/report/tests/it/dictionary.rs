@@ -211,6 +211,30 @@ fn literals(path: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
+/// What published tables say of themselves, each text in one line as papers have it.
+fn publications() -> Vec<String> {
+    let mut found = Vec::new();
+    for path in files(&folder().join("../../figures"), &["toml"]) {
+        let text = fs::read_to_string(&path).expect("readable");
+        let table: toml::Table = toml::from_str(&text).expect("a figure");
+        for key in ["title", "source", "method", "note"] {
+            let text = table[key].as_str().expect("a text");
+            found.push(text.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+    }
+    found
+}
+
+#[test]
+fn publications_have_their_chinese() {
+    let known = dictionary(|file| file == "published.toml");
+    let texts = publications();
+    assert!(texts.len() >= 16, "{} texts", texts.len());
+    for text in texts {
+        assert!(known.contains_key(&text), "{text}");
+    }
+}
+
 #[test]
 fn no_entry_is_unused() {
     let mut found: BTreeSet<String> = uses().into_iter().map(|used| used.pattern).collect();
@@ -220,9 +244,7 @@ fn no_entry_is_unused() {
     for path in files(&folder().join("templates"), &["html", "md", "typ"]) {
         literals(&path, &mut found);
     }
-    for path in files(&folder().join("../../figures"), &["toml"]) {
-        literals(&path, &mut found);
-    }
+    found.extend(publications());
     let unused: BTreeSet<String> = dictionary(|file| file != "stored.toml")
         .into_keys()
         .filter(|pattern| !found.contains(pattern))
@@ -284,6 +306,27 @@ fn every_condition_of_tpcc_has_its_chinese() {
     for rule in rules {
         assert!(known.contains_key(&rule), "{rule}");
     }
+}
+
+#[test]
+fn the_chinese_keeps_its_style() {
+    let is_han = |letter: char| ('\u{4e00}'..='\u{9fff}').contains(&letter);
+    let is_latin = |letter: char| letter.is_ascii_alphanumeric();
+    let mut wrong = BTreeSet::new();
+    for chinese in dictionary(|_| true).into_values() {
+        let letters: Vec<char> = chinese.chars().collect();
+        for two in letters.windows(2) {
+            let is_narrow = is_han(two[0]) && matches!(two[1], ',' | ';' | '?' | '!');
+            let is_tight = is_han(two[0]) && is_latin(two[1]) || is_latin(two[0]) && is_han(two[1]);
+            // The blank at a place disappears where its value is Chinese.
+            let is_place = is_han(two[0]) && two[1] == '{' || two[0] == '}' && is_han(two[1]);
+            let is_percent = (two[0].is_ascii_digit() || two[0] == '}') && two[1] == '%';
+            if is_narrow || is_tight || is_place || is_percent {
+                wrong.insert(chinese.clone());
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} are set otherwise:\n{}", wrong.len(), lines(&wrong));
 }
 
 /// The Latin words in a row, where they are three or more, that a reader of Chinese would stumble on.

@@ -4,6 +4,7 @@ mod checks;
 mod dictionary;
 mod forms;
 mod paper;
+mod published;
 mod support;
 mod synthetic;
 mod tpcc;

@@ -69,7 +69,10 @@ fn html_is_well_formed_and_has_the_charts() {
     let paper = Paper::new(&[tpcc()], &published());
     let html = paper.html(Lang::En).expect("rendered");
     if let Some(folder) = std::env::var_os("DYNO_PAPERS") {
-        std::fs::write(std::path::Path::new(&folder).join("tpcc.html"), &html).expect("written");
+        let chinese = paper.html(Lang::Zh).expect("rendered");
+        for (name, text) in [("tpcc.html", &html), ("tpcc.zh.html", &chinese)] {
+            std::fs::write(std::path::Path::new(&folder).join(name), text).expect("written");
+        }
     }
     let elements = elements(&html);
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();

@@ -88,7 +88,10 @@ fn html_is_well_formed_and_has_the_charts() {
     let paper = Paper::new(&[tpch()], &published());
     let html = paper.html(Lang::En).expect("rendered");
     if let Some(folder) = std::env::var_os("DYNO_PAPERS") {
-        std::fs::write(std::path::Path::new(&folder).join("tpch.html"), &html).expect("written");
+        let chinese = paper.html(Lang::Zh).expect("rendered");
+        for (name, text) in [("tpch.html", &html), ("tpch.zh.html", &chinese)] {
+            std::fs::write(std::path::Path::new(&folder).join(name), text).expect("written");
+        }
     }
     let elements = elements(&html);
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();

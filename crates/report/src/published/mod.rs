@@ -1,5 +1,15 @@
 //! Published figures that stand beside one's own.
 
+mod beside;
+mod cost;
+mod differences;
+
+pub use beside::{Beside, PerVcpu};
+pub use cost::{Cost, CostRow};
+
+pub(crate) use beside::beside;
+pub(crate) use cost::costs;
+
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,9 +51,22 @@ pub const LOAD_LEVELS: [&str; 5] =
     ["clients", "threads", "workers", "terminals", "terminals_per_generator"];
 
 impl PublishedRow {
+    /// A condition that is a number.
+    pub(crate) fn number(&self, name: &str) -> Option<f64> {
+        self.conditions.get(name)?.parse().ok()
+    }
+
+    /// All virtual CPUs that it was measured on, those of a storage layer included.
+    pub(crate) fn vcpu(&self) -> Option<f64> {
+        let storage = self.number("storage_vcpu").unwrap_or(0.0);
+        let storage = storage * self.number("storage_nodes").unwrap_or(1.0);
+        let compute = self.number("vcpu").or_else(|| self.number("compute_vcpu"))?;
+        Some(compute + storage).filter(|vcpu| *vcpu > 0.0)
+    }
+
     /// The number of workers under which it was measured, where it is stated.
     pub(crate) fn workers(&self) -> Option<f64> {
-        let number = |name: &str| self.conditions.get(name)?.parse::<f64>().ok();
+        let number = |name: &str| self.number(name);
         let (name, workers) = LOAD_LEVELS.iter().find_map(|name| Some((*name, number(name)?)))?;
         let processes = match name {
             "terminals_per_generator" => number("load_generators").unwrap_or(1.0),

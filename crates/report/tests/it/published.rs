@@ -1,0 +1,128 @@
+//! Results beside published ones, and what they cost.
+
+use crate::support::elements;
+use crate::synthetic;
+use dyno_report::{Lang, Paper, PublishedRow, PublishedTable};
+use dyno_store::{Price, RunData, TrialData};
+
+/// A read-only pgbench run on a node of 4 vCPU.
+fn run() -> RunData {
+    let mut run = synthetic::pgbench::pgbench();
+    let target = &mut run.header.targets[0];
+    (target.vcpu, target.memory_gib) = (Some(4.0), Some(15.6));
+    target.same_host = false;
+    run
+}
+
+fn row(label: &str, conditions: &[(&str, &str)], qps: f64, targets: &[&str]) -> PublishedRow {
+    PublishedRow {
+        label: label.to_owned(),
+        number: 1,
+        conditions: conditions.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
+        metrics: [("data_qps".to_owned(), qps)].into(),
+        targets: targets.iter().map(|target| (*target).to_owned()).collect(),
+    }
+}
+
+fn table(rows: Vec<PublishedRow>) -> PublishedTable {
+    PublishedTable {
+        experiment: "reads".to_owned(),
+        title: "A vendor's classes".to_owned(),
+        rows,
+        ..PublishedTable::default()
+    }
+}
+
+#[test]
+fn a_result_stands_beside_its_row_per_vcpu_and_with_what_differs() {
+    let conditions =
+        [("vcpu", "2"), ("memory_gib", "16"), ("clients", "16"), ("duration_s", "120")];
+    let rows = vec![
+        row("class.medium", &conditions, 30_000.0, &["medium"]),
+        row("class.large", &[("vcpu", "4")], 60_000.0, &[]),
+    ];
+    let paper = Paper::new(&[run()], &[table(rows)]);
+    let [beside] = paper.beside.as_slice() else { panic!("{:?}", paper.beside) };
+    assert!(beside.is_named && beside.row == "class.medium", "the suite says so");
+    let measured = paper.experiments[0].points[0].data_qps.median;
+    assert_eq!(beside.ratio, measured / 30_000.0);
+    let per_vcpu = beside.per_vcpu.expect("both are stated");
+    assert_eq!((per_vcpu.vcpu_here, per_vcpu.vcpu_there), (4.0, 2.0));
+    assert_eq!((per_vcpu.measured, per_vcpu.published), (measured / 4.0, 15_000.0));
+    assert_eq!(per_vcpu.ratio, beside.ratio / 2.0);
+    let told: Vec<String> = beside.differences.iter().map(ToString::to_string).collect();
+    assert!(told.contains(&"4 vCPU instead of 2".to_owned()), "{told:?}");
+    assert!(told.contains(&"8 workers instead of 16".to_owned()), "{told:?}");
+    assert!(told.iter().any(|text| text.ends_with("s measured instead of 120 s")), "{told:?}");
+    assert!(
+        !told.iter().any(|text| text.contains("GiB of memory")),
+        "15.6 is sold as 16: {told:?}"
+    );
+    for lang in Lang::ALL {
+        elements(&paper.html(lang).expect("rendered"));
+    }
+    assert!(paper.markdown(Lang::Zh).expect("rendered").contains("4 vCPU，而非 2"));
+}
+
+#[test]
+fn where_no_row_is_named_the_nearest_one_stands_there() {
+    let rows = vec![
+        row("two", &[("vcpu", "2"), ("clients", "8")], 1.0, &[]),
+        row("four", &[("vcpu", "4"), ("clients", "64")], 2.0, &["another target"]),
+        row("four and more memory", &[("vcpu", "4"), ("memory_gib", "64")], 3.0, &[]),
+        row(
+            "storage",
+            &[("compute_vcpu", "4"), ("storage_nodes", "4"), ("storage_vcpu", "4")],
+            4.0,
+            &[],
+        ),
+    ];
+    let found = |rows: Vec<PublishedRow>| {
+        let paper = Paper::new(&[run()], &[table(rows)]);
+        let [beside] = paper.beside.as_slice() else { panic!("{:?}", paper.beside) };
+        assert!(!beside.is_named);
+        (beside.row.clone(), beside.per_vcpu.map(|per_vcpu| per_vcpu.vcpu_there))
+    };
+    assert_eq!(found(rows.clone()), ("four".to_owned(), Some(4.0)), "vCPU count before workers");
+    assert_eq!(found(rows[3..].to_vec()), ("storage".to_owned(), Some(20.0)), "both layers");
+    assert_eq!(found(vec![row("unknown", &[], 1.0, &[])]), ("unknown".to_owned(), None));
+    let other = vec![PublishedTable { experiment: "nothing".to_owned(), ..table(rows) }];
+    assert!(Paper::new(&[run()], &other).beside.is_empty(), "of another experiment");
+}
+
+#[test]
+fn a_price_makes_costs_and_without_one_there_are_none() {
+    assert!(Paper::new(&[run()], &[]).costs.is_empty());
+    let mut priced = run();
+    priced.header.targets[0].price = Some(Price { per_hour: 1.8, currency: "USD".to_owned() });
+    let paper = Paper::new(&[priced], &[]);
+    let point = &paper.key_rows[0].point;
+    let [first, _] = paper.costs.as_slice() else { panic!("{:?}", paper.costs) };
+    let [row] = first.rows.as_slice() else { panic!("{:?}", first.rows) };
+    assert_eq!(row.what, "per million transactions");
+    assert!((row.amount - 1.8 / 3600.0 / point.tps.median * 1e6).abs() < 1e-9, "{}", row.amount);
+    let text = paper.markdown(Lang::En).expect("rendered");
+    assert!(text.contains("| medium | 1.8 USD | per million transactions |"), "{text}");
+
+    let mut orders = synthetic::tpcc::tpcc();
+    orders.header.targets[0].price = Some(Price { per_hour: 2.0, currency: "CNY".to_owned() });
+    let paper = Paper::new(&[orders], &[]);
+    let tpmc = paper.key_rows[0].point.tpcc.as_ref().expect("TPC-C").tpmc.median;
+    let row = &paper.costs[0].rows[1];
+    assert_eq!(row.what, "hourly price per 1,000 tpmC");
+    assert!((row.amount - 2000.0 / tpmc).abs() < 1e-9);
+
+    let mut queries = synthetic::tpch::tpch();
+    for target in &mut queries.header.targets {
+        target.price = Some(Price { per_hour: 3.0, currency: "USD".to_owned() });
+    }
+    let composite = |trial: &mut TrialData| {
+        let metrics = trial.summary.tpch.as_mut()?.metrics.as_mut()?;
+        metrics.qphh = Some(120.0);
+        Some(trial.summary.target.clone())
+    };
+    let target = queries.trials.iter_mut().find_map(composite).expect("a trial with metrics");
+    let paper = Paper::new(&[queries], &[]);
+    let [cost] = paper.costs.as_slice() else { panic!("{:?}", paper.costs) };
+    assert_eq!((&cost.target, cost.rows[0].amount), (&target, 25.0));
+}
