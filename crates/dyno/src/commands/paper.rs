@@ -296,6 +296,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_language_but_english_is_in_the_name() {
+        assert_eq!(file_name(Some(Lang::Zh), "html"), "paper.zh.html");
+        assert_eq!(file_name(Some(Lang::En), "pdf"), "paper.pdf");
+        assert_eq!(file_name(None, "json"), "paper.json");
+    }
+
+    #[test]
     fn files_of_a_run_are_found_from_wherever_its_paper_stands() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);

@@ -41,6 +41,7 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Text> {
     }
     let mut sentences = vec![extent(paper)];
     sentences.extend(not_ended_well(paper));
+    sentences.extend(paper.verdict.clone());
     let told = reached(paper);
     sentences.extend(told.iter().take(MOST).cloned());
     if told.len() > MOST {
@@ -53,7 +54,7 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Text> {
 pub(super) fn headline(paper: &Paper) -> Vec<Text> {
     match paper.trials.is_empty() {
         true => vec![say!("No trial has been executed yet.")],
-        false => reached(paper).into_iter().take(2).collect(),
+        false => paper.verdict.iter().cloned().chain(reached(paper)).take(2).collect(),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::text::Text;
 use serde::Serialize;
 
 /// A result beside a published one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Beside {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
@@ -42,7 +42,7 @@ pub struct Beside {
 }
 
 /// Figures by virtual CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PerVcpu {
     /// Virtual CPUs of the target.
     pub vcpu_here: f64,

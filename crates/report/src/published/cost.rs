@@ -7,7 +7,7 @@ use dyno_store::Price;
 use serde::Serialize;
 
 /// What an experiment's work costs on a target.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cost {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
@@ -22,7 +22,7 @@ pub struct Cost {
 }
 
 /// A price of work.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CostRow {
     /// Such as `per million transactions`.
     pub what: Text,

@@ -109,8 +109,6 @@ struct Plot {
 const LINE_HEIGHT: f64 = 14.0;
 /// About the width of a letter at the charts' font size.
 pub(crate) const LETTER: f64 = 6.4;
-/// About the width of a Chinese character.
-const WIDE_LETTER: f64 = 11.8;
 /// The same of the bold labels at the ends of lines.
 const BOLD_LETTER: f64 = 7.4;
 
@@ -342,8 +340,7 @@ pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> St
 
 /// About the width of a text.
 pub(crate) fn width_of(text: &str) -> f64 {
-    // From the first of the CJK symbols on, characters are as wide as high.
-    text.chars().map(|c| if c >= '\u{2e80}' { WIDE_LETTER } else { LETTER }).sum()
+    letters(text) as f64 * LETTER
 }
 
 /// Text for elements and attributes.

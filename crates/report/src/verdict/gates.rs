@@ -53,6 +53,7 @@ fn row(
         title: experiment.title.clone(),
         level,
         target,
+        is_ratio: gate.figure != Figure::Value,
         value: found.value,
         interval: found.interval.map(|both| Bounds { low: both.low, high: both.high }),
         count: found.count,
@@ -81,6 +82,7 @@ fn of_values(paper: &Paper, experiment: &Experiment, gate: &Gate) -> Vec<GateRow
         let found = gate.judge(&[], None);
         return vec![row(experiment, gate, Text::default(), String::new(), &found)];
     }
+    groups.sort_by(|a, b| a.1.size().total_cmp(&b.1.size()));
     let judged = |(target, _, mut trials): (&str, Level, Vec<&Trial>)| {
         let is_again = |trial: &&Trial| trial.summary.purpose == Purpose::Confirm;
         if trials.iter().any(is_again) {
@@ -128,6 +130,7 @@ fn unread(experiment: &Experiment, text: &str, mistake: &str) -> GateRow {
         title: experiment.title.clone(),
         level: Text::default(),
         target: String::new(),
+        is_ratio: false,
         value: None,
         interval: None,
         count: 0,

@@ -170,6 +170,8 @@ pub struct GateRow {
     pub level: Text,
     /// Label of the target; of a ratio both, candidate first: `new / old`.
     pub target: String,
+    /// True when the figure is a ratio.
+    pub is_ratio: bool,
     /// The figure; `None` where there is none.
     pub value: Option<f64>,
     /// Its 95 % interval.

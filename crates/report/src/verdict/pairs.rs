@@ -35,7 +35,7 @@ pub(super) struct Level {
 
 impl Level {
     /// Levels are told from the smallest to the largest.
-    fn size(&self) -> f64 {
+    pub(super) fn size(&self) -> f64 {
         match (&self.tpch, &self.tpcc) {
             (Some(setup), _) => f64::from(setup.degree),
             (_, Some(setup)) => f64::from(setup.warehouses) * 1e6 + f64::from(setup.terminals),

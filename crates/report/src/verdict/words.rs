@@ -189,13 +189,14 @@ pub(super) fn gate(row: &GateRow) -> Text {
         GateResult::Inconclusive => say!("INCONCLUSIVE"),
         GateResult::Broken => say!("BROKEN"),
     };
-    let value = row.value.map_or(format::DASH.to_owned(), format::short);
+    let shown = if row.is_ratio { ratio } else { format::short };
+    let value = row.value.map_or(format::DASH.to_owned(), shown);
     let found = match row.interval {
         Some(interval) => say!(
             "{value}, 95 % interval [{low}, {high}]",
             value = value,
-            low = format::short(interval.low),
-            high = format::short(interval.high)
+            low = shown(interval.low),
+            high = shown(interval.high)
         ),
         None => Text::same(value),
     };

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 /// Where a value does not fit its schema; the parts of JSON Schema that schemas of papers use.
 fn misfits(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut Vec<String>) {
     if let Some(name) = schema["$ref"].as_str() {
-        let target = root.pointer(name.trim_start_matches('#')).expect("a reference leads somewhere");
+        let target =
+            root.pointer(name.trim_start_matches('#')).expect("a reference leads somewhere");
         misfits(root, target, value, place, found);
     }
     let fits_one = |choices: &Vec<Value>| {
@@ -155,7 +156,8 @@ fn both_languages_are_rendered_alike_twice() {
 #[test]
 fn a_user_replaces_templates_one_by_one() {
     let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
+    let write =
+        |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
     let paper = Paper::new(&[two_targets(&[8], 1, 6)], &[]);
     write("limits.html", "<section id=\"limits\"><h2>{{ paper.title }}, mine</h2></section>\n");
     let templates = Templates::of_folder(folder.path()).expect("read");
