@@ -251,7 +251,7 @@ fn pdf_failure(error: dyno_pdf::PdfError) -> Failure {
     }
 }
 
-/// The published figures that the plans of runs name.
+/// The published figures that the plans of these runs name.
 pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
     runs.iter().flat_map(published).collect()
 }
@@ -294,6 +294,13 @@ fn table(experiment: &str, series: &PublishedSeries) -> PublishedTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_language_but_english_is_in_the_name() {
+        assert_eq!(file_name(Some(Lang::Zh), "html"), "paper.zh.html");
+        assert_eq!(file_name(Some(Lang::En), "pdf"), "paper.pdf");
+        assert_eq!(file_name(None, "json"), "paper.json");
+    }
 
     #[test]
     fn files_of_a_run_are_found_from_wherever_its_paper_stands() {

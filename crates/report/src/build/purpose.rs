@@ -35,8 +35,12 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Text> {
                 "The question is what {target} does under these workloads, and at which latency.",
                 target = names(labels)
             ),
-            _ => say!(
+            _ if paper.verdicts.is_empty() => say!(
                 "The question is what {targets} do under these workloads, each by itself. The suite asks for no comparison of them, so differences carry no verdict.",
+                targets = names(labels)
+            ),
+            _ => say!(
+                "The question is what {targets} do under these workloads. They are held against each other as well, although the suite did not interleave their trials.",
                 targets = names(labels)
             ),
         });

@@ -6,11 +6,10 @@ use crate::comparison::counterpart;
 use crate::model::{Experiment, Paper, Point, Spread, Target};
 use crate::say;
 use crate::text::Text;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A result beside a published one.
-#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Beside {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
@@ -43,7 +42,7 @@ pub struct Beside {
 }
 
 /// Figures by virtual CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PerVcpu {
     /// Virtual CPUs of the target.
     pub vcpu_here: f64,

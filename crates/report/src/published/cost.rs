@@ -4,11 +4,10 @@ use crate::model::{Paper, Point, Target};
 use crate::say;
 use crate::text::Text;
 use dyno_store::Price;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What an experiment's work costs on a target.
-#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cost {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
@@ -23,7 +22,7 @@ pub struct Cost {
 }
 
 /// A price of work.
-#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CostRow {
     /// Such as `per million transactions`.
     pub what: Text,

@@ -74,9 +74,9 @@ fn html_is_well_formed_and_needs_nothing_from_outside() {
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
     assert_eq!((count("html"), count("script"), count("style"), count("h1")), (1, 1, 1, 1));
     assert!(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"), "{}", &html[..60]);
-    // Two forest plots, the topology, three charts of the sweep, none of the single rate, a distribution of what was
-    // measured once, two per trial.
-    assert_eq!(count("svg"), 2 + 1 + 3 + 1 + 2 * html_trials);
+    // The topology, throughput and latency of the comparison, three charts of the sweep, none of the
+    // single rate, a distribution of what was measured once, two per trial.
+    assert_eq!(count("svg"), 1 + 2 + 3 + 1 + 2 * html_trials);
     assert_eq!(count("table"), count("caption"), "every table says what it shows");
     for loads in ["http://", "https://", "src=", "@import", "url(", "fetch("] {
         assert!(!html.contains(loads), "{loads} would load something");
