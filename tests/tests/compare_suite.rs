@@ -52,7 +52,10 @@ fn gates_decide_the_exit_code() {
     let run = data(folder, "broken");
     let facts = &run.header.experiments[0];
     let comparison = facts.comparison.as_ref().expect("a comparison");
-    assert_eq!((comparison.baseline.as_str(), comparison.data_state.as_str()), ("old", "untouched"));
+    assert_eq!(
+        (comparison.baseline.as_str(), comparison.data_state.as_str()),
+        ("old", "untouched")
+    );
     assert_eq!(facts.gates, ["errors < 1%", "max_ms > 3600000"]);
     let order: Vec<(u32, &str)> = run
         .trials
@@ -93,8 +96,20 @@ fn a_comparison_that_is_killed_goes_on_and_names_from_nowhere_are_targets() {
     let folder = scratch.path();
     suite(folder, "threads = [1, 2]\nduration_s = 0.5");
     let command = [
-        "run", "s.toml", "--dir", "runs", "--compare", "red", "blue", "--target",
-        "red=sqlite:red.db", "--target", "blue=sqlite:blue.db", "--pairs", "4..5", "--half-width",
+        "run",
+        "s.toml",
+        "--dir",
+        "runs",
+        "--compare",
+        "red",
+        "blue",
+        "--target",
+        "red=sqlite:red.db",
+        "--target",
+        "blue=sqlite:blue.db",
+        "--pairs",
+        "4..5",
+        "--half-width",
         "50%",
     ];
     let mut running = Running::start(folder, &command);
@@ -132,7 +147,8 @@ fn a_run_can_be_reproduced_from_its_folder() {
     assert_eq!(run(folder, "runs", &["--seed", "7"]).code, 0);
     let first = data(folder, "runs");
     let name = first.path.file_name().expect("a name").to_string_lossy().into_owned();
-    let ran = dyno(folder, &["reproduce", &name, "--dir", "runs", "--target", "old=sqlite:other.db"]);
+    let ran =
+        dyno(folder, &["reproduce", &name, "--dir", "runs", "--target", "old=sqlite:other.db"]);
     // Two pairs of trials leave the comparison undecided.
     assert_eq!(ran.code, 3, "{}", ran.all());
     let all: Vec<RunData> = fs::read_dir(folder.join("runs"))
