@@ -7,14 +7,17 @@ use crate::text::Text;
 use dyno_measure::ServerFacts;
 use std::collections::BTreeMap;
 
+/// What a setting decides.
+type Meaning = fn() -> Text;
+
 struct Known {
     name: &'static str,
-    meaning: fn() -> Text,
+    meaning: Meaning,
     /// Values (lower case) with which a commit may be lost or torn.
     weak: &'static [&'static str],
 }
 
-const fn known(name: &'static str, meaning: fn() -> Text, weak: &'static [&'static str]) -> Known {
+const fn known(name: &'static str, meaning: Meaning, weak: &'static [&'static str]) -> Known {
     Known { name, meaning, weak }
 }
 
@@ -166,7 +169,7 @@ fn readable(name: &str, value: &str) -> String {
 
 /// What decides how queries are executed, in the order in which it is shown: PostgreSQL, MySQL and
 /// its relatives, SQLite, DuckDB.
-const OF_QUERIES: &[(&str, fn() -> Text)] = &[
+const OF_QUERIES: &[(&str, Meaning)] = &[
     ("max_parallel_workers_per_gather", || say!("workers of one plan node; the degree")),
     ("max_parallel_workers", || say!("parallel workers of the whole server")),
     ("max_worker_processes", || say!("background processes of the whole server")),
@@ -197,7 +200,7 @@ const OF_QUERIES: &[(&str, fn() -> Text)] = &[
 
 /// The settings that decide how queries are executed, as far as the server has them.
 pub(crate) fn of_queries(all: &BTreeMap<String, String>) -> Vec<SettingRow> {
-    let row = |(name, meaning): &(&'static str, fn() -> Text)| {
+    let row = |(name, meaning): &(&'static str, Meaning)| {
         Some(SettingRow {
             name: (*name).to_owned(),
             value: readable(name, all.get(*name)?),
