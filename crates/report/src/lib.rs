@@ -55,5 +55,5 @@ pub use tpch::{
 };
 pub use verdict::{
     Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
-    SteadyRow, VerdictRow, figure_of, judged_metrics, pairs_so_far,
+    SteadyRow, VerdictRow, figure_of, judged_metrics,
 };

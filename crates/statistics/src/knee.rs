@@ -102,7 +102,9 @@ pub fn is_held(offered_per_s: f64, reached_per_s: f64, meets_objective: bool) ->
 
 /// The next step after these trials, in any order.
 pub fn next(search: &Search, tried: &[Tried]) -> Step {
-    let start = rounded(search.start_per_s.min(search.most_per_s.unwrap_or(f64::INFINITY)));
+    let most = search.most_per_s.unwrap_or(f64::INFINITY);
+    // Rounded rates may exceed the most that is allowed.
+    let start = rounded(search.start_per_s).min(most);
     let failed = tried.iter().filter(|trial| !trial.is_held).map(|trial| trial.rate_per_s);
     let lowest_failed = failed.reduce(f64::min);
     // What was held above a rate that was not held was luck.
@@ -118,13 +120,10 @@ pub fn next(search: &Search, tried: &[Tried]) -> Step {
             Step::Done(Outcome::NoneHeld { lowest_per_s: failed })
         }
         (None, Some(failed)) => Step::Search { rate_per_s: rounded(failed / 2.0) },
-        (Some(held), None) => {
-            let most = search.most_per_s.unwrap_or(f64::INFINITY);
-            match held < rounded(most) {
-                true => Step::Search { rate_per_s: rounded((held * 2.0).min(most)) },
-                false => confirm(search, tried, held, true),
-            }
-        }
+        (Some(held), None) => match held < most {
+            true => Step::Search { rate_per_s: rounded(held * 2.0).min(most) },
+            false => confirm(search, tried, held, true),
+        },
         (Some(held), Some(failed)) => {
             let middle = rounded((held * failed).sqrt());
             let is_between = held < middle && middle < failed;
@@ -212,6 +211,10 @@ mod tests {
         let search = Search { most_per_s: Some(3_000.0), ..Search::from(1_000.0) };
         let (outcome, _) = run(&search, |_, _| true);
         assert_eq!(outcome, Outcome::Held { rate_per_s: 3_000.0, is_most: true });
+        let search = Search { most_per_s: Some(2_996.0), ..search };
+        let (outcome, tried) = run(&search, |_, _| true);
+        assert_eq!(outcome, Outcome::Held { rate_per_s: 2_996.0, is_most: true });
+        assert!(tried.iter().all(|trial| trial.rate_per_s <= 2_996.0), "{tried:?}");
         let (outcome, _) = run(&search, |_, _| false);
         assert!(matches!(outcome, Outcome::NoneHeld { lowest_per_s } if lowest_per_s < 1.0));
         let (outcome, _) = run(&search, |_, is_confirmation| !is_confirmation);

@@ -131,7 +131,7 @@ fn judge_verdicts(paper: &Paper) -> Done {
     let told = paper.verdicts.iter().filter(|of| !of.is_aa || is_noise);
     let calls: Vec<Call> = told.filter_map(|of| Some(of.rows.first()?.call)).collect();
     if calls.is_empty() {
-        return Err(Failure::usage("Nothing can be compared: no experiment and load level has complete trials of two targets.")
+        return Err(Failure::usage("Nothing can be compared: no experiment and load level has complete trials of two targets under the same test, options and scripts.")
             .with_hint("Compare two runs of the same suite, or run one with `--compare A B`."));
     }
     let count = |is: fn(Call) -> bool| calls.iter().filter(|call| is(**call)).count();

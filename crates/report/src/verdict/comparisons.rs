@@ -78,17 +78,33 @@ fn duels<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<Duel<'a>> {
             ..duel(baseline, candidate, is_aa)
         }));
     }
+    let is_alike = |a: &Target, b: &Target| is_same_load(paper, experiment, [a.run, b.run]);
     match used.as_slice() {
+        [a, b] if !is_alike(a, b) => {}
         [a, b] if a.run != b.run || wanted.is_none() => found.push(duel(a, b, false)),
         [_, _] => {}
         _ if paper.runs.len() == 2 => {
             let of_run = |run: usize| used.iter().copied().filter(move |target| target.run == run);
             let again = |a: &&Target| of_run(2).find(|b| b.name == a.name);
-            found.extend(of_run(1).filter_map(|a| Some(duel(a, again(&a)?, false))));
+            let both = of_run(1).filter_map(|a| Some((a, again(&a)?)));
+            let both = both.filter(|(a, b)| is_alike(a, b));
+            found.extend(both.map(|(a, b)| duel(a, b, false)));
         }
         _ => {}
     }
     found
+}
+
+/// Whether an experiment was the same load in two runs: under one name a suite may have become another
+/// test. What a run does not say of it is taken for the same.
+fn is_same_load(paper: &Paper, experiment: &Experiment, runs: [usize; 2]) -> bool {
+    let load = |run: usize| {
+        let run = paper.runs.iter().find(|facts| facts.number == run)?;
+        let facts = run.header.experiments.iter().find(|facts| facts.name == experiment.name)?;
+        Some((&facts.test, &facts.options, &facts.scripts))
+    };
+    let [a, b] = runs.map(load);
+    a.zip(b).is_none_or(|(a, b)| a == b)
 }
 
 /// The same servers in the same run: whatever differs is noise.

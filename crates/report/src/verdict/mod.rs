@@ -31,19 +31,6 @@ pub(crate) fn make(paper: &mut Paper, more_gates: &[String]) {
     paper.gates = gates::all(paper, more_gates);
 }
 
-/// The pairs (baseline, candidate) of one load level so far, by the metric that decides: for the
-/// stopping rule of a run ([`dyno_statistics::sequential::decide`]). Trials are paired by repeat; a
-/// pair in which one has no value counts as (0, 0), which statistics leave out.
-pub fn pairs_so_far(baseline: &[&TrialSummary], candidate: &[&TrialSummary]) -> Vec<(f64, f64)> {
-    let value = |trial: &TrialSummary| {
-        judged_metrics(trial).first().and_then(|metric| figure_of(trial, *metric)).unwrap_or(0.0)
-    };
-    let partner = |first: &&TrialSummary| {
-        candidate.iter().find(|second| second.repeat == first.repeat).copied()
-    };
-    baseline.iter().filter_map(|first| Some((value(first), value(partner(first)?)))).collect()
-}
-
 /// The ratio of two targets by one metric from the pairs of one comparison.
 fn ratio_of(pairs: &[(&TrialSummary, &TrialSummary)], metric: Metric) -> Option<PairedRatio> {
     let values: Vec<(f64, f64)> = pairs

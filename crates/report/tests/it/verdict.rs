@@ -120,6 +120,10 @@ fn blocks_are_told_as_such_and_two_runs_are_compared() {
         };
         run(&["maria"], trials.into_iter().enumerate().map(trial).collect())
     };
+    let mut other = only_maria(0.9);
+    other.header.experiments[0].options.insert("tables".to_owned(), "1".to_owned());
+    let other = Paper::new(&[only_maria(1.0), other], &[]);
+    assert!(other.verdicts.is_empty(), "one name, two loads");
     let paper = Paper::new(&[only_maria(1.0), only_maria(0.9)], &[]);
     let [comparison] = paper.verdicts.as_slice() else { panic!("{:?}", paper.verdicts) };
     assert_eq!(comparison.order, PairOrder::Blocks);
