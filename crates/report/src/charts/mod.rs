@@ -307,8 +307,11 @@ fn latency_against_throughput(
 ) -> Option<Figure> {
     let measure = Measure::of(experiment);
     let line = |target: &str| {
+        // A closed loop among scheduled rates is the start of a search: it has no place on the line.
+        let is_on_line = |point: &&Point| point.rate_per_s.is_some() == experiment.is_open_loop;
         let own = swept(experiment).filter(|point| point.target == target);
         let mut own: Vec<(f64, f64, f64)> = own
+            .filter(is_on_line)
             .filter_map(|point| {
                 let latency = point.p95_us?.median / 1e3;
                 Some(((levels.of)(point), (measure.of)(point).median, latency))
