@@ -57,7 +57,9 @@ fn swept(experiment: &Experiment) -> impl Iterator<Item = &Point> {
         point.purpose == Purpose::Confirm
             && others.any(|o| o.purpose != Purpose::Confirm && load(o) == load(point))
     };
-    experiment.points.iter().filter(move |point| !is_again(point))
+    // The closed loop that a search begins with has no place among scheduled rates.
+    let is_level = |point: &&Point| point.rate_per_s.is_some() == experiment.is_open_loop;
+    experiment.points.iter().filter(is_level).filter(move |point| !is_again(point))
 }
 
 pub(crate) fn colour(paper: &Paper, target: &str) -> String {
@@ -307,11 +309,8 @@ fn latency_against_throughput(
 ) -> Option<Figure> {
     let measure = Measure::of(experiment);
     let line = |target: &str| {
-        // A closed loop among scheduled rates is the start of a search: it has no place on the line.
-        let is_on_line = |point: &&Point| point.rate_per_s.is_some() == experiment.is_open_loop;
         let own = swept(experiment).filter(|point| point.target == target);
         let mut own: Vec<(f64, f64, f64)> = own
-            .filter(is_on_line)
             .filter_map(|point| {
                 let latency = point.p95_us?.median / 1e3;
                 Some(((levels.of)(point), (measure.of)(point).median, latency))
