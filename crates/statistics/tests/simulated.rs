@@ -91,21 +91,30 @@ fn blocks_one_after_the_other_would_take_drift_for_a_difference() {
 
 #[test]
 fn stopping_when_the_interval_is_narrow_costs_little_confidence() {
-    let plan = Plan { pairs_least: 6, pairs_most: 20, half_width: Some(0.02), budget_s: None };
-    let mut all_pairs = 0;
-    let found = share(2_000, |seed| {
-        let mut session = session(seed, 0.015, 0.05, 0.0, 20);
-        let mut pairs = vec![Vec::new()];
-        while decide(&plan, &pairs, 0.0, 0.0).next == Next::Continue {
-            let pair = session.pair(pairs[0].len());
-            pairs[0].push(pair);
-        }
-        all_pairs += pairs[0].len();
-        is_difference(verdict(&pairs[0]))
-    });
+    let called = |noise: f64, half_width: f64| {
+        let half_width = Some(half_width);
+        let plan = Plan { pairs_least: 6, pairs_most: 30, half_width, budget_s: None };
+        let mut all_pairs = 0;
+        let found = share(2_000, |seed| {
+            let mut session = session(seed, noise, 0.05, 0.0, 30);
+            let mut pairs = vec![Vec::new()];
+            while decide(&plan, &pairs, 0.0, 0.0).next == Next::Continue {
+                let pair = session.pair(pairs[0].len());
+                pairs[0].push(pair);
+            }
+            all_pairs += pairs[0].len();
+            is_difference(verdict(&pairs[0]))
+        });
+        (found, all_pairs)
+    };
     // It ends where the deviation happens to be small; the fewest pairs bound that.
-    assert!((0.03..=0.075).contains(&found), "{found}");
+    let (found, all_pairs) = called(0.015, 0.02);
+    assert!((0.03..=0.065).contains(&found), "{found}");
     assert!((12_000..30_000).contains(&all_pairs), "{all_pairs}");
+    // Worst where the half-width is reached after some twenty pairs of thirty.
+    let (found, all_pairs) = called(0.015, 0.01);
+    assert!((0.03..=0.09).contains(&found), "{found}");
+    assert!((30_000..55_000).contains(&all_pairs), "{all_pairs}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use dyno_statistics::gate::{Gate, Mistake};
 use dyno_statistics::objective::Objective;
-use dyno_statistics::ratio::{DEFAULT_PAIRS, LEAST_PAIRS};
+use dyno_statistics::ratio::DEFAULT_PAIRS;
 use serde::{Deserialize, Serialize};
 use toml::de::DeValue;
 
@@ -50,11 +50,13 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Six pairs; up to thirty where a half-width or a budget ends them.
+    /// Six pairs; up to thirty where a half-width or a budget ends them. Who stops as soon as the
+    /// interval looks narrow stops where the deviation happens to be small: from four pairs on, equal
+    /// systems were called different in 8 % of simulated comparisons.
     pub fn new(half_width: Option<f64>, budget_s: Option<f64>) -> Self {
         let is_open = half_width.is_some() || budget_s.is_some();
         let (pairs_least, pairs_most) = match is_open {
-            true => (LEAST_PAIRS as u32, PAIRS_MOST),
+            true => (DEFAULT_PAIRS as u32, PAIRS_MOST),
             false => (DEFAULT_PAIRS as u32, DEFAULT_PAIRS as u32),
         };
         Stop { pairs_least, pairs_most, half_width, budget_s }
@@ -169,7 +171,7 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
         let message = "A comparison of a target with itself has no candidates.";
         table.note(&first.span.clone(), Problem::new(message).hint(hint));
     }
-    if !is_aa && candidates.is_none() {
+    if !is_aa && candidates.as_ref().is_none_or(Vec::is_empty) {
         table.missing("candidates", "Add `candidates = [\"NAME\"]`, or `aa = true`.");
     }
     for candidate in candidates.iter().flatten() {

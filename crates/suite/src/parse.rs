@@ -85,10 +85,14 @@ fn read_name(table: &mut Reader<'_, '_>) -> Option<Written<String>> {
 }
 
 /// Names become parts of step ids, file names and command lines.
+pub(crate) fn is_name(name: &str) -> bool {
+    name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+}
+
 fn check_name(table: &Reader<'_, '_>, name: &Written<String>) -> bool {
-    let good = name.value.len() <= 64
-        && name.value.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name.value.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    let good = is_name(&name.value);
     if !good {
         let message = format!("`{}` can't be a name.", short(&name.value));
         let hint =
@@ -311,6 +315,11 @@ fn read_repeats(table: &mut Reader<'_, '_>, beyond: &compare::Beyond, has_rates:
         let message = format!("{} can't have `repeats`.", table.name);
         table.note(&span, Problem::new(message).hint(hint));
         return 1;
+    }
+    if beyond.search.is_some() && beyond.compare.is_some() {
+        let message = format!("{} has both `compare` and `objective`.", table.name);
+        let hint = "A search chooses the rates of each target: there are no pairs. Leave one out.";
+        table.note(&table.span.clone(), Problem::new(message).hint(hint));
     }
     if beyond.search.is_some() && has_rates {
         let message = format!("{} has both `rate` and `objective`.", table.name);

@@ -90,8 +90,9 @@ pub struct Trial {
 
 const LOAD_ROWS_PER_S: f64 = 100_000.0;
 const COUNTED_PER_S: f64 = 1_000.0;
-/// Trials that a search may take, the closed loop before it among them.
-const SEARCH_MOST: u32 = dyno_statistics::knee::MOST_TRIALS as u32 + 1;
+/// Steps that a search may take: its trials, the closed loop before them, and the one at which is noted
+/// how it ended.
+const SEARCH_MOST: u32 = dyno_statistics::knee::MOST_TRIALS as u32 + 2;
 /// Trials that a search takes as a rule, beside those that confirm its result.
 const SEARCH_USUAL: u32 = 10;
 /// Rows of the largest table for each second of a pass over the queries: 48 s at scale factor 1 on

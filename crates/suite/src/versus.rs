@@ -1,6 +1,7 @@
 //! `dyno run SUITE --compare A B`: a suite's experiments on two targets, in pairs.
 
 use crate::compare::{Beyond, Compare, Stop};
+use crate::parse::is_name;
 use crate::problem::{Problem, SuiteError};
 use crate::suite::{Experiment, Node, Role, Suite, Target, Written};
 
@@ -28,7 +29,7 @@ pub(crate) fn apply(
     }
     let mut changed = suite.clone();
     for name in &names {
-        if name.is_empty() || name.contains(['=', '/', ':', ' ']) {
+        if !is_name(name) {
             let message = format!("`--compare {name}` does not name a target.");
             let hint =
                 "Give two names, and a URL of each: `--compare A B --target A=URL --target B=URL`.";
@@ -44,6 +45,15 @@ pub(crate) fn apply(
         notes.push(format!(
             "Experiments that repeat the load of others on further targets are left out: {}.",
             left_out.join(", ")
+        ));
+    }
+    let searches = kept.iter().filter(|experiment| experiment.beyond.search.is_some());
+    let searches: Vec<&str> = searches.map(|experiment| experiment.name.value.as_str()).collect();
+    if !searches.is_empty() {
+        notes.push(format!(
+            "Experiments that search for a rate choose it for each target, so their trials are no \
+             pairs: {}.",
+            searches.join(", ")
         ));
     }
     let written = |value: &String| Written { value: value.clone(), span: 0..0 };

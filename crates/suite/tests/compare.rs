@@ -261,3 +261,30 @@ fn shares_and_lengths_are_read_as_people_write_them() {
         assert_eq!(seconds(wrong), None, "{wrong}");
     }
 }
+
+#[test]
+fn searches_are_no_pairs() {
+    let keys = "objective = \"p99 < 20ms\"\n";
+    let suite = Suite::parse("s.toml", &experiment(keys)).expect("a suite");
+    let plan = Plan::build(&suite, &versus("old", "new")).expect("a plan");
+    assert!(plan.notes.iter().any(|note| note.contains("no pairs: e.")), "{:?}", plan.notes);
+    let keys = format!("{keys}compare = {{ baseline = \"old\", candidates = [] }}\n");
+    let said = Suite::parse("s.toml", &experiment(&keys)).expect_err("both").to_string();
+    assert!(said.contains("has both `compare` and `objective`"), "{said}");
+    assert!(said.contains("candidates"), "{said}");
+}
+
+#[test]
+fn names_of_the_command_line_are_those_of_suites() {
+    let suite = Suite::open("quickstart").expect("the suite");
+    for name in ["a;b", "$(id)", "a b", "mysql://h/d", "", "-a"] {
+        let said = Plan::build(&suite, &versus(name, "b")).expect_err(name).to_string();
+        assert!(said.contains("does not name a target"), "{said}");
+    }
+}
+
+#[test]
+fn open_ended_pairs_begin_with_six() {
+    let stop = Stop::new(Some(0.02), None);
+    assert_eq!((stop.pairs_least, stop.pairs_most), (6, 30));
+}

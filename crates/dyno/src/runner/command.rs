@@ -44,7 +44,9 @@ pub(super) async fn run<D: Driver>(
     let Command { target, text, does, key } = command;
     let began = now();
     // Standard output belongs to dyno's data; a server that the command starts may keep it open.
-    let script = OsString::from(format!("export DYNO_TARGET={target}; exec 1>&2\n{text}"));
+    // A stored plan may come from anywhere: its names are no part of what the shell executes.
+    let target = target.replace('\'', "'\\''");
+    let script = OsString::from(format!("export DYNO_TARGET='{target}'; exec 1>&2\n{text}"));
     let running = shell(&script, Output::Inherited);
     let Some(ended) = unless_stopped(running, control).await else { return Ok(None) };
     let ended = ended

@@ -124,6 +124,22 @@ fn settled(plan: &Plan, run: &Run) -> BTreeSet<String> {
 }
 
 #[test]
+fn pairs_of_an_open_loop_end_by_the_percentile_that_is_judged() {
+    let plan = plan(&COMPARE.replace("threads = [1, 8]", "threads = 8\nrate = 1000"));
+    let executed = |tps: fn(&Step, &Trial) -> f64| {
+        let dir = tempfile::tempdir().expect("a folder");
+        go(&plan, &mut new_run(dir.path()), usize::MAX, tps).len()
+    };
+    assert_eq!(executed(|_, _| 1_000.0), 2 * 4);
+    // The throughput is the same but for 0.1 %; the percentile is not.
+    let wild = |step: &Step, trial: &Trial| {
+        let is_slow = step.target == "a" && trial.repeat % 2 == 0;
+        if is_slow { 999.0 } else { 1_000.0 }
+    };
+    assert_eq!(executed(wild), 2 * 10);
+}
+
+#[test]
 fn an_interrupted_comparison_goes_on_as_it_would_have() {
     let plan = plan(COMPARE);
     let dir = tempfile::tempdir().expect("a folder");

@@ -3,6 +3,8 @@
 //! it would have.
 
 use dyno_measure::{Purpose, TrialSummary};
+use dyno_report::{figure_of, judged_metrics};
+use dyno_statistics::Metric;
 use dyno_statistics::sequential::{Decision, Next as Pairing, Stop, decide};
 use dyno_store::Run;
 use dyno_suite::{Action, Aim, Plan, PlannedExperiment, Step, Trial};
@@ -83,16 +85,16 @@ fn why_enough(
     if trial.repeat <= stop.pairs_least {
         return None;
     }
-    let value = |target: &str, repeat: u32| {
+    let summary = |target: &str, repeat: u32| {
         let of = Trial { repeat, ..trial.clone() };
         let same = round(plan, step, &of).find(|other| other.target == target)?;
-        run.complete_trial(&same.id).and_then(figure)
+        run.complete_trial(&same.id)
     };
     let pairs = |candidate: &String| {
-        let pair = |repeat| value(&comparison.baseline, repeat).zip(value(candidate, repeat));
-        (1..trial.repeat).filter_map(pair).collect::<Vec<(f64, f64)>>()
+        let pair = |repeat| summary(&comparison.baseline, repeat).zip(summary(candidate, repeat));
+        (1..trial.repeat).filter_map(pair).collect()
     };
-    let pairs: Vec<Vec<(f64, f64)>> = comparison.candidates.iter().map(pairs).collect();
+    let pairs = figures(comparison.candidates.iter().map(pairs).collect());
     let wanted = dyno_statistics::sequential::Plan {
         pairs_least: stop.pairs_least as usize,
         // The plan has no steps beyond them.
@@ -104,15 +106,18 @@ fn why_enough(
     told(&decide(&wanted, &pairs, spent_s, next_s), stop.budget_s)
 }
 
-/// The figure that pairs are repeated for: of a pass over queries its time, of an open loop, whose
-/// throughput is given, the mean latency, else the throughput.
-fn figure(summary: &TrialSummary) -> Option<f64> {
-    let figure = match (&summary.tpch, summary.rate_per_s) {
-        (Some(tpch), _) => tpch.metrics.as_ref()?.total_s,
-        (None, Some(_)) => summary.latency.mean_us,
-        (None, None) => summary.tps,
+/// The figures that pairs are repeated for: those of the metric by which the paper will decide, the
+/// first that the trials have. A narrow interval of any other would end too soon.
+fn figures(pairs: Vec<Vec<(&TrialSummary, &TrialSummary)>>) -> Vec<Vec<(f64, f64)>> {
+    let of_metric = |metric: Metric| -> Vec<Vec<(f64, f64)>> {
+        let both = |(a, b): &(&TrialSummary, &TrialSummary)| {
+            Some((figure_of(a, metric)?, figure_of(b, metric)?))
+        };
+        pairs.iter().map(|pairs| pairs.iter().filter_map(both).collect()).collect()
     };
-    (figure > 0.0).then_some(figure)
+    let metrics = pairs.iter().flatten().next().map_or(&[][..], |(a, _)| judged_metrics(a));
+    let mut all = metrics.iter().map(|metric| of_metric(*metric));
+    all.find(|found| found.iter().all(|pairs| !pairs.is_empty())).unwrap_or_default()
 }
 
 /// Why no further pair is made, in a sentence.

@@ -24,6 +24,8 @@ pub(crate) struct TrialName {
     pub(crate) repeat: u32,
     /// What it is executed for.
     pub(crate) purpose: Purpose,
+    /// True for all trials of a search, which goes on when a rate is missed.
+    pub(crate) is_search: bool,
     /// Names of the kinds of transactions.
     pub(crate) kinds: Vec<String>,
 }
@@ -41,7 +43,7 @@ pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult
         repeat: name.repeat,
         rate_per_s: spec.rate_per_s,
         purpose: name.purpose,
-        status: status(spec, result, name.purpose),
+        status: status(spec, result, name.is_search),
         started_at: started_at(result),
         connect_s: result.connect as f64 / 1e9,
         warmup_s: spec.warmup as f64 / 1e9,
@@ -60,7 +62,7 @@ pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult
         kinds: Vec::new(),
         errors: Vec::new(),
         generator: generator(result),
-        notes: notes(spec, result, name.purpose),
+        notes: notes(spec, result, name.is_search),
         data: None,
         statement_latencies: Vec::new(),
         conditions: Conditions { generator: result.conditions.clone(), ..Conditions::default() },
@@ -72,7 +74,7 @@ pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult
     summary
 }
 
-fn status(spec: &TrialSpec, result: &TrialResult, purpose: Purpose) -> TrialStatus {
+fn status(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> TrialStatus {
     match &result.ended {
         Ended::Aborted(error) => {
             return TrialStatus::Failed(crate::failure::sentence(&error.to_string()));
@@ -81,7 +83,7 @@ fn status(spec: &TrialSpec, result: &TrialResult, purpose: Purpose) -> TrialStat
         Ended::Time | Ended::Events => {}
     }
     // A search goes on until a rate is missed.
-    if let (Some(missed), Purpose::Measure) = (missed(spec, result), purpose) {
+    if let (Some(missed), false) = (missed(spec, result), is_search) {
         return TrialStatus::Failed(missed);
     }
     if result.total.counts().committed == 0 {
@@ -99,9 +101,8 @@ fn missed(spec: &TrialSpec, result: &TrialResult) -> Option<String> {
     ))
 }
 
-fn notes(spec: &TrialSpec, result: &TrialResult, purpose: Purpose) -> Vec<String> {
-    let is_told = purpose == Purpose::Measure;
-    let mut notes: Vec<String> = missed(spec, result).into_iter().filter(|_| !is_told).collect();
+fn notes(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> Vec<String> {
+    let mut notes: Vec<String> = missed(spec, result).into_iter().filter(|_| is_search).collect();
     if result.unfinished > 0 {
         notes.push(format!(
             "{} transactions were still running when the time to end them was over; their \

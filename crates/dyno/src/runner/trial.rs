@@ -16,7 +16,7 @@ use dyno_measure::{
     Window,
 };
 use dyno_store::{Moment, Run, StoreError, TrialIdentity, TrialWriter};
-use dyno_suite::{Step, Trial};
+use dyno_suite::{Aim, Step, Trial};
 
 /// A trial of a plan, and where it is stored.
 pub(crate) struct Job<'a> {
@@ -79,6 +79,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
         test: ready.test,
         repeat: planned.repeat,
         purpose,
+        is_search: planned.aim == Aim::Search,
         kinds: workload.transactions().iter().map(|kind| kind.name.clone()).collect(),
     };
     let calibration = Calibration::of(&run.header().environment);

@@ -3,8 +3,9 @@
 use crate::format::shell_word;
 use crate::model::{Counter, Gap, Place, RunFacts, Target, Trial};
 use crate::text::stored;
-use crate::{say, settings};
-use dyno_measure::{SeriesRow, TrialStatus};
+use crate::{say, settings, verdict};
+use dyno_measure::{Purpose, SeriesRow, TrialStatus};
+use dyno_statistics::{knee, objective::Objective};
 use dyno_store::{EventKind, RunData, RunStatus, TargetFacts, TrialData};
 
 pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
@@ -119,7 +120,38 @@ pub(super) fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial
             checks: Vec::new(),
         }
     };
-    run.trials.iter().map(trial).collect()
+    let mut trials: Vec<Trial> = run.trials.iter().map(trial).collect();
+    reject(run, &mut trials);
+    trials
+}
+
+/// A rate that a search has found and then not held again is a step of it, not its result.
+fn reject(run: &RunData, trials: &mut [Trial]) {
+    for facts in &run.header.experiments {
+        let objective = facts.objective.as_ref().and_then(|text| text.parse::<Objective>().ok());
+        let Some(objective) = objective else { continue };
+        let level = |trial: &Trial| {
+            let summary = &trial.summary;
+            let rate = summary.rate_per_s.filter(|_| summary.experiment == facts.name)?;
+            Some((trial.target.clone(), summary.workers, rate.to_bits()))
+        };
+        let missed: Vec<_> =
+            trials.iter().filter(|trial| !holds(trial, &objective)).filter_map(level).collect();
+        for trial in trials.iter_mut().filter(|trial| trial.summary.purpose == Purpose::Confirm) {
+            if level(trial).is_some_and(|level| missed.contains(&level)) {
+                trial.summary.purpose = Purpose::Search;
+            }
+        }
+    }
+}
+
+/// Whether a trial held its rate, as the search has judged it; what did not end well proves nothing.
+fn holds(trial: &Trial, objective: &Objective) -> bool {
+    let summary = &trial.summary;
+    let ended = (summary.counts.ended() + summary.in_flight) as f64;
+    let Some(offered) = summary.offered.filter(|_| trial.status == "complete") else { return true };
+    let is_met = objective.is_met(verdict::figure_of(summary, objective.metric));
+    knee::is_held(offered as f64, ended, is_met)
 }
 
 fn place(run: &RunData, target: &str) -> Place {

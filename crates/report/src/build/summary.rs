@@ -12,7 +12,12 @@ pub(super) fn key_rows(paper: &Paper) -> Vec<KeyRow> {
     let mut rows = Vec::new();
     for (experiment_index, experiment) in paper.experiments.iter().enumerate() {
         for target in &paper.targets {
-            let is_own = |point: &&Point| point.target == target.label && point.tpch.is_none();
+            // Of a search only what it found is a result: its steps offer more than is held.
+            let is_result =
+                |point: &Point| experiment.objective.is_none() || point.purpose == Purpose::Confirm;
+            let is_own = |point: &&Point| {
+                point.target == target.label && point.tpch.is_none() && is_result(point)
+            };
             let own = experiment.points.iter().filter(is_own);
             // Of points that were measured again, only the second time is without bias.
             let is_confirmed = |point: &Point| point.purpose == Purpose::Confirm;

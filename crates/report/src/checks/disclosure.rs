@@ -225,12 +225,18 @@ fn has_secret(text: &str) -> bool {
         user.and_then(|user| user.split_once(':')).is_some_and(|(_, word)| is_secret(word))
     });
     let lower = text.to_lowercase();
-    let in_option = lower.match_indices("password").any(|(at, name)| {
-        let rest = lower[at + name.len()..].trim_start().strip_prefix('=').unwrap_or_default();
-        let rest = rest.trim_start().trim_start_matches(['"', '\'']);
-        is_secret(rest.split([' ', '&', '"', '\'', ',', '\n']).next().unwrap_or_default())
+    let in_option = ["password", "passwd", "pwd"].into_iter().any(|name| {
+        lower.match_indices(name).any(|(at, name)| {
+            let rest = lower[at + name.len()..].trim_start().strip_prefix('=').unwrap_or_default();
+            let rest = rest.trim_start().trim_start_matches(['"', '\'']);
+            is_secret(rest.split([' ', '&', '"', '\'', ',', '\n']).next().unwrap_or_default())
+        })
     });
-    in_url || in_option
+    // A command that restores data or empties caches: `mysql -uroot -psecret`.
+    let is_of_mysql = ["mysql", "mariadb"].iter().any(|name| lower.contains(name));
+    let in_command = is_of_mysql
+        && text.split_whitespace().any(|word| word.strip_prefix("-p").is_some_and(is_secret));
+    in_url || in_option || in_command
 }
 
 #[cfg(test)]
@@ -244,6 +250,8 @@ mod tests {
             "--mysql-password=x",
             "host=a password=b",
             "password = \"x\"",
+            "mysql -uroot -pgeheim test < dump.sql",
+            "MYSQL_PWD=geheim mariadb test < dump.sql",
         ] {
             assert!(has_secret(text), "{text}");
         }
@@ -253,6 +261,8 @@ mod tests {
             "--mysql-password=***",
             "password_encryption",
             "sqlite:/tmp/a.db",
+            "mysql -uroot -p test < dump.sql",
+            "pg_restore -p5432 -d test dump",
             "password = ************",
         ] {
             assert!(!has_secret(text), "{text}");

@@ -4,10 +4,10 @@ use super::figures::{self, judged_metrics};
 use super::model::{Bounds, Call, PairedComparison, VerdictRow};
 use super::pairs::{self, Duel, Pairs};
 use super::{figure_of, ratio_of, words};
-use crate::model::{Experiment, Paper, Spread, Target};
+use crate::model::{Experiment, Paper, RunFacts, Spread, Target};
 use crate::text::Text;
 use dyno_measure::TrialSummary;
-use dyno_statistics::noise::{self, Floor};
+use dyno_statistics::noise;
 use dyno_statistics::ratio::{PairedRatio, Verdict, Why};
 use dyno_statistics::{Better, Interval, Metric, bootstrap, holm, rank};
 use dyno_store::ComparisonFacts;
@@ -19,25 +19,21 @@ const PLANNED_HALF_WIDTH: f64 = 0.02;
 pub(super) fn all(paper: &Paper) -> Vec<PairedComparison> {
     let mut found = Vec::new();
     for (index, experiment) in paper.experiments.iter().enumerate() {
-        let facts = facts(paper, experiment);
-        for duel in duels(paper, experiment, facts.as_ref()) {
+        for duel in duels(paper, experiment) {
             let levels = pairs::of(paper, &experiment.name, &duel);
             found.extend(levels.iter().map(|pairs| comparison(experiment, index, &duel, pairs)));
         }
     }
-    let floors: Vec<(usize, String, &'static str, Floor)> = found.iter().flat_map(floors).collect();
+    let floors: Vec<NoiseFloor> = found.iter().flat_map(floors).collect();
     for comparison in &mut found {
         for row in &mut comparison.rows {
-            let is_of = |floor: &&(usize, String, &str, Floor)| {
-                (floor.0, floor.2) == (comparison.experiment_index, row.metric)
-            };
-            let level = comparison.level.to_string();
-            let own = floors.iter().filter(is_of).filter(|floor| floor.1 == level);
-            // An A/A comparison at another load level tells more than none.
-            let any = || floors.iter().filter(is_of);
-            let largest = |a: f64, b: f64| a.max(b);
-            let share = own.map(|floor| floor.3.share).reduce(largest);
-            row.noise_floor = share.or_else(|| any().map(|floor| floor.3.share).reduce(largest));
+            row.noise_floor = noise_floor(
+                paper,
+                &floors,
+                comparison.experiment_index,
+                &comparison.level,
+                row.metric,
+            );
         }
     }
     judge(&mut found);
@@ -48,41 +44,42 @@ pub(super) fn all(paper: &Paper) -> Vec<PairedComparison> {
     found
 }
 
-fn facts(paper: &Paper, experiment: &Experiment) -> Option<ComparisonFacts> {
-    let experiments = paper.runs.iter().flat_map(|run| &run.header.experiments);
-    experiments.filter(|facts| facts.name == experiment.name).find_map(|f| f.comparison.clone())
+/// What a run compares in an experiment: runs of the same suite may compare different targets.
+fn facts<'a>(run: &'a RunFacts, experiment: &Experiment) -> Option<&'a ComparisonFacts> {
+    let mut experiments = run.header.experiments.iter();
+    experiments.find(|facts| facts.name == experiment.name)?.comparison.as_ref()
 }
 
 /// What is compared: as the suite says; else the two targets where there are two. Of two runs also
 /// the same target of both; where each has one, whatever their names are.
-fn duels<'a>(
-    paper: &'a Paper,
-    experiment: &Experiment,
-    facts: Option<&ComparisonFacts>,
-) -> Vec<Duel<'a>> {
+fn duels<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<Duel<'a>> {
     let is_used = |target: &&Target| experiment.points.iter().any(|p| p.target == target.label);
     let used: Vec<&Target> = paper.targets.iter().filter(is_used).collect();
+    let of_runs = || paper.runs.iter().filter_map(|run| Some((run, facts(run, experiment)?)));
+    let wanted = of_runs().next().map(|(_, facts)| facts);
     let duel = |baseline: &'a Target, candidate: &'a Target, is_aa: bool| Duel {
         baseline: &baseline.label,
         candidate: &candidate.label,
         is_aa: is_aa || is_same(baseline, candidate),
-        wanted_half_width: facts.and_then(|facts| facts.half_width),
-        pairs_least: facts.map_or(0, |facts| facts.pairs_least),
+        wanted_half_width: wanted.and_then(|facts| facts.half_width),
+        pairs_least: wanted.map_or(0, |facts| facts.pairs_least),
     };
     let mut found = Vec::new();
-    if let Some(facts) = facts {
+    for (run, facts) in of_runs() {
         let is_aa = facts.is_aa && facts.candidates.len() == 1;
-        for run in 1..=paper.runs.len() {
-            let of_name = |name: &str| {
-                used.iter().copied().find(|target| target.run == run && target.name == name)
-            };
-            let Some(baseline) = of_name(&facts.baseline) else { continue };
-            let candidates = facts.candidates.iter().filter_map(|name| of_name(name));
-            found.extend(candidates.map(|candidate| duel(baseline, candidate, is_aa)));
-        }
+        let of_name = |name: &str| {
+            used.iter().copied().find(|target| target.run == run.number && target.name == name)
+        };
+        let Some(baseline) = of_name(&facts.baseline) else { continue };
+        let candidates = facts.candidates.iter().filter_map(|name| of_name(name));
+        found.extend(candidates.map(|candidate| Duel {
+            wanted_half_width: facts.half_width,
+            pairs_least: facts.pairs_least,
+            ..duel(baseline, candidate, is_aa)
+        }));
     }
     match used.as_slice() {
-        [a, b] if a.run != b.run || facts.is_none() => found.push(duel(a, b, false)),
+        [a, b] if a.run != b.run || wanted.is_none() => found.push(duel(a, b, false)),
         [_, _] => {}
         _ if paper.runs.len() == 2 => {
             let of_run = |run: usize| used.iter().copied().filter(move |target| target.run == run);
@@ -186,14 +183,49 @@ fn called(verdict: Verdict) -> Call {
     }
 }
 
-fn floors(of: &PairedComparison) -> Vec<(usize, String, &'static str, Floor)> {
+/// What a comparison of a system with itself has shown of one metric.
+struct NoiseFloor {
+    experiment_index: usize,
+    level: Text,
+    metric: &'static str,
+    share: f64,
+}
+
+fn floors(of: &PairedComparison) -> Vec<NoiseFloor> {
     let floor = |row: &VerdictRow| {
         let interval = row.interval?;
         let interval = Interval { low: interval.low, high: interval.high };
-        let floor = noise::floor_of(row.pairs, interval);
-        Some((of.experiment_index, of.level.to_string(), row.metric, floor))
+        Some(NoiseFloor {
+            experiment_index: of.experiment_index,
+            level: of.level.clone(),
+            metric: row.metric,
+            share: noise::floor_of(row.pairs, interval).share,
+        })
     };
     if of.is_aa { of.rows.iter().filter_map(floor).collect() } else { Vec::new() }
+}
+
+/// The noise floor of a metric: of the same experiment and load level; else of another load level, or
+/// of another experiment with the same test (a suite measures the noise in one of its own), which tells
+/// more than none.
+fn noise_floor(
+    paper: &Paper,
+    floors: &[NoiseFloor],
+    experiment_index: usize,
+    level: &Text,
+    metric: &str,
+) -> Option<f64> {
+    let test = |index: usize| paper.experiments.get(index).map(|experiment| &experiment.test);
+    let is_here = |floor: &NoiseFloor| floor.experiment_index == experiment_index;
+    let is_alike = |floor: &NoiseFloor| test(floor.experiment_index) == test(experiment_index);
+    let of = |is_it: &dyn Fn(&NoiseFloor) -> bool| {
+        let found = floors.iter().filter(|floor| floor.metric == metric && is_it(floor));
+        found.map(|floor| floor.share).reduce(f64::max)
+    };
+    of(&|floor| is_here(floor) && floor.level == *level)
+        .or_else(|| of(&is_here))
+        .or_else(|| of(&|floor| is_alike(floor) && floor.level == *level))
+        .or_else(|| of(&is_alike))
 }
 
 /// Corrects the p of all rows for each other and turns them into verdicts.
@@ -213,7 +245,7 @@ fn judge(found: &mut [PairedComparison]) {
                 row.p_adjusted = adjusted.next();
                 row.call = corrected(row, comparison.wanted_half_width, comparison.is_aa);
             }
-            row.words = words::call(row.call);
+            row.words = words::call(row);
         }
     }
 }
@@ -226,9 +258,10 @@ fn corrected(row: &VerdictRow, wanted_half_width: Option<f64>, is_aa: bool) -> C
     let is_proven = row.p_adjusted.is_some_and(|p| p < 1.0 - dyno_statistics::CONFIDENCE)
         && !row.bootstrap.is_some_and(holds_one);
     if !is_proven {
+        // Its own interval excludes 1, so where that is wide it can't be said to hold 1.
         return match PairedRatio::is_narrow(row.half_width, wanted_half_width) {
             true => Call::NoDifference,
-            false => Call::Wide,
+            false => Call::Unproven,
         };
     }
     let is_noise = |share: f64| noise::is_below(row.ratio, share);

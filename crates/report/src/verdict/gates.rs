@@ -92,9 +92,27 @@ fn of_values(paper: &Paper, experiment: &Experiment, gate: &Gate) -> Vec<GateRow
         let values: Vec<f64> =
             complete.filter_map(|trial| figure_of(&trial.summary, gate.metric)).collect();
         let found = gate.judge(&values, None);
-        row(experiment, gate, level_words(trials[0]), target.to_owned(), &found)
+        let row = row(experiment, gate, level_words(trials[0]), target.to_owned(), &found);
+        match row.result == GateResult::Pass && trials.iter().any(|trial| has_failed(trial, &own)) {
+            true => GateRow {
+                result: GateResult::Inconclusive,
+                why: say!("A trial failed here; the others alone prove nothing."),
+                ..row
+            },
+            false => row,
+        }
     };
     groups.into_iter().map(judged).collect()
+}
+
+/// Whether a trial failed and was not made again: leaving it out would let a gate pass by what broke.
+fn has_failed(trial: &Trial, own: &[&Trial]) -> bool {
+    let is_again = |other: &&Trial| {
+        other.status == "complete"
+            && other.run == trial.run
+            && other.summary.step == trial.summary.step
+    };
+    trial.status == "failed" && !own.iter().any(is_again)
 }
 
 /// At each comparison of the experiment; those of a system with itself only where there is no other.

@@ -120,6 +120,9 @@ pub enum Call {
     DeviationTooHigh,
     /// No verdict: the interval holds 1 and is wide.
     Wide,
+    /// No verdict: the interval is wide and excludes 1, but among all that is judged together, or when
+    /// the pairs are drawn again and again, that is no proof.
+    Unproven,
     /// No verdict: the same system differs as much from itself.
     BelowNoiseFloor,
 }

@@ -8,6 +8,7 @@ use crate::text::Text;
 use crate::tpcc::TpccSetup;
 use crate::tpch::TpchSetup;
 use dyno_measure::Purpose;
+use dyno_statistics::ratio::LEAST_PAIRS;
 
 /// Two targets of an experiment that are compared.
 pub(super) struct Duel<'a> {
@@ -54,7 +55,7 @@ pub(super) fn level_of(trial: &Trial) -> Level {
 }
 
 /// Complete trials of two targets, by load level and repeat. What a sweep has chosen and run again
-/// is judged by the second time alone; trials of a search are judged by nothing.
+/// is judged by the second time alone where that has pairs enough; steps of a search are judged by nothing.
 pub(super) fn of<'a>(paper: &'a Paper, experiment: &str, duel: &Duel<'_>) -> Vec<Pairs<'a>> {
     let own = |target: &str| -> Vec<&'a Trial> {
         let is_own = |trial: &&Trial| {
@@ -86,8 +87,11 @@ pub(super) fn of<'a>(paper: &'a Paper, experiment: &str, duel: &Duel<'_>) -> Vec
             found.extend(candidate.iter().find(is_partner).map(|second| (*first, *second)));
         }
         let is_again = |pair: &(&Trial, &Trial)| pair.0.summary.purpose == Purpose::Confirm;
-        if found.iter().any(is_again) {
-            found.retain(is_again);
+        let again = found.iter().filter(|pair| is_again(pair)).count();
+        // Too few of them would take the verdict away that the planned pairs carry.
+        match again >= LEAST_PAIRS || again == found.len() {
+            true => found.retain(is_again),
+            false => found.retain(|pair| !is_again(pair)),
         }
         let order = order(&found);
         Pairs { trials: found, order }

@@ -6,14 +6,15 @@ use crate::say;
 use crate::text::Text;
 
 /// The verdict of one metric, for a table's cell.
-pub(super) fn call(call: Call) -> Text {
-    match call {
+pub(super) fn call(row: &VerdictRow) -> Text {
+    match row.call {
         Call::Faster => say!("faster"),
         Call::Slower => say!("slower"),
         Call::NoDifference => say!("no difference"),
         Call::TooFewPairs => say!("undecided: too few pairs"),
         Call::DeviationTooHigh => say!("undecided: deviation too high"),
         Call::Wide => say!("undecided: the interval holds 1"),
+        Call::Unproven => say!("undecided: not proven among all that is judged"),
         Call::BelowNoiseFloor => say!("undecided: below the noise floor"),
     }
 }
@@ -125,6 +126,7 @@ fn why(row: &VerdictRow) -> Text {
                 row.variation_baseline.into_iter().chain(row.variation_candidate).reduce(f64::max)
             )
         ),
+        Call::Unproven => say!("not proven among all that is judged"),
         Call::BelowNoiseFloor => say!(
             "the same system differs from itself by up to {share} %",
             share = share(row.noise_floor)

@@ -262,3 +262,137 @@ fn hostile_names_stay_text() {
         assert!(!paper.markdown(lang).expect("rendered").contains("<script>"));
     }
 }
+
+/// A search that has found 1,000 per second, not held it again, and confirmed 900.
+fn search() -> RunData {
+    use Purpose::{Confirm, Search};
+    let steps = [
+        (5000.0, Search, 9e3),
+        (1000.0, Search, 9e3),
+        (1000.0, Confirm, 30e3),
+        (900.0, Search, 9e3),
+        (900.0, Confirm, 9e3),
+        (900.0, Confirm, 9.2e3),
+        (900.0, Confirm, 8.9e3),
+    ];
+    let trial = |(number, (rate, purpose, p99_us)): (u32, (f64, Purpose, f64))| {
+        let mut data = at_rate(number, "maria", 8, number, 40, rate);
+        let summary = &mut data.summary;
+        summary.purpose = purpose;
+        summary.latency.p99_us = p99_us;
+        // The closed loop before it is faster than what is held under the objective.
+        if number > 1 {
+            summary.rate_per_s = Some(rate);
+            summary.offered = Some(summary.counts.ended() + summary.in_flight);
+        }
+        data
+    };
+    let mut found = run(&["maria"], (1..).zip(steps).map(trial).collect());
+    found.header.experiments[0].objective = Some("p99 < 20ms".to_owned());
+    found.header.experiments[0].gates = vec!["p99_ms < 20".to_owned()];
+    found
+}
+
+#[test]
+fn a_rate_that_was_not_held_again_is_no_result_of_a_search() {
+    let found = paper(search());
+    let [row] = found.key_rows.as_slice() else { panic!("{:?}", found.key_rows) };
+    assert_eq!((row.point.rate_per_s, row.point.repeats), (Some(900.0), 3));
+    assert_eq!(found.gates.len(), 1, "{:?}", found.gates);
+    assert_eq!(found.gate_result(), Some(GateResult::Pass));
+    // Without a rate that was held there is no result, and least of all the closed loop.
+    let mut nothing = search();
+    nothing.trials.truncate(4);
+    assert!(paper(nothing).key_rows.is_empty());
+}
+
+#[test]
+fn three_confirmations_do_not_take_a_verdict_away() {
+    let mut run = paired(&around(1.20, 8));
+    for (mut data, number) in paired(&around(1.20, 3)).trials.into_iter().zip(17..) {
+        data.summary.trial = number;
+        data.summary.purpose = Purpose::Confirm;
+        run.trials.push(data);
+    }
+    let paper = paper(run);
+    assert_eq!((paper.verdicts[0].pairs.len(), call(&paper)), (8, Call::Faster));
+}
+
+#[test]
+fn a_gate_does_not_pass_by_leaving_out_what_failed() {
+    let judged = |is_made_again: bool| {
+        let mut run = paired(&around(1.0, 6));
+        run.header.experiments[0].gates = vec!["p99_ms < 1000".to_owned()];
+        let mut again = run.trials[0].clone();
+        run.trials[0].summary.status = TrialStatus::Failed("The rate was missed.".to_owned());
+        if is_made_again {
+            again.summary.trial = 13;
+            run.trials.push(again);
+        }
+        paper(run)
+    };
+    let open = judged(false);
+    assert_eq!(open.gate_result(), Some(GateResult::Inconclusive));
+    assert!(open.gates_text(Lang::En).contains("A trial failed here"));
+    assert_eq!(judged(true).gate_result(), Some(GateResult::Pass));
+}
+
+#[test]
+fn runs_of_one_suite_may_compare_different_targets() {
+    let facts = |baseline: &str, candidate: &str, is_aa: bool| ComparisonFacts {
+        baseline: baseline.to_owned(),
+        candidates: vec![candidate.to_owned()],
+        is_aa,
+        ..ComparisonFacts::default()
+    };
+    let mut noise = paired(&around(1.0, 6));
+    comparing(&mut noise, facts("maria", "postgres", true));
+    let mut real = paired(&around(1.10, 6));
+    real.header.targets[1].name = "new".to_owned();
+    for data in &mut real.trials {
+        if data.summary.target == "postgres" {
+            data.summary.target = "new".to_owned();
+        }
+    }
+    comparing(&mut real, facts("maria", "new", false));
+    let paper = Paper::new(&[noise, real], &[]);
+    let is_real = |of: &&dyno_report::PairedComparison| of.candidate == "new";
+    let of = paper.verdicts.iter().find(is_real).expect("the comparison of the second run");
+    assert!(!of.is_aa && of.order == PairOrder::Interleaved);
+    assert!(of.rows[0].noise_floor.is_some(), "the first run has measured it");
+}
+
+#[test]
+fn the_noise_floor_of_another_experiment_with_the_same_test_counts() {
+    let with_noise = |test: &str| {
+        let mut run = paired(&around(1.02, 8));
+        let mut own = run.header.experiments[0].clone();
+        own.name = "noise".to_owned();
+        own.test = test.to_owned();
+        run.header.experiments.push(own);
+        run.header.targets.push(run.header.targets[0].clone());
+        run.header.targets[2].name = "maria-again".to_owned();
+        let aa = ComparisonFacts {
+            baseline: "maria".to_owned(),
+            candidates: vec!["maria-again".to_owned()],
+            is_aa: true,
+            ..ComparisonFacts::default()
+        };
+        run.header.experiments.last_mut().expect("the noise").comparison = Some(aa);
+        for (mut data, number) in paired(&around(1.04, 8)).trials.into_iter().zip(17..) {
+            data.summary.trial = number;
+            data.summary.experiment = "noise".to_owned();
+            if data.summary.target == "postgres" {
+                data.summary.target = "maria-again".to_owned();
+            }
+            run.trials.push(data);
+        }
+        paper(run)
+    };
+    let floored = with_noise("sysbench oltp_read_only");
+    let real = floored.verdicts.iter().find(|of| !of.is_aa).expect("a comparison");
+    assert_eq!(real.rows[0].call, Call::BelowNoiseFloor, "{:?}", real.rows[0]);
+    let other = with_noise("sysbench oltp_insert");
+    let real = other.verdicts.iter().find(|of| !of.is_aa).expect("a comparison");
+    assert_eq!(real.rows[0].noise_floor, None);
+}
