@@ -73,7 +73,7 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
         "34,386",
         "18,242",
         "68 % of all draws fall into the middle 10 % of the range",
-        "UPDATE pgbench\\_branches SET bbalance = bbalance + :delta WHERE bid = :bid;",
+        "UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;",
         "Checks of the data after each trial",
     ] {
         assert!(paper.contains(words), "no `{words}` in the paper");

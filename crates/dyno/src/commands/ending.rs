@@ -37,7 +37,8 @@ pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
 pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
     let data = dyno_store::read(&outcome.path)?;
     output::data(&super::show::tables(&data));
-    output::data(&tpch::answers_lines(&data));
+    // The last word of the output.
+    let answers = tpch::answers_lines(&data);
     let mut judged = Ok(());
     if !data.trials.is_empty() {
         let runs = [data];
@@ -50,6 +51,7 @@ pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
         for text in told.iter().filter(|text| !text.is_empty()) {
             output::data(&format!("\n{text}"));
         }
+        output::data(&answers);
         judged = judge(&paper);
         let tell = |file: &Path| output::talk(&format!("written: {}", file.display()));
         write_paper(&runs, &outcome.path, &Forms::default(), tell)?;

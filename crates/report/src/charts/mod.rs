@@ -57,7 +57,9 @@ fn swept(experiment: &Experiment) -> impl Iterator<Item = &Point> {
         point.purpose == Purpose::Confirm
             && others.any(|o| o.purpose != Purpose::Confirm && load(o) == load(point))
     };
-    experiment.points.iter().filter(move |point| !is_again(point))
+    // The closed loop that a search begins with has no place among scheduled rates.
+    let is_level = |point: &&Point| point.rate_per_s.is_some() == experiment.is_open_loop;
+    experiment.points.iter().filter(is_level).filter(move |point| !is_again(point))
 }
 
 pub(crate) fn colour(paper: &Paper, target: &str) -> String {
@@ -161,29 +163,44 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
         shades: Vec::new(),
         series,
     };
-    let mut caption =
-        vec![say!("{measure} against {levels}.", measure = &measure.name, levels = &levels.label,)];
-    if has_band {
-        caption.push(match has_intervals {
-            true => say!("Lines join the medians; the band is the 95 % interval of the mean."),
-            false => {
-                say!("Lines join the medians; the band spans the lowest and the highest repeat.")
-            }
-        });
-    }
-    if has_curve {
-        caption
-            .push(say!("Dashed: the Universal Scalability Law, as far as points were measured."));
-    }
-    if !published.is_empty() {
-        caption.push(say!("Published figures in grey."));
-    }
+    let shown = Shown { has_band, has_intervals, has_curve, has_published: !published.is_empty() };
+    let caption = throughput_caption(&measure, levels, shown);
     Figure {
         note: String::new(),
         caption: Text::sentences(&caption).in_lang(lang).to_owned(),
         legend: legend(&chart),
         svgs: vec![chart.svg()],
     }
+}
+
+/// What a chart of throughput has beside its lines.
+#[derive(Clone, Copy)]
+struct Shown {
+    has_band: bool,
+    has_intervals: bool,
+    has_curve: bool,
+    has_published: bool,
+}
+
+fn throughput_caption(measure: &Measure, levels: &Levels, shown: Shown) -> Vec<Text> {
+    let mut caption =
+        vec![say!("{measure} against {levels}.", measure = &measure.name, levels = &levels.label,)];
+    if shown.has_band {
+        caption.push(match shown.has_intervals {
+            true => say!("Lines join the medians; the band is the 95 % interval of the mean."),
+            false => {
+                say!("Lines join the medians; the band spans the lowest and the highest repeat.")
+            }
+        });
+    }
+    if shown.has_curve {
+        caption
+            .push(say!("Dashed: the Universal Scalability Law, as far as points were measured."));
+    }
+    if shown.has_published {
+        caption.push(say!("Published figures in grey."));
+    }
+    caption
 }
 
 /// Names of the series in their order, with the class of their stroke.

@@ -178,7 +178,7 @@ impl<'a> Side<'a> {
 fn vcpu(paper: &Paper, target: &Target) -> Option<f64> {
     let machine = || {
         let run = paper.runs.iter().find(|run| run.number == target.run)?;
-        target.same_host.then(|| run.header.environment.cores as f64)
+        target.same_host.then_some(run.header.environment.cores as f64)
     };
     target.vcpu.or_else(machine).filter(|vcpu| *vcpu > 0.0)
 }
