@@ -12,6 +12,8 @@ impl PdfError {
         PdfError { message: message.into(), hint: None }
     }
 
+    /// Only the program on the PATH can be missing.
+    #[cfg(not(feature = "typst"))]
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> PdfError {
         self.hint = Some(hint.into());
         self

@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     /// Begin anew even if there is an interrupted reproduction to go on with.
     #[arg(long)]
     new: bool,
+    /// Run the commands of the shell that the stored plan holds; look at them first.
+    #[arg(long)]
+    allow_commands: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
@@ -45,9 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     for difference in differences(&data.header) {
         output::talk(&format!("note: {difference}"));
     }
-    for command in commands(&plan) {
-        output::talk(&format!("note: the plan runs a command of the shell here: {command}"));
-    }
+    allow_commands(&plan, arguments.allow_commands)?;
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let keeping = Keeping { dir: &arguments.dir, new: arguments.new, reproduces: Some(name) };
     let kept = run_kept(&plan, &keeping)?;
@@ -60,6 +61,26 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let again = dyno_store::read(&kept.path)?;
     let compared = compare::tell(&compare::paper(&[data, again], &[]), Lang::En);
     kept.verdict.and(compared)
+}
+
+/// A run folder may come from anywhere, and its plan may hold commands of the shell.
+///
+/// # Errors
+/// It does, and nobody has allowed them.
+fn allow_commands(plan: &Plan, are_allowed: bool) -> Done {
+    let commands = commands(plan);
+    if commands.is_empty() || are_allowed {
+        for command in commands {
+            output::talk(&format!("note: the plan runs a command of the shell here: {command}"));
+        }
+        return Ok(());
+    }
+    let told: Vec<String> = commands.iter().map(|command| format!("`{command}`")).collect();
+    let message = format!(
+        "The plan runs commands of the shell on this machine: {}. Nothing was executed.",
+        told.join(", ")
+    );
+    Err(Failure::usage(message).with_hint("`--allow-commands` runs them."))
 }
 
 /// The plan that a run has executed.
