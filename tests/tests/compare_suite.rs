@@ -169,6 +169,24 @@ fn a_run_can_be_reproduced_from_its_folder() {
 }
 
 #[test]
+fn commands_of_a_stored_plan_are_run_only_where_that_is_allowed() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, "targets = \"old\"\nthreads = [1]\nevents = 10\nrestore = \"touch restored\"");
+    assert_eq!(run(folder, "runs", &[]).code, 0);
+    let restored = folder.join("restored");
+    fs::remove_file(&restored).expect("the command was run by the suite");
+    let refused = dyno(folder, &["reproduce", "last", "--dir", "runs"]);
+    assert_eq!(refused.code, 2, "{}", refused.all());
+    for words in ["`touch restored`", "Nothing was executed", "--allow-commands"] {
+        assert!(refused.stderr.contains(words), "no `{words}` in: {}", refused.all());
+    }
+    assert!(!restored.exists());
+    let allowed = dyno(folder, &["reproduce", "last", "--dir", "runs", "--allow-commands"]);
+    assert!(restored.exists(), "{}", allowed.all());
+}
+
+#[test]
 fn bundled_suites_are_listed_with_what_they_need() {
     let scratch = Scratch::new();
     let ran = dyno(scratch.path(), &["suites"]);
