@@ -13,7 +13,7 @@ impl PdfError {
     }
 
     /// Only the program on the PATH can be missing.
-    #[cfg(not(feature = "typst"))]
+    #[cfg(any(not(feature = "typst"), test))]
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> PdfError {
         self.hint = Some(hint.into());
         self

@@ -1,6 +1,6 @@
 //! Papers of made-up runs in print: nothing overlaps, nothing leaves the page, no letter is missing.
 
-use super::{Desk, pdf};
+use super::Desk;
 use crate::fonts;
 use dyno_report::{Lang, Paper};
 use std::io::Read;
