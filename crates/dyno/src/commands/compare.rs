@@ -1,7 +1,7 @@
 //! `dyno compare`.
 
 use super::paper::{published_of, report_failure};
-use super::{RUNS, find_run};
+use super::{RUNS, read_runs};
 use crate::failure::Failure;
 use crate::{Done, output};
 use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
@@ -47,14 +47,7 @@ fn language(code: &str) -> Result<Lang, String> {
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
     refuse_mistakes(&arguments.gates)?;
-    let mut runs = Vec::new();
-    for name in &arguments.runs {
-        let data = dyno_store::read(&find_run(&arguments.dir, name)?)?;
-        for warning in &data.warnings {
-            output::talk(&format!("warning: {warning}"));
-        }
-        runs.push(data);
-    }
+    let runs = read_runs(&arguments.dir, &arguments.runs)?;
     let paper = paper(&runs, &arguments.gates);
     if let Some(out) = &arguments.out {
         std::fs::create_dir_all(out)

@@ -14,11 +14,27 @@ pub(crate) mod show;
 pub(crate) mod suites;
 
 use crate::failure::Failure;
-use dyno_store::RunEntry;
+use crate::output;
+use dyno_store::{RunData, RunEntry};
 use std::path::{Path, PathBuf};
 
 /// Where runs are kept unless told otherwise.
 pub(crate) const RUNS: &str = "dyno-runs";
+
+/// Reads runs and says what is damaged in them.
+///
+/// # Errors
+/// When one can't be found or read.
+pub(crate) fn read_runs(runs: &Path, names: &[String]) -> Result<Vec<RunData>, Failure> {
+    let read = |name: &String| {
+        let data = dyno_store::read(&find_run(runs, name)?)?;
+        for warning in &data.warnings {
+            output::talk(&format!("warning: {warning}"));
+        }
+        Ok(data)
+    };
+    names.iter().map(read).collect()
+}
 
 /// Finds a run by its path, by its name inside `runs`, by the beginning of that, or as `last`.
 ///

@@ -1,6 +1,6 @@
 //! `dyno paper`.
 
-use super::{RUNS, find_run};
+use super::{RUNS, read_runs};
 use crate::failure::Failure;
 use crate::{Done, output};
 use dyno_report::{Lang, Paper, PublishedRow, PublishedTable, ReportError, Templates};
@@ -113,14 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     if let Some(folder) = &arguments.templates {
         return write_templates(folder);
     }
-    let mut runs = Vec::new();
-    for name in &arguments.runs {
-        let data = dyno_store::read(&find_run(&arguments.dir, name)?)?;
-        for warning in &data.warnings {
-            output::talk(&format!("warning: {warning}"));
-        }
-        runs.push(data);
-    }
+    let runs = read_runs(&arguments.dir, &arguments.runs)?;
     let out = match (&arguments.out, runs.as_slice()) {
         (Some(out), _) => out.clone(),
         (None, [run]) => run.path.clone(),
