@@ -96,7 +96,7 @@ const COMPARE: &str = "threads = [1, 8]\nduration_s = 10\n\
 
 /// 8 threads vary too much, 1 thread doesn't.
 fn noisy(step: &Step, trial: &Trial) -> f64 {
-    let noise = if trial.threads == 8 && trial.repeat % 2 == 0 { 1.2 } else { 1.0 };
+    let noise = if trial.threads == 8 && trial.repeat.is_multiple_of(2) { 1.2 } else { 1.0 };
     if step.target == "b" { 1_010.0 * noise } else { 1_000.0 + f64::from(trial.repeat) }
 }
 
@@ -133,7 +133,7 @@ fn pairs_of_an_open_loop_end_by_the_percentile_that_is_judged() {
     assert_eq!(executed(|_, _| 1_000.0), 2 * 4);
     // The throughput is the same but for 0.1 %; the percentile is not.
     let wild = |step: &Step, trial: &Trial| {
-        let is_slow = step.target == "a" && trial.repeat % 2 == 0;
+        let is_slow = step.target == "a" && trial.repeat.is_multiple_of(2);
         if is_slow { 999.0 } else { 1_000.0 }
     };
     assert_eq!(executed(wild), 2 * 10);
