@@ -172,7 +172,10 @@ fn a_run_can_be_reproduced_from_its_folder() {
 fn commands_of_a_stored_plan_are_run_only_where_that_is_allowed() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, "targets = \"old\"\nthreads = [1]\nevents = 10\nrestore = \"touch restored\"");
+    suite(
+        folder,
+        "targets = \"old\"\nthreads = [1]\nevents = 10\nrepeats = 2\nrestore = \"touch restored\"",
+    );
     assert_eq!(run(folder, "runs", &[]).code, 0);
     let restored = folder.join("restored");
     fs::remove_file(&restored).expect("the command was run by the suite");
