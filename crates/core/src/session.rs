@@ -21,6 +21,12 @@ pub trait Driver: Sync {
     fn blocks(&self) -> bool {
         false
     }
+
+    /// The driver for sessions that load, look and check, which need the node that takes writes
+    /// wherever the load goes. The same one where a target has one node.
+    fn primary(&self) -> &Self {
+        self
+    }
 }
 
 /// A prepared statement of one session: an index into that session's own table.

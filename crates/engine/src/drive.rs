@@ -193,14 +193,18 @@ impl Gate {
     }
 
     /// Waits for all loops, then agrees on the window.
-    fn pass(&self, now: Nanos, spec: &TrialSpec, may_begin: impl Fn() -> bool) -> Option<Window> {
+    fn pass(
+        &self,
+        now: Nanos,
+        spec: &TrialSpec,
+        start: impl Fn(Nanos) -> Option<Nanos>,
+    ) -> Option<Window> {
         self.arrive();
         *self.window.get_or_init(|| {
-            may_begin().then(|| {
-                let opens = now + spec.warmup;
-                let closes = if spec.finish_begun { Nanos::MAX } else { ends(spec, opens) };
-                Window { released: now, opens, closes, interval: spec.interval }
-            })
+            let released = start(now)?;
+            let opens = released + spec.warmup;
+            let closes = if spec.finish_begun { Nanos::MAX } else { ends(spec, opens) };
+            Some(Window { released, opens, closes, interval: spec.interval })
         })
     }
 }
@@ -268,7 +272,8 @@ fn run_on<W: Workload, D: Driver>(
         let settled = local.ready.get() as usize == tick.live;
         if settled || stopped() { Next::Pause } else { Next::RunUntil(tick.now + LOOK) }
     });
-    let window = gate.pass(now, spec, || !stopped());
+    let start = |now| if stopped() { None } else { control.start_at(now) };
+    let window = gate.pass(now, spec, start);
     if let Some(window) = window {
         if first == 0 {
             let _ = sender.send(Message::Released(window));

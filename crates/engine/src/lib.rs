@@ -16,7 +16,7 @@ mod trial;
 mod worker;
 
 pub use arrival::Schedule;
-pub use control::Control;
+pub use control::{Control, Start};
 pub use drive::{DriveError, Observer, drive, drive_simulated};
 pub use policy::{Action, ErrorPolicy, ErrorSet};
-pub use trial::{Ended, TrialResult, TrialSpec, WorkerStats};
+pub use trial::{Ended, Share, TrialResult, TrialSpec, WorkerStats};

@@ -39,6 +39,8 @@ pub struct TrialSpec {
     /// which counts for nothing then. The workload must have terminals
     /// ([`dyno_core::Workload::seat`]).
     pub terminals: Option<u32>,
+    /// Which part of a trial over several load generators this is.
+    pub share: Share,
     /// Length of an interval.
     pub interval: Nanos,
     /// Seed of all random streams.
@@ -68,6 +70,7 @@ impl TrialSpec {
             rate_per_s: None,
             even_rate: false,
             terminals: None,
+            share: Share::default(),
             interval: SECOND,
             seed: 1,
             errors: ErrorPolicy::resilient(),
@@ -80,6 +83,25 @@ impl TrialSpec {
     pub(crate) fn is_scheduled(&self) -> bool {
         self.rate_per_s.is_some() || self.terminals.is_some()
     }
+}
+
+/// The part of a trial that one of several load generators drives. [`TrialSpec::workers`], `terminals`,
+/// `rate_per_s` and `events` are those of the part; random streams, keys and numbers of workers go by
+/// the whole, so that the parts never overlap and N generators do what one would.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Share {
+    /// Number of this load generator, from 0.
+    pub generator: u32,
+    /// Load generators; 0 counts as 1.
+    pub generators: u32,
+    /// Workers of the load generators before this one.
+    pub workers_before: u32,
+    /// Workers of all load generators; 0 where there is only this one.
+    pub workers_total: u32,
+    /// Terminals of the load generators before this one.
+    pub terminals_before: u32,
+    /// Terminals of all load generators; 0 where there is only this one.
+    pub terminals_total: u32,
 }
 
 /// Why a trial came to its end.

@@ -3,6 +3,7 @@
 //! Everything is optional: what could not be read is `None` and is not taken for zero. Shares are 0
 //! to 1. "Window" is the measured window of the trial.
 
+use crate::{HostSample, LatencySummary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -33,6 +34,26 @@ pub struct Conditions {
     /// The load generators, where several made the load together; empty where one made all of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<GeneratorMember>,
+    /// Whether what was written could be read at once; `None` where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freshness: Option<Freshness>,
+}
+
+/// Reads after writes through the target as the load reaches it, while the trial ran: a row of a table of
+/// dyno's own was written and read again at once, in autocommit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct Freshness {
+    /// Writes that were read again by the session that wrote.
+    pub asked: u64,
+    /// Of these, reads that did not show the write.
+    pub stale: u64,
+    /// Writes that were read again by another session.
+    pub asked_other: u64,
+    /// Of these, reads that did not show the write.
+    pub stale_other: u64,
+    /// The longest time after which a write was still not shown.
+    pub stale_max_ms: Option<f64>,
 }
 
 /// One of several load generators that made the load of a trial together.
@@ -41,6 +62,29 @@ pub struct Conditions {
 pub struct GeneratorMember {
     /// Its name.
     pub name: String,
+    /// Its machine's name and address as far as it knows them.
+    pub host: String,
+    /// Workers that it drove.
+    pub workers: u32,
+    /// Statements that it counted in its own window, of transactions that did not fail.
+    pub statements: u64,
+    /// Latency of its transactions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencySummary>,
+    /// How long after the agreed moment its workers started, by its own clock.
+    pub late_ms: Option<f64>,
+    /// Half of the shortest round trip in which its clock was read: the skew is known as well as this.
+    pub clock_bound_ms: Option<f64>,
+    /// CPU seconds of its loops in the window.
+    pub cpu_s: Option<f64>,
+    /// What its machine did in the window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_load: Option<HostSample>,
+    /// What held it back in the window.
+    pub conditions: GeneratorConditions,
+    /// Why it was given up, in a sentence, where it was: it died or answered no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
     /// Transactions that it counted as committed in its own window.
     pub committed: u64,
     /// When its window opened, seconds from the opening of the trial's.
@@ -87,6 +131,18 @@ pub struct GeneratorConditions {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct NodeConditions {
+    /// `primary`, `read_only`, `endpoint` or `shard`; `None` in runs of before there were several nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Statements that only read, as the server counted them from before to after the trial
+    /// (`Com_select`); `None` where it doesn't tell them apart.
+    pub reads: Option<u64>,
+    /// Statements that write, likewise (`Com_insert`, `Com_update`, `Com_delete`, ...).
+    pub writes: Option<u64>,
+    /// Largest replica lag that was sampled in the window.
+    pub lag_max_s: Option<f64>,
+    /// 95th percentile of the replica lags that were sampled in the window.
+    pub lag_p95_s: Option<f64>,
     /// Median of the round trip of the smallest statement, before the trial.
     pub round_trip_us: Option<f64>,
     /// Share of all CPUs that were busy; only where dyno can see the machine.

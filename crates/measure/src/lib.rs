@@ -6,6 +6,7 @@
 mod collector;
 mod conditions;
 mod evidence;
+mod fault;
 mod frame;
 mod histogram;
 mod host;
@@ -17,13 +18,14 @@ mod tpch;
 
 pub use collector::{Collector, Interval};
 pub use conditions::{
-    Conditions, GeneratorConditions, GeneratorMember, NodeConditions, NodeRow, Purpose,
+    Conditions, Freshness, GeneratorConditions, GeneratorMember, NodeConditions, NodeRow, Purpose,
     ReplicaFacts,
 };
 pub use evidence::{
     AuditLine, ConditionLine, ConditionState, DataCheck, DataFacts, StatementLatency, TpccFacts,
     TpccKind, Verdict,
 };
+pub use fault::FaultFacts;
 pub use frame::{Counts, ErrorCount, ErrorTable, Frame, KindFrame};
 pub use histogram::Latencies;
 pub use host::{

@@ -1,8 +1,8 @@
 //! What is stored and shown of a trial.
 
 use crate::{
-    Conditions, Counts, DataCheck, DataFacts, ErrorTable, Frame, HostSample, Interval, Latencies,
-    Phase, Purpose, StatementLatency, TpccFacts, TpchFacts,
+    Conditions, Counts, DataCheck, DataFacts, ErrorTable, FaultFacts, Frame, HostSample, Interval,
+    Latencies, Phase, Purpose, StatementLatency, TpccFacts, TpchFacts,
 };
 use dyno_core::{Nanos, Tally};
 use serde::{Deserialize, Serialize};
@@ -242,6 +242,9 @@ pub struct TrialSummary {
     /// What surrounded it.
     #[serde(default)]
     pub conditions: Conditions,
+    /// What was done to a node in it, where a suite asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<FaultFacts>,
     /// The workload's checks of the data after the trial.
     #[serde(default)]
     pub checks: Vec<DataCheck>,

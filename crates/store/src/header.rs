@@ -48,6 +48,12 @@ pub struct TargetFacts {
     pub version: String,
     /// Node class, where the suite names one.
     pub class: String,
+    /// Its nodes; empty in runs of before there were several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<TargetNode>,
+    /// How the load reaches them: `primary`, `endpoint`, `split` or `spread`; empty where there is one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub route: String,
     /// True when a node is on the load generator's own machine.
     pub same_host: bool,
     /// Virtual CPUs of a node, where the suite states them.
@@ -65,6 +71,51 @@ pub struct TargetFacts {
     /// What an hour costs, where the suite states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+}
+
+/// A node of a target as it was found when the run began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct TargetNode {
+    /// Its name in the suite, or its role and number.
+    pub name: String,
+    /// `primary`, `read_only`, `endpoint` or `shard`.
+    pub role: String,
+    /// Its URL without password.
+    pub url: String,
+    /// Such as `MariaDB`.
+    pub product: String,
+    /// As the server states it.
+    pub version: String,
+    /// True when it is on the load generator's own machine.
+    pub same_host: bool,
+}
+
+/// A load generator of a fleet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct FleetMember {
+    /// Its name.
+    pub name: String,
+    /// Its machine and binary.
+    pub environment: Environment,
+}
+
+/// A fault that an experiment injects into each of its trials.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct FaultPlan {
+    /// `kill`, `stop`, `restart`, `freeze`, `partition` or `command`.
+    pub action: String,
+    /// The node: a name, or a role.
+    pub node: String,
+    /// Seconds from the opening of the window.
+    pub at_s: f64,
+    /// Seconds from the fault to what ends it, where something does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heal_after_s: Option<f64>,
+    /// True where a read-only node is made the primary.
+    pub promote: bool,
 }
 
 /// A price.
@@ -140,6 +191,9 @@ pub struct ExperimentFacts {
     /// The objective of a search for the highest rate, as it is written: `p99 < 20ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
+    /// What is done to a node in each trial, where the suite asks for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<FaultPlan>,
 }
 
 /// `run.json`: everything that is known before the first trial.
@@ -162,6 +216,9 @@ pub struct RunHeader {
     pub seed: u64,
     /// The targets.
     pub targets: Vec<TargetFacts>,
+    /// The load generators that make the load together; empty where this machine makes all of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fleet: Vec<FleetMember>,
     /// The folder of the run whose plan is executed again, where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reproduces: Option<String>,

@@ -97,6 +97,7 @@ impl TrialIdentity {
             conditions: Conditions::default(),
             checks: Vec::new(),
             tpcc: self.tpcc,
+            fault: None,
             tpch: self.tpch,
         }
     }

@@ -41,7 +41,7 @@ pub use scripts::PlannedScript;
 pub use secret::SecretUrl;
 pub use steps::{Action, Aim, Step, Trial};
 pub use suite::{
-    Experiment, Link, Node, OptionEntry, OptionPart, Price, Role, Suite, Target, Written,
+    Experiment, Link, Node, OptionEntry, OptionPart, Price, Role, Route, Suite, Target, Written,
 };
-pub use targets::PlannedTarget;
+pub use targets::{PlannedNode, PlannedTarget};
 pub use versus::Versus;

@@ -147,7 +147,7 @@ fn read_target(
             (Vec::new(), span)
         }
         (Some((span, value)), None) => (read_nodes(sheet, &table, value), span),
-        (None, url) => (vec![Node { role: Role::Primary, url }], table.span.clone()),
+        (None, url) => (vec![Node { name: None, role: Role::Primary, url }], table.span.clone()),
     };
     let variable = password_variable(&name.value);
     table.finish(TARGET_SYNONYMS, |key, known| match key.contains("pass") || key.contains("pwd") {
@@ -165,6 +165,7 @@ fn read_target(
         stated,
         price,
         nodes,
+        route: None,
         nodes_span,
     })
 }
@@ -206,11 +207,11 @@ fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> V
     for item in items.iter() {
         let name = format!("A node of {}", target.name);
         let Some(mut table) = Reader::of_value(sheet, name, item.span(), item) else { continue };
-        let role = table.required_text("role", "Roles: primary, read_only, endpoint.");
+        let role = table.required_text("role", "Roles: primary, read_only, endpoint, shard.");
         let url = table.text("url").map(secret);
         if let Some(role) = role {
             match Role::parse(&role.value) {
-                Some(role) => nodes.push(Node { role, url }),
+                Some(role) => nodes.push(Node { name: None, role, url }),
                 None => {
                     let message = format!("There is no role `{}`.", short(&role.value));
                     let hint = hint_of_known(&role.value, "Roles", &Role::NAMES);

@@ -14,7 +14,7 @@ use crate::source::{Source, Span};
 use crate::state;
 use crate::steps::{self, Step};
 use crate::suite::{Experiment, OptionPart, Suite, Target, Written};
-use crate::targets::{PlannedTarget, check_same_data, plan_targets};
+use crate::targets::{PlannedNode, PlannedTarget, check_same_data, plan_targets};
 use crate::versus::{self, Versus};
 
 /// Version of the stored form of a [`Plan`].
@@ -25,6 +25,9 @@ pub const PLAN_FORMAT: u32 = 1;
 pub struct Overrides {
     /// URLs by names of targets: they set or replace those of the suite.
     pub targets: Vec<(String, SecretUrl)>,
+    /// Nodes by names of targets, where a cluster of `dyno cluster` was given for a target: they replace
+    /// those of the suite.
+    pub nodes: Vec<(String, Vec<PlannedNode>)>,
     /// Scales data and durations, in (0, 1]. `suites/README.md` has the rules.
     pub shrink: Option<f64>,
     /// Caps every number of threads.

@@ -76,6 +76,8 @@ pub struct Target {
     pub price: Option<Price>,
     /// The nodes; a target with `url` has one of role primary.
     pub nodes: Vec<Node>,
+    /// How the load reaches the nodes; without it, what [`Route::of`] says of them.
+    pub route: Option<Written<Route>>,
     pub(crate) nodes_span: Span,
 }
 
@@ -107,6 +109,8 @@ pub struct Price {
 /// One server of a target.
 #[derive(Clone, Debug)]
 pub struct Node {
+    /// Its name; without one, its role and number.
+    pub name: Option<Written<String>>,
     /// What it does.
     pub role: Role,
     /// How to reach it; absent if the user has to say.
@@ -123,17 +127,73 @@ pub enum Role {
     ReadOnly,
     /// A proxy that spreads what it takes over the nodes.
     Endpoint,
+    /// Holds a part of the data behind an endpoint. It is watched and never driven.
+    Shard,
+}
+
+/// How the load reaches the nodes of a target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Route {
+    /// All of it goes to the primary.
+    #[default]
+    Primary,
+    /// All of it goes through the endpoint.
+    Endpoint,
+    /// Transactions and writes go to the primary; reads outside of transactions, and transactions begun as
+    /// read-only, to the read-only nodes, each worker to its own one.
+    Split,
+    /// All of it goes to the read-only nodes, dealt out to the load generators, workers spread over those
+    /// of their own: generator `g` of `n` drives nodes `g`, `g + n`, ... (with more generators than nodes,
+    /// some share one).
+    Spread,
+}
+
+impl Route {
+    /// The routes' names in suite files.
+    pub const NAMES: [&str; 4] = ["primary", "endpoint", "split", "spread"];
+
+    /// The name in suite files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Route::Primary => "primary",
+            Route::Endpoint => "endpoint",
+            Route::Split => "split",
+            Route::Spread => "spread",
+        }
+    }
+
+    /// What is meant where nobody says it: the endpoint, if there is one, else the primary, else the
+    /// read-only nodes.
+    pub fn of(roles: &[Role]) -> Route {
+        match roles {
+            roles if roles.contains(&Role::Endpoint) => Route::Endpoint,
+            roles if roles.contains(&Role::Primary) => Route::Primary,
+            _ => Route::Spread,
+        }
+    }
 }
 
 impl Role {
     /// The roles' names in suite files.
-    pub const NAMES: [&str; 3] = ["primary", "read_only", "endpoint"];
+    pub const NAMES: [&str; 4] = ["primary", "read_only", "endpoint", "shard"];
+
+    /// The name in suite files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Primary => "primary",
+            Role::ReadOnly => "read_only",
+            Role::Endpoint => "endpoint",
+            Role::Shard => "shard",
+        }
+    }
 
     pub(crate) fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "primary" => Role::Primary,
             "read_only" => Role::ReadOnly,
             "endpoint" => Role::Endpoint,
+            "shard" => Role::Shard,
             _ => return None,
         })
     }

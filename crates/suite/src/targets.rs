@@ -9,7 +9,7 @@ use crate::plan::{Overrides, PlannedExperiment};
 use crate::problem::{Problem, SuiteError};
 use crate::secret::{SecretUrl, password_variable};
 use crate::source::Span;
-use crate::suite::{Experiment, Price, Role, Suite, Target};
+use crate::suite::{Experiment, Price, Role, Route, Suite, Target};
 
 /// A target that is measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,6 +39,12 @@ pub struct PlannedTarget {
     pub twin_of: Option<String>,
     /// The role of the node that is driven.
     pub role: Role,
+    /// All nodes, where there are several, or where a cluster of `dyno cluster` stands behind it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<PlannedNode>,
+    /// How the load reaches them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub route: Route,
     /// The URL without its password; `{run}` still stands for the run folder.
     pub url: String,
     #[serde(skip)]
@@ -87,6 +93,27 @@ impl PlannedTarget {
     pub fn password_variable(&self) -> String {
         password_variable(&self.name)
     }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// A node of a target with several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedNode {
+    /// Unique in its target.
+    pub name: String,
+    /// What it does.
+    pub role: Role,
+    /// The URL without its password.
+    pub url: String,
+    /// The folder of the cluster of `dyno cluster` that it belongs to, under the same name there: only such
+    /// a node can be killed, stopped or started by dyno itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    #[serde(skip)]
+    pub(crate) secret: SecretUrl,
 }
 
 /// The second name of a target that is compared with itself.
@@ -156,6 +183,8 @@ fn plan_target(
         price: target.price.clone(),
         twin_of: None,
         role,
+        nodes: Vec::new(),
+        route: Route::default(),
         url: secret.redacted(),
         secret,
         span,

@@ -87,7 +87,8 @@ fn plain_target(name: &str) -> Target {
         durability: None,
         stated: Default::default(),
         price: None,
-        nodes: vec![Node { role: Role::Primary, url: None }],
+        nodes: vec![Node { name: None, role: Role::Primary, url: None }],
+        route: None,
         nodes_span: 0..0,
     }
 }

@@ -17,7 +17,7 @@ use crate::trial_json::JsonFile;
 use dyno_core::{Dialect, Driver, ErrorClass, Nanos, SECOND, Workload};
 use dyno_drivers::target::Target;
 use dyno_engine::{
-    Control, DriveError, Ended, ErrorPolicy, ErrorSet, TrialResult, TrialSpec, drive,
+    Control, DriveError, Ended, ErrorPolicy, ErrorSet, Share, TrialResult, TrialSpec, drive,
 };
 use dyno_measure::{SeriesRow, TrialStatus};
 use dyno_pgbench::run::{Options, PgBench, Talk, VerboseErrors};
@@ -293,6 +293,7 @@ fn spec(settings: &Settings, dialect: Dialect) -> TrialSpec {
         rate_per_s: settings.rate_per_s,
         even_rate: false,
         terminals: None,
+        share: Share::default(),
         interval: u64::from(settings.progress_s.unwrap_or(1)) * SECOND,
         seed: settings.seed,
         errors: error_policy(settings, dialect),

@@ -17,6 +17,8 @@ pub(super) fn targets(
         TargetFacts {
             name: target.name.clone(),
             urls: vec![target.url_in(run).redacted()],
+            nodes: Vec::new(),
+            route: String::new(),
             product: found.map(|found| found.facts.product.clone()).unwrap_or_default(),
             version: found.map(|found| found.facts.version.clone()).unwrap_or_default(),
             class: target.class.clone().unwrap_or_default(),
@@ -58,6 +60,7 @@ pub(crate) fn experiments(plan: &Plan) -> Vec<ExperimentFacts> {
         window_s: experiment.duration_s,
         comparison: experiment.comparison.as_ref().map(|compared| comparison(experiment, compared)),
         gates: experiment.gates.clone(),
+        fault: None,
         objective: experiment.search.as_ref().map(|search| search.objective.clone()),
     };
     plan.experiments.iter().map(facts).collect()

@@ -66,6 +66,7 @@ pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult
         data: None,
         statement_latencies: Vec::new(),
         conditions: Conditions { generator: result.conditions.clone(), ..Conditions::default() },
+        fault: None,
         checks: Vec::new(),
         tpcc: None,
         tpch: None,

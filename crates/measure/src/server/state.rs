@@ -97,6 +97,7 @@ pub fn node_conditions(before: &NodeState, after: &NodeState, seen: &Seen) -> No
         replicas: after.replicas.clone(),
         acknowledged_by: weaker(&before.acknowledged_by, &after.acknowledged_by),
         transport: before.transport.clone(),
+        ..NodeConditions::default()
     }
 }
 

@@ -173,6 +173,7 @@ pub(crate) fn trial(number: u32, shape: &Shape<'_>) -> TrialData {
         data: None,
         statement_latencies: Vec::new(),
         conditions: Default::default(),
+        fault: None,
         checks: Vec::new(),
         tpcc: None,
         tpch: None,

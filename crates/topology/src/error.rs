@@ -1,0 +1,33 @@
+//! What can go wrong with a cluster.
+
+use std::fmt;
+
+/// A sentence about what failed, and what can be done about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterError {
+    /// What failed, with its place.
+    pub message: String,
+    /// What can be done about it.
+    pub hint: Option<String>,
+}
+
+impl ClusterError {
+    /// An error without a remedy.
+    pub fn new(message: impl Into<String>) -> Self {
+        ClusterError { message: message.into(), hint: None }
+    }
+
+    /// The same with a remedy.
+    #[must_use]
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        ClusterError { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl fmt::Display for ClusterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ClusterError {}
