@@ -86,6 +86,7 @@ fn summary(trial: u32, step: &str, intervals: &[Interval]) -> TrialSummary {
         statement_latencies: Vec::new(),
         conditions: Default::default(),
         purpose: Default::default(),
+        fault: None,
         checks: Vec::new(),
         tpcc: None,
         tpch: None,
