@@ -4,6 +4,7 @@
 //! A cluster is a folder: `cluster.json` says what was started, and is written before each start, so that
 //! [`Cluster::down`] finds everything also after a kill.
 
+pub mod endpoint;
 mod error;
 mod launch;
 mod state;
