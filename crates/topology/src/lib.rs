@@ -11,6 +11,7 @@
 
 mod admin;
 mod cluster;
+pub mod endpoint;
 mod error;
 mod fault;
 mod folder;
