@@ -6,7 +6,7 @@ use crate::mysql::replication::{self, Stream};
 use crate::process::{LOOK_EACH, Owner, Process, last_lines};
 use crate::request::Watch;
 use crate::{Cluster, ClusterError, Launch, Product, StateNode, TopologyKind};
-use crate::{mysql, postgres};
+use crate::{mysql, network, postgres};
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,11 @@ impl Cluster {
     pub(crate) fn make_nodes(&mut self, watch: &mut dyn Watch) -> Result<(), ClusterError> {
         let product = product_of(self.state.topology);
         let servers: Vec<StateNode> = self.servers().cloned().collect();
-        watch.step(&format!("Making the data folders of {} {} nodes.", servers.len(), product.name()));
+        watch.step(&format!(
+            "Making the data folders of {} {} nodes.",
+            servers.len(),
+            product.name()
+        ));
         let is_stopped = || watch.is_stopped();
         if product == Product::Postgres {
             postgres::make_data(&self.folder, &self.state, &servers, &self.secrets, &is_stopped)?;
@@ -52,7 +56,12 @@ impl Cluster {
         } else {
             for node in &replicas {
                 let primary = &servers[0];
-                replication::follow(&self.admin(node)?, product, primary, &self.secrets.replication)?;
+                replication::follow(
+                    &self.admin(node)?,
+                    product,
+                    primary,
+                    &self.secrets.replication,
+                )?;
             }
         }
         for node in &replicas {
@@ -82,7 +91,9 @@ impl Cluster {
         match node.product {
             Product::Mariadb | Product::Mysql => mysql::launch(&self.state, node, number),
             Product::Postgres => postgres::launch(&self.state, node),
-            Product::Pgpool | Product::Shardingsphere | Product::Router => self.endpoint_launch(node),
+            Product::Pgpool | Product::Shardingsphere | Product::Router => {
+                self.endpoint_launch(node)
+            }
         }
     }
 
@@ -90,14 +101,15 @@ impl Cluster {
     pub(crate) fn launch(&mut self, name: &str) -> Result<(), ClusterError> {
         let at = self.position(name)?;
         let launch = self.launch_of(&self.state.nodes[at])?;
-        let process = self.owner(&self.state.nodes[at]).start(&launch)?;
+        let namespace = network::namespace(&self.state, &self.state.nodes[at]);
+        let owner = Owner {
+            namespace: namespace.as_deref(),
+            ..Owner::of(&self.state, &self.state.nodes[at])
+        };
+        let process = owner.start(&launch)?;
         let node = &mut self.state.nodes[at];
         (node.pid, node.pid_started_ticks) = (process.pid, process.started_ticks);
         self.save()
-    }
-
-    pub(crate) fn owner<'a>(&'a self, node: &'a StateNode) -> Owner<'a> {
-        Owner { id: &self.state.id, node: &node.name, run_as: self.state.run_as, namespace: None }
     }
 
     /// Waits until a node takes log-ins.
@@ -230,7 +242,10 @@ impl Cluster {
             return Ok(());
         }
         let name = self.replication().name();
-        Err(not_in_time(primary, &format!("is not acknowledged to, which {name} replication needs")))
+        Err(not_in_time(
+            primary,
+            &format!("is not acknowledged to, which {name} replication needs"),
+        ))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Processes of a cluster: started detached, known by number and time of their start, or by a mark in
 //! their environment when nobody lived to write that down.
 
-use crate::{ClusterError, Launch};
+use crate::{ClusterError, Launch, State, StateNode};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -86,7 +86,11 @@ pub(crate) struct Owner<'a> {
     pub(crate) namespace: Option<&'a str>,
 }
 
-impl Owner<'_> {
+impl<'a> Owner<'a> {
+    /// That of a node, in the network of this process.
+    pub(crate) fn of(state: &'a State, node: &'a StateNode) -> Self {
+        Owner { id: &state.id, node: &node.name, run_as: state.run_as, namespace: None }
+    }
     /// The command of a launch, in a session of its own: a Ctrl-C at the terminal is not meant for it.
     fn command(&self, launch: &Launch) -> Command {
         let mut words: Vec<std::ffi::OsString> = vec!["setsid".into()];
@@ -114,7 +118,10 @@ impl Owner<'_> {
 
     fn output(&self, launch: &Launch) -> Result<Command, ClusterError> {
         let failed = |error: io::Error| {
-            ClusterError::new(format!("The log {} can't be written: {error}.", launch.log.display()))
+            ClusterError::new(format!(
+                "The log {} can't be written: {error}.",
+                launch.log.display()
+            ))
         };
         let log = File::options().create(true).append(true).open(&launch.log).map_err(failed)?;
         let mut command = self.command(launch);
@@ -142,14 +149,10 @@ impl Owner<'_> {
     pub(crate) fn run(
         &self,
         launch: &Launch,
-        input: Option<&Path>,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(), ClusterError> {
-        let mut command = self.output(launch)?;
-        if let Some(input) = input {
-            command.stdin(File::open(input).map_err(|error| cannot_run(launch, &error))?);
-        }
-        let mut child = command.spawn().map_err(|error| cannot_run(launch, &error))?;
+        let spawned = self.output(launch)?.spawn();
+        let mut child = spawned.map_err(|error| cannot_run(launch, &error))?;
         loop {
             let ended = child.try_wait().map_err(|error| cannot_run(launch, &error))?;
             match ended {
@@ -185,7 +188,9 @@ pub(crate) fn last_lines(log: &Path) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     match lines.as_slice() {
         [] => "its log is empty.".to_owned(),
-        lines => format!("its log ends with\n{}", lines[lines.len().saturating_sub(8)..].join("\n")),
+        lines => {
+            format!("its log ends with\n{}", lines[lines.len().saturating_sub(8)..].join("\n"))
+        }
     }
 }
 
@@ -245,7 +250,9 @@ impl Wanted {
             self.known.iter().copied().filter(|process| process.is_alive()).collect();
         let is_new = |found: &Vec<Process>, process: &Process| !found.contains(process);
         for (process, _) in living.values() {
-            if is_new(&found, process) && (self.has_mark(process.pid) || self.is_orphan(process.pid)) {
+            if is_new(&found, process)
+                && (self.has_mark(process.pid) || self.is_orphan(process.pid))
+            {
                 found.push(*process);
             }
         }
