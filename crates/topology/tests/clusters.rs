@@ -269,3 +269,44 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
     assert!(message.ends_with("is no setting of a server."), "{message}");
     assert!(!dir.exists());
 }
+
+#[test]
+fn a_node_of_an_isolated_cluster_is_cut_off() {
+    for topology in [TopologyKind::Mariadb, TopologyKind::Postgres] {
+        let test = "a_node_of_an_isolated_cluster_is_cut_off";
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: {test}: only root may make network namespaces");
+            return;
+        }
+        let mine = up(test, topology, |request| {
+            request.replicas = 1;
+            request.isolated = true;
+        });
+        let Some(mut mine) = mine else { continue };
+        mine.assert_up();
+        mine.sql("n1", "CREATE TABLE t(id int primary key)");
+        mine.wait_for("n2", COUNT, "0");
+        mine.cluster.partition("n2").unwrap();
+        assert!(!mine.can_connect("n2"), "it is cut off");
+        mine.sql("n1", "INSERT INTO t VALUES (1)");
+        mine.cluster.heal("n2").unwrap();
+        mine.wait_for("n2", COUNT, "1");
+        // The primary is cut off: the other one takes over, and the first one comes back.
+        mine.cluster.partition("n1").unwrap();
+        mine.cluster.promote("n2").unwrap();
+        mine.sql("n2", "INSERT INTO t VALUES (2)");
+        mine.cluster.heal("n1").unwrap();
+        mine.cluster.rejoin("n1").unwrap();
+        mine.assert_up();
+        mine.wait_for("n1", COUNT, "2");
+    }
+}
+
+#[test]
+fn a_node_without_a_network_of_its_own_cannot_be_cut_off() {
+    let mine = up("a_node_without_a_network", TopologyKind::Postgres, |_| {});
+    let Some(mut mine) = mine else { return };
+    let error = mine.cluster.partition("n1").unwrap_err();
+    assert!(error.message.contains("share one network"), "{error}");
+    assert!(error.hint.unwrap().contains("freezing"));
+}

@@ -120,3 +120,12 @@ async fn query<D: Driver>(driver: &D, sql: &str) -> Result<Table, dyno_core::DbE
     session.close().await;
     Ok(table)
 }
+
+impl Mine {
+    /// Whether anybody answers at the node's address.
+    pub(crate) fn can_connect(&self, node: &str) -> bool {
+        let node = self.cluster.node(node).unwrap();
+        let address = format!("{}:{}", node.host, node.port).parse().unwrap();
+        std::net::TcpStream::connect_timeout(&address, std::time::Duration::from_secs(2)).is_ok()
+    }
+}
