@@ -545,3 +545,42 @@ fn finish<W: Workload, D: Driver>(
         conditions,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Due times of all arrivals of the first second, over all loops.
+    fn arrivals(spec: &TrialSpec, loops: u32) -> Vec<Nanos> {
+        let window =
+            Window { released: SECOND, opens: SECOND, closes: 2 * SECOND, interval: SECOND };
+        let spec = TrialSpec { loops: Some(loops), ..spec.clone() };
+        let mut all = Vec::new();
+        for range in split(&spec, false) {
+            let mut of_loop =
+                schedule(&spec, window, range.start, range.end - range.start).unwrap();
+            all.extend(
+                std::iter::repeat_with(|| of_loop.take()).take_while(|&due| due < 2 * SECOND),
+            );
+        }
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn arrivals_of_several_generators_are_those_of_as_many_loops() {
+        for even_rate in [false, true] {
+            let rate_per_s = Some(1_000.0);
+            let whole = TrialSpec { rate_per_s, even_rate, ..TrialSpec::closed(10) };
+            let alone = arrivals(&whole, 3);
+            let parts = (0..3).filter_map(|generator| whole.part(generator, 3));
+            let mut together: Vec<Nanos> = parts.flat_map(|part| arrivals(&part, 1)).collect();
+            together.sort_unstable();
+            // Rates are products of fractions: the last bit of a gap may differ.
+            assert_eq!(together.len(), alone.len());
+            let apart = |(one, other): (&Nanos, &Nanos)| one.abs_diff(*other);
+            assert!(together.iter().zip(&alone).map(apart).max().is_some_and(|most| most <= 1));
+            assert!(even_rate != (alone.len() != 1_000), "{}", alone.len());
+        }
+    }
+}
