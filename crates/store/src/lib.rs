@@ -37,7 +37,7 @@ pub use event::{Event, EventKind};
 pub use files::write_atomically;
 pub use header::{
     ComparisonFacts, ExperimentFacts, Price, RunHeader, RunStatus, ScriptFacts, TableOrigin,
-    TargetFacts,
+    TargetFacts, TargetNode,
 };
 pub use histograms::HistogramLog;
 pub use read::{
