@@ -20,6 +20,7 @@ mod problem;
 mod published;
 mod reader;
 mod resume;
+mod scale_out;
 mod scripts;
 mod secret;
 mod shrink;

@@ -13,12 +13,13 @@ pub(super) fn targets(
     run: &Path,
 ) -> Vec<TargetFacts> {
     let facts = |target: &dyno_suite::PlannedTarget| {
-        let found = reached.get(target.owner());
+        let found = reached.get(target.reached_as());
         TargetFacts {
             name: target.name.clone(),
             urls: vec![target.url_in(run).redacted()],
             nodes: Vec::new(),
             route: String::new(),
+            part_of: target.part_of.clone(),
             product: found.map(|found| found.facts.product.clone()).unwrap_or_default(),
             version: found.map(|found| found.facts.version.clone()).unwrap_or_default(),
             class: target.class.clone().unwrap_or_default(),
