@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue;
 use crate::compare::{self, PlannedComparison, Restore, Search};
-use crate::nodes::PlannedNode;
 use crate::fault::Fault;
+use crate::nodes::PlannedNode;
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::published::{self, PublishedSeries};
 use crate::resume;

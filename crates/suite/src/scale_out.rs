@@ -92,11 +92,11 @@ fn not_spread(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nodes::PlannedNode;
     use crate::plan::{Overrides, Plan};
     use crate::secret::SecretUrl;
     use crate::steps::{Action, expand};
     use crate::suite::Suite;
-    use crate::targets::PlannedNode;
 
     const SUITE: &str = "
         [suite]
