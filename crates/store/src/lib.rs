@@ -36,7 +36,7 @@ pub use error::StoreError;
 pub use event::{Event, EventKind};
 pub use files::write_atomically;
 pub use header::{
-    ComparisonFacts, ExperimentFacts, Price, RunHeader, RunStatus, ScriptFacts, TableOrigin,
+    ComparisonFacts, ExperimentFacts, FaultPlan, Price, RunHeader, RunStatus, ScriptFacts, TableOrigin,
     TargetFacts, TargetNode,
 };
 pub use histograms::HistogramLog;
