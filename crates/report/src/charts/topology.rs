@@ -104,8 +104,10 @@ pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Figure> {
         block.write(&mut out, right, RIGHT_WIDTH);
     }
     out.push_str("</svg>");
+    let has_copies = shown.iter().any(|target| has_copies(target));
+    let note = if has_copies { say!("Dashed: copies of the primary.") } else { Text::default() };
     Some(Figure {
-        note: String::new(),
+        note: note.in_lang(lang).to_owned(),
         caption: say!("Load generators and targets, and how they are connected")
             .in_lang(lang)
             .to_owned(),
@@ -219,6 +221,12 @@ fn parts(paper: &Paper, target: &Target) -> Option<Text> {
     is_any.then(|| {
         say!("measured with its first {numbers} read-only nodes", numbers = Text::list(&numbers))
     })
+}
+
+/// Whether copies are drawn: behind an endpoint lines are statements.
+fn has_copies(target: &Target) -> bool {
+    let has = |role: &str| target.nodes.iter().any(|node| node.role == role);
+    has("primary") && has("read_only") && !has("endpoint")
 }
 
 fn short_route(route: &str) -> Option<Text> {

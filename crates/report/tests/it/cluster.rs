@@ -154,7 +154,9 @@ fn the_figure_has_every_node_its_role_and_the_generators() {
     let mut figures = html.split("<figure>").filter_map(|part| part.split("</figure>").next());
     let is_topology = |figure: &&str| figure.contains("Load generators and targets");
     let figure = figures.find(is_topology).expect("the figure");
-    if let Ok(p) = std::env::var("DYNO_DUMP") { std::fs::write(p, &html).unwrap(); }
+    if let Ok(p) = std::env::var("DYNO_DUMP") {
+        std::fs::write(p, &html).unwrap();
+    }
     for text in [
         "n1, primary",
         "n5, read-only node",
