@@ -92,11 +92,11 @@ fn not_spread(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nodes::PlannedNode;
     use crate::plan::{Overrides, Plan};
     use crate::secret::SecretUrl;
     use crate::steps::{Action, expand};
     use crate::suite::Suite;
-    use crate::targets::PlannedNode;
 
     const SUITE: &str = "
         [suite]
@@ -113,14 +113,7 @@ mod tests {
     ";
 
     fn node(name: &str, role: Role) -> PlannedNode {
-        let url = format!("mysql://u@{name}/d");
-        PlannedNode {
-            name: name.to_owned(),
-            role,
-            secret: SecretUrl::new(url.clone()),
-            url,
-            cluster: None,
-        }
+        PlannedNode::new(name, role, &SecretUrl::new(format!("mysql://u@{name}/d")))
     }
 
     struct Planned {
