@@ -111,7 +111,8 @@ impl Runner<'_> {
         self.reach_targets()?;
         for step in &self.plan.steps {
             let (experiment, reached) = self.parties(step)?;
-            let at = |failure: Failure| failure.at(&format!("{} on {}", step.experiment, step.target));
+            let at =
+                |failure: Failure| failure.at(&format!("{} on {}", step.experiment, step.target));
             experiment.fits(&reached.database).map_err(at)?;
             Injection::of(self.plan, step, reached).map_err(at)?;
         }

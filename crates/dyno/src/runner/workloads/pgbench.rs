@@ -318,9 +318,10 @@ fn lost_rows<D: Driver>(driver: &D, journal: &Journal, before: &History) -> Lost
         Err(failure) => return Lost::untold(failure.message),
     };
     let settled = journal.settle(before, &after);
-    let mut evidence = "Every acknowledged row of pgbench_history was looked for on the node that takes \
+    let mut evidence =
+        "Every acknowledged row of pgbench_history was looked for on the node that takes \
                         writes, as often as it was written."
-        .to_owned();
+            .to_owned();
     if settled.unknown > 0 {
         evidence.push_str(&format!(
             " Transactions that were never answered: {}; of these {} are there.",

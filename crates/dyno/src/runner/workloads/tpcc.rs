@@ -290,9 +290,10 @@ fn lost_orders<D: Driver>(driver: &D, workload: &dyno_tpcc::Tpcc, ledger: &Path)
 /// What came of the orders, in numbers and sentences.
 fn lost_of(settled: &Settlement) -> Lost {
     const LISTED: usize = 3;
-    let mut evidence = "Every acknowledged order was looked for on the node that takes writes, by its \
+    let mut evidence =
+        "Every acknowledged order was looked for on the node that takes writes, by its \
                         number, customer and lines."
-        .to_owned();
+            .to_owned();
     if settled.unknown > 0 {
         evidence.push_str(&format!(
             " Orders whose commit was never answered: {}; of these {} are there.",
