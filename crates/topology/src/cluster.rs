@@ -5,7 +5,7 @@ use crate::process::{Process, Wanted};
 use crate::request::{Replication, Request, Watch};
 use crate::state::FORMAT;
 use crate::{Account, ClusterError, EndpointKind, Product, State, StateNode, TopologyKind};
-use crate::{machine, mysql, programs};
+use crate::{endpoint, machine, mysql, programs};
 use std::fs::File;
 use std::path::Path;
 
@@ -254,14 +254,27 @@ fn plan(request: &Request) -> Result<State, ClusterError> {
         mysql: request.mysql.clone(),
         cache_mib: machine::cache_mib(servers),
         is_ready: false,
+        endpoint_options: endpoint_options(request, endpoint),
         settings: request.settings.clone(),
         nodes,
     })
 }
 
+/// Router comes in the folder that MySQL was unpacked to.
+fn endpoint_options(request: &Request, kind: Option<EndpointKind>) -> endpoint::Options {
+    let mut options = request.endpoint_options.clone();
+    if kind == Some(EndpointKind::Router) && options.software.is_none() {
+        options.software.clone_from(&request.mysql);
+    }
+    options
+}
+
 /// Says what is missing before anything is made.
 fn check_programs(state: &State) -> Result<(), ClusterError> {
     programs::need(&["setsid"], "util-linux")?;
+    if let Some(kind) = state.endpoint {
+        endpoint::check(kind, &state.endpoint_options)?;
+    }
     match product_of(state.topology) {
         Product::Postgres => crate::postgres::check(),
         product => mysql::check(state, product),

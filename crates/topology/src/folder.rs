@@ -21,6 +21,8 @@ pub(crate) struct Secrets {
     pub(crate) admin: String,
     /// Of the account by which read-only nodes read from the primary.
     pub(crate) replication: String,
+    /// Of the account by which MySQL Router reads who is who.
+    pub(crate) metadata: String,
 }
 
 /// A folder that is, or becomes, a cluster.
@@ -134,7 +136,11 @@ impl Folder {
 
     /// Makes the passwords of the cluster.
     pub(crate) fn make_secrets(&self) -> Result<Secrets, ClusterError> {
-        let secrets = Secrets { admin: random_hex(16)?, replication: random_hex(16)? };
+        let secrets = Secrets {
+            admin: random_hex(16)?,
+            replication: random_hex(16)?,
+            metadata: random_hex(16)?,
+        };
         let text = serde_json::to_string(&secrets)
             .map_err(|error| ClusterError::new(format!("Passwords have no text form: {error}.")))?;
         self.write_private(&self.0.join(SECRETS), &text, None)?;

@@ -24,6 +24,7 @@ mod postgres;
 mod process;
 mod programs;
 mod request;
+mod roles;
 mod state;
 mod status;
 

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 /// a busy server takes a while to recover from.
 const READY_WITHIN: Duration = Duration::from_secs(180);
 /// Seconds for one statement that arranges something.
-pub(crate) const STATEMENT_LIMIT_S: u64 = 60;
+const STATEMENT_LIMIT_S: u64 = 60;
 /// Seconds for a question to a server that may not be there yet.
-const PROBE_LIMIT_S: u64 = 5;
+pub(crate) const PROBE_LIMIT_S: u64 = 5;
 
 impl Cluster {
     /// Makes data folders, starts the servers and arranges replication.
@@ -68,12 +68,12 @@ impl Cluster {
 
     /// How to arrange something on a node.
     pub(crate) fn admin(&self, node: &StateNode) -> Result<Admin, ClusterError> {
-        Admin::new(node, &self.secrets.admin, STATEMENT_LIMIT_S)
+        Admin::for_admin(node, &self.secrets.admin, STATEMENT_LIMIT_S)
     }
 
     /// How to ask a node that may not answer.
     pub(crate) fn probe(&self, node: &StateNode) -> Result<Admin, ClusterError> {
-        Admin::new(node, &self.secrets.admin, PROBE_LIMIT_S)
+        Admin::for_admin(node, &self.secrets.admin, PROBE_LIMIT_S)
     }
 
     /// How a server is started that isn't running.
@@ -234,7 +234,7 @@ impl Cluster {
     }
 }
 
-fn not_in_time(node: &StateNode, what: &str) -> ClusterError {
+pub(crate) fn not_in_time(node: &StateNode, what: &str) -> ClusterError {
     ClusterError::new(format!(
         "Node {} {what}; that took longer than {} s.",
         node.name,

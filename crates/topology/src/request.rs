@@ -1,6 +1,6 @@
 //! What is asked of `dyno cluster up`.
 
-use crate::{ClusterError, EndpointKind, TopologyKind};
+use crate::{ClusterError, EndpointKind, TopologyKind, endpoint};
 use std::path::PathBuf;
 
 /// Most read-only nodes of a cluster, as many as the papers measured.
@@ -64,6 +64,8 @@ pub struct Request {
     pub isolated: bool,
     /// A folder that MySQL was unpacked to.
     pub mysql: Option<PathBuf>,
+    /// What there is to say about the endpoint.
+    pub endpoint_options: endpoint::Options,
 }
 
 impl Request {
@@ -78,6 +80,7 @@ impl Request {
             settings: Vec::new(),
             isolated: false,
             mysql: None,
+            endpoint_options: endpoint::Options::default(),
         }
     }
 
