@@ -57,11 +57,7 @@ impl Cluster {
         })
     }
 
-    fn make(
-        folder: &Folder,
-        state: State,
-        watch: &mut dyn Watch,
-    ) -> Result<Self, ClusterError> {
+    fn make(folder: &Folder, state: State, watch: &mut dyn Watch) -> Result<Self, ClusterError> {
         let secrets = folder.make_secrets()?;
         let mut cluster = Cluster { folder: folder.clone(), state, secrets };
         for node in &cluster.state.nodes {
@@ -211,8 +207,7 @@ fn plan(request: &Request) -> Result<State, ClusterError> {
     let is_sharded = request.topology == TopologyKind::Sharded;
     let product = product_of(request.topology);
     let servers = if is_sharded { SHARDS } else { 1 + request.replicas as usize };
-    let endpoint =
-        if is_sharded { Some(EndpointKind::Shardingsphere) } else { request.endpoint };
+    let endpoint = if is_sharded { Some(EndpointKind::Shardingsphere) } else { request.endpoint };
     let ports = machine::free_ports(servers + 1)?;
     let node = |name: String, product: Product, role: &str, port: u16| StateNode {
         name,

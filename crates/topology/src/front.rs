@@ -24,7 +24,8 @@ impl Cluster {
         let Some(kind) = self.state.endpoint else {
             return Err(ClusterError::new("The cluster has no endpoint."));
         };
-        let backends: Vec<Backend> = self.servers().filter(|node| node.pid != 0).map(backend).collect();
+        let backends: Vec<Backend> =
+            self.servers().filter(|node| node.pid != 0).map(backend).collect();
         let place =
             Place { folder: node.folder.clone(), port: node.port, run_as: self.state.run_as };
         let mut options = self.state.endpoint_options.clone();
@@ -72,7 +73,10 @@ impl Cluster {
     }
 
     /// Waits until the endpoint takes log-ins and passes a question on.
-    pub(crate) fn wait_for_endpoint(&self, is_stopped: &dyn Fn() -> bool) -> Result<(), ClusterError> {
+    pub(crate) fn wait_for_endpoint(
+        &self,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), ClusterError> {
         let node = self.node(ENDPOINT)?;
         let mut last = String::new();
         let is_ready = wait(is_stopped, || {
@@ -92,7 +96,8 @@ impl Cluster {
     /// Asks the endpoint something that a node behind it has to answer.
     pub(crate) fn ask_endpoint(&self, node: &StateNode) -> Result<(), ClusterError> {
         let account = self.account()?;
-        let admin = Admin::of(node, &account.user, &account.password, &account.database, PROBE_LIMIT_S)?;
+        let admin =
+            Admin::of(node, &account.user, &account.password, &account.database, PROBE_LIMIT_S)?;
         admin.ask("SELECT 1").map(drop)
     }
 

@@ -20,6 +20,7 @@ mod launch;
 mod machine;
 mod make;
 mod mysql;
+mod partition;
 mod postgres;
 mod process;
 mod programs;

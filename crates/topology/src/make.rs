@@ -23,7 +23,11 @@ impl Cluster {
     pub(crate) fn make_nodes(&mut self, watch: &mut dyn Watch) -> Result<(), ClusterError> {
         let product = product_of(self.state.topology);
         let servers: Vec<StateNode> = self.servers().cloned().collect();
-        watch.step(&format!("Making the data folders of {} {} nodes.", servers.len(), product.name()));
+        watch.step(&format!(
+            "Making the data folders of {} {} nodes.",
+            servers.len(),
+            product.name()
+        ));
         let is_stopped = || watch.is_stopped();
         if product == Product::Postgres {
             postgres::make_data(&self.folder, &self.state, &servers, &self.secrets, &is_stopped)?;
@@ -52,7 +56,12 @@ impl Cluster {
         } else {
             for node in &replicas {
                 let primary = &servers[0];
-                replication::follow(&self.admin(node)?, product, primary, &self.secrets.replication)?;
+                replication::follow(
+                    &self.admin(node)?,
+                    product,
+                    primary,
+                    &self.secrets.replication,
+                )?;
             }
         }
         for node in &replicas {
@@ -82,7 +91,9 @@ impl Cluster {
         match node.product {
             Product::Mariadb | Product::Mysql => mysql::launch(&self.state, node, number),
             Product::Postgres => postgres::launch(&self.state, node),
-            Product::Pgpool | Product::Shardingsphere | Product::Router => self.endpoint_launch(node),
+            Product::Pgpool | Product::Shardingsphere | Product::Router => {
+                self.endpoint_launch(node)
+            }
         }
     }
 
@@ -230,7 +241,10 @@ impl Cluster {
             return Ok(());
         }
         let name = self.replication().name();
-        Err(not_in_time(primary, &format!("is not acknowledged to, which {name} replication needs")))
+        Err(not_in_time(
+            primary,
+            &format!("is not acknowledged to, which {name} replication needs"),
+        ))
     }
 }
 

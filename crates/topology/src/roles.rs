@@ -24,8 +24,11 @@ impl Cluster {
         let _lock = self.change()?;
         let node = self.node(name)?.clone();
         if node.role != "read_only" {
-            return Err(ClusterError::new(format!("Node {name} is no read-only node, but {}.", node.role))
-                .with_hint("a read-only node can be promoted"));
+            return Err(ClusterError::new(format!(
+                "Node {name} is no read-only node, but {}.",
+                node.role
+            ))
+            .with_hint("a read-only node can be promoted"));
         }
         self.check_alive(&node)?;
         self.retire_primary(&node)?;
@@ -83,11 +86,7 @@ impl Cluster {
     }
 
     /// Applies what the node has received, and what another one has received beyond that.
-    fn fetch_rest_mysql(
-        &self,
-        node: &StateNode,
-        others: &[StateNode],
-    ) -> Result<(), ClusterError> {
+    fn fetch_rest_mysql(&self, node: &StateNode, others: &[StateNode]) -> Result<(), ClusterError> {
         let product = node.product;
         for one in others.iter().chain([node]) {
             let admin = self.admin(one)?;
@@ -175,7 +174,10 @@ impl Cluster {
         let _lock = self.change()?;
         let node = self.node(name)?.clone();
         if node.role != "read_only" {
-            return Err(ClusterError::new(format!("Node {name} can't rejoin: it is {}.", node.role)));
+            return Err(ClusterError::new(format!(
+                "Node {name} can't rejoin: it is {}.",
+                node.role
+            )));
         }
         let primary =
             self.primary().cloned().ok_or_else(|| ClusterError::new("No node takes writes."))?;
@@ -226,9 +228,7 @@ impl Cluster {
             })
             .unwrap_or(primary)
             .clone();
-        if spare.name != primary.name
-            && !self.catch_up(&spare, primary, &|| false)?
-        {
+        if spare.name != primary.name && !self.catch_up(&spare, primary, &|| false)? {
             return Err(not_in_time(&spare, &format!("doesn't catch up with {}", primary.name)));
         }
         self.shut_down(&node.name)?;

@@ -68,7 +68,9 @@ impl Product {
     pub fn scheme(self) -> &'static str {
         match self {
             Product::Postgres | Product::Pgpool => "postgres",
-            Product::Mariadb | Product::Mysql | Product::Shardingsphere | Product::Router => "mysql",
+            Product::Mariadb | Product::Mysql | Product::Shardingsphere | Product::Router => {
+                "mysql"
+            }
         }
     }
 }

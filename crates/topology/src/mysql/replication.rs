@@ -201,7 +201,8 @@ fn includes(a: &str, b: &str) -> bool {
 /// True when binary log `a` has the last transaction of each server in `b`.
 fn includes_state(a: &str, b: &str) -> bool {
     identifiers(b).all(|(domain, server, number)| {
-        identifiers(a).any(|(other, by, reached)| (other, by) == (domain, server) && reached >= number)
+        identifiers(a)
+            .any(|(other, by, reached)| (other, by) == (domain, server) && reached >= number)
     })
 }
 
