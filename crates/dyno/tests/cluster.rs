@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 /// Small servers: what is tested here doesn't depend on their size.
-const UP: [&str; 6] = ["cluster", "up", "mariadb", "--set", "innodb_buffer_pool_size=64M", "--replicas=1"];
+const UP: [&str; 6] =
+    ["cluster", "up", "mariadb", "--set", "innodb_buffer_pool_size=64M", "--replicas=1"];
 
 /// Processes that work below a folder, or have it in their command line.
 fn processes(dir: &Path) -> Vec<String> {
@@ -87,7 +88,8 @@ fn a_cluster_lives_and_dies() {
 }
 
 /// What `up` says when each of its steps begins.
-const STEPS: [&str; 3] = ["Making the data folders", "Starting the servers", "Starting replication"];
+const STEPS: [&str; 3] =
+    ["Making the data folders", "Starting the servers", "Starting replication"];
 
 #[test]
 fn an_interrupted_up_takes_everything_down() {
