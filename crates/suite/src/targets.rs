@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::nodes::{self, PlannedNode, Way};
+use crate::nodes::{self, PlannedNode, Way, check_route, loading_node};
 use crate::plan::{Overrides, PlannedExperiment};
 use crate::problem::{Problem, SuiteError};
 use crate::secret::{SecretUrl, password_variable};
@@ -82,9 +82,32 @@ impl PlannedTarget {
         }
     }
 
-    /// Another address for the same target.
+    /// The URL, without password, of the node on which its data are loaded; `None` where no node takes
+    /// writes.
+    pub fn loading_url(&self) -> Option<&str> {
+        match self.nodes.as_slice() {
+            [] => Some(&self.url),
+            nodes => loading_node(nodes).map(|node| node.url.as_str()),
+        }
+    }
+
+    /// One URL for the same target.
     pub(crate) fn redirect(&mut self, url: &SecretUrl) {
-        let way = Way::single(self.role, url.clone(), None);
+        self.go(Way::single(self.role, url.clone(), None));
+    }
+
+    /// Other nodes for the same target.
+    ///
+    /// # Errors
+    /// They don't have its route.
+    pub(crate) fn redirect_to_nodes(&mut self, nodes: &[PlannedNode]) -> Result<(), Problem> {
+        let route = (!self.nodes.is_empty()).then_some(self.route);
+        self.go(Way::through(&self.name, route, nodes.to_vec())?);
+        Ok(())
+    }
+
+    fn go(&mut self, way: Way) {
+        self.role = way.role;
         self.url = way.url.redacted();
         (self.nodes, self.route) = (way.nodes, way.route);
         (self.secret, self.span) = (way.url, way.span);
@@ -146,12 +169,13 @@ fn way_to(
     overrides: &Overrides,
 ) -> Result<Option<Way>, SuiteError> {
     let name = &target.name.value;
+    let route = target.route.as_ref().map(|route| route.value);
+    let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
     let span = target.route.as_ref().map_or(&target.nodes_span, |route| &route.span);
     let placed = |problem: Problem| SuiteError::from(problem.at(&suite.text, span));
     if let Some((_, nodes)) = overrides.nodes.iter().find(|(other, _)| other == name) {
-        return Way::through(target, nodes.clone()).map(Some).map_err(placed);
+        return Way::through(name, route, nodes.clone()).map(Some).map_err(placed);
     }
-    let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
     if let Some((_, url)) = overrides.targets.iter().find(|(other, _)| other == name) {
         let role = match roles.contains(&Role::Endpoint) {
             true => Role::Endpoint,
@@ -159,15 +183,17 @@ fn way_to(
         };
         return Ok(Some(Way::single(role, url.clone(), None)));
     }
-    match target.nodes.as_slice() {
-        [] => Ok(None),
-        [node] => {
+    let Some(nodes) = nodes::written(target) else { return Ok(None) };
+    match (target.nodes.as_slice(), nodes.is_empty()) {
+        (_, true) => Ok(None),
+        ([node], _) => {
             let url = node.url.as_ref();
+            route.map_or(Ok(()), |route| check_route(name, route, &roles)).map_err(placed)?;
             Ok(url.map(|url| Way::single(node.role, url.value.clone(), Some(url.span.clone()))))
         }
         _ => {
-            let nodes = nodes::written(target).map(|nodes| Way::through(target, nodes));
-            nodes.transpose().map_err(placed)
+            let way = Way::through(name, route, nodes).map_err(placed)?;
+            Ok(Some(way.at(target.nodes_span.clone())))
         }
     }
 }
@@ -194,8 +220,8 @@ fn plan_target(target: &Target, way: Way) -> PlannedTarget {
     }
 }
 
-/// Two targets on one database would load the same tables twice.
-pub(crate) fn check_same_data(
+/// Two targets on one database would load the same tables twice; read-only nodes take none.
+pub(crate) fn check_data(
     suite: &Suite,
     experiment: &Experiment,
     planned: &PlannedExperiment,
@@ -204,7 +230,19 @@ pub(crate) fn check_same_data(
     let measured: Vec<&PlannedTarget> =
         targets.iter().filter(|target| planned.targets.contains(&target.name)).collect();
     for (index, target) in measured.iter().enumerate() {
-        let same = |other: &&&PlannedTarget| other.url == target.url && target.twin_of.is_none();
+        if planned.prepare && target.loading_url().is_none() {
+            let message = format!(
+                "The experiment `{}` would load its data on read-only nodes: the target `{}` lists no other.",
+                planned.name, target.name
+            );
+            let hint = "List the primary or the endpoint too, which `route = \"spread\"` leaves without \
+                        load, or set `prepare = false`.";
+            let problem = Problem::new(message).hint(hint);
+            return Err(problem.at(&suite.text, &experiment.name.span).into());
+        }
+        let same = |other: &&&PlannedTarget| {
+            other.loading_url() == target.loading_url() && target.twin_of.is_none()
+        };
         if let Some(other) = measured[..index].iter().find(same).filter(|_| planned.prepare) {
             let message = format!(
                 "The targets `{}` and `{}` are the same database, and the experiment `{}` would \

@@ -2,6 +2,8 @@
 
 mod class;
 mod session;
+#[cfg(test)]
+mod tests;
 mod words;
 
 pub use session::RoutedSession;

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     for target in &arguments.targets {
         given.add_target(target).map_err(|problem| Failure::usage(problem.to_string()))?;
     }
-    let plan = plan.redirected(&given.targets)?;
+    let plan = plan.redirected(&given)?;
     for difference in differences(&data.header) {
         output::talk(&format!("note: {difference}"));
     }
