@@ -79,6 +79,15 @@ impl Database {
         }
     }
 
+    /// The node that takes writes, counted in the order of the plan.
+    pub(crate) fn writable(&self) -> usize {
+        match self {
+            Database::Mysql(routed) => routed.writable(),
+            Database::Postgres(routed) => routed.writable(),
+            _ => 0,
+        }
+    }
+
     /// The same for load generator `generator` of `generators`, counted from 0.
     #[must_use]
     pub(crate) fn of_generator(self, generator: u32, generators: u32) -> Self {
@@ -87,16 +96,6 @@ impl Database {
             Database::Postgres(routed) => {
                 Database::Postgres(routed.of_generator(generator, generators))
             }
-            embedded => embedded,
-        }
-    }
-
-    /// The same with no more than the first `count` of the nodes that are read from, at least one.
-    #[must_use]
-    pub(crate) fn with_readers(self, count: usize) -> Self {
-        match self {
-            Database::Mysql(routed) => Database::Mysql(routed.with_readers(count)),
-            Database::Postgres(routed) => Database::Postgres(routed.with_readers(count)),
             embedded => embedded,
         }
     }

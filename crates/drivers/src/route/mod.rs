@@ -111,15 +111,6 @@ impl<D: Driver + Send> Routed<D> {
         self
     }
 
-    /// The same with no more than the first `count` of the nodes that are read from, at least one.
-    #[must_use]
-    pub fn with_readers(mut self, count: usize) -> Self {
-        if let Way::Split(readers) | Way::Spread(readers) = &mut self.view.way {
-            readers.truncate(count.max(1));
-        }
-        self
-    }
-
     /// Has all sessions that are opened from now on write to another node. Sessions that are open stay
     /// where they are. A number that no node has changes nothing.
     pub fn switch_primary(&self, node: usize) {
