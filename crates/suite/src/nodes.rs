@@ -46,6 +46,14 @@ impl PlannedNode {
         }
     }
 
+    /// The one on which data are loaded, looked at and checked: the node that takes writes, or an endpoint
+    /// before shards.
+    pub fn loading(nodes: &[PlannedNode]) -> Option<&PlannedNode> {
+        let first = |role: Role| nodes.iter().find(|node| node.role == role);
+        let primary = first(Role::Primary).filter(|_| first(Role::Shard).is_none());
+        primary.or(first(Role::Endpoint))
+    }
+
     /// The scheme of its URL, one word for the two names of a protocol.
     fn protocol(&self) -> &str {
         match self.url.split(':').next().unwrap_or("") {
@@ -97,14 +105,6 @@ impl Way {
     pub(crate) fn at(self, span: Span) -> Self {
         Way { span: Some(span), ..self }
     }
-}
-
-/// The node on which data are loaded, looked at and checked: the one that takes writes, or an endpoint
-/// before shards.
-pub(crate) fn loading_node(nodes: &[PlannedNode]) -> Option<&PlannedNode> {
-    let first = |role: Role| nodes.iter().find(|node| node.role == role);
-    let primary = first(Role::Primary).filter(|_| first(Role::Shard).is_none());
-    primary.or(first(Role::Endpoint))
 }
 
 /// What the node does that the load reaches first.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::nodes::{self, PlannedNode, Way, check_route, loading_node};
+use crate::nodes::{self, PlannedNode, Way, check_route};
 use crate::plan::{Overrides, PlannedExperiment};
 use crate::problem::{Problem, SuiteError};
 use crate::secret::{SecretUrl, password_variable};
@@ -109,7 +109,7 @@ impl PlannedTarget {
     pub fn loading_url(&self) -> Option<&str> {
         match self.nodes.as_slice() {
             [] => Some(&self.url),
-            nodes => loading_node(nodes).map(|node| node.url.as_str()),
+            nodes => PlannedNode::loading(nodes).map(|node| node.url.as_str()),
         }
     }
 
