@@ -25,7 +25,7 @@ use dyno_engine::Control;
 use dyno_measure::{Purpose, TrialStatus};
 use dyno_store::{Event, EventKind, Run, RunStatus};
 use dyno_suite::{Action, Aim, Plan, Step, Trial};
-use nodes::Node;
+use nodes::Nodes;
 use repetition::{Clock, Next};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -248,8 +248,14 @@ impl Runner<'_> {
         let owner = self.plan.owner(&step.target);
         let (experiment, reached) = parties(&self.experiments, &self.targets, step, owner)?;
         let tables = experiment.tables();
-        let node = Node::new(&step.target, tables, reached.same_host, self.plan.sample_servers);
-        let job = Job { step, planned, purpose, node, run: &mut self.run, control: self.control };
+        let route = self.plan.target(&step.target).map(|target| target.route).unwrap_or_default();
+        let is_sampled = self.plan.sample_servers;
+        let nodes = Nodes::new(&step.target, route, reached, tables, is_sampled);
+        for note in nodes.catch_up(self.control) {
+            output::talk(&note);
+            self.run.event(Event::new(EventKind::Note, note))?;
+        }
+        let job = Job { step, planned, purpose, nodes, run: &mut self.run, control: self.control };
         experiment.trial(&reached.database, job)
     }
 

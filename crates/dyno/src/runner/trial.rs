@@ -1,6 +1,6 @@
 //! One trial of a plan.
 
-use super::nodes::{Client, Node, Sampling, sampled};
+use super::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
 use super::workloads::{Driven, Ran};
 use super::{TrialName, summarise};
 use crate::calibration::Calibration;
@@ -12,7 +12,7 @@ use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_measure::{
-    DataFacts, Interval, NodeLook, Purpose, Seen, TpccFacts, TrialStatus, TrialSummary, Verdict,
+    DataFacts, Interval, Purpose, TpccFacts, TrialStatus, TrialSummary, Verdict,
     Window,
 };
 use dyno_store::{Moment, Run, StoreError, TrialIdentity, TrialWriter};
@@ -23,7 +23,7 @@ pub(crate) struct Job<'a> {
     pub(super) step: &'a Step,
     pub(super) planned: &'a Trial,
     pub(super) purpose: Purpose,
-    pub(super) node: Node,
+    pub(super) nodes: Nodes<'a>,
     pub(super) run: &'a mut Run,
     pub(super) control: &'a Control,
 }
@@ -56,7 +56,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, purpose, node, run, control } = job;
+    let Job { step, planned, purpose, nodes, run, control } = job;
     let target = &step.target;
     let place = format!("{} on {target}", step.experiment);
     let mut spec = trial_spec(planned);
@@ -86,7 +86,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.tpcc))?;
     let title = format!("{} on {target}, {}", name.experiment, what(&spec, purpose));
     let client = Client::new(family.rolls_back_reads());
-    let parties = Parties { workload: &workload, driver, node: &node, place: &place };
+    let parties = Parties { workload: &workload, driver, nodes: &nodes, place: &place };
     let measured = measure(&parties, &spec, &title, (control, client), &mut writer)?;
     let Some(measured) = measured else {
         return Ok(Done::INTERRUPTED);
@@ -95,7 +95,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let mut summary = summarise(&name, &spec, &result);
     let headroom = |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, summary.qps);
     summary.conditions.generator.headroom = calibration.and_then(headroom);
-    node.surround(driver.dialect(), (&before, &after), &seen, Some(&client), &mut summary);
+    nodes.surround(driver.dialect(), (&before, &after), &seen, Some(&client), &mut summary);
     let ran = Ran { spec: &spec, summary: &summary };
     let after = family.look_after(driver.primary(), &workload, ready.before, &ran);
     summary.data = ready.data;
@@ -115,7 +115,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
 struct Parties<'a, W, D> {
     workload: &'a W,
     driver: &'a D,
-    node: &'a Node,
+    nodes: &'a Nodes<'a>,
     /// Experiment and target, for errors.
     place: &'a str,
 }
@@ -124,13 +124,13 @@ struct Parties<'a, W, D> {
 struct Measured {
     result: TrialResult,
     client: Client,
-    seen: Seen,
-    before: NodeLook,
-    after: NodeLook,
+    seen: AllSeen,
+    before: Vec<Looked>,
+    after: Vec<Looked>,
     progress: TrialProgress,
 }
 
-/// Has the engine drive a trial while its node is watched. `None` when the user has stopped it before
+/// Has the engine drive a trial while its nodes are watched. `None` when the user has stopped it before
 /// it began.
 fn measure<W: Workload, D: Driver>(
     parties: &Parties<'_, W, D>,
@@ -139,9 +139,9 @@ fn measure<W: Workload, D: Driver>(
     (control, client): (&Control, Client),
     writer: &mut TrialWriter<'_>,
 ) -> Result<Option<Measured>, Failure> {
-    let &Parties { workload, driver, node, place } = parties;
-    let before = node.look(driver);
-    writer.server(Moment::Before, &node.facts(&before))?;
+    let &Parties { workload, driver, nodes, place } = parties;
+    let before = nodes.look();
+    writer.server(Moment::Before, &nodes.facts(&before))?;
     let series = writer.node_series()?;
     let warmup_s = spec.warmup as f64 / 1e9;
     let planned_s = warmup_s + spec.duration.map_or(0.0, |duration| duration as f64 / 1e9);
@@ -155,7 +155,7 @@ fn measure<W: Workload, D: Driver>(
         control,
         error: None,
     };
-    let (driven, seen) = sampled(node, driver, series, &sampling, || {
+    let (driven, seen) = sampled(nodes, series, &sampling, || {
         drive(workload, driver, spec, control, &mut observer)
     });
     let StoringObserver { writer, progress, error, client, .. } = observer;
@@ -170,8 +170,8 @@ fn measure<W: Workload, D: Driver>(
     for event in sampling.take_events() {
         writer.event(event)?;
     }
-    let after = node.look_again(driver, &seen);
-    writer.server(Moment::After, &node.facts(&after))?;
+    let after = nodes.look_again(&seen);
+    writer.server(Moment::After, &nodes.facts(&after))?;
     Ok(Some(Measured { result, client, seen, before, after, progress }))
 }
 
