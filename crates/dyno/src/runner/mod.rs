@@ -4,6 +4,7 @@ mod command;
 #[cfg(test)]
 mod decisions_tests;
 pub(crate) mod facts;
+mod fault;
 mod nodes;
 mod ownership;
 mod repetition;
@@ -25,6 +26,7 @@ use dyno_engine::Control;
 use dyno_measure::{Purpose, TrialStatus};
 use dyno_store::{Event, EventKind, Run, RunStatus};
 use dyno_suite::{Action, Aim, Plan, Step, Trial};
+use fault::Injection;
 use nodes::Nodes;
 use repetition::{Clock, Next};
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,9 +111,10 @@ impl Runner<'_> {
         self.reach_targets()?;
         for step in &self.plan.steps {
             let (experiment, reached) = self.parties(step)?;
-            experiment.fits(&reached.database).map_err(|failure| {
-                failure.at(&format!("{} on {}", step.experiment, step.target))
-            })?;
+            let at =
+                |failure: Failure| failure.at(&format!("{} on {}", step.experiment, step.target));
+            experiment.fits(&reached.database).map_err(at)?;
+            Injection::of(self.plan, step, reached).map_err(at)?;
         }
         Ok(())
     }
@@ -245,18 +248,26 @@ impl Runner<'_> {
         }
         self.fresh.remove(self.plan.owner(&step.target));
         // Fields are borrowed one by one: a trial writes to the run folder.
-        let owner = self.plan.owner(&step.target);
-        let (experiment, reached) = parties(&self.experiments, &self.targets, step, owner)?;
+        let (experiment, reached) =
+            parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))?;
         let tables = experiment.tables();
-        let route = self.plan.target(&step.target).map(|target| target.route).unwrap_or_default();
+        let planned_target = self.plan.target(&step.target);
         let is_sampled = self.plan.sample_servers;
-        let nodes = Nodes::new(&step.target, route, reached, tables, is_sampled);
+        let nodes = Nodes::new(&step.target, planned_target, reached, tables, is_sampled);
         for note in nodes.catch_up(self.control) {
             output::talk(&note);
             self.run.event(Event::new(EventKind::Note, note))?;
         }
-        let job = Job { step, planned, purpose, nodes, run: &mut self.run, control: self.control };
-        experiment.trial(&reached.database, job)
+        let fault = Injection::of(self.plan, step, reached)?;
+        let (run, control) = (&mut self.run, self.control);
+        let job = Job { step, planned, purpose, nodes, fault: fault.as_ref(), run, control };
+        let done = experiment.trial(&reached.database, job);
+        // Also when the trial could not be stored: no cluster is left behind with a dead node.
+        if let Some(why) = fault.and_then(|fault| fault.restore()) {
+            output::talk(&format!("warning: {}: {why}", step.target));
+            self.run.event(Event::new(EventKind::Note, why))?;
+        }
+        done
     }
 
     /// Says and notes that a step can't be executed on its target.
@@ -274,22 +285,22 @@ impl Runner<'_> {
     }
 
     fn parties(&self, step: &Step) -> Result<(&Experiment, &Reached), Failure> {
-        parties(&self.experiments, &self.targets, step, self.plan.owner(&step.target))
+        parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))
     }
 }
 
-/// What a step is about; `owner` is the name under which its target was reached.
+/// What a step is about; `reached_as` is the name under which its target was reached.
 fn parties<'a>(
     experiments: &'a BTreeMap<String, Experiment>,
     targets: &'a BTreeMap<String, Reached>,
     step: &Step,
-    owner: &str,
+    reached_as: &str,
 ) -> Result<(&'a Experiment, &'a Reached), Failure> {
     let experiment = experiments
         .get(&step.experiment)
         .ok_or_else(|| Failure::new(format!("The plan has no experiment {}.", step.experiment)))?;
     let reached = targets
-        .get(owner)
+        .get(reached_as)
         .ok_or_else(|| Failure::new(format!("The plan has no target {}.", step.target)))?;
     Ok((experiment, reached))
 }

@@ -6,7 +6,7 @@ use dyno_measure::{Interval, StatementCounts};
 /// What the client did in all intervals, warm-up among them, by kind of transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Client {
-    kinds: Vec<(u64, StatementCounts)>,
+    pub(super) kinds: Vec<(u64, StatementCounts)>,
     rolls_back_reads: bool,
 }
 

@@ -19,7 +19,7 @@ use dyno_measure::{
 };
 use dyno_reactor::{monotonic_now, now, sleep_until, timeout};
 use dyno_store::NodeFacts;
-use dyno_suite::{Role, Route};
+use dyno_suite::{PlannedTarget, Role, Route};
 use freshness::Probed;
 
 /// Time limit for all questions before or after a trial.
@@ -29,6 +29,8 @@ const PATIENCE: Nanos = 60 * SECOND;
 pub(crate) struct Nodes<'a> {
     /// In the order of the plan, at least one.
     list: Vec<Node<'a>>,
+    /// Whether the plan lists them; else there is one, with the target's name.
+    is_listed: bool,
     /// The target as the load reaches it.
     load: &'a Database,
     /// How the load reaches the nodes.
@@ -65,22 +67,21 @@ pub(crate) struct AllSeen {
 }
 
 impl<'a> Nodes<'a> {
-    /// The nodes of a target that has been reached. `target` is the name of one that has a single node.
-    /// `tables` are all that the workload makes; dyno's own books among them, and settings that no
+    /// The nodes of `target`, which has been reached and which the plan has as `planned`. `tables` are all that the workload makes; dyno's own books among them, and settings that no
     /// transaction reads, don't count.
     pub(super) fn new(
         target: &str,
-        route: Route,
+        planned: Option<&PlannedTarget>,
         reached: &'a Reached,
         tables: Vec<String>,
         is_sampled: bool,
     ) -> Self {
-        let is_one = reached.nodes.len() <= 1;
+        let is_listed = planned.is_some_and(|planned| !planned.nodes.is_empty());
         let mut list: Vec<Node<'_>> = reached
             .nodes
             .iter()
             .map(|node| Node {
-                name: if is_one { target } else { &node.name }.to_owned(),
+                name: if is_listed { &node.name } else { target }.to_owned(),
                 role: node.role,
                 database: &node.database,
                 same_host: node.same_host,
@@ -95,7 +96,8 @@ impl<'a> Nodes<'a> {
             });
         }
         let tables = of_workload(tables);
-        Nodes { list, load: &reached.database, route, tables, is_sampled }
+        let route = planned.map(|planned| planned.route).unwrap_or_default();
+        Nodes { list, is_listed, load: &reached.database, route, tables, is_sampled }
     }
 
     /// What they say before a trial.
@@ -151,7 +153,7 @@ impl<'a> Nodes<'a> {
             found.cpu_share = node.same_host.then_some(summary.generator.host.cpu_share);
             let away = || before.away.as_ref().or(after.away.as_ref());
             found.down = found.down.take().or_else(|| away().cloned());
-            if self.is_several() {
+            if self.is_listed {
                 self.of_several(node, &mut found);
             }
             if !self.is_only_a_way(node) {
@@ -181,15 +183,15 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// What only holds where there are several nodes.
+    /// What only holds where a node may be one of several.
     fn of_several(&self, node: &Node<'_>, found: &mut NodeConditions) {
         found.role = Some(node.role.name().to_owned());
         match node.role {
             // Of its copies each one that is listed speaks for itself.
-            Role::Primary => (found.lag_max_s, found.lag_p95_s) = (None, None),
+            Role::Primary if self.is_several() => (found.lag_max_s, found.lag_p95_s) = (None, None),
             // No commit is acknowledged there.
             Role::ReadOnly => found.acknowledged_by = None,
-            Role::Endpoint | Role::Shard => {}
+            Role::Primary | Role::Endpoint | Role::Shard => {}
         }
     }
 
@@ -309,7 +311,9 @@ async fn settle<S: Session>(session: &mut S) -> Result<(), DbError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_measure::{Interval, NodeState, Sample};
+    use dyno_drivers::target::Target;
+    use dyno_measure::{NodeState, Sample, StatementCounts, TrialStatus};
+    use dyno_store::TrialIdentity;
 
     const ROLES: [(&str, Role); 4] = [
         ("all", Role::Endpoint),
@@ -320,7 +324,7 @@ mod tests {
 
     /// Nobody is asked anything.
     fn database() -> Database {
-        let target = "mysql://dyno@127.0.0.1:1/dyno".parse().expect("a URL");
+        let target = "mysql://dyno@127.0.0.1:1/dyno".parse::<Target>().expect("a URL");
         Database::new(&target).expect("an address")
     }
 
@@ -333,6 +337,7 @@ mod tests {
         };
         Nodes {
             list: ROLES.map(node).into(),
+            is_listed: true,
             load: database,
             route: Route::Endpoint,
             tables: Vec::new(),
@@ -353,12 +358,9 @@ mod tests {
 
     /// `commits` of explicit transactions.
     fn client(commits: u64) -> Client {
-        let mut interval = Interval::default();
-        interval.frame.kinds.resize_with(1, Default::default);
-        interval.frame.kinds[0].counts.committed = commits;
-        interval.frame.kinds[0].work.others = 2 * commits;
+        let statements = StatementCounts { others: 2 * commits, ..StatementCounts::default() };
         let mut client = Client::new(false);
-        client.add(&interval);
+        client.kinds.push((commits, statements));
         client
     }
 
@@ -375,7 +377,7 @@ mod tests {
         seen.nodes[1].lags_s.insert("elsewhere".to_owned(), vec![9.0]);
         seen.nodes[2].lags_s.insert("itself".to_owned(), vec![0.0, 1.0]);
         seen.nodes[3].lags_s.insert("itself".to_owned(), vec![2.0]);
-        let mut summary = TrialSummary::default();
+        let mut summary = TrialIdentity::default().summary(TrialStatus::Complete);
         let looks = (&before[..], &after[..]);
         nodes.surround(Dialect::Mysql, looks, &seen, Some(&client(1200)), &mut summary);
         let found = &summary.conditions.nodes;
@@ -400,8 +402,9 @@ mod tests {
         let database = database();
         let mut nodes = nodes(&database);
         nodes.list = vec![nodes.list.remove(1)];
+        nodes.is_listed = false;
         let (before, after) = ([looked(0, None)], [looked(1000, None)]);
-        let mut summary = TrialSummary::default();
+        let mut summary = TrialIdentity::default().summary(TrialStatus::Complete);
         let looks = (&before[..], &after[..]);
         let seen = AllSeen::default();
         nodes.surround(Dialect::Mysql, looks, &seen, Some(&client(990)), &mut summary);
