@@ -1,7 +1,7 @@
 //! One trial of a plan.
 
 use super::fault::Injection;
-use super::nodes::{Client, Node, Sampling, sampled};
+use super::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
 use super::workloads::{Driven, Ran};
 use super::{TrialName, summarise};
 use crate::calibration::Calibration;
@@ -13,7 +13,7 @@ use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_measure::{
-    DataCheck, DataFacts, FaultWatch, Interval, NodeLook, Purpose, Seen, TpccFacts, TrialStatus,
+    DataCheck, DataFacts, FaultWatch, Interval, Purpose, TpccFacts, TrialStatus,
     TrialSummary, Verdict, Window,
 };
 use dyno_store::{Event, Moment, Run, StoreError, TrialIdentity, TrialWriter};
@@ -24,7 +24,7 @@ pub(crate) struct Job<'a> {
     pub(super) step: &'a Step,
     pub(super) planned: &'a Trial,
     pub(super) purpose: Purpose,
-    pub(super) node: Node,
+    pub(super) nodes: Nodes<'a>,
     /// What is done to a node in it.
     pub(super) fault: Option<&'a Injection<'a>>,
     pub(super) run: &'a mut Run,
@@ -59,7 +59,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, purpose, node, fault, run, control } = job;
+    let Job { step, planned, purpose, nodes, fault, run, control } = job;
     let target = &step.target;
     let place = format!("{} on {target}", step.experiment);
     let mut spec = trial_spec(planned);
@@ -92,7 +92,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.tpcc))?;
     let title = format!("{} on {target}, {}", name.experiment, what(&spec, purpose));
     let client = Client::new(family.rolls_back_reads());
-    let parties = Parties { workload: &workload, driver, node: &node, fault, place: &place };
+    let parties = Parties { workload: &workload, driver, nodes: &nodes, fault, place: &place };
     let measured = measure(&parties, &spec, &title, (control, client), &mut writer)?;
     let Some(measured) = measured else {
         return Ok(Done::INTERRUPTED);
@@ -101,7 +101,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let mut summary = summarise(&name, &spec, &result);
     let headroom = |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, summary.qps);
     summary.conditions.generator.headroom = calibration.and_then(headroom);
-    node.surround(driver.dialect(), (&before, &after), &seen, Some(&client), &mut summary);
+    nodes.surround(driver.dialect(), (&before, &after), &seen, Some(&client), &mut summary);
     let ran = Ran { spec: &spec, summary: &summary };
     let after = family.look_after(driver.primary(), &workload, ready.before, &ran);
     summary.data = ready.data;
@@ -124,7 +124,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
 struct Parties<'a, W, D> {
     workload: &'a W,
     driver: &'a D,
-    node: &'a Node,
+    nodes: &'a Nodes<'a>,
     fault: Option<&'a Injection<'a>>,
     /// Experiment and target, for errors.
     place: &'a str,
@@ -134,14 +134,14 @@ struct Parties<'a, W, D> {
 struct Measured {
     result: TrialResult,
     client: Client,
-    seen: Seen,
-    before: NodeLook,
-    after: NodeLook,
+    seen: AllSeen,
+    before: Vec<Looked>,
+    after: Vec<Looked>,
     watch: Option<FaultWatch>,
     progress: TrialProgress,
 }
 
-/// Has the engine drive a trial while its node is watched. `None` when the user has stopped it before
+/// Has the engine drive a trial while its nodes are watched. `None` when the user has stopped it before
 /// it began.
 fn measure<W: Workload, D: Driver>(
     parties: &Parties<'_, W, D>,
@@ -150,9 +150,9 @@ fn measure<W: Workload, D: Driver>(
     (control, client): (&Control, Client),
     writer: &mut TrialWriter<'_>,
 ) -> Result<Option<Measured>, Failure> {
-    let &Parties { workload, driver, node, fault, place } = parties;
-    let before = node.look(driver);
-    writer.server(Moment::Before, &node.facts(&before))?;
+    let &Parties { workload, driver, nodes, fault, place } = parties;
+    let before = nodes.look();
+    writer.server(Moment::Before, &nodes.facts(&before))?;
     let series = writer.node_series()?;
     let warmup_s = spec.warmup as f64 / 1e9;
     let planned_s = warmup_s + spec.duration.map_or(0.0, |duration| duration as f64 / 1e9);
@@ -167,7 +167,7 @@ fn measure<W: Workload, D: Driver>(
         control,
         error: None,
     };
-    let (driven, seen) = sampled(node, driver, series, &sampling, || {
+    let (driven, seen) = sampled(nodes, series, &sampling, || {
         let mut driven = || drive(workload, driver, spec, control, &mut observer);
         match fault {
             Some(fault) => fault.meanwhile(driven),
@@ -190,8 +190,8 @@ fn measure<W: Workload, D: Driver>(
         writer.event(event)?;
     }
     let watch = watched.map(|(_, watch)| watch);
-    let after = node.look_again(driver, &seen);
-    writer.server(Moment::After, &node.facts(&after))?;
+    let after = nodes.look_again(&seen);
+    writer.server(Moment::After, &nodes.facts(&after))?;
     Ok(Some(Measured { result, client, seen, before, after, watch, progress }))
 }
 
