@@ -402,7 +402,12 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
         let mut live = 0;
         let mut stop_now = false;
         let mut over = false;
+        // Whoever waits for an answer without end has to be asked whether that is long enough.
+        let mut look_at_all = Nanos::MAX;
         tasks.run(|tick| {
+            if spec.answer_limit.is_some() && look_at_all == Nanos::MAX {
+                look_at_all = tick.now.saturating_add(LOOK);
+            }
             (last, live) = (tick.now, tick.live);
             let mut recorder = local.recorder.borrow_mut();
             recorder.advance(tick.now);
@@ -411,12 +416,15 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
             stop_now = is_open && stopped();
             let cut = local.ends().saturating_add(spec.drain).min(patience);
             over = tick.now >= cut;
-            if stop_now || over {
+            if stop_now || over || tick.now >= look_at_all {
                 return Next::Pause;
             }
             let job = local.hand_out(tick.now);
             Next::RunUntil((tick.now + LOOK).min(recorder.boundary()).min(cut).min(job))
         });
+        if live > 0 && !stop_now && !over && last >= look_at_all {
+            continue;
+        }
         let closes = if spec.finish_begun { last } else { last.min(local.ends()) };
         if live > 0 && stop_now && !over {
             patience = last.saturating_add(INTERRUPTED_DRAIN);

@@ -12,14 +12,17 @@
 mod bundled;
 mod catalogue;
 mod compare;
+mod fault;
 pub mod figures;
 mod load;
+mod nodes;
 mod parse;
 mod plan;
 mod problem;
 mod published;
 mod reader;
 mod resume;
+mod scale_out;
 mod scripts;
 mod secret;
 mod shrink;
@@ -32,6 +35,8 @@ mod versus;
 
 pub use bundled::{BundledSuite, bundled};
 pub use compare::{Beyond, Compare, PlannedComparison, Restore, Search, Stop, half_width, seconds};
+pub use fault::{Fault, FaultAction};
+pub use nodes::PlannedNode;
 pub use plan::{
     DataSize, Overrides, PLAN_FORMAT, Plan, PlannedExperiment, PlannedOption, SuiteFacts,
 };
@@ -43,5 +48,5 @@ pub use steps::{Action, Aim, Step, Trial};
 pub use suite::{
     Experiment, Link, Node, OptionEntry, OptionPart, Price, Role, Route, Suite, Target, Written,
 };
-pub use targets::{PlannedNode, PlannedTarget};
+pub use targets::PlannedTarget;
 pub use versus::Versus;

@@ -6,13 +6,16 @@ use toml::de::DeValue;
 
 use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS, WorkloadNames};
 use crate::compare;
+use crate::fault;
 use crate::figures::{self, Value as FigureValue};
 use crate::load;
 use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, found, short};
 use crate::secret::{SecretUrl, password_variable};
 use crate::source::{Source, Span};
-use crate::suite::{Experiment, Link, Node, OptionEntry, Price, Role, Suite, Target, Written};
+use crate::suite::{
+    Experiment, Link, Node, OptionEntry, Price, Role, Route, Suite, Target, Written,
+};
 
 pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<Suite> {
     let header = match file.take("suite") {
@@ -149,6 +152,7 @@ fn read_target(
         (Some((span, value)), None) => (read_nodes(sheet, &table, value), span),
         (None, url) => (vec![Node { name: None, role: Role::Primary, url }], table.span.clone()),
     };
+    let route = read_route(&mut table);
     let variable = password_variable(&name.value);
     table.finish(TARGET_SYNONYMS, |key, known| match key.contains("pass") || key.contains("pwd") {
         true => format!("Put the password into the environment variable {variable}."),
@@ -165,7 +169,7 @@ fn read_target(
         stated,
         price,
         nodes,
-        route: None,
+        route,
         nodes_span,
     })
 }
@@ -207,11 +211,18 @@ fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> V
     for item in items.iter() {
         let name = format!("A node of {}", target.name);
         let Some(mut table) = Reader::of_value(sheet, name, item.span(), item) else { continue };
+        let name = table.text("name").filter(|name| check_name(&table, name));
         let role = table.required_text("role", "Roles: primary, read_only, endpoint, shard.");
         let url = table.text("url").map(secret);
+        if let Some(name) = &name
+            && nodes.iter().any(|node: &Node| node.is_called(&name.value))
+        {
+            let message = format!("Two nodes of {} are called `{}`.", target.name, name.value);
+            table.note(&name.span, Problem::new(message).hint("Give each a name of its own."));
+        }
         if let Some(role) = role {
             match Role::parse(&role.value) {
-                Some(role) => nodes.push(Node { name: None, role, url }),
+                Some(role) => nodes.push(Node { name, role, url }),
                 None => {
                     let message = format!("There is no role `{}`.", short(&role.value));
                     let hint = hint_of_known(&role.value, "Roles", &Role::NAMES);
@@ -222,6 +233,17 @@ fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> V
         table.finish(&[], |_, known| known);
     }
     nodes
+}
+
+fn read_route(table: &mut Reader<'_, '_>) -> Option<Written<Route>> {
+    let route = table.text("route")?;
+    if let Some(value) = Route::parse(&route.value) {
+        return Some(Written { value, span: route.span });
+    }
+    let message = format!("There is no route `{}`.", short(&route.value));
+    let hint = hint_of_known(&route.value, "Routes", &Route::NAMES);
+    table.note(&route.span, Problem::new(message).hint(hint));
+    None
 }
 
 fn read_experiments(sheet: &Sheet<'_>, file: &Reader<'_, '_>, value: Value<'_>) -> Vec<Experiment> {
@@ -263,9 +285,17 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         }
         None => Some(Vec::new()),
     };
-    let load = load::read(&mut table, workload.as_deref().and_then(catalogue::workload));
-    let beyond =
-        compare::read(sheet, &mut table, workload.as_deref().and_then(catalogue::workload));
+    let names = workload.as_deref().and_then(catalogue::workload);
+    let has_interval = table.has("interval_s");
+    let load = load::read(&mut table, names);
+    let beyond = compare::read(sheet, &mut table, names);
+    let around = fault::Surroundings {
+        duration_s: load.as_ref().and_then(|load| load.duration_s),
+        is_search: beyond.search.is_some(),
+        is_pass: names.is_some_and(|names| names.levels == catalogue::Levels::Degrees),
+    };
+    let fault = fault::read(sheet, &mut table, &around);
+    let read_only = read_read_only(&mut table, &beyond);
     let has_rates = load.as_ref().is_some_and(|load| !load.rates.is_empty());
     let repeats = read_repeats(&mut table, &beyond, has_rates);
     let prepare = table.flag("prepare");
@@ -285,6 +315,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         workload: workload?,
         test: test?,
         targets,
+        read_only,
         options: options?,
         threads: load.threads,
         degrees: load.degrees,
@@ -293,13 +324,28 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         duration_s: load.duration_s,
         events: load.events,
         repeats,
-        interval_s: load.interval_s,
+        interval_s: match fault {
+            Some(_) if !has_interval => fault::INTERVAL_S,
+            _ => load.interval_s,
+        },
         prepare: prepare.unwrap_or(true),
         cleanup: cleanup.unwrap_or(true),
         percentiles: load.percentiles,
+        fault,
         beyond,
         published,
     })
+}
+
+/// Numbers of read-only nodes. A comparison names its targets, so there are no parts of them.
+fn read_read_only(table: &mut Reader<'_, '_>, beyond: &compare::Beyond) -> Vec<Written<u64>> {
+    let read_only = table.wholes("read_only", &(1..=1_000)).unwrap_or_default();
+    if let (Some(first), Some(_)) = (read_only.first(), &beyond.compare) {
+        let message = format!("{} has both `compare` and `read_only`.", table.name);
+        let hint = "Each number of read-only nodes is a target of its own: leave one of them out.";
+        table.note(&first.span, Problem::new(message).hint(hint));
+    }
+    read_only
 }
 
 /// Trials per point; a comparison and a search have words of their own for that.

@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::compare::{PlannedComparison, Restore, Search};
+use crate::fault::Fault;
 use crate::plan::{Plan, PlannedExperiment};
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::scripts::PlannedScript;
 use crate::secret::SecretUrl;
 use crate::steps::{Action, Aim, Step};
+use crate::suite::{Role, Route};
+use crate::targets::PlannedTarget;
 
 /// FNV-1a over bytes, finished by a mix: the low bits of FNV alone are weak. Stable for ever, as
 /// stored plans are compared by it; not meant to withstand anybody.
@@ -30,6 +33,9 @@ struct Essence<'a> {
     suite: &'a str,
     seed: u64,
     targets: Vec<(&'a str, &'a str)>,
+    /// Target, route and its nodes; left out where each target has one node.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<(&'a str, Route, Vec<(&'a str, Role, &'a str)>)>,
     experiments: Vec<Load<'a>>,
     /// Without the guesses of their length, which may get better.
     steps: Vec<(&'a str, &'a Action)>,
@@ -52,6 +58,8 @@ struct Load<'a> {
     search: Option<&'a Search>,
     #[serde(skip_serializing_if = "Restore::is_none")]
     restore: &'a Restore,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<&'a Fault>,
 }
 
 impl<'a> Load<'a> {
@@ -66,8 +74,14 @@ impl<'a> Load<'a> {
             comparison: experiment.comparison.as_ref(),
             search: experiment.search.as_ref(),
             restore: &experiment.restore,
+            fault: experiment.fault.as_ref(),
         }
     }
+}
+
+fn nodes(target: &PlannedTarget) -> (&str, Route, Vec<(&str, Role, &str)>) {
+    let nodes = target.nodes.iter().map(|node| (&*node.name, node.role, &*node.url));
+    (&target.name, target.route, nodes.collect())
 }
 
 pub(crate) fn hash(plan: &Plan) -> String {
@@ -76,6 +90,7 @@ pub(crate) fn hash(plan: &Plan) -> String {
         suite: &plan.suite.name,
         seed: plan.seed,
         targets: plan.targets.iter().map(|target| (&*target.name, &*target.url)).collect(),
+        nodes: plan.targets.iter().filter(|target| !target.nodes.is_empty()).map(nodes).collect(),
         experiments: plan.experiments.iter().map(Load::of).collect(),
         steps: plan.steps.iter().map(|step| (&*step.id, &step.action)).collect(),
     };
@@ -91,7 +106,7 @@ impl Plan {
     /// is left and they have been removed meanwhile; they are removed where they may still exist.
     pub fn remaining(&self, done: &BTreeSet<String>) -> Vec<&Step> {
         let mut left = vec![false; self.steps.len()];
-        for target in self.targets.iter().filter(|target| target.twin_of.is_none()) {
+        for target in self.targets.iter().filter(|target| target.owner() == target.name) {
             // What is measured under a second name needs the same data.
             let is_its =
                 |(_, step): &(usize, &Step)| self.owner(&step.target) == target.name.as_str();
@@ -106,10 +121,15 @@ impl Plan {
 }
 
 impl Plan {
-    /// The name under which the database of a target is known: that of the target whose twin it is, or
-    /// its own.
+    /// The name under which the database of a target is known: that of the target whose twin or
+    /// part it is, or its own.
     pub fn owner<'a>(&'a self, target: &'a str) -> &'a str {
         self.target(target).map_or(target, |found| found.owner())
+    }
+
+    /// The name of the target that is connected to for a target's trials.
+    pub fn reached_as<'a>(&'a self, target: &'a str) -> &'a str {
+        self.target(target).map_or(target, |found| found.reached_as())
     }
 
     /// The trials that need not be executed any more: those that are `complete`, those that were
@@ -146,7 +166,7 @@ impl Plan {
                 self.targets.iter().map(|target| target.name.clone()).collect();
             let mut is_known = false;
             for target in self.targets.iter_mut() {
-                if target.name == *name || target.twin_of.as_ref() == Some(name) {
+                if target.name == *name || target.owner() == name {
                     target.redirect(url);
                     is_known = true;
                 }

@@ -8,6 +8,7 @@ use toml::de::DeTable;
 
 use crate::bundled::{BUNDLED_PREFIX, bundled};
 use crate::compare::Beyond;
+use crate::fault::Fault;
 use crate::figures::Value as FigureValue;
 use crate::parse::read_file;
 use crate::problem::{Problem, SuiteError};
@@ -117,6 +118,12 @@ pub struct Node {
     pub url: Option<Written<SecretUrl>>,
 }
 
+impl Node {
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.name.as_ref().is_some_and(|own| own.value == name)
+    }
+}
+
 /// What a node does in its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -161,6 +168,12 @@ impl Route {
             Route::Split => "split",
             Route::Spread => "spread",
         }
+    }
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        [Route::Primary, Route::Endpoint, Route::Split, Route::Spread]
+            .into_iter()
+            .find(|route| route.name() == name)
     }
 
     /// What is meant where nobody says it: the endpoint, if there is one, else the primary, else the
@@ -212,6 +225,9 @@ pub struct Experiment {
     pub test: Written<String>,
     /// Names of targets; `None` means all.
     pub targets: Option<Vec<Written<String>>>,
+    /// Numbers of read-only nodes: the first so many of each target's are driven. Empty means that all
+    /// are.
+    pub read_only: Vec<Written<u64>>,
     /// The workload's options in the order of the file; `NAME.KEY` is what stands in a table, `NAME.1`
     /// in a list.
     pub options: Vec<OptionEntry>,
@@ -237,6 +253,8 @@ pub struct Experiment {
     pub cleanup: bool,
     /// Percentiles of the latency that are reported, in (0, 100].
     pub percentiles: Vec<f64>,
+    /// What is done to a node in each trial.
+    pub fault: Option<Fault>,
     /// Comparison, gates, search, confirmation, restoring.
     pub beyond: Beyond,
     /// Published figures to stand beside the results.

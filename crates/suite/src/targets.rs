@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::nodes::{self, PlannedNode, Way};
 use crate::plan::{Overrides, PlannedExperiment};
 use crate::problem::{Problem, SuiteError};
 use crate::secret::{SecretUrl, password_variable};
@@ -37,6 +38,9 @@ pub struct PlannedTarget {
     /// The target whose database this is, under another name: to measure the noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin_of: Option<String>,
+    /// The target whose cluster this is, of which only the first read-only nodes are driven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
     /// The role of the node that is driven.
     pub role: Role,
     /// All nodes, where there are several, or where a cluster of `dyno cluster` stands behind it.
@@ -66,9 +70,40 @@ impl PlannedTarget {
         SecretUrl::new(url.replace("{run}", &path.replace('#', "%23")))
     }
 
-    /// The name under which its database is known: its own, or that of the target whose twin it is.
+    /// The name under which its database is known: its own, or that of the target whose twin or part
+    /// it is.
     pub fn owner(&self) -> &str {
+        self.twin_of.as_deref().or(self.part_of.as_deref()).unwrap_or(&self.name)
+    }
+
+    /// The name of the target that is connected to for its trials: a twin is the same connection, a
+    /// part has nodes of its own.
+    pub fn reached_as(&self) -> &str {
         self.twin_of.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The same cluster, of which only the first `read_only` read-only nodes are driven and looked at.
+    pub(crate) fn part(&self, read_only: u32) -> PlannedTarget {
+        let mut left = read_only;
+        let is_kept = |node: &&PlannedNode| match node.role {
+            Role::ReadOnly => {
+                let is_kept = left > 0;
+                left = left.saturating_sub(1);
+                is_kept
+            }
+            // It would not know that the other nodes are left out.
+            Role::Endpoint => false,
+            Role::Primary | Role::Shard => true,
+        };
+        let nodes = self.nodes.iter().filter(is_kept).cloned().collect();
+        let words = if read_only == 1 { "node" } else { "nodes" };
+        PlannedTarget {
+            name: format!("{}-ro{read_only}", self.name),
+            title: format!("{}, {read_only} read-only {words}", self.title),
+            part_of: Some(self.name.clone()),
+            nodes,
+            ..self.clone()
+        }
     }
 
     /// The same database under another name.
@@ -83,37 +118,32 @@ impl PlannedTarget {
 
     /// Another address for the same target.
     pub(crate) fn redirect(&mut self, url: &SecretUrl) {
-        self.url = url.redacted();
-        self.secret = url.clone();
-        self.span = None;
+        let way = Way::single(self.role, url.clone(), None);
+        self.url = way.url.redacted();
+        (self.nodes, self.route) = (way.nodes, way.route);
+        (self.secret, self.span) = (way.url, way.span);
+    }
+
+    /// The name under which the password of one of its nodes is looked for first.
+    pub fn node_name(&self, node: &PlannedNode) -> String {
+        format!("{}_{}", self.owner(), node.name)
+    }
+
+    /// The environment variable that may hold the password of one of its nodes, if that has its own.
+    pub fn node_password_variable(&self, node: &PlannedNode) -> String {
+        password_variable(&self.node_name(node))
     }
 
     /// The environment variable that may hold the password: `DYNO_PASSWORD_` and the name in
-    /// upper case, with `_` for everything that is no letter or digit.
+    /// upper case, with `_` for everything that is no letter or digit. Of twins and parts it is that
+    /// of their owner.
     pub fn password_variable(&self) -> String {
-        password_variable(&self.name)
+        password_variable(self.owner())
     }
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-/// A node of a target with several.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlannedNode {
-    /// Unique in its target.
-    pub name: String,
-    /// What it does.
-    pub role: Role,
-    /// The URL without its password.
-    pub url: String,
-    /// The folder of the cluster of `dyno cluster` that it belongs to, under the same name there: only such
-    /// a node can be killed, stopped or started by dyno itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<String>,
-    #[serde(skip)]
-    pub(crate) secret: SecretUrl,
 }
 
 /// The second name of a target that is compared with itself.
@@ -130,30 +160,10 @@ pub(crate) fn plan_targets(
     let mut left_out = Vec::new();
     for target in &suite.targets {
         let name = &target.name.value;
-        let given = overrides.targets.iter().find(|(other, _)| other == name);
-        if given.is_none() && target.nodes.len() > 1 {
-            let message = format!(
-                "`nodes` lists {} nodes of the target `{name}`, but this version of dyno drives \
-                 one node per target.",
-                target.nodes.len()
-            );
-            let hint = "Keep one node, such as the cluster's endpoint, and make the others \
-                        targets of their own.";
-            let problem = Problem::new(message).hint(hint);
-            return Err(problem.at(&suite.text, &target.nodes_span).into());
+        match way_to(suite, target, overrides)? {
+            Some(way) => planned.push(plan_target(target, way)),
+            None => left_out.push(name.clone()),
         }
-        let node = target.nodes.first();
-        let written = node.and_then(|node| node.url.as_ref());
-        let (secret, span) = match (given, written) {
-            (Some((_, url)), _) => (url.clone(), None),
-            (None, Some(url)) => (url.value.clone(), Some(url.span.clone())),
-            (None, None) => {
-                left_out.push(name.clone());
-                continue;
-            }
-        };
-        let role = node.map_or(Role::Primary, |node| node.role);
-        planned.push(plan_target(target, role, secret, span));
     }
     if planned.is_empty() {
         let message = format!("No target of the suite `{}` has a URL.", suite.name);
@@ -164,12 +174,40 @@ pub(crate) fn plan_targets(
     Ok((planned, left_out))
 }
 
-fn plan_target(
+/// How a target is reached; `None` where a node has no URL.
+fn way_to(
+    suite: &Suite,
     target: &Target,
-    role: Role,
-    secret: SecretUrl,
-    span: Option<Span>,
-) -> PlannedTarget {
+    overrides: &Overrides,
+) -> Result<Option<Way>, SuiteError> {
+    let name = &target.name.value;
+    let span = target.route.as_ref().map_or(&target.nodes_span, |route| &route.span);
+    let placed = |problem: Problem| SuiteError::from(problem.at(&suite.text, span));
+    if let Some((_, nodes)) = overrides.nodes.iter().find(|(other, _)| other == name) {
+        return Way::through(target, nodes.clone()).map(Some).map_err(placed);
+    }
+    let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
+    if let Some((_, url)) = overrides.targets.iter().find(|(other, _)| other == name) {
+        let role = match roles.contains(&Role::Endpoint) {
+            true => Role::Endpoint,
+            false => roles.first().copied().unwrap_or(Role::Primary),
+        };
+        return Ok(Some(Way::single(role, url.clone(), None)));
+    }
+    match target.nodes.as_slice() {
+        [] => Ok(None),
+        [node] => {
+            let url = node.url.as_ref();
+            Ok(url.map(|url| Way::single(node.role, url.value.clone(), Some(url.span.clone()))))
+        }
+        _ => {
+            let nodes = nodes::written(target).map(|nodes| Way::through(target, nodes));
+            nodes.transpose().map_err(placed)
+        }
+    }
+}
+
+fn plan_target(target: &Target, way: Way) -> PlannedTarget {
     let name = target.name.value.clone();
     PlannedTarget {
         title: target.title.clone().unwrap_or_else(|| name.clone()),
@@ -182,12 +220,13 @@ fn plan_target(
         stated: target.stated.clone(),
         price: target.price.clone(),
         twin_of: None,
-        role,
-        nodes: Vec::new(),
-        route: Route::default(),
-        url: secret.redacted(),
-        secret,
-        span,
+        part_of: None,
+        role: way.role,
+        nodes: way.nodes,
+        route: way.route,
+        url: way.url.redacted(),
+        secret: way.url,
+        span: way.span,
     }
 }
 
@@ -201,7 +240,8 @@ pub(crate) fn check_same_data(
     let measured: Vec<&PlannedTarget> =
         targets.iter().filter(|target| planned.targets.contains(&target.name)).collect();
     for (index, target) in measured.iter().enumerate() {
-        let same = |other: &&&PlannedTarget| other.url == target.url && target.twin_of.is_none();
+        let same =
+            |other: &&&PlannedTarget| other.url == target.url && other.owner() != target.owner();
         if let Some(other) = measured[..index].iter().find(same).filter(|_| planned.prepare) {
             let message = format!(
                 "The targets `{}` and `{}` are the same database, and the experiment `{}` would \

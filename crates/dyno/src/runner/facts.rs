@@ -1,8 +1,10 @@
 //! What `run.json` says of targets and experiments.
 
 use crate::databases::Reached;
-use dyno_store::{ComparisonFacts, ExperimentFacts, Price, ScriptFacts, TargetFacts};
-use dyno_suite::{Plan, PlannedComparison, PlannedExperiment};
+use dyno_store::{
+    ComparisonFacts, ExperimentFacts, FaultPlan, Price, ScriptFacts, TargetFacts, TargetNode,
+};
+use dyno_suite::{Fault, Plan, PlannedComparison, PlannedExperiment, PlannedNode, PlannedTarget};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -12,13 +14,17 @@ pub(super) fn targets(
     reached: &BTreeMap<String, Reached>,
     run: &Path,
 ) -> Vec<TargetFacts> {
-    let facts = |target: &dyno_suite::PlannedTarget| {
-        let found = reached.get(target.owner());
+    let facts = |target: &PlannedTarget| {
+        let found = reached.get(target.reached_as());
         TargetFacts {
             name: target.name.clone(),
             urls: vec![target.url_in(run).redacted()],
-            nodes: Vec::new(),
-            route: String::new(),
+            nodes: nodes(target, found),
+            route: match target.nodes.is_empty() {
+                true => String::new(),
+                false => target.route.name().to_owned(),
+            },
+            part_of: target.part_of.clone(),
             product: found.map(|found| found.facts.product.clone()).unwrap_or_default(),
             version: found.map(|found| found.facts.version.clone()).unwrap_or_default(),
             class: target.class.clone().unwrap_or_default(),
@@ -34,6 +40,22 @@ pub(super) fn targets(
         }
     };
     plan.targets.iter().map(facts).collect()
+}
+
+/// The nodes of a target with several, or of a cluster.
+fn nodes(target: &PlannedTarget, found: Option<&Reached>) -> Vec<TargetNode> {
+    let facts = |node: &PlannedNode| {
+        let reached = found.and_then(|found| found.nodes.iter().find(|at| at.name == node.name));
+        TargetNode {
+            name: node.name.clone(),
+            role: node.role.name().to_owned(),
+            url: node.url.clone(),
+            product: reached.map(|found| found.facts.product.clone()).unwrap_or_default(),
+            version: reached.map(|found| found.facts.version.clone()).unwrap_or_default(),
+            same_host: reached.is_some_and(|found| found.same_host),
+        }
+    };
+    target.nodes.iter().map(facts).collect()
 }
 
 /// The experiments as a reader needs them.
@@ -60,7 +82,7 @@ pub(crate) fn experiments(plan: &Plan) -> Vec<ExperimentFacts> {
         window_s: experiment.duration_s,
         comparison: experiment.comparison.as_ref().map(|compared| comparison(experiment, compared)),
         gates: experiment.gates.clone(),
-        fault: None,
+        fault: experiment.fault.as_ref().map(fault),
         objective: experiment.search.as_ref().map(|search| search.objective.clone()),
     };
     plan.experiments.iter().map(facts).collect()
@@ -76,5 +98,15 @@ fn comparison(experiment: &PlannedExperiment, compared: &PlannedComparison) -> C
         half_width: compared.stop.half_width,
         budget_s: compared.stop.budget_s,
         data_state: experiment.data_state(),
+    }
+}
+
+fn fault(plan: &Fault) -> FaultPlan {
+    FaultPlan {
+        action: plan.action.name().to_owned(),
+        node: plan.node.clone(),
+        at_s: plan.at_s,
+        heal_after_s: plan.heal_after_s,
+        promote: plan.promote.is_some(),
     }
 }

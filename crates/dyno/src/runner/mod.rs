@@ -4,6 +4,7 @@ mod command;
 #[cfg(test)]
 mod decisions_tests;
 pub(crate) mod facts;
+mod fault;
 mod nodes;
 mod ownership;
 mod repetition;
@@ -17,7 +18,7 @@ use summary::resident_mib;
 pub(crate) use summary::{TrialName, summarise};
 pub(crate) use workloads::Experiment;
 
-use crate::databases::{Reached, reach};
+use crate::databases::{Reached, reach_planned};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::LoadProgress;
@@ -25,6 +26,7 @@ use dyno_engine::Control;
 use dyno_measure::{Purpose, TrialStatus};
 use dyno_store::{Event, EventKind, Run, RunStatus};
 use dyno_suite::{Action, Aim, Plan, Step, Trial};
+use fault::Injection;
 use nodes::Node;
 use repetition::{Clock, Next};
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,9 +111,10 @@ impl Runner<'_> {
         self.reach_targets()?;
         for step in &self.plan.steps {
             let (experiment, reached) = self.parties(step)?;
-            experiment.fits(&reached.database).map_err(|failure| {
-                failure.at(&format!("{} on {}", step.experiment, step.target))
-            })?;
+            let at =
+                |failure: Failure| failure.at(&format!("{} on {}", step.experiment, step.target));
+            experiment.fits(&reached.database).map_err(at)?;
+            Injection::of(self.plan, step, reached).map_err(at)?;
         }
         Ok(())
     }
@@ -171,10 +174,9 @@ impl Runner<'_> {
     /// Connects to every target once, before anything is touched.
     fn reach_targets(&mut self) -> Result<(), Failure> {
         for target in self.plan.targets.iter().filter(|target| target.twin_of.is_none()) {
-            let url = target.url_in(self.run.path());
             let place = format!("target {}", target.name);
             let reached =
-                reach(&target.name, url.expose()).map_err(|failure| failure.at(&place))?;
+                reach_planned(target, self.run.path()).map_err(|failure| failure.at(&place))?;
             output::talk(&format!(
                 "target {}: {} {}",
                 target.name, reached.facts.product, reached.facts.version
@@ -246,12 +248,20 @@ impl Runner<'_> {
         }
         self.fresh.remove(self.plan.owner(&step.target));
         // Fields are borrowed one by one: a trial writes to the run folder.
-        let owner = self.plan.owner(&step.target);
-        let (experiment, reached) = parties(&self.experiments, &self.targets, step, owner)?;
+        let (experiment, reached) =
+            parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))?;
         let tables = experiment.tables();
         let node = Node::new(&step.target, tables, reached.same_host, self.plan.sample_servers);
-        let job = Job { step, planned, purpose, node, run: &mut self.run, control: self.control };
-        experiment.trial(&reached.database, job)
+        let fault = Injection::of(self.plan, step, reached)?;
+        let (run, control) = (&mut self.run, self.control);
+        let job = Job { step, planned, purpose, node, fault: fault.as_ref(), run, control };
+        let done = experiment.trial(&reached.database, job);
+        // Also when the trial could not be stored: no cluster is left behind with a dead node.
+        if let Some(why) = fault.and_then(|fault| fault.restore()) {
+            output::talk(&format!("warning: {}: {why}", step.target));
+            self.run.event(Event::new(EventKind::Note, why))?;
+        }
+        done
     }
 
     /// Says and notes that a step can't be executed on its target.
@@ -269,22 +279,22 @@ impl Runner<'_> {
     }
 
     fn parties(&self, step: &Step) -> Result<(&Experiment, &Reached), Failure> {
-        parties(&self.experiments, &self.targets, step, self.plan.owner(&step.target))
+        parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))
     }
 }
 
-/// What a step is about; `owner` is the name under which its target was reached.
+/// What a step is about; `reached_as` is the name under which its target was reached.
 fn parties<'a>(
     experiments: &'a BTreeMap<String, Experiment>,
     targets: &'a BTreeMap<String, Reached>,
     step: &Step,
-    owner: &str,
+    reached_as: &str,
 ) -> Result<(&'a Experiment, &'a Reached), Failure> {
     let experiment = experiments
         .get(&step.experiment)
         .ok_or_else(|| Failure::new(format!("The plan has no experiment {}.", step.experiment)))?;
     let reached = targets
-        .get(owner)
+        .get(reached_as)
         .ok_or_else(|| Failure::new(format!("The plan has no target {}.", step.target)))?;
     Ok((experiment, reached))
 }

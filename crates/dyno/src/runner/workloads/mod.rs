@@ -5,6 +5,7 @@ mod sysbench;
 mod tpcc;
 mod tpch;
 
+use super::fault::Lost;
 use super::trial::{Done, Job, driven};
 use crate::databases::{Database, with_driver};
 use crate::failure::{Failure, sentence};
@@ -276,6 +277,8 @@ pub(crate) struct After {
     pub(crate) tpcc: Option<TpccFacts>,
     /// Notes for the reader, in sentences.
     pub(crate) notes: Vec<String>,
+    /// What was acknowledged and is lost, after a fault.
+    pub(crate) lost: Option<Lost>,
 }
 
 macro_rules! registry {
@@ -305,7 +308,7 @@ macro_rules! registry {
                     $(Self::$variant(_) if database.is_duckdb() && !<$family>::TAKES_DUCKDB =>
                         Err(no_duckdb(<$family>::NAME)),
                     Self::$variant(family) =>
-                        with_driver!(database, driver => family.fits(driver)),)+
+                        with_driver!(database, driver => family.fits(driver.primary())),)+
                 }
             }
 
@@ -317,7 +320,7 @@ macro_rules! registry {
             ) -> Result<String, Failure> {
                 match self {
                     $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.load(driver, order)),)+
+                        with_driver!(database, driver => family.load(driver.primary(), order)),)+
                 }
             }
 
@@ -333,7 +336,7 @@ macro_rules! registry {
             ) -> Result<BTreeSet<String>, Failure> {
                 match self {
                     $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.existing(driver)),)+
+                        with_driver!(database, driver => family.existing(driver.primary())),)+
                 }
             }
 
@@ -346,7 +349,8 @@ macro_rules! registry {
             ) -> Result<(), Failure> {
                 match self {
                     $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.remove(driver, tables, observer)),)+
+                        with_driver!(database, driver =>
+                            family.remove(driver.primary(), tables, observer)),)+
                 }
             }
 
