@@ -3,8 +3,8 @@
 use crate::FleetError;
 use crate::packet::{pack, unpack};
 use crate::protocol::{Answer, Hello, Question};
-use async_nats::{Client, RequestErrorKind};
 use async_nats::client::Request;
+use async_nats::{Client, RequestErrorKind};
 use futures_util::StreamExt;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -35,7 +35,8 @@ pub(crate) async fn who(
             .with_hint("The user needs the right to publish and subscribe dyno.> and _INBOX.>.")
     };
     let inbox = client.new_inbox();
-    let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| failed(error.to_string()))?;
+    let mut answers =
+        client.subscribe(inbox.clone()).await.map_err(|error| failed(error.to_string()))?;
     let call = pack(&Question::Who, b"").into();
     let called = client.publish_with_reply(subject, inbox, call).await;
     called.map_err(|error| failed(error.to_string()))?;

@@ -41,9 +41,9 @@ impl ClockOffset {
     /// The best of some rounds.
     pub(crate) fn of(rounds: &[Round]) -> Option<ClockOffset> {
         let best = rounds.iter().min_by_key(|round| round.trip())?;
-        let half = i64::from(best.trip() / 2);
+        let half = (best.trip() / 2) as i64;
         Some(ClockOffset {
-            ahead: i64::from(best.there) - (i64::from(best.asked) + half),
+            ahead: best.there as i64 - (best.asked as i64 + half),
             calendar_ahead: best.calendar_there - (best.calendar_here - half),
             bound: best.trip().div_ceil(2),
         })
@@ -51,17 +51,13 @@ impl ClockOffset {
 
     /// A moment of the clock here on the other one.
     pub(crate) fn there(&self, here: Nanos) -> Nanos {
-        clamped(i64::from(here) + self.ahead)
+        here.saturating_add_signed(self.ahead)
     }
 
-    /// A moment of the other clock on the one here. [`Nanos::MAX`] stays what it is: never.
-    pub(crate) fn here(&self, there: Nanos) -> Nanos {
-        if there == Nanos::MAX { there } else { clamped(i64::from(there) - self.ahead) }
+    /// What is to be added to the times of the other clock to have them on the one here.
+    pub(crate) fn back(&self) -> i64 {
+        self.ahead.saturating_neg()
     }
-}
-
-fn clamped(nanos: i64) -> Nanos {
-    nanos.clamp(0, i64::from(Nanos::MAX)) as Nanos
 }
 
 #[cfg(test)]
@@ -70,9 +66,9 @@ mod tests {
 
     /// A round with a clock that is `ahead`, of which `before` passes on the way there.
     fn round(asked: Nanos, before: Nanos, trip: Nanos, ahead: i64) -> Round {
-        let there = clamped(i64::from(asked + before) + ahead);
-        let calendar_here = i64::from(asked + trip) + 1_000_000;
-        let calendar_there = i64::from(asked + before) + 1_000_000 + ahead;
+        let there = (asked + before).saturating_add_signed(ahead);
+        let calendar_here = (asked + trip) as i64 + 1_000_000;
+        let calendar_there = (asked + before) as i64 + 1_000_000 + ahead;
         Round { asked, there, calendar_there, answered: asked + trip, calendar_here }
     }
 
@@ -88,15 +84,9 @@ mod tests {
             assert_eq!(clock.bound, 100);
             assert!((clock.ahead - ahead).abs() <= 100, "{clock:?}");
             assert!((clock.calendar_ahead - ahead).abs() <= 100, "{clock:?}");
-            assert_eq!(clock.here(clock.there(123_456_789)), 123_456_789);
+            let there = clock.there(123_456_789);
+            assert_eq!(there.saturating_add_signed(clock.back()), 123_456_789);
         }
         assert_eq!(ClockOffset::of(&[]), None);
-    }
-
-    #[test]
-    fn never_stays_never() {
-        let clock = ClockOffset { ahead: -50, ..ClockOffset::default() };
-        assert_eq!(clock.here(Nanos::MAX), Nanos::MAX);
-        assert_eq!(clock.there(10), 0);
     }
 }

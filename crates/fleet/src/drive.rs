@@ -1,11 +1,11 @@
 //! One trial over the fleet.
 
+use crate::FleetError;
 use crate::call::{Silence, ask, insist};
 use crate::fleet::{Fleet, Member, PATIENCE};
 use crate::flow::Inbox;
 use crate::protocol::{Answer, Order, Question, Report, TargetSecret};
 use crate::trial::{Part, Told, Trial};
-use crate::FleetError;
 use async_nats::Client;
 use dyno_engine::{Control, Observer, TrialResult, TrialSpec};
 use dyno_measure::GeneratorMember;
@@ -89,8 +89,13 @@ impl Fleet {
         loop {
             self.recruit(Duration::from_millis(300), task.tell)?;
             if self.members.is_empty() {
-                return Err(FleetError::new(format!("No load generator is left. {}", lost.join(" ")))
-                    .with_hint("Start `dyno generator` again; the same command goes on with the run."));
+                return Err(FleetError::new(format!(
+                    "No load generator is left. {}",
+                    lost.join(" ")
+                ))
+                .with_hint(
+                    "Start `dyno generator` again; the same command goes on with the run.",
+                ));
             }
             match self.attempt(task, control, observer, &lost)? {
                 Attempt::Done(done) => return Ok(done),
@@ -119,7 +124,9 @@ impl Fleet {
         let count = self.members.len() as u32;
         for (number, member) in (0..).zip(&self.members) {
             // With fewer workers than load generators, some have nothing to do.
-            let Some(spec) = task.spec.part(number, count.min(task.spec.workers.max(1))) else { break };
+            let Some(spec) = task.spec.part(number, count.min(task.spec.workers.max(1))) else {
+                break;
+            };
             match self.clock(member) {
                 Ok(clock) => parts.push(Part::new(member.clone(), spec, clock)),
                 Err(_) => lose(&mut gone, member, "it does not answer"),
@@ -158,7 +165,8 @@ impl Fleet {
                 .filter(|member| member.lost.is_some())
                 .map(|member| member.name.as_str())
                 .collect();
-            let ids = self.members.iter().filter(|member| names.contains(member.hello.name.as_str()));
+            let ids =
+                self.members.iter().filter(|member| names.contains(member.hello.name.as_str()));
             let ids = ids.map(|member| member.hello.id.clone()).collect();
             self.drop_members(&ids);
         }
@@ -208,7 +216,8 @@ impl Fleet {
                 Ok(())
             }
             Err(Silence::Other(why)) if why.contains("payload") => {
-                let message = format!("The plan can't be sent to the load generator {name}: {why}.");
+                let message =
+                    format!("The plan can't be sent to the load generator {name}: {why}.");
                 Err(FleetError::new(message).with_hint("Raise `max_payload` of the NATS server."))
             }
             Err(_) => {
@@ -252,7 +261,10 @@ impl Fleet {
 
 fn lose(gone: &mut (BTreeSet<String>, Vec<String>), member: &Member, why: &str) {
     gone.0.insert(member.hello.id.clone());
-    gone.1.push(format!("The load generator {} was given up before the trial began: {why}.", member.hello.name));
+    gone.1.push(format!(
+        "The load generator {} was given up before the trial began: {why}.",
+        member.hello.name
+    ));
 }
 
 /// The tasks that ask; they end with the trial.

@@ -65,7 +65,10 @@ pub struct Fleet {
 
 impl std::fmt::Debug for Fleet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Fleet").field("run", &self.run).field("members", &self.members).finish_non_exhaustive()
+        f.debug_struct("Fleet")
+            .field("run", &self.run)
+            .field("members", &self.members)
+            .finish_non_exhaustive()
     }
 }
 
@@ -110,7 +113,10 @@ impl Fleet {
                 return Err(fleet.too_few(&options.nats));
             }
             if told.replace(found) != Some(found) {
-                tell(&format!("{found} of {} load generators are there; waiting for more.", fleet.wanted));
+                tell(&format!(
+                    "{found} of {} load generators are there; waiting for more.",
+                    fleet.wanted
+                ));
             }
         }
         Ok(None)
@@ -123,7 +129,10 @@ impl Fleet {
             self.fleet,
             GATHER.as_secs()
         ))
-        .with_hint(format!("Start more: `dyno generator --nats {}`, one on each machine.", nats.shown()))
+        .with_hint(format!(
+            "Start more: `dyno generator --nats {}`, one on each machine.",
+            nats.shown()
+        ))
     }
 
     /// All load generators that have worked for the run, those that were lost among them.
@@ -142,12 +151,17 @@ impl Fleet {
     }
 
     /// Calls for load generators until there are as many as are wanted.
-    pub(crate) fn recruit(&mut self, time: Duration, tell: &dyn Fn(&str)) -> Result<(), FleetError> {
+    pub(crate) fn recruit(
+        &mut self,
+        time: Duration,
+        tell: &dyn Fn(&str),
+    ) -> Result<(), FleetError> {
         if self.members.len() >= self.wanted {
             return Ok(());
         }
         let (client, call) = (self.link.client.clone(), call_subject(&self.fleet));
-        let mut found = self.link.wait(async move { who(&client, call, time, usize::MAX).await })??;
+        let mut found =
+            self.link.wait(async move { who(&client, call, time, usize::MAX).await })??;
         found.sort_by(|one, other| one.name.cmp(&other.name));
         for hello in found {
             if self.members.len() >= self.wanted {
@@ -186,13 +200,15 @@ impl Fleet {
         let subject = own_subject(&self.fleet, &hello.id);
         let question = Question::Join { run: self.run.clone() };
         let (client, to) = (self.link.client.clone(), subject.clone());
-        let joined =
-            self.link.wait(async move { insist(&client, to, &question, Duration::from_secs(3)).await });
+        let joined = self
+            .link
+            .wait(async move { insist(&client, to, &question, Duration::from_secs(3)).await });
         // Somebody else was faster, or it has just left.
         if !matches!(joined, Ok(Ok((Answer::Done, _)))) {
             return;
         }
-        let known = FleetMember { name: hello.name.clone(), environment: hello.environment.clone() };
+        let known =
+            FleetMember { name: hello.name.clone(), environment: hello.environment.clone() };
         if !self.known.contains(&known) {
             self.known.push(known);
         }
@@ -259,7 +275,13 @@ impl Fleet {
                 match answer {
                     Ok((Answer::Clock { monotonic: there, calendar: calendar_there }, _)) => {
                         let calendar_here = calendar.as_nanos().min(i64::MAX as u128) as i64;
-                        rounds.push(Round { asked, there, calendar_there, answered, calendar_here });
+                        rounds.push(Round {
+                            asked,
+                            there,
+                            calendar_there,
+                            answered,
+                            calendar_here,
+                        });
                     }
                     _ => break,
                 }
@@ -276,7 +298,8 @@ impl Drop for Fleet {
     fn drop(&mut self) {
         let question = Question::Leave { run: self.run.clone() };
         let client = self.link.client.clone();
-        let subjects: Vec<String> = self.members.iter().map(|member| member.subject.clone()).collect();
+        let subjects: Vec<String> =
+            self.members.iter().map(|member| member.subject.clone()).collect();
         let _ = self.link.wait(async move {
             for subject in subjects {
                 // Who doesn't hear it is free when nothing more is heard of the run.

@@ -3,12 +3,12 @@
 //! It only ever answers. What its trial reports waits in an outbox until the coordinator asks for it; when nobody has
 //! asked for [`LEASE`], the coordinator is gone, its trial is stopped and the load generator is free again.
 
+use crate::flow::Outbox;
 use crate::nats::{Link, LinkEvent};
 use crate::packet::{pack, unpack};
 use crate::protocol::{
     Answer, Hello, Order, Question, Report, Versions, call_subject, check_name, own_subject,
 };
-use crate::flow::Outbox;
 use crate::{FleetError, NatsOptions};
 use async_nats::{Client, Message, Subscriber};
 use dyno_core::Nanos;
@@ -159,7 +159,9 @@ impl Generator {
                 for event in told.try_iter() {
                     desk.note(match event {
                         LinkEvent::Connected => "The connection to NATS stands.".to_owned(),
-                        LinkEvent::Lost => "The connection to NATS is lost; it is being made again.".to_owned(),
+                        LinkEvent::Lost => {
+                            "The connection to NATS is lost; it is being made again.".to_owned()
+                        }
                     });
                 }
             }
@@ -169,7 +171,12 @@ impl Generator {
 }
 
 /// The name that was asked for, or one that nobody has.
-fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> Result<String, FleetError> {
+fn free_name(
+    link: &Link,
+    fleet: &str,
+    asked: Option<&str>,
+    host: &str,
+) -> Result<String, FleetError> {
     let client = link.client.clone();
     let call = call_subject(fleet);
     let taken: Vec<String> = link
@@ -236,7 +243,12 @@ impl Desk {
         let _ = self.events.send(Event::Note(text));
     }
 
-    fn answer(self: &Arc<Self>, question: Question, hello: &Hello, most: usize) -> (Answer, Vec<u8>) {
+    fn answer(
+        self: &Arc<Self>,
+        question: Question,
+        hello: &Hello,
+        most: usize,
+    ) -> (Answer, Vec<u8>) {
         let mut state = self.lock();
         if let Question::Who = question {
             let run = state.run.as_ref().map(|(run, _)| run.clone());
@@ -253,7 +265,9 @@ impl Desk {
                 return (Answer::Done, Vec::new());
             }
             // Whoever has left has left, also if the answer was lost.
-            (None, _) if matches!(question, Question::Leave { .. }) => return (Answer::Done, Vec::new()),
+            (None, _) if matches!(question, Question::Leave { .. }) => {
+                return (Answer::Done, Vec::new());
+            }
             (run, _) => {
                 let run = run.as_ref().map(|(run, _)| run.clone());
                 return (Answer::Busy { run }, Vec::new());
@@ -305,7 +319,9 @@ impl Desk {
                 self.leave(state, "The run has ended; waiting for the next one.");
                 (Answer::Done, Vec::new())
             }
-            Question::Who | Question::Join { .. } | Question::Keep { .. } => (Answer::Done, Vec::new()),
+            Question::Who | Question::Join { .. } | Question::Keep { .. } => {
+                (Answer::Done, Vec::new())
+            }
         }
     }
 
@@ -367,9 +383,13 @@ impl Desk {
     /// Lets a run go that isn't heard of any more.
     fn expire(&self, now: Instant) {
         let mut state = self.lock();
-        let is_gone = |(_, heard): &(String, Instant)| now.saturating_duration_since(*heard) > LEASE;
+        let is_gone =
+            |(_, heard): &(String, Instant)| now.saturating_duration_since(*heard) > LEASE;
         if state.run.as_ref().is_some_and(is_gone) {
-            self.leave(&mut state, "Nothing was heard of the run for 20 s: it is given up. Waiting for the next one.");
+            self.leave(
+                &mut state,
+                "Nothing was heard of the run for 20 s: it is given up. Waiting for the next one.",
+            );
             drop(state);
             self.changed.notify_all();
         }

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
 
 /// How long the first connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -137,7 +138,9 @@ impl NatsOptions {
             .require_tls(self.is_tls())
             .connection_timeout(CONNECT)
             .ping_interval(Duration::from_secs(5))
-            .reconnect_delay_callback(|attempt| PAUSE_MAX.min(Duration::from_millis(100) * attempt as u32))
+            .reconnect_delay_callback(|attempt| {
+                PAUSE_MAX.min(Duration::from_millis(100) * attempt as u32)
+            })
             .event_callback(move |event| {
                 let told = match event {
                     Event::Connected => Some(LinkEvent::Connected),
@@ -211,7 +214,10 @@ pub(crate) struct Link {
 
 impl Link {
     /// Connects, once; later losses are mended without end. `events` is told of them.
-    pub(crate) fn open(options: &NatsOptions, events: Sender<LinkEvent>) -> Result<Link, FleetError> {
+    pub(crate) fn open(
+        options: &NatsOptions,
+        events: Sender<LinkEvent>,
+    ) -> Result<Link, FleetError> {
         let options = options.clone();
         let system = |error: std::io::Error| {
             FleetError::new(format!("The system refused what NATS needs: {error}."))
@@ -237,8 +243,8 @@ impl Link {
     }
 
     /// Runs a task beside the others.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.runtime.spawn(task);
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        self.runtime.spawn(task).abort_handle()
     }
 
     /// Runs a task to its end; not to be called on the thread of NATS itself.

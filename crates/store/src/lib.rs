@@ -36,7 +36,7 @@ pub use error::StoreError;
 pub use event::{Event, EventKind};
 pub use files::write_atomically;
 pub use header::{
-    ComparisonFacts, ExperimentFacts, Price, RunHeader, RunStatus, ScriptFacts, TableOrigin,
+    ComparisonFacts, ExperimentFacts, FleetMember, Price, RunHeader, RunStatus, ScriptFacts, TableOrigin,
     TargetFacts,
 };
 pub use histograms::HistogramLog;
