@@ -5,6 +5,7 @@
 //! - [`net`]: addresses, sockets, TLS, receive buffers.
 //! - [`mysql`], [`postgres`], [`sqlite`], [`sim`]: one driver each; `duckdb` with the cargo feature
 //!   of that name.
+//! - [`route`]: one driver for all nodes of a target.
 
 #[cfg(feature = "duckdb")]
 pub mod duckdb;
@@ -12,6 +13,7 @@ pub mod mysql;
 pub mod net;
 pub mod postgres;
 mod queue;
+pub mod route;
 pub mod sim;
 pub mod sqlite;
 pub mod target;

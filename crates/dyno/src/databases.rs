@@ -1,5 +1,9 @@
 //! From a URL to a driver.
 
+mod nodes;
+
+pub(crate) use nodes::{ReachedNode, reach_planned};
+
 use crate::failure::{Failure, sentence};
 use crate::output;
 use dyno_core::{Cause, DbError, Discard, Driver, Session};
@@ -8,6 +12,7 @@ use dyno_drivers::duckdb::DuckdbDriver;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::net::Address;
 use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::route::Routed;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_drivers::target::{Secret, Target, TargetError, find_password};
 use dyno_measure::{ServerFacts, read_facts};
@@ -16,12 +21,14 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-/// One of the drivers: types are told apart here, once per trial, never per query.
+/// One of the drivers: types are told apart here, once per trial, never per query. A
+/// clone shares its nodes with the first.
+#[derive(Clone)]
 pub(crate) enum Database {
     /// MySQL protocol.
-    Mysql(MysqlDriver),
+    Mysql(Routed<MysqlDriver>),
     /// PostgreSQL protocol.
-    Postgres(PostgresDriver),
+    Postgres(Routed<PostgresDriver>),
     /// Embedded SQLite.
     Sqlite(SqliteDriver),
     /// Embedded DuckDB.
@@ -53,10 +60,45 @@ impl Database {
             return Self::duckdb(target);
         }
         Ok(match target.dialect {
-            dyno_core::Dialect::Mysql => Database::Mysql(MysqlDriver::new(target)?),
-            dyno_core::Dialect::Postgres => Database::Postgres(PostgresDriver::new(target)?),
+            dyno_core::Dialect::Mysql => Database::Mysql(Routed::single(MysqlDriver::new(target)?)),
+            dyno_core::Dialect::Postgres => {
+                Database::Postgres(Routed::single(PostgresDriver::new(target)?))
+            }
             dyno_core::Dialect::Sqlite => Database::Sqlite(SqliteDriver::new(target)?),
         })
+    }
+
+    /// Has all sessions that are opened from now on write to another node, counted in the order of the
+    /// plan. Sessions that are open stay where they are.
+    pub(crate) fn switch_primary(&self, node: usize) {
+        match self {
+            Database::Mysql(routed) => routed.switch_primary(node),
+            Database::Postgres(routed) => routed.switch_primary(node),
+            // An embedded database is its only node.
+            _ => {}
+        }
+    }
+
+    /// The same for load generator `generator` of `generators`, counted from 0.
+    #[must_use]
+    pub(crate) fn of_generator(self, generator: u32, generators: u32) -> Self {
+        match self {
+            Database::Mysql(routed) => Database::Mysql(routed.of_generator(generator, generators)),
+            Database::Postgres(routed) => {
+                Database::Postgres(routed.of_generator(generator, generators))
+            }
+            embedded => embedded,
+        }
+    }
+
+    /// The same with no more than the first `count` of the nodes that are read from, at least one.
+    #[must_use]
+    pub(crate) fn with_readers(self, count: usize) -> Self {
+        match self {
+            Database::Mysql(routed) => Database::Mysql(routed.with_readers(count)),
+            Database::Postgres(routed) => Database::Postgres(routed.with_readers(count)),
+            embedded => embedded,
+        }
     }
 
     /// True for embedded DuckDB.
@@ -162,6 +204,8 @@ pub(crate) struct Reached {
     pub(crate) facts: ServerFacts,
     /// True when it runs on this machine.
     pub(crate) same_host: bool,
+    /// Its nodes in the order of the plan; empty where no plan has named it.
+    pub(crate) nodes: Vec<ReachedNode>,
 }
 
 /// Finds the password of target `name`, connects once and asks the server who it is. When
@@ -178,7 +222,7 @@ pub(crate) fn reach(name: &str, url: &str) -> Result<Reached, Failure> {
 /// # Errors
 /// As [`reach`].
 pub(crate) fn reach_target(target: Target, name: Option<&str>) -> Result<Reached, Failure> {
-    let (target, first) = open_first(target, name)?;
+    let (target, first) = open_first(target, name, None)?;
     reached(&target, first)
 }
 
@@ -188,7 +232,7 @@ pub(crate) fn reach_target(target: Target, name: Option<&str>) -> Result<Reached
 /// # Errors
 /// As [`reach`]; also when the database can't be made.
 pub(crate) fn reach_or_create(url: &str) -> Result<(Reached, Option<f64>), Failure> {
-    let (target, first) = open_first(url.parse().map_err(url_failure)?, Some("target"))?;
+    let (target, first) = open_first(url.parse().map_err(url_failure)?, Some("target"), None)?;
     let is_missing = |error: &DbError| error.errno() == 1049 || error.sqlstate() == "3D000";
     match (&first, &target.database) {
         (Err(error), Some(name)) if is_missing(error) => {
@@ -230,13 +274,18 @@ async fn execute_one<D: Driver>(driver: &D, sql: &str) -> Result<(), DbError> {
 /// The first attempt at a target, with its password.
 type First = Result<(Database, ServerFacts), DbError>;
 
-/// Finds the password and opens the target; asks at the terminal where that may help.
-fn open_first(mut target: Target, name: Option<&str>) -> Result<(Target, First), Failure> {
+/// Finds the password and opens the target; asks at the terminal where that may help. `known` is taken
+/// where no password is found.
+fn open_first(
+    mut target: Target,
+    name: Option<&str>,
+    known: Option<Secret>,
+) -> Result<(Target, First), Failure> {
     let found = find_password(&target, name).map_err(url_failure)?;
     if let Some(warning) = &found.warning {
         output::talk(&format!("warning: {warning}"));
     }
-    target.password = found.password;
+    target.password = found.password.or(known);
     target.user = target.user.take().or(found.user);
     let first = match open(&target) {
         Err(error) if may_ask(&error, &target) => {
@@ -251,7 +300,7 @@ fn open_first(mut target: Target, name: Option<&str>) -> Result<(Target, First),
 fn reached(target: &Target, opened: First) -> Result<Reached, Failure> {
     let (database, facts) = opened.map_err(|error| Failure::from(&error))?;
     let same_host = target.hosts.0.iter().all(is_local);
-    Ok(Reached { database, facts, same_host })
+    Ok(Reached { database, facts, same_host, nodes: Vec::new() })
 }
 
 fn url_failure(error: TargetError) -> Failure {

@@ -14,6 +14,7 @@ mod catalogue;
 mod compare;
 pub mod figures;
 mod load;
+mod nodes;
 mod parse;
 mod plan;
 mod problem;
@@ -32,6 +33,7 @@ mod versus;
 
 pub use bundled::{BundledSuite, bundled};
 pub use compare::{Beyond, Compare, PlannedComparison, Restore, Search, Stop, half_width, seconds};
+pub use nodes::PlannedNode;
 pub use plan::{
     DataSize, Overrides, PLAN_FORMAT, Plan, PlannedExperiment, PlannedOption, SuiteFacts,
 };
@@ -43,5 +45,5 @@ pub use steps::{Action, Aim, Step, Trial};
 pub use suite::{
     Experiment, Link, Node, OptionEntry, OptionPart, Price, Role, Route, Suite, Target, Written,
 };
-pub use targets::{PlannedNode, PlannedTarget};
+pub use targets::PlannedTarget;
 pub use versus::Versus;

@@ -12,7 +12,9 @@ use crate::problem::{Problem, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, found, short};
 use crate::secret::{SecretUrl, password_variable};
 use crate::source::{Source, Span};
-use crate::suite::{Experiment, Link, Node, OptionEntry, Price, Role, Suite, Target, Written};
+use crate::suite::{
+    Experiment, Link, Node, OptionEntry, Price, Role, Route, Suite, Target, Written,
+};
 
 pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<Suite> {
     let header = match file.take("suite") {
@@ -149,6 +151,7 @@ fn read_target(
         (Some((span, value)), None) => (read_nodes(sheet, &table, value), span),
         (None, url) => (vec![Node { name: None, role: Role::Primary, url }], table.span.clone()),
     };
+    let route = read_route(&mut table);
     let variable = password_variable(&name.value);
     table.finish(TARGET_SYNONYMS, |key, known| match key.contains("pass") || key.contains("pwd") {
         true => format!("Put the password into the environment variable {variable}."),
@@ -165,7 +168,7 @@ fn read_target(
         stated,
         price,
         nodes,
-        route: None,
+        route,
         nodes_span,
     })
 }
@@ -207,11 +210,18 @@ fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> V
     for item in items.iter() {
         let name = format!("A node of {}", target.name);
         let Some(mut table) = Reader::of_value(sheet, name, item.span(), item) else { continue };
+        let name = table.text("name").filter(|name| check_name(&table, name));
         let role = table.required_text("role", "Roles: primary, read_only, endpoint, shard.");
         let url = table.text("url").map(secret);
+        if let Some(name) = &name
+            && nodes.iter().any(|node: &Node| node.is_called(&name.value))
+        {
+            let message = format!("Two nodes of {} are called `{}`.", target.name, name.value);
+            table.note(&name.span, Problem::new(message).hint("Give each a name of its own."));
+        }
         if let Some(role) = role {
             match Role::parse(&role.value) {
-                Some(role) => nodes.push(Node { name: None, role, url }),
+                Some(role) => nodes.push(Node { name, role, url }),
                 None => {
                     let message = format!("There is no role `{}`.", short(&role.value));
                     let hint = hint_of_known(&role.value, "Roles", &Role::NAMES);
@@ -222,6 +232,17 @@ fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> V
         table.finish(&[], |_, known| known);
     }
     nodes
+}
+
+fn read_route(table: &mut Reader<'_, '_>) -> Option<Written<Route>> {
+    let route = table.text("route")?;
+    if let Some(value) = Route::parse(&route.value) {
+        return Some(Written { value, span: route.span });
+    }
+    let message = format!("There is no route `{}`.", short(&route.value));
+    let hint = hint_of_known(&route.value, "Routes", &Route::NAMES);
+    table.note(&route.span, Problem::new(message).hint(hint));
+    None
 }
 
 fn read_experiments(sheet: &Sheet<'_>, file: &Reader<'_, '_>, value: Value<'_>) -> Vec<Experiment> {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue;
 use crate::compare::{self, PlannedComparison, Restore, Search};
+use crate::nodes::PlannedNode;
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::published::{self, PublishedSeries};
 use crate::resume;
@@ -14,7 +15,7 @@ use crate::source::{Source, Span};
 use crate::state;
 use crate::steps::{self, Step};
 use crate::suite::{Experiment, OptionPart, Suite, Target, Written};
-use crate::targets::{PlannedNode, PlannedTarget, check_same_data, plan_targets};
+use crate::targets::{PlannedTarget, check_same_data, plan_targets};
 use crate::versus::{self, Versus};
 
 /// Version of the stored form of a [`Plan`].

@@ -10,6 +10,8 @@ use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::scripts::PlannedScript;
 use crate::secret::SecretUrl;
 use crate::steps::{Action, Aim, Step};
+use crate::suite::{Role, Route};
+use crate::targets::PlannedTarget;
 
 /// FNV-1a over bytes, finished by a mix: the low bits of FNV alone are weak. Stable for ever, as
 /// stored plans are compared by it; not meant to withstand anybody.
@@ -30,6 +32,9 @@ struct Essence<'a> {
     suite: &'a str,
     seed: u64,
     targets: Vec<(&'a str, &'a str)>,
+    /// Target, route and its nodes; left out where each target has one node.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<(&'a str, Route, Vec<(&'a str, Role, &'a str)>)>,
     experiments: Vec<Load<'a>>,
     /// Without the guesses of their length, which may get better.
     steps: Vec<(&'a str, &'a Action)>,
@@ -70,12 +75,18 @@ impl<'a> Load<'a> {
     }
 }
 
+fn nodes(target: &PlannedTarget) -> (&str, Route, Vec<(&str, Role, &str)>) {
+    let nodes = target.nodes.iter().map(|node| (&*node.name, node.role, &*node.url));
+    (&target.name, target.route, nodes.collect())
+}
+
 pub(crate) fn hash(plan: &Plan) -> String {
     let essence = Essence {
         format: plan.format,
         suite: &plan.suite.name,
         seed: plan.seed,
         targets: plan.targets.iter().map(|target| (&*target.name, &*target.url)).collect(),
+        nodes: plan.targets.iter().filter(|target| !target.nodes.is_empty()).map(nodes).collect(),
         experiments: plan.experiments.iter().map(Load::of).collect(),
         steps: plan.steps.iter().map(|step| (&*step.id, &step.action)).collect(),
     };

@@ -117,6 +117,12 @@ pub struct Node {
     pub url: Option<Written<SecretUrl>>,
 }
 
+impl Node {
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.name.as_ref().is_some_and(|own| own.value == name)
+    }
+}
+
 /// What a node does in its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -161,6 +167,12 @@ impl Route {
             Route::Split => "split",
             Route::Spread => "spread",
         }
+    }
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        [Route::Primary, Route::Endpoint, Route::Split, Route::Spread]
+            .into_iter()
+            .find(|route| route.name() == name)
     }
 
     /// What is meant where nobody says it: the endpoint, if there is one, else the primary, else the

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::nodes::{self, PlannedNode, Way};
 use crate::plan::{Overrides, PlannedExperiment};
 use crate::problem::{Problem, SuiteError};
 use crate::secret::{SecretUrl, password_variable};
@@ -83,9 +84,20 @@ impl PlannedTarget {
 
     /// Another address for the same target.
     pub(crate) fn redirect(&mut self, url: &SecretUrl) {
-        self.url = url.redacted();
-        self.secret = url.clone();
-        self.span = None;
+        let way = Way::single(self.role, url.clone(), None);
+        self.url = way.url.redacted();
+        (self.nodes, self.route) = (way.nodes, way.route);
+        (self.secret, self.span) = (way.url, way.span);
+    }
+
+    /// The name under which the password of one of its nodes is looked for first.
+    pub fn node_name(&self, node: &PlannedNode) -> String {
+        format!("{}_{}", self.owner(), node.name)
+    }
+
+    /// The environment variable that may hold the password of one of its nodes, if that has its own.
+    pub fn node_password_variable(&self, node: &PlannedNode) -> String {
+        password_variable(&self.node_name(node))
     }
 
     /// The environment variable that may hold the password: `DYNO_PASSWORD_` and the name in
@@ -97,23 +109,6 @@ impl PlannedTarget {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-/// A node of a target with several.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlannedNode {
-    /// Unique in its target.
-    pub name: String,
-    /// What it does.
-    pub role: Role,
-    /// The URL without its password.
-    pub url: String,
-    /// The folder of the cluster of `dyno cluster` that it belongs to, under the same name there: only such
-    /// a node can be killed, stopped or started by dyno itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<String>,
-    #[serde(skip)]
-    pub(crate) secret: SecretUrl,
 }
 
 /// The second name of a target that is compared with itself.
@@ -130,30 +125,10 @@ pub(crate) fn plan_targets(
     let mut left_out = Vec::new();
     for target in &suite.targets {
         let name = &target.name.value;
-        let given = overrides.targets.iter().find(|(other, _)| other == name);
-        if given.is_none() && target.nodes.len() > 1 {
-            let message = format!(
-                "`nodes` lists {} nodes of the target `{name}`, but this version of dyno drives \
-                 one node per target.",
-                target.nodes.len()
-            );
-            let hint = "Keep one node, such as the cluster's endpoint, and make the others \
-                        targets of their own.";
-            let problem = Problem::new(message).hint(hint);
-            return Err(problem.at(&suite.text, &target.nodes_span).into());
+        match way_to(suite, target, overrides)? {
+            Some(way) => planned.push(plan_target(target, way)),
+            None => left_out.push(name.clone()),
         }
-        let node = target.nodes.first();
-        let written = node.and_then(|node| node.url.as_ref());
-        let (secret, span) = match (given, written) {
-            (Some((_, url)), _) => (url.clone(), None),
-            (None, Some(url)) => (url.value.clone(), Some(url.span.clone())),
-            (None, None) => {
-                left_out.push(name.clone());
-                continue;
-            }
-        };
-        let role = node.map_or(Role::Primary, |node| node.role);
-        planned.push(plan_target(target, role, secret, span));
     }
     if planned.is_empty() {
         let message = format!("No target of the suite `{}` has a URL.", suite.name);
@@ -164,12 +139,40 @@ pub(crate) fn plan_targets(
     Ok((planned, left_out))
 }
 
-fn plan_target(
+/// How a target is reached; `None` where a node has no URL.
+fn way_to(
+    suite: &Suite,
     target: &Target,
-    role: Role,
-    secret: SecretUrl,
-    span: Option<Span>,
-) -> PlannedTarget {
+    overrides: &Overrides,
+) -> Result<Option<Way>, SuiteError> {
+    let name = &target.name.value;
+    let span = target.route.as_ref().map_or(&target.nodes_span, |route| &route.span);
+    let placed = |problem: Problem| SuiteError::from(problem.at(&suite.text, span));
+    if let Some((_, nodes)) = overrides.nodes.iter().find(|(other, _)| other == name) {
+        return Way::through(target, nodes.clone()).map(Some).map_err(placed);
+    }
+    let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
+    if let Some((_, url)) = overrides.targets.iter().find(|(other, _)| other == name) {
+        let role = match roles.contains(&Role::Endpoint) {
+            true => Role::Endpoint,
+            false => roles.first().copied().unwrap_or(Role::Primary),
+        };
+        return Ok(Some(Way::single(role, url.clone(), None)));
+    }
+    match target.nodes.as_slice() {
+        [] => Ok(None),
+        [node] => {
+            let url = node.url.as_ref();
+            Ok(url.map(|url| Way::single(node.role, url.value.clone(), Some(url.span.clone()))))
+        }
+        _ => {
+            let nodes = nodes::written(target).map(|nodes| Way::through(target, nodes));
+            nodes.transpose().map_err(placed)
+        }
+    }
+}
+
+fn plan_target(target: &Target, way: Way) -> PlannedTarget {
     let name = target.name.value.clone();
     PlannedTarget {
         title: target.title.clone().unwrap_or_else(|| name.clone()),
@@ -182,12 +185,12 @@ fn plan_target(
         stated: target.stated.clone(),
         price: target.price.clone(),
         twin_of: None,
-        role,
-        nodes: Vec::new(),
-        route: Route::default(),
-        url: secret.redacted(),
-        secret,
-        span,
+        role: way.role,
+        nodes: way.nodes,
+        route: way.route,
+        url: way.url.redacted(),
+        secret: way.url,
+        span: way.span,
     }
 }
 

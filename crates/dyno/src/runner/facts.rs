@@ -1,8 +1,8 @@
 //! What `run.json` says of targets and experiments.
 
 use crate::databases::Reached;
-use dyno_store::{ComparisonFacts, ExperimentFacts, Price, ScriptFacts, TargetFacts};
-use dyno_suite::{Plan, PlannedComparison, PlannedExperiment};
+use dyno_store::{ComparisonFacts, ExperimentFacts, Price, ScriptFacts, TargetFacts, TargetNode};
+use dyno_suite::{Plan, PlannedComparison, PlannedExperiment, PlannedNode, PlannedTarget};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -12,13 +12,16 @@ pub(super) fn targets(
     reached: &BTreeMap<String, Reached>,
     run: &Path,
 ) -> Vec<TargetFacts> {
-    let facts = |target: &dyno_suite::PlannedTarget| {
+    let facts = |target: &PlannedTarget| {
         let found = reached.get(target.owner());
         TargetFacts {
             name: target.name.clone(),
             urls: vec![target.url_in(run).redacted()],
-            nodes: Vec::new(),
-            route: String::new(),
+            nodes: nodes(target, found),
+            route: match target.nodes.is_empty() {
+                true => String::new(),
+                false => target.route.name().to_owned(),
+            },
             product: found.map(|found| found.facts.product.clone()).unwrap_or_default(),
             version: found.map(|found| found.facts.version.clone()).unwrap_or_default(),
             class: target.class.clone().unwrap_or_default(),
@@ -34,6 +37,22 @@ pub(super) fn targets(
         }
     };
     plan.targets.iter().map(facts).collect()
+}
+
+/// The nodes of a target with several, or of a cluster.
+fn nodes(target: &PlannedTarget, found: Option<&Reached>) -> Vec<TargetNode> {
+    let facts = |node: &PlannedNode| {
+        let reached = found.and_then(|found| found.nodes.iter().find(|at| at.name == node.name));
+        TargetNode {
+            name: node.name.clone(),
+            role: node.role.name().to_owned(),
+            url: node.url.clone(),
+            product: reached.map(|found| found.facts.product.clone()).unwrap_or_default(),
+            version: reached.map(|found| found.facts.version.clone()).unwrap_or_default(),
+            same_host: reached.is_some_and(|found| found.same_host),
+        }
+    };
+    target.nodes.iter().map(facts).collect()
 }
 
 /// The experiments as a reader needs them.

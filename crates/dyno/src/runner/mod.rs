@@ -17,7 +17,7 @@ use summary::resident_mib;
 pub(crate) use summary::{TrialName, summarise};
 pub(crate) use workloads::Experiment;
 
-use crate::databases::{Reached, reach};
+use crate::databases::{Reached, reach_planned};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::LoadProgress;
@@ -171,10 +171,9 @@ impl Runner<'_> {
     /// Connects to every target once, before anything is touched.
     fn reach_targets(&mut self) -> Result<(), Failure> {
         for target in self.plan.targets.iter().filter(|target| target.twin_of.is_none()) {
-            let url = target.url_in(self.run.path());
             let place = format!("target {}", target.name);
             let reached =
-                reach(&target.name, url.expose()).map_err(|failure| failure.at(&place))?;
+                reach_planned(target, self.run.path()).map_err(|failure| failure.at(&place))?;
             output::talk(&format!(
                 "target {}: {} {}",
                 target.name, reached.facts.product, reached.facts.version

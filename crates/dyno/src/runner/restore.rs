@@ -4,6 +4,7 @@ use super::command::{self, Command};
 use super::{Runner, ownership};
 use crate::databases::with_driver;
 use crate::failure::Failure;
+use dyno_core::Driver;
 use dyno_reactor::block_on;
 use dyno_suite::{Restore, Step};
 
@@ -27,7 +28,7 @@ impl Runner<'_> {
                 let command = Command { target: owner, text, does, key: "restore" };
                 let (_, reached) = self.parties(step)?;
                 let ran = with_driver!(&reached.database, driver =>
-                    block_on(command::run(driver, &command, self.control)));
+                    block_on(command::run(driver.primary(), &command, self.control)));
                 let ran = ran.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
                 Ok(ran?.is_some())
             }

@@ -61,7 +61,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let place = format!("{} on {target}", step.experiment);
     let mut spec = trial_spec(planned);
     family.tune(&mut spec);
-    let ready = match family.look_before(driver, &spec, &run.next_stem()) {
+    let ready = match family.look_before(driver.primary(), &spec, &run.next_stem()) {
         // What it was asked to leave off is no failure.
         Err(_) if control.is_stopped() => {
             return Ok(Done::INTERRUPTED);
@@ -97,7 +97,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     summary.conditions.generator.headroom = calibration.and_then(headroom);
     node.surround(driver.dialect(), (&before, &after), &seen, Some(&client), &mut summary);
     let ran = Ran { spec: &spec, summary: &summary };
-    let after = family.look_after(driver, &workload, ready.before, &ran);
+    let after = family.look_after(driver.primary(), &workload, ready.before, &ran);
     summary.data = ready.data;
     summary.statement_latencies = after.statements;
     summary.checks = after.checks;

@@ -92,7 +92,8 @@ fn steps(names: &[String]) -> Result<Vec<Step>, Failure> {
 
 pub(super) fn run(arguments: &Arguments) -> Done {
     let steps = steps(&arguments.steps)?;
-    let (Reached { database, facts, same_host }, database_s) = reach_or_create(&arguments.target)?;
+    let (Reached { database, facts, same_host, .. }, database_s) =
+        reach_or_create(&arguments.target)?;
     output::talk(&format!("{} {}", facts.product, facts.version));
     let options = LoadOptions {
         sessions: arguments.sessions,

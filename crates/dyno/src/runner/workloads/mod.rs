@@ -305,7 +305,7 @@ macro_rules! registry {
                     $(Self::$variant(_) if database.is_duckdb() && !<$family>::TAKES_DUCKDB =>
                         Err(no_duckdb(<$family>::NAME)),
                     Self::$variant(family) =>
-                        with_driver!(database, driver => family.fits(driver)),)+
+                        with_driver!(database, driver => family.fits(driver.primary())),)+
                 }
             }
 
@@ -317,7 +317,7 @@ macro_rules! registry {
             ) -> Result<String, Failure> {
                 match self {
                     $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.load(driver, order)),)+
+                        with_driver!(database, driver => family.load(driver.primary(), order)),)+
                 }
             }
 
@@ -333,7 +333,7 @@ macro_rules! registry {
             ) -> Result<BTreeSet<String>, Failure> {
                 match self {
                     $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.existing(driver)),)+
+                        with_driver!(database, driver => family.existing(driver.primary())),)+
                 }
             }
 
@@ -346,7 +346,8 @@ macro_rules! registry {
             ) -> Result<(), Failure> {
                 match self {
                     $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.remove(driver, tables, observer)),)+
+                        with_driver!(database, driver =>
+                            family.remove(driver.primary(), tables, observer)),)+
                 }
             }
 
