@@ -33,6 +33,11 @@ impl Outbox {
         self.bytes.iter().take(most).copied().collect()
     }
 
+    /// True when all was received.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     /// Where the first byte stands that is still kept.
     pub(crate) fn offset(&self) -> u64 {
         self.forgotten

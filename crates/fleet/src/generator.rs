@@ -133,6 +133,20 @@ impl Generator {
         None
     }
 
+    /// Waits until the coordinator has taken all reports, for `time` at most.
+    pub fn drain(&self, time: Duration) {
+        let until = Instant::now() + time;
+        let mut state = self.desk.lock();
+        while state.job.as_ref().is_some_and(|job| !job.outbox.is_empty()) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.desk.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     fn listen(&self, fleet: &str, told: Receiver<LinkEvent>) -> Result<(), FleetError> {
         let client = self.link.client.clone();
         let subjects = [call_subject(fleet), own_subject(fleet, &self.hello.id)];

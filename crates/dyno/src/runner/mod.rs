@@ -1,9 +1,11 @@
 //! Executes a plan step by step and keeps everything in the run folder.
 
+pub(crate) mod assist;
 mod command;
 #[cfg(test)]
 mod decisions_tests;
 pub(crate) mod facts;
+mod fleet;
 mod nodes;
 mod ownership;
 mod repetition;
@@ -13,6 +15,7 @@ mod summary;
 mod trial;
 mod workloads;
 
+pub(crate) use fleet::Crew;
 use summary::resident_mib;
 pub(crate) use summary::{TrialName, summarise};
 pub(crate) use workloads::Experiment;
@@ -25,6 +28,7 @@ use dyno_engine::Control;
 use dyno_measure::{Purpose, TrialStatus};
 use dyno_store::{Event, EventKind, Run, RunStatus};
 use dyno_suite::{Action, Aim, Plan, Step, Trial};
+use fleet::Team;
 use nodes::Node;
 use repetition::{Clock, Next};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,11 +53,17 @@ pub(crate) struct Outcome {
 /// # Errors
 /// When the run folder can't be written or a target can't be reached: nothing was executed then. What
 /// goes wrong later is in the outcome.
-pub(crate) fn execute(plan: &Plan, run: Run, control: &Control) -> Result<Outcome, Failure> {
+pub(crate) fn execute(
+    plan: &Plan,
+    run: Run,
+    control: &Control,
+    crew: Option<Crew>,
+) -> Result<Outcome, Failure> {
     let mut runner = Runner {
         plan,
         run,
         control,
+        crew,
         targets: BTreeMap::new(),
         denied: 0,
         experiments: BTreeMap::new(),
@@ -85,6 +95,8 @@ struct Runner<'a> {
     plan: &'a Plan,
     run: Run,
     control: &'a Control,
+    /// The load generators, where it isn't this process.
+    crew: Option<Crew>,
     /// By their names; a twin is reached as the target whose twin it is.
     targets: BTreeMap<String, Reached>,
     /// Trials after which a check of the data failed.
@@ -107,6 +119,7 @@ impl Runner<'_> {
             self.experiments.insert(experiment.name.clone(), valid);
         }
         self.reach_targets()?;
+        self.muster()?;
         for step in &self.plan.steps {
             let (experiment, reached) = self.parties(step)?;
             experiment.fits(&reached.database).map_err(|failure| {
@@ -114,6 +127,16 @@ impl Runner<'_> {
             })?;
         }
         Ok(())
+    }
+
+    /// Writes down who makes the load, and ends the run where a loss is to end it.
+    fn muster(&mut self) -> Result<(), Failure> {
+        let Some(crew) = &mut self.crew else { return Ok(()) };
+        if self.run.header().fleet != crew.fleet.known() {
+            let known = crew.fleet.known().to_vec();
+            self.run.update(|header| header.fleet = known)?;
+        }
+        crew.verdict()
     }
 
     fn steps(&mut self) -> Result<RunStatus, Failure> {
@@ -248,9 +271,14 @@ impl Runner<'_> {
         let owner = self.plan.owner(&step.target);
         let (experiment, reached) = parties(&self.experiments, &self.targets, step, owner)?;
         let tables = experiment.tables();
+        let crew = self.crew.as_mut().filter(|_| experiment.takes_fleet().unwrap_or(false));
+        let team = Team::new(crew, self.plan, (step, planned), self.run.path());
         let node = Node::new(&step.target, tables, reached.same_host, self.plan.sample_servers);
-        let job = Job { step, planned, purpose, node, run: &mut self.run, control: self.control };
-        experiment.trial(&reached.database, job)
+        let job =
+            Job { step, planned, purpose, node, team, run: &mut self.run, control: self.control };
+        let done = experiment.trial(&reached.database, job)?;
+        self.muster()?;
+        Ok(done)
     }
 
     /// Says and notes that a step can't be executed on its target.
@@ -270,6 +298,26 @@ impl Runner<'_> {
     fn parties(&self, step: &Step) -> Result<(&Experiment, &Reached), Failure> {
         parties(&self.experiments, &self.targets, step, self.plan.owner(&step.target))
     }
+}
+
+/// Looks whether load generators on other machines can drive the plan; says what this process does alone.
+///
+/// # Errors
+/// What they can't drive.
+pub(crate) fn refuse_fleet(plan: &Plan) -> Result<(), Failure> {
+    let is_embedded = |url: &str| url.starts_with("sqlite:") || url.starts_with("duckdb:");
+    if let Some(target) = plan.targets.iter().find(|target| is_embedded(&target.url)) {
+        return Err(assist::embedded(&target.name));
+    }
+    for experiment in &plan.experiments {
+        if !Experiment::new(plan, experiment)?.takes_fleet()? {
+            output::talk(&format!(
+                "note: {}: {} is driven by this process alone, not by the load generators.",
+                experiment.name, experiment.workload
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What a step is about; `owner` is the name under which its target was reached.
