@@ -86,7 +86,6 @@ pub(crate) fn secrets(
     target: &dyno_suite::PlannedTarget,
     run: &std::path::Path,
 ) -> Vec<TargetSecret> {
-    let owner = target.owner();
     let of_target = std::env::var(target.password_variable()).ok();
     let secret = |node: Option<&dyno_suite::PlannedNode>, url: SecretUrl| {
         let own = node.and_then(|node| std::env::var(target.node_password_variable(node)).ok());
@@ -97,7 +96,7 @@ pub(crate) fn secrets(
             None => url.expose().to_owned(),
         };
         let node = node.map(|node| node.name.clone());
-        Some(TargetSecret { target: owner.to_owned(), node, url })
+        Some(TargetSecret { target: target.name.clone(), node, url })
     };
     if target.nodes.is_empty() {
         return secret(None, target.url_in(run)).into_iter().collect();

@@ -402,7 +402,12 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
         let mut live = 0;
         let mut stop_now = false;
         let mut over = false;
+        // Whoever waits for an answer without end has to be asked whether that is long enough.
+        let mut look_at_all = Nanos::MAX;
         tasks.run(|tick| {
+            if spec.answer_limit.is_some() && look_at_all == Nanos::MAX {
+                look_at_all = tick.now.saturating_add(LOOK);
+            }
             (last, live) = (tick.now, tick.live);
             let mut recorder = local.recorder.borrow_mut();
             recorder.advance(tick.now);
@@ -411,12 +416,15 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
             stop_now = is_open && stopped();
             let cut = local.ends().saturating_add(spec.drain).min(patience);
             over = tick.now >= cut;
-            if stop_now || over {
+            if stop_now || over || tick.now >= look_at_all {
                 return Next::Pause;
             }
             let job = local.hand_out(tick.now);
             Next::RunUntil((tick.now + LOOK).min(recorder.boundary()).min(cut).min(job))
         });
+        if live > 0 && !stop_now && !over && last >= look_at_all {
+            continue;
+        }
         let closes = if spec.finish_begun { last } else { last.min(local.ends()) };
         if live > 0 && stop_now && !over {
             patience = last.saturating_add(INTERRUPTED_DRAIN);
@@ -544,4 +552,43 @@ fn finish<W: Workload, D: Driver>(
         host: collected.host,
         conditions,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Due times of all arrivals of the first second, over all loops.
+    fn arrivals(spec: &TrialSpec, loops: u32) -> Vec<Nanos> {
+        let window =
+            Window { released: SECOND, opens: SECOND, closes: 2 * SECOND, interval: SECOND };
+        let spec = TrialSpec { loops: Some(loops), ..spec.clone() };
+        let mut all = Vec::new();
+        for range in split(&spec, false) {
+            let mut of_loop =
+                schedule(&spec, window, range.start, range.end - range.start).unwrap();
+            all.extend(
+                std::iter::repeat_with(|| of_loop.take()).take_while(|&due| due < 2 * SECOND),
+            );
+        }
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn arrivals_of_several_generators_are_those_of_as_many_loops() {
+        for even_rate in [false, true] {
+            let rate_per_s = Some(1_000.0);
+            let whole = TrialSpec { rate_per_s, even_rate, ..TrialSpec::closed(10) };
+            let alone = arrivals(&whole, 3);
+            let parts = (0..3).filter_map(|generator| whole.part(generator, 3));
+            let mut together: Vec<Nanos> = parts.flat_map(|part| arrivals(&part, 1)).collect();
+            together.sort_unstable();
+            // Rates are products of fractions: the last bit of a gap may differ.
+            assert_eq!(together.len(), alone.len());
+            let apart = |(one, other): (&Nanos, &Nanos)| one.abs_diff(*other);
+            assert!(together.iter().zip(&alone).map(apart).max().is_some_and(|most| most <= 1));
+            assert!(even_rate != (alone.len() != 1_000), "{}", alone.len());
+        }
+    }
 }

@@ -54,6 +54,10 @@ pub struct TrialSpec {
     pub drain: Nanos,
     /// Time limit for connecting and preparing all workers.
     pub connect_limit: Nanos,
+    /// An attempt of a transaction, or a new connection in the place of a lost one, that takes longer is
+    /// given up: the session counts as lost. `None` waits as long as the server and the system do. It is
+    /// looked at each 100 ms.
+    pub answer_limit: Option<Nanos>,
 }
 
 impl TrialSpec {
@@ -78,6 +82,7 @@ impl TrialSpec {
             errors: ErrorPolicy::resilient(),
             drain: 60 * SECOND,
             connect_limit: 60 * SECOND,
+            answer_limit: None,
         }
     }
 

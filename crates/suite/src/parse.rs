@@ -6,6 +6,7 @@ use toml::de::DeValue;
 
 use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS, WorkloadNames};
 use crate::compare;
+use crate::fault;
 use crate::figures::{self, Value as FigureValue};
 use crate::load;
 use crate::problem::{Problem, hint_of_known};
@@ -284,9 +285,17 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         }
         None => Some(Vec::new()),
     };
-    let load = load::read(&mut table, workload.as_deref().and_then(catalogue::workload));
-    let beyond =
-        compare::read(sheet, &mut table, workload.as_deref().and_then(catalogue::workload));
+    let names = workload.as_deref().and_then(catalogue::workload);
+    let has_interval = table.has("interval_s");
+    let load = load::read(&mut table, names);
+    let beyond = compare::read(sheet, &mut table, names);
+    let around = fault::Surroundings {
+        duration_s: load.as_ref().and_then(|load| load.duration_s),
+        is_search: beyond.search.is_some(),
+        is_pass: names.is_some_and(|names| names.levels == catalogue::Levels::Degrees),
+    };
+    let fault = fault::read(sheet, &mut table, &around);
+    let read_only = read_read_only(&mut table, &beyond);
     let has_rates = load.as_ref().is_some_and(|load| !load.rates.is_empty());
     let repeats = read_repeats(&mut table, &beyond, has_rates);
     let prepare = table.flag("prepare");
@@ -306,6 +315,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         workload: workload?,
         test: test?,
         targets,
+        read_only,
         options: options?,
         threads: load.threads,
         degrees: load.degrees,
@@ -314,13 +324,28 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         duration_s: load.duration_s,
         events: load.events,
         repeats,
-        interval_s: load.interval_s,
+        interval_s: match fault {
+            Some(_) if !has_interval => fault::INTERVAL_S,
+            _ => load.interval_s,
+        },
         prepare: prepare.unwrap_or(true),
         cleanup: cleanup.unwrap_or(true),
         percentiles: load.percentiles,
+        fault,
         beyond,
         published,
     })
+}
+
+/// Numbers of read-only nodes. A comparison names its targets, so there are no parts of them.
+fn read_read_only(table: &mut Reader<'_, '_>, beyond: &compare::Beyond) -> Vec<Written<u64>> {
+    let read_only = table.wholes("read_only", &(1..=1_000)).unwrap_or_default();
+    if let (Some(first), Some(_)) = (read_only.first(), &beyond.compare) {
+        let message = format!("{} has both `compare` and `read_only`.", table.name);
+        let hint = "Each number of read-only nodes is a target of its own: leave one of them out.";
+        table.note(&first.span, Problem::new(message).hint(hint));
+    }
+    read_only
 }
 
 /// Trials per point; a comparison and a search have words of their own for that.

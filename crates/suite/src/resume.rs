@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::compare::{PlannedComparison, Restore, Search};
+use crate::fault::Fault;
 use crate::plan::{Plan, PlannedExperiment};
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::scripts::PlannedScript;
@@ -57,6 +58,8 @@ struct Load<'a> {
     search: Option<&'a Search>,
     #[serde(skip_serializing_if = "Restore::is_none")]
     restore: &'a Restore,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<&'a Fault>,
 }
 
 impl<'a> Load<'a> {
@@ -71,6 +74,7 @@ impl<'a> Load<'a> {
             comparison: experiment.comparison.as_ref(),
             search: experiment.search.as_ref(),
             restore: &experiment.restore,
+            fault: experiment.fault.as_ref(),
         }
     }
 }
@@ -102,7 +106,7 @@ impl Plan {
     /// is left and they have been removed meanwhile; they are removed where they may still exist.
     pub fn remaining(&self, done: &BTreeSet<String>) -> Vec<&Step> {
         let mut left = vec![false; self.steps.len()];
-        for target in self.targets.iter().filter(|target| target.twin_of.is_none()) {
+        for target in self.targets.iter().filter(|target| target.owner() == target.name) {
             // What is measured under a second name needs the same data.
             let is_its =
                 |(_, step): &(usize, &Step)| self.owner(&step.target) == target.name.as_str();
@@ -117,10 +121,15 @@ impl Plan {
 }
 
 impl Plan {
-    /// The name under which the database of a target is known: that of the target whose twin it is, or
-    /// its own.
+    /// The name under which the database of a target is known: that of the target whose twin or
+    /// part it is, or its own.
     pub fn owner<'a>(&'a self, target: &'a str) -> &'a str {
         self.target(target).map_or(target, |found| found.owner())
+    }
+
+    /// The name of the target that is connected to for a target's trials.
+    pub fn reached_as<'a>(&'a self, target: &'a str) -> &'a str {
+        self.target(target).map_or(target, |found| found.reached_as())
     }
 
     /// The trials that need not be executed any more: those that are `complete`, those that were
@@ -157,7 +166,7 @@ impl Plan {
                 self.targets.iter().map(|target| target.name.clone()).collect();
             let mut is_known = false;
             for target in self.targets.iter_mut() {
-                if target.name == *name || target.twin_of.as_ref() == Some(name) {
+                if target.name == *name || target.owner() == name {
                     target.redirect(url);
                     is_known = true;
                 }

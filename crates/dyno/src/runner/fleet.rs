@@ -1,6 +1,6 @@
 //! Who makes the load of a trial: this process, or a fleet of load generators.
 
-use super::workloads::Driven;
+use super::workloads::{Driven, Experiment};
 use crate::failure::Failure;
 use crate::fleet::{Lost, Muster, secrets};
 use crate::output;
@@ -85,12 +85,12 @@ impl<'a> Team<'a> {
         let Some(crew) = &mut self.crew else {
             return drive(workload, driver, spec, control, observer);
         };
-        let owner = self.plan.owner(&self.step.target);
-        let target = self.plan.target(owner);
+        let reached_as = self.plan.reached_as(&self.step.target);
+        let target = self.plan.target(reached_as);
         let task = Task {
-            plan: excerpt(self.plan, &self.step.experiment, owner),
+            plan: excerpt(self.plan, &self.step.experiment, reached_as),
             experiment: &self.step.experiment,
-            target: owner,
+            target: reached_as,
             planned: self.planned,
             secrets: target.map(|target| secrets(target, &self.run)).unwrap_or_default(),
             spec,
@@ -140,6 +140,16 @@ impl<'a> Team<'a> {
         summary.status = TrialStatus::Failed(why.clone());
         Ok(Some(why))
     }
+}
+
+/// Whether load generators share the trials of an experiment. A pass over queries is one client's, and who
+/// takes over after a fault only this process knows.
+///
+/// # Errors
+/// What must not be sent to another machine.
+pub(super) fn is_shared(plan: &Plan, name: &str, experiment: &Experiment) -> Result<bool, Failure> {
+    let has_fault = plan.experiment(name).is_some_and(|planned| planned.fault.is_some());
+    Ok(experiment.takes_fleet()? && !has_fault)
 }
 
 /// What of a plan a load generator needs: one experiment and its target. Commands stay here.

@@ -268,10 +268,11 @@ impl Runner<'_> {
         }
         self.fresh.remove(self.plan.owner(&step.target));
         // Fields are borrowed one by one: a trial writes to the run folder.
-        let owner = self.plan.owner(&step.target);
-        let (experiment, reached) = parties(&self.experiments, &self.targets, step, owner)?;
+        let (experiment, reached) =
+            parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))?;
         let tables = experiment.tables();
-        let crew = self.crew.as_mut().filter(|_| experiment.takes_fleet().unwrap_or(false));
+        let is_shared = fleet::is_shared(self.plan, &step.experiment, experiment)?;
+        let crew = self.crew.as_mut().filter(|_| is_shared);
         let team = Team::new(crew, self.plan, (step, planned), self.run.path());
         let node = Node::new(&step.target, tables, reached.same_host, self.plan.sample_servers);
         let job =
@@ -296,7 +297,7 @@ impl Runner<'_> {
     }
 
     fn parties(&self, step: &Step) -> Result<(&Experiment, &Reached), Failure> {
-        parties(&self.experiments, &self.targets, step, self.plan.owner(&step.target))
+        parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))
     }
 }
 
@@ -310,28 +311,29 @@ pub(crate) fn refuse_fleet(plan: &Plan) -> Result<(), Failure> {
         return Err(assist::embedded(&target.name));
     }
     for experiment in &plan.experiments {
-        if !Experiment::new(plan, experiment)?.takes_fleet()? {
+        let family = Experiment::new(plan, experiment)?;
+        if !fleet::is_shared(plan, &experiment.name, &family)? {
             output::talk(&format!(
-                "note: {}: {} is driven by this process alone, not by the load generators.",
-                experiment.name, experiment.workload
+                "note: {}: this process makes all of its load; no load generator takes part.",
+                experiment.name
             ));
         }
     }
     Ok(())
 }
 
-/// What a step is about; `owner` is the name under which its target was reached.
+/// What a step is about; `reached_as` is the name under which its target was reached.
 fn parties<'a>(
     experiments: &'a BTreeMap<String, Experiment>,
     targets: &'a BTreeMap<String, Reached>,
     step: &Step,
-    owner: &str,
+    reached_as: &str,
 ) -> Result<(&'a Experiment, &'a Reached), Failure> {
     let experiment = experiments
         .get(&step.experiment)
         .ok_or_else(|| Failure::new(format!("The plan has no experiment {}.", step.experiment)))?;
     let reached = targets
-        .get(owner)
+        .get(reached_as)
         .ok_or_else(|| Failure::new(format!("The plan has no target {}.", step.target)))?;
     Ok((experiment, reached))
 }

@@ -21,6 +21,7 @@ pub use error_text::server_text;
 pub use options::{Options, Part, Talk, Talker, ThreadLog, TransactionLog, VerboseErrors};
 pub use statistics::{CommandStatistics, Latency, ScriptStatistics, Statistics};
 
+use crate::history::{self, Journal};
 use crate::random::{PgRng, Seeds};
 use crate::script::{Action, Names, Op, Script, Word, is_variable_name};
 use dyno_core::{
@@ -49,6 +50,8 @@ pub struct PgBench {
     statements: usize,
     talk: Talker,
     statistics: Mutex<Statistics>,
+    /// What was written into the history, where that is kept.
+    journal: Option<Journal>,
 }
 
 /// Numbers of the variables that every client has.
@@ -114,6 +117,7 @@ impl PgBench {
             first_statements.push(statements);
             statements += script.commands().len();
         }
+        let journal = (!options.history_of.is_empty()).then(|| journal(&options, &mut names));
         let kinds = options.scripts.iter().map(|(script, weight)| TransactionKind {
             name: script.description().to_owned(),
             weight: *weight,
@@ -126,6 +130,7 @@ impl PgBench {
             choosers: seeds.threads.iter().map(|thread| Chooser::new(&thread.choose)).collect(),
             total_weight: options.scripts.iter().map(|(_, weight)| u64::from(*weight)).sum(),
             invalid_names: names.names().iter().map(|name| !is_variable_name(name)).collect(),
+            journal,
             options,
             dialect,
             names,
@@ -193,6 +198,11 @@ impl PgBench {
         Ok(())
     }
 
+    /// What was written into the history, where that is kept.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
+    }
+
     /// Forgets all statistics, before another trial.
     pub fn clear_statistics(&self) {
         let mut statistics = self.statistics.lock().unwrap_or_else(PoisonError::into_inner);
@@ -228,6 +238,15 @@ fn check(options: &Options) -> Result<(), String> {
         Some((name, _)) => Err(format!("option: invalid variable name: \"{name}\"")),
         None => Ok(()),
     }
+}
+
+/// The journal of a run's scripts.
+fn journal(options: &Options, names: &mut Names) -> Journal {
+    let scripts = options.history_of.iter().map(|text| {
+        let variables = history::variables(text)?;
+        Some(variables.map(|name| names.number(&name)))
+    });
+    Journal::new(scripts.collect(), options.clients)
 }
 
 /// Replaces a script's own numbers of variables by those of the run.

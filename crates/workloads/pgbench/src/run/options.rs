@@ -50,6 +50,9 @@ pub struct Options {
     pub verbose_errors: Option<VerboseErrors>,
     /// One log per thread, or none.
     pub logs: Vec<ThreadLog>,
+    /// The texts of the scripts, where what transactions write into the history is kept
+    /// ([`PgBench::journal`](super::PgBench::journal)); else empty.
+    pub history_of: Vec<String>,
 }
 
 /// The clients and threads before those of this load generator: all random streams go by the numbers
@@ -80,6 +83,7 @@ impl Options {
             continue_on_error: false,
             verbose_errors: None,
             logs: Vec::new(),
+            history_of: Vec::new(),
         }
     }
 }
