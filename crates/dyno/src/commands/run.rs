@@ -30,12 +30,12 @@ Examples:
       --target new=mysql://root@10.0.0.6/db --gate 'tps.ratio.low > 0.97'
   dyno run my-suite.toml --nats nats://10.0.0.1:4222 --generators 3     load made by three machines
   dyno run my-suite.toml --compare main main      how much does one target differ from itself?
-  dyno run polardb-mysql-scaleout --target cluster:primary=mysql://bench@10.0.0.5/db \\
-      --target cluster:read_only=mysql://bench@10.0.0.6/db --target cluster:read_only=mysql://bench@10.0.0.7/db
+  dyno run my-suite.toml --target main:primary=mysql://root@10.0.0.5/db \\
+      --target main:read_only=mysql://root@10.0.0.6/db --target main:read_only=mysql://root@10.0.0.7/db
 
-Passwords are taken from the URL, from DYNO_PASSWORD_NAME (NAME: the target's name in capitals; of a node
-DYNO_PASSWORD_NAME_NODE), from ~/.pgpass or ~/.my.cnf, or asked for. A run that was interrupted goes on when the same command is
-given again; --new begins another one.
+Passwords are taken from the URL, from DYNO_PASSWORD_NAME (NAME: the target's name in capitals; of one of
+its nodes DYNO_PASSWORD_NAME_NODE), from ~/.pgpass or ~/.my.cnf, or asked for. A run that was interrupted
+goes on when the same command is given again; --new begins another one.
 
 Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 a gate is inconclusive, 4 a denied check found something
 or a check of the data failed, 5 a gate is proven broken.")]
