@@ -27,6 +27,7 @@ mod typst;
 mod verdict;
 
 pub use build::{
+    FaultSummary, FaultTrial, fault_sentence,
     Capacity, Chapter, CommitRow, Cover, Difference, DifferenceTable, Distribution, Fairness,
     GlossaryRow, MemoryRow, NodeScaling, NodeUse, Quantile, Resources, SchemaRow, Use,
 };

@@ -1,6 +1,7 @@
 //! Which charts a paper has.
 
 pub(crate) mod distributions;
+pub(crate) mod fault;
 mod over_time;
 pub(crate) mod resources;
 pub(crate) mod topology;

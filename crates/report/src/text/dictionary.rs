@@ -9,6 +9,7 @@ const FILES: [(&str, &str); 7] = [
     ("checks.toml", include_str!("../../dictionary/checks.toml")),
     ("verdict.toml", include_str!("../../dictionary/verdict.toml")),
     ("published.toml", include_str!("../../dictionary/published.toml")),
+    ("fault.toml", include_str!("../../dictionary/fault.toml")),
     ("tpcc.toml", include_str!("../../dictionary/tpcc.toml")),
     ("tpch.toml", include_str!("../../dictionary/tpch.toml")),
     ("stored.toml", include_str!("../../dictionary/stored.toml")),

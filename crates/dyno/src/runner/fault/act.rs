@@ -53,15 +53,15 @@ impl Injection<'_> {
         match result {
             Ok(()) => {
                 self.told().at_s = Some(at_s);
-                let done_s = self.step(&format!("{name} was {}", done(action)));
+                let done_s = self.step(&format!("{name} {}", done(action)));
                 if action == FaultAction::Restart {
                     self.told().healed_at_s = Some(done_s);
                 }
                 true
             }
             Err(why) => {
-                let not = format!("{name} could not be {}: {}", done(action), why.message);
-                self.fail(not);
+                let fault = action.name();
+                self.fail(format!("The fault {fault} of {name} failed: {}", why.message));
                 false
             }
         }
