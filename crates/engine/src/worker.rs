@@ -66,7 +66,8 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>
     local.ready.set(local.ready.get() + 1);
     shared.connected.fetch_add(1, Ordering::Relaxed);
     local.wait_for_release().await;
-    let mix = Mix::new(shared.workload, Rng::new(shared.spec.seed, "mix", u64::from(id)));
+    let mix =
+        Mix::new(shared.workload, Rng::new(shared.spec.seed, "mix", u64::from(shared.number(id))));
     let session = Some(session);
     let mut worker = Worker { shared, local, id, session, state, mix, job: None, counted: 0 };
     let error = worker.drive().await;
@@ -85,9 +86,11 @@ async fn open<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>(
     local.connecting.set(local.connecting.get() + 1);
     let opened = async {
         // Hosts rotate by the worker's number, so that the same worker always meets the same host.
-        let mut session = shared.driver.connect(id).await?;
-        let rng = Rng::new(shared.spec.seed, "worker", u64::from(id));
-        let state = shared.workload.open(&mut session, id, shared.spec.workers, rng).await?;
+        let number = shared.number(id);
+        let mut session = shared.driver.connect(number).await?;
+        let rng = Rng::new(shared.spec.seed, "worker", u64::from(number));
+        let workers = shared.spec.all_workers();
+        let state = shared.workload.open(&mut session, number, workers, rng).await?;
         Ok((session, state))
     };
     let result = timeout(now() + shared.spec.connect_limit, opened).await;
@@ -224,7 +227,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         let before = now();
         let shared = self.shared;
         let connect = async {
-            let mut session = shared.driver.connect(self.id).await?;
+            let mut session = shared.driver.connect(shared.number(self.id)).await?;
             shared.workload.reopen(&mut self.state, &mut session).await?;
             Ok::<_, DbError>(session)
         };
@@ -500,7 +503,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         let mut pause = MILLISECOND;
         while !self.local.is_over(now()) {
             let attempt = async {
-                let mut session = self.shared.driver.connect(self.id).await?;
+                let mut session = self.shared.driver.connect(self.shared.number(self.id)).await?;
                 self.shared.workload.reopen(&mut self.state, &mut session).await?;
                 Ok::<_, DbError>(session)
             };

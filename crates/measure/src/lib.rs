@@ -15,6 +15,7 @@ mod recorder;
 mod server;
 mod summary;
 mod tpch;
+pub mod wire;
 
 pub use collector::{Collector, Interval};
 pub use conditions::{

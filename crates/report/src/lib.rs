@@ -27,9 +27,9 @@ mod typst;
 mod verdict;
 
 pub use build::{
-    FaultSummary, FaultTrial, fault_sentence,
     Capacity, Chapter, CommitRow, Cover, Difference, DifferenceTable, Distribution, Fairness,
-    GlossaryRow, MemoryRow, NodeScaling, NodeUse, Quantile, Resources, SchemaRow, Use,
+    FaultSummary, FaultTrial, FreshnessRow, GlossaryRow, MemoryRow, NodeFacts, NodeLoad,
+    NodeScaling, NodeTable, NodeUse, Quantile, Resources, SchemaRow, Use, fault_sentence,
 };
 pub use checks::check_ids;
 pub use comparison::{Comparison, ComparisonRow, Pair};

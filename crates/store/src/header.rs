@@ -54,6 +54,9 @@ pub struct TargetFacts {
     /// How the load reaches them: `primary`, `endpoint`, `split` or `spread`; empty where there is one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub route: String,
+    /// The target whose cluster this is, of which only the first read-only nodes are driven.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
     /// True when a node is on the load generator's own machine.
     pub same_host: bool,
     /// Virtual CPUs of a node, where the suite states them.

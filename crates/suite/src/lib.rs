@@ -22,6 +22,7 @@ mod problem;
 mod published;
 mod reader;
 mod resume;
+mod scale_out;
 mod scripts;
 mod secret;
 mod shrink;

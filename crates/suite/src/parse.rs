@@ -295,6 +295,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         is_pass: names.is_some_and(|names| names.levels == catalogue::Levels::Degrees),
     };
     let fault = fault::read(sheet, &mut table, &around);
+    let read_only = read_read_only(&mut table, &beyond);
     let has_rates = load.as_ref().is_some_and(|load| !load.rates.is_empty());
     let repeats = read_repeats(&mut table, &beyond, has_rates);
     let prepare = table.flag("prepare");
@@ -314,6 +315,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         workload: workload?,
         test: test?,
         targets,
+        read_only,
         options: options?,
         threads: load.threads,
         degrees: load.degrees,
@@ -333,6 +335,17 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         beyond,
         published,
     })
+}
+
+/// Numbers of read-only nodes. A comparison names its targets, so there are no parts of them.
+fn read_read_only(table: &mut Reader<'_, '_>, beyond: &compare::Beyond) -> Vec<Written<u64>> {
+    let read_only = table.wholes("read_only", &(1..=1_000)).unwrap_or_default();
+    if let (Some(first), Some(_)) = (read_only.first(), &beyond.compare) {
+        let message = format!("{} has both `compare` and `read_only`.", table.name);
+        let hint = "Each number of read-only nodes is a target of its own: leave one of them out.";
+        table.note(&first.span, Problem::new(message).hint(hint));
+    }
+    read_only
 }
 
 /// Trials per point; a comparison and a search have words of their own for that.

@@ -9,6 +9,7 @@ use crate::nodes::PlannedNode;
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::published::{self, PublishedSeries};
 use crate::resume;
+use crate::scale_out;
 use crate::scripts::{self, PlannedScript};
 use crate::secret::SecretUrl;
 use crate::shrink;
@@ -274,8 +275,14 @@ impl Plan {
             ));
         }
         let seed = overrides.seed.unwrap_or(suite.seed);
-        let steps: Vec<Step> =
-            experiments.iter().flat_map(|experiment| steps::expand(experiment, seed)).collect();
+        let owner = |name: &str| {
+            let found = targets.iter().find(|target| target.name == name);
+            found.map_or(name, |target| target.owner()).to_owned()
+        };
+        let steps: Vec<Step> = experiments
+            .iter()
+            .flat_map(|experiment| steps::expand(experiment, seed, owner))
+            .collect();
         let steps = steps::numbered(steps);
         let mut plan = Plan {
             format: PLAN_FORMAT,
@@ -422,7 +429,7 @@ fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteErro
     Ok(())
 }
 
-/// The experiments that have a target; twins are added to the targets.
+/// The experiments that have a target; twins and parts are added to the targets.
 fn plan_experiments(
     suite: &Suite,
     overrides: &Overrides,
@@ -442,6 +449,7 @@ fn plan_experiments(
         }
         planned.scripts = scripts::read(suite, experiment)?;
         compare::plan(experiment, &mut planned, targets, notes);
+        scale_out::plan(&suite.text, experiment, &mut planned, targets, notes)?;
         check_same_data(suite, experiment, &planned, targets)?;
         experiments.push(planned);
     }
@@ -477,8 +485,8 @@ fn plan_experiment(
         }
         (None, None) => true,
     };
-    // A twin belongs to the comparison that has made it.
-    let own = targets.iter().filter(|target| target.twin_of.is_none());
+    // A twin belongs to the comparison that has made it, a part to the experiment.
+    let own = targets.iter().filter(|target| target.owner() == target.name);
     let names: Vec<String> =
         own.map(|target| target.name.clone()).filter(|name| named(name)).collect();
     let measured: Vec<&Target> = names.iter().filter_map(|name| suite.target(name)).collect();

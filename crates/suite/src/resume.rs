@@ -106,7 +106,7 @@ impl Plan {
     /// is left and they have been removed meanwhile; they are removed where they may still exist.
     pub fn remaining(&self, done: &BTreeSet<String>) -> Vec<&Step> {
         let mut left = vec![false; self.steps.len()];
-        for target in self.targets.iter().filter(|target| target.twin_of.is_none()) {
+        for target in self.targets.iter().filter(|target| target.owner() == target.name) {
             // What is measured under a second name needs the same data.
             let is_its =
                 |(_, step): &(usize, &Step)| self.owner(&step.target) == target.name.as_str();
@@ -121,10 +121,15 @@ impl Plan {
 }
 
 impl Plan {
-    /// The name under which the database of a target is known: that of the target whose twin it is, or
-    /// its own.
+    /// The name under which the database of a target is known: that of the target whose twin or
+    /// part it is, or its own.
     pub fn owner<'a>(&'a self, target: &'a str) -> &'a str {
         self.target(target).map_or(target, |found| found.owner())
+    }
+
+    /// The name of the target that is connected to for a target's trials.
+    pub fn reached_as<'a>(&'a self, target: &'a str) -> &'a str {
+        self.target(target).map_or(target, |found| found.reached_as())
     }
 
     /// The trials that need not be executed any more: those that are `complete`, those that were
@@ -161,7 +166,7 @@ impl Plan {
                 self.targets.iter().map(|target| target.name.clone()).collect();
             let mut is_known = false;
             for target in self.targets.iter_mut() {
-                if target.name == *name || target.twin_of.as_ref() == Some(name) {
+                if target.name == *name || target.owner() == name {
                     target.redirect(url);
                     is_known = true;
                 }

@@ -104,16 +104,24 @@ const QUERIED_ROWS_PER_S: f64 = 125_000.0;
 /// Repeats are the outer loop and the targets the inner one, in an order drawn for each point and
 /// repeat: what drifts in the course of a run then meets all points and targets alike instead of
 /// looking like a difference between them.
-pub(crate) fn expand(experiment: &PlannedExperiment, seed: u64) -> Vec<Step> {
+///
+/// `owner` says whose data a target has: they are loaded and removed once, under that name.
+pub(crate) fn expand(
+    experiment: &PlannedExperiment,
+    seed: u64,
+    owner: impl Fn(&str) -> String,
+) -> Vec<Step> {
     let maker = Maker { experiment, seed };
     let mut steps = Vec::new();
-    // A twin has no data of its own.
-    let is_own = |target: &&String| match &experiment.comparison {
-        Some(comparison) if comparison.is_aa => **target == comparison.baseline,
-        _ => true,
-    };
+    let mut owners: Vec<String> = Vec::new();
+    for target in &experiment.targets {
+        let owner = owner(target);
+        if !owners.contains(&owner) {
+            owners.push(owner);
+        }
+    }
     if experiment.prepare {
-        for target in experiment.targets.iter().filter(is_own) {
+        for target in &owners {
             steps.push(maker.step(target, "prepare", 1.0 + maker.load_s(), Action::Prepare));
         }
     }
@@ -130,7 +138,7 @@ pub(crate) fn expand(experiment: &PlannedExperiment, seed: u64) -> Vec<Step> {
         }
     }
     if experiment.cleanup {
-        for target in experiment.targets.iter().filter(is_own) {
+        for target in &owners {
             steps.push(maker.step(target, "cleanup", 1.0, Action::Cleanup));
         }
     }

@@ -225,6 +225,9 @@ pub struct Experiment {
     pub test: Written<String>,
     /// Names of targets; `None` means all.
     pub targets: Option<Vec<Written<String>>>,
+    /// Numbers of read-only nodes: the first so many of each target's are driven. Empty means that all
+    /// are.
+    pub read_only: Vec<Written<u64>>,
     /// The workload's options in the order of the file; `NAME.KEY` is what stands in a table, `NAME.1`
     /// in a list.
     pub options: Vec<OptionEntry>,

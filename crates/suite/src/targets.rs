@@ -38,6 +38,9 @@ pub struct PlannedTarget {
     /// The target whose database this is, under another name: to measure the noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin_of: Option<String>,
+    /// The target whose cluster this is, of which only the first read-only nodes are driven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
     /// The role of the node that is driven.
     pub role: Role,
     /// All nodes, where there are several, or where a cluster of `dyno cluster` stands behind it.
@@ -67,9 +70,40 @@ impl PlannedTarget {
         SecretUrl::new(url.replace("{run}", &path.replace('#', "%23")))
     }
 
-    /// The name under which its database is known: its own, or that of the target whose twin it is.
+    /// The name under which its database is known: its own, or that of the target whose twin or part
+    /// it is.
     pub fn owner(&self) -> &str {
+        self.twin_of.as_deref().or(self.part_of.as_deref()).unwrap_or(&self.name)
+    }
+
+    /// The name of the target that is connected to for its trials: a twin is the same connection, a
+    /// part has nodes of its own.
+    pub fn reached_as(&self) -> &str {
         self.twin_of.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The same cluster, of which only the first `read_only` read-only nodes are driven and looked at.
+    pub(crate) fn part(&self, read_only: u32) -> PlannedTarget {
+        let mut left = read_only;
+        let is_kept = |node: &&PlannedNode| match node.role {
+            Role::ReadOnly => {
+                let is_kept = left > 0;
+                left = left.saturating_sub(1);
+                is_kept
+            }
+            // It would not know that the other nodes are left out.
+            Role::Endpoint => false,
+            Role::Primary | Role::Shard => true,
+        };
+        let nodes = self.nodes.iter().filter(is_kept).cloned().collect();
+        let words = if read_only == 1 { "node" } else { "nodes" };
+        PlannedTarget {
+            name: format!("{}-ro{read_only}", self.name),
+            title: format!("{}, {read_only} read-only {words}", self.title),
+            part_of: Some(self.name.clone()),
+            nodes,
+            ..self.clone()
+        }
     }
 
     /// The same database under another name.
@@ -101,9 +135,10 @@ impl PlannedTarget {
     }
 
     /// The environment variable that may hold the password: `DYNO_PASSWORD_` and the name in
-    /// upper case, with `_` for everything that is no letter or digit.
+    /// upper case, with `_` for everything that is no letter or digit. Of twins and parts it is that
+    /// of their owner.
     pub fn password_variable(&self) -> String {
-        password_variable(&self.name)
+        password_variable(self.owner())
     }
 }
 
@@ -185,6 +220,7 @@ fn plan_target(target: &Target, way: Way) -> PlannedTarget {
         stated: target.stated.clone(),
         price: target.price.clone(),
         twin_of: None,
+        part_of: None,
         role: way.role,
         nodes: way.nodes,
         route: way.route,
@@ -204,7 +240,8 @@ pub(crate) fn check_same_data(
     let measured: Vec<&PlannedTarget> =
         targets.iter().filter(|target| planned.targets.contains(&target.name)).collect();
     for (index, target) in measured.iter().enumerate() {
-        let same = |other: &&&PlannedTarget| other.url == target.url && target.twin_of.is_none();
+        let same =
+            |other: &&&PlannedTarget| other.url == target.url && other.owner() != target.owner();
         if let Some(other) = measured[..index].iter().find(same).filter(|_| planned.prepare) {
             let message = format!(
                 "The targets `{}` and `{}` are the same database, and the experiment `{}` would \

@@ -61,6 +61,7 @@ pub(crate) fn apply(
         .into_iter()
         .map(|experiment| Experiment {
             targets: None,
+            read_only: Vec::new(),
             beyond: Beyond {
                 compare: Some(Compare {
                     baseline: written(&versus.baseline),

@@ -66,28 +66,30 @@ pub(crate) struct Admin {
 }
 
 impl Admin {
-    pub(crate) fn new(
+    /// As the account that arranges things.
+    pub(crate) fn for_admin(
         node: &StateNode,
         password: &str,
         limit_s: u64,
     ) -> Result<Self, ClusterError> {
         let database = if node.product == Product::Postgres { "postgres" } else { "" };
-        let url = format!(
-            "{}://{ADMIN}@{}:{}/{database}?connect_timeout_s={limit_s}",
-            node.product.scheme(),
-            node.host,
-            node.port
-        );
+        Self::of(node, ADMIN, password, database, limit_s)
+    }
+
+    /// As anybody.
+    pub(crate) fn of(
+        node: &StateNode,
+        user: &str,
+        password: &str,
+        database: &str,
+        limit_s: u64,
+    ) -> Result<Self, ClusterError> {
+        let (scheme, host, port) = (node.product.scheme(), &node.host, node.port);
+        let url = format!("{scheme}://{user}@{host}:{port}/{database}?connect_timeout_s={limit_s}");
         let mut target: Target =
             url.parse().map_err(|error| ClusterError::new(format!("{url}: {error}")))?;
         target.password = Some(Secret::new(password));
         Ok(Admin { name: node.name.clone(), target, limit_s })
-    }
-
-    /// Another database of the same server.
-    pub(crate) fn in_database(mut self, database: &str) -> Self {
-        self.target.database = Some(database.to_owned());
-        self
     }
 
     /// Executes one statement and returns its answer.

@@ -5,7 +5,7 @@ use crate::process::{Process, Wanted};
 use crate::request::{Replication, Request, Watch};
 use crate::state::FORMAT;
 use crate::{Account, ClusterError, EndpointKind, Product, State, StateNode, TopologyKind};
-use crate::{machine, mysql, programs};
+use crate::{endpoint, machine, mysql, programs};
 use std::fs::File;
 use std::path::Path;
 
@@ -57,11 +57,7 @@ impl Cluster {
         })
     }
 
-    fn make(
-        folder: &Folder,
-        state: State,
-        watch: &mut dyn Watch,
-    ) -> Result<Self, ClusterError> {
+    fn make(folder: &Folder, state: State, watch: &mut dyn Watch) -> Result<Self, ClusterError> {
         let secrets = folder.make_secrets()?;
         let mut cluster = Cluster { folder: folder.clone(), state, secrets };
         for node in &cluster.state.nodes {
@@ -211,8 +207,7 @@ fn plan(request: &Request) -> Result<State, ClusterError> {
     let is_sharded = request.topology == TopologyKind::Sharded;
     let product = product_of(request.topology);
     let servers = if is_sharded { SHARDS } else { 1 + request.replicas as usize };
-    let endpoint =
-        if is_sharded { Some(EndpointKind::Shardingsphere) } else { request.endpoint };
+    let endpoint = if is_sharded { Some(EndpointKind::Shardingsphere) } else { request.endpoint };
     let ports = machine::free_ports(servers + 1)?;
     let node = |name: String, product: Product, role: &str, port: u16| StateNode {
         name,
@@ -254,14 +249,27 @@ fn plan(request: &Request) -> Result<State, ClusterError> {
         mysql: request.mysql.clone(),
         cache_mib: machine::cache_mib(servers),
         is_ready: false,
+        endpoint_options: endpoint_options(request, endpoint),
         settings: request.settings.clone(),
         nodes,
     })
 }
 
+/// Router comes in the folder that MySQL was unpacked to.
+fn endpoint_options(request: &Request, kind: Option<EndpointKind>) -> endpoint::Options {
+    let mut options = request.endpoint_options.clone();
+    if kind == Some(EndpointKind::Router) && options.software.is_none() {
+        options.software.clone_from(&request.mysql);
+    }
+    options
+}
+
 /// Says what is missing before anything is made.
 fn check_programs(state: &State) -> Result<(), ClusterError> {
     programs::need(&["setsid"], "util-linux")?;
+    if let Some(kind) = state.endpoint {
+        endpoint::check(kind, &state.endpoint_options)?;
+    }
     match product_of(state.topology) {
         Product::Postgres => crate::postgres::check(),
         product => mysql::check(state, product),

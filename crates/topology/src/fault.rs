@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 const STOP_WITHIN: Duration = Duration::from_secs(120);
 
 impl Cluster {
-    fn processes(&self, node: &StateNode) -> Wanted {
+    pub(crate) fn processes(&self, node: &StateNode) -> Wanted {
         let known = Process { pid: node.pid, started_ticks: node.pid_started_ticks };
         Wanted::node(&self.state.id, &node.name, &node.folder, known)
     }
 
-    fn set_stopped(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub(crate) fn set_stopped(&mut self, name: &str) -> Result<(), ClusterError> {
         let at = self.position(name)?;
         let node = &mut self.state.nodes[at];
         (node.pid, node.pid_started_ticks) = (0, 0);

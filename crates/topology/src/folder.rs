@@ -21,6 +21,8 @@ pub(crate) struct Secrets {
     pub(crate) admin: String,
     /// Of the account by which read-only nodes read from the primary.
     pub(crate) replication: String,
+    /// Of the account by which MySQL Router reads who is who.
+    pub(crate) metadata: String,
 }
 
 /// A folder that is, or becomes, a cluster.
@@ -34,8 +36,9 @@ fn failed(doing: &str, path: &Path, error: &io::Error) -> ClusterError {
 /// Random text of 2 x `bytes` hexadecimal digits.
 pub(crate) fn random_hex(bytes: usize) -> Result<String, ClusterError> {
     let mut buffer = vec![0; bytes];
-    let got = getrandom(&mut buffer[..], GetRandomFlags::empty())
-        .map_err(|error| ClusterError::new(format!("The kernel gives no random bytes: {error}.")))?;
+    let got = getrandom(&mut buffer[..], GetRandomFlags::empty()).map_err(|error| {
+        ClusterError::new(format!("The kernel gives no random bytes: {error}."))
+    })?;
     if got < bytes {
         return Err(ClusterError::new("The kernel gives too few random bytes."));
     }
@@ -50,10 +53,11 @@ impl Folder {
         let mut entries = fs::read_dir(&path).map_err(|error| failed("read", &path, &error))?;
         if path.join(STATE).is_file() {
             let show = path.display();
-            return Err(ClusterError::new(format!("{show} holds a cluster already."))
-                .with_hint(format!(
+            return Err(ClusterError::new(format!("{show} holds a cluster already.")).with_hint(
+                format!(
                     "`dyno cluster down --dir {show}` takes it down; --dir names another folder"
-                )));
+                ),
+            ));
         }
         if entries.next().is_some() {
             return Err(ClusterError::new(format!("{} is not empty.", path.display()))
@@ -121,8 +125,9 @@ impl Folder {
     pub(crate) fn save(&self, state: &State) -> Result<(), ClusterError> {
         let path = self.0.join(STATE);
         let new = self.0.join("cluster.json.new");
-        let mut text = serde_json::to_string_pretty(state)
-            .map_err(|error| ClusterError::new(format!("The cluster has no text form: {error}.")))?;
+        let mut text = serde_json::to_string_pretty(state).map_err(|error| {
+            ClusterError::new(format!("The cluster has no text form: {error}."))
+        })?;
         text.push('\n');
         let write = || {
             let mut file = File::create(&new)?;
@@ -134,7 +139,11 @@ impl Folder {
 
     /// Makes the passwords of the cluster.
     pub(crate) fn make_secrets(&self) -> Result<Secrets, ClusterError> {
-        let secrets = Secrets { admin: random_hex(16)?, replication: random_hex(16)? };
+        let secrets = Secrets {
+            admin: random_hex(16)?,
+            replication: random_hex(16)?,
+            metadata: random_hex(16)?,
+        };
         let text = serde_json::to_string(&secrets)
             .map_err(|error| ClusterError::new(format!("Passwords have no text form: {error}.")))?;
         self.write_private(&self.0.join(SECRETS), &text, None)?;
@@ -165,7 +174,8 @@ impl Folder {
     ) -> Result<(), ClusterError> {
         let write = || {
             let mut options = OpenOptions::new();
-            let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(path)?;
+            let mut file =
+                options.create(true).truncate(true).write(true).mode(0o600).open(path)?;
             if let Some((user, group)) = owner {
                 chown(path, Some(user), Some(group))?;
             }
@@ -212,7 +222,9 @@ impl Folder {
                     "The servers don't run as root, and their user can't get through {}.",
                     ancestor.display()
                 ))
-                .with_hint("--dir names a folder that everybody can reach, such as one below /var/tmp"));
+                .with_hint(
+                    "--dir names a folder that everybody can reach, such as one below /var/tmp",
+                ));
             }
         }
         Ok(())
@@ -270,9 +282,8 @@ pub(crate) fn copy_folder(
         }
         Ok(())
     };
-    copy().map_err(|error| {
-        ClusterError::new(format!("{} can't be copied: {error}.", from.display()))
-    })
+    copy()
+        .map_err(|error| ClusterError::new(format!("{} can't be copied: {error}.", from.display())))
 }
 
 fn give(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {

@@ -20,10 +20,12 @@ mod launch;
 mod machine;
 mod make;
 mod mysql;
+mod partition;
 mod postgres;
 mod process;
 mod programs;
 mod request;
+mod roles;
 mod state;
 mod status;
 

@@ -35,7 +35,9 @@ pub(crate) fn cache_mib(servers: usize) -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available_kib = text
         .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok())
+        .find_map(|line| {
+            line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok()
+        })
         .unwrap_or(1 << 20);
     share_mib(available_kib, servers)
 }

@@ -14,16 +14,20 @@ use std::time::{Duration, Instant};
 /// a busy server takes a while to recover from.
 const READY_WITHIN: Duration = Duration::from_secs(180);
 /// Seconds for one statement that arranges something.
-pub(crate) const STATEMENT_LIMIT_S: u64 = 60;
+const STATEMENT_LIMIT_S: u64 = 60;
 /// Seconds for a question to a server that may not be there yet.
-const PROBE_LIMIT_S: u64 = 5;
+pub(crate) const PROBE_LIMIT_S: u64 = 5;
 
 impl Cluster {
     /// Makes data folders, starts the servers and arranges replication.
     pub(crate) fn make_nodes(&mut self, watch: &mut dyn Watch) -> Result<(), ClusterError> {
         let product = product_of(self.state.topology);
         let servers: Vec<StateNode> = self.servers().cloned().collect();
-        watch.step(&format!("Making the data folders of {} {} nodes.", servers.len(), product.name()));
+        watch.step(&format!(
+            "Making the data folders of {} {} nodes.",
+            servers.len(),
+            product.name()
+        ));
         let is_stopped = || watch.is_stopped();
         if product == Product::Postgres {
             postgres::make_data(&self.folder, &self.state, &servers, &self.secrets, &is_stopped)?;
@@ -52,7 +56,12 @@ impl Cluster {
         } else {
             for node in &replicas {
                 let primary = &servers[0];
-                replication::follow(&self.admin(node)?, product, primary, &self.secrets.replication)?;
+                replication::follow(
+                    &self.admin(node)?,
+                    product,
+                    primary,
+                    &self.secrets.replication,
+                )?;
             }
         }
         for node in &replicas {
@@ -68,12 +77,12 @@ impl Cluster {
 
     /// How to arrange something on a node.
     pub(crate) fn admin(&self, node: &StateNode) -> Result<Admin, ClusterError> {
-        Admin::new(node, &self.secrets.admin, STATEMENT_LIMIT_S)
+        Admin::for_admin(node, &self.secrets.admin, STATEMENT_LIMIT_S)
     }
 
     /// How to ask a node that may not answer.
     pub(crate) fn probe(&self, node: &StateNode) -> Result<Admin, ClusterError> {
-        Admin::new(node, &self.secrets.admin, PROBE_LIMIT_S)
+        Admin::for_admin(node, &self.secrets.admin, PROBE_LIMIT_S)
     }
 
     /// How a server is started that isn't running.
@@ -82,7 +91,9 @@ impl Cluster {
         match node.product {
             Product::Mariadb | Product::Mysql => mysql::launch(&self.state, node, number),
             Product::Postgres => postgres::launch(&self.state, node),
-            Product::Pgpool | Product::Shardingsphere | Product::Router => self.endpoint_launch(node),
+            Product::Pgpool | Product::Shardingsphere | Product::Router => {
+                self.endpoint_launch(node)
+            }
         }
     }
 
@@ -230,11 +241,14 @@ impl Cluster {
             return Ok(());
         }
         let name = self.replication().name();
-        Err(not_in_time(primary, &format!("is not acknowledged to, which {name} replication needs")))
+        Err(not_in_time(
+            primary,
+            &format!("is not acknowledged to, which {name} replication needs"),
+        ))
     }
 }
 
-fn not_in_time(node: &StateNode, what: &str) -> ClusterError {
+pub(crate) fn not_in_time(node: &StateNode, what: &str) -> ClusterError {
     ClusterError::new(format!(
         "Node {} {what}; that took longer than {} s.",
         node.name,

@@ -114,7 +114,10 @@ impl Owner<'_> {
 
     fn output(&self, launch: &Launch) -> Result<Command, ClusterError> {
         let failed = |error: io::Error| {
-            ClusterError::new(format!("The log {} can't be written: {error}.", launch.log.display()))
+            ClusterError::new(format!(
+                "The log {} can't be written: {error}.",
+                launch.log.display()
+            ))
         };
         let log = File::options().create(true).append(true).open(&launch.log).map_err(failed)?;
         let mut command = self.command(launch);
@@ -185,7 +188,9 @@ pub(crate) fn last_lines(log: &Path) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     match lines.as_slice() {
         [] => "its log is empty.".to_owned(),
-        lines => format!("its log ends with\n{}", lines[lines.len().saturating_sub(8)..].join("\n")),
+        lines => {
+            format!("its log ends with\n{}", lines[lines.len().saturating_sub(8)..].join("\n"))
+        }
     }
 }
 
@@ -245,7 +250,9 @@ impl Wanted {
             self.known.iter().copied().filter(|process| process.is_alive()).collect();
         let is_new = |found: &Vec<Process>, process: &Process| !found.contains(process);
         for (process, _) in living.values() {
-            if is_new(&found, process) && (self.has_mark(process.pid) || self.is_orphan(process.pid)) {
+            if is_new(&found, process)
+                && (self.has_mark(process.pid) || self.is_orphan(process.pid))
+            {
                 found.push(*process);
             }
         }

@@ -1,6 +1,6 @@
 //! What is asked of `dyno cluster up`.
 
-use crate::{ClusterError, EndpointKind, TopologyKind};
+use crate::{ClusterError, EndpointKind, TopologyKind, endpoint};
 use std::path::PathBuf;
 
 /// Most read-only nodes of a cluster, as many as the papers measured.
@@ -64,6 +64,8 @@ pub struct Request {
     pub isolated: bool,
     /// A folder that MySQL was unpacked to.
     pub mysql: Option<PathBuf>,
+    /// What there is to say about the endpoint.
+    pub endpoint_options: endpoint::Options,
 }
 
 impl Request {
@@ -78,6 +80,7 @@ impl Request {
             settings: Vec::new(),
             isolated: false,
             mysql: None,
+            endpoint_options: endpoint::Options::default(),
         }
     }
 
@@ -86,7 +89,10 @@ impl Request {
         let wrong = |message: String, hint: &str| Err(ClusterError::new(message).with_hint(hint));
         if self.replicas > REPLICAS_MAX {
             return wrong(
-                format!("A cluster has at most {REPLICAS_MAX} read-only nodes, not {}.", self.replicas),
+                format!(
+                    "A cluster has at most {REPLICAS_MAX} read-only nodes, not {}.",
+                    self.replicas
+                ),
                 "the papers measured one to eight",
             );
         }
@@ -99,10 +105,7 @@ impl Request {
         }
         match (self.topology, self.endpoint) {
             (TopologyKind::Sharded, _) if self.replicas > 0 => {
-                return wrong(
-                    "Shards have no read-only nodes.".to_owned(),
-                    "leave --replicas out",
-                );
+                return wrong("Shards have no read-only nodes.".to_owned(), "leave --replicas out");
             }
             (TopologyKind::Mariadb, _) if self.replication == Replication::Quorum => {
                 return wrong(
@@ -112,7 +115,8 @@ impl Request {
             }
             (TopologyKind::Postgres, Some(EndpointKind::Shardingsphere | EndpointKind::Router)) => {
                 return wrong(
-                    "ShardingSphere-Proxy and MySQL Router stand in front of MySQL's protocol.".to_owned(),
+                    "ShardingSphere-Proxy and MySQL Router stand in front of MySQL's protocol."
+                        .to_owned(),
                     "use --endpoint pgpool for PostgreSQL",
                 );
             }
@@ -154,8 +158,10 @@ impl Request {
         };
         for (name, value) in &self.settings {
             if !is_name(name) || value.contains(|c: char| c.is_control()) {
-                return Err(ClusterError::new(format!("`{name}={value}` is no setting of a server."))
-                    .with_hint("write --set NAME=VALUE, such as --set max_connections=1000"));
+                return Err(ClusterError::new(format!(
+                    "`{name}={value}` is no setting of a server."
+                ))
+                .with_hint("write --set NAME=VALUE, such as --set max_connections=1000"));
             }
         }
         Ok(())

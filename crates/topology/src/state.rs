@@ -1,5 +1,6 @@
 //! `cluster.json`: what a cluster consists of.
 
+use crate::endpoint;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -67,7 +68,9 @@ impl Product {
     pub fn scheme(self) -> &'static str {
         match self {
             Product::Postgres | Product::Pgpool => "postgres",
-            Product::Mariadb | Product::Mysql | Product::Shardingsphere | Product::Router => "mysql",
+            Product::Mariadb | Product::Mysql | Product::Shardingsphere | Product::Router => {
+                "mysql"
+            }
         }
     }
 }
@@ -153,6 +156,9 @@ pub struct State {
     /// True once all nodes were ready; a cluster without it can only be taken down.
     #[serde(default)]
     pub is_ready: bool,
+    /// What was said about the endpoint.
+    #[serde(default)]
+    pub endpoint_options: endpoint::Options,
     /// Settings of the servers that were asked for, beside those of the template.
     #[serde(default)]
     pub settings: Vec<(String, String)>,

@@ -103,7 +103,8 @@ impl Cluster {
         let Some(stream) = self.stream(node, &admin)? else {
             return Ok((None, Some("it follows nobody".to_owned())));
         };
-        let why = || Some(stream.error.clone().unwrap_or("it doesn't follow the primary".to_owned()));
+        let why =
+            || Some(stream.error.clone().unwrap_or("it doesn't follow the primary".to_owned()));
         Ok((stream.lag_s, if stream.is_running { None } else { why() }))
     }
 }

@@ -1,5 +1,11 @@
 //! One driver for all nodes of a target: it decides once per session which node that goes to.
 
+mod class;
+mod session;
+mod words;
+
+pub use session::RoutedSession;
+
 use dyno_core::{DbError, Dialect, Driver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -134,7 +140,7 @@ impl<D: Driver + Send> Routed<D> {
 impl<D> View<D> {
     /// The node for connection `number` of those that are read from. Of several load generators, number
     /// `g` of `n` takes nodes `g`, `g + n`, ...; with more generators than nodes, some share one.
-    fn reader(&self, readers: &[usize], number: u32) -> usize {
+    fn dealt(&self, readers: &[usize], number: u32) -> usize {
         let (first, step) = (self.generator % readers.len(), self.generators);
         let own = (readers.len() - first).div_ceil(step);
         readers[first + number as usize % own * step]
@@ -142,19 +148,25 @@ impl<D> View<D> {
 }
 
 impl<D: Driver + Send> Driver for Routed<D> {
-    type Session = D::Session;
+    type Session = RoutedSession<D::Session>;
 
-    async fn connect(&self, number: u32) -> Result<D::Session, DbError> {
+    async fn connect(&self, number: u32) -> Result<RoutedSession<D::Session>, DbError> {
+        let nodes = &self.view.nodes;
+        let writable = self.writable();
         let node = match &self.view.way {
-            Way::Primary => self.writable(),
+            Way::Primary => writable,
             Way::Through(node) => *node,
-            Way::Spread(readers) => self.view.reader(readers, number),
-            Way::Split(_) => {
-                let message = "This version of dyno can't split reads from writes.";
-                return Err(DbError::unsupported(message));
+            Way::Spread(readers) => self.view.dealt(readers, number),
+            Way::Split(readers) => {
+                // A node that has been promoted is not read from any more.
+                let readers = || readers.iter().copied().filter(|reader| *reader != writable);
+                let main = nodes[writable].connect(number).await?;
+                let reader = readers().nth(number as usize % readers().count().max(1));
+                let Some(reader) = reader else { return Ok(RoutedSession::on(main)) };
+                return Ok(RoutedSession::split(main, nodes[reader].connect(number).await?));
             }
         };
-        self.view.nodes[node].connect(number).await
+        nodes[node].connect(number).await.map(RoutedSession::on)
     }
 
     fn dialect(&self) -> Dialect {

@@ -15,7 +15,7 @@ pub(super) fn targets(
     run: &Path,
 ) -> Vec<TargetFacts> {
     let facts = |target: &PlannedTarget| {
-        let found = reached.get(target.owner());
+        let found = reached.get(target.reached_as());
         TargetFacts {
             name: target.name.clone(),
             urls: vec![target.url_in(run).redacted()],
@@ -24,6 +24,7 @@ pub(super) fn targets(
                 true => String::new(),
                 false => target.route.name().to_owned(),
             },
+            part_of: target.part_of.clone(),
             product: found.map(|found| found.facts.product.clone()).unwrap_or_default(),
             version: found.map(|found| found.facts.version.clone()).unwrap_or_default(),
             class: target.class.clone().unwrap_or_default(),

@@ -111,7 +111,8 @@ impl Runner<'_> {
         self.reach_targets()?;
         for step in &self.plan.steps {
             let (experiment, reached) = self.parties(step)?;
-            let at = |failure: Failure| failure.at(&format!("{} on {}", step.experiment, step.target));
+            let at =
+                |failure: Failure| failure.at(&format!("{} on {}", step.experiment, step.target));
             experiment.fits(&reached.database).map_err(at)?;
             Injection::of(self.plan, step, reached).map_err(at)?;
         }
@@ -247,8 +248,8 @@ impl Runner<'_> {
         }
         self.fresh.remove(self.plan.owner(&step.target));
         // Fields are borrowed one by one: a trial writes to the run folder.
-        let owner = self.plan.owner(&step.target);
-        let (experiment, reached) = parties(&self.experiments, &self.targets, step, owner)?;
+        let (experiment, reached) =
+            parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))?;
         let tables = experiment.tables();
         let node = Node::new(&step.target, tables, reached.same_host, self.plan.sample_servers);
         let fault = Injection::of(self.plan, step, reached)?;
@@ -278,22 +279,22 @@ impl Runner<'_> {
     }
 
     fn parties(&self, step: &Step) -> Result<(&Experiment, &Reached), Failure> {
-        parties(&self.experiments, &self.targets, step, self.plan.owner(&step.target))
+        parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))
     }
 }
 
-/// What a step is about; `owner` is the name under which its target was reached.
+/// What a step is about; `reached_as` is the name under which its target was reached.
 fn parties<'a>(
     experiments: &'a BTreeMap<String, Experiment>,
     targets: &'a BTreeMap<String, Reached>,
     step: &Step,
-    owner: &str,
+    reached_as: &str,
 ) -> Result<(&'a Experiment, &'a Reached), Failure> {
     let experiment = experiments
         .get(&step.experiment)
         .ok_or_else(|| Failure::new(format!("The plan has no experiment {}.", step.experiment)))?;
     let reached = targets
-        .get(owner)
+        .get(reached_as)
         .ok_or_else(|| Failure::new(format!("The plan has no target {}.", step.target)))?;
     Ok((experiment, reached))
 }

@@ -13,8 +13,8 @@ use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_measure::{
-    DataCheck, DataFacts, FaultWatch, Interval, NodeLook, Purpose, Seen, TpccFacts, TrialStatus, TrialSummary, Verdict,
-    Window,
+    DataCheck, DataFacts, FaultWatch, Interval, NodeLook, Purpose, Seen, TpccFacts, TrialStatus,
+    TrialSummary, Verdict, Window,
 };
 use dyno_store::{Event, Moment, Run, StoreError, TrialIdentity, TrialWriter};
 use dyno_suite::{Aim, Step, Trial};

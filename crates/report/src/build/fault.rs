@@ -186,5 +186,11 @@ pub fn fault_sentence(facts: &FaultFacts) -> Text {
         ),
         _ => say!("nobody can tell what was lost"),
     };
-    say!("{what}: {outage}, {back}, {lost}.", what = what(facts), outage = outage, back = back, lost = lost)
+    say!(
+        "{what}: {outage}, {back}, {lost}.",
+        what = what(facts),
+        outage = outage,
+        back = back,
+        lost = lost
+    )
 }

@@ -108,9 +108,8 @@ pub(super) const RULES: &[Rule] = &[
 /// One finding for each trial whose window has something to remark. Steps of a search overload a
 /// server on purpose, and a fault makes it unsteady.
 fn each_window(paper: &Paper, find: fn(&SteadyRow) -> Option<Text>) -> Vec<Finding> {
-    let is_disturbed = |trial: &&Trial| {
-        trial.summary.purpose == Purpose::Search || trial.summary.fault.is_some()
-    };
+    let is_disturbed =
+        |trial: &&Trial| trial.summary.purpose == Purpose::Search || trial.summary.fault.is_some();
     let searches = paper.trials.iter().filter(is_disturbed);
     let searches: Vec<&str> = searches.map(|trial| trial.label.as_str()).collect();
     let finding =

@@ -119,7 +119,8 @@ pub(super) const RULES: &[Rule] = &[
         advice: "Look for a restart, a failover or a limit of connections in the server's log.",
         find: Find::Trial(|trial| {
             let reconnects = trial.summary.counts.reconnects;
-            (reconnects > 0 && !has_fault(trial)).then(|| Text::count(reconnects, "{n} reconnect", "{n} reconnects"))
+            (reconnects > 0 && !has_fault(trial))
+                .then(|| Text::count(reconnects, "{n} reconnect", "{n} reconnects"))
         }),
     },
     Rule {
@@ -229,7 +230,8 @@ fn data_check(trial: &Trial, verdict: Verdict) -> Option<Text> {
     // What a fault has cost, too.
     let has_lost = trial.summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|n| n > 0);
     let is_told = |name: &str| {
-        trial.summary.tpch.is_some() && name == tpch::ANSWERS || has_lost && name == TpccFacts::BOOKS
+        trial.summary.tpch.is_some() && name == tpch::ANSWERS
+            || has_lost && name == TpccFacts::BOOKS
     };
     let found = trial.summary.checks.iter();
     let found = found.filter(|check| check.verdict == verdict && !is_told(&check.name));

@@ -9,13 +9,15 @@ pub mod router;
 pub mod shardingsphere;
 
 use crate::{Account, Backend, ClusterError, EndpointKind, Launch, Place};
+use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
 
 /// What can be said about an endpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Options {
     /// A folder that holds the program, unpacked; without it the program is looked for on this machine.
     pub software: Option<PathBuf>,
@@ -26,6 +28,7 @@ pub struct Options {
     /// Whether the endpoint may listen on all addresses of this machine if it can't be told otherwise.
     pub allow_any_address: bool,
     /// The account that Router reads its metadata with, [`router::USER`]; its password. Other endpoints don't need it.
+    #[serde(skip)]
     pub metadata_password: String,
 }
 

@@ -105,10 +105,8 @@ pub fn metadata(
         "v2_routers(router_id int, address varchar(256), attributes json, options json, router_name \
          varchar(64), version varchar(40), last_check_in datetime)",
     ];
-    let mut statements = vec![
-        format!("DROP DATABASE IF EXISTS {SCHEMA}"),
-        format!("CREATE DATABASE {SCHEMA}"),
-    ];
+    let mut statements =
+        vec![format!("DROP DATABASE IF EXISTS {SCHEMA}"), format!("CREATE DATABASE {SCHEMA}")];
     statements.extend(tables.map(|table| format!("CREATE TABLE {SCHEMA}.{table}")));
     for row in [
         "schema_version VALUES (2, 2, 0)".to_owned(),

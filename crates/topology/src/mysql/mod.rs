@@ -46,8 +46,9 @@ fn server(state: &State, product: Product) -> Result<Server, ClusterError> {
 
 /// Some systems have MariaDB under MySQL's name.
 fn is_mariadb(path: &Path) -> bool {
-    path.canonicalize()
-        .is_ok_and(|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("mariadb")))
+    path.canonicalize().is_ok_and(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().contains("mariadb"))
+    })
 }
 
 /// MySQL in a folder of its own, with the libraries of its own system: its loader starts it.
@@ -60,7 +61,9 @@ fn unpacked(root: &Path) -> Result<Server, ClusterError> {
         .find(|path| path.is_file());
     let (true, Some(loader)) = (program.is_file(), loader) else {
         return Err(ClusterError::new(format!("{} holds no unpacked MySQL.", root.display()))
-            .with_hint("it must hold usr/sbin/mysqld and usr/lib with the libraries it was built for"));
+            .with_hint(
+                "it must hold usr/sbin/mysqld and usr/lib with the libraries it was built for",
+            ));
     };
     let mut path = libraries.into_os_string();
     path.push(":");
@@ -84,7 +87,10 @@ fn unpacked(root: &Path) -> Result<Server, ClusterError> {
 pub(crate) fn check(state: &State, product: Product) -> Result<(), ClusterError> {
     server(state, product)?;
     if product == Product::Mariadb {
-        programs::need(&["mariadb-install-db", "mysql_install_db"], "mariadb-server-core and mariadb-client-core")?;
+        programs::need(
+            &["mariadb-install-db", "mysql_install_db"],
+            "mariadb-server-core and mariadb-client-core",
+        )?;
     }
     Ok(())
 }
@@ -140,7 +146,10 @@ fn install_mariadb(
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<(), ClusterError> {
     let launch = Launch {
-        program: programs::need(&["mariadb-install-db", "mysql_install_db"], "mariadb-server-core")?,
+        program: programs::need(
+            &["mariadb-install-db", "mysql_install_db"],
+            "mariadb-server-core",
+        )?,
         arguments: vec![
             "--no-defaults".into(),
             // No server ever runs with the accounts that this makes: see `accounts`.
@@ -212,7 +221,9 @@ fn accounts(
     let (user, admin, repl) = (&state.user, ADMIN, REPLICATION);
     let mut lines = vec!["SET SESSION sql_log_bin=0".to_owned()];
     let monitor = if product == Product::Mariadb {
-        lines.push("DELETE FROM mysql.global_priv WHERE User NOT IN ('mariadb.sys', 'PUBLIC')".to_owned());
+        lines.push(
+            "DELETE FROM mysql.global_priv WHERE User NOT IN ('mariadb.sys', 'PUBLIC')".to_owned(),
+        );
         lines.push("DELETE FROM mysql.db".to_owned());
         lines.push("DELETE FROM mysql.proxies_priv".to_owned());
         lines.push("FLUSH PRIVILEGES".to_owned());
@@ -234,7 +245,11 @@ fn accounts(
 }
 
 /// Writes the configuration for what the node is now, and says how it is started.
-pub(crate) fn launch(state: &State, node: &StateNode, number: usize) -> Result<Launch, ClusterError> {
+pub(crate) fn launch(
+    state: &State,
+    node: &StateNode,
+    number: usize,
+) -> Result<Launch, ClusterError> {
     let socket = node.folder.join("s");
     if socket.as_os_str().len() > SOCKET_PATH_MAX {
         return Err(ClusterError::new(format!(
@@ -264,12 +279,7 @@ pub(crate) fn launch(state: &State, node: &StateNode, number: usize) -> Result<L
 
 /// The template: what the papers' RDS instances have (every commit flushed in redo and binary log),
 /// with caches of this machine's size.
-fn configuration_text(
-    state: &State,
-    node: &StateNode,
-    number: usize,
-    files: &str,
-) -> String {
+fn configuration_text(state: &State, node: &StateNode, number: usize, files: &str) -> String {
     let (folder, data) = (node.folder.display(), data(node));
     let mut text = format!(
         "# Written by dyno at each start of this node.\n[mysqld]\n{files}datadir={}\ntmpdir={folder}\n\
@@ -330,7 +340,8 @@ fn semi_sync(state: &State, node: &StateNode) -> String {
         );
     }
     let replicas = state.nodes.iter().filter(|node| node.role == "read_only").count();
-    let count = Replication::named(&state.replication).unwrap_or_default().acknowledgements(replicas);
+    let count =
+        Replication::named(&state.replication).unwrap_or_default().acknowledgements(replicas);
     format!(
         "plugin-load-add=semisync_source.so\nplugin-load-add=semisync_replica.so\n\
          rpl-semi-sync-source-wait-point=AFTER_SYNC\nrpl-semi-sync-source-timeout=10000\n\

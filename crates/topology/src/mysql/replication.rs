@@ -101,3 +101,127 @@ pub(crate) fn acknowledging(admin: &Admin, product: Product) -> Result<usize, Cl
     let answer = admin.ask(&format!("SHOW STATUS LIKE 'Rpl_semi_sync_{word}_clients'"))?;
     Ok(answer.named(&["Value"]).parse().unwrap_or(0))
 }
+
+/// The statement that lets a node take writes, or not.
+pub(crate) fn set_read_only(product: Product, is_read_only: bool) -> &'static str {
+    match (product, is_read_only) {
+        (Product::Mariadb, true) => "SET GLOBAL read_only=ON",
+        (Product::Mariadb, false) => "SET GLOBAL read_only=OFF",
+        (_, true) => "SET GLOBAL super_read_only=ON",
+        // This leaves super_read_only, too.
+        (_, false) => "SET GLOBAL read_only=OFF",
+    }
+}
+
+/// Ends receiving; what was received goes on being applied.
+pub(crate) fn stop_receiving(admin: &Admin, product: Product) -> Result<(), ClusterError> {
+    let sql =
+        if product == Product::Mariadb { "STOP SLAVE IO_THREAD" } else { "STOP REPLICA IO_THREAD" };
+    admin.ask(sql).map(drop)
+}
+
+/// What a node has received, applied or not.
+pub(crate) fn received(admin: &Admin, product: Product) -> Result<String, ClusterError> {
+    let answer = admin.ask(show(product))?;
+    Ok(answer.named(&["Gtid_IO_Pos", "Retrieved_Gtid_Set"]).replace(char::is_whitespace, ""))
+}
+
+/// Ends replication and forgets whom the node followed.
+pub(crate) fn follow_nobody(admin: &Admin, product: Product) -> Result<(), ClusterError> {
+    let statements = if product == Product::Mariadb {
+        ["STOP SLAVE", "RESET SLAVE ALL"]
+    } else {
+        ["STOP REPLICA", "RESET REPLICA ALL"]
+    };
+    admin.ask_all(&statements).map(drop)
+}
+
+/// Has a node acknowledge what it receives, from its next connection to the primary on.
+pub(crate) fn acknowledge(
+    admin: &Admin,
+    product: Product,
+    acknowledges: bool,
+) -> Result<(), ClusterError> {
+    let word = if product == Product::Mariadb { "slave" } else { "replica" };
+    let value = if acknowledges { "ON" } else { "OFF" };
+    admin.ask(&format!("SET GLOBAL rpl_semi_sync_{word}_enabled={value}")).map(drop)
+}
+
+/// True when a node has executed everything in `position`.
+pub(crate) fn has(admin: &Admin, product: Product, position: &str) -> Result<bool, ClusterError> {
+    let own = self::position(admin, product)?;
+    if product == Product::Mariadb {
+        return Ok(includes(&own, position));
+    }
+    let sql = format!("SELECT GTID_SUBSET('{position}', @@GLOBAL.gtid_executed)");
+    Ok(admin.ask(&sql)?.single() == "1")
+}
+
+/// True when a node has transactions of its own that the primary hasn't: those that it wrote when it was the
+/// primary and that no other node had received.
+pub(crate) fn has_diverged(
+    admin: &Admin,
+    primary: &Admin,
+    product: Product,
+) -> Result<bool, ClusterError> {
+    if product == Product::Mariadb {
+        let sql = "SELECT @@GLOBAL.gtid_binlog_state";
+        let (own, its) = (admin.ask(sql)?, primary.ask(sql)?);
+        return Ok(!includes_state(its.single(), own.single()));
+    }
+    let own = position(admin, product)?;
+    Ok(!has(primary, product, &own)?)
+}
+
+/// Lets replication go on after the last transaction that the node has, whoever wrote it.
+pub(crate) fn begin_from_own(admin: &Admin, product: Product) -> Result<(), ClusterError> {
+    follow_nobody(admin, product)?;
+    if product == Product::Mariadb {
+        let own = position(admin, product)?;
+        admin.ask(&format!("SET GLOBAL gtid_slave_pos='{own}'"))?;
+    }
+    Ok(())
+}
+
+/// Domain, server and number of each of MariaDB's identifiers.
+fn identifiers(text: &str) -> impl Iterator<Item = (u64, u64, u64)> {
+    text.split(',').filter_map(|part| {
+        let mut numbers = part.trim().split('-').map(str::parse);
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?))
+    })
+}
+
+/// True when position `a` isn't before `b` in any domain: numbers grow from server to server.
+fn includes(a: &str, b: &str) -> bool {
+    identifiers(b).all(|(domain, _, number)| {
+        identifiers(a).any(|(other, _, reached)| other == domain && reached >= number)
+    })
+}
+
+/// True when binary log `a` has the last transaction of each server in `b`.
+fn includes_state(a: &str, b: &str) -> bool {
+    identifiers(b).all(|(domain, server, number)| {
+        identifiers(a)
+            .any(|(other, by, reached)| (other, by) == (domain, server) && reached >= number)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_compared_by_domain() {
+        assert!(includes("1-2-700", "1-1-500"));
+        assert!(!includes("1-1-499", "1-1-500"));
+        assert!(!includes("", "1-1-1"));
+        assert!(includes("1-1-1", ""));
+    }
+
+    #[test]
+    fn a_transaction_that_only_one_server_has_is_seen() {
+        assert!(includes_state("1-1-498,1-2-700", "1-1-498"));
+        assert!(!includes_state("1-1-498,1-2-700", "1-1-500"));
+        assert!(!includes_state("1-2-700", "1-1-500"));
+    }
+}

@@ -46,13 +46,17 @@ impl Hands {
             promote: plan.promote_command.clone(),
         };
         match (plan.action, folder) {
-            (FaultAction::Command, _) if plan.promote.is_some() && plan.promote_command.is_none() => {
+            (FaultAction::Command, _)
+                if plan.promote.is_some() && plan.promote_command.is_none() =>
+            {
                 let message = "The fault promotes a node, and the suite has no command for that.";
                 Err(Failure::usage(message)
                     .with_hint("Add `promote_command`, or leave `promote` out of the fault."))
             }
             (FaultAction::Command, _) => Ok(Hands::Commands(commands())),
-            (_, Some(folder)) => Cluster::open(Path::new(folder)).map(Hands::Cluster).map_err(failure),
+            (_, Some(folder)) => {
+                Cluster::open(Path::new(folder)).map(Hands::Cluster).map_err(failure)
+            }
             (action, None) => Err(Failure::usage(format!(
                 "dyno has not started the node {name} of the target {}, so it can't {} it.",
                 target.name,

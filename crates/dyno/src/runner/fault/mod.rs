@@ -151,12 +151,7 @@ impl<'a> Injection<'a> {
 
     /// Writes what is known of the fault into the summary; `lost` is what the workload found. A trial
     /// in which it did not happen has failed.
-    pub(super) fn tell(
-        &self,
-        watch: &FaultWatch,
-        lost: Option<Lost>,
-        summary: &mut TrialSummary,
-    ) {
+    pub(super) fn tell(&self, watch: &FaultWatch, lost: Option<Lost>, summary: &mut TrialSummary) {
         summary.fault = Some(self.facts(watch, lost));
         if let (Some(why), TrialStatus::Complete) = (self.failure(), &summary.status) {
             summary.status = TrialStatus::Failed(why);
@@ -255,16 +250,18 @@ fn find(nodes: &[ReachedNode], wanted: &str, primary: usize) -> Option<usize> {
 /// that the fault is done to.
 fn heir(nodes: &[ReachedNode], wanted: &str, node: usize, primary: usize) -> Option<usize> {
     let holds_data = |role: Role| matches!(role, Role::Primary | Role::ReadOnly);
-    let mut able = nodes.iter().enumerate().filter(|(index, other)| {
-        *index != node && *index != primary && holds_data(other.role)
-    });
+    let mut able = nodes
+        .iter()
+        .enumerate()
+        .filter(|(index, other)| *index != node && *index != primary && holds_data(other.role));
     able.find(|(_, other)| wanted.is_empty() || other.name == wanted).map(|(index, _)| index)
 }
 
 fn missing(target: &PlannedTarget, name: &str) -> Failure {
     let nodes: Vec<&str> = target.nodes.iter().map(|node| node.name.as_str()).collect();
     let hint = match nodes.as_slice() {
-        [] => "List its servers as `nodes`, or give a cluster: `--target NAME=cluster:DIR`.".to_owned(),
+        [] => "List its servers as `nodes`, or give a cluster: `--target NAME=cluster:DIR`."
+            .to_owned(),
         nodes => format!("Its nodes: {}.", nodes.join(", ")),
     };
     Failure::usage(format!("The target {} has no node `{name}` for the fault.", target.name))

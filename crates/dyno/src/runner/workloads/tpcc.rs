@@ -119,12 +119,7 @@ impl Driven for Tpcc {
         let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
         let (found, data) = looked.map_err(preflight_failure)?;
         let loaded = found.loaded;
-        let mut options = self.options.of_run(&loaded, spec.seed);
-        if self.options.delivery_log {
-            options.delivery_log = Some(stem.with_extension("deliveries.csv"));
-        }
-        let workload = dyno_tpcc::Tpcc::new(options, &loaded, driver.dialect())
-            .map_err(|error| Failure::new(sentence(&error.to_string())))?;
+        let workload = self.workload(driver, &loaded, spec, stem)?;
         let before = look_before(driver, self.options.checks(), self.options.warehouses)?;
         let ledger = self.has_fault.then(|| stem.with_extension("ledger"));
         let workload = match &ledger {
@@ -146,6 +141,33 @@ impl Driven for Tpcc {
             tpcc: Some(tpcc),
             warnings: found.warnings,
         })
+    }
+
+    fn part<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        stem: &Path,
+    ) -> Result<dyno_tpcc::Tpcc, Failure> {
+        let looked = block_on(async {
+            let mut session = driver.connect(0).await?;
+            let found = preflight(&mut session, &self.need(spec.all_workers())).await;
+            session.close().await;
+            found
+        });
+        let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
+        self.workload(driver, &looked.map_err(preflight_failure)?.loaded, spec, stem)
+    }
+
+    fn leave(&self, workload: &dyno_tpcc::Tpcc) -> Result<Vec<u8>, Failure> {
+        let kept = workload.leave();
+        super::pack(&kept.map_err(|error| Failure::new(sentence(&error.to_string())))?)
+    }
+
+    fn absorb(&self, workload: &dyno_tpcc::Tpcc, left: &[u8]) -> Result<(), Failure> {
+        workload
+            .absorb(super::unpack(left)?)
+            .map_err(|error| Failure::new(sentence(&error.to_string())))
     }
 
     fn look_after<D: Driver>(
@@ -191,18 +213,36 @@ impl Tpcc {
         }
     }
 
+    fn need(&self, sessions: u32) -> Need {
+        Need {
+            warehouses: self.options.warehouses,
+            sessions,
+            isolation: self.options.isolation,
+            foreign_keys: Some(self.options.foreign_keys),
+        }
+    }
+
+    fn workload<D: Driver>(
+        &self,
+        driver: &D,
+        loaded: &Loaded,
+        spec: &TrialSpec,
+        stem: &Path,
+    ) -> Result<dyno_tpcc::Tpcc, Failure> {
+        let mut options = self.options.of_run(loaded, spec.seed);
+        if self.options.delivery_log {
+            options.delivery_log = Some(stem.with_extension("deliveries.csv"));
+        }
+        dyno_tpcc::Tpcc::new(options, loaded, driver.dialect())
+            .map_err(|error| Failure::new(sentence(&error.to_string())))
+    }
+
     async fn look<S: Session>(
         &self,
         session: &mut S,
         sessions: u32,
     ) -> Result<(crate::tpcc::Found, DataFacts), PreflightError> {
-        let need = Need {
-            warehouses: self.options.warehouses,
-            sessions,
-            isolation: self.options.isolation,
-            foreign_keys: Some(self.options.foreign_keys),
-        };
-        let found = preflight(session, &need).await?;
+        let found = preflight(session, &self.need(sessions)).await?;
         let size = footprint(session, "bmsql").await?;
         let data = DataFacts {
             rows: u64::from(self.options.warehouses) * u64::from(ITEMS),
@@ -250,9 +290,10 @@ fn lost_orders<D: Driver>(driver: &D, workload: &dyno_tpcc::Tpcc, ledger: &Path)
 /// What came of the orders, in numbers and sentences.
 fn lost_of(settled: &Settlement) -> Lost {
     const LISTED: usize = 3;
-    let mut evidence = "Every acknowledged order was looked for on the node that takes writes, by its \
+    let mut evidence =
+        "Every acknowledged order was looked for on the node that takes writes, by its \
                         number, customer and lines."
-        .to_owned();
+            .to_owned();
     if settled.unknown > 0 {
         evidence.push_str(&format!(
             " Orders whose commit was never answered: {}; of these {} are there.",

@@ -50,12 +50,7 @@ pub(super) fn splitting(
 ) -> String {
     let mut text = String::new();
     let named = readers.iter().enumerate().map(|(number, node)| (format!("r{number}"), *node));
-    sources(
-        &mut text,
-        std::iter::once(("w".to_owned(), primary)).chain(named),
-        account,
-        options,
-    );
+    sources(&mut text, std::iter::once(("w".to_owned(), primary)).chain(named), account, options);
     if readers.is_empty() {
         text.push_str("rules: []\n");
         return text;
@@ -89,8 +84,11 @@ pub(super) fn sharding(shards: &[&Backend], account: &Account, options: &Options
              {{shardingColumn: {column}, shardingAlgorithmName: by_number}}}}}}"
         );
     }
-    let bound: Vec<&str> =
-        BY_WAREHOUSE.map(|(table, _)| table).into_iter().filter(|&it| it != "bmsql_history").collect();
+    let bound: Vec<&str> = BY_WAREHOUSE
+        .map(|(table, _)| table)
+        .into_iter()
+        .filter(|&it| it != "bmsql_history")
+        .collect();
     let _ = writeln!(text, "  bindingTables:\n  - {}", bound.join(","));
     if sysbench.len() > 1 {
         let _ = writeln!(text, "  - {}", sysbench.join(","));
@@ -113,8 +111,7 @@ mod tests {
     #[test]
     fn reads_take_turns_over_all_read_only_nodes() {
         let nodes = backends(&["primary", "read_only", "read_only"]);
-        let text =
-            splitting(&nodes[0], &[&nodes[1], &nodes[2]], &account(), &Options::default());
+        let text = splitting(&nodes[0], &[&nodes[1], &nodes[2]], &account(), &Options::default());
         assert!(text.contains("write-data-source-name: w, read-data-source-names: \"r0,r1\""));
         for (name, port) in [("w", 5401), ("r0", 5402), ("r1", 5403)] {
             let source = format!("  {name}:\n    url: \"jdbc:mysql://127.0.0.1:{port}/dyno?");
@@ -131,7 +128,9 @@ mod tests {
         let options = Options { sysbench_tables: 3, ..Options::default() };
         let text = sharding(&shards, &account(), &options);
         assert_eq!(text.matches("ds_${0..3}.").count(), 8 + 3);
-        assert!(text.contains("bmsql_order_line: {actualDataNodes: \"ds_${0..3}.bmsql_order_line\""));
+        assert!(
+            text.contains("bmsql_order_line: {actualDataNodes: \"ds_${0..3}.bmsql_order_line\"")
+        );
         assert!(text.contains("{standard: {shardingColumn: ol_w_id, "), "{text}");
         assert!(text.contains("  - sbtest1,sbtest2,sbtest3\n"), "{text}");
         assert!(text.contains("broadcastTables: [bmsql_item, bmsql_config]"), "{text}");

@@ -65,7 +65,7 @@ impl Client {
         let rng = rng.unwrap_or_else(|| PgRng::new(options.seed ^ u64::from(id)));
         Client {
             id,
-            thread: run.thread_of(id),
+            thread: run.thread_of(id.saturating_sub(options.part.clients_before)),
             variables,
             rng,
             remembered: rng,

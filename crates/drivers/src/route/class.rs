@@ -1,0 +1,317 @@
+//! What may be done where: a statement is read from a read-only node only if its text shows that it
+//! changes nothing. In doubt it belongs to the node that takes writes.
+
+use super::words::{SAFE_FUNCTIONS, TAKES_PARENTHESIS};
+use dyno_core::Dialect;
+
+/// What a statement is to a session that has two nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Changes nothing, so that it may be read anywhere.
+    Read,
+    /// Begins a transaction that changes nothing.
+    BeginReadOnly,
+    /// Ends a transaction.
+    End,
+    /// Changes how the session itself behaves, on each node.
+    Both,
+    /// Makes something that only this session on this node has: nothing may be read elsewhere afterwards.
+    Pin,
+    /// Changes data: it exists for the node that takes writes only.
+    Write,
+    /// Whatever else; it goes to the node that takes writes.
+    Other,
+}
+
+/// Words that begin statements which change data.
+const WRITES: [&str; 10] =
+    ["insert", "update", "delete", "replace", "merge", "truncate", "alter", "drop", "load", "copy"];
+/// Words that begin statements which leave something with the session.
+const PINS: [&str; 5] = ["lock", "prepare", "declare", "handler", "listen"];
+/// Words that have no place in a statement that only reads.
+const NOT_IN_READS: [&str; 7] =
+    ["into", "insert", "update", "delete", "merge", "procedure", "outfile"];
+
+/// Tells what a text is.
+pub(super) fn classify(sql: &str, dialect: Dialect) -> Class {
+    let mut tokens = Tokens { rest: sql.as_bytes(), escapes: dialect == Dialect::Mysql };
+    let class = match tokens.next() {
+        Some(Token::Word(word)) => by_first_word(word, &mut tokens),
+        Some(Token::Mark(b'(')) => of_read(&mut tokens, "("),
+        _ => Class::Other,
+    };
+    // Several statements in one text stay together.
+    match tokens.has_more_statements() {
+        true => Class::Other,
+        false => class,
+    }
+}
+
+fn by_first_word(word: &[u8], tokens: &mut Tokens<'_>) -> Class {
+    let first = |words: &[&str]| words.iter().any(|other| is(word, other));
+    if first(&["select", "with", "values", "table"]) {
+        of_read(tokens, if is(word, "with") { "with" } else { "" })
+    } else if first(&WRITES) {
+        Class::Write
+    } else if first(&["begin", "start"]) {
+        of_begin(tokens)
+    } else if first(&["commit", "rollback", "end", "abort"]) {
+        // `ROLLBACK TO SAVEPOINT`, `COMMIT AND CHAIN`.
+        let goes_on = |token: Token<'_>| token.is_word("to") || token.is_word("and");
+        if tokens.by_ref().any(goes_on) { Class::Other } else { Class::End }
+    } else if first(&["set"]) {
+        of_set(tokens)
+    } else if first(&["use", "reset", "discard"]) {
+        Class::Both
+    } else if first(&["create"]) {
+        let is_own = |token: Token<'_>| token.is_word("temporary") || token.is_word("temp");
+        if Iterator::take(tokens, 3).any(is_own) { Class::Pin } else { Class::Write }
+    } else if first(&PINS) {
+        Class::Pin
+    } else {
+        Class::Other
+    }
+}
+
+/// `BEGIN`, `START TRANSACTION` and all that may follow.
+fn of_begin(tokens: &mut Tokens<'_>) -> Class {
+    let mut is_read = false;
+    for token in tokens {
+        if is_read && token.is_word("only") {
+            return Class::BeginReadOnly;
+        }
+        is_read = token.is_word("read");
+    }
+    Class::Other
+}
+
+fn of_set(tokens: &mut Tokens<'_>) -> Class {
+    let mut class = Class::Both;
+    let mut is_first = true;
+    while let Some(token) = tokens.next() {
+        let Token::Word(word) = token else { continue };
+        let one_of = |words: &[&str]| words.iter().any(|other| is(word, other));
+        if is_first && one_of(&["transaction", "local", "global", "persist", "persist_only"]) {
+            class = Class::Other;
+        }
+        is_first = false;
+        if is(word, "autocommit") {
+            // From now on each statement begins a transaction.
+            let is_on = matches!(tokens.next(), Some(Token::Mark(b'=')))
+                && tokens.next().is_some_and(|value| {
+                    value == Token::Number(b"1") || value.is_word("on") || value.is_word("true")
+                });
+            if !is_on {
+                return Class::Pin;
+            }
+        }
+    }
+    class
+}
+
+/// A query. `before` is the word or mark that it began with, where that matters.
+fn of_read(tokens: &mut Tokens<'_>, before: &'static str) -> Class {
+    let mut class = Class::Read;
+    let mut last = Last {
+        word: before.as_bytes(),
+        names_columns: is(before.as_bytes(), "with"),
+        after_dot: false,
+    };
+    let mut is_called = false;
+    while let Some(token) = tokens.next_of_statement() {
+        let is_unsafe = match token {
+            Token::Word(word) => {
+                let is_unsafe = last.forbids(word);
+                let names_columns = ["as", "with", "recursive"].iter().any(|w| is(last.word, w));
+                last =
+                    Last { word, names_columns, after_dot: last.after_dot && last.word.is_empty() };
+                is_called = true;
+                is_unsafe
+            }
+            Token::Mark(b'(') => {
+                let is_unsafe = is_called && !last.is_harmless_call();
+                (last, is_called) = (Last::default(), false);
+                is_unsafe
+            }
+            Token::Mark(mark) => {
+                (last, is_called) = (Last { after_dot: mark == b'.', ..Last::default() }, false);
+                // Variables of the session, and comments that are executed.
+                mark == b'@' || mark == EXECUTED_COMMENT
+            }
+            Token::Quoted => {
+                (last, is_called) = (Last::default(), true);
+                false
+            }
+            Token::Number(_) => {
+                (last, is_called) = (Last::default(), false);
+                false
+            }
+        };
+        if is_unsafe {
+            class = Class::Other;
+        }
+        if token.is_word("temp") || token.is_word("temporary") {
+            return Class::Pin;
+        }
+    }
+    class
+}
+
+/// The word before.
+#[derive(Clone, Copy, Default)]
+struct Last<'a> {
+    word: &'a [u8],
+    /// A name follows that may have a list of columns.
+    names_columns: bool,
+    after_dot: bool,
+}
+
+impl Last<'_> {
+    /// Whether `word` after the last one means that a statement does more than read.
+    fn forbids(&self, word: &[u8]) -> bool {
+        let one_of = |words: &[&str]| words.iter().any(|other| is(word, other));
+        let locks = is(self.word, "for") && one_of(&["update", "share", "no", "key"]);
+        let shares = is(self.word, "lock") && is(word, "in");
+        let draws = is(self.word, "next") && is(word, "value");
+        locks || shares || draws || one_of(&NOT_IN_READS)
+    }
+
+    /// Whether an opening parenthesis after the last word calls nothing that could change anything.
+    fn is_harmless_call(&self) -> bool {
+        if self.after_dot || self.word.is_empty() {
+            return false;
+        }
+        let mut lower = [0; 24];
+        let Some(lower) = lower.get_mut(..self.word.len()) else { return self.names_columns };
+        lower.copy_from_slice(self.word);
+        lower.make_ascii_lowercase();
+        let is_one = |words: &[&str]| words.binary_search_by(|w| w.as_bytes().cmp(lower)).is_ok();
+        self.names_columns || is_one(&TAKES_PARENTHESIS) || is_one(&SAFE_FUNCTIONS)
+    }
+}
+
+fn is(word: &[u8], other: &str) -> bool {
+    word.eq_ignore_ascii_case(other.as_bytes())
+}
+
+/// Stands for the begin of a comment that MySQL executes.
+const EXECUTED_COMMENT: u8 = 0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token<'a> {
+    Word(&'a [u8]),
+    Number(&'a [u8]),
+    /// A text or a name in quotes.
+    Quoted,
+    Mark(u8),
+}
+
+impl Token<'_> {
+    fn is_word(self, other: &str) -> bool {
+        matches!(self, Token::Word(word) if is(word, other))
+    }
+}
+
+/// Cuts a text; what can't be cut is a mark of one byte.
+struct Tokens<'a> {
+    rest: &'a [u8],
+    /// A backslash in a text hides the next character.
+    escapes: bool,
+}
+
+impl<'a> Tokens<'a> {
+    /// The next one of the same statement.
+    fn next_of_statement(&mut self) -> Option<Token<'a>> {
+        self.skip();
+        if self.rest.first() == Some(&b';') { None } else { self.next() }
+    }
+
+    /// True when something follows a semicolon.
+    fn has_more_statements(&mut self) -> bool {
+        let mut is_behind = false;
+        for token in self {
+            if is_behind && token != Token::Mark(b';') {
+                return true;
+            }
+            is_behind |= token == Token::Mark(b';');
+        }
+        false
+    }
+
+    fn take(&mut self, length: usize) -> &'a [u8] {
+        let (taken, rest) = self.rest.split_at(length.min(self.rest.len()));
+        self.rest = rest;
+        taken
+    }
+
+    /// Skips what means nothing. Comments that MySQL executes stay.
+    fn skip(&mut self) {
+        loop {
+            match self.rest {
+                [b' ' | b'\t' | b'\r' | b'\n', ..] => self.rest = &self.rest[1..],
+                [b'-', b'-', ..] => {
+                    let end = self.rest.iter().position(|byte| *byte == b'\n');
+                    self.take(end.unwrap_or(self.rest.len()));
+                }
+                [b'/', b'*', b'!', ..] | [b'/', b'*', b'M', b'!', ..] => return,
+                [b'/', b'*', ..] => {
+                    let end = self.rest.windows(2).skip(2).position(|pair| pair == b"*/");
+                    self.take(end.map_or(self.rest.len(), |end| end + 4));
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn quoted(&mut self, quote: u8, escapes: bool) -> Token<'a> {
+        let mut at = 1;
+        while at < self.rest.len() {
+            match self.rest[at] {
+                b'\\' if escapes => at += 2,
+                // A doubled quote looks like the end of one and the begin of another, which is as good.
+                byte if byte == quote => break,
+                _ => at += 1,
+            }
+        }
+        self.take(at + 1);
+        Token::Quoted
+    }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = Token<'a>;
+
+    fn next(&mut self) -> Option<Token<'a>> {
+        self.skip();
+        let first = *self.rest.first()?;
+        let is_name =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
+        Some(match first {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => {
+                let length = self.rest.iter().position(|byte| !is_name(byte));
+                let word = self.take(length.unwrap_or(self.rest.len()));
+                match self.rest.first() {
+                    // PostgreSQL's E'...'.
+                    Some(b'\'') if is(word, "e") => self.quoted(b'\'', true),
+                    _ => Token::Word(word),
+                }
+            }
+            b'0'..=b'9' => {
+                let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'.';
+                let length = self.rest.iter().position(|byte| !is_digit(byte));
+                Token::Number(self.take(length.unwrap_or(self.rest.len())))
+            }
+            b'\'' => self.quoted(b'\'', self.escapes),
+            b'"' => self.quoted(b'"', self.escapes),
+            b'`' => self.quoted(b'`', false),
+            b'/' if self.rest.starts_with(b"/*") => {
+                self.take(2);
+                Token::Mark(EXECUTED_COMMENT)
+            }
+            mark => {
+                self.take(1);
+                Token::Mark(mark)
+            }
+        })
+    }
+}

@@ -1,0 +1,317 @@
+//! A session that may have a second node beside it to read from.
+
+use super::class::{Class, classify};
+use dyno_core::{
+    BulkReport, DbError, Dialect, Discard, Executed, Interrupter, Param, ParamType, Product,
+    RowSource, Rows, Session, Statement,
+};
+
+/// A session of a target: on one node, or on the node that takes writes and on one that is read from.
+///
+/// With two, a transaction stays on the node where it began, which the servers' own answers tell. Outside of
+/// transactions, reads and what begins a read-only transaction go to the node that is read from, everything
+/// else to the other one. A flight of queued statements stays together, on the node that takes writes unless
+/// it begins or goes on with a read-only transaction.
+#[derive(Debug)]
+pub struct RoutedSession<S> {
+    main: S,
+    beside: Option<Box<Beside<S>>>,
+}
+
+#[derive(Debug)]
+struct Beside<S> {
+    reader: S,
+    statements: Vec<Slot>,
+    /// The session has something on the node that takes writes that the other one doesn't have.
+    is_pinned: bool,
+    flight: Flight,
+}
+
+/// A prepared statement on both nodes.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    class: Class,
+    main: Statement,
+    /// `None` for what changes data.
+    reader: Option<Statement>,
+}
+
+/// Where what is queued goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Flight {
+    #[default]
+    Empty,
+    Main,
+    Reader,
+    /// First to the node that is read from, until a transaction ended there, then to the other one.
+    Both,
+}
+
+/// Where a statement goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seat {
+    Main,
+    Reader,
+    Both,
+}
+
+impl<S: Session> Beside<S> {
+    /// Where a statement goes that is executed now.
+    #[inline]
+    fn seat(&mut self, class: Class, main: &S) -> Seat {
+        self.is_pinned |= class == Class::Pin;
+        if main.is_in_transaction() {
+            Seat::Main
+        } else if self.reader.is_in_transaction() {
+            Seat::Reader
+        } else {
+            match class {
+                _ if self.is_pinned => Seat::Main,
+                Class::Read | Class::BeginReadOnly => Seat::Reader,
+                Class::Both => Seat::Both,
+                Class::End | Class::Pin | Class::Write | Class::Other => Seat::Main,
+            }
+        }
+    }
+
+    /// Whether the next of a flight goes to the node that is read from.
+    fn queues_at_reader(&mut self, class: Class, main: &S) -> bool {
+        if self.flight == Flight::Empty {
+            let seat = self.seat(class, main);
+            let begins = seat == Seat::Reader && class == Class::BeginReadOnly;
+            let is_readers = self.reader.is_in_transaction() || begins;
+            self.flight = if is_readers { Flight::Reader } else { Flight::Main };
+        }
+        let at_reader = self.flight == Flight::Reader;
+        if at_reader && class == Class::End {
+            self.flight = Flight::Both;
+        }
+        at_reader
+    }
+
+    fn slot(&self, statement: Statement) -> Result<Slot, DbError> {
+        let slot = self.statements.get(statement.0 as usize).copied();
+        slot.ok_or_else(|| DbError::unsupported("The statement is not one of this session."))
+    }
+}
+
+impl Slot {
+    fn at_reader(self) -> Result<Statement, DbError> {
+        self.reader.ok_or_else(|| {
+            DbError::unsupported("A transaction that was begun as read-only can't change data.")
+        })
+    }
+}
+
+impl<S: Session> RoutedSession<S> {
+    /// A session on one node.
+    pub(super) fn on(main: S) -> Self {
+        RoutedSession { main, beside: None }
+    }
+
+    /// A session that writes on `main` and reads from `reader`.
+    pub(super) fn split(main: S, reader: S) -> Self {
+        let beside =
+            Beside { reader, statements: Vec::new(), is_pinned: false, flight: Flight::default() };
+        RoutedSession { main, beside: Some(Box::new(beside)) }
+    }
+
+    /// The session for a text. What is for both nodes has been done on the one that is read from.
+    async fn seat_of_text(&mut self, sql: &str) -> Result<&mut S, DbError> {
+        let Some(beside) = &mut self.beside else { return Ok(&mut self.main) };
+        match beside.seat(classify(sql, self.main.dialect()), &self.main) {
+            Seat::Main => Ok(&mut self.main),
+            Seat::Reader => Ok(&mut beside.reader),
+            Seat::Both => {
+                beside.reader.query(sql, &mut Discard).await?;
+                Ok(&mut self.main)
+            }
+        }
+    }
+
+    /// The same for a prepared statement.
+    #[inline]
+    async fn seat_of_statement(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> Result<(&mut S, Statement), DbError> {
+        let Some(beside) = &mut self.beside else { return Ok((&mut self.main, statement)) };
+        let slot = beside.slot(statement)?;
+        match beside.seat(slot.class, &self.main) {
+            Seat::Main => Ok((&mut self.main, slot.main)),
+            Seat::Reader => Ok((&mut beside.reader, slot.at_reader()?)),
+            Seat::Both => {
+                beside.reader.execute(slot.at_reader()?, params, &mut Discard).await?;
+                Ok((&mut self.main, slot.main))
+            }
+        }
+    }
+
+    /// The session to queue a text on.
+    fn queue_of_text(&mut self, sql: &str) -> &mut S {
+        let Some(beside) = &mut self.beside else { return &mut self.main };
+        let class = classify(sql, self.main.dialect());
+        match beside.queues_at_reader(class, &self.main) {
+            true => &mut beside.reader,
+            false => &mut self.main,
+        }
+    }
+}
+
+impl<S: Session> Session for RoutedSession<S> {
+    fn dialect(&self) -> Dialect {
+        self.main.dialect()
+    }
+
+    fn product(&self) -> &Product {
+        self.main.product()
+    }
+
+    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
+        let main = self.main.prepare(sql, params).await?;
+        let Some(beside) = &mut self.beside else { return Ok(main) };
+        let class = classify(sql, self.main.dialect());
+        let reader = match class {
+            Class::Write | Class::Pin => None,
+            Class::Other => match beside.reader.prepare(sql, params).await {
+                Err(error) if error.is_fatal() => return Err(error),
+                // It may need what only the other node has, and is executed there.
+                prepared => prepared.ok(),
+            },
+            _ => Some(beside.reader.prepare(sql, params).await?),
+        };
+        beside.statements.push(Slot { class, main, reader });
+        Ok(Statement(beside.statements.len() as u32 - 1))
+    }
+
+    #[inline]
+    async fn execute<R: Rows>(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        let (session, statement) = match self.beside {
+            None => (&mut self.main, statement),
+            Some(_) => self.seat_of_statement(statement, params).await?,
+        };
+        session.execute(statement, params, rows).await
+    }
+
+    #[inline]
+    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> Result<Executed, DbError> {
+        let session = match self.beside {
+            None => &mut self.main,
+            Some(_) => self.seat_of_text(sql).await?,
+        };
+        session.query(sql, rows).await
+    }
+
+    async fn execute_once<R: Rows>(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> Result<Executed, DbError> {
+        let session = match self.beside {
+            None => &mut self.main,
+            Some(_) => self.seat_of_text(sql).await?,
+        };
+        session.execute_once(sql, params, rows).await
+    }
+
+    #[inline]
+    fn is_in_transaction(&self) -> bool {
+        self.main.is_in_transaction()
+            || self.beside.as_ref().is_some_and(|beside| beside.reader.is_in_transaction())
+    }
+
+    fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), DbError> {
+        self.queue_of_text(sql).queue_once(sql, params)
+    }
+
+    fn queue_sync(&mut self) -> Result<(), DbError> {
+        match &mut self.beside {
+            Some(beside) if beside.flight == Flight::Reader => beside.reader.queue_sync(),
+            _ => self.main.queue_sync(),
+        }
+    }
+
+    #[inline]
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
+        let Some(beside) = &mut self.beside else { return self.main.queue(statement, params) };
+        let slot = beside.slot(statement)?;
+        match beside.queues_at_reader(slot.class, &self.main) {
+            true => beside.reader.queue(slot.at_reader()?, params),
+            false => self.main.queue(slot.main, params),
+        }
+    }
+
+    async fn flush<R: Rows>(
+        &mut self,
+        rows: &mut R,
+        results: &mut Vec<Result<Executed, DbError>>,
+    ) -> Result<(), DbError> {
+        let flight = match &mut self.beside {
+            Some(beside) => std::mem::take(&mut beside.flight),
+            None => Flight::Main,
+        };
+        if let (Some(beside), Flight::Reader | Flight::Both) = (&mut self.beside, flight) {
+            beside.reader.flush(rows, results).await?;
+        }
+        if flight == Flight::Reader {
+            return Ok(());
+        }
+        self.main.flush(rows, results).await
+    }
+
+    async fn rollback(&mut self) -> Result<(), DbError> {
+        if let Some(beside) = &mut self.beside {
+            beside.flight = Flight::Empty;
+            if beside.reader.is_in_transaction() {
+                beside.reader.rollback().await?;
+            }
+        }
+        self.main.rollback().await
+    }
+
+    async fn bulk_load<R: RowSource>(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        rows: &mut R,
+    ) -> Result<BulkReport, DbError> {
+        self.main.bulk_load(table, columns, rows).await
+    }
+
+    async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> Result<u64, DbError> {
+        self.main.copy_in(sql, rows).await
+    }
+
+    fn take_notice_lines(&mut self) -> Vec<String> {
+        let mut lines = self.main.take_notice_lines();
+        if let Some(beside) = &mut self.beside {
+            lines.extend(beside.reader.take_notice_lines());
+        }
+        lines
+    }
+
+    async fn cancel(self) {
+        if let Some(beside) = self.beside {
+            beside.reader.cancel().await;
+        }
+        self.main.cancel().await;
+    }
+
+    fn interrupter(&self) -> Option<Interrupter> {
+        self.main.interrupter()
+    }
+
+    async fn close(self) {
+        if let Some(beside) = self.beside {
+            beside.reader.close().await;
+        }
+        self.main.close().await;
+    }
+}
