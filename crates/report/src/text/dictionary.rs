@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// One file for each part of the paper; no pattern stands in two of them.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("paper.toml", include_str!("../../dictionary/paper.toml")),
     ("checks.toml", include_str!("../../dictionary/checks.toml")),
     ("cluster.toml", include_str!("../../dictionary/cluster.toml")),
