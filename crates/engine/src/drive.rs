@@ -2,6 +2,7 @@
 
 use crate::arrival::Schedule;
 use crate::control::Control;
+use crate::share::{first_of, share_before};
 use crate::shared::{Local, Shared};
 use crate::terminals::Terminals;
 use crate::trial::{Ended, TrialResult, TrialSpec, WorkerStats};
@@ -82,6 +83,8 @@ struct LoopEnd {
     retired: u32,
     retired_transactions: u64,
     cpu: Nanos,
+    /// How long after the release its workers started.
+    late: Nanos,
     /// Waiting for a CPU since the window opened.
     run_delay: Option<Nanos>,
 }
@@ -124,7 +127,7 @@ pub fn drive<W: Workload, D: Driver>(
         let collected = collect(&receiver, &shared, loops, Some(watch), observer);
         let ends = threads.into_iter().map(|thread| thread.join().unwrap_or_else(repanic));
         let ends = ends.collect::<io::Result<Vec<_>>>().map_err(DriveError::System)?;
-        finish(&shared, control, gate.window.get().copied().flatten(), gate.begin, collected, ends)
+        finish(&shared, control, &gate, collected, ends)
     })
 }
 
@@ -152,7 +155,7 @@ pub fn drive_simulated<W: Workload, D: Driver>(
     drop(sender);
     // What this machine does has nothing to do with virtual time.
     let collected = collect(&receiver, &shared, 1, None, observer);
-    finish(&shared, control, gate.window.get().copied().flatten(), 0, collected, vec![end])
+    finish(&shared, control, &gate, collected, vec![end])
 }
 
 /// Where loops meet between connecting and running.
@@ -161,8 +164,16 @@ struct Gate {
     meeting: Mutex<(usize, usize)>,
     complete: Condvar,
     /// Set once, by the loop that comes first after the meeting; `None` when the trial can't begin.
-    window: OnceLock<Option<Window>>,
+    release: OnceLock<Option<Release>>,
     begin: Nanos,
+}
+
+/// When the workers start.
+#[derive(Clone, Copy)]
+struct Release {
+    /// When all of them could.
+    ready: Nanos,
+    window: Window,
 }
 
 impl Gate {
@@ -170,7 +181,7 @@ impl Gate {
         Gate {
             meeting: Mutex::new((0, loops)),
             complete: Condvar::new(),
-            window: OnceLock::new(),
+            release: OnceLock::new(),
             begin,
         }
     }
@@ -192,20 +203,25 @@ impl Gate {
         );
     }
 
-    /// Waits for all loops, then agrees on the window.
+    /// Waits for all loops, then agrees on the window. `now` says what time it is then.
     fn pass(
         &self,
-        now: Nanos,
+        now: impl Fn() -> Nanos,
         spec: &TrialSpec,
         start: impl Fn(Nanos) -> Option<Nanos>,
     ) -> Option<Window> {
         self.arrive();
-        *self.window.get_or_init(|| {
-            let released = start(now)?;
+        let release = self.release.get_or_init(|| {
+            let ready = now();
+            let released = start(ready)?;
             let opens = released + spec.warmup;
             let closes = if spec.finish_begun { Nanos::MAX } else { ends(spec, opens) };
-            Some(Window { released, opens, closes, interval: spec.interval })
-        })
+            Some(Release {
+                ready,
+                window: Window { released, opens, closes, interval: spec.interval },
+            })
+        });
+        release.map(|release| release.window)
     }
 }
 
@@ -214,13 +230,12 @@ fn ends(spec: &TrialSpec, opens: Nanos) -> Nanos {
     spec.duration.map_or(Nanos::MAX, |duration| opens.saturating_add(duration))
 }
 
-/// The workers of each loop. As in pgbench the first loops get one more where the numbers don't
-/// divide.
+/// The workers of each loop.
 fn split(spec: &TrialSpec, blocks: bool) -> Vec<Range<u32>> {
     let workers = spec.workers.max(1);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let loops = if blocks { workers } else { spec.loops.unwrap_or(cores).clamp(1, workers) };
-    let first = |n: u32| n * (workers / loops) + n.min(workers % loops);
+    let first = |n: u32| first_of(n, workers, loops);
     (0..loops).map(|n| first(n)..first(n + 1)).collect()
 }
 
@@ -273,8 +288,12 @@ fn run_on<W: Workload, D: Driver>(
         if settled || stopped() { Next::Pause } else { Next::RunUntil(tick.now + LOOK) }
     });
     let start = |now| if stopped() { None } else { control.start_at(now) };
-    let window = gate.pass(now, spec, start);
+    let time = || if clock == Clock::Virtual { now } else { monotonic_now() };
+    let window = gate.pass(time, spec, start);
+    let mut late = 0;
     if let Some(window) = window {
+        let begun = hold(&mut tasks, window.released, &stopped);
+        late = begun.saturating_sub(window.released);
         if first == 0 {
             let _ = sender.send(Message::Released(window));
         }
@@ -283,7 +302,9 @@ fn run_on<W: Workload, D: Driver>(
             terminals.start(window.released, window.opens);
         }
         delay_before.set(run_delay_of_thread());
-        local.release(window, ends(spec, window.opens));
+        // What is stopped before its moment has come begins only to end.
+        let is_early = begun < window.released;
+        local.release(window, if is_early { begun } else { ends(spec, window.opens) });
         measure(&mut tasks, &local, spec, &stopped);
     }
     let run_delay =
@@ -310,8 +331,20 @@ fn run_on<W: Workload, D: Driver>(
         retired: local.retired.get(),
         retired_transactions: local.retired_transactions.get(),
         cpu: cpu.get(),
+        late,
         run_delay,
     })
+}
+
+/// Lets connected workers wait until `released`, or until the trial is stopped; returns when that was.
+fn hold<F: Future>(tasks: &mut Loop<F>, released: Nanos, stopped: &impl Fn() -> bool) -> Nanos {
+    let mut now = 0;
+    tasks.run(|tick| {
+        now = tick.now;
+        let is_over = tick.now >= released || stopped();
+        if is_over { Next::Pause } else { Next::RunUntil(released.min(tick.now + LOOK)) }
+    });
+    now
 }
 
 /// The arrivals of the loop whose `count` workers begin with number `first`.
@@ -320,10 +353,12 @@ fn schedule(spec: &TrialSpec, window: Window, first: u32, count: u32) -> Option<
     let workers = f64::from(spec.workers.max(1));
     let share = rate * f64::from(count) / workers;
     let (released, opens) = (window.released, window.opens);
+    let number = spec.share.workers_before + first;
     if spec.even_rate {
-        return Some(Schedule::even(f64::from(first) / workers, share, released, opens));
+        let lead = f64::from(number) / f64::from(spec.all_workers().max(1));
+        return Some(Schedule::even(lead, share, released, opens));
     }
-    let rng = Rng::new(spec.seed, "arrival", u64::from(first));
+    let rng = Rng::new(spec.seed, "arrival", u64::from(number));
     Some(Schedule::new(rng, share, released, opens))
 }
 
@@ -335,11 +370,9 @@ fn seat<W: Workload, D: Driver>(
     count: u32,
 ) -> Option<Terminals<W::Terminal>> {
     let spec = shared.spec;
-    let before = |worker: u32| {
-        let terminals = u64::from(spec.terminals.unwrap_or(0));
-        (terminals * u64::from(worker) / u64::from(spec.workers.max(1))) as u32
-    };
-    spec.terminals?;
+    let all = u64::from(spec.terminals?);
+    let before =
+        |worker| spec.share.terminals_before + share_before(all, worker, spec.workers) as u32;
     let numbers = before(first)..before(first + count);
     let mut terminals = Terminals::new(numbers.len(), count);
     for number in numbers {
@@ -369,7 +402,12 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
         let mut live = 0;
         let mut stop_now = false;
         let mut over = false;
+        // Whoever waits for an answer without end has to be asked whether that is long enough.
+        let mut look_at_all = Nanos::MAX;
         tasks.run(|tick| {
+            if spec.answer_limit.is_some() && look_at_all == Nanos::MAX {
+                look_at_all = tick.now.saturating_add(LOOK);
+            }
             (last, live) = (tick.now, tick.live);
             let mut recorder = local.recorder.borrow_mut();
             recorder.advance(tick.now);
@@ -378,12 +416,15 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
             stop_now = is_open && stopped();
             let cut = local.ends().saturating_add(spec.drain).min(patience);
             over = tick.now >= cut;
-            if stop_now || over {
+            if stop_now || over || tick.now >= look_at_all {
                 return Next::Pause;
             }
             let job = local.hand_out(tick.now);
             Next::RunUntil((tick.now + LOOK).min(recorder.boundary()).min(cut).min(job))
         });
+        if live > 0 && !stop_now && !over && last >= look_at_all {
+            continue;
+        }
         let closes = if spec.finish_begun { last } else { last.min(local.ends()) };
         if live > 0 && stop_now && !over {
             patience = last.saturating_add(INTERRUPTED_DRAIN);
@@ -468,13 +509,12 @@ fn open(watch: &mut Option<GeneratorWatch>) {
 fn finish<W: Workload, D: Driver>(
     shared: &Shared<'_, W, D>,
     control: &Control,
-    window: Option<Window>,
-    begin: Nanos,
+    gate: &Gate,
     collected: Collected,
     mut ends: Vec<LoopEnd>,
 ) -> Result<TrialResult, DriveError> {
     let error = shared.take_error();
-    let Some(mut window) = window else {
+    let Some(Release { ready, mut window }) = gate.release.get().copied().flatten() else {
         return Err(error.map_or(DriveError::Interrupted, DriveError::Connect));
     };
     window.closes = ends.iter().map(|end| end.closes).max().unwrap_or(window.opens);
@@ -499,7 +539,8 @@ fn finish<W: Workload, D: Driver>(
     Ok(TrialResult {
         total: collected.total,
         window,
-        connect: window.released.saturating_sub(begin),
+        connect: ready.saturating_sub(gate.begin),
+        late: ends.iter().map(|end| end.late).max().unwrap_or(0),
         ended,
         offered: ends.iter().map(|end| end.offered).sum(),
         in_flight,
@@ -511,4 +552,43 @@ fn finish<W: Workload, D: Driver>(
         host: collected.host,
         conditions,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Due times of all arrivals of the first second, over all loops.
+    fn arrivals(spec: &TrialSpec, loops: u32) -> Vec<Nanos> {
+        let window =
+            Window { released: SECOND, opens: SECOND, closes: 2 * SECOND, interval: SECOND };
+        let spec = TrialSpec { loops: Some(loops), ..spec.clone() };
+        let mut all = Vec::new();
+        for range in split(&spec, false) {
+            let mut of_loop =
+                schedule(&spec, window, range.start, range.end - range.start).unwrap();
+            all.extend(
+                std::iter::repeat_with(|| of_loop.take()).take_while(|&due| due < 2 * SECOND),
+            );
+        }
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn arrivals_of_several_generators_are_those_of_as_many_loops() {
+        for even_rate in [false, true] {
+            let rate_per_s = Some(1_000.0);
+            let whole = TrialSpec { rate_per_s, even_rate, ..TrialSpec::closed(10) };
+            let alone = arrivals(&whole, 3);
+            let parts = (0..3).filter_map(|generator| whole.part(generator, 3));
+            let mut together: Vec<Nanos> = parts.flat_map(|part| arrivals(&part, 1)).collect();
+            together.sort_unstable();
+            // Rates are products of fractions: the last bit of a gap may differ.
+            assert_eq!(together.len(), alone.len());
+            let apart = |(one, other): (&Nanos, &Nanos)| one.abs_diff(*other);
+            assert!(together.iter().zip(&alone).map(apart).max().is_some_and(|most| most <= 1));
+            assert!(even_rate != (alone.len() != 1_000), "{}", alone.len());
+        }
+    }
 }

@@ -9,14 +9,19 @@
 mod arrival;
 mod control;
 mod drive;
+mod merge;
 mod policy;
+mod share;
 mod shared;
 mod terminals;
 mod trial;
+mod wire;
 mod worker;
 
 pub use arrival::Schedule;
 pub use control::{Control, Start};
 pub use drive::{DriveError, Observer, drive, drive_simulated};
+pub use merge::{Joined, MergeError, merge};
 pub use policy::{Action, ErrorPolicy, ErrorSet};
-pub use trial::{Ended, Share, TrialResult, TrialSpec, WorkerStats};
+pub use share::Share;
+pub use trial::{Ended, TrialResult, TrialSpec, WorkerStats};

@@ -51,8 +51,13 @@ pub struct ErrorPolicy {
     pub reconnect: bool,
     /// An error not survived ends its worker only, as in pgbench; else it ends the trial.
     pub retire: bool,
+    /// Errors after which a session is replaced although it is not lost: its server does not do any more
+    /// what the workload needs.
+    pub replace: ErrorSet,
     /// Pause of a worker after a failed transaction, so that a broken server isn't flooded.
     pub pause: Nanos,
+    /// Longest pause between two attempts to connect again; the first ones are shorter.
+    pub reconnect_pause_max: Nanos,
 }
 
 impl ErrorPolicy {
@@ -81,7 +86,9 @@ impl ErrorPolicy {
             },
             reconnect: true,
             retire: false,
+            replace: ErrorSet::default(),
             pause: 10 * MILLISECOND,
+            reconnect_pause_max: 500 * MILLISECOND,
         }
     }
 
@@ -93,6 +100,24 @@ impl ErrorPolicy {
         ErrorPolicy {
             tolerate: ErrorSet { all: true, ..ErrorSet::default() },
             ..ErrorPolicy::resilient()
+        }
+    }
+
+    /// For trials in which a node fails: as [`ErrorPolicy::enduring`], but sessions to a server that has
+    /// become read-only are replaced, and lost ones are opened anew each 50 ms, so that the time of an
+    /// outage is known.
+    pub fn following() -> Self {
+        ErrorPolicy {
+            replace: ErrorSet {
+                // MySQL: the option --read-only or --super-read-only prevents it; in a read-only transaction;
+                // the server is being shut down. MariaDB has the same numbers.
+                errnos: vec![1290, 1792, 1836, 1053],
+                // PostgreSQL: read_only_sql_transaction.
+                sqlstates: vec!["25006".to_owned()],
+                ..ErrorSet::default()
+            },
+            reconnect_pause_max: 50 * MILLISECOND,
+            ..ErrorPolicy::enduring()
         }
     }
 

@@ -39,6 +39,12 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
         }
     }
 
+    /// The number of worker `id` of this load generator among the workers of all of them.
+    #[inline]
+    pub(crate) fn number(&self, id: u32) -> u32 {
+        self.spec.share.workers_before + id
+    }
+
     /// Keeps the first error and stops all loops.
     pub(crate) fn abort(&self, error: DbError) {
         let mut slot = self.error.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -1,8 +1,10 @@
 //! What a trial is asked to do and what it gives back.
 
 use crate::ErrorPolicy;
+use crate::share::Share;
 use dyno_core::{DbError, Nanos, SECOND};
 use dyno_measure::{Frame, GeneratorConditions, HostSample, Window};
+use serde::{Deserialize, Serialize};
 
 /// One trial: how many workers do what for how long.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +54,10 @@ pub struct TrialSpec {
     pub drain: Nanos,
     /// Time limit for connecting and preparing all workers.
     pub connect_limit: Nanos,
+    /// An attempt of a transaction, or a new connection in the place of a lost one, that takes longer is
+    /// given up: the session counts as lost. `None` waits as long as the server and the system do. It is
+    /// looked at each 100 ms.
+    pub answer_limit: Option<Nanos>,
 }
 
 impl TrialSpec {
@@ -76,6 +82,7 @@ impl TrialSpec {
             errors: ErrorPolicy::resilient(),
             drain: 60 * SECOND,
             connect_limit: 60 * SECOND,
+            answer_limit: None,
         }
     }
 
@@ -85,27 +92,8 @@ impl TrialSpec {
     }
 }
 
-/// The part of a trial that one of several load generators drives. [`TrialSpec::workers`], `terminals`,
-/// `rate_per_s` and `events` are those of the part; random streams, keys and numbers of workers go by
-/// the whole, so that the parts never overlap and N generators do what one would.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Share {
-    /// Number of this load generator, from 0.
-    pub generator: u32,
-    /// Load generators; 0 counts as 1.
-    pub generators: u32,
-    /// Workers of the load generators before this one.
-    pub workers_before: u32,
-    /// Workers of all load generators; 0 where there is only this one.
-    pub workers_total: u32,
-    /// Terminals of the load generators before this one.
-    pub terminals_before: u32,
-    /// Terminals of all load generators; 0 where there is only this one.
-    pub terminals_total: u32,
-}
-
 /// Why a trial came to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
     /// The window closed as planned.
     Time,
@@ -114,11 +102,11 @@ pub enum Ended {
     /// [`crate::Control::stop`].
     Interrupted,
     /// An error that the policy doesn't survive.
-    Aborted(DbError),
+    Aborted(#[serde(with = "crate::wire::DbErrorForm")] DbError),
 }
 
 /// What one worker did in the measured window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStats {
     /// Transactions that ended without an error.
     pub transactions: u64,
@@ -131,7 +119,7 @@ pub struct WorkerStats {
 }
 
 /// What a trial gives back.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialResult {
     /// Everything measured in the window.
     pub total: Frame,
@@ -139,6 +127,8 @@ pub struct TrialResult {
     pub window: Window,
     /// From the first connect until all workers were ready.
     pub connect: Nanos,
+    /// How long after `window.released` the last loop let its workers go.
+    pub late: Nanos,
     /// Why it ended.
     pub ended: Ended,
     /// Per worker, in their order.

@@ -10,14 +10,16 @@ use dyno_core::{
 };
 use dyno_measure::{Frame, Phase, Times};
 use dyno_reactor::{now, sleep_until, timeout, yield_now};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 
 /// Connects under way at once on one loop: enough to hide round trips, few enough for a server's
 /// accept queue.
 const CONNECTS_AT_ONCE: u32 = 32;
 /// Transactions between two looks at the loop where sessions block their thread.
 const BLOCKING_STRIDE: u32 = 16;
-const LONGEST_PAUSE: Nanos = 500 * MILLISECOND;
 
 /// Picks kinds of transactions by weight.
 struct Mix {
@@ -64,7 +66,8 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>
     local.ready.set(local.ready.get() + 1);
     shared.connected.fetch_add(1, Ordering::Relaxed);
     local.wait_for_release().await;
-    let mix = Mix::new(shared.workload, Rng::new(shared.spec.seed, "mix", u64::from(id)));
+    let mix =
+        Mix::new(shared.workload, Rng::new(shared.spec.seed, "mix", u64::from(shared.number(id))));
     let session = Some(session);
     let mut worker = Worker { shared, local, id, session, state, mix, job: None, counted: 0 };
     let error = worker.drive().await;
@@ -83,9 +86,11 @@ async fn open<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>(
     local.connecting.set(local.connecting.get() + 1);
     let opened = async {
         // Hosts rotate by the worker's number, so that the same worker always meets the same host.
-        let mut session = shared.driver.connect(id).await?;
-        let rng = Rng::new(shared.spec.seed, "worker", u64::from(id));
-        let state = shared.workload.open(&mut session, id, shared.spec.workers, rng).await?;
+        let number = shared.number(id);
+        let mut session = shared.driver.connect(number).await?;
+        let rng = Rng::new(shared.spec.seed, "worker", u64::from(number));
+        let workers = shared.spec.all_workers();
+        let state = shared.workload.open(&mut session, number, workers, rng).await?;
         Ok((session, state))
     };
     let result = timeout(now() + shared.spec.connect_limit, opened).await;
@@ -96,6 +101,26 @@ async fn open<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)>(
 fn too_slow(spec: &TrialSpec) -> DbError {
     let seconds = spec.connect_limit / dyno_core::SECOND;
     DbError::unreachable(format!("connecting and preparing took over {seconds} s"))
+}
+
+/// Gives `attempt` up once `limit` has passed. Without a timer, which would cost each attempt a place in
+/// the loop's heap: the loop polls all its workers again and again where there is such a limit.
+async fn impatient<T>(
+    attempt: impl Future<Output = Result<T, DbError>>,
+    limit: Nanos,
+) -> Result<T, DbError> {
+    let until = now().saturating_add(limit);
+    let mut attempt = pin!(attempt);
+    poll_fn(|context| match attempt.as_mut().poll(context) {
+        Poll::Pending if now() >= until => Poll::Ready(Err(unanswered(limit))),
+        polled => polled,
+    })
+    .await
+}
+
+fn unanswered(limit: Nanos) -> DbError {
+    let seconds = limit as f64 / dyno_core::SECOND as f64;
+    DbError::lost(format!("no answer within {seconds} s"))
 }
 
 /// What follows a failed attempt.
@@ -202,7 +227,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         let before = now();
         let shared = self.shared;
         let connect = async {
-            let mut session = shared.driver.connect(self.id).await?;
+            let mut session = shared.driver.connect(shared.number(self.id)).await?;
             shared.workload.reopen(&mut self.state, &mut session).await?;
             Ok::<_, DbError>(session)
         };
@@ -360,8 +385,12 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         loop {
             let mut tally = Tally::default();
             let Some(session) = self.session.as_mut() else { return Err(None) };
-            let run =
-                self.shared.workload.run(&mut self.state, session, kind, attempt, &mut tally).await;
+            let workload = self.shared.workload;
+            let run = workload.run(&mut self.state, session, kind, attempt, &mut tally);
+            let run = match self.shared.spec.answer_limit {
+                None => run.await,
+                Some(limit) => impatient(run, limit).await,
+            };
             let ended = now();
             match run {
                 Ok(outcome) => {
@@ -455,6 +484,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
     /// Brings the session back to a clean state. False when the trial has ended before that.
     async fn recover(&mut self, error: &DbError) -> bool {
         if !error.is_fatal()
+            && !self.shared.spec.errors.replace.contains(error)
             && let Some(session) = &mut self.session
         {
             // A server that refuses ROLLBACK leaves no clean state: a new session has one.
@@ -473,11 +503,13 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         let mut pause = MILLISECOND;
         while !self.local.is_over(now()) {
             let attempt = async {
-                let mut session = self.shared.driver.connect(self.id).await?;
+                let mut session = self.shared.driver.connect(self.shared.number(self.id)).await?;
                 self.shared.workload.reopen(&mut self.state, &mut session).await?;
                 Ok::<_, DbError>(session)
             };
-            let limit = now() + self.shared.spec.connect_limit;
+            let spec = self.shared.spec;
+            let limit = spec.answer_limit.unwrap_or(spec.connect_limit).min(spec.connect_limit);
+            let limit = now() + limit;
             match timeout(limit.min(self.local.ends()), attempt).await {
                 Ok(Ok(session)) => {
                     self.session = Some(session);
@@ -486,11 +518,15 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
                 }
                 Ok(Err(error)) => self.local.recorder.borrow_mut().error(&error, now()),
                 Err(_) => {
-                    self.local.recorder.borrow_mut().error(&too_slow(self.shared.spec), now())
+                    let error = match spec.answer_limit {
+                        None => too_slow(spec),
+                        Some(limit) => unanswered(limit),
+                    };
+                    self.local.recorder.borrow_mut().error(&error, now());
                 }
             }
             self.local.wait_until(now() + pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(spec.errors.reconnect_pause_max);
         }
         false
     }

@@ -1,10 +1,11 @@
 //! Merges the frames of all loops.
 
 use crate::{Frame, HostSample, Phase, Window};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One interval of a trial, over all loops.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Warm-up or measured.
     pub phase: Phase,

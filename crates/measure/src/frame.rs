@@ -56,9 +56,10 @@ impl Counts {
 }
 
 /// How often one kind of error was met.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorCount {
     /// The class it counts under.
+    #[serde(with = "crate::wire::error_class")]
     pub class: ErrorClass,
     /// MySQL's or SQLite's number, 0 where there is none.
     pub errno: u32,
@@ -71,7 +72,7 @@ pub struct ErrorCount {
 }
 
 /// Errors by class, errno and SQLSTATE, in the order of their first appearance.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorTable(pub Vec<ErrorCount>);
 
 impl ErrorTable {
@@ -111,13 +112,15 @@ impl ErrorTable {
 }
 
 /// What one kind of transaction did.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KindFrame {
     /// Transactions by how they ended.
     pub counts: Counts,
     /// Statements of attempts that ended as the workload wants (committed, or rolled back by profile).
+    #[serde(with = "crate::wire::TallyForm")]
     pub work: Tally,
     /// Statements of attempts that failed: done by the server, worth nothing.
+    #[serde(with = "crate::wire::TallyForm")]
     pub wasted: Tally,
     /// Latency of transactions that did not fail: from the due time where there is a schedule, else from the begin.
     pub latency: Latencies,
@@ -141,7 +144,7 @@ impl KindFrame {
 }
 
 /// What was measured in one interval (by one loop) or in one trial (all loops).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
     /// When it began, on the loops' clock; `Nanos::MAX` while empty.
     pub began: Nanos,
@@ -194,6 +197,14 @@ impl Frame {
         }
         self.errors.add(&more.errors);
         self.cpu_ns += more.cpu_ns;
+    }
+
+    /// Moves its times to a clock that shows `by_ns` more. An empty one stays empty.
+    pub fn shift(&mut self, by_ns: i64) {
+        if self.began != Nanos::MAX {
+            self.began = self.began.saturating_add_signed(by_ns);
+            self.ended = self.ended.saturating_add_signed(by_ns);
+        }
     }
 
     /// Forgets everything, keeps the memory.

@@ -46,6 +46,20 @@ impl Latencies {
         Latencies { histogram, sum, min, max }
     }
 
+    /// Puts together what [`Latencies::histogram`], [`Latencies::sum`] and `bounds` gave.
+    pub(crate) fn from_parts(
+        histogram: Histogram<u64>,
+        sum: u128,
+        (min, max): (Nanos, Nanos),
+    ) -> Self {
+        Latencies { histogram, sum, min, max }
+    }
+
+    /// Minimum and maximum as they are kept, also of an empty one.
+    pub(crate) fn bounds(&self) -> (Nanos, Nanos) {
+        (self.min, self.max)
+    }
+
     /// Records one latency.
     #[inline]
     pub fn record(&mut self, latency: Nanos) {

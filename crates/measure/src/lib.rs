@@ -15,6 +15,7 @@ mod recorder;
 mod server;
 mod summary;
 mod tpch;
+pub mod wire;
 
 pub use collector::{Collector, Interval};
 pub use conditions::{
@@ -25,7 +26,7 @@ pub use evidence::{
     AuditLine, ConditionLine, ConditionState, DataCheck, DataFacts, StatementLatency, TpccFacts,
     TpccKind, Verdict,
 };
-pub use fault::FaultFacts;
+pub use fault::{FaultFacts, FaultWatch, RECOVERED_SHARE};
 pub use frame::{Counts, ErrorCount, ErrorTable, Frame, KindFrame};
 pub use histogram::Latencies;
 pub use host::{

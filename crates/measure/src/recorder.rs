@@ -3,6 +3,7 @@
 use crate::Frame;
 use crate::host::thread_cpu;
 use dyno_core::{DbError, Nanos, Outcome, Tally, TransactionId};
+use serde::{Deserialize, Serialize};
 
 /// When a transaction was due, began and ended, on the loop's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub struct Times {
 }
 
 /// The phases of a trial that are told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Phase {
     /// Running, not measured.
     WarmUp,
@@ -25,7 +26,7 @@ pub enum Phase {
 }
 
 /// The times of a trial, set when all workers are connected and prepared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// When the workers were released.
     pub released: Nanos,
@@ -35,6 +36,16 @@ pub struct Window {
     pub closes: Nanos,
     /// Length of an interval.
     pub interval: Nanos,
+}
+
+impl Window {
+    /// Moves its times to a clock that shows `by_ns` more; a window without an end keeps none.
+    pub fn shift(&mut self, by_ns: i64) {
+        let mut times = [&mut self.released, &mut self.opens, &mut self.closes];
+        for time in times.iter_mut().filter(|time| ***time != Nanos::MAX) {
+            **time = time.saturating_add_signed(by_ns);
+        }
+    }
 }
 
 /// Counts and times of one loop. Frames go to `sink` at interval boundaries; in between nothing

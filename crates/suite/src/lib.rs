@@ -12,6 +12,7 @@
 mod bundled;
 mod catalogue;
 mod compare;
+mod fault;
 pub mod figures;
 mod load;
 mod nodes;
@@ -34,6 +35,7 @@ mod versus;
 
 pub use bundled::{BundledSuite, bundled};
 pub use compare::{Beyond, Compare, PlannedComparison, Restore, Search, Stop, half_width, seconds};
+pub use fault::{Fault, FaultAction};
 pub use nodes::PlannedNode;
 pub use plan::{
     DataSize, Overrides, PLAN_FORMAT, Plan, PlannedExperiment, PlannedOption, SuiteFacts,

@@ -6,6 +6,7 @@ use toml::de::DeValue;
 
 use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS, WorkloadNames};
 use crate::compare;
+use crate::fault;
 use crate::figures::{self, Value as FigureValue};
 use crate::load;
 use crate::problem::{Problem, hint_of_known};
@@ -284,9 +285,16 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         }
         None => Some(Vec::new()),
     };
-    let load = load::read(&mut table, workload.as_deref().and_then(catalogue::workload));
-    let beyond =
-        compare::read(sheet, &mut table, workload.as_deref().and_then(catalogue::workload));
+    let names = workload.as_deref().and_then(catalogue::workload);
+    let has_interval = table.has("interval_s");
+    let load = load::read(&mut table, names);
+    let beyond = compare::read(sheet, &mut table, names);
+    let around = fault::Surroundings {
+        duration_s: load.as_ref().and_then(|load| load.duration_s),
+        is_search: beyond.search.is_some(),
+        is_pass: names.is_some_and(|names| names.levels == catalogue::Levels::Degrees),
+    };
+    let fault = fault::read(sheet, &mut table, &around);
     let read_only = read_read_only(&mut table, &beyond);
     let has_rates = load.as_ref().is_some_and(|load| !load.rates.is_empty());
     let repeats = read_repeats(&mut table, &beyond, has_rates);
@@ -316,10 +324,14 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         duration_s: load.duration_s,
         events: load.events,
         repeats,
-        interval_s: load.interval_s,
+        interval_s: match fault {
+            Some(_) if !has_interval => fault::INTERVAL_S,
+            _ => load.interval_s,
+        },
         prepare: prepare.unwrap_or(true),
         cleanup: cleanup.unwrap_or(true),
         percentiles: load.percentiles,
+        fault,
         beyond,
         published,
     })

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue;
 use crate::compare::{self, PlannedComparison, Restore, Search};
+use crate::fault::Fault;
 use crate::nodes::PlannedNode;
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::published::{self, PublishedSeries};
@@ -190,6 +191,9 @@ pub struct PlannedExperiment {
     /// How the data come back to their first state before each trial.
     #[serde(default, skip_serializing_if = "Restore::is_none")]
     pub restore: Restore,
+    /// What is done to a node in each trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
     /// Published figures to stand beside the results.
     pub published: Vec<PublishedSeries>,
     #[serde(skip)]
@@ -538,6 +542,7 @@ fn plan_experiment(
         search: experiment.beyond.search.clone(),
         confirm: experiment.beyond.confirm,
         restore: experiment.beyond.restore.clone(),
+        fault: experiment.fault.as_ref().map(|fault| fault.shrunk(shorter)),
         published: experiment
             .published
             .iter()

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::compare::{PlannedComparison, Restore, Search};
+use crate::fault::Fault;
 use crate::plan::{Plan, PlannedExperiment};
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::scripts::PlannedScript;
@@ -57,6 +58,8 @@ struct Load<'a> {
     search: Option<&'a Search>,
     #[serde(skip_serializing_if = "Restore::is_none")]
     restore: &'a Restore,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<&'a Fault>,
 }
 
 impl<'a> Load<'a> {
@@ -71,6 +74,7 @@ impl<'a> Load<'a> {
             comparison: experiment.comparison.as_ref(),
             search: experiment.search.as_ref(),
             restore: &experiment.restore,
+            fault: experiment.fault.as_ref(),
         }
     }
 }

@@ -8,6 +8,7 @@ use toml::de::DeTable;
 
 use crate::bundled::{BUNDLED_PREFIX, bundled};
 use crate::compare::Beyond;
+use crate::fault::Fault;
 use crate::figures::Value as FigureValue;
 use crate::parse::read_file;
 use crate::problem::{Problem, SuiteError};
@@ -252,6 +253,8 @@ pub struct Experiment {
     pub cleanup: bool,
     /// Percentiles of the latency that are reported, in (0, 100].
     pub percentiles: Vec<f64>,
+    /// What is done to a node in each trial.
+    pub fault: Option<Fault>,
     /// Comparison, gates, search, confirmation, restoring.
     pub beyond: Beyond,
     /// Published figures to stand beside the results.

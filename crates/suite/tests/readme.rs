@@ -17,7 +17,13 @@ const PASSES: &str = "[[experiment]]\nname = \"a\"\nworkload = \"tpch\"\ntest = 
 
 #[test]
 fn its_examples_are_valid() {
-    let blocks = toml_blocks();
+    let mut blocks = toml_blocks();
+    let is_fault = |block: &&str| block.starts_with("[experiment.fault]");
+    let fault = blocks.iter().copied().find(is_fault).expect("an example of a fault");
+    let text = format!("{HEAD}{EXPERIMENT}duration_s = 60\n{fault}");
+    let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(suite.experiments[0].fault.as_ref().map(|fault| fault.at_s), Some(20.0));
+    blocks.retain(|block| !is_fault(block));
     assert_eq!(blocks.len(), 6);
     let suite = Suite::parse("README.md", blocks[0]).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));

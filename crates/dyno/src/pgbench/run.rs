@@ -299,6 +299,7 @@ fn spec(settings: &Settings, dialect: Dialect) -> TrialSpec {
         errors: error_policy(settings, dialect),
         drain: Nanos::MAX,
         connect_limit: CONNECT_LIMIT,
+        answer_limit: None,
     }
 }
 
@@ -316,6 +317,7 @@ fn error_policy(settings: &Settings, dialect: Dialect) -> ErrorPolicy {
         reconnect: false,
         retire: !settings.exit_on_abort,
         pause: 0,
+        ..ErrorPolicy::resilient()
     }
 }
 

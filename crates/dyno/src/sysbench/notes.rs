@@ -96,6 +96,7 @@ mod tests {
 
     fn result(total: Frame) -> TrialResult {
         TrialResult {
+            late: 0,
             total,
             window: Window { released: 0, opens: 0, closes: 1, interval: 1 },
             connect: 0,

@@ -166,6 +166,7 @@ pub(super) fn error_policy(settings: &Settings) -> ErrorPolicy {
         reconnect,
         retire: false,
         pause: 0,
+        ..ErrorPolicy::resilient()
     }
 }
 

@@ -104,6 +104,7 @@ fn only(errnos: Vec<u32>) -> ErrorPolicy {
         reconnect: false,
         retire: false,
         pause: 0,
+        ..ErrorPolicy::resilient()
     }
 }
 
@@ -143,4 +144,51 @@ fn a_rollback_that_fails_is_an_error_too() {
     let spec = TrialSpec { errors: policy, ..closed(1, 1) };
     let (result, _) = run(&Lists::of(&TRANSFER), &constant(MS, faults), &spec);
     assert!(matches!(&result.ended, Ended::Aborted(error) if error.is_fatal()), "{result:?}");
+}
+
+/// The server stands still from 2 s to 8 s; what asks it waits.
+fn frozen() -> dyno_drivers::sim::SimDriver {
+    constant(MS, vec![Fault::Stall { from: 2 * SECOND, until: 8 * SECOND }])
+}
+
+#[test]
+fn without_a_limit_workers_wait_as_long_as_the_server_is_frozen() {
+    let (result, _) = run(&Lists::of(&["UPDATE account"]), &frozen(), &closed(2, 10));
+    assert_eq!((result.total.errors.total(), result.total.counts().reconnects), (0, 0));
+    assert!(result.total.latency().max() >= 6 * SECOND - MS);
+}
+
+#[test]
+fn an_answer_that_takes_too_long_is_given_up_and_the_session_replaced() {
+    let spec =
+        TrialSpec { errors: ErrorPolicy::following(), answer_limit: Some(SECOND), ..closed(2, 10) };
+    let (result, _) = run(&Lists::of(&["UPDATE account"]), &frozen(), &spec);
+    let counts = result.total.counts();
+    // Each worker gives up one transaction, and then one session after the other, once a second.
+    assert_eq!((counts.failed, counts.reconnects), (2, 2));
+    let total = result.total.errors.total();
+    assert!((8..=12).contains(&total), "{total}");
+    assert_eq!(errors(&result), [(ErrorClass::ConnectionLost, 0, "08006", total)]);
+    assert_eq!(result.ended, Ended::Time);
+    // The limit costs nothing where answers come in time.
+    assert!(counts.committed >= 2 * 3_900, "{counts:?}");
+    assert!(result.total.latency().max() <= SECOND + 100 * MS);
+}
+
+#[test]
+fn sessions_to_a_server_that_takes_no_writes_are_replaced() {
+    let read_only = |replace: ErrorSet| {
+        let driver = constant(MS, vec![at(10, ErrorClass::Constraint)]);
+        let errors = ErrorPolicy { replace, ..ErrorPolicy::following() };
+        let spec = TrialSpec { errors, ..closed(1, 1) };
+        run(&Lists::of(&["UPDATE account"]), &driver, &spec).0.total.counts()
+    };
+    assert_eq!(read_only(ErrorSet::default()).reconnects, 0);
+    let replaced = read_only(ErrorSet { errnos: vec![1062], ..ErrorSet::default() });
+    assert_eq!((replaced.failed, replaced.reconnects), (1, 1));
+    let policy = ErrorPolicy::following();
+    let refused = |errno, state| dyno_core::DbError::server(ErrorClass::Other, errno, state, "no");
+    assert!(policy.replace.contains(&refused(1290, *b"HY000")));
+    assert!(policy.replace.contains(&refused(0, *b"25006")));
+    assert!(!policy.replace.contains(&refused(1213, *b"40001")));
 }

@@ -7,6 +7,7 @@ mod clients;
 mod connections;
 mod errors;
 mod load;
+mod shares;
 mod stopping;
 mod support;
 mod terminals;

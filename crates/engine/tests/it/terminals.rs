@@ -151,7 +151,7 @@ fn run(users: &Users, driver: &SimDriver, spec: &TrialSpec) -> (TrialResult, Vec
     let result = drive_simulated(users, driver, spec, control, &mut seen).expect("it begins");
     check(&result, &seen, spec);
     let done = std::mem::take(&mut *users.done.lock().unwrap());
-    no_terminal_overlaps_itself(&done, spec.terminals.unwrap());
+    no_terminal_overlaps_itself(&done, spec.all_terminals().unwrap());
     (result, done)
 }
 
@@ -205,6 +205,26 @@ fn due_times_are_kept_to_the_nanosecond() {
     assert_eq!((result.offered, result.in_flight), (Some(140), 0));
     // One session was enough: whoever was busy last is the first to be busy again.
     assert!(done.iter().all(|one| one.worker == done[0].worker));
+}
+
+#[test]
+fn terminals_of_several_generators_enter_what_those_of_one_enter() {
+    let users =
+        || Users::new(|number| u64::from(number) * 3 * MS, |_, rng| MS + rng.uniform(0, 200 * MS));
+    // Sessions enough: nobody waits, wherever the terminal is.
+    let whole = TrialSpec { seed: 77, ..spec(31, 31, 3) };
+    let entered = |users: &Users, spec: &TrialSpec| {
+        let (_, done) = run(users, &constant(2 * MS, vec![]), spec);
+        done.into_iter().map(|one| (one.terminal, one.ended.due, one.entered)).collect()
+    };
+    let mut alone: Vec<_> = entered(&users(), &whole);
+    let all = users();
+    let parts = (0..4).filter_map(|generator| whole.part(generator, 4));
+    let mut together: Vec<_> = parts.flat_map(|part| entered(&all, &part)).collect();
+    alone.sort_unstable();
+    together.sort_unstable();
+    assert!(alone.len() > 500, "{}", alone.len());
+    assert_eq!(together, alone);
 }
 
 #[test]

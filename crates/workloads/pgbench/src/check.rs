@@ -257,7 +257,7 @@ fn booking(statement: &str, book: Book) -> Option<Booking> {
         return None;
     }
     let variable = match book {
-        Book::History => inserted(statement, book),
+        Book::History => inserted(statement, book, book.column()),
         Book::Accounts | Book::Tellers | Book::Branches => added(statement, book),
     };
     Some(variable.map_or(Booking::Otherwise, Booking::Adds))
@@ -273,11 +273,21 @@ fn added(statement: &str, book: Book) -> Option<String> {
     rest.trim_start().starts_with("where ").then(|| variable.to_owned())
 }
 
-/// The variable at the place of the column in `insert into TABLE (COLUMNS) values (VALUES)`.
-fn inserted(statement: &str, book: Book) -> Option<String> {
+/// The variable that a script inserts into this column of the history, once per transaction.
+pub(crate) fn inserted_variable(script: &str, column: &str) -> Option<String> {
+    match bookings(script).get(&Book::History)? {
+        Booking::Otherwise => None,
+        Booking::Adds(_) => statements(script)
+            .iter()
+            .find_map(|statement| inserted(statement, Book::History, column)),
+    }
+}
+
+/// The variable at the place of `column` in `insert into TABLE (COLUMNS) values (VALUES)`.
+fn inserted(statement: &str, book: Book, column: &str) -> Option<String> {
     let rest = statement.strip_prefix("insert into ")?.strip_prefix(book.table())?;
     let (columns, rest) = rest.trim_start().strip_prefix('(')?.split_once(')')?;
-    let at = columns.split(',').position(|column| column.trim() == book.column())?;
+    let at = columns.split(',').position(|name| name.trim() == column)?;
     let rest = rest.trim_start().strip_prefix("values")?.trim_start();
     let values = rest.strip_prefix('(')?.strip_suffix(')')?;
     // More rows, or a comma inside of a call, make the place of the column unclear.

@@ -6,10 +6,12 @@
 //! - [`log`]: the lines of transaction logs.
 //! - `init`: tables and rows.
 //! - [`check`]: balances before and after a run.
+//! - [`history`]: whether each row of the history that was acknowledged is there.
 //! - [`access`]: how much of the data is hot, and how large they are.
 
 pub mod access;
 pub mod check;
+pub mod history;
 pub mod init;
 pub mod log;
 pub mod random;

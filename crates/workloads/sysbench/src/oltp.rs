@@ -221,7 +221,7 @@ impl Oltp {
         };
         let range_span =
             if options.test.is_legacy() { 0 } else { i64::from(options.range_size) - 1 };
-        let unique = UniqueIds::starting_at(options.unique_start);
+        let unique = UniqueIds::starting_at(options.unique_start, options.unique_part);
         Oltp { shape, templates, tables: options.tables, range_span, ids, unique }
     }
 

@@ -233,6 +233,9 @@ pub struct Options {
     /// How many numbers of the id sequence of inserts with `auto_inc` off earlier runs have used
     /// up; see [`crate::check::first_free_unique`].
     pub unique_start: u32,
+    /// Number of this load generator, from 0, and how many insert into the tables at the same time: each
+    /// takes numbers of its own.
+    pub unique_part: (u32, u32),
     /// Options that were given and have no effect, one full sentence each, for the user.
     pub warnings: Vec<String>,
 }
@@ -270,6 +273,7 @@ impl Options {
             random: RandomOptions::default(),
             prepared: !test.is_legacy(),
             unique_start: 0,
+            unique_part: (0, 1),
             warnings: Vec::new(),
         }
     }

@@ -6,6 +6,7 @@
 use crate::profile::{Choice, Kind, Profile};
 use crate::random::{Constants, NuRand};
 use crate::run::Who;
+use serde::{Deserialize, Serialize};
 
 /// Classes of equal probability that a distribution is divided into.
 const CLASSES: usize = 16;
@@ -21,7 +22,7 @@ const LEAST_IN_CLASS: f64 = 4.0;
 type Histogram = [u64; CLASSES];
 
 /// What workers have executed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counters {
     /// Transactions that were begun, however they ended: what terminals have chosen.
     begun: [u64; 5],

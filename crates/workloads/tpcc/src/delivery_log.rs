@@ -39,6 +39,25 @@ impl DeliveryLog {
         Ok(Arc::new(DeliveryLog { path, file, error: OnceLock::new() }))
     }
 
+    /// What is written so far, without the header.
+    pub(crate) fn lines(&self) -> Result<String, TpccError> {
+        let text = std::fs::read_to_string(&self.path).map_err(|error| {
+            let path = self.path.display();
+            TpccError(format!("The log of deliveries {path} cannot be read: {error}."))
+        })?;
+        Ok(text.strip_prefix(HEADER).unwrap_or_default().to_owned())
+    }
+
+    /// Adds the lines of another load generator, and what its log has met.
+    pub(crate) fn absorb(&self, mut lines: String, error: Option<String>) {
+        if !lines.is_empty() {
+            self.write(&mut lines);
+        }
+        if let Some(error) = error {
+            self.error.get_or_init(|| error);
+        }
+    }
+
     /// What the first write that failed has met.
     pub(crate) fn error(&self) -> Option<String> {
         self.error.get().cloned()

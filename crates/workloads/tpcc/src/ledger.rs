@@ -6,6 +6,7 @@
 
 use crate::ledger_file::{LedgerFile, Order, Step};
 use dyno_core::DbError;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// What a commit makes true.
@@ -45,7 +46,7 @@ impl Count<AtomicU64> {
 }
 
 /// A count and what it may be more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
     /// The database acknowledged the commit.
     pub acknowledged: u64,
@@ -74,7 +75,7 @@ struct District {
 }
 
 /// What one district has to hold beyond what it held at first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DistrictBooks {
     /// New orders.
     pub orders: Counted,
@@ -184,6 +185,25 @@ impl Ledger {
             }
         }
         self.record(Step::Acknowledged, entry)
+    }
+
+    /// Adds what another load generator's ledger holds of a district.
+    pub(crate) fn absorb(&self, index: usize, more: &DistrictBooks) {
+        let district = &self.districts[index];
+        for (count, more) in [(&district.orders, more.orders), (&district.payments, more.payments)]
+        {
+            count.acknowledged.fetch_add(more.acknowledged as u32, Ordering::Relaxed);
+            count.pending.fetch_add(more.unknown as u32, Ordering::Relaxed);
+        }
+        let cents = more.paid_cents;
+        district.paid_cents.acknowledged.fetch_add(cents.acknowledged, Ordering::Relaxed);
+        district.paid_cents.pending.fetch_add(cents.unknown, Ordering::Relaxed);
+    }
+
+    /// Adds orders that another load generator has delivered.
+    pub(crate) fn absorb_delivered(&self, more: Counted) {
+        self.delivered.acknowledged.fetch_add(more.acknowledged, Ordering::Relaxed);
+        self.delivered.pending.fetch_add(more.unknown, Ordering::Relaxed);
     }
 
     /// The books of a district by its index.

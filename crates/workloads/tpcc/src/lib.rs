@@ -28,7 +28,7 @@ mod text;
 
 pub use ledger::{Counted, DistrictBooks};
 pub use run::{
-    FlightMode, Isolation, OrderShown, Staff, Terminal, Tpcc, TpccError, TpccOptions, Worker,
+    FlightMode, Isolation, Kept, OrderShown, Staff, Terminal, Tpcc, TpccError, TpccOptions, Worker,
     prepared_statements,
 };
 pub use text::Timestamp;

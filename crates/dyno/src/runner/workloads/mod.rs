@@ -98,6 +98,36 @@ pub(crate) trait Driven: Family {
         stem: &Path,
     ) -> Result<Ready<Self>, Failure>;
 
+    /// Makes the workload of a part of a trial ([`TrialSpec::part`]). The data have been looked at already,
+    /// by whoever shares the trial out. `stem` as above, in a folder of this load generator's own.
+    ///
+    /// # Errors
+    /// When the part can't be driven.
+    fn part<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        stem: &Path,
+    ) -> Result<Self::Workload, Failure>;
+
+    /// What the workload of a part has kept itself, once the part has been driven: for
+    /// [`Driven::absorb`].
+    ///
+    /// # Errors
+    /// When it can't be read again.
+    fn leave(&self, _workload: &Self::Workload) -> Result<Vec<u8>, Failure> {
+        Ok(Vec::new())
+    }
+
+    /// Adds what the workload of a part has left to the workload of the whole: once per part and before
+    /// [`Driven::look_after`].
+    ///
+    /// # Errors
+    /// When it is of another workload.
+    fn absorb(&self, _workload: &Self::Workload, _left: &[u8]) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// True where transactions that only read end with ROLLBACK: no server counts them as commits.
     fn rolls_back_reads(&self) -> bool {
         false
@@ -171,6 +201,22 @@ fn loaded_sentence(
 fn load_sessions() -> u32 {
     let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
     (2 * cores).clamp(2, 16)
+}
+
+/// What a workload has kept, to be sent to another load generator.
+fn pack<T: serde::Serialize>(kept: &T) -> Result<Vec<u8>, Failure> {
+    serde_json::to_vec(kept).map_err(|error| {
+        Failure::new(format!("What the workload has kept can't be sent: {error}."))
+    })
+}
+
+/// What [`pack`] has made.
+fn unpack<T: serde::de::DeserializeOwned>(left: &[u8]) -> Result<T, Failure> {
+    serde_json::from_slice(left).map_err(|error| {
+        Failure::new(format!(
+            "What a load generator has left of its workload can't be read: {error}."
+        ))
+    })
 }
 
 /// Asks a question in a session of its own.

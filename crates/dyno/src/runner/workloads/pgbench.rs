@@ -16,7 +16,7 @@ use dyno_pgbench::init::{
     ACCOUNTS_PER_BRANCH, InitError, InitObserver, InitOptions, InitReport, Progress, Step, TABLES,
     existing_tables, initialize, table_info, vacuum_accounts, vacuum_before_run,
 };
-use dyno_pgbench::run::{self, PgBench, Talk, Talker};
+use dyno_pgbench::run::{self, Part, PgBench, Talk, Talker};
 use dyno_reactor::block_on;
 use dyno_suite::{Plan, PlannedExperiment};
 use options::{Options, Vacuum};
@@ -116,11 +116,26 @@ impl Driven for Pgbench {
             found
         });
         let found = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))??;
-        let workload =
-            PgBench::new(self.run_options(spec, driver.blocks()), driver.dialect(), talker())
-                .map_err(|problem| Failure::new(sentence(&problem)))?;
+        let workload = self.workload(driver, spec)?;
         let Found { data, before, warnings } = found;
         Ok(Ready { workload, before, test: self.options.test.clone(), data, tpcc: None, warnings })
+    }
+
+    fn part<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        _stem: &Path,
+    ) -> Result<PgBench, Failure> {
+        self.workload(driver, spec)
+    }
+
+    fn leave(&self, workload: &PgBench) -> Result<Vec<u8>, Failure> {
+        super::pack(&workload.statistics())
+    }
+
+    fn absorb(&self, workload: &PgBench, left: &[u8]) -> Result<(), Failure> {
+        workload.absorb(&super::unpack(left)?).map_err(|problem| Failure::new(sentence(&problem)))
     }
 
     fn look_after<D: Driver>(
@@ -220,6 +235,11 @@ impl Pgbench {
         }
     }
 
+    fn workload<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<PgBench, Failure> {
+        PgBench::new(self.run_options(spec, driver.blocks()), driver.dialect(), talker())
+            .map_err(|problem| Failure::new(sentence(&problem)))
+    }
+
     /// Sessions that block have a loop each.
     fn run_options(&self, spec: &TrialSpec, is_blocking: bool) -> run::Options {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
@@ -228,6 +248,7 @@ impl Pgbench {
         run::Options {
             clients: spec.workers,
             threads: loops,
+            part: part(spec),
             scale: i64::from(options.scale),
             defines: options.defines.clone(),
             statement_latencies: true,
@@ -255,6 +276,20 @@ impl Pgbench {
             },
             Err(error) => (Verdict::NotMade, sentence(&error.to_string())),
         }
+    }
+}
+
+/// The clients and threads before those of this load generator. Machines may have different numbers of
+/// cores: where nobody says how many threads there are, none has more than its clients.
+fn part(spec: &TrialSpec) -> Part {
+    let share = spec.share;
+    Part {
+        clients_before: share.workers_before,
+        clients_total: share.workers_total,
+        threads_before: match spec.loops {
+            Some(loops) => share.generator * loops.max(1),
+            None => share.workers_before,
+        },
     }
 }
 

@@ -77,10 +77,20 @@ impl Driven for Sysbench {
         _stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
         let mut options = self.options.clone();
-        let warnings = preflight_of(driver, &mut options, spec.workers)?;
+        let warnings = preflight_of(driver, &mut options, spec.all_workers())?;
         let test = options.test.name().to_owned();
+        options.unique_part = (spec.share.generator, spec.share.generators.max(1));
         let workload = dyno_sysbench::Sysbench::new(options, driver.dialect());
         Ok(Ready { workload, before: (), test, data: None, tpcc: None, warnings })
+    }
+
+    fn part<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        stem: &Path,
+    ) -> Result<dyno_sysbench::Sysbench, Failure> {
+        self.look_before(driver, spec, stem).map(|ready| ready.workload)
     }
 }
 

@@ -111,12 +111,7 @@ impl Driven for Tpcc {
         let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
         let (found, data) = looked.map_err(preflight_failure)?;
         let loaded = found.loaded;
-        let mut options = self.options.of_run(&loaded, spec.seed);
-        if self.options.delivery_log {
-            options.delivery_log = Some(stem.with_extension("deliveries.csv"));
-        }
-        let workload = dyno_tpcc::Tpcc::new(options, &loaded, driver.dialect())
-            .map_err(|error| Failure::new(sentence(&error.to_string())))?;
+        let workload = self.workload(driver, &loaded, spec, stem)?;
         let before = look_before(driver, self.options.checks(), self.options.warehouses)?;
         let tpcc = facts(&workload, &loaded, crew(spec), &[], 0.0);
         Ok(Ready {
@@ -127,6 +122,33 @@ impl Driven for Tpcc {
             tpcc: Some(tpcc),
             warnings: found.warnings,
         })
+    }
+
+    fn part<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        stem: &Path,
+    ) -> Result<dyno_tpcc::Tpcc, Failure> {
+        let looked = block_on(async {
+            let mut session = driver.connect(0).await?;
+            let found = preflight(&mut session, &self.need(spec.all_workers())).await;
+            session.close().await;
+            found
+        });
+        let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
+        self.workload(driver, &looked.map_err(preflight_failure)?.loaded, spec, stem)
+    }
+
+    fn leave(&self, workload: &dyno_tpcc::Tpcc) -> Result<Vec<u8>, Failure> {
+        let kept = workload.leave();
+        super::pack(&kept.map_err(|error| Failure::new(sentence(&error.to_string())))?)
+    }
+
+    fn absorb(&self, workload: &dyno_tpcc::Tpcc, left: &[u8]) -> Result<(), Failure> {
+        workload
+            .absorb(super::unpack(left)?)
+            .map_err(|error| Failure::new(sentence(&error.to_string())))
     }
 
     fn look_after<D: Driver>(
@@ -170,18 +192,36 @@ impl Tpcc {
         }
     }
 
+    fn need(&self, sessions: u32) -> Need {
+        Need {
+            warehouses: self.options.warehouses,
+            sessions,
+            isolation: self.options.isolation,
+            foreign_keys: Some(self.options.foreign_keys),
+        }
+    }
+
+    fn workload<D: Driver>(
+        &self,
+        driver: &D,
+        loaded: &Loaded,
+        spec: &TrialSpec,
+        stem: &Path,
+    ) -> Result<dyno_tpcc::Tpcc, Failure> {
+        let mut options = self.options.of_run(loaded, spec.seed);
+        if self.options.delivery_log {
+            options.delivery_log = Some(stem.with_extension("deliveries.csv"));
+        }
+        dyno_tpcc::Tpcc::new(options, loaded, driver.dialect())
+            .map_err(|error| Failure::new(sentence(&error.to_string())))
+    }
+
     async fn look<S: Session>(
         &self,
         session: &mut S,
         sessions: u32,
     ) -> Result<(crate::tpcc::Found, DataFacts), PreflightError> {
-        let need = Need {
-            warehouses: self.options.warehouses,
-            sessions,
-            isolation: self.options.isolation,
-            foreign_keys: Some(self.options.foreign_keys),
-        };
-        let found = preflight(session, &need).await?;
+        let found = preflight(session, &self.need(sessions)).await?;
         let size = footprint(session, "bmsql").await?;
         let data = DataFacts {
             rows: u64::from(self.options.warehouses) * u64::from(ITEMS),

@@ -5,9 +5,12 @@ use super::capture::Captured;
 use super::options::{Talk, Talker};
 use super::statistics::ScriptStatistics;
 use super::variables::Variables;
+use crate::history::{Fate, Journal};
 use crate::random::PgRng;
 use crate::script::{Action, Scope, Value};
-use dyno_core::{DbError, Ended, Executed, Nanos, Outcome, Param, Statement, TransactionId};
+use dyno_core::{
+    DbError, Ended, ErrorClass, Executed, Nanos, Outcome, Param, Statement, TransactionId,
+};
 use dyno_reactor::now;
 use std::sync::PoisonError;
 
@@ -62,7 +65,7 @@ impl Client {
         let rng = rng.unwrap_or_else(|| PgRng::new(options.seed ^ u64::from(id)));
         Client {
             id,
-            thread: run.thread_of(id),
+            thread: run.thread_of(id.saturating_sub(options.part.clients_before)),
             variables,
             rng,
             remembered: rng,
@@ -85,6 +88,25 @@ impl Client {
     /// The number of the client, from 0.
     pub fn id(&self) -> u32 {
         self.id
+    }
+}
+
+/// Keeps what a transaction has written into the history, measured or not: the table has it all.
+#[inline]
+fn keep(journal: &Journal, client: &Client, ended: &Ended) {
+    let fate = match ended.outcome {
+        Outcome::Committed => Fate::Acknowledged,
+        Outcome::Failed(ErrorClass::ConnectionLost) => Fate::Unknown,
+        _ => return,
+    };
+    let Some(variables) = journal.variables(ended.transaction) else { return };
+    let value = |number: u32| match client.variables.known_value(number) {
+        Some(Value::Int(value)) => Some(value),
+        _ => client.variables.known_text(number).and_then(|text| text.trim().parse().ok()),
+    };
+    // A transaction that failed before it drew its numbers has written nothing.
+    if let [Some(tid), Some(bid), Some(aid), Some(delta)] = variables.map(value) {
+        journal.note(client.id, fate, [tid, bid, aid, delta]);
     }
 }
 
@@ -129,6 +151,9 @@ impl PgBench {
         }
         if let Outcome::Failed(_) = ended.outcome {
             self.tell_of_try(client, "ends the failed transaction", ended.attempts);
+        }
+        if let Some(journal) = &self.journal {
+            keep(journal, client, ended);
         }
         let statistics = &mut client.statistics[ended.transaction];
         if ended.is_measured {

@@ -18,9 +18,10 @@ mod variables;
 
 pub use client::Client;
 pub use error_text::server_text;
-pub use options::{Options, Talk, Talker, ThreadLog, TransactionLog, VerboseErrors};
+pub use options::{Options, Part, Talk, Talker, ThreadLog, TransactionLog, VerboseErrors};
 pub use statistics::{CommandStatistics, Latency, ScriptStatistics, Statistics};
 
+use crate::history::{self, Journal};
 use crate::random::{PgRng, Seeds};
 use crate::script::{Action, Names, Op, Script, Word, is_variable_name};
 use dyno_core::{
@@ -49,6 +50,8 @@ pub struct PgBench {
     statements: usize,
     talk: Talker,
     statistics: Mutex<Statistics>,
+    /// What was written into the history, where that is kept.
+    journal: Option<Journal>,
 }
 
 /// Numbers of the variables that every client has.
@@ -102,7 +105,10 @@ impl PgBench {
             defines: options.defines.iter().map(|(name, _)| names.number(name)).collect(),
         };
         let is_seeded = startup.defines.contains(&startup.default_seed);
-        let seeds = Seeds::new(options.seed, options.clients, options.threads, !is_seeded);
+        let part = options.part;
+        let clients = part.clients_total.max(options.clients);
+        let threads = part.threads_before + options.threads;
+        let seeds = Seeds::new(options.seed, clients, threads, !is_seeded);
         let mut statements = 0;
         let mut first_statements = Vec::new();
         for (script, _) in &mut options.scripts {
@@ -111,6 +117,7 @@ impl PgBench {
             first_statements.push(statements);
             statements += script.commands().len();
         }
+        let journal = (!options.history_of.is_empty()).then(|| journal(&options, &mut names));
         let kinds = options.scripts.iter().map(|(script, weight)| TransactionKind {
             name: script.description().to_owned(),
             weight: *weight,
@@ -123,6 +130,7 @@ impl PgBench {
             choosers: seeds.threads.iter().map(|thread| Chooser::new(&thread.choose)).collect(),
             total_weight: options.scripts.iter().map(|(_, weight)| u64::from(*weight)).sum(),
             invalid_names: names.names().iter().map(|name| !is_variable_name(name)).collect(),
+            journal,
             options,
             dialect,
             names,
@@ -144,12 +152,13 @@ impl PgBench {
         self.seeds.default_seed
     }
 
-    /// The random streams of a thread, for schedules and logs.
+    /// The random streams of a thread of this load generator, for schedules and logs.
     pub fn streams(&self, thread: u32) -> Option<&crate::random::ThreadStreams> {
-        self.seeds.threads.get(thread as usize)
+        self.seeds.threads.get((self.options.part.threads_before + thread) as usize)
     }
 
-    /// The thread that runs a client: each takes as many of the clients that are left as divides
+    /// The thread of this load generator that runs a client, by the client's number among those of this
+    /// load generator: each takes as many of the clients that are left as divides
     /// them evenly among the threads that are left, rounded up.
     pub fn thread_of(&self, client: u32) -> u32 {
         let (mut clients, mut threads) = (self.options.clients, self.options.threads);
@@ -169,6 +178,29 @@ impl PgBench {
     /// Statistics of the clients that have retired; all of them after a trial.
     pub fn statistics(&self) -> Statistics {
         self.statistics.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Adds what [`PgBench::statistics`] gave elsewhere, where the same scripts were run.
+    ///
+    /// # Errors
+    /// A sentence for the user, when they were others.
+    pub fn absorb(&self, left: &Statistics) -> Result<(), String> {
+        let mut statistics = self.statistics.lock().unwrap_or_else(PoisonError::into_inner);
+        let lengths = |statistics: &Statistics| -> Vec<usize> {
+            statistics.scripts.iter().map(|script| script.commands.len()).collect()
+        };
+        if lengths(&statistics) != lengths(left) {
+            return Err("another load generator has run other scripts".to_owned());
+        }
+        for (script, more) in statistics.scripts.iter_mut().zip(&left.scripts) {
+            script.merge(more);
+        }
+        Ok(())
+    }
+
+    /// What was written into the history, where that is kept.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
     }
 
     /// Forgets all statistics, before another trial.
@@ -206,6 +238,15 @@ fn check(options: &Options) -> Result<(), String> {
         Some((name, _)) => Err(format!("option: invalid variable name: \"{name}\"")),
         None => Ok(()),
     }
+}
+
+/// The journal of a run's scripts.
+fn journal(options: &Options, names: &mut Names) -> Journal {
+    let scripts = options.history_of.iter().map(|text| {
+        let variables = history::variables(text)?;
+        Some(variables.map(|name| names.number(&name)))
+    });
+    Journal::new(scripts.collect(), options.clients)
 }
 
 /// Replaces a script's own numbers of variables by those of the run.
@@ -281,7 +322,8 @@ impl Workload for PgBench {
         if self.kinds.len() == 1 {
             return Some(0);
         }
-        let mut rest = self.choosers[client.thread as usize].range(self.total_weight - 1);
+        let thread = self.options.part.threads_before + client.thread;
+        let mut rest = self.choosers[thread as usize].range(self.total_weight - 1);
         let kind = self.kinds.iter().position(|kind| {
             let weight = u64::from(kind.weight);
             let is_it = rest < weight;

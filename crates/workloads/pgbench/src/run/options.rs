@@ -33,6 +33,8 @@ pub struct Options {
     pub clients: u32,
     /// Threads: the loops of the trial, from 1 to the number of clients.
     pub threads: u32,
+    /// Which clients and threads these are, where several load generators share a trial.
+    pub part: Part,
     /// The value of the variable `scale`, unless it is among `defines`.
     pub scale: i64,
     /// Variables of all clients and their texts.
@@ -48,6 +50,21 @@ pub struct Options {
     pub verbose_errors: Option<VerboseErrors>,
     /// One log per thread, or none.
     pub logs: Vec<ThreadLog>,
+    /// The texts of the scripts, where what transactions write into the history is kept
+    /// ([`PgBench::journal`](super::PgBench::journal)); else empty.
+    pub history_of: Vec<String>,
+}
+
+/// The clients and threads before those of this load generator: all random streams go by the numbers
+/// among those of all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Clients of the load generators before this one.
+    pub clients_before: u32,
+    /// Clients of all load generators; 0 where there is only this one.
+    pub clients_total: u32,
+    /// Threads of the load generators before this one.
+    pub threads_before: u32,
 }
 
 impl Options {
@@ -58,6 +75,7 @@ impl Options {
             mode,
             clients: 1,
             threads: 1,
+            part: Part::default(),
             scale: 1,
             defines: Vec::new(),
             seed,
@@ -65,6 +83,7 @@ impl Options {
             continue_on_error: false,
             verbose_errors: None,
             logs: Vec::new(),
+            history_of: Vec::new(),
         }
     }
 }

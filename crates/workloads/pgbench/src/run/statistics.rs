@@ -1,9 +1,10 @@
 //! Statistics of scripts and commands: exact, whatever the number of threads.
 
 use dyno_core::{Ended, ErrorClass, Nanos, Outcome};
+use serde::{Deserialize, Serialize};
 
 /// Latencies, summed.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// How many.
     pub count: u64,
@@ -57,7 +58,7 @@ impl Latency {
 }
 
 /// Statistics of one command of a script.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommandStatistics {
     /// How long it took, each time it was executed to its end. Within a pipeline a statement takes
     /// no time; the end of the pipeline takes all.
@@ -69,7 +70,7 @@ pub struct CommandStatistics {
 }
 
 /// Statistics of one script, of transactions that ended within the measured window.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScriptStatistics {
     /// Transactions that succeeded, from when they were due, all tries included.
     pub latency: Latency,
@@ -151,7 +152,7 @@ impl ScriptStatistics {
 }
 
 /// Statistics of a trial by script.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     /// In the order of the options.
     pub scripts: Vec<ScriptStatistics>,

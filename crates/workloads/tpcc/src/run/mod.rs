@@ -6,6 +6,7 @@
 //!   same code for both profiles and both flight modes.
 
 mod delivery;
+mod handover;
 mod inputs;
 mod link;
 mod new_order;
@@ -16,6 +17,7 @@ mod payment;
 mod statements;
 mod stock_level;
 
+pub use handover::Kept;
 pub use inputs::Terminal;
 pub use link::FlightMode;
 pub use new_order::OrderShown;

@@ -1,0 +1,262 @@
+//! What several load generators measured, as if one had measured it.
+
+use crate::trial::{Ended, TrialResult};
+use dyno_core::DbError;
+use dyno_measure::{Frame, GeneratorConditions, HostSample, Interval, Phase, Window};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Results that don't belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeError {
+    /// There is none.
+    Empty,
+    /// They count different kinds of transactions, or not all have a schedule.
+    Foreign,
+    /// More or fewer transactions ended than were started: `started = committed + rolled back + failed +
+    /// skipped + in flight` does not hold.
+    Identity,
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MergeError::Empty => "no load generator has given a result",
+            MergeError::Foreign => "the load generators have measured different things",
+            MergeError::Identity => {
+                "the load generators' counts of started and ended transactions do not agree"
+            }
+        })
+    }
+}
+
+impl std::error::Error for MergeError {}
+
+impl TrialResult {
+    /// Moves all times to a clock that shows `by_ns` more.
+    pub fn shift(&mut self, by_ns: i64) {
+        self.window.shift(by_ns);
+        self.total.shift(by_ns);
+    }
+}
+
+/// One result of those of all load generators, in their order, whose times are on one clock
+/// ([`TrialResult::shift`]). Counts and histograms are exact sums. What is said of a machine is said of
+/// the one that fared worst.
+///
+/// # Errors
+/// When they don't belong together.
+pub fn merge(parts: &[TrialResult]) -> Result<TrialResult, MergeError> {
+    let (first, rest) = parts.split_first().ok_or(MergeError::Empty)?;
+    let mut merged = first.clone();
+    for part in rest {
+        if !is_alike(&merged.total, &part.total)
+            || merged.offered.is_some() != part.offered.is_some()
+        {
+            return Err(MergeError::Foreign);
+        }
+        add(&mut merged, part);
+    }
+    merged.ended = how_ended(parts);
+    let counts = merged.total.counts();
+    match counts.started == counts.ended() + merged.in_flight {
+        true => Ok(merged),
+        false => Err(MergeError::Identity),
+    }
+}
+
+fn is_alike(one: &Frame, other: &Frame) -> bool {
+    let shape = |frame: &Frame| (frame.kinds.len(), frame.service.is_some());
+    shape(one) == shape(other)
+}
+
+fn add(merged: &mut TrialResult, part: &TrialResult) {
+    merged.total.add(&part.total);
+    let window = &mut merged.window;
+    window.released = window.released.min(part.window.released);
+    window.opens = window.opens.min(part.window.opens);
+    window.closes = window.closes.max(part.window.closes);
+    merged.connect = merged.connect.max(part.connect);
+    merged.late = merged.late.max(part.late);
+    merged.workers.extend(&part.workers);
+    merged.offered = merged.offered.zip(part.offered).map(|(one, other)| one + other);
+    merged.in_flight += part.in_flight;
+    merged.unfinished += part.unfinished;
+    merged.retired += part.retired;
+    merged.retired_transactions += part.retired_transactions;
+    merged.loops_cpu.extend(&part.loops_cpu);
+    merged.host = worse_host(merged.host, part.host);
+    worsen(&mut merged.conditions, &part.conditions);
+}
+
+/// The first error counts, then that somebody has stopped it.
+fn how_ended(parts: &[TrialResult]) -> Ended {
+    let find =
+        |wanted: fn(&Ended) -> bool| parts.iter().map(|part| &part.ended).find(|e| wanted(e));
+    find(|ended| matches!(ended, Ended::Aborted(_)))
+        .or_else(|| find(|ended| *ended == Ended::Interrupted))
+        .or_else(|| find(|ended| *ended == Ended::Events))
+        .cloned()
+        .unwrap_or(Ended::Time)
+}
+
+fn worse_host(one: HostSample, other: HostSample) -> HostSample {
+    // Nothing is known of the machine of a load generator that was lost.
+    if other == HostSample::default() {
+        return one;
+    }
+    HostSample {
+        cpu_share: one.cpu_share.max(other.cpu_share),
+        steal_share: one.steal_share.max(other.steal_share),
+        iowait_share: one.iowait_share.max(other.iowait_share),
+        memory_available_mib: one.memory_available_mib.min(other.memory_available_mib),
+        network_received_bytes_per_s: one
+            .network_received_bytes_per_s
+            .max(other.network_received_bytes_per_s),
+        network_sent_bytes_per_s: one.network_sent_bytes_per_s.max(other.network_sent_bytes_per_s),
+    }
+}
+
+fn worsen(conditions: &mut GeneratorConditions, other: &GeneratorConditions) {
+    let most = |one: &mut Option<f64>, other: Option<f64>| {
+        *one = match (*one, other) {
+            (Some(one), Some(other)) => Some(one.max(other)),
+            (one, other) => one.or(other),
+        };
+    };
+    most(&mut conditions.cpu_pressure_share, other.cpu_pressure_share);
+    most(&mut conditions.memory_pressure_share, other.memory_pressure_share);
+    most(&mut conditions.io_pressure_share, other.io_pressure_share);
+    most(&mut conditions.hiccup_p999_us, other.hiccup_p999_us);
+    most(&mut conditions.hiccup_max_us, other.hiccup_max_us);
+    most(&mut conditions.network_share, other.network_share);
+    most(&mut conditions.retransmitted_share, other.retransmitted_share);
+    most(&mut conditions.throttled_share, other.throttled_share);
+    conditions.run_delay_s = sum(conditions.run_delay_s, other.run_delay_s);
+    conditions.swapped_pages = conditions.swapped_pages.max(other.swapped_pages);
+    conditions.headroom = match (conditions.headroom, other.headroom) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        // Only what all have proven is proven.
+        _ => None,
+    };
+    if let (Some(one), Some(other)) = (&mut conditions.governor, &other.governor) {
+        let is_known = one.split(", ").any(|known| known == other);
+        if !is_known {
+            one.push_str(", ");
+            one.push_str(other);
+        }
+    } else {
+        conditions.governor = conditions.governor.take().or_else(|| other.governor.clone());
+    }
+}
+
+fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one + other),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Joins the intervals of several load generators while their trial runs. Each is taken once, however
+/// often it is sent.
+#[derive(Debug)]
+pub struct Joined {
+    window: Window,
+    pending: BTreeMap<(Phase, u32), (Frame, HostSample)>,
+    taken: BTreeSet<(Phase, u32, u32)>,
+    generators: Vec<Member>,
+}
+
+#[derive(Debug)]
+struct Member {
+    is_done: bool,
+    /// What it has measured so far.
+    total: Frame,
+}
+
+impl Joined {
+    /// For a trial whose window is `window`, with so many load generators and kinds of transactions, with
+    /// or without a schedule.
+    pub fn new(window: Window, generators: u32, kinds: usize, scheduled: bool) -> Self {
+        let member = |_| Member { is_done: false, total: Frame::new(kinds, scheduled) };
+        Joined {
+            window,
+            pending: BTreeMap::new(),
+            taken: BTreeSet::new(),
+            generators: (0..generators).map(member).collect(),
+        }
+    }
+
+    /// Takes an interval, whose times are on the clock of the window. False when it was taken before, comes
+    /// from a load generator that is done, or is none of this trial; it counts for nothing then.
+    pub fn take(&mut self, generator: u32, interval: &Interval) -> bool {
+        let Some(member) = self.generators.get_mut(generator as usize) else { return false };
+        let place = (interval.phase, interval.index);
+        let is_new = !member.is_done
+            && is_alike(&member.total, &interval.frame)
+            && self.taken.insert((place.0, place.1, generator));
+        if !is_new {
+            return false;
+        }
+        if interval.phase == Phase::Measured {
+            member.total.add(&interval.frame);
+        }
+        match self.pending.get_mut(&place) {
+            Some((frame, host)) => {
+                frame.add(&interval.frame);
+                *host = worse_host(*host, interval.host);
+            }
+            None => {
+                self.pending.insert(place, (interval.frame.clone(), interval.host));
+            }
+        }
+        true
+    }
+
+    /// A load generator sends no more. The intervals of the others don't wait for it.
+    pub fn done(&mut self, generator: u32) {
+        if let Some(member) = self.generators.get_mut(generator as usize) {
+            member.is_done = true;
+        }
+    }
+
+    /// Gives up a load generator that has died or answers no more. Returns what it had measured and sent, to
+    /// be merged with the results of the others: what it did after that, nobody knows.
+    pub fn lose(&mut self, generator: u32, why: DbError) -> Option<TrialResult> {
+        self.done(generator);
+        let total = self.generators.get(generator as usize)?.total.clone();
+        let mut window = self.window;
+        window.closes = total.ended.max(window.opens);
+        let in_flight = total.counts().in_flight();
+        Some(TrialResult {
+            offered: total.service.as_ref().map(|_| total.counts().started),
+            total,
+            window,
+            connect: 0,
+            late: 0,
+            ended: Ended::Aborted(why),
+            workers: Vec::new(),
+            in_flight,
+            unfinished: 0,
+            retired: 0,
+            retired_transactions: 0,
+            loops_cpu: Vec::new(),
+            host: HostSample::default(),
+            conditions: GeneratorConditions::default(),
+        })
+    }
+
+    /// The next interval that is complete over all load generators, in order.
+    pub fn next_complete(&mut self) -> Option<Interval> {
+        let entry = self.pending.first_entry()?;
+        let (phase, index) = *entry.key();
+        let has_all = (0..).zip(&self.generators).all(|(generator, member)| {
+            member.is_done || self.taken.contains(&(phase, index, generator))
+        });
+        if !has_all {
+            return None;
+        }
+        let (frame, host) = entry.remove();
+        Some(Interval::new(&self.window, phase, index, frame, host))
+    }
+}

@@ -1,0 +1,81 @@
+//! Faults in plans.
+
+use dyno_suite::{Fault, FaultAction, Overrides, Plan, Suite};
+
+const HEAD: &str = "[suite]\nname = \"s\"\n[target.main]\nurl = \"mysql://h/a\"\n[[experiment]]\n\
+    name = \"e\"\nworkload = \"tpcc\"\ntest = \"bmsql-5.0\"\nthreads = 4\nduration_s = 60\n";
+
+fn build(keys: &str, overrides: &Overrides) -> Plan {
+    let text = format!("{HEAD}{keys}");
+    let suite = Suite::parse("s.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+    Plan::build(&suite, overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn fault(plan: &Plan) -> &Fault {
+    plan.experiments[0].fault.as_ref().expect("a fault")
+}
+
+#[test]
+fn a_fault_is_planned_and_stored() {
+    let keys =
+        "[experiment.fault]\naction = \"kill\"\nat_s = 20\npromote = true\nheal_after_s = 15\n";
+    let plan = build(keys, &Overrides::default());
+    let wanted = Fault {
+        action: FaultAction::Kill,
+        node: "primary".to_owned(),
+        at_s: 20.0,
+        heal_after_s: Some(15.0),
+        promote: Some(String::new()),
+        answer_limit_s: 5.0,
+        command: None,
+        heal_command: None,
+        promote_command: None,
+    };
+    assert_eq!(*fault(&plan), wanted);
+    assert!(!wanted.has_commands());
+    assert_eq!(plan.experiments[0].interval_s, 0.1, "times are wanted to a tenth of a second");
+    let json = serde_json::to_string(&plan).expect("JSON");
+    let back: Plan = serde_json::from_str(&json).expect("a plan");
+    assert_eq!(*fault(&back), wanted);
+}
+
+#[test]
+fn what_the_suite_says_of_intervals_counts() {
+    let keys = "interval_s = 0.5\nfault = { action = \"freeze\", node = \"n2\", at_s = 5 }\n";
+    let plan = build(keys, &Overrides::default());
+    assert_eq!(plan.experiments[0].interval_s, 0.5);
+    assert_eq!(build("", &Overrides::default()).experiments[0].interval_s, 1.0);
+    assert_eq!((fault(&plan).node.as_str(), fault(&plan).promote.as_deref()), ("n2", None));
+}
+
+#[test]
+fn a_command_is_told_by_the_suite() {
+    let keys = "fault = { action = \"command\", at_s = 5, command = \"a\", heal_command = \"b\", \
+                promote = \"n3\", promote_command = \"c\", answer_limit_s = 2 }\n";
+    let plan = build(keys, &Overrides::default());
+    let fault = fault(&plan);
+    assert!(fault.has_commands());
+    assert_eq!(fault.promote.as_deref(), Some("n3"));
+    let texts = [&fault.command, &fault.heal_command, &fault.promote_command];
+    assert_eq!(texts.map(|text| text.as_deref()), [Some("a"), Some("b"), Some("c")]);
+    assert_eq!(fault.answer_limit_s, 2.0);
+}
+
+#[test]
+fn the_moment_shrinks_with_the_window_and_the_patience_does_not() {
+    let keys = "fault = { action = \"stop\", at_s = 20, heal_after_s = 10 }\n";
+    let plan = build(keys, &Overrides { shrink: Some(0.1), ..Overrides::default() });
+    assert_eq!(plan.experiments[0].duration_s, Some(6.0));
+    assert_eq!((fault(&plan).at_s, fault(&plan).heal_after_s), (2.0, Some(1.0)));
+    assert_eq!(fault(&plan).answer_limit_s, 5.0);
+}
+
+#[test]
+fn another_fault_is_another_plan() {
+    let hash = |keys: &str| build(keys, &Overrides::default()).hash;
+    let kill = hash("fault = { action = \"kill\", at_s = 20 }\n");
+    assert_ne!(hash(""), kill);
+    assert_ne!(hash("fault = { action = \"kill\", at_s = 21 }\n"), kill);
+    assert_ne!(hash("fault = { action = \"stop\", at_s = 20 }\n"), kill);
+    assert_eq!(hash("fault = { action = \"kill\", node = \"primary\", at_s = 20 }\n"), kill);
+}

@@ -1,0 +1,79 @@
+//! What a workload has kept itself, for the load generator that shared out the trial.
+
+use super::{Tpcc, TpccError};
+use crate::audit::Counters;
+use crate::ledger::{Counted, DistrictBooks};
+use serde::{Deserialize, Serialize};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+/// What one of several load generators leaves of its workload, besides what the engine has measured: its
+/// side of the books, what it has executed, and its deliveries.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The districts in which something was acknowledged or is unknown, by index.
+    districts: Vec<(u32, DistrictBooks)>,
+    delivered: Counted,
+    counters: Counters,
+    /// Workers that were cut off, and terminals that have played cards.
+    workers: u32,
+    terminals: u32,
+    queued: u64,
+    executed: u64,
+    /// Lines of the log of deliveries, and what it has met.
+    deliveries: String,
+    delivery_log_error: Option<String>,
+}
+
+impl Tpcc {
+    /// What this workload has kept itself, after its trial.
+    ///
+    /// # Errors
+    /// When the log of deliveries can't be read again.
+    pub fn leave(&self) -> Result<Kept, TpccError> {
+        let districts = (0..self.ledger.districts()).map(|index| self.ledger.district(index));
+        let is_used = |(_, books): &(u32, DistrictBooks)| *books != DistrictBooks::default();
+        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(Kept {
+            districts: (0..).zip(districts).filter(is_used).collect(),
+            delivered: self.ledger.delivered(),
+            counters,
+            workers: self.workers.load(Ordering::Relaxed),
+            terminals: self.terminals.load(Ordering::Relaxed),
+            queued: self.queued.load(Ordering::Relaxed),
+            executed: self.executed.load(Ordering::Relaxed),
+            deliveries: match &self.delivery_log {
+                Some(log) => log.lines()?,
+                None => String::new(),
+            },
+            delivery_log_error: self.delivery_log_error(),
+        })
+    }
+
+    /// Adds what the workload of another load generator has left, as if its workers had been this
+    /// one's.
+    ///
+    /// # Errors
+    /// When it used more warehouses than this one; nothing is added then.
+    pub fn absorb(&self, left: Kept) -> Result<(), TpccError> {
+        let districts = self.ledger.districts() as u64;
+        if left.districts.iter().any(|(index, _)| u64::from(*index) >= districts) {
+            return Err(TpccError(
+                "Another load generator has used more warehouses than this run.".to_owned(),
+            ));
+        }
+        for (index, books) in &left.districts {
+            self.ledger.absorb(*index as usize, books);
+        }
+        self.ledger.absorb_delivered(left.delivered);
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner).add(&left.counters);
+        self.workers.fetch_add(left.workers, Ordering::Relaxed);
+        self.terminals.fetch_add(left.terminals, Ordering::Relaxed);
+        self.queued.fetch_add(left.queued, Ordering::Relaxed);
+        self.executed.fetch_add(left.executed, Ordering::Relaxed);
+        if let Some(log) = &self.delivery_log {
+            log.absorb(left.deliveries, left.delivery_log_error);
+        }
+        Ok(())
+    }
+}
