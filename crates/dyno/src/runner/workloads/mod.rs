@@ -5,6 +5,7 @@ mod sysbench;
 mod tpcc;
 mod tpch;
 
+use super::fault::Lost;
 use super::trial::{Done, Job, driven};
 use crate::databases::{Database, with_driver};
 use crate::failure::{Failure, sentence};
@@ -276,6 +277,8 @@ pub(crate) struct After {
     pub(crate) tpcc: Option<TpccFacts>,
     /// Notes for the reader, in sentences.
     pub(crate) notes: Vec<String>,
+    /// What was acknowledged and is lost, after a fault.
+    pub(crate) lost: Option<Lost>,
 }
 
 macro_rules! registry {
