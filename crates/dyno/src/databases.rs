@@ -79,6 +79,15 @@ impl Database {
         }
     }
 
+    /// The node that takes writes, counted in the order of the plan.
+    pub(crate) fn writable(&self) -> usize {
+        match self {
+            Database::Mysql(routed) => routed.writable(),
+            Database::Postgres(routed) => routed.writable(),
+            _ => 0,
+        }
+    }
+
     /// The same for load generator `generator` of `generators`, counted from 0.
     #[must_use]
     pub(crate) fn of_generator(self, generator: u32, generators: u32) -> Self {

@@ -28,7 +28,8 @@ mod verdict;
 
 pub use build::{
     Capacity, Chapter, CommitRow, Cover, Difference, DifferenceTable, Distribution, Fairness,
-    GlossaryRow, MemoryRow, NodeScaling, NodeUse, Quantile, Resources, SchemaRow, Use,
+    FreshnessRow, GlossaryRow, MemoryRow, NodeFacts, NodeLoad, NodeScaling, NodeTable, NodeUse,
+    Quantile, Resources, SchemaRow, Use,
 };
 pub use checks::check_ids;
 pub use comparison::{Comparison, ComparisonRow, Pair};

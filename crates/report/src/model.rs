@@ -1,8 +1,8 @@
 //! What a paper says, before it is given a form.
 
 use crate::build::{
-    Capacity, Chapter, Cover, Distribution, Fairness, GlossaryRow, NodeScaling, Resources,
-    SchemaRow,
+    Capacity, Chapter, Cover, Distribution, Fairness, FreshnessRow, GlossaryRow, NodeFacts,
+    NodeScaling, NodeTable, Resources, SchemaRow,
 };
 use crate::say;
 use crate::text::Text;
@@ -114,6 +114,18 @@ pub struct Target {
     pub product: String,
     /// URLs without passwords.
     pub urls: Vec<String>,
+    /// Its nodes, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeFacts>,
+    /// `primary`, `endpoint`, `split` or `spread`; empty where there is one node.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub route: String,
+    /// How the load reaches the nodes, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route_words: Option<Text>,
+    /// Label of the target whose cluster this is, of which only the first read-only nodes are driven.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
     /// Node class.
     pub class: String,
     /// True when it shares the load generator's machine.
@@ -206,6 +218,12 @@ pub struct Experiment {
     /// Throughput by the number of read-only nodes, where targets differ in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub node_scaling: Vec<NodeScaling>,
+    /// What each node did, where targets have several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub node_tables: Vec<NodeTable>,
+    /// Whether what was written could be read at once, where somebody looked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub freshness: Vec<FreshnessRow>,
     /// What the plan wanted and a target can't do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,

@@ -1,8 +1,10 @@
 //! Trials to points: repeats of the same load level become one line.
 
 use crate::model::{Point, PointData, Spread, Trial};
+use crate::text::Text;
 use crate::tpcc::{self, TpccSetup};
 use crate::tpch::{self, TpchSetup};
+use crate::{format, say};
 use dyno_measure::{LatencySummary, Purpose};
 
 /// A percentile rests on at least this many samples beyond it.
@@ -118,6 +120,25 @@ impl Point {
     /// The number of virtual clients: terminals of TPC-C, workers of others.
     pub(crate) fn load(&self) -> f64 {
         f64::from(self.tpcc.as_ref().map_or(self.workers, |tpcc| tpcc.setup.terminals))
+    }
+
+    /// At which load it is: workers or terminals and an offered rate, or a degree.
+    pub(crate) fn load_words(&self) -> Text {
+        if let Some(setup) = &self.tpch {
+            return say!("degree {degree}", degree = setup.degree.to_string());
+        }
+        let clients = match &self.tpcc {
+            Some(tpcc) => Text::count(tpcc.setup.terminals.into(), "{n} terminal", "{n} terminals"),
+            None => Text::count(self.workers.into(), "{n} worker", "{n} workers"),
+        };
+        match self.rate_per_s {
+            Some(rate) => say!(
+                "{workers}, {rate} per second offered",
+                workers = clients,
+                rate = format::plain(rate)
+            ),
+            None => clients,
+        }
     }
 
     /// What points of an experiment are ranked by.

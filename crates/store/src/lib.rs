@@ -36,8 +36,8 @@ pub use error::StoreError;
 pub use event::{Event, EventKind};
 pub use files::write_atomically;
 pub use header::{
-    ComparisonFacts, ExperimentFacts, FleetMember, Price, RunHeader, RunStatus, ScriptFacts,
-    TableOrigin, TargetFacts, TargetNode,
+    ComparisonFacts, ExperimentFacts, FaultPlan, FleetMember, Price, RunHeader, RunStatus,
+    ScriptFacts, TableOrigin, TargetFacts, TargetNode,
 };
 pub use histograms::HistogramLog;
 pub use read::{

@@ -113,14 +113,7 @@ mod tests {
     ";
 
     fn node(name: &str, role: Role) -> PlannedNode {
-        let url = format!("mysql://u@{name}/d");
-        PlannedNode {
-            name: name.to_owned(),
-            role,
-            secret: SecretUrl::new(url.clone()),
-            url,
-            cluster: None,
-        }
+        PlannedNode::new(name, role, &SecretUrl::new(format!("mysql://u@{name}/d")))
     }
 
     struct Planned {

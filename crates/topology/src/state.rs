@@ -1,7 +1,11 @@
 //! `cluster.json`: what a cluster consists of.
 
+use crate::endpoint;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// The newest version of `cluster.json` that this program reads, and the one it writes.
+pub(crate) const FORMAT: u32 = 1;
 
 /// The shape of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +51,30 @@ pub enum Product {
     Router,
 }
 
+impl Product {
+    /// The name shown to users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Product::Mariadb => "MariaDB",
+            Product::Mysql => "MySQL",
+            Product::Postgres => "PostgreSQL",
+            Product::Pgpool => "pgpool-II",
+            Product::Shardingsphere => "ShardingSphere-Proxy",
+            Product::Router => "MySQL Router",
+        }
+    }
+
+    /// The scheme of a URL to it.
+    pub fn scheme(self) -> &'static str {
+        match self {
+            Product::Postgres | Product::Pgpool => "postgres",
+            Product::Mariadb | Product::Mysql | Product::Shardingsphere | Product::Router => {
+                "mysql"
+            }
+        }
+    }
+}
+
 /// Who logs in. The password is made for each cluster and kept in a file that only its owner can read.
 #[derive(Clone)]
 pub struct Account {
@@ -78,7 +106,10 @@ pub struct StateNode {
     pub product: Product,
     /// `primary`, `read_only`, `endpoint` or `shard`; changes when a read-only node is promoted.
     pub role: String,
-    /// Its port on 127.0.0.1.
+    /// Its address: 127.0.0.1, or that of its own network namespace in an isolated cluster.
+    #[serde(default = "loopback")]
+    pub host: String,
+    /// Its port there.
     pub port: u16,
     /// Its folder: data, configuration, log.
     pub folder: PathBuf,
@@ -89,11 +120,18 @@ pub struct StateNode {
     pub pid_started_ticks: u64,
 }
 
+fn loopback() -> String {
+    "127.0.0.1".to_owned()
+}
+
 /// `cluster.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// Version of this file.
     pub format: u32,
+    /// Drawn for each cluster: the mark by which its processes are known, whatever happened to the
+    /// process that started them.
+    pub id: String,
     /// The shape.
     pub topology: TopologyKind,
     /// What a commit waits for: `async`, `semi-sync` or `quorum`.
@@ -104,6 +142,26 @@ pub struct State {
     pub user: String,
     /// The database that was made for the load.
     pub database: String,
+    /// User and group as whom the servers run, where root made the cluster.
+    #[serde(default)]
+    pub run_as: Option<(u32, u32)>,
+    /// True when each node has a network namespace of its own.
+    #[serde(default)]
+    pub isolated: bool,
+    /// A folder that MySQL was unpacked to.
+    #[serde(default)]
+    pub mysql: Option<PathBuf>,
+    /// Memory for the cache of one server, MiB.
+    pub cache_mib: u64,
+    /// True once all nodes were ready; a cluster without it can only be taken down.
+    #[serde(default)]
+    pub is_ready: bool,
+    /// What was said about the endpoint.
+    #[serde(default)]
+    pub endpoint_options: endpoint::Options,
+    /// Settings of the servers that were asked for, beside those of the template.
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
     /// All nodes, the primary first, the endpoint last.
     pub nodes: Vec<StateNode>,
 }

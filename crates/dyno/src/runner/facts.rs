@@ -1,8 +1,10 @@
 //! What `run.json` says of targets and experiments.
 
 use crate::databases::Reached;
-use dyno_store::{ComparisonFacts, ExperimentFacts, Price, ScriptFacts, TargetFacts, TargetNode};
-use dyno_suite::{Plan, PlannedComparison, PlannedExperiment, PlannedNode, PlannedTarget};
+use dyno_store::{
+    ComparisonFacts, ExperimentFacts, FaultPlan, Price, ScriptFacts, TargetFacts, TargetNode,
+};
+use dyno_suite::{Fault, Plan, PlannedComparison, PlannedExperiment, PlannedNode, PlannedTarget};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -80,7 +82,7 @@ pub(crate) fn experiments(plan: &Plan) -> Vec<ExperimentFacts> {
         window_s: experiment.duration_s,
         comparison: experiment.comparison.as_ref().map(|compared| comparison(experiment, compared)),
         gates: experiment.gates.clone(),
-        fault: None,
+        fault: experiment.fault.as_ref().map(fault),
         objective: experiment.search.as_ref().map(|search| search.objective.clone()),
     };
     plan.experiments.iter().map(facts).collect()
@@ -96,5 +98,15 @@ fn comparison(experiment: &PlannedExperiment, compared: &PlannedComparison) -> C
         half_width: compared.stop.half_width,
         budget_s: compared.stop.budget_s,
         data_state: experiment.data_state(),
+    }
+}
+
+fn fault(plan: &Fault) -> FaultPlan {
+    FaultPlan {
+        action: plan.action.name().to_owned(),
+        node: plan.node.clone(),
+        at_s: plan.at_s,
+        heal_after_s: plan.heal_after_s,
+        promote: plan.promote.is_some(),
     }
 }

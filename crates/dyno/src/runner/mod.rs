@@ -5,6 +5,7 @@ mod command;
 #[cfg(test)]
 mod decisions_tests;
 pub(crate) mod facts;
+mod fault;
 mod fleet;
 mod nodes;
 mod ownership;
@@ -28,6 +29,7 @@ use dyno_engine::Control;
 use dyno_measure::{Purpose, TrialStatus};
 use dyno_store::{Event, EventKind, Run, RunStatus};
 use dyno_suite::{Action, Aim, Plan, Step, Trial};
+use fault::Injection;
 use fleet::Team;
 use nodes::Node;
 use repetition::{Clock, Next};
@@ -122,9 +124,10 @@ impl Runner<'_> {
         self.muster()?;
         for step in &self.plan.steps {
             let (experiment, reached) = self.parties(step)?;
-            experiment.fits(&reached.database).map_err(|failure| {
-                failure.at(&format!("{} on {}", step.experiment, step.target))
-            })?;
+            let at =
+                |failure: Failure| failure.at(&format!("{} on {}", step.experiment, step.target));
+            experiment.fits(&reached.database).map_err(at)?;
+            Injection::of(self.plan, step, reached).map_err(at)?;
         }
         Ok(())
     }
@@ -275,11 +278,17 @@ impl Runner<'_> {
         let crew = self.crew.as_mut().filter(|_| is_shared);
         let team = Team::new(crew, self.plan, (step, planned), self.run.path());
         let node = Node::new(&step.target, tables, reached.same_host, self.plan.sample_servers);
-        let job =
-            Job { step, planned, purpose, node, team, run: &mut self.run, control: self.control };
-        let done = experiment.trial(&reached.database, job)?;
+        let fault = Injection::of(self.plan, step, reached)?;
+        let (run, control) = (&mut self.run, self.control);
+        let job = Job { step, planned, purpose, node, team, fault: fault.as_ref(), run, control };
+        let done = experiment.trial(&reached.database, job);
+        // Also when the trial could not be stored: no cluster is left behind with a dead node.
+        if let Some(why) = fault.and_then(|fault| fault.restore()) {
+            output::talk(&format!("warning: {}: {why}", step.target));
+            self.run.event(Event::new(EventKind::Note, why))?;
+        }
         self.muster()?;
-        Ok(done)
+        done
     }
 
     /// Says and notes that a step can't be executed on its target.

@@ -1,5 +1,6 @@
 //! One trial of a plan.
 
+use super::fault::Injection;
 use super::fleet::Team;
 use super::nodes::{Client, Node, Sampling, sampled};
 use super::workloads::{Driven, Ran};
@@ -13,10 +14,10 @@ use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_measure::{
-    DataFacts, Interval, NodeLook, Purpose, Seen, TpccFacts, TrialStatus, TrialSummary, Verdict,
-    Window,
+    DataCheck, DataFacts, FaultWatch, Interval, NodeLook, Purpose, Seen, TpccFacts, TrialStatus,
+    TrialSummary, Verdict, Window,
 };
-use dyno_store::{Moment, Run, StoreError, TrialIdentity, TrialWriter};
+use dyno_store::{Event, Moment, Run, StoreError, TrialIdentity, TrialWriter};
 use dyno_suite::{Aim, Step, Trial};
 
 /// A trial of a plan, and where it is stored.
@@ -27,6 +28,8 @@ pub(crate) struct Job<'a> {
     pub(super) node: Node,
     /// Who makes the load.
     pub(super) team: Team<'a>,
+    /// What is done to a node in it.
+    pub(super) fault: Option<&'a Injection<'a>>,
     pub(super) run: &'a mut Run,
     pub(super) control: &'a Control,
 }
@@ -59,11 +62,14 @@ pub(super) fn driven<F: Driven, D: Driver>(
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, purpose, node, mut team, run, control } = job;
+    let Job { step, planned, purpose, node, mut team, fault, run, control } = job;
     let target = &step.target;
     let place = format!("{} on {target}", step.experiment);
     let mut spec = trial_spec(planned);
     family.tune(&mut spec);
+    if let Some(fault) = fault {
+        fault.tune(&mut spec);
+    }
     let ready = match family.look_before(driver.primary(), &spec, &run.next_stem()) {
         // What it was asked to leave off is no failure.
         Err(_) if control.is_stopped() => {
@@ -89,12 +95,12 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.tpcc))?;
     let title = format!("{} on {target}, {}", name.experiment, what(&spec, purpose));
     let client = Client::new(family.rolls_back_reads());
-    let parties = Parties { workload: &workload, driver, node: &node, place: &place };
+    let parties = Parties { workload: &workload, driver, node: &node, fault, place: &place };
     let measured = measure(&parties, &mut team, &spec, &title, (control, client), &mut writer)?;
     let Some(measured) = measured else {
         return Ok(Done::INTERRUPTED);
     };
-    let Measured { result, client, seen, before, after, progress } = measured;
+    let Measured { result, client, seen, before, after, watch, progress } = measured;
     let mut summary = summarise(&name, &spec, &result);
     let headroom = |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, summary.qps);
     if !team.is_fleet() {
@@ -110,6 +116,9 @@ pub(super) fn driven<F: Driven, D: Driver>(
     summary.checks = after.checks;
     summary.tpcc = after.tpcc;
     summary.notes.extend(after.notes);
+    if let Some((fault, watch)) = fault.zip(watch) {
+        fault.tell(&watch, after.lost, &mut summary);
+    }
     let is_denied = deny(&mut summary);
     progress.finish(&headline(&summary, &result));
     tell_checks(&summary, &place);
@@ -123,6 +132,7 @@ struct Parties<'a, W, D> {
     workload: &'a W,
     driver: &'a D,
     node: &'a Node,
+    fault: Option<&'a Injection<'a>>,
     /// Experiment and target, for errors.
     place: &'a str,
 }
@@ -134,6 +144,7 @@ struct Measured {
     seen: Seen,
     before: NodeLook,
     after: NodeLook,
+    watch: Option<FaultWatch>,
     progress: TrialProgress,
 }
 
@@ -147,7 +158,7 @@ fn measure<W: Workload, D: Driver>(
     (control, client): (&Control, Client),
     writer: &mut TrialWriter<'_>,
 ) -> Result<Option<Measured>, Failure> {
-    let &Parties { workload, driver, node, place } = parties;
+    let &Parties { workload, driver, node, fault, place } = parties;
     let before = node.look(driver);
     writer.server(Moment::Before, &node.facts(&before))?;
     let series = writer.node_series()?;
@@ -157,6 +168,7 @@ fn measure<W: Workload, D: Driver>(
     let mut observer = StoringObserver {
         writer,
         sampling: &sampling,
+        fault: fault.map(|fault| (fault, fault.watch())),
         client,
         progress: TrialProgress::new(title, planned_s),
         warmup_s,
@@ -164,9 +176,13 @@ fn measure<W: Workload, D: Driver>(
         error: None,
     };
     let (driven, seen) = sampled(node, driver, series, &sampling, || {
-        team.drive(workload, driver, spec, control, &mut observer)
+        let mut driven = || team.drive(workload, driver, spec, control, &mut observer);
+        match fault {
+            Some(fault) => fault.meanwhile(driven),
+            None => driven(),
+        }
     });
-    let StoringObserver { writer, progress, error, client, .. } = observer;
+    let StoringObserver { writer, progress, error, client, fault: watched, .. } = observer;
     let result = match driven {
         Ok(result) => result,
         Err(DriveError::Interrupted) => return Ok(None),
@@ -175,17 +191,32 @@ fn measure<W: Workload, D: Driver>(
     if let Some(error) = error {
         return Err(error.into());
     }
-    for event in sampling.take_events() {
+    if let Some(fault) = fault {
+        fault.settle();
+    }
+    for event in events(&sampling, fault) {
         writer.event(event)?;
     }
+    let watch = watched.map(|(_, watch)| watch);
     let after = node.look_again(driver, &seen);
     writer.server(Moment::After, &node.facts(&after))?;
-    Ok(Some(Measured { result, client, seen, before, after, progress }))
+    Ok(Some(Measured { result, client, seen, before, after, watch, progress }))
+}
+
+/// What happened to the nodes since the last call.
+fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
+    let mut events = sampling.take_events();
+    events.extend(fault.into_iter().flat_map(Injection::take_events));
+    events
 }
 
 /// A trial whose data are wrong afterwards is not usable, however well it ended.
 pub(super) fn deny(summary: &mut TrialSummary) -> bool {
-    let failed = summary.checks.iter().find(|check| check.verdict == Verdict::Failed);
+    // What a fault has cost is the result of its trial, and no reason to throw that away.
+    let has_lost = summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|lost| lost > 0);
+    let is_result = |check: &DataCheck| has_lost && check.name == TpccFacts::BOOKS;
+    let mut failures = summary.checks.iter().filter(|check| check.verdict == Verdict::Failed);
+    let failed = failures.find(|check| !is_result(check));
     let why = failed.map(|check| format!("The check {} failed. {}", check.name, check.evidence));
     // What was acknowledged and could not be looked for is not proven to be there.
     let unproven = summary.checks.iter().find(|check| summary.tpcc.is_some() && is_missing(check));
@@ -284,6 +315,7 @@ fn headline(summary: &TrialSummary, result: &TrialResult) -> String {
 struct StoringObserver<'a, 'run> {
     writer: &'a mut TrialWriter<'run>,
     sampling: &'a Sampling,
+    fault: Option<(&'a Injection<'a>, FaultWatch)>,
     client: Client,
     progress: TrialProgress,
     warmup_s: f64,
@@ -293,7 +325,7 @@ struct StoringObserver<'a, 'run> {
 
 impl StoringObserver<'_, '_> {
     fn store(&mut self, interval: &Interval) -> Result<(), StoreError> {
-        for event in self.sampling.take_events() {
+        for event in events(self.sampling, self.fault.as_ref().map(|(fault, _)| *fault)) {
             self.writer.event(event)?;
         }
         self.writer.interval(interval)
@@ -307,11 +339,17 @@ impl Observer for StoringObserver<'_, '_> {
 
     fn released(&mut self, window: &Window) {
         self.sampling.released(*window);
+        if let Some((fault, _)) = &self.fault {
+            fault.released(*window);
+        }
     }
 
     fn interval(&mut self, interval: &Interval) {
         self.progress.interval(interval, self.warmup_s);
         self.client.add(interval);
+        if let Some((_, watch)) = &mut self.fault {
+            watch.add(interval);
+        }
         if self.error.is_some() {
             return;
         }

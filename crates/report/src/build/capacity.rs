@@ -1,8 +1,8 @@
 //! The most that each target did.
 
 use crate::model::{Paper, Spread};
+use crate::say;
 use crate::text::Text;
-use crate::{format, say};
 use dyno_measure::Purpose;
 use serde::Serialize;
 
@@ -42,23 +42,12 @@ pub(super) fn rows(paper: &Paper) -> Vec<Capacity> {
         let experiment = &paper.experiments[row.experiment_index];
         let target = paper.targets.iter().find(|target| target.label == point.target);
         let vcpu = target.and_then(|target| target.vcpu).filter(|vcpu| *vcpu > 0.0);
-        let clients = match &point.tpcc {
-            Some(tpcc) => Text::count(tpcc.setup.terminals.into(), "{n} terminal", "{n} terminals"),
-            None => Text::count(point.workers.into(), "{n} worker", "{n} workers"),
-        };
         let throughput = point.throughput();
         Capacity {
             experiment_index: row.experiment_index,
             experiment: row.experiment.clone(),
             target: point.target.clone(),
-            load: match point.rate_per_s {
-                Some(rate) => say!(
-                    "{workers}, {rate} per second offered",
-                    workers = clients,
-                    rate = format::plain(rate)
-                ),
-                None => clients,
-            },
+            load: point.load_words(),
             throughput,
             unit: match point.tpcc {
                 Some(_) => Text::from("tpmC"),

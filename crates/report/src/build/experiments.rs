@@ -1,6 +1,6 @@
 //! Trials by experiment.
 
-use super::{method, scaling};
+use super::{method, nodes, scaling};
 use crate::model::{ErrorRow, Experiment, LeftOut, Target, Trial};
 use crate::text::stored;
 use crate::{Published, PublishedTable, points, statements, tpcc, tpch};
@@ -52,6 +52,8 @@ pub(super) fn experiments(
             published: published.into_iter().map(Published::from).collect(),
             left_out: left_out(runs, &facts.name),
             node_scaling: scaling::by_nodes(&points, targets),
+            node_tables: nodes::tables(&points, &own, targets),
+            freshness: nodes::freshness(&points, &own),
             points,
             comparison: facts.comparison,
             gates: facts.gates,

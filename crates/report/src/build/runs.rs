@@ -1,5 +1,6 @@
 //! What the paper says of runs, targets and trials.
 
+use super::nodes;
 use crate::format::shell_word;
 use crate::model::{Counter, Gap, Place, RunFacts, Target, Trial};
 use crate::text::stored;
@@ -72,8 +73,12 @@ pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<Targ
             label: label(runs, index, &facts.name),
             run: index + 1,
             product: words.join(" "),
-            name: facts.name,
-            urls: facts.urls,
+            name: facts.name.clone(),
+            urls: facts.urls.clone(),
+            nodes: nodes::facts(&facts),
+            route_words: nodes::route(&facts),
+            route: facts.route,
+            part_of: facts.part_of.map(|whole| label(runs, index, &whole)),
             class: facts.class,
             same_host: facts.same_host,
             vcpu: facts.vcpu,

@@ -1,5 +1,6 @@
 //! The whole in a table and a paragraph.
 
+use super::scaling;
 use crate::format;
 use crate::model::{Experiment, KeyRow, Paper, Point, Target};
 use crate::say;
@@ -52,6 +53,7 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Text> {
     if told.len() > MOST {
         sentences.push(say!("The table has the others."));
     }
+    sentences.extend(paper.experiments.iter().flat_map(scaling::sentences));
     sentences
 }
 

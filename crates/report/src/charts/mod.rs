@@ -1,8 +1,10 @@
 //! Which charts a paper has.
 
+mod cluster;
 pub(crate) mod distributions;
 mod over_time;
 pub(crate) mod resources;
+mod scale_out;
 pub(crate) mod topology;
 
 pub(crate) use over_time::{Rate, of_trials, panel, rate_over_time, stretches};
@@ -39,10 +41,12 @@ pub(crate) fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) 
     if levels.values.is_empty() || experiment.tpch.is_some() {
         return Vec::new();
     }
+    let mut figures: Vec<Figure> = scale_out::figure(paper, experiment, lang).into_iter().collect();
     if levels.values.len() == 1 {
-        return throughput_bars(paper, experiment, lang).into_iter().collect();
+        figures.extend(throughput_bars(paper, experiment, lang));
+        return figures;
     }
-    let mut figures = vec![throughput(paper, experiment, &levels, lang)];
+    figures.push(throughput(paper, experiment, &levels, lang));
     figures.extend(latency(paper, experiment, &levels, lang));
     figures.extend(latency_against_throughput(paper, experiment, &levels, lang));
     figures

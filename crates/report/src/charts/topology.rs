@@ -1,12 +1,14 @@
 //! Who talks to whom: load generators on the left, targets with their nodes on the right.
 
+use super::cluster::Nodes;
 use super::{Figure, colour};
 use crate::format;
-use crate::model::{Paper, Target, Trial};
+use crate::model::{Paper, RunFacts, Target, Trial};
 use crate::say;
 use crate::svg::{escape, open, width_of};
 use crate::text::{Lang, Text};
 use dyno_measure::NodeConditions;
+use dyno_store::Environment;
 use std::fmt::Write;
 
 const WIDTH: f64 = 960.0;
@@ -15,16 +17,18 @@ const LEFT_WIDTH: f64 = 250.0;
 const RIGHT_WIDTH: f64 = 430.0;
 const GAP: f64 = 18.0;
 
-/// A box with its lines; the first is its name.
+/// A box with its lines, the first of which is its name, and the nodes in it.
+#[derive(Default)]
 struct Block {
     lines: Vec<String>,
     class: String,
     top: f64,
+    nodes: Nodes,
 }
 
 impl Block {
     fn height(&self) -> f64 {
-        self.lines.len() as f64 * LINE + 16.0
+        self.lines.len() as f64 * LINE + 16.0 + self.nodes.height()
     }
 
     fn middle(&self) -> f64 {
@@ -49,6 +53,8 @@ impl Block {
                 escape(&shortened(line, width - 20.0))
             );
         }
+        let below = self.top + self.lines.len() as f64 * LINE + 14.0;
+        self.nodes.write(out, &self.class, left, width, below);
     }
 }
 
@@ -57,8 +63,12 @@ pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Figure> {
     if paper.targets.is_empty() {
         return None;
     }
-    let generators = stacked(paper.runs.iter().map(|run| generator(run, lang)));
-    let targets = stacked(paper.targets.iter().map(|target| node(paper, target, lang)));
+    let shown: Vec<&Target> =
+        paper.targets.iter().filter(|target| !is_part(paper, target)).collect();
+    let (machines, owners): (Vec<Block>, Vec<usize>) =
+        paper.runs.iter().flat_map(|run| generators_of(run, lang)).unzip();
+    let generators = stacked(machines.into_iter());
+    let targets = stacked(shown.iter().map(|target| node(paper, target, lang)));
     let bottom = |blocks: &[Block]| blocks.last().map_or(0.0, |last| last.top + last.height());
     let height = bottom(&generators).max(bottom(&targets)) + 4.0;
     let description = say!("Load generators and targets, and how they are connected");
@@ -68,8 +78,12 @@ pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Figure> {
     let shift = (bottom(&targets) - bottom(&generators)).max(0.0) / 2.0;
     let generators: Vec<Block> =
         generators.into_iter().map(|block| Block { top: block.top + shift, ..block }).collect();
-    for (target, block) in paper.targets.iter().zip(&targets) {
-        let Some(from) = generators.get(target.run - 1) else { continue };
+    let pairs = shown.iter().zip(&targets).flat_map(|(target, block)| {
+        let is_own = |(_, run): &(&Block, &usize)| **run == target.run;
+        let own = generators.iter().zip(&owners).filter(is_own);
+        own.enumerate().map(move |(place, (from, _))| (*target, block, from, place == 0))
+    });
+    for (target, block, from, is_first) in pairs {
         let (x1, y1, x2, y2) = (LEFT_WIDTH + 2.0, from.middle(), right, block.middle());
         let way = (x2 - x1) * 0.35;
         let _ = write!(
@@ -80,7 +94,7 @@ pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Figure> {
             x2 - way,
             x2 - 8.0,
             y2 - 6.0,
-            escape(&connection(paper, target, lang))
+            escape(&if is_first { connection(paper, target, lang) } else { String::new() })
         );
     }
     for block in &generators {
@@ -90,8 +104,10 @@ pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Figure> {
         block.write(&mut out, right, RIGHT_WIDTH);
     }
     out.push_str("</svg>");
+    let has_copies = shown.iter().any(|target| has_copies(target));
+    let note = if has_copies { say!("Dashed: copies of the primary.") } else { Text::default() };
     Some(Figure {
-        note: String::new(),
+        note: note.in_lang(lang).to_owned(),
         caption: say!("Load generators and targets, and how they are connected")
             .in_lang(lang)
             .to_owned(),
@@ -110,25 +126,53 @@ fn stacked(blocks: impl Iterator<Item = Block>) -> Vec<Block> {
     blocks.map(place).collect()
 }
 
-fn generator(run: &crate::RunFacts, lang: Lang) -> Block {
-    let env = &run.header.environment;
+/// A part of a cluster that is drawn itself.
+fn is_part(paper: &Paper, target: &Target) -> bool {
+    target.part_of.as_ref().is_some_and(|whole| paper.targets.iter().any(|t| t.label == *whole))
+}
+
+/// The load generators of a run, with the number of the run.
+fn generators_of(run: &RunFacts, lang: Lang) -> Vec<(Block, usize)> {
+    let fleet = &run.header.fleet;
+    match fleet.is_empty() {
+        true => vec![(generator(&run.header.environment, "", lang), run.number)],
+        false => fleet
+            .iter()
+            .map(|member| (generator(&member.environment, &member.name, lang), run.number))
+            .collect(),
+    }
+}
+
+/// A machine; `member` is its name in a fleet, if it is in one.
+fn generator(env: &Environment, member: &str, lang: Lang) -> Block {
     let size = say!(
         "{cores} cores, {memory} GiB",
         cores = env.cores.to_string(),
         memory = format::plain(env.memory_mib / 1024.0)
     );
-    let name = match env.host.as_str() {
-        "" => say!("load generator"),
-        host => say!("load generator {host}", host = host),
+    let known = [member, &env.host].into_iter().filter(|name| !name.is_empty());
+    let name = match crate::format::unique(known.collect()).join(", ") {
+        name if name.is_empty() => say!("load generator"),
+        name => say!("load generator {host}", host = name),
     };
     let lines = [name.in_lang(lang), &env.cpu_model, size.in_lang(lang), &env.system];
     let known = lines.into_iter().filter(|line| !line.is_empty());
-    Block { lines: known.map(str::to_owned).collect(), class: String::new(), top: 0.0 }
+    Block { lines: known.map(str::to_owned).collect(), ..Block::default() }
 }
 
 fn conditions<'a>(paper: &'a Paper, target: &Target) -> Option<(&'a String, &'a NodeConditions)> {
-    let own = paper.trials.iter().filter(|trial| trial.target == target.label);
-    let of = |trial: &'a Trial| trial.summary.conditions.nodes.iter().next();
+    // Where the nodes of a cluster are listed, the one that the others are copies of.
+    let front = target.nodes.first().map(|node| node.name.as_str());
+    let measured = |label: &String| {
+        let of_label = |other: &&Target| other.label == *label;
+        let found = paper.targets.iter().find(of_label);
+        *label == target.label || found.and_then(|f| f.part_of.as_ref()) == Some(&target.label)
+    };
+    let own = paper.trials.iter().filter(|trial| measured(&trial.target));
+    let of = |trial: &'a Trial| {
+        let nodes = &trial.summary.conditions.nodes;
+        front.and_then(|name| nodes.get_key_value(name)).or_else(|| nodes.iter().next())
+    };
     own.filter_map(of).next()
 }
 
@@ -144,7 +188,13 @@ fn node(paper: &Paper, target: &Target, lang: Lang) -> Block {
     let mut lines: Vec<String> = vec![target.label.clone()];
     lines.push(target.product.clone());
     lines.push(size.in_lang(lang).to_owned());
-    lines.extend(target.urls.iter().cloned());
+    let is_cluster = target.nodes.len() > 1;
+    if !is_cluster {
+        lines.extend(target.urls.iter().cloned());
+    }
+    lines.extend(parts(paper, target).map(|text| text.in_lang(lang).to_owned()));
+    let route = if is_cluster { short_route(&target.route) } else { None };
+    lines.extend(route.map(|text| text.in_lang(lang).to_owned()));
     if target.same_host {
         lines.push(say!("on the load generator's machine").in_lang(lang).to_owned());
     }
@@ -153,7 +203,40 @@ fn node(paper: &Paper, target: &Target, lang: Lang) -> Block {
         lines.push(copy.in_lang(lang).to_owned());
     }
     lines.retain(|line| !line.is_empty());
-    Block { lines, class: colour(paper, &target.label), top: 0.0 }
+    let nodes = if is_cluster { Nodes::of(target, lang) } else { Nodes::default() };
+    Block { lines, class: colour(paper, &target.label), top: 0.0, nodes }
+}
+
+/// With how many of its read-only nodes a cluster was measured, where it was with some of them.
+fn parts(paper: &Paper, target: &Target) -> Option<Text> {
+    let is_own = |other: &&Target| other.part_of.as_ref() == Some(&target.label);
+    let count = |part: &Target| part.nodes.iter().filter(|node| node.role == "read_only").count();
+    let numbers: Vec<Text> = paper
+        .targets
+        .iter()
+        .filter(is_own)
+        .map(|part| Text::same(count(part).to_string()))
+        .collect();
+    let is_any = !numbers.is_empty();
+    is_any.then(|| {
+        say!("measured with its first {numbers} read-only nodes", numbers = Text::list(&numbers))
+    })
+}
+
+/// Whether copies are drawn: behind an endpoint lines are statements.
+fn has_copies(target: &Target) -> bool {
+    let has = |role: &str| target.nodes.iter().any(|node| node.role == role);
+    has("primary") && has("read_only") && !has("endpoint")
+}
+
+fn short_route(route: &str) -> Option<Text> {
+    match route {
+        "primary" => Some(say!("load: to the primary")),
+        "endpoint" => Some(say!("load: through the endpoint")),
+        "split" => Some(say!("load: writes to the primary, reads to the read-only nodes")),
+        "spread" => Some(say!("load: spread over the read-only nodes")),
+        _ => None,
+    }
 }
 
 /// How the load generator reaches a target.
@@ -167,7 +250,7 @@ fn connection(paper: &Paper, target: &Target, lang: Lang) -> String {
 }
 
 /// A text that fits into so much room.
-fn shortened(text: &str, room: f64) -> String {
+pub(super) fn shortened(text: &str, room: f64) -> String {
     if width_of(text) <= room {
         return text.to_owned();
     }

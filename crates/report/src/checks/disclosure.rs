@@ -190,14 +190,16 @@ fn stated(case: &Case<'_>, target: &Target) -> Option<Text> {
 /// Where a password stands, without it.
 fn secrets(run: &RunData) -> Option<Text> {
     let header = &run.header;
-    let urls = header.targets.iter().flat_map(|target| &target.urls);
+    let targets = || header.targets.iter();
+    let of_nodes = targets().flat_map(|target| &target.nodes).map(|node| &node.url);
+    let mut urls = targets().flat_map(|target| &target.urls).chain(of_nodes);
     let is_in_settings = run
         .trials
         .iter()
         .flat_map(|trial| trial.before.values())
         .any(|node| node.settings.values().any(|value| has_secret(value)));
     let places = [
-        (say!("URL of a target"), urls.into_iter().any(|url| has_secret(url))),
+        (say!("URL of a target"), urls.any(|url| has_secret(url))),
         (say!("command"), header.command_line.iter().any(|word| has_secret(word))),
         (say!("plan"), any_text(&header.plan, has_secret)),
         (say!("settings"), is_in_settings),

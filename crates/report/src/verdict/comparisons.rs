@@ -107,9 +107,11 @@ fn is_same_load(paper: &Paper, experiment: &Experiment, runs: [usize; 2]) -> boo
     a.zip(b).is_none_or(|(a, b)| a == b)
 }
 
-/// The same servers in the same run: whatever differs is noise.
+/// The same servers in the same run, reached in the same way: whatever differs is noise.
 fn is_same(a: &Target, b: &Target) -> bool {
-    a.run == b.run && !a.urls.is_empty() && a.urls == b.urls
+    a.run == b.run
+        && !a.urls.is_empty()
+        && (&a.urls, &a.nodes, &a.route) == (&b.urls, &b.nodes, &b.route)
 }
 
 fn comparison(

@@ -95,6 +95,7 @@ fn every_paper_fits_the_published_schema() {
         Paper::new(&[synthetic::pgbench::pgbench()], &synthetic::pgbench::published()),
         Paper::new(&[synthetic::tpcc::tpcc()], &[]),
         Paper::new(&[synthetic::tpch::tpch()], &[]),
+        Paper::new(&[synthetic::cluster::cluster()], &[]),
         Paper::new(&[synthetic::run(&["main"], Vec::new())], &[]),
     ];
     for paper in papers {

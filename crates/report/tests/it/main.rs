@@ -1,6 +1,7 @@
 //! Papers of made-up runs.
 
 mod checks;
+mod cluster;
 mod dictionary;
 mod forms;
 mod paper;

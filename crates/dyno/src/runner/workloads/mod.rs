@@ -6,6 +6,7 @@ mod tpcc;
 mod tpch;
 
 use super::assist::{self, Assist, Left};
+use super::fault::Lost;
 use super::trial::{Done, Job, driven};
 use crate::databases::{Database, with_driver};
 use crate::failure::{Failure, sentence};
@@ -299,6 +300,8 @@ pub(crate) struct After {
     pub(crate) tpcc: Option<TpccFacts>,
     /// Notes for the reader, in sentences.
     pub(crate) notes: Vec<String>,
+    /// What was acknowledged and is lost, after a fault.
+    pub(crate) lost: Option<Lost>,
 }
 
 macro_rules! registry {

@@ -9,11 +9,13 @@ use crate::failure::{Failure, sentence};
 use crate::footprint::{Footprint, footprint};
 use crate::output;
 use crate::progress::LoadProgress;
+use crate::runner::fault::Lost;
 use dyno_core::{DbError, Driver, LoadObserver, Session};
 use dyno_engine::TrialSpec;
 use dyno_measure::{DataCheck, DataFacts, StatementLatency, Verdict};
 use dyno_pgbench::access::Access;
 use dyno_pgbench::check::{Balances, Ledger, balances};
+use dyno_pgbench::history::{History, Journal, history};
 use dyno_pgbench::init::{
     ACCOUNTS_PER_BRANCH, InitError, InitObserver, InitOptions, InitReport, Progress, Step, TABLES,
     existing_tables, initialize, table_info, vacuum_accounts, vacuum_before_run,
@@ -35,6 +37,8 @@ const LINES_MAX: u32 = 20;
 pub(crate) struct Pgbench {
     options: Options,
     ledger: Ledger,
+    /// Whether a fault is injected: what is written into the history is kept then.
+    has_fault: bool,
 }
 
 impl Family for Pgbench {
@@ -46,7 +50,7 @@ impl Family for Pgbench {
             true => Ledger::of(options.texts()),
             false => Ledger::default(),
         };
-        Ok(Pgbench { options, ledger })
+        Ok(Pgbench { options, ledger, has_fault: experiment.fault.is_some() })
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
@@ -115,7 +119,7 @@ impl Family for Pgbench {
 
 impl Driven for Pgbench {
     type Workload = PgBench;
-    type Before = Option<Balances>;
+    type Before = (Option<Balances>, Option<History>);
 
     fn tune(&self, spec: &mut TrialSpec) {
         spec.loops = self.options.jobs;
@@ -135,7 +139,8 @@ impl Driven for Pgbench {
         });
         let found = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))??;
         let workload = self.workload(driver, spec)?;
-        let Found { data, before, warnings } = found;
+        let Found { data, before, history, warnings } = found;
+        let before = (before, history);
         Ok(Ready { workload, before, test: self.options.test.clone(), data, tpcc: None, warnings })
     }
 
@@ -160,7 +165,7 @@ impl Driven for Pgbench {
         &self,
         driver: &D,
         workload: &PgBench,
-        before: Option<Balances>,
+        (before, history): (Option<Balances>, Option<History>),
         ran: &Ran<'_>,
     ) -> After {
         let statements = statements(workload);
@@ -173,7 +178,11 @@ impl Driven for Pgbench {
             verdict,
             evidence,
         });
-        After { statements, checks: named.into_iter().collect(), ..After::default() }
+        let lost = history
+            .zip(workload.journal())
+            .filter(|(_, journal)| journal.is_useful())
+            .map(|(before, journal)| lost_rows(driver, journal, &before));
+        After { statements, checks: named.into_iter().collect(), lost, ..After::default() }
     }
 }
 
@@ -181,13 +190,14 @@ impl Driven for Pgbench {
 struct Found {
     data: Option<DataFacts>,
     before: Option<Balances>,
+    history: Option<History>,
     warnings: Vec<String>,
 }
 
 impl Pgbench {
     async fn look<S: Session>(&self, session: &mut S) -> Result<Found, Failure> {
         if !self.options.texts().any(|text| text.contains("pgbench_")) {
-            return Ok(Found { data: None, before: None, warnings: Vec::new() });
+            return Ok(Found { data: None, before: None, history: None, warnings: Vec::new() });
         }
         let info = table_info(session).await.map_err(|error| {
             Failure::new(sentence(&error.to_string())).with_hint(super::UNPREPARED_HINT)
@@ -215,7 +225,11 @@ impl Pgbench {
             true => None,
             false => Some(balances(session).await.map_err(failed)?),
         };
-        Ok(Found { data: Some(data), before, warnings })
+        let history = match self.has_fault {
+            true => Some(history(session).await.map_err(failed)?),
+            false => None,
+        };
+        Ok(Found { data: Some(data), before, history, warnings })
     }
 
     fn data(&self, size: Footprint, warnings: &mut Vec<String>) -> DataFacts {
@@ -271,6 +285,10 @@ impl Pgbench {
             defines: options.defines.clone(),
             statement_latencies: true,
             continue_on_error: true,
+            history_of: match self.has_fault {
+                true => options.all_texts().to_vec(),
+                false => Vec::new(),
+            },
             ..run::Options::new(options.scripts.clone(), options.mode, spec.seed)
         }
     }
@@ -308,6 +326,31 @@ fn part(spec: &TrialSpec) -> Part {
             Some(loops) => share.generator * loops.max(1),
             None => share.workers_before,
         },
+    }
+}
+
+/// Looks for every row of the history that was acknowledged.
+fn lost_rows<D: Driver>(driver: &D, journal: &Journal, before: &History) -> Lost {
+    let after = match super::ask(driver, async |session| history(session).await) {
+        Ok(after) => after,
+        Err(failure) => return Lost::untold(failure.message),
+    };
+    let settled = journal.settle(before, &after);
+    let mut evidence =
+        "Every acknowledged row of pgbench_history was looked for on the node that takes \
+                        writes, as often as it was written."
+            .to_owned();
+    if settled.unknown > 0 {
+        evidence.push_str(&format!(
+            " Transactions that were never answered: {}; of these {} are there.",
+            settled.unknown, settled.committed
+        ));
+    }
+    Lost {
+        acknowledged: Some(settled.acknowledged),
+        lost: Some(settled.lost),
+        unknown: Some(settled.unknown),
+        evidence,
     }
 }
 

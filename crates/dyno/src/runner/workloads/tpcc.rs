@@ -8,6 +8,7 @@ use super::{
 use crate::failure::{Failure, sentence};
 use crate::footprint::footprint;
 use crate::progress::LoadProgress;
+use crate::runner::fault::Lost;
 use crate::tpcc::{
     Before, Crew, Need, PreflightError, facts, load_failure, look_after, look_before, not_made,
     preflight,
@@ -18,31 +19,38 @@ use dyno_measure::DataFacts;
 use dyno_reactor::block_on;
 use dyno_suite::{Plan, PlannedExperiment};
 use dyno_tpcc::ITEMS;
+use dyno_tpcc::ledger_file::{LedgerError, LedgerFile, read};
 use dyno_tpcc::load::{
     LoadError, LoadOptions, LoadReport, Loaded, check_options, destroy, existing_tables, load,
 };
 use dyno_tpcc::profile::ReadOnlyEnd;
 use dyno_tpcc::schema::table_names;
+use dyno_tpcc::settle::{Settlement, settle};
 use options::Options;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// An experiment with TPC-C.
 pub(crate) struct Tpcc {
     options: Box<Options>,
+    /// Whether a fault is injected: every order is recorded then, so that it can be looked for.
+    has_fault: bool,
 }
 
 /// What was found before a trial.
 pub(crate) struct Found {
     loaded: Loaded,
     before: Before,
+    /// The file that every order is recorded in.
+    ledger: Option<PathBuf>,
 }
 
 impl Family for Tpcc {
     const NAME: &'static str = "tpcc";
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
-        Ok(Tpcc { options: Box::new(Options::new(plan, experiment)?) })
+        let options = Box::new(Options::new(plan, experiment)?);
+        Ok(Tpcc { options, has_fault: experiment.fault.is_some() })
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
@@ -123,10 +131,21 @@ impl Driven for Tpcc {
         let loaded = found.loaded;
         let workload = self.workload(driver, &loaded, spec, stem)?;
         let before = look_before(driver, self.options.checks(), self.options.warehouses)?;
+        let ledger = self.has_fault.then(|| stem.with_extension("ledger"));
+        let workload = match &ledger {
+            None => workload,
+            Some(path) => {
+                // One of a trial that was killed, which is made again.
+                let _ = std::fs::remove_file(path);
+                let file = LedgerFile::open(path, "trial", &loaded, spec.seed, before.books());
+                let failed = |error: LedgerError| Failure::new(error.to_string());
+                workload.with_ledger(file.map_err(failed)?)
+            }
+        };
         let tpcc = facts(&workload, &loaded, crew(spec), &[], 0.0);
         Ok(Ready {
             workload,
-            before: Found { loaded, before },
+            before: Found { loaded, before, ledger },
             test: self.options.profile.name.to_owned(),
             data: Some(data),
             tpcc: Some(tpcc),
@@ -175,7 +194,9 @@ impl Driven for Tpcc {
         let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
         let mut facts = facts(workload, &found.loaded, crew(ran.spec), kinds, window_s);
         facts.conditions = findings.conditions;
+        let lost = found.ledger.map(|ledger| lost_orders(driver, workload, &ledger));
         After {
+            lost,
             checks: findings.checks,
             tpcc: Some(facts),
             notes: notes(workload),
@@ -258,6 +279,47 @@ impl Tpcc {
             report.rows_found,
             report.fallback_reason.as_deref(),
         )
+    }
+}
+
+/// Looks for every order that was acknowledged.
+fn lost_orders<D: Driver>(driver: &D, workload: &dyno_tpcc::Tpcc, ledger: &Path) -> Lost {
+    if let Some(Err(error)) = workload.ledger_file().map(LedgerFile::close) {
+        return Lost::untold(error.to_string());
+    }
+    let recorded = match read(ledger) {
+        Ok(recorded) => recorded,
+        Err(error) => return Lost::untold(error.to_string()),
+    };
+    match ask(driver, async |session| settle(session, &recorded, |_| {}).await) {
+        Ok(settled) => lost_of(&settled),
+        Err(failure) => Lost::untold(failure.message),
+    }
+}
+
+/// What came of the orders, in numbers and sentences.
+fn lost_of(settled: &Settlement) -> Lost {
+    const LISTED: usize = 3;
+    let mut evidence =
+        "Every acknowledged order was looked for on the node that takes writes, by its \
+                        number, customer and lines."
+            .to_owned();
+    if settled.unknown > 0 {
+        evidence.push_str(&format!(
+            " Orders whose commit was never answered: {}; of these {} are there.",
+            settled.unknown, settled.committed
+        ));
+    }
+    if settled.lost > 0 {
+        let listed = settled.listed.iter().take(LISTED);
+        let listed: Vec<String> = listed.map(ToString::to_string).collect();
+        evidence.push_str(&format!(" The first lost ones: {}.", listed.join("; ")));
+    }
+    Lost {
+        acknowledged: Some(settled.acknowledged),
+        lost: Some(settled.lost),
+        unknown: Some(settled.unknown),
+        evidence,
     }
 }
 

@@ -129,6 +129,11 @@ impl Options {
         self.texts.iter().zip(weights).filter(|(_, weight)| *weight > 0).map(|(text, _)| &**text)
     }
 
+    /// The texts of all scripts, in their order.
+    pub(super) fn all_texts(&self) -> &[String] {
+        &self.texts
+    }
+
     /// The value of a variable that is an integer before the scripts run.
     pub(super) fn variable(&self, name: &str) -> Option<i64> {
         let defined = self.defines.iter().find(|(other, _)| other == name);

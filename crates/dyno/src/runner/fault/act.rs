@@ -1,0 +1,189 @@
+//! The thread of a fault, and what follows the trial.
+
+use super::hands::Hands;
+use super::writable::{catch_up, takes_writes, wait_for};
+use super::{Injection, done};
+use dyno_core::{Nanos, SECOND};
+use dyno_suite::FaultAction;
+use std::time::Duration;
+
+/// How often the thread looks whether something is due.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a node may take to come back after the trial.
+const BACK_WITHIN: Nanos = 60 * SECOND;
+
+impl Injection<'_> {
+    /// From the begin of the trial to its end.
+    pub(super) fn run(&self) {
+        let is_due = |at_s: f64| self.window.get().is_some() && self.now_s() >= at_s;
+        while !is_due(self.plan.at_s) {
+            if self.is_over() {
+                return;
+            }
+            let left_s = self.plan.at_s - self.now_s();
+            match self.window.get() {
+                Some(_) => std::thread::sleep(LOOK.min(Duration::from_secs_f64(left_s.max(0.0)))),
+                None => std::thread::sleep(LOOK),
+            }
+        }
+        if !self.inject() {
+            return;
+        }
+        self.promote();
+        let heal_at_s = self.plan.heal_after_s.map(|after_s| self.plan.at_s + after_s);
+        while !self.is_over() {
+            if heal_at_s.is_some_and(is_due) && self.told().healed_at_s.is_none() {
+                self.heal();
+            }
+            self.follow();
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn name(&self, node: usize) -> &str {
+        &self.nodes[node].name
+    }
+
+    /// Does it. False when that failed.
+    fn inject(&self) -> bool {
+        let (action, name) = (self.plan.action, self.name(self.node));
+        // The moment is that before it is done: the load feels it while it is being done.
+        let at_s = self.now_s();
+        let result = self.hands().inject(action, name);
+        match result {
+            Ok(()) => {
+                self.told().at_s = Some(at_s);
+                let done_s = self.step(&format!("{name} was {}", done(action)));
+                if action == FaultAction::Restart {
+                    self.told().healed_at_s = Some(done_s);
+                }
+                true
+            }
+            Err(why) => {
+                let not = format!("{name} could not be {}: {}", done(action), why.message);
+                self.fail(not);
+                false
+            }
+        }
+    }
+
+    /// Makes the heir the primary, where the suite wants that.
+    fn promote(&self) {
+        let Some(heir) = self.heir else { return };
+        let name = self.name(heir);
+        let result = self.hands().promote(name);
+        match result {
+            Ok(()) => {
+                self.step(&format!("{name} was promoted"));
+                self.follow();
+            }
+            Err(why) => {
+                self.step(&format!("{name} could not be promoted: {}", why.message));
+            }
+        }
+    }
+
+    /// Looks whether another node takes writes, and sends new sessions there.
+    fn follow(&self) {
+        let current = self.database.writable();
+        // Whoever has taken over stays: a node that comes back and takes writes too is a second primary.
+        if self.told().promoted.is_some() || current != self.node {
+            return;
+        }
+        let others = (0..self.nodes.len()).filter(|node| *node != current && self.may_write(*node));
+        for node in others {
+            if takes_writes(&self.nodes[node].database) {
+                self.database.switch_primary(node);
+                let at_s = self.step(&format!("{} takes writes", self.name(node)));
+                self.told().promoted = Some((node, at_s));
+                return;
+            }
+        }
+    }
+
+    /// True for nodes that hold all data.
+    fn may_write(&self, node: usize) -> bool {
+        use dyno_suite::Role::{Primary, ReadOnly};
+        matches!(self.nodes[node].role, Primary | ReadOnly)
+    }
+
+    /// Ends the fault. A primary whose place another one has taken comes back as its replica.
+    fn heal(&self) {
+        let (name, is_replaced) = (self.name(self.node), self.told().promoted.is_some());
+        let result = self.hands().heal(self.plan.action, name, is_replaced);
+        match result {
+            Ok(word) => {
+                let at_s = self.step(&format!("{name} {word}"));
+                self.told().healed_at_s = Some(at_s);
+            }
+            Err(why) => {
+                self.step(&format!("{name} could not be brought back: {}", why.message));
+                // It is not tried again and again.
+                let at_s = self.now_s();
+                self.told().healed_at_s.get_or_insert(at_s);
+            }
+        }
+    }
+
+    /// After the trial: has somebody take writes, so that the data can be looked at. Where nobody has taken
+    /// over, that is the node itself.
+    pub(in crate::runner) fn settle(&self) {
+        if self.told().at_s.is_none() {
+            return;
+        }
+        self.follow();
+        let writable = self.database.writable();
+        if self.told().promoted.is_none() && self.told().healed_at_s.is_none() {
+            self.heal();
+        }
+        if !wait_for(&self.nodes[writable].database, true, BACK_WITHIN) {
+            self.step(&format!("{} takes no writes after the trial", self.name(writable)));
+        }
+    }
+
+    /// Brings the nodes back to the roles they had before. What could not be done is said in a sentence.
+    pub(in crate::runner) fn restore(&self) -> Option<String> {
+        let told = self.told().clone();
+        told.at_s?;
+        if told.healed_at_s.is_none() {
+            self.heal();
+        }
+        let (heir, _) = told.promoted?;
+        if !matches!(*self.hands(), Hands::Cluster(_)) {
+            return Some(format!(
+                "{} is still the primary after the trial: dyno brings only clusters of dyno cluster back to \
+                 their first state.",
+                self.name(heir)
+            ));
+        }
+        self.back(heir).err().map(|why| {
+            format!(
+                "{} is still the primary after the trial, because {} could not be brought back to that: {why}",
+                self.name(heir),
+                self.name(self.node)
+            )
+        })
+    }
+
+    /// The node that the fault was done to becomes the primary again.
+    fn back(&self, heir: usize) -> Result<(), String> {
+        let (node, name) = (&self.nodes[self.node].database, self.name(self.node));
+        let heir_database = &self.nodes[heir].database;
+        if !wait_for(node, false, BACK_WITHIN) {
+            return Err("It does not come back as a replica.".to_owned());
+        }
+        if !catch_up(heir_database, node, BACK_WITHIN) {
+            return Err("It does not catch up.".to_owned());
+        }
+        self.hands().promote(name).map_err(|why| why.message)?;
+        if !wait_for(node, true, BACK_WITHIN) {
+            return Err("It takes no writes.".to_owned());
+        }
+        self.database.switch_primary(self.node);
+        self.hands().rejoin(self.name(heir)).map_err(|why| why.message)?;
+        match wait_for(heir_database, false, BACK_WITHIN) {
+            true => Ok(()),
+            false => Err(format!("{} does not follow it.", self.name(heir))),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! What a suite has done to a node in the middle of a trial. A thread does it at its time, looks which node
+//! takes writes from then on, ends it after its time, and brings the nodes back afterwards.
+
+mod act;
+mod hands;
+mod writable;
+
+use crate::databases::{Database, Reached, ReachedNode};
+use crate::failure::Failure;
+use dyno_core::Nanos;
+use dyno_engine::{ErrorPolicy, TrialSpec};
+use dyno_measure::{FaultFacts, FaultWatch, TrialStatus, TrialSummary, Window};
+use dyno_reactor::monotonic_now;
+use dyno_store::{Event, EventKind};
+use dyno_suite::{Fault, FaultAction, Plan, PlannedTarget, Role, Step};
+use hands::Hands;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// What was acknowledged and is not there, as far as a workload can tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lost {
+    /// Transactions that were acknowledged in the trial.
+    pub(crate) acknowledged: Option<u64>,
+    /// Of these, those that were not found.
+    pub(crate) lost: Option<u64>,
+    /// Commits that were sent and not answered.
+    pub(crate) unknown: Option<u64>,
+    /// How they were looked for, or why nobody could look: sentences.
+    pub(crate) evidence: String,
+}
+
+impl Lost {
+    /// Nobody can tell, for this reason.
+    pub(crate) fn untold(why: impl Into<String>) -> Self {
+        Lost { evidence: why.into(), ..Lost::default() }
+    }
+}
+
+const UNTOLD: &str = "Nobody can tell: the workload leaves nothing by which an acknowledged transaction \
+                      could be looked for.";
+
+/// A fault for one trial.
+pub(crate) struct Injection<'a> {
+    plan: &'a Fault,
+    database: &'a Database,
+    nodes: &'a [ReachedNode],
+    /// The node that it is done to.
+    node: usize,
+    /// The node that takes over, where the suite wants one to.
+    heir: Option<usize>,
+    hands: Mutex<Hands>,
+    window: OnceLock<Window>,
+    is_over: AtomicBool,
+    told: Mutex<Told>,
+}
+
+/// What has happened so far.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    /// When the fault began, in seconds from the opening of the window.
+    at_s: Option<f64>,
+    healed_at_s: Option<f64>,
+    /// The node that took over, and when it took writes.
+    promoted: Option<(usize, f64)>,
+    steps: Vec<String>,
+    events: Vec<Event>,
+    /// Why the fault itself did not happen.
+    failure: Option<String>,
+}
+
+impl<'a> Injection<'a> {
+    /// The fault of the experiment of a step; `None` where it has none.
+    ///
+    /// # Errors
+    /// The target has no such node, or nobody could do that to it.
+    pub(super) fn of(
+        plan: &'a Plan,
+        step: &Step,
+        reached: &'a Reached,
+    ) -> Result<Option<Self>, Failure> {
+        let experiment = plan.experiment(&step.experiment);
+        let Some(fault) = experiment.and_then(|experiment| experiment.fault.as_ref()) else {
+            return Ok(None);
+        };
+        let owner = plan.owner(&step.target);
+        let target = plan
+            .target(owner)
+            .ok_or_else(|| Failure::new(format!("The plan has no target {owner}.")))?;
+        Injection::new(fault, target, reached).map(Some)
+    }
+
+    fn new(plan: &'a Fault, target: &PlannedTarget, reached: &'a Reached) -> Result<Self, Failure> {
+        let nodes = &reached.nodes[..];
+        let primary = reached.database.writable();
+        let node = find(nodes, &plan.node, primary).ok_or_else(|| missing(target, &plan.node))?;
+        let heir = match plan.promote.as_deref() {
+            None => None,
+            Some(name) => Some(heir(nodes, name, node, primary).ok_or_else(|| match name {
+                "" => no_heir(target),
+                name => missing(target, name),
+            })?),
+        };
+        Ok(Injection {
+            hands: Mutex::new(Hands::of(plan, target, nodes, node)?),
+            plan,
+            database: &reached.database,
+            nodes,
+            node,
+            heir,
+            window: OnceLock::new(),
+            is_over: AtomicBool::new(false),
+            told: Mutex::default(),
+        })
+    }
+
+    /// Follows the intervals of its trial.
+    pub(super) fn watch(&self) -> FaultWatch {
+        FaultWatch::new(self.plan.at_s)
+    }
+
+    /// Has workers survive it: every error is counted, sessions are replaced, nobody waits without end.
+    pub(super) fn tune(&self, spec: &mut TrialSpec) {
+        spec.errors = ErrorPolicy::following();
+        spec.answer_limit = Some((self.plan.answer_limit_s * 1e9) as Nanos);
+    }
+
+    /// All workers start: the time of the fault is known from now on.
+    pub(super) fn released(&self, window: Window) {
+        // Only the first call counts.
+        let _ = self.window.set(window);
+    }
+
+    /// Does `work` while a thread injects the fault.
+    pub(super) fn meanwhile<T>(&self, work: impl FnOnce() -> T) -> T {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("fault".to_owned());
+            if let Err(error) = thread.spawn_scoped(scope, || self.run()) {
+                self.fail(format!("No thread could be started: {error}."));
+            }
+            // Also when `work` panics: else the scope would wait for ever.
+            let _over = Over(&self.is_over);
+            work()
+        })
+    }
+
+    /// What happened since the last call.
+    pub(super) fn take_events(&self) -> Vec<Event> {
+        std::mem::take(&mut self.told().events)
+    }
+
+    /// Writes what is known of the fault into the summary; `lost` is what the workload found. A trial
+    /// in which it did not happen has failed.
+    pub(super) fn tell(&self, watch: &FaultWatch, lost: Option<Lost>, summary: &mut TrialSummary) {
+        summary.fault = Some(self.facts(watch, lost));
+        if let (Some(why), TrialStatus::Complete) = (self.failure(), &summary.status) {
+            summary.status = TrialStatus::Failed(why);
+        }
+    }
+
+    fn facts(&self, watch: &FaultWatch, lost: Option<Lost>) -> FaultFacts {
+        let told = self.told().clone();
+        let lost = lost.unwrap_or_else(|| Lost::untold(UNTOLD));
+        let mut facts = FaultFacts {
+            action: self.plan.action.name().to_owned(),
+            node: self.nodes[self.node].name.clone(),
+            at_s: told.at_s.unwrap_or(self.plan.at_s),
+            healed_at_s: told.healed_at_s,
+            promoted: told.promoted.map(|(node, _)| self.nodes[node].name.clone()),
+            promoted_at_s: told.promoted.map(|(_, at_s)| at_s),
+            acknowledged: lost.acknowledged,
+            lost: lost.lost,
+            unknown: lost.unknown,
+            evidence: lost.evidence,
+            steps: told.steps,
+            ..FaultFacts::default()
+        };
+        watch.tell(&mut facts);
+        facts
+    }
+
+    /// Why the trial is none of this fault: it did not happen.
+    fn failure(&self) -> Option<String> {
+        let told = self.told();
+        let never = || told.at_s.is_none().then(|| "The trial ended before the fault.".to_owned());
+        told.failure.clone().or_else(never)
+    }
+
+    /// Notes a step that has just been made, and tells when that was.
+    fn step(&self, text: &str) -> f64 {
+        let at_s = self.now_s();
+        let mut told = self.told();
+        told.steps.push(format!("{at_s:.1} s: {text}"));
+        let event = Event { at_s: Some(at_s), ..Event::new(EventKind::Server, sentence(text)) };
+        told.events.push(event);
+        at_s
+    }
+
+    fn fail(&self, why: String) {
+        self.step(&why);
+        self.told().failure.get_or_insert(why);
+    }
+
+    /// Seconds from the opening of the window.
+    fn now_s(&self) -> f64 {
+        let opens = self.window.get().map_or(0, |window| window.opens);
+        (monotonic_now() as f64 - opens as f64) / 1e9
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hands(&self) -> MutexGuard<'_, Hands> {
+        self.hands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says that the trial is over when it is dropped.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A step as a sentence of its own.
+fn sentence(text: &str) -> String {
+    let mut text = text.trim_end_matches('.').to_owned();
+    text.push('.');
+    text
+}
+
+/// The node of this name, or the first one of this role. The primary is whoever takes writes now.
+fn find(nodes: &[ReachedNode], wanted: &str, primary: usize) -> Option<usize> {
+    let by_name = nodes.iter().position(|node| node.name == wanted);
+    let by_role = || match wanted {
+        "primary" => Some(primary).filter(|primary| *primary < nodes.len()),
+        role => nodes.iter().position(|node| node.role.name() == role),
+    };
+    by_name.or_else(by_role)
+}
+
+/// The node that takes over: the one of this name, or the first one that holds the data and isn't the one
+/// that the fault is done to.
+fn heir(nodes: &[ReachedNode], wanted: &str, node: usize, primary: usize) -> Option<usize> {
+    let holds_data = |role: Role| matches!(role, Role::Primary | Role::ReadOnly);
+    let mut able = nodes
+        .iter()
+        .enumerate()
+        .filter(|(index, other)| *index != node && *index != primary && holds_data(other.role));
+    able.find(|(_, other)| wanted.is_empty() || other.name == wanted).map(|(index, _)| index)
+}
+
+fn missing(target: &PlannedTarget, name: &str) -> Failure {
+    let nodes: Vec<&str> = target.nodes.iter().map(|node| node.name.as_str()).collect();
+    let hint = match nodes.as_slice() {
+        [] => "List its servers as `nodes`, or give a cluster: `--target NAME=cluster:DIR`."
+            .to_owned(),
+        nodes => format!("Its nodes: {}.", nodes.join(", ")),
+    };
+    Failure::usage(format!("The target {} has no node `{name}` for the fault.", target.name))
+        .with_hint(hint)
+}
+
+fn no_heir(target: &PlannedTarget) -> Failure {
+    let message = format!("The target {} has no other node that could take over.", target.name);
+    Failure::usage(message).with_hint(
+        "Leave `promote` out of the fault, or give a cluster with replicas: `dyno cluster up mariadb \
+         --replicas 1`, then `--target NAME=cluster:DIR`.",
+    )
+}
+
+/// What a fault does, as a step tells it: `killed`.
+fn done(action: FaultAction) -> &'static str {
+    match action {
+        FaultAction::Kill => "killed",
+        FaultAction::Stop => "stopped",
+        FaultAction::Restart => "restarted",
+        FaultAction::Freeze => "frozen",
+        FaultAction::Partition => "cut off from the network",
+        FaultAction::Command => "treated by the suite's command",
+    }
+}

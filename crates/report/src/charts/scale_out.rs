@@ -1,0 +1,112 @@
+//! Statements per second against the number of read-only nodes.
+
+use super::{Figure, WIDE, colour, legend, linear_axis};
+use crate::NodeScaling;
+use crate::model::{Experiment, Paper};
+use crate::say;
+use crate::svg::{Axis, Chart, Scale, Series, Stroke};
+use crate::text::{Lang, Text};
+
+/// `None` unless targets differ in their number of nodes.
+pub(super) fn figure(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Figure> {
+    let rows = &experiment.node_scaling;
+    let most = rows.iter().map(|row| row.nodes).max()?;
+    let least = rows.iter().map(|row| row.nodes).min()?;
+    let clusters: Vec<&[NodeScaling]> = rows.chunk_by(|a, b| a.cluster == b.cluster).collect();
+    let mut series: Vec<Series> = Vec::new();
+    for cluster in &clusters {
+        series.push(measured(paper, cluster, lang));
+        series.push(proportional(paper, cluster, clusters.len() > 1, lang));
+    }
+    let values: Vec<f64> =
+        series.iter().flat_map(|series| &series.points).filter_map(|point| point.1).collect();
+    let highest = rows.iter().map(|row| row.qps.max);
+    let description = say!(
+        "Statements per second of {experiment} against the number of read-only nodes",
+        experiment = &experiment.title
+    );
+    let chart = Chart {
+        width: WIDE.0,
+        height: WIDE.1,
+        description: description.in_lang(lang).to_owned(),
+        x: nodes_axis(least, most, lang),
+        y: linear_axis(
+            say!("statements per second").in_lang(lang),
+            values.into_iter().chain(highest),
+            5,
+        ),
+        left_letters: 0,
+        shades: Vec::new(),
+        series,
+    };
+    let mut caption = vec![
+        say!(
+            "Statements per second against the number of read-only nodes, each at its best load level."
+        ),
+        say!("Dashed: in proportion to the fewest nodes."),
+    ];
+    if chart.series.iter().any(|series| !series.band.is_empty()) {
+        caption.push(say!(
+            "Lines join the medians; the band spans the lowest and the highest repeat."
+        ));
+    }
+    Some(Figure {
+        note: String::new(),
+        caption: Text::sentences(&caption).in_lang(lang).to_owned(),
+        legend: legend(&chart),
+        svgs: vec![chart.svg()],
+    })
+}
+
+fn nodes_axis(least: u32, most: u32, lang: Lang) -> Axis {
+    let scale = Scale::Linear { from: f64::from(least), to: f64::from(most) };
+    Axis {
+        label: say!("read-only nodes").in_lang(lang).to_owned(),
+        scale,
+        ticks: (least..=most).map(|nodes| (f64::from(nodes), nodes.to_string())).collect(),
+    }
+}
+
+fn class(paper: &Paper, cluster: &[NodeScaling]) -> String {
+    cluster.first().map_or(String::new(), |row| colour(paper, &row.target))
+}
+
+fn measured(paper: &Paper, cluster: &[NodeScaling], lang: Lang) -> Series {
+    let name = match cluster.first().map(|row| row.cluster.as_str()) {
+        None | Some("") => say!("measured").in_lang(lang).to_owned(),
+        Some(name) => name.to_owned(),
+    };
+    let is_repeated = cluster.iter().any(|row| row.qps.max > row.qps.min);
+    let band = cluster.iter().map(|row| (f64::from(row.nodes), row.qps.min, row.qps.max));
+    Series {
+        class: class(paper, cluster),
+        stroke: Stroke::Solid,
+        points: cluster.iter().map(|row| (f64::from(row.nodes), Some(row.qps.median))).collect(),
+        band: if is_repeated { band.collect() } else { Vec::new() },
+        has_dots: true,
+        has_line: true,
+        end_label: Some(name.clone()),
+        name,
+    }
+}
+
+/// What the fewest nodes promise for more of them.
+fn proportional(paper: &Paper, cluster: &[NodeScaling], is_named: bool, lang: Lang) -> Series {
+    let name = match cluster.first() {
+        Some(row) if is_named => say!("in proportion, {cluster}", cluster = &row.cluster),
+        _ => say!("in proportion"),
+    };
+    let ideal = |row: &NodeScaling| {
+        (f64::from(row.nodes), (row.efficiency > 0.0).then(|| row.qps.median / row.efficiency))
+    };
+    Series {
+        name: name.in_lang(lang).to_owned(),
+        class: class(paper, cluster),
+        stroke: Stroke::Dashed,
+        points: cluster.iter().map(ideal).collect(),
+        band: Vec::new(),
+        has_dots: false,
+        has_line: true,
+        end_label: None,
+    }
+}

@@ -1,0 +1,184 @@
+//! What papers say of targets with several nodes.
+
+use crate::support::{elements, golden};
+use crate::synthetic::cluster::cluster;
+use dyno_report::{Experiment, Lang, NodeTable, Paper};
+use dyno_store::RunData;
+
+fn paper(change: impl Fn(&mut RunData)) -> Paper {
+    let mut run = cluster();
+    change(&mut run);
+    Paper::new(&[run], &[])
+}
+
+fn near(found: f64, wanted: f64) {
+    assert!((found - wanted).abs() <= wanted.abs() * 1e-3 + 1e-9, "{found} is not {wanted}");
+}
+
+fn table<'a>(experiment: &'a Experiment, target: &str) -> &'a NodeTable {
+    experiment.node_tables.iter().find(|table| table.target == target).expect("a table")
+}
+
+#[test]
+fn the_paper_of_clusters_is_as_recorded() {
+    let paper = paper(|_| {});
+    golden("cluster.md", &paper.markdown(Lang::En).expect("rendered"));
+    for lang in Lang::ALL {
+        elements(&paper.html(lang).expect("rendered"));
+    }
+}
+
+#[test]
+fn a_scale_out_series_is_held_against_its_fewest_nodes() {
+    let paper = paper(|_| {});
+    let rows = &paper.experiments[0].node_scaling;
+    let known: Vec<(u32, &str, bool)> =
+        rows.iter().map(|row| (row.nodes, row.cluster.as_str(), row.is_stated)).collect();
+    assert_eq!(known, [(1, "cluster", false), (2, "cluster", false), (4, "cluster", false)]);
+    let of = |target: &str| {
+        let mut points = paper.experiments[0].points.iter();
+        points.find(|point| point.target == target).expect("a point").qps.median
+    };
+    let (one, four) = (of("cluster-ro1"), of("cluster-ro4"));
+    near(rows[2].speedup, four / one);
+    near(rows[2].efficiency, four / (4.0 * one));
+    near(rows[2].qps_per_node, four / 4.0);
+    let html = paper.html(Lang::En).expect("rendered");
+    assert!(
+        html.contains("Statements per second of Read only against the number of read-only nodes")
+    );
+    assert!(
+        paper.summary.iter().any(|text| text.to_string().contains("4 read-only nodes executed"))
+    );
+}
+
+#[test]
+fn numbers_of_nodes_are_taken_as_stated_where_none_are_listed() {
+    let paper = paper(|run| {
+        for target in &mut run.header.targets {
+            let listed = target.nodes.iter().filter(|node| node.role == "read_only").count();
+            target.stated.insert("read_only_nodes".to_owned(), listed.to_string());
+            target.nodes.clear();
+            target.part_of = None;
+        }
+    });
+    let rows = &paper.experiments[0].node_scaling;
+    let known: Vec<(u32, &str, bool)> =
+        rows.iter().map(|row| (row.nodes, row.cluster.as_str(), row.is_stated)).collect();
+    assert_eq!(known, [(1, "", true), (2, "", true), (4, "", true)]);
+    let markdown = paper.markdown(Lang::En).expect("rendered");
+    assert!(markdown.contains("| cluster-ro4 | 4 (stated) |"), "{markdown}");
+}
+
+#[test]
+fn a_load_that_never_reaches_the_copies_is_no_series() {
+    let paper = paper(|run| {
+        for target in &mut run.header.targets {
+            target.route = "primary".to_owned();
+        }
+    });
+    assert_eq!(paper.experiments[0].node_scaling, []);
+    assert!(!paper.html(Lang::En).expect("rendered").contains("in proportion"));
+}
+
+#[test]
+fn shares_of_reads_and_writes_add_up_over_the_nodes() {
+    let paper = paper(|_| {});
+    let both = &paper.experiments[1];
+    let pair = table(both, "pair");
+    let names: Vec<&str> = pair.nodes.iter().map(|node| node.node.as_str()).collect();
+    assert_eq!(names, ["n1", "n2", "n3"]);
+    near(pair.nodes[0].read_share.expect("known"), 0.1);
+    near(pair.nodes[1].read_share.expect("known"), 0.45);
+    assert_eq!(pair.nodes[0].write_share, Some(1.0));
+    assert_eq!(
+        pair.words.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [
+            "Reads: the primary 10.0 % and 2 read-only nodes 90 %.",
+            "Writes: the primary 100 % and 2 read-only nodes 0 %."
+        ]
+    );
+    let point = both.points.iter().find(|point| point.target == "pair").expect("a point");
+    assert_eq!(pair.sum.qps, Some(point.qps.median));
+    near(pair.nodes.iter().filter_map(|node| node.qps).sum(), point.qps.median);
+    let reads: u64 = pair.nodes.iter().filter_map(|node| node.reads).sum();
+    assert_eq!(pair.sum.reads, Some(reads));
+    assert_eq!((pair.nodes[0].lag_max_s, pair.sum.lag_max_s), (None, Some(0.75)));
+}
+
+#[test]
+fn an_endpoint_is_shown_and_never_summed() {
+    let paper = paper(|run| {
+        for trial in &mut run.trials {
+            if let Some(front) = trial.summary.conditions.nodes.get_mut("front") {
+                front.reads = Some(1_000_000_000);
+            }
+        }
+    });
+    let sharded = table(&paper.experiments[1], "sharded");
+    let last = sharded.nodes.last().expect("a node");
+    assert_eq!((last.node.as_str(), last.read_share, last.qps), ("front", None, None));
+    let reads: u64 = sharded.nodes[..3].iter().filter_map(|node| node.reads).sum();
+    assert_eq!(sharded.sum.reads, Some(reads));
+    assert_eq!(sharded.words[0], "Reads: 33 % to 33 % for each node.");
+}
+
+#[test]
+fn what_a_node_does_not_tell_is_no_share() {
+    let paper = paper(|run| {
+        for trial in &mut run.trials {
+            if let Some(node) = trial.summary.conditions.nodes.get_mut("n3") {
+                node.reads = None;
+            }
+        }
+    });
+    let pair = table(&paper.experiments[1], "pair");
+    assert_eq!((pair.sum.reads, pair.nodes[0].read_share), (None, None));
+    // All statements are still told, so their rate can be divided.
+    near(pair.nodes.iter().filter_map(|node| node.qps).sum(), pair.sum.qps.expect("a sum"));
+    assert_eq!(pair.words.len(), 1, "only of the writes");
+}
+
+#[test]
+fn reads_after_writes_are_summed_over_the_trials_of_a_point() {
+    let paper = paper(|_| {});
+    assert_eq!(paper.experiments[0].freshness, []);
+    let row = &paper.experiments[1].freshness[0];
+    assert_eq!((row.asked, row.stale, row.asked_other, row.stale_other), (80, 2, 80, 6));
+    assert_eq!((row.stale_max_ms, row.load.to_string()), (Some(12.5), "64 workers".to_owned()));
+}
+
+#[test]
+fn the_figure_has_every_node_its_role_and_the_generators() {
+    let html = paper(|_| {}).html(Lang::En).expect("rendered");
+    let mut figures = html.split("<figure>").filter_map(|part| part.split("</figure>").next());
+    let is_topology = |figure: &&str| figure.contains("Load generators and targets");
+    let figure = figures.find(is_topology).expect("the figure");
+    if let Ok(p) = std::env::var("DYNO_DUMP") {
+        std::fs::write(p, &html).unwrap();
+    }
+    for text in [
+        "n1, primary",
+        "n5, read-only node",
+        "10.0.1.5:3306",
+        "front, endpoint",
+        "s3, shard",
+        "load: spread over the read-only nodes",
+        "load: through the endpoint",
+        "measured with its first 1, 2 and 4 read-only nodes",
+        "load generator load-1",
+        "load generator load-2",
+    ] {
+        assert!(figure.contains(text), "{text} is missing");
+    }
+    assert!(!figure.contains("cluster-ro2"), "a part is drawn with its cluster");
+}
+
+#[test]
+fn targets_of_one_node_have_none_of_it() {
+    let paper = Paper::new(&[crate::synthetic::two_targets(&[8], 1, 6)], &[]);
+    let json = paper.json().expect("written");
+    for key in ["\"node_tables\"", "\"freshness\"", "\"route_words\"", "\"part_of\""] {
+        assert!(!json.contains(key), "{key}");
+    }
+}

@@ -1,0 +1,156 @@
+//! A run on clusters: one that grows, one whose reads dyno splits from its writes, one of shards.
+
+use super::{Shape, experiment, header, trial};
+use dyno_measure::{Freshness, NodeConditions};
+use dyno_store::{Environment, FleetMember, RunData, TargetFacts, TargetNode, TrialData};
+use std::path::PathBuf;
+
+fn node(name: &str, role: &str, place: usize) -> TargetNode {
+    TargetNode {
+        name: name.to_owned(),
+        role: role.to_owned(),
+        url: format!("mysql://dyno@10.0.1.{place}:3306/dyno"),
+        product: "MariaDB".to_owned(),
+        version: "10.11.6-MariaDB".to_owned(),
+        same_host: false,
+    }
+}
+
+fn target(name: &str, route: &str, roles: &[(&str, &str)]) -> TargetFacts {
+    let nodes: Vec<TargetNode> =
+        roles.iter().enumerate().map(|(place, (name, role))| node(name, role, place + 1)).collect();
+    TargetFacts {
+        name: name.to_owned(),
+        urls: nodes.iter().map(|node| node.url.clone()).take(1).collect(),
+        nodes,
+        route: route.to_owned(),
+        product: "MariaDB".to_owned(),
+        version: "10.11.6-MariaDB".to_owned(),
+        ..TargetFacts::default()
+    }
+}
+
+const GROWING: [(&str, &str); 5] = [
+    ("n1", "primary"),
+    ("n2", "read_only"),
+    ("n3", "read_only"),
+    ("n4", "read_only"),
+    ("n5", "read_only"),
+];
+
+fn targets() -> Vec<TargetFacts> {
+    let part = |read_only: usize| TargetFacts {
+        part_of: Some("cluster".to_owned()),
+        ..target(&format!("cluster-ro{read_only}"), "spread", &GROWING[..=read_only])
+    };
+    vec![
+        target("cluster", "spread", &GROWING),
+        part(1),
+        part(2),
+        part(4),
+        target("pair", "split", &GROWING[..3]),
+        target(
+            "sharded",
+            "endpoint",
+            &[("front", "endpoint"), ("s1", "shard"), ("s2", "shard"), ("s3", "shard")],
+        ),
+    ]
+}
+
+/// What a node counted, of a trial's statements.
+fn counted(role: &str, data: &TrialData, reads: f64, writes: f64) -> NodeConditions {
+    let all = data.summary.statements.reads as f64;
+    let is_copy = role == "read_only";
+    let (reads, writes) = ((all * reads) as u64, (all * writes) as u64);
+    let known = role != "endpoint";
+    NodeConditions {
+        role: Some(role.to_owned()),
+        reads: known.then_some(reads),
+        writes: known.then_some(writes),
+        statements: known.then_some(reads + writes + 100),
+        commits: known.then_some(writes / 4),
+        cpu_share: Some(0.4 + writes as f64 / all / 2.0),
+        lag_p95_s: is_copy.then_some(0.02),
+        lag_max_s: is_copy.then_some(0.75),
+        ..NodeConditions::default()
+    }
+}
+
+fn nodes(target: &TargetFacts, data: &mut TrialData) {
+    let reading =
+        target.nodes.iter().filter(|node| node.role != "primary" && node.role != "endpoint");
+    let reading = reading.count() as f64;
+    for node in &target.nodes {
+        let (reads, writes) = match (node.role.as_str(), target.route.as_str()) {
+            ("primary", "split") => (0.1, 0.3),
+            ("read_only", "split") => (0.9 / reading, 0.0),
+            ("primary" | "endpoint", _) => (0.0, 0.0),
+            ("shard", _) => (1.0 / reading, 0.25 / reading),
+            _ => (1.0 / reading, 0.0),
+        };
+        let conditions = counted(&node.role, data, reads, writes);
+        data.summary.conditions.nodes.insert(node.name.clone(), conditions);
+    }
+}
+
+pub(crate) fn cluster() -> RunData {
+    let targets = targets();
+    let mut trials = Vec::new();
+    let mut add = |experiment: &str, target: &TargetFacts, repeat: u32, speed: f64| {
+        let number = trials.len() as u32 + 1;
+        let shape = Shape {
+            experiment,
+            target: &target.name,
+            workers: 64,
+            repeat,
+            rate_per_s: None,
+            speed,
+            seconds: 20,
+            away_at: None,
+        };
+        let mut data = trial(number, &shape);
+        nodes(target, &mut data);
+        if experiment == "both" {
+            data.summary.conditions.freshness = Some(Freshness {
+                asked: 40,
+                stale: 1,
+                asked_other: 40,
+                stale_other: 3,
+                stale_max_ms: Some(12.5),
+            });
+        }
+        trials.push(data);
+    };
+    for repeat in 1..=2 {
+        for (place, speed) in [(1, 1.0), (2, 1.94), (3, 3.6)] {
+            add("read_only", &targets[place], repeat, speed);
+        }
+        add("both", &targets[4], repeat, 0.8);
+        add("both", &targets[5], repeat, 0.5);
+    }
+    let member = |name: &str| FleetMember {
+        name: name.to_owned(),
+        environment: Environment {
+            host: name.to_owned(),
+            cores: 32,
+            memory_mib: 65_536.0,
+            ..Environment::default()
+        },
+    };
+    let mut header = header(&[]);
+    header.targets = targets;
+    header.fleet = vec![member("load-1"), member("load-2")];
+    header.title = "Clusters that were made up".to_owned();
+    header.experiments = vec![
+        experiment("read_only", "Read only", "sysbench oltp_read_only"),
+        experiment("both", "Read and write", "sysbench oltp_read_write"),
+    ];
+    RunData {
+        path: PathBuf::from("dyno-runs/2026-11-22T131030Z-clusters"),
+        header,
+        trials,
+        events: Vec::new(),
+        is_growing: false,
+        warnings: Vec::new(),
+    }
+}

@@ -1,0 +1,145 @@
+//! Statements that arrange a cluster: one short session each, on an account of its own.
+
+use crate::{ClusterError, Product, StateNode};
+use dyno_core::{Columns, DbError, Driver, Row, Rows, SECOND, Session};
+use dyno_drivers::Target;
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::target::Secret;
+use dyno_reactor::{block_on, now, timeout};
+
+/// The account that arranges replication.
+pub(crate) const ADMIN: &str = "dyno_admin";
+/// The account by which read-only nodes read.
+pub(crate) const REPLICATION: &str = "dyno_repl";
+
+/// An answer with the names of its columns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answer {
+    names: Vec<String>,
+    rows: Vec<Vec<Option<String>>>,
+}
+
+impl Rows for Answer {
+    const DESCRIBED: bool = true;
+
+    fn columns<C: Columns>(&mut self, columns: &C) {
+        self.names = (0..columns.count()).map(|column| columns.name(column).to_owned()).collect();
+    }
+
+    fn row<R: Row>(&mut self, row: &R) {
+        self.rows.push((0..row.columns()).map(|column| row.string(column)).collect());
+    }
+}
+
+impl Answer {
+    /// The first value; empty where there is none.
+    pub(crate) fn single(&self) -> &str {
+        let value = self.rows.first().and_then(|row| row.first()).and_then(Option::as_deref);
+        value.unwrap_or_default()
+    }
+
+    /// A column of the first row by the first of these names that exists; empty for NULL.
+    pub(crate) fn named(&self, names: &[&str]) -> &str {
+        let column = names
+            .iter()
+            .find_map(|name| self.names.iter().position(|found| found.eq_ignore_ascii_case(name)));
+        let value = column.and_then(|column| self.rows.first()?.get(column)?.as_deref());
+        value.unwrap_or_default()
+    }
+
+    /// All rows, NULL as empty text.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Vec<&str>> {
+        self.rows.iter().map(|row| row.iter().map(|cell| cell.as_deref().unwrap_or("")).collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+/// How to log in to one node.
+pub(crate) struct Admin {
+    name: String,
+    target: Target,
+    limit_s: u64,
+}
+
+impl Admin {
+    /// As the account that arranges things.
+    pub(crate) fn for_admin(
+        node: &StateNode,
+        password: &str,
+        limit_s: u64,
+    ) -> Result<Self, ClusterError> {
+        let database = if node.product == Product::Postgres { "postgres" } else { "" };
+        Self::of(node, ADMIN, password, database, limit_s)
+    }
+
+    /// As anybody.
+    pub(crate) fn of(
+        node: &StateNode,
+        user: &str,
+        password: &str,
+        database: &str,
+        limit_s: u64,
+    ) -> Result<Self, ClusterError> {
+        let (scheme, host, port) = (node.product.scheme(), &node.host, node.port);
+        let url = format!("{scheme}://{user}@{host}:{port}/{database}?connect_timeout_s={limit_s}");
+        let mut target: Target =
+            url.parse().map_err(|error| ClusterError::new(format!("{url}: {error}")))?;
+        target.password = Some(Secret::new(password));
+        Ok(Admin { name: node.name.clone(), target, limit_s })
+    }
+
+    /// Executes one statement and returns its answer.
+    pub(crate) fn ask(&self, sql: &str) -> Result<Answer, ClusterError> {
+        let mut tables = self.ask_all(&[sql])?;
+        Ok(tables.pop().unwrap_or_default())
+    }
+
+    /// Executes statements in one session and returns their answers.
+    pub(crate) fn ask_all(&self, statements: &[&str]) -> Result<Vec<Answer>, ClusterError> {
+        self.try_all(statements).map_err(|error| {
+            let mut message = format!("{}: {error}", self.name);
+            if !message.ends_with('.') {
+                message.push('.');
+            }
+            ClusterError::new(message)
+        })
+    }
+
+    /// The same with the server's own error.
+    pub(crate) fn try_all(&self, statements: &[&str]) -> Result<Vec<Answer>, DbError> {
+        let lost = |why: String| DbError::lost(why);
+        block_on(async {
+            let due = now() + self.limit_s * SECOND;
+            let answered = timeout(due, self.talk(statements)).await;
+            answered.unwrap_or_else(|_| {
+                Err(lost(format!("There was no answer within {} s.", self.limit_s)))
+            })
+        })
+        .unwrap_or_else(|error| Err(lost(error.to_string())))
+    }
+
+    async fn talk(&self, statements: &[&str]) -> Result<Vec<Answer>, DbError> {
+        match self.target.dialect {
+            dyno_core::Dialect::Postgres => {
+                talk(&PostgresDriver::new(&self.target)?, statements).await
+            }
+            _ => talk(&MysqlDriver::new(&self.target)?, statements).await,
+        }
+    }
+}
+
+async fn talk<D: Driver>(driver: &D, statements: &[&str]) -> Result<Vec<Answer>, DbError> {
+    let mut session = driver.connect(0).await?;
+    let mut tables = Vec::new();
+    for sql in statements {
+        let mut table = Answer::default();
+        session.query(sql, &mut table).await?;
+        tables.push(table);
+    }
+    session.close().await;
+    Ok(tables)
+}

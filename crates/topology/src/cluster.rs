@@ -1,0 +1,277 @@
+//! A cluster as a whole: made, opened, taken down.
+
+use crate::folder::{Folder, Secrets, random_hex};
+use crate::process::{Process, Wanted};
+use crate::request::{Replication, Request, Watch};
+use crate::state::FORMAT;
+use crate::{Account, ClusterError, EndpointKind, Product, State, StateNode, TopologyKind};
+use crate::{endpoint, machine, mysql, programs};
+use std::fs::File;
+use std::path::Path;
+
+/// The user that logs in for the load, and the database that is made for it.
+const USER: &str = "dyno";
+/// Shards of a sharded cluster, as many as the papers' smallest.
+const SHARDS: usize = 4;
+/// What the endpoint is called.
+pub(crate) const ENDPOINT: &str = "endpoint";
+
+/// A local cluster of real servers.
+///
+/// A value can be kept while other processes change the cluster: each change reads `cluster.json` again,
+/// under a lock.
+pub struct Cluster {
+    pub(crate) folder: Folder,
+    pub(crate) state: State,
+    pub(crate) secrets: Secrets,
+}
+
+impl Cluster {
+    /// Makes a cluster and returns when it is ready: every node takes log-ins, every read-only node
+    /// streams. What was started is taken down again if that fails, or if `watch` says so.
+    ///
+    /// # Errors
+    /// A folder in use, programs that are missing, a server that doesn't get ready; all in words.
+    pub fn up(request: &Request, watch: &mut dyn Watch) -> Result<Self, ClusterError> {
+        request.check()?;
+        let mut state = plan(request)?;
+        check_programs(&state)?;
+        let folder = Folder::create(&request.dir)?;
+        let lock = folder.lock()?;
+        if let Err(error) = folder.check_reach(state.run_as) {
+            drop(lock);
+            folder.remove()?;
+            return Err(error);
+        }
+        for node in &mut state.nodes {
+            node.folder = folder.path().join(&node.name);
+        }
+        // From here on `down` finds everything, whatever happens to this process.
+        folder.save(&state)?;
+        let made = Self::make(&folder, state, watch);
+        made.or_else(|error| {
+            watch.step("Taking down what was started.");
+            let (_, state) = Folder::open(folder.path())?;
+            take_down(&folder, &state)?;
+            Err(error)
+        })
+    }
+
+    fn make(folder: &Folder, state: State, watch: &mut dyn Watch) -> Result<Self, ClusterError> {
+        let secrets = folder.make_secrets()?;
+        let mut cluster = Cluster { folder: folder.clone(), state, secrets };
+        for node in &cluster.state.nodes {
+            cluster.folder.make_inside(&node.name, cluster.state.run_as)?;
+        }
+        cluster.make_nodes(watch)?;
+        cluster.make_endpoint(watch)?;
+        cluster.state.is_ready = true;
+        cluster.save()?;
+        cluster.wait_for_acknowledgements(&|| watch.is_stopped())?;
+        Ok(cluster)
+    }
+
+    /// The cluster in a folder.
+    ///
+    /// # Errors
+    /// When there is none, or it can't be read.
+    pub fn open(dir: &Path) -> Result<Self, ClusterError> {
+        let (folder, state) = Folder::open(dir)?;
+        if !state.is_ready {
+            let show = folder.path().display();
+            return Err(ClusterError::new(format!("The cluster in {show} was never completed."))
+                .with_hint(format!("wait for its `up`; if that was killed, take it down: `dyno cluster down --dir {show}`")));
+        }
+        let secrets = folder.secrets()?;
+        Ok(Cluster { folder, state, secrets })
+    }
+
+    /// Stops all processes of the cluster in a folder and removes the folder, also when making it was
+    /// interrupted at any point.
+    ///
+    /// # Errors
+    /// When there is no cluster, another process is making it, or something can't be stopped or removed.
+    pub fn down(dir: &Path) -> Result<(), ClusterError> {
+        let (folder, _) = Folder::open(dir)?;
+        let _lock = folder.lock()?;
+        let (_, state) = Folder::open(dir)?;
+        take_down(&folder, &state)
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// `cluster.json` as it was last read.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// All nodes, the first primary first, the endpoint last.
+    pub fn nodes(&self) -> &[StateNode] {
+        &self.state.nodes
+    }
+
+    /// A node by its name.
+    ///
+    /// # Errors
+    /// When there is none of this name; the hint lists those that there are.
+    pub fn node(&self, name: &str) -> Result<&StateNode, ClusterError> {
+        self.position(name).map(|at| &self.state.nodes[at])
+    }
+
+    /// The node that takes writes, if the cluster has one.
+    pub fn primary(&self) -> Option<&StateNode> {
+        self.state.nodes.iter().find(|node| node.role == "primary")
+    }
+
+    /// Who logs in for the load.
+    ///
+    /// # Errors
+    /// When the password can't be read.
+    pub fn account(&self) -> Result<Account, ClusterError> {
+        Ok(Account {
+            user: self.state.user.clone(),
+            password: self.folder.password()?,
+            database: self.state.database.clone(),
+        })
+    }
+
+    /// The URL of a node **with its password**, for callers that keep it secret.
+    ///
+    /// # Errors
+    /// When there is no such node, or the password can't be read.
+    pub fn node_url(&self, name: &str) -> Result<String, ClusterError> {
+        let password = self.folder.password()?;
+        Ok(self.url(self.node(name)?, Some(&password)))
+    }
+
+    /// The URL of a node without a password.
+    pub(crate) fn url(&self, node: &StateNode, password: Option<&str>) -> String {
+        let password = password.map(|text| format!(":{text}")).unwrap_or_default();
+        format!(
+            "{}://{}{password}@{}:{}/{}",
+            node.product.scheme(),
+            self.state.user,
+            node.host,
+            node.port,
+            self.state.database
+        )
+    }
+
+    pub(crate) fn position(&self, name: &str) -> Result<usize, ClusterError> {
+        self.state.nodes.iter().position(|node| node.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.state.nodes.iter().map(|node| node.name.as_str()).collect();
+            ClusterError::new(format!("The cluster has no node `{name}`."))
+                .with_hint(format!("its nodes are {}", names.join(", ")))
+        })
+    }
+
+    /// Begins a change: nobody else may, and what others have changed is read.
+    pub(crate) fn change(&mut self) -> Result<File, ClusterError> {
+        let lock = self.folder.lock()?;
+        self.state = Folder::open(self.folder.path())?.1;
+        Ok(lock)
+    }
+
+    pub(crate) fn save(&self) -> Result<(), ClusterError> {
+        self.folder.save(&self.state)
+    }
+
+    pub(crate) fn replication(&self) -> Replication {
+        Replication::named(&self.state.replication).unwrap_or_default()
+    }
+}
+
+fn take_down(folder: &Folder, state: &State) -> Result<(), ClusterError> {
+    let known = state.nodes.iter().filter(|node| node.pid != 0);
+    let known = known
+        .map(|node| Process { pid: node.pid, started_ticks: node.pid_started_ticks })
+        .collect();
+    // All that they hold is removed, so that there is nothing to be shut down cleanly.
+    Wanted::cluster(&state.id, folder.path(), known).kill()?;
+    folder.remove()
+}
+
+/// The product of a topology's nodes.
+pub(crate) fn product_of(topology: TopologyKind) -> Product {
+    match topology {
+        TopologyKind::Mariadb | TopologyKind::Sharded => Product::Mariadb,
+        TopologyKind::Mysql => Product::Mysql,
+        TopologyKind::Postgres => Product::Postgres,
+    }
+}
+
+fn plan(request: &Request) -> Result<State, ClusterError> {
+    let is_sharded = request.topology == TopologyKind::Sharded;
+    let product = product_of(request.topology);
+    let servers = if is_sharded { SHARDS } else { 1 + request.replicas as usize };
+    let endpoint = if is_sharded { Some(EndpointKind::Shardingsphere) } else { request.endpoint };
+    let ports = machine::free_ports(servers + 1)?;
+    let node = |name: String, product: Product, role: &str, port: u16| StateNode {
+        name,
+        product,
+        role: role.to_owned(),
+        host: "127.0.0.1".to_owned(),
+        port,
+        folder: Path::new("").to_owned(),
+        pid: 0,
+        pid_started_ticks: 0,
+    };
+    let role = |index: usize| match (is_sharded, index) {
+        (true, _) => "shard",
+        (false, 0) => "primary",
+        (false, _) => "read_only",
+    };
+    let mut nodes: Vec<StateNode> = (0..servers)
+        .map(|index| node(format!("n{}", index + 1), product, role(index), ports[index]))
+        .collect();
+    nodes.extend(endpoint.map(|kind| {
+        let product = match kind {
+            EndpointKind::Pgpool => Product::Pgpool,
+            EndpointKind::Shardingsphere => Product::Shardingsphere,
+            EndpointKind::Router => Product::Router,
+        };
+        node(ENDPOINT.to_owned(), product, "endpoint", ports[servers])
+    }));
+    let users = if product == Product::Postgres { ["postgres"] } else { ["mysql"] };
+    Ok(State {
+        format: FORMAT,
+        id: random_hex(8)?,
+        topology: request.topology,
+        replication: request.replication.name().to_owned(),
+        endpoint,
+        user: USER.to_owned(),
+        database: USER.to_owned(),
+        run_as: programs::unprivileged(&users),
+        isolated: request.isolated,
+        mysql: request.mysql.clone(),
+        cache_mib: machine::cache_mib(servers),
+        is_ready: false,
+        endpoint_options: endpoint_options(request, endpoint),
+        settings: request.settings.clone(),
+        nodes,
+    })
+}
+
+/// Router comes in the folder that MySQL was unpacked to.
+fn endpoint_options(request: &Request, kind: Option<EndpointKind>) -> endpoint::Options {
+    let mut options = request.endpoint_options.clone();
+    if kind == Some(EndpointKind::Router) && options.software.is_none() {
+        options.software.clone_from(&request.mysql);
+    }
+    options
+}
+
+/// Says what is missing before anything is made.
+fn check_programs(state: &State) -> Result<(), ClusterError> {
+    programs::need(&["setsid"], "util-linux")?;
+    if let Some(kind) = state.endpoint {
+        endpoint::check(kind, &state.endpoint_options)?;
+    }
+    match product_of(state.topology) {
+        Product::Postgres => crate::postgres::check(),
+        product => mysql::check(state, product),
+    }
+}

@@ -1,0 +1,294 @@
+//! The folder of a cluster: `cluster.json`, the passwords, a lock.
+
+use crate::state::FORMAT;
+use crate::{ClusterError, State};
+use rustix::rand::{GetRandomFlags, getrandom};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+const STATE: &str = "cluster.json";
+const LOCK: &str = "lock";
+const PASSWORD: &str = "password";
+const SECRETS: &str = "secrets.json";
+
+/// Passwords that only this crate needs.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Secrets {
+    /// Of the account that arranges replication.
+    pub(crate) admin: String,
+    /// Of the account by which read-only nodes read from the primary.
+    pub(crate) replication: String,
+    /// Of the account by which MySQL Router reads who is who.
+    pub(crate) metadata: String,
+}
+
+/// A folder that is, or becomes, a cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder(PathBuf);
+
+fn failed(doing: &str, path: &Path, error: &io::Error) -> ClusterError {
+    ClusterError::new(format!("{} can't be {doing}: {error}.", path.display()))
+}
+
+/// Random text of 2 x `bytes` hexadecimal digits.
+pub(crate) fn random_hex(bytes: usize) -> Result<String, ClusterError> {
+    let mut buffer = vec![0; bytes];
+    let got = getrandom(&mut buffer[..], GetRandomFlags::empty()).map_err(|error| {
+        ClusterError::new(format!("The kernel gives no random bytes: {error}."))
+    })?;
+    if got < bytes {
+        return Err(ClusterError::new("The kernel gives too few random bytes."));
+    }
+    Ok(buffer.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+impl Folder {
+    /// Makes the folder of a new cluster.
+    pub(crate) fn create(path: &Path) -> Result<Self, ClusterError> {
+        fs::create_dir_all(path).map_err(|error| failed("made", path, &error))?;
+        let path = path.canonicalize().map_err(|error| failed("found", path, &error))?;
+        let mut entries = fs::read_dir(&path).map_err(|error| failed("read", &path, &error))?;
+        if path.join(STATE).is_file() {
+            let show = path.display();
+            return Err(ClusterError::new(format!("{show} holds a cluster already.")).with_hint(
+                format!(
+                    "`dyno cluster down --dir {show}` takes it down; --dir names another folder"
+                ),
+            ));
+        }
+        if entries.next().is_some() {
+            return Err(ClusterError::new(format!("{} is not empty.", path.display()))
+                .with_hint("--dir names another folder; `down` will remove it with all it holds"));
+        }
+        // The servers' user has to get through to the folders of the nodes.
+        fs::set_permissions(&path, Permissions::from_mode(0o755))
+            .map_err(|error| failed("opened to the servers' user", &path, &error))?;
+        Ok(Folder(path))
+    }
+
+    /// The folder of a cluster that was made.
+    pub(crate) fn open(path: &Path) -> Result<(Self, State), ClusterError> {
+        let file = path.join(STATE);
+        let text = fs::read_to_string(&file).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                ClusterError::new(format!("There is no cluster in {}.", path.display())).with_hint(
+                    "`dyno cluster up` makes one; --dir names the folder of one that exists",
+                )
+            }
+            _ => failed("read", &file, &error),
+        })?;
+        let state: State = serde_json::from_str(&text).map_err(|error| {
+            ClusterError::new(format!("{} can't be understood: {error}.", file.display()))
+                .with_hint("it was changed by hand, or made by another version of dyno")
+        })?;
+        if state.format > FORMAT {
+            return Err(ClusterError::new(format!(
+                "{} was made by a newer dyno (format {}, this one reads up to {FORMAT}).",
+                file.display(),
+                state.format
+            ))
+            .with_hint("use the dyno that made it"));
+        }
+        let path = path.canonicalize().map_err(|error| failed("found", path, &error))?;
+        Ok((Folder(path), state))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Keeps everybody else from changing the cluster while the file lives.
+    pub(crate) fn lock(&self) -> Result<File, ClusterError> {
+        let path = self.0.join(LOCK);
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| failed("opened", &path, &error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(ClusterError::new(format!(
+                "Another dyno is just making or changing the cluster in {}.",
+                self.0.display()
+            ))
+            .with_hint("wait for it, or stop it with Ctrl-C")),
+            Err(TryLockError::Error(error)) => Err(failed("locked", &path, &error)),
+        }
+    }
+
+    /// Writes `cluster.json` as a whole, so that it can be read at any moment.
+    pub(crate) fn save(&self, state: &State) -> Result<(), ClusterError> {
+        let path = self.0.join(STATE);
+        let new = self.0.join("cluster.json.new");
+        let mut text = serde_json::to_string_pretty(state).map_err(|error| {
+            ClusterError::new(format!("The cluster has no text form: {error}."))
+        })?;
+        text.push('\n');
+        let write = || {
+            let mut file = File::create(&new)?;
+            file.write_all(text.as_bytes())?;
+            fs::rename(&new, &path)
+        };
+        write().map_err(|error| failed("written", &path, &error))
+    }
+
+    /// Makes the passwords of the cluster.
+    pub(crate) fn make_secrets(&self) -> Result<Secrets, ClusterError> {
+        let secrets = Secrets {
+            admin: random_hex(16)?,
+            replication: random_hex(16)?,
+            metadata: random_hex(16)?,
+        };
+        let text = serde_json::to_string(&secrets)
+            .map_err(|error| ClusterError::new(format!("Passwords have no text form: {error}.")))?;
+        self.write_private(&self.0.join(SECRETS), &text, None)?;
+        self.write_private(&self.0.join(PASSWORD), &format!("{}\n", random_hex(16)?), None)?;
+        Ok(secrets)
+    }
+
+    pub(crate) fn secrets(&self) -> Result<Secrets, ClusterError> {
+        let path = self.0.join(SECRETS);
+        let text = fs::read_to_string(&path).map_err(|error| failed("read", &path, &error))?;
+        // The text is not repeated in the error: it holds passwords.
+        serde_json::from_str(&text)
+            .map_err(|_| ClusterError::new(format!("{} can't be understood.", path.display())))
+    }
+
+    pub(crate) fn password(&self) -> Result<String, ClusterError> {
+        let path = self.0.join(PASSWORD);
+        let text = fs::read_to_string(&path).map_err(|error| failed("read", &path, &error))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Writes a file that only its owner can read.
+    pub(crate) fn write_private(
+        &self,
+        path: &Path,
+        text: &str,
+        owner: Option<(u32, u32)>,
+    ) -> Result<(), ClusterError> {
+        let write = || {
+            let mut options = OpenOptions::new();
+            let mut file =
+                options.create(true).truncate(true).write(true).mode(0o600).open(path)?;
+            if let Some((user, group)) = owner {
+                chown(path, Some(user), Some(group))?;
+            }
+            file.write_all(text.as_bytes())
+        };
+        write().map_err(|error| failed("written", path, &error))
+    }
+
+    /// Makes a folder inside that only the servers' user can read.
+    pub(crate) fn make_inside(
+        &self,
+        name: &str,
+        owner: Option<(u32, u32)>,
+    ) -> Result<PathBuf, ClusterError> {
+        let path = self.0.join(name);
+        let make = || {
+            fs::create_dir(&path)?;
+            fs::set_permissions(&path, Permissions::from_mode(0o700))?;
+            match owner {
+                Some((user, group)) => chown(&path, Some(user), Some(group)),
+                None => Ok(()),
+            }
+        };
+        make().map_err(|error| failed("made", &path, &error))?;
+        Ok(path)
+    }
+
+    /// Says so when the servers' user can't get through to the folder.
+    pub(crate) fn check_reach(&self, owner: Option<(u32, u32)>) -> Result<(), ClusterError> {
+        let Some((user, group)) = owner else { return Ok(()) };
+        let may_pass = |metadata: &Metadata| {
+            let shift = match (metadata.uid() == user, metadata.gid() == group) {
+                (true, _) => 6,
+                (_, true) => 3,
+                _ => 0,
+            };
+            metadata.mode() >> shift & 1 == 1
+        };
+        for ancestor in self.0.ancestors() {
+            let metadata =
+                fs::metadata(ancestor).map_err(|error| failed("read", ancestor, &error))?;
+            if !may_pass(&metadata) {
+                return Err(ClusterError::new(format!(
+                    "The servers don't run as root, and their user can't get through {}.",
+                    ancestor.display()
+                ))
+                .with_hint(
+                    "--dir names a folder that everybody can reach, such as one below /var/tmp",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes everything.
+    pub(crate) fn remove(&self) -> Result<(), ClusterError> {
+        let mut last = Ok(());
+        // Servers that were killed a moment ago may still have been writing.
+        for _ in 0..3 {
+            // `cluster.json` goes last: what is left after a crash must be found by the next `down`.
+            last = self.remove_all_but_state().and_then(|()| fs::remove_dir_all(&self.0));
+            if last.is_ok() {
+                return Ok(());
+            }
+        }
+        last.map_err(|error| failed("removed", &self.0, &error))
+    }
+
+    fn remove_all_but_state(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.0)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                fs::remove_dir_all(entry.path())?;
+            } else if entry.file_name() != STATE {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies a data folder whose server doesn't run; holes stay holes as far as the system can do that.
+pub(crate) fn copy_folder(
+    from: &Path,
+    to: &Path,
+    owner: Option<(u32, u32)>,
+) -> Result<(), ClusterError> {
+    let copy = || -> io::Result<()> {
+        let mut open = vec![(from.to_owned(), to.to_owned())];
+        while let Some((from, to)) = open.pop() {
+            fs::create_dir_all(&to)?;
+            fs::set_permissions(&to, fs::metadata(&from)?.permissions())?;
+            give(&to, owner)?;
+            for entry in fs::read_dir(&from)? {
+                let entry = entry?;
+                let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+                if kind.is_dir() {
+                    open.push((entry.path(), target));
+                } else if kind.is_file() {
+                    fs::copy(entry.path(), &target)?;
+                    give(&target, owner)?;
+                }
+            }
+        }
+        Ok(())
+    };
+    copy()
+        .map_err(|error| ClusterError::new(format!("{} can't be copied: {error}.", from.display())))
+}
+
+fn give(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
+    match owner {
+        Some((user, group)) => chown(path, Some(user), Some(group)),
+        None => Ok(()),
+    }
+}

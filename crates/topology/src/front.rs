@@ -1,0 +1,117 @@
+//! What stands in front of the nodes: started, asked, told of new roles.
+
+use crate::admin::Admin;
+use crate::cluster::ENDPOINT;
+use crate::endpoint::{self, router};
+use crate::make::{PROBE_LIMIT_S, not_in_time, wait};
+use crate::request::Watch;
+use crate::{Backend, Cluster, ClusterError, EndpointKind, Launch, Place, StateNode};
+use std::os::unix::fs::chown;
+
+impl Cluster {
+    /// Starts the endpoint, if the cluster has one.
+    pub(crate) fn make_endpoint(&mut self, watch: &mut dyn Watch) -> Result<(), ClusterError> {
+        let Some(node) = self.state.nodes.iter().find(|node| node.role == "endpoint") else {
+            return Ok(());
+        };
+        watch.step(&format!("Starting {}.", node.product.name()));
+        self.launch(ENDPOINT)?;
+        self.wait_for_endpoint(&|| watch.is_stopped())
+    }
+
+    /// Writes the endpoint's configuration for the roles of the moment, and says how it is started.
+    pub(crate) fn endpoint_launch(&self, node: &StateNode) -> Result<Launch, ClusterError> {
+        let Some(kind) = self.state.endpoint else {
+            return Err(ClusterError::new("The cluster has no endpoint."));
+        };
+        let backends: Vec<Backend> =
+            self.servers().filter(|node| node.pid != 0).map(backend).collect();
+        let place =
+            Place { folder: node.folder.clone(), port: node.port, run_as: self.state.run_as };
+        let mut options = self.state.endpoint_options.clone();
+        if kind == EndpointKind::Router {
+            options.metadata_password.clone_from(&self.secrets.metadata);
+            self.make_metadata(&backends)?;
+            self.lend_certificate(node)?;
+        }
+        let launch = endpoint::prepare(kind, &place, &backends, &self.account()?, &options)?;
+        Ok(Launch { log: node.folder.join("server.log"), ..launch })
+    }
+
+    /// Router reads who is who from tables on the primary.
+    fn make_metadata(&self, backends: &[Backend]) -> Result<(), ClusterError> {
+        let primary = self.primary().ok_or_else(|| ClusterError::new("No node takes writes."))?;
+        let mut identities = Vec::new();
+        for backend in backends {
+            let admin = self.admin(self.node(&backend.name)?)?;
+            identities.push(admin.ask("SELECT @@server_uuid")?.single().to_owned());
+        }
+        let statements = router::metadata(backends, &identities, &self.secrets.metadata)?;
+        let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
+        self.admin(primary)?.ask_all(&statements).map(drop)
+    }
+
+    /// Router shows its clients the certificate that the primary made for itself.
+    fn lend_certificate(&self, node: &StateNode) -> Result<(), ClusterError> {
+        let Some(primary) = self.primary() else { return Ok(()) };
+        for (from, to) in
+            [("server-cert.pem", "client-cert.pem"), ("server-key.pem", "client-key.pem")]
+        {
+            let (from, to) = (primary.folder.join("data").join(from), node.folder.join(to));
+            let copy = || {
+                std::fs::copy(&from, &to)?;
+                match self.state.run_as {
+                    Some((user, group)) => chown(&to, Some(user), Some(group)),
+                    None => Ok(()),
+                }
+            };
+            copy().map_err(|error| {
+                ClusterError::new(format!("{} can't be copied: {error}.", from.display()))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the endpoint takes log-ins and passes a question on.
+    pub(crate) fn wait_for_endpoint(
+        &self,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), ClusterError> {
+        let node = self.node(ENDPOINT)?;
+        let mut last = String::new();
+        let is_ready = wait(is_stopped, || {
+            self.check_alive(node)?;
+            match self.ask_endpoint(node) {
+                Ok(()) => return Ok(true),
+                Err(error) => last = error.message,
+            }
+            Ok(false)
+        })?;
+        if is_ready {
+            return Ok(());
+        }
+        Err(not_in_time(node, &format!("doesn't take log-ins: {last}")))
+    }
+
+    /// Asks the endpoint something that a node behind it has to answer.
+    pub(crate) fn ask_endpoint(&self, node: &StateNode) -> Result<(), ClusterError> {
+        let account = self.account()?;
+        let admin =
+            Admin::of(node, &account.user, &account.password, &account.database, PROBE_LIMIT_S)?;
+        admin.ask("SELECT 1").map(drop)
+    }
+
+    /// Tells the endpoint of new roles: it is started again, which ends its connections.
+    pub(crate) fn renew_endpoint(&mut self) -> Result<(), ClusterError> {
+        if self.state.nodes.iter().all(|node| node.role != "endpoint" || node.pid == 0) {
+            return Ok(());
+        }
+        self.processes(self.node(ENDPOINT)?).kill()?;
+        self.launch(ENDPOINT)?;
+        self.wait_for_endpoint(&|| false)
+    }
+}
+
+fn backend(node: &StateNode) -> Backend {
+    Backend { name: node.name.clone(), role: node.role.clone(), port: node.port }
+}

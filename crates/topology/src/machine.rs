@@ -1,0 +1,74 @@
+//! What this machine has for servers.
+
+use crate::ClusterError;
+use crate::folder::random_hex;
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+
+/// Ports of servers lie below those that the system gives to clients: a server that is started again
+/// must find its port free.
+const PORTS: std::ops::Range<u16> = 13_000..31_000;
+/// Least cache of a server, MiB.
+const CACHE_MIB_MIN: u64 = 64;
+
+/// Ports of the loopback address that are free now.
+pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>, ClusterError> {
+    // From a random place on: two clusters that are made at once must not choose alike.
+    let random = u64::from_str_radix(&random_hex(4)?, 16).unwrap_or_default();
+    let span = u64::from(PORTS.end - PORTS.start);
+    let begin = u16::try_from(random % span).unwrap_or_default();
+    let all = (PORTS.start + begin..PORTS.end).chain(PORTS.start..PORTS.start + begin);
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let free: Vec<u16> = all.filter(is_free).take(count).collect();
+    if free.len() < count {
+        return Err(ClusterError::new(format!(
+            "This machine has no {count} free ports between {} and {}.",
+            PORTS.start, PORTS.end
+        )));
+    }
+    Ok(free)
+}
+
+/// The cache of one of `servers`, MiB: the papers give most of a machine's memory to one server; here all
+/// of them, the load and the file cache share it, so that they get half of what is free.
+pub(crate) fn cache_mib(servers: usize) -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available_kib = text
+        .lines()
+        .find_map(|line| {
+            line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok()
+        })
+        .unwrap_or(1 << 20);
+    share_mib(available_kib, servers)
+}
+
+fn share_mib(available_kib: u64, servers: usize) -> u64 {
+    let share = available_kib / 1024 / 2 / servers.max(1) as u64;
+    (share / CACHE_MIB_MIN * CACHE_MIB_MIN).max(CACHE_MIB_MIN)
+}
+
+/// Processors that this process may use.
+pub(crate) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_share_half_of_the_memory() {
+        assert_eq!(share_mib(24 << 20, 1), 12 << 10);
+        assert_eq!(share_mib(24 << 20, 3), 4096);
+        assert_eq!(share_mib(100 << 10, 9), 64);
+    }
+
+    #[test]
+    fn ports_differ() {
+        let mut ports = free_ports(9).unwrap();
+        assert!(ports.iter().all(|port| PORTS.contains(port)));
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 9);
+    }
+}

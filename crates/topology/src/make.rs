@@ -1,0 +1,276 @@
+//! How a cluster's nodes come to life.
+
+use crate::admin::Admin;
+use crate::cluster::product_of;
+use crate::mysql::replication::{self, Stream};
+use crate::process::{LOOK_EACH, Owner, Process, last_lines};
+use crate::request::Watch;
+use crate::{Cluster, ClusterError, Launch, Product, StateNode, TopologyKind};
+use crate::{mysql, postgres};
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// How long a server may take until it takes log-ins, and a read-only node until it streams. A crash of
+/// a busy server takes a while to recover from.
+const READY_WITHIN: Duration = Duration::from_secs(180);
+/// Seconds for one statement that arranges something.
+const STATEMENT_LIMIT_S: u64 = 60;
+/// Seconds for a question to a server that may not be there yet.
+pub(crate) const PROBE_LIMIT_S: u64 = 5;
+
+impl Cluster {
+    /// Makes data folders, starts the servers and arranges replication.
+    pub(crate) fn make_nodes(&mut self, watch: &mut dyn Watch) -> Result<(), ClusterError> {
+        let product = product_of(self.state.topology);
+        let servers: Vec<StateNode> = self.servers().cloned().collect();
+        watch.step(&format!(
+            "Making the data folders of {} {} nodes.",
+            servers.len(),
+            product.name()
+        ));
+        let is_stopped = || watch.is_stopped();
+        if product == Product::Postgres {
+            postgres::make_data(&self.folder, &self.state, &servers, &self.secrets, &is_stopped)?;
+        } else {
+            mysql::make_data(&self.folder, &self.state, &servers, &self.secrets, &is_stopped)?;
+        }
+        watch.step("Starting the servers.");
+        for node in &servers {
+            self.launch(&node.name)?;
+        }
+        for node in &servers {
+            self.wait_for_log_in(&node.name, &|| watch.is_stopped())?;
+            // It made the accounts of the first start, and holds passwords.
+            let _ = fs::remove_file(node.folder.join("accounts.sql"));
+        }
+        self.make_database()?;
+        let replicas: Vec<&StateNode> =
+            servers.iter().filter(|node| node.role == "read_only").collect();
+        if replicas.is_empty() {
+            return Ok(());
+        }
+        watch.step(&format!("Starting replication to {} read-only nodes.", replicas.len()));
+        let is_stopped = || watch.is_stopped();
+        if product == Product::Postgres {
+            postgres::replication::make_slots(self, &servers[0])?;
+        } else {
+            for node in &replicas {
+                let primary = &servers[0];
+                replication::follow(
+                    &self.admin(node)?,
+                    product,
+                    primary,
+                    &self.secrets.replication,
+                )?;
+            }
+        }
+        for node in &replicas {
+            self.wait_until_streaming(&node.name, &is_stopped)?;
+        }
+        Ok(())
+    }
+
+    /// The nodes that hold data.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = &StateNode> {
+        self.state.nodes.iter().filter(|node| node.role != "endpoint")
+    }
+
+    /// How to arrange something on a node.
+    pub(crate) fn admin(&self, node: &StateNode) -> Result<Admin, ClusterError> {
+        Admin::for_admin(node, &self.secrets.admin, STATEMENT_LIMIT_S)
+    }
+
+    /// How to ask a node that may not answer.
+    pub(crate) fn probe(&self, node: &StateNode) -> Result<Admin, ClusterError> {
+        Admin::for_admin(node, &self.secrets.admin, PROBE_LIMIT_S)
+    }
+
+    /// How a server is started that isn't running.
+    fn launch_of(&self, node: &StateNode) -> Result<Launch, ClusterError> {
+        let number = self.position(&node.name)? + 1;
+        match node.product {
+            Product::Mariadb | Product::Mysql => mysql::launch(&self.state, node, number),
+            Product::Postgres => postgres::launch(&self.state, node),
+            Product::Pgpool | Product::Shardingsphere | Product::Router => {
+                self.endpoint_launch(node)
+            }
+        }
+    }
+
+    /// Starts a node's process and writes down which one it is.
+    pub(crate) fn launch(&mut self, name: &str) -> Result<(), ClusterError> {
+        let at = self.position(name)?;
+        let launch = self.launch_of(&self.state.nodes[at])?;
+        let process = self.owner(&self.state.nodes[at]).start(&launch)?;
+        let node = &mut self.state.nodes[at];
+        (node.pid, node.pid_started_ticks) = (process.pid, process.started_ticks);
+        self.save()
+    }
+
+    pub(crate) fn owner<'a>(&'a self, node: &'a StateNode) -> Owner<'a> {
+        Owner { id: &self.state.id, node: &node.name, run_as: self.state.run_as, namespace: None }
+    }
+
+    /// Waits until a node takes log-ins.
+    pub(crate) fn wait_for_log_in(
+        &self,
+        name: &str,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), ClusterError> {
+        let node = self.node(name)?;
+        let admin = self.probe(node)?;
+        let mut last = None;
+        wait(is_stopped, || {
+            match admin.ask("SELECT 1") {
+                Ok(_) => return Ok(true),
+                Err(error) => last = Some(error),
+            }
+            self.check_alive(node)?;
+            Ok(false)
+        })?
+        .then_some(())
+        .ok_or_else(|| {
+            let why = last.map(|error| error.message).unwrap_or_default();
+            not_in_time(node, &format!("doesn't take log-ins: {why}"))
+        })
+    }
+
+    /// Says with what words a server has ended.
+    pub(crate) fn check_alive(&self, node: &StateNode) -> Result<(), ClusterError> {
+        let process = Process { pid: node.pid, started_ticks: node.pid_started_ticks };
+        if process.is_alive() {
+            return Ok(());
+        }
+        let log = last_lines(&node.folder.join("server.log"));
+        let name = node.product.name();
+        Err(ClusterError::new(format!("{name} of node {} ended by itself: {log}", node.name)))
+    }
+
+    fn make_database(&self) -> Result<(), ClusterError> {
+        let is_sharded = self.state.topology == TopologyKind::Sharded;
+        for node in self.servers().filter(|node| is_sharded || node.role == "primary") {
+            match node.product {
+                Product::Postgres => postgres::make_database(self, node)?,
+                _ => self
+                    .admin(node)?
+                    .ask(&format!("CREATE DATABASE {}", self.state.database))
+                    .map(drop)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until a read-only node streams and has what the primary had when this was called.
+    pub(crate) fn wait_until_streaming(
+        &self,
+        name: &str,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), ClusterError> {
+        let node = self.node(name)?;
+        let primary = self.primary().ok_or_else(|| ClusterError::new("No node takes writes."))?;
+        let admin = self.probe(node)?;
+        let mut why = String::new();
+        let is_ready = wait(is_stopped, || {
+            self.check_alive(node)?;
+            let Some(stream) = self.stream(node, &admin)? else {
+                return Err(ClusterError::new(format!("Node {name} follows nobody.")));
+            };
+            why = stream.error.unwrap_or_else(|| "no error is given".to_owned());
+            Ok(stream.is_running)
+        })?;
+        if !is_ready {
+            return Err(not_in_time(node, &format!("doesn't follow {}: {why}", primary.name)));
+        }
+        if self.catch_up(node, primary, is_stopped)? {
+            return Ok(());
+        }
+        Err(not_in_time(node, &format!("doesn't catch up with {}", primary.name)))
+    }
+
+    /// What a read-only node says of its replication; `None` where it has none.
+    pub(crate) fn stream(
+        &self,
+        node: &StateNode,
+        admin: &Admin,
+    ) -> Result<Option<Stream>, ClusterError> {
+        match node.product {
+            Product::Postgres => postgres::replication::stream(admin),
+            product => replication::stream(admin, product),
+        }
+    }
+
+    /// Waits until a node has applied what `source` has now; false when that takes too long.
+    pub(crate) fn catch_up(
+        &self,
+        node: &StateNode,
+        source: &StateNode,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<bool, ClusterError> {
+        let (admin, of_source) = (self.admin(node)?, self.admin(source)?);
+        if node.product == Product::Postgres {
+            let position = postgres::replication::position(&of_source)?;
+            return postgres::replication::wait_for(&admin, position, is_stopped);
+        }
+        let position = replication::position(&of_source, source.product)?;
+        wait(is_stopped, || replication::wait_for(&admin, node.product, &position, 1))
+    }
+
+    /// Has the primary wait for its read-only nodes, where that was asked for.
+    pub(crate) fn wait_for_acknowledgements(
+        &self,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), ClusterError> {
+        let Some(primary) = self.primary() else { return Ok(()) };
+        let replicas = || self.servers().filter(|node| node.role == "read_only");
+        let present = replicas().filter(|node| node.pid != 0).count();
+        let wanted = self.replication().acknowledgements(replicas().count()).min(present);
+        if wanted == 0 {
+            return Ok(());
+        }
+        let admin = self.admin(primary)?;
+        if primary.product == Product::Postgres {
+            postgres::replication::reconfigure(self, primary)?;
+        } else {
+            replication::wait_for_replicas(&admin, primary.product, true)?;
+        }
+        let is_ready = wait(is_stopped, || match primary.product {
+            Product::Postgres => postgres::replication::is_acknowledged(&admin, wanted),
+            product => Ok(replication::acknowledging(&admin, product)? >= wanted),
+        })?;
+        if is_ready {
+            return Ok(());
+        }
+        let name = self.replication().name();
+        Err(not_in_time(
+            primary,
+            &format!("is not acknowledged to, which {name} replication needs"),
+        ))
+    }
+}
+
+pub(crate) fn not_in_time(node: &StateNode, what: &str) -> ClusterError {
+    ClusterError::new(format!(
+        "Node {} {what}; that took longer than {} s.",
+        node.name,
+        READY_WITHIN.as_secs()
+    ))
+    .with_hint(format!("its log is {}", node.folder.join("server.log").display()))
+}
+
+/// Asks again and again until it is so; false when that takes too long.
+pub(crate) fn wait(
+    is_stopped: &dyn Fn() -> bool,
+    mut is_so: impl FnMut() -> Result<bool, ClusterError>,
+) -> Result<bool, ClusterError> {
+    let begin = Instant::now();
+    while begin.elapsed() < READY_WITHIN {
+        if is_stopped() {
+            return Err(ClusterError::stopped());
+        }
+        if is_so()? {
+            return Ok(true);
+        }
+        std::thread::sleep(LOOK_EACH);
+    }
+    Ok(false)
+}

@@ -1,0 +1,352 @@
+//! MariaDB and MySQL as nodes: data folder, configuration, command line.
+
+pub(crate) mod replication;
+
+use crate::admin::{ADMIN, REPLICATION};
+use crate::folder::{Folder, Secrets, copy_folder};
+use crate::process::Owner;
+use crate::{ClusterError, Launch, Product, Replication, State, StateNode, machine, programs};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Longest path of a unix socket that the system takes, in bytes.
+const SOCKET_PATH_MAX: usize = 107;
+/// What the account of the load may do: everything with data, and look; no change of the server itself, and
+/// no writing where `read_only` forbids it.
+const PRIVILEGES: &str = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, RELOAD, PROCESS, REFERENCES, INDEX, \
+    ALTER, SHOW DATABASES, CREATE TEMPORARY TABLES, LOCK TABLES, EXECUTE, REPLICATION CLIENT, CREATE VIEW, \
+    SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER";
+
+/// The server's program and what comes before its options.
+struct Server {
+    program: PathBuf,
+    before: Vec<OsString>,
+    /// Lines of the configuration that say where its files are.
+    files: String,
+}
+
+fn server(state: &State, product: Product) -> Result<Server, ClusterError> {
+    if product == Product::Mariadb {
+        let program = programs::need(&["mariadbd"], "mariadb-server-core")?;
+        return Ok(Server { program, before: Vec::new(), files: String::new() });
+    }
+    let Some(root) = &state.mysql else {
+        let program = programs::find(&["mysqld"]).filter(|path| !is_mariadb(path));
+        let program = program.ok_or_else(|| {
+            ClusterError::new("MySQL's program mysqld is not installed.").with_hint(
+                "install mysql-server-core, or unpack it to a folder and name that with --mysql",
+            )
+        })?;
+        return Ok(Server { program, before: Vec::new(), files: String::new() });
+    };
+    unpacked(root)
+}
+
+/// Some systems have MariaDB under MySQL's name.
+fn is_mariadb(path: &Path) -> bool {
+    path.canonicalize().is_ok_and(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().contains("mariadb"))
+    })
+}
+
+/// MySQL in a folder of its own, with the libraries of its own system: its loader starts it.
+fn unpacked(root: &Path) -> Result<Server, ClusterError> {
+    let program = root.join("usr/sbin/mysqld");
+    let libraries = root.join(format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH));
+    let loader = ["ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"]
+        .iter()
+        .map(|name| libraries.join(name))
+        .find(|path| path.is_file());
+    let (true, Some(loader)) = (program.is_file(), loader) else {
+        return Err(ClusterError::new(format!("{} holds no unpacked MySQL.", root.display()))
+            .with_hint(
+                "it must hold usr/sbin/mysqld and usr/lib with the libraries it was built for",
+            ));
+    };
+    let mut path = libraries.into_os_string();
+    path.push(":");
+    path.push(root.join("usr/lib/mysql/private"));
+    let before = vec![
+        "--argv0".into(),
+        program.clone().into_os_string(),
+        "--library-path".into(),
+        path,
+        program.into_os_string(),
+    ];
+    let show = root.display();
+    let files = format!(
+        "basedir={show}/usr\nplugin-dir={show}/usr/lib/mysql/plugin\n\
+         lc-messages-dir={show}/usr/share/mysql\ncharacter-sets-dir={show}/usr/share/mysql/charsets\n"
+    );
+    Ok(Server { program: loader, before, files })
+}
+
+/// Says what is missing before anything is made.
+pub(crate) fn check(state: &State, product: Product) -> Result<(), ClusterError> {
+    server(state, product)?;
+    if product == Product::Mariadb {
+        programs::need(
+            &["mariadb-install-db", "mysql_install_db"],
+            "mariadb-server-core and mariadb-client-core",
+        )?;
+    }
+    Ok(())
+}
+
+fn data(node: &StateNode) -> PathBuf {
+    node.folder.join("data")
+}
+
+fn owner<'a>(state: &'a State, node: &'a StateNode) -> Owner<'a> {
+    Owner { id: &state.id, node: &node.name, run_as: state.run_as, namespace: None }
+}
+
+/// Makes the data folders of all nodes: one is made by the server, the others are copies of it. Several
+/// at once are said to have failed, and it is slower, too.
+pub(crate) fn make_data(
+    folder: &Folder,
+    state: &State,
+    nodes: &[StateNode],
+    secrets: &Secrets,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<(), ClusterError> {
+    let Some(first) = nodes.first() else { return Ok(()) };
+    let accounts = accounts(folder, state, secrets, first.product)?;
+    let initial = first.folder.join("accounts.sql");
+    for node in nodes {
+        let path = node.folder.join("accounts.sql");
+        folder.write_private(&path, &accounts, state.run_as)?;
+    }
+    if first.product == Product::Mariadb {
+        install_mariadb(state, first, is_stopped)?;
+    } else {
+        initialize_mysql(state, first, &initial, is_stopped)?;
+    }
+    for node in &nodes[1..] {
+        if is_stopped() {
+            return Err(ClusterError::stopped());
+        }
+        copy_folder(&data(first), &data(node), state.run_as)?;
+    }
+    for node in nodes {
+        // MySQL takes copies with the same identity for one server.
+        let _ = fs::remove_file(data(node).join("auto.cnf"));
+        if first.product == Product::Mysql {
+            let _ = fs::remove_file(node.folder.join("accounts.sql"));
+        }
+    }
+    Ok(())
+}
+
+fn install_mariadb(
+    state: &State,
+    node: &StateNode,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<(), ClusterError> {
+    let launch = Launch {
+        program: programs::need(
+            &["mariadb-install-db", "mysql_install_db"],
+            "mariadb-server-core",
+        )?,
+        arguments: vec![
+            "--no-defaults".into(),
+            // No server ever runs with the accounts that this makes: see `accounts`.
+            "--auth-root-authentication-method=normal".into(),
+            "--skip-test-db".into(),
+            "--innodb-log-file-size=64M".into(),
+            joined("--tmpdir=", &node.folder),
+            joined("--datadir=", &data(node)),
+        ],
+        environment: Vec::new(),
+        folder: node.folder.clone(),
+        log: node.folder.join("server.log"),
+    };
+    owner(state, node).run(&launch, None, is_stopped)
+}
+
+fn initialize_mysql(
+    state: &State,
+    node: &StateNode,
+    accounts: &Path,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<(), ClusterError> {
+    let server = server(state, Product::Mysql)?;
+    let configuration = node.folder.join("initialize.cnf");
+    let text = format!(
+        "[mysqld]\n{}datadir={}\ntmpdir={}\ninnodb_redo_log_capacity=128M\nmysqlx=OFF\nsecure-file-priv=NULL\n",
+        server.files,
+        data(node).display(),
+        node.folder.display()
+    );
+    write(&configuration, &text)?;
+    let mut arguments = server.before;
+    arguments.push(joined("--defaults-file=", &configuration));
+    // The password that this draws and logs is that of an account which the file removes.
+    arguments.push("--initialize".into());
+    arguments.push(joined("--init-file=", accounts));
+    let launch = Launch {
+        program: server.program,
+        arguments,
+        environment: Vec::new(),
+        folder: node.folder.clone(),
+        log: node.folder.join("server.log"),
+    };
+    owner(state, node).run(&launch, None, is_stopped)
+}
+
+fn joined(option: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(path);
+    word
+}
+
+fn write(path: &Path, text: &str) -> Result<(), ClusterError> {
+    fs::write(path, text).map_err(|error| {
+        ClusterError::new(format!("{} can't be written: {error}.", path.display()))
+    })
+}
+
+/// Statements, one a line, that a server executes before it lets anybody in: the accounts of the cluster
+/// take the place of those of a fresh data folder. They are no part of the binary log, since every node
+/// begins with them.
+fn accounts(
+    folder: &Folder,
+    state: &State,
+    secrets: &Secrets,
+    product: Product,
+) -> Result<String, ClusterError> {
+    let password = folder.password()?;
+    let (user, admin, repl) = (&state.user, ADMIN, REPLICATION);
+    let mut lines = vec!["SET SESSION sql_log_bin=0".to_owned()];
+    let monitor = if product == Product::Mariadb {
+        lines.push(
+            "DELETE FROM mysql.global_priv WHERE User NOT IN ('mariadb.sys', 'PUBLIC')".to_owned(),
+        );
+        lines.push("DELETE FROM mysql.db".to_owned());
+        lines.push("DELETE FROM mysql.proxies_priv".to_owned());
+        lines.push("FLUSH PRIVILEGES".to_owned());
+        ", SLAVE MONITOR"
+    } else {
+        ""
+    };
+    lines.push(format!("CREATE USER '{admin}'@'%' IDENTIFIED BY '{}'", secrets.admin));
+    lines.push(format!("GRANT ALL PRIVILEGES ON *.* TO '{admin}'@'%' WITH GRANT OPTION"));
+    lines.push(format!("CREATE USER '{repl}'@'%' IDENTIFIED BY '{}'", secrets.replication));
+    lines.push(format!("GRANT REPLICATION SLAVE ON *.* TO '{repl}'@'%'"));
+    lines.push(format!("CREATE USER '{user}'@'%' IDENTIFIED BY '{password}'"));
+    lines.push(format!("GRANT {PRIVILEGES}{monitor} ON *.* TO '{user}'@'%'"));
+    if product == Product::Mysql {
+        lines.push(format!("GRANT XA_RECOVER_ADMIN ON *.* TO '{user}'@'%'"));
+        lines.push("DROP USER root@localhost".to_owned());
+    }
+    Ok(lines.into_iter().map(|line| line + ";\n").collect())
+}
+
+/// Writes the configuration for what the node is now, and says how it is started.
+pub(crate) fn launch(
+    state: &State,
+    node: &StateNode,
+    number: usize,
+) -> Result<Launch, ClusterError> {
+    let socket = node.folder.join("s");
+    if socket.as_os_str().len() > SOCKET_PATH_MAX {
+        return Err(ClusterError::new(format!(
+            "The path {} is too long for a unix socket.",
+            socket.display()
+        ))
+        .with_hint("--dir names a folder with a shorter path"));
+    }
+    let server = server(state, node.product)?;
+    let configuration = node.folder.join("server.cnf");
+    let first = node.folder.join("accounts.sql");
+    let text = configuration_text(state, node, number, &server.files);
+    write(&configuration, &text)?;
+    let mut arguments = server.before;
+    arguments.push(joined("--defaults-file=", &configuration));
+    if first.is_file() {
+        arguments.push(joined("--init-file=", &first));
+    }
+    Ok(Launch {
+        program: server.program,
+        arguments,
+        environment: Vec::new(),
+        folder: node.folder.clone(),
+        log: node.folder.join("server.log"),
+    })
+}
+
+/// The template: what the papers' RDS instances have (every commit flushed in redo and binary log),
+/// with caches of this machine's size.
+fn configuration_text(state: &State, node: &StateNode, number: usize, files: &str) -> String {
+    let (folder, data) = (node.folder.display(), data(node));
+    let mut text = format!(
+        "# Written by dyno at each start of this node.\n[mysqld]\n{files}datadir={}\ntmpdir={folder}\n\
+         socket={folder}/s\npid-file={folder}/pid\nbind-address={}\nport={}\nskip-name-resolve\n\
+         server-id={number}\nreport-host={}\nreport-port={}\nlog-bin=bin\nlog-slave-updates=ON\nrelay-log=relay\n\
+         binlog-format=ROW\nmax-connections=2000\nback-log=1000\ncharacter-set-server=utf8mb4\n\
+         innodb-buffer-pool-size={}M\ninnodb-flush-log-at-trx-commit=1\nsync-binlog=1\n",
+        data.display(),
+        node.host,
+        node.port,
+        node.host,
+        node.port,
+        state.cache_mib,
+    );
+    let threads = machine::processors().clamp(2, 8);
+    if node.product == Product::Mariadb {
+        let _ = write!(
+            text,
+            "gtid-domain-id=1\ngtid-strict-mode=ON\ninnodb-log-file-size=64M\nslave-parallel-threads={threads}\n\
+             slave-net-timeout=10\n"
+        );
+    } else {
+        let _ = write!(
+            text,
+            "gtid-mode=ON\nenforce-gtid-consistency=ON\ninnodb-redo-log-capacity=128M\nmysqlx=OFF\n\
+             secure-file-priv=NULL\nreplica-parallel-workers={threads}\nreplica-net-timeout=10\n"
+        );
+    }
+    if node.role == "read_only" {
+        text.push_str(if node.product == Product::Mariadb {
+            "read-only=ON\n"
+        } else {
+            "super-read-only=ON\n"
+        });
+    }
+    if state.replication == Replication::SemiSync.name()
+        || state.replication == Replication::Quorum.name()
+    {
+        text.push_str(&semi_sync(state, node));
+    }
+    for (name, value) in &state.settings {
+        let _ = writeln!(text, "{name}={value}");
+    }
+    text
+}
+
+fn semi_sync(state: &State, node: &StateNode) -> String {
+    let is_replica = node.role == "read_only";
+    // Before the cluster is ready nobody is there yet whom a primary could wait for, nor when all others
+    // were taken out.
+    let is_alone = !state.nodes.iter().any(|node| node.role == "read_only" && node.pid != 0);
+    let waits = if is_replica || is_alone || !state.is_ready { "OFF" } else { "ON" };
+    let acknowledges = if is_replica { "ON" } else { "OFF" };
+    if node.product == Product::Mariadb {
+        return format!(
+            "rpl-semi-sync-master-wait-point=AFTER_SYNC\nrpl-semi-sync-master-timeout=10000\n\
+             rpl-semi-sync-master-enabled={waits}\nrpl-semi-sync-slave-enabled={acknowledges}\n"
+        );
+    }
+    let replicas = state.nodes.iter().filter(|node| node.role == "read_only").count();
+    let count =
+        Replication::named(&state.replication).unwrap_or_default().acknowledgements(replicas);
+    format!(
+        "plugin-load-add=semisync_source.so\nplugin-load-add=semisync_replica.so\n\
+         rpl-semi-sync-source-wait-point=AFTER_SYNC\nrpl-semi-sync-source-timeout=10000\n\
+         rpl-semi-sync-source-wait-for-replica-count={}\n\
+         rpl-semi-sync-source-enabled={waits}\nrpl-semi-sync-replica-enabled={acknowledges}\n",
+        count.max(1)
+    )
+}

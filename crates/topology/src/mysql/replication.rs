@@ -1,0 +1,227 @@
+//! Replication of MariaDB and MySQL by global transaction identifiers.
+
+use crate::admin::{Admin, Answer, REPLICATION};
+use crate::{ClusterError, Product, StateNode};
+
+/// What a read-only node says of its replication.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Stream {
+    /// True when it receives and applies.
+    pub(crate) is_running: bool,
+    /// Why it doesn't.
+    pub(crate) error: Option<String>,
+    /// Seconds behind the primary, as it says itself.
+    pub(crate) lag_s: Option<f64>,
+}
+
+/// Has a node follow `source` from what it has.
+pub(crate) fn follow(
+    admin: &Admin,
+    product: Product,
+    source: &StateNode,
+    password: &str,
+) -> Result<(), ClusterError> {
+    let (host, port) = (&source.host, source.port);
+    let user = REPLICATION;
+    if product == Product::Mariadb {
+        let change = format!(
+            "CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, MASTER_USER='{user}', \
+             MASTER_PASSWORD='{password}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1"
+        );
+        admin.ask_all(&["STOP SLAVE", &change, "START SLAVE"])?;
+    } else {
+        let change = format!(
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='{host}', SOURCE_PORT={port}, SOURCE_USER='{user}', \
+             SOURCE_PASSWORD='{password}', SOURCE_AUTO_POSITION=1, SOURCE_SSL=1, SOURCE_CONNECT_RETRY=1"
+        );
+        admin.ask_all(&["STOP REPLICA", &change, "START REPLICA"])?;
+    }
+    Ok(())
+}
+
+/// What the node says of its replication; `None` where it has none.
+pub(crate) fn stream(admin: &Admin, product: Product) -> Result<Option<Stream>, ClusterError> {
+    let answer = admin.ask(show(product))?;
+    Ok((!answer.is_empty()).then(|| read(&answer)))
+}
+
+fn show(product: Product) -> &'static str {
+    if product == Product::Mariadb { "SHOW SLAVE STATUS" } else { "SHOW REPLICA STATUS" }
+}
+
+fn read(answer: &Answer) -> Stream {
+    let is_yes = |names: &[&str]| answer.named(names).eq_ignore_ascii_case("yes");
+    let receives = is_yes(&["Slave_IO_Running", "Replica_IO_Running"]);
+    let applies = is_yes(&["Slave_SQL_Running", "Replica_SQL_Running"]);
+    let errors = [answer.named(&["Last_IO_Error"]), answer.named(&["Last_SQL_Error"])];
+    let error = errors.into_iter().find(|error| !error.is_empty()).map(str::to_owned);
+    let lag_s = answer.named(&["Seconds_Behind_Master", "Seconds_Behind_Source"]).parse().ok();
+    Stream { is_running: receives && applies, error, lag_s }
+}
+
+/// What a node has executed, in the words of its product.
+pub(crate) fn position(admin: &Admin, product: Product) -> Result<String, ClusterError> {
+    let sql = if product == Product::Mariadb {
+        "SELECT @@GLOBAL.gtid_current_pos"
+    } else {
+        "SELECT @@GLOBAL.gtid_executed"
+    };
+    Ok(admin.ask(sql)?.single().replace(char::is_whitespace, ""))
+}
+
+/// Waits until a node has executed up to `position`; false when that took longer than `limit_s`.
+pub(crate) fn wait_for(
+    admin: &Admin,
+    product: Product,
+    position: &str,
+    limit_s: u32,
+) -> Result<bool, ClusterError> {
+    let sql = if product == Product::Mariadb {
+        format!("SELECT MASTER_GTID_WAIT('{position}', {limit_s})")
+    } else {
+        format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{position}', {limit_s})")
+    };
+    Ok(admin.ask(&sql)?.single() == "0")
+}
+
+/// Has the primary wait for its read-only nodes from now on, or not any more.
+pub(crate) fn wait_for_replicas(
+    admin: &Admin,
+    product: Product,
+    waits: bool,
+) -> Result<(), ClusterError> {
+    let word = if product == Product::Mariadb { "master" } else { "source" };
+    let value = if waits { "ON" } else { "OFF" };
+    admin.ask(&format!("SET GLOBAL rpl_semi_sync_{word}_enabled={value}")).map(drop)
+}
+
+/// How many read-only nodes acknowledge to this primary.
+pub(crate) fn acknowledging(admin: &Admin, product: Product) -> Result<usize, ClusterError> {
+    let word = if product == Product::Mariadb { "master" } else { "source" };
+    let answer = admin.ask(&format!("SHOW STATUS LIKE 'Rpl_semi_sync_{word}_clients'"))?;
+    Ok(answer.named(&["Value"]).parse().unwrap_or(0))
+}
+
+/// The statement that lets a node take writes, or not.
+pub(crate) fn set_read_only(product: Product, is_read_only: bool) -> &'static str {
+    match (product, is_read_only) {
+        (Product::Mariadb, true) => "SET GLOBAL read_only=ON",
+        (Product::Mariadb, false) => "SET GLOBAL read_only=OFF",
+        (_, true) => "SET GLOBAL super_read_only=ON",
+        // This leaves super_read_only, too.
+        (_, false) => "SET GLOBAL read_only=OFF",
+    }
+}
+
+/// Ends receiving; what was received goes on being applied.
+pub(crate) fn stop_receiving(admin: &Admin, product: Product) -> Result<(), ClusterError> {
+    let sql =
+        if product == Product::Mariadb { "STOP SLAVE IO_THREAD" } else { "STOP REPLICA IO_THREAD" };
+    admin.ask(sql).map(drop)
+}
+
+/// What a node has received, applied or not.
+pub(crate) fn received(admin: &Admin, product: Product) -> Result<String, ClusterError> {
+    let answer = admin.ask(show(product))?;
+    Ok(answer.named(&["Gtid_IO_Pos", "Retrieved_Gtid_Set"]).replace(char::is_whitespace, ""))
+}
+
+/// Ends replication and forgets whom the node followed.
+pub(crate) fn follow_nobody(admin: &Admin, product: Product) -> Result<(), ClusterError> {
+    let statements = if product == Product::Mariadb {
+        ["STOP SLAVE", "RESET SLAVE ALL"]
+    } else {
+        ["STOP REPLICA", "RESET REPLICA ALL"]
+    };
+    admin.ask_all(&statements).map(drop)
+}
+
+/// Has a node acknowledge what it receives, from its next connection to the primary on.
+pub(crate) fn acknowledge(
+    admin: &Admin,
+    product: Product,
+    acknowledges: bool,
+) -> Result<(), ClusterError> {
+    let word = if product == Product::Mariadb { "slave" } else { "replica" };
+    let value = if acknowledges { "ON" } else { "OFF" };
+    admin.ask(&format!("SET GLOBAL rpl_semi_sync_{word}_enabled={value}")).map(drop)
+}
+
+/// True when a node has executed everything in `position`.
+pub(crate) fn has(admin: &Admin, product: Product, position: &str) -> Result<bool, ClusterError> {
+    let own = self::position(admin, product)?;
+    if product == Product::Mariadb {
+        return Ok(includes(&own, position));
+    }
+    let sql = format!("SELECT GTID_SUBSET('{position}', @@GLOBAL.gtid_executed)");
+    Ok(admin.ask(&sql)?.single() == "1")
+}
+
+/// True when a node has transactions of its own that the primary hasn't: those that it wrote when it was the
+/// primary and that no other node had received.
+pub(crate) fn has_diverged(
+    admin: &Admin,
+    primary: &Admin,
+    product: Product,
+) -> Result<bool, ClusterError> {
+    if product == Product::Mariadb {
+        let sql = "SELECT @@GLOBAL.gtid_binlog_state";
+        let (own, its) = (admin.ask(sql)?, primary.ask(sql)?);
+        return Ok(!includes_state(its.single(), own.single()));
+    }
+    let own = position(admin, product)?;
+    Ok(!has(primary, product, &own)?)
+}
+
+/// Lets replication go on after the last transaction that the node has, whoever wrote it.
+pub(crate) fn begin_from_own(admin: &Admin, product: Product) -> Result<(), ClusterError> {
+    follow_nobody(admin, product)?;
+    if product == Product::Mariadb {
+        let own = position(admin, product)?;
+        admin.ask(&format!("SET GLOBAL gtid_slave_pos='{own}'"))?;
+    }
+    Ok(())
+}
+
+/// Domain, server and number of each of MariaDB's identifiers.
+fn identifiers(text: &str) -> impl Iterator<Item = (u64, u64, u64)> {
+    text.split(',').filter_map(|part| {
+        let mut numbers = part.trim().split('-').map(str::parse);
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?))
+    })
+}
+
+/// True when position `a` isn't before `b` in any domain: numbers grow from server to server.
+fn includes(a: &str, b: &str) -> bool {
+    identifiers(b).all(|(domain, _, number)| {
+        identifiers(a).any(|(other, _, reached)| other == domain && reached >= number)
+    })
+}
+
+/// True when binary log `a` has the last transaction of each server in `b`.
+fn includes_state(a: &str, b: &str) -> bool {
+    identifiers(b).all(|(domain, server, number)| {
+        identifiers(a)
+            .any(|(other, by, reached)| (other, by) == (domain, server) && reached >= number)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_compared_by_domain() {
+        assert!(includes("1-2-700", "1-1-500"));
+        assert!(!includes("1-1-499", "1-1-500"));
+        assert!(!includes("", "1-1-1"));
+        assert!(includes("1-1-1", ""));
+    }
+
+    #[test]
+    fn a_transaction_that_only_one_server_has_is_seen() {
+        assert!(includes_state("1-1-498,1-2-700", "1-1-498"));
+        assert!(!includes_state("1-1-498,1-2-700", "1-1-500"));
+        assert!(!includes_state("1-2-700", "1-1-500"));
+    }
+}

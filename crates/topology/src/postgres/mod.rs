@@ -1,0 +1,251 @@
+//! PostgreSQL as a node: data folder, configuration, command line.
+
+pub(crate) mod replication;
+
+use crate::admin::{ADMIN, REPLICATION};
+use crate::folder::{Folder, Secrets, copy_folder};
+use crate::process::Owner;
+use crate::{Cluster, ClusterError, Launch, Replication, State, StateNode, programs};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The programs that a cluster needs.
+const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_basebackup"];
+
+/// Says what is missing before anything is made.
+pub(crate) fn check() -> Result<(), ClusterError> {
+    programs::postgres_folder(&PROGRAMS).map(drop)
+}
+
+pub(crate) fn data(node: &StateNode) -> PathBuf {
+    node.folder.join("data")
+}
+
+fn pass_file(node: &StateNode) -> PathBuf {
+    node.folder.join("pgpass")
+}
+
+fn run(
+    state: &State,
+    node: &StateNode,
+    program: &str,
+    arguments: Vec<OsString>,
+    environment: Vec<(String, OsString)>,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<(), ClusterError> {
+    let launch = Launch {
+        program: programs::postgres_folder(&PROGRAMS)?.join(program),
+        arguments,
+        environment,
+        folder: node.folder.clone(),
+        log: node.folder.join("server.log"),
+    };
+    let owner = Owner { id: &state.id, node: &node.name, run_as: state.run_as, namespace: None };
+    owner.run(&launch, None, is_stopped)
+}
+
+/// Makes the data folders of all nodes: the standbys begin as copies of the primary's, which has never
+/// been started.
+pub(crate) fn make_data(
+    folder: &Folder,
+    state: &State,
+    nodes: &[StateNode],
+    secrets: &Secrets,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<(), ClusterError> {
+    let Some(first) = nodes.first() else { return Ok(()) };
+    let password = first.folder.join("initial");
+    folder.write_private(&password, &secrets.admin, state.run_as)?;
+    let mut word = OsString::from("--pwfile=");
+    word.push(&password);
+    let mut arguments: Vec<OsString> = vec!["-D".into(), data(first).into(), word];
+    arguments.extend(
+        [
+            "-U",
+            ADMIN,
+            "-A",
+            "scram-sha-256",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-instructions",
+            "--no-sync",
+        ]
+        .map(Into::into),
+    );
+    run(state, first, "initdb", arguments, Vec::new(), is_stopped)?;
+    remove(&password)?;
+    // Databases and replication alike, from wherever the server listens, never without a password.
+    write(
+        &data(first).join("pg_hba.conf"),
+        "host all all all scram-sha-256\nhost replication all all scram-sha-256\n",
+    )?;
+    for node in nodes {
+        folder.write_private(
+            &pass_file(node),
+            &format!("*:*:*:{REPLICATION}:{}\n", secrets.replication),
+            state.run_as,
+        )?;
+    }
+    for node in &nodes[1..] {
+        if is_stopped() {
+            return Err(ClusterError::stopped());
+        }
+        copy_folder(&data(first), &data(node), state.run_as)?;
+        write(&data(node).join("standby.signal"), "")?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), ClusterError> {
+    fs::write(path, text).map_err(|error| {
+        ClusterError::new(format!("{} can't be written: {error}.", path.display()))
+    })
+}
+
+fn remove(path: &Path) -> Result<(), ClusterError> {
+    fs::remove_file(path).map_err(|error| {
+        ClusterError::new(format!("{} can't be removed: {error}.", path.display()))
+    })
+}
+
+/// Writes the configuration for what the node is now, and says how it is started.
+pub(crate) fn launch(state: &State, node: &StateNode) -> Result<Launch, ClusterError> {
+    configure(state, node, source_of(state, node))?;
+    Ok(Launch {
+        program: programs::postgres_folder(&PROGRAMS)?.join("postgres"),
+        arguments: vec!["-D".into(), data(node).into()],
+        environment: Vec::new(),
+        folder: node.folder.clone(),
+        log: node.folder.join("server.log"),
+    })
+}
+
+/// Whom a node follows by its role.
+pub(crate) fn source_of<'a>(state: &'a State, node: &StateNode) -> Option<&'a StateNode> {
+    let is_standby = node.role == "read_only";
+    state.nodes.iter().find(|other| is_standby && other.role == "primary")
+}
+
+/// Writes the configuration; a running server takes most of it by `pg_reload_conf`.
+pub(crate) fn configure(
+    state: &State,
+    node: &StateNode,
+    source: Option<&StateNode>,
+) -> Result<(), ClusterError> {
+    write(&data(node).join("postgresql.conf"), &configuration_text(state, node, source))
+}
+
+fn quoted(path: &Path) -> String {
+    path.display().to_string().replace('\'', "''")
+}
+
+/// The template: what the papers' servers have (a large cache, few checkpoints), with durability as it
+/// comes and sizes of this machine.
+fn configuration_text(state: &State, node: &StateNode, source: Option<&StateNode>) -> String {
+    let cache = state.cache_mib;
+    let mut text = format!(
+        "# Written by dyno when this node starts or changes its role.\nlisten_addresses = '{}'\nport = {}\n\
+         unix_socket_directories = ''\nmax_connections = 1000\nshared_buffers = {cache}MB\n\
+         dynamic_shared_memory_type = posix\nmax_wal_size = {}MB\ncheckpoint_timeout = 15min\n\
+         wal_level = replica\nmax_wal_senders = 20\nmax_replication_slots = 20\nwal_keep_size = 256MB\n\
+         max_slot_wal_keep_size = 8GB\nhot_standby = on\nhot_standby_feedback = on\n\
+         wal_retrieve_retry_interval = 200ms\nwal_receiver_timeout = 10s\nwal_sender_timeout = 10s\n\
+         log_line_prefix = '%m [%p] '\n",
+        node.host,
+        node.port,
+        cache.max(1024),
+    );
+    if let Some(source) = source {
+        let _ = writeln!(
+            text,
+            "primary_conninfo = 'host={} port={} user={REPLICATION} application_name={} \
+             passfile=''{}'''",
+            source.host,
+            source.port,
+            node.name,
+            quoted(&pass_file(node)).replace('\'', "''")
+        );
+        if source.role == "primary" {
+            let _ = writeln!(text, "primary_slot_name = '{}'", node.name);
+        }
+    }
+    if node.role == "primary" {
+        let names = synchronous_names(state);
+        let _ = writeln!(text, "synchronous_standby_names = '{names}'");
+    }
+    for (name, value) in &state.settings {
+        let _ = writeln!(text, "{name} = '{}'", value.replace('\'', "''"));
+    }
+    text
+}
+
+/// Whom a commit waits for. Nodes that were taken out don't count, nor does anybody before the cluster
+/// is ready: nobody would be there to answer.
+fn synchronous_names(state: &State) -> String {
+    let standbys = || state.nodes.iter().filter(|node| node.role == "read_only");
+    let names: Vec<&str> =
+        standbys().filter(|node| node.pid != 0).map(|node| node.name.as_str()).collect();
+    let replication = Replication::named(&state.replication).unwrap_or_default();
+    let wanted = replication.acknowledgements(standbys().count()).min(names.len());
+    if wanted == 0 || !state.is_ready {
+        return String::new();
+    }
+    format!("ANY {wanted} ({})", names.join(", "))
+}
+
+/// The accounts of replication and of the load, and its database.
+pub(crate) fn make_database(cluster: &Cluster, primary: &StateNode) -> Result<(), ClusterError> {
+    let account = cluster.account()?;
+    let admin = cluster.admin(primary)?;
+    let (user, database) = (&account.user, &account.database);
+    let version: u32 = admin.ask("SHOW server_version_num")?.single().parse().unwrap_or(0);
+    let mut statements = vec![
+        // A statement that fails is logged, and these hold passwords.
+        "SET log_min_error_statement = panic".to_owned(),
+        format!(
+            "CREATE ROLE {REPLICATION} LOGIN REPLICATION PASSWORD '{}'",
+            cluster.secrets.replication
+        ),
+        format!("CREATE ROLE {user} LOGIN CREATEDB PASSWORD '{}'", account.password),
+        format!("GRANT pg_monitor, pg_signal_backend TO {user}"),
+        format!("CREATE DATABASE {database} OWNER {user}"),
+    ];
+    if version >= 150_000 {
+        statements.push(format!("GRANT pg_checkpoint TO {user}"));
+    }
+    let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
+    admin.ask_all(&statements).map(drop)
+}
+
+/// Makes the data folder of a standby anew, from the primary as it runs.
+pub(crate) fn copy_primary(
+    state: &State,
+    primary: &StateNode,
+    node: &StateNode,
+) -> Result<(), ClusterError> {
+    let folder = data(node);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(|error| {
+            ClusterError::new(format!("{} can't be removed: {error}.", folder.display()))
+        })?;
+    }
+    let connection = format!("host={} port={} user={REPLICATION}", primary.host, primary.port);
+    let arguments = vec![
+        "-d".into(),
+        connection.into(),
+        "-D".into(),
+        folder.clone().into(),
+        "-X".into(),
+        "stream".into(),
+        "-c".into(),
+        "fast".into(),
+        "--no-sync".into(),
+        "-w".into(),
+    ];
+    let environment = vec![("PGPASSFILE".to_owned(), pass_file(node).into())];
+    run(state, node, "pg_basebackup", arguments, environment, &|| false)?;
+    write(&folder.join("standby.signal"), "")
+}

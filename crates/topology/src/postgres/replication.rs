@@ -1,0 +1,90 @@
+//! Streaming replication of PostgreSQL.
+
+use crate::admin::Admin;
+use crate::make::wait;
+use crate::mysql::replication::Stream;
+use crate::postgres::{configure, source_of};
+use crate::{Cluster, ClusterError, StateNode};
+
+/// Makes the slots that keep what the standbys still need. They ask until they find them.
+pub(crate) fn make_slots(cluster: &Cluster, primary: &StateNode) -> Result<(), ClusterError> {
+    let admin = cluster.admin(primary)?;
+    for node in cluster.servers().filter(|node| node.name != primary.name) {
+        let name = &node.name;
+        admin.ask(&format!(
+            "SELECT pg_create_physical_replication_slot('{name}') WHERE NOT EXISTS \
+             (SELECT 1 FROM pg_replication_slots WHERE slot_name = '{name}')"
+        ))?;
+    }
+    Ok(())
+}
+
+/// What a standby says of its stream; `None` on a node that is none.
+pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>, ClusterError> {
+    let answer = admin.ask(
+        "SELECT pg_is_in_recovery(), (SELECT status FROM pg_stat_wal_receiver), \
+         CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 \
+         ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp()) END",
+    )?;
+    let Some(row) = answer.rows().next() else { return Ok(None) };
+    let (&[is_standby, status, lag], true) = (row.as_slice(), row.len() == 3) else {
+        return Ok(None);
+    };
+    if is_standby != "t" {
+        return Ok(None);
+    }
+    let is_running = status == "streaming";
+    let error = (!is_running).then(|| "it receives nothing from the primary".to_owned());
+    Ok(Some(Stream { is_running, error, lag_s: lag.parse().ok() }))
+}
+
+/// The end of what a node has written (primary) or received (standby), in bytes.
+pub(crate) fn position(admin: &Admin) -> Result<u64, ClusterError> {
+    let answer = admin.ask(
+        "SELECT (CASE WHEN pg_is_in_recovery() THEN coalesce(pg_last_wal_receive_lsn(), \
+         pg_last_wal_replay_lsn()) ELSE pg_current_wal_lsn() END - '0/0'::pg_lsn)::bigint",
+    )?;
+    number(answer.single())
+}
+
+/// The end of what a standby has applied, in bytes.
+fn applied(admin: &Admin) -> Result<u64, ClusterError> {
+    number(admin.ask("SELECT (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::bigint")?.single())
+}
+
+fn number(text: &str) -> Result<u64, ClusterError> {
+    text.parse().map_err(|_| ClusterError::new(format!("`{text}` is no position in the log.")))
+}
+
+/// Waits until a standby has applied up to `position`; false when it takes too long.
+pub(crate) fn wait_for(
+    admin: &Admin,
+    position: u64,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<bool, ClusterError> {
+    wait(is_stopped, || Ok(applied(admin)? >= position))
+}
+
+/// Rewrites the configuration of a running node for its role and has the server read it.
+pub(crate) fn reconfigure(cluster: &Cluster, node: &StateNode) -> Result<(), ClusterError> {
+    follow(cluster, node, source_of(cluster.state(), node))
+}
+
+/// The same with somebody else to follow.
+pub(crate) fn follow(
+    cluster: &Cluster,
+    node: &StateNode,
+    source: Option<&StateNode>,
+) -> Result<(), ClusterError> {
+    configure(cluster.state(), node, source)?;
+    cluster.admin(node)?.ask("SELECT pg_reload_conf()").map(drop)
+}
+
+/// True when as many standbys acknowledge as commits wait for.
+pub(crate) fn is_acknowledged(admin: &Admin, wanted: usize) -> Result<bool, ClusterError> {
+    let answer = admin.ask(
+        "SELECT count(*) FROM pg_stat_replication \
+         WHERE state = 'streaming' AND sync_state IN ('sync', 'quorum')",
+    )?;
+    Ok(answer.single().parse().is_ok_and(|count: usize| count >= wanted))
+}

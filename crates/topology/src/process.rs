@@ -1,0 +1,306 @@
+//! Processes of a cluster: started detached, known by number and time of their start, or by a mark in
+//! their environment when nobody lived to write that down.
+
+use crate::{ClusterError, Launch};
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The variable that marks a process as part of a cluster: `ID/NODE`.
+const MARK: &str = "DYNO_CLUSTER_NODE";
+/// How often a process is looked at that should end or get ready.
+pub(crate) const LOOK_EACH: Duration = Duration::from_millis(20);
+/// How long killed processes may take to leave.
+const LEAVE_WITHIN: Duration = Duration::from_secs(60);
+
+/// A process that is told apart from a later one with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    pub(crate) started_ticks: u64,
+}
+
+/// What `/proc/PID/stat` says.
+struct Stat {
+    state: char,
+    parent: u32,
+    started_ticks: u64,
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program is in brackets and may hold anything.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        parent: fields.get(1)?.parse().ok()?,
+        started_ticks: fields.get(19)?.parse().ok()?,
+    })
+}
+
+impl Process {
+    /// The living process with this number.
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        let stat = stat(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X'))?;
+        Some(Process { pid, started_ticks: stat.started_ticks })
+    }
+
+    pub(crate) fn is_alive(self) -> bool {
+        Process::of(self.pid) == Some(self)
+    }
+
+    pub(crate) fn is_frozen(self) -> bool {
+        self.is_alive() && stat(self.pid).is_some_and(|stat| stat.state == 'T')
+    }
+
+    /// Sends a signal, if the process still is the one that is meant.
+    pub(crate) fn signal(self, signal: Signal) -> Result<(), ClusterError> {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        let (Some(pid), true) = (pid, self.is_alive()) else { return Ok(()) };
+        match kill_process(pid, signal) {
+            Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+            Err(error) => Err(ClusterError::new(format!(
+                "No signal can be sent to process {}: {error}.",
+                self.pid
+            ))
+            .with_hint("the cluster belongs to another user: act as who made it")),
+        }
+    }
+}
+
+/// Whom a process belongs to, and as whom it runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner<'a> {
+    /// The cluster's own.
+    pub(crate) id: &'a str,
+    /// The node's name.
+    pub(crate) node: &'a str,
+    /// User and group, if they are to be changed.
+    pub(crate) run_as: Option<(u32, u32)>,
+    /// The network namespace it is put into.
+    pub(crate) namespace: Option<&'a str>,
+}
+
+impl Owner<'_> {
+    /// The command of a launch, in a session of its own: a Ctrl-C at the terminal is not meant for it.
+    fn command(&self, launch: &Launch) -> Command {
+        let mut words: Vec<std::ffi::OsString> = vec!["setsid".into()];
+        if let Some(namespace) = self.namespace {
+            words.extend(["ip", "netns", "exec", namespace].map(Into::into));
+            if let Some((user, group)) = self.run_as {
+                // Only root may enter a namespace, so the user is changed after that.
+                words.push("setpriv".into());
+                words.push(format!("--reuid={user}").into());
+                words.push(format!("--regid={group}").into());
+                words.push("--clear-groups".into());
+            }
+        }
+        words.push(launch.program.clone().into());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).args(&launch.arguments).current_dir(&launch.folder);
+        if let (None, Some((user, group))) = (self.namespace, self.run_as) {
+            command.uid(user).gid(group);
+        }
+        command.env(MARK, format!("{}/{}", self.id, self.node)).env_remove("NOTIFY_SOCKET");
+        command.envs(launch.environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn output(&self, launch: &Launch) -> Result<Command, ClusterError> {
+        let failed = |error: io::Error| {
+            ClusterError::new(format!(
+                "The log {} can't be written: {error}.",
+                launch.log.display()
+            ))
+        };
+        let log = File::options().create(true).append(true).open(&launch.log).map_err(failed)?;
+        let mut command = self.command(launch);
+        command.stdout(log.try_clone().map_err(failed)?).stderr(log);
+        Ok(command)
+    }
+
+    /// Starts a server, which goes on when this program has ended.
+    pub(crate) fn start(&self, launch: &Launch) -> Result<Process, ClusterError> {
+        let mut child = self.output(launch)?.spawn().map_err(|error| cannot_run(launch, &error))?;
+        let pid = child.id();
+        // Waited for, so that a server that ends is gone, not a zombie.
+        let process = Process::of(pid);
+        std::thread::spawn(move || child.wait());
+        process.ok_or_else(|| {
+            ClusterError::new(format!(
+                "{} ended at once: {}",
+                launch.program.display(),
+                last_lines(&launch.log)
+            ))
+        })
+    }
+
+    /// Runs a command of the preparation to its end. `is_stopped` is asked meanwhile.
+    pub(crate) fn run(
+        &self,
+        launch: &Launch,
+        input: Option<&Path>,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), ClusterError> {
+        let mut command = self.output(launch)?;
+        if let Some(input) = input {
+            command.stdin(File::open(input).map_err(|error| cannot_run(launch, &error))?);
+        }
+        let mut child = command.spawn().map_err(|error| cannot_run(launch, &error))?;
+        loop {
+            let ended = child.try_wait().map_err(|error| cannot_run(launch, &error))?;
+            match ended {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(ended_badly(launch, status)),
+                None if is_stopped() => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(ClusterError::stopped());
+                }
+                None => std::thread::sleep(LOOK_EACH),
+            }
+        }
+    }
+}
+
+fn cannot_run(launch: &Launch, error: &io::Error) -> ClusterError {
+    ClusterError::new(format!("{} can't be run: {error}.", launch.program.display()))
+}
+
+fn ended_badly(launch: &Launch, status: ExitStatus) -> ClusterError {
+    ClusterError::new(format!(
+        "{} ended with {status}: {}",
+        launch.program.display(),
+        last_lines(&launch.log)
+    ))
+}
+
+/// The end of a log, for an error.
+pub(crate) fn last_lines(log: &Path) -> String {
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    match lines.as_slice() {
+        [] => "its log is empty.".to_owned(),
+        lines => {
+            format!("its log ends with\n{}", lines[lines.len().saturating_sub(8)..].join("\n"))
+        }
+    }
+}
+
+/// Which processes are meant.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    /// `ID/`, or `ID/NODE` for those of one node.
+    mark: Vec<u8>,
+    is_whole: bool,
+    /// Folder of the cluster or of the node.
+    folder: PathBuf,
+    /// Those written down.
+    known: Vec<Process>,
+}
+
+impl Wanted {
+    /// All processes of a cluster.
+    pub(crate) fn cluster(id: &str, folder: &Path, known: Vec<Process>) -> Self {
+        let mark = format!("{MARK}={id}/").into_bytes();
+        Wanted { mark, is_whole: false, folder: folder.to_owned(), known }
+    }
+
+    /// All processes of a node.
+    pub(crate) fn node(id: &str, node: &str, folder: &Path, known: Process) -> Self {
+        let mark = format!("{MARK}={id}/{node}").into_bytes();
+        Wanted { mark, is_whole: true, folder: folder.to_owned(), known: vec![known] }
+    }
+
+    fn has_mark(&self, pid: u32) -> bool {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|entry| {
+            if self.is_whole { entry == self.mark } else { entry.starts_with(&self.mark) }
+        })
+    }
+
+    /// PostgreSQL's children write their title over the environment, and outlive a killed parent for a
+    /// moment: they work in the data folder, where nobody else executes that program.
+    fn is_orphan(&self, pid: u32) -> bool {
+        let link = |name: &str| fs::read_link(format!("/proc/{pid}/{name}"));
+        let in_folder = link("cwd").is_ok_and(|folder| folder.starts_with(&self.folder));
+        in_folder
+            && link("exe").is_ok_and(|program| {
+                program.file_name().is_some_and(|name| name == "postgres" || name == "pgpool")
+            })
+    }
+
+    /// Those that live now, parents before their children where that is known.
+    pub(crate) fn find(&self) -> Vec<Process> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let me = std::process::id();
+        let living: BTreeMap<u32, (Process, u32)> = numbers
+            .filter(|&pid| pid != me)
+            .filter_map(|pid: u32| Some((pid, (Process::of(pid)?, stat(pid)?.parent))))
+            .collect();
+        let mut found: Vec<Process> =
+            self.known.iter().copied().filter(|process| process.is_alive()).collect();
+        let is_new = |found: &Vec<Process>, process: &Process| !found.contains(process);
+        for (process, _) in living.values() {
+            if is_new(&found, process)
+                && (self.has_mark(process.pid) || self.is_orphan(process.pid))
+            {
+                found.push(*process);
+            }
+        }
+        let mut at = 0;
+        while let Some(&parent) = found.get(at) {
+            let children = living.values().filter(|(_, of)| *of == parent.pid).map(|entry| entry.0);
+            let new: Vec<Process> = children.filter(|child| is_new(&found, child)).collect();
+            found.extend(new);
+            at += 1;
+        }
+        found
+    }
+
+    /// Sends a signal to all, again until no further ones turn up.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), ClusterError> {
+        let mut done: Vec<Process> = Vec::new();
+        loop {
+            let mut new = self.find();
+            new.retain(|process| !done.contains(process));
+            if new.is_empty() {
+                return Ok(());
+            }
+            for process in new {
+                process.signal(signal)?;
+                done.push(process);
+            }
+        }
+    }
+
+    /// kill -9 to all. Returns when they are gone.
+    pub(crate) fn kill(&self) -> Result<(), ClusterError> {
+        let begin = Instant::now();
+        loop {
+            let living = self.find();
+            if living.is_empty() {
+                return Ok(());
+            }
+            for process in &living {
+                process.signal(Signal::KILL)?;
+            }
+            if begin.elapsed() > LEAVE_WITHIN {
+                let pids: Vec<String> = living.iter().map(|it| it.pid.to_string()).collect();
+                return Err(ClusterError::new(format!(
+                    "Killed processes are still there after a minute: {}.",
+                    pids.join(", ")
+                )));
+            }
+            std::thread::sleep(LOOK_EACH);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Where the servers' programs are, and as whom they run.
+
+use crate::ClusterError;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where packages put servers that they don't put on the path of users.
+const SERVER_FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/usr/bin"];
+/// The user that owns nothing.
+const NOBODY: (u32, u32) = (65_534, 65_534);
+
+/// The first of these names on the path or in the usual places.
+pub(crate) fn find(names: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> =
+        std::env::split_paths(&path).chain(SERVER_FOLDERS.map(PathBuf::from)).collect();
+    let found = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    found.into_iter().find(|path| path.is_file())
+}
+
+/// The same, or an error that names the package.
+pub(crate) fn need(names: &[&str], package: &str) -> Result<PathBuf, ClusterError> {
+    find(names).ok_or_else(|| {
+        ClusterError::new(format!("The program {} is not installed.", names.join(" or ")))
+            .with_hint(format!("install it: {package}"))
+    })
+}
+
+/// The newest folder of PostgreSQL's programs in which all of these are.
+pub(crate) fn postgres_folder(names: &[&str]) -> Result<PathBuf, ClusterError> {
+    let mut versions: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let version = entry.file_name().to_str()?.parse().ok()?;
+            Some((version, entry.path().join("bin")))
+        })
+        .collect();
+    versions.sort();
+    let mut folders: Vec<PathBuf> = versions.into_iter().rev().map(|entry| entry.1).collect();
+    // A version on the path was put there on purpose.
+    let on_path = find(&["initdb"]).and_then(|path| path.canonicalize().ok());
+    folders.splice(0..0, on_path.as_deref().and_then(Path::parent).map(Path::to_owned));
+    folders.extend(["/usr/pgsql/bin", "/usr/local/pgsql/bin"].map(PathBuf::from));
+    let has_all = |folder: &PathBuf| names.iter().all(|name| folder.join(name).is_file());
+    folders.into_iter().find(has_all).ok_or_else(|| {
+        ClusterError::new(format!("PostgreSQL's programs {} are not installed.", names.join(", ")))
+            .with_hint("install them: postgresql-15 (Debian 12), or postgresql of a later release")
+    })
+}
+
+/// User and group of an account of this system.
+fn account(name: &str) -> Option<(u32, u32)> {
+    let text = fs::read_to_string("/etc/passwd").ok()?;
+    text.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next()? == name).then_some(())?;
+        Some((fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?))
+    })
+}
+
+/// As whom servers run when dyno is run by root: the first of these users that exists, else `nobody`.
+pub(crate) fn unprivileged(names: &[&str]) -> Option<(u32, u32)> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    Some(names.iter().find_map(|name| account(name)).unwrap_or(NOBODY))
+}

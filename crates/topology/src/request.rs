@@ -1,0 +1,188 @@
+//! What is asked of `dyno cluster up`.
+
+use crate::{ClusterError, EndpointKind, TopologyKind, endpoint};
+use std::path::PathBuf;
+
+/// Most read-only nodes of a cluster, as many as the papers measured.
+pub const REPLICAS_MAX: u32 = 8;
+
+/// What a commit on the primary waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replication {
+    /// For nothing.
+    #[default]
+    Async,
+    /// Until one read-only node has received it.
+    SemiSync,
+    /// Until a majority of all nodes, the primary among them, has it.
+    Quorum,
+}
+
+impl Replication {
+    /// The word in options and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Replication::Async => "async",
+            Replication::SemiSync => "semi-sync",
+            Replication::Quorum => "quorum",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Replication::Async, Replication::SemiSync, Replication::Quorum]
+            .into_iter()
+            .find(|replication| replication.name() == name)
+    }
+
+    /// How many read-only nodes must acknowledge a commit.
+    pub fn acknowledgements(self, replicas: usize) -> usize {
+        match self {
+            Replication::Async => 0,
+            Replication::SemiSync => replicas.min(1),
+            // Of n + 1 nodes, floor((n + 1) / 2) + 1 are a majority, and the primary is one of them.
+            Replication::Quorum => replicas.div_ceil(2),
+        }
+    }
+}
+
+/// A cluster that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The folder that it becomes; must not exist or be empty.
+    pub dir: PathBuf,
+    /// Its shape.
+    pub topology: TopologyKind,
+    /// Read-only nodes beside the primary, 0 to [`REPLICAS_MAX`]; not for `Sharded`.
+    pub replicas: u32,
+    /// What a commit waits for.
+    pub replication: Replication,
+    /// What stands in front.
+    pub endpoint: Option<EndpointKind>,
+    /// Settings of all servers beside those of the template: names and values.
+    pub settings: Vec<(String, String)>,
+    /// A network namespace for each node, which can be cut off. Needs root.
+    pub isolated: bool,
+    /// A folder that MySQL was unpacked to.
+    pub mysql: Option<PathBuf>,
+    /// What there is to say about the endpoint.
+    pub endpoint_options: endpoint::Options,
+}
+
+impl Request {
+    /// A cluster of this shape with nothing but its first nodes.
+    pub fn new(dir: impl Into<PathBuf>, topology: TopologyKind) -> Self {
+        Request {
+            dir: dir.into(),
+            topology,
+            replicas: 0,
+            replication: Replication::Async,
+            endpoint: None,
+            settings: Vec::new(),
+            isolated: false,
+            mysql: None,
+            endpoint_options: endpoint::Options::default(),
+        }
+    }
+
+    /// Says what can't be.
+    pub(crate) fn check(&self) -> Result<(), ClusterError> {
+        let wrong = |message: String, hint: &str| Err(ClusterError::new(message).with_hint(hint));
+        if self.replicas > REPLICAS_MAX {
+            return wrong(
+                format!(
+                    "A cluster has at most {REPLICAS_MAX} read-only nodes, not {}.",
+                    self.replicas
+                ),
+                "the papers measured one to eight",
+            );
+        }
+        if self.replicas == 0 && self.replication != Replication::Async {
+            let name = self.replication.name();
+            return wrong(
+                format!("A cluster without read-only nodes has no {name} replication."),
+                "add --replicas 1, or more",
+            );
+        }
+        match (self.topology, self.endpoint) {
+            (TopologyKind::Sharded, _) if self.replicas > 0 => {
+                return wrong("Shards have no read-only nodes.".to_owned(), "leave --replicas out");
+            }
+            (TopologyKind::Mariadb, _) if self.replication == Replication::Quorum => {
+                return wrong(
+                    "MariaDB waits for one read-only node, not for a quorum.".to_owned(),
+                    "use --replication semi-sync",
+                );
+            }
+            (TopologyKind::Postgres, Some(EndpointKind::Shardingsphere | EndpointKind::Router)) => {
+                return wrong(
+                    "ShardingSphere-Proxy and MySQL Router stand in front of MySQL's protocol."
+                        .to_owned(),
+                    "use --endpoint pgpool for PostgreSQL",
+                );
+            }
+            (TopologyKind::Mariadb | TopologyKind::Mysql, Some(EndpointKind::Pgpool)) => {
+                return wrong(
+                    "pgpool-II stands in front of PostgreSQL only.".to_owned(),
+                    "use --endpoint shardingsphere for MySQL's protocol",
+                );
+            }
+            (TopologyKind::Mariadb, Some(EndpointKind::Router)) => {
+                return wrong(
+                    "MySQL Router stands in front of MySQL, not of MariaDB.".to_owned(),
+                    "use --endpoint shardingsphere, or the topology mysql",
+                );
+            }
+            (TopologyKind::Sharded, Some(EndpointKind::Pgpool | EndpointKind::Router)) => {
+                return wrong(
+                    "Only ShardingSphere-Proxy stands in front of shards.".to_owned(),
+                    "leave --endpoint out",
+                );
+            }
+            _ => {}
+        }
+        if self.isolated && (self.endpoint.is_some() || self.topology == TopologyKind::Sharded) {
+            return wrong(
+                "An isolated cluster has no endpoint: it would stand in another network than the nodes."
+                    .to_owned(),
+                "leave --isolated out; --isolated is for partitions of a primary and its read-only nodes",
+            );
+        }
+        self.check_settings()
+    }
+
+    /// A value must not be able to add lines of its own to a configuration.
+    fn check_settings(&self) -> Result<(), ClusterError> {
+        let is_name = |name: &str| {
+            let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+            !name.is_empty() && name.chars().all(fits)
+        };
+        for (name, value) in &self.settings {
+            if !is_name(name) || value.contains(|c: char| c.is_control()) {
+                return Err(ClusterError::new(format!(
+                    "`{name}={value}` is no setting of a server."
+                ))
+                .with_hint("write --set NAME=VALUE, such as --set max_connections=1000"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Is told how far `up` has come, and asked whether it should go on.
+pub trait Watch {
+    /// A step begins, in words for the user.
+    fn step(&mut self, text: &str);
+
+    /// True when the work is to be given up, and what was started taken down again.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+}
+
+/// Tells nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Watch for Silent {
+    fn step(&mut self, _text: &str) {}
+}

@@ -1,0 +1,249 @@
+//! Promotion of a read-only node, and the return of a node that was out.
+
+use crate::admin::Admin;
+use crate::folder::copy_folder;
+use crate::make::{not_in_time, wait};
+use crate::mysql::replication;
+use crate::process::Process;
+use crate::{Cluster, ClusterError, Product, StateNode, postgres};
+use std::fs;
+
+/// Seconds for asking a primary that may be gone.
+const OLD_PRIMARY_LIMIT_S: u64 = 1;
+
+impl Cluster {
+    /// Makes a read-only node the primary; the other read-only nodes follow it. Nothing that any of them
+    /// has received is lost: the node first applies all of its own, and fetches what another one has
+    /// beyond that. A primary that still answers is stopped from writing first, and has all its
+    /// writes passed on. The old primary is a read-only node that follows nobody until it
+    /// [rejoins](Cluster::rejoin).
+    ///
+    /// # Errors
+    /// When the node is no read-only one that runs, or can't be made the primary.
+    pub fn promote(&mut self, name: &str) -> Result<(), ClusterError> {
+        let _lock = self.change()?;
+        let node = self.node(name)?.clone();
+        if node.role != "read_only" {
+            return Err(ClusterError::new(format!(
+                "Node {name} is no read-only node, but {}.",
+                node.role
+            ))
+            .with_hint("a read-only node can be promoted"));
+        }
+        self.check_alive(&node)?;
+        self.retire_primary(&node)?;
+        let others: Vec<StateNode> = self
+            .servers()
+            .filter(|other| other.role == "read_only" && other.name != name)
+            .filter(|other| self.is_answering(other))
+            .cloned()
+            .collect();
+        match node.product {
+            Product::Postgres => self.fetch_rest_postgres(&node, &others)?,
+            _ => self.fetch_rest_mysql(&node, &others)?,
+        }
+        for other in &mut self.state.nodes {
+            if other.role == "primary" {
+                "read_only".clone_into(&mut other.role);
+            }
+            if other.name == name {
+                "primary".clone_into(&mut other.role);
+            }
+        }
+        let node = self.node(name)?.clone();
+        match node.product {
+            Product::Postgres => self.take_over_postgres(&node, &others)?,
+            _ => self.take_over_mysql(&node, &others)?,
+        }
+        self.save()?;
+        self.renew_endpoint()
+    }
+
+    fn is_answering(&self, node: &StateNode) -> bool {
+        let process = Process { pid: node.pid, started_ticks: node.pid_started_ticks };
+        process.is_alive()
+            && !process.is_frozen()
+            && Admin::for_admin(node, &self.secrets.admin, OLD_PRIMARY_LIMIT_S)
+                .and_then(|admin| admin.ask("SELECT 1"))
+                .is_ok()
+    }
+
+    /// A primary that answers hands over in an orderly way.
+    fn retire_primary(&mut self, next: &StateNode) -> Result<(), ClusterError> {
+        let Some(old) = self.primary().cloned() else { return Ok(()) };
+        if !self.is_answering(&old) {
+            return Ok(());
+        }
+        if old.product == Product::Postgres {
+            // It sends everything to its standbys before it leaves.
+            return self.shut_down(&old.name);
+        }
+        self.admin(&old)?.ask(replication::set_read_only(old.product, true))?;
+        if self.catch_up(next, &old, &|| false)? {
+            return Ok(());
+        }
+        Err(not_in_time(next, &format!("doesn't catch up with {}", old.name)))
+    }
+
+    /// Applies what the node has received, and what another one has received beyond that.
+    fn fetch_rest_mysql(&self, node: &StateNode, others: &[StateNode]) -> Result<(), ClusterError> {
+        let product = node.product;
+        for one in others.iter().chain([node]) {
+            let admin = self.admin(one)?;
+            replication::stop_receiving(&admin, product)?;
+            let received = replication::received(&admin, product)?;
+            let is_applied =
+                wait(&|| false, || replication::wait_for(&admin, product, &received, 1))?;
+            if !is_applied {
+                return Err(not_in_time(one, "doesn't apply what it has received"));
+            }
+        }
+        let admin = self.admin(node)?;
+        for other in others {
+            let position = replication::position(&self.admin(other)?, product)?;
+            if replication::has(&admin, product, &position)? {
+                continue;
+            }
+            replication::follow(&admin, product, other, &self.secrets.replication)?;
+            if !wait(&|| false, || replication::wait_for(&admin, product, &position, 1))? {
+                return Err(not_in_time(node, &format!("doesn't catch up with {}", other.name)));
+            }
+        }
+        Ok(())
+    }
+
+    fn take_over_mysql(&self, node: &StateNode, others: &[StateNode]) -> Result<(), ClusterError> {
+        let (product, admin) = (node.product, self.admin(node)?);
+        let is_synchronous = self.replication().acknowledgements(others.len()) > 0;
+        replication::follow_nobody(&admin, product)?;
+        if self.replication().acknowledgements(1) > 0 {
+            replication::acknowledge(&admin, product, false)?;
+            replication::wait_for_replicas(&admin, product, is_synchronous)?;
+        }
+        admin.ask(replication::set_read_only(product, false))?;
+        for other in others {
+            replication::follow(&self.admin(other)?, product, node, &self.secrets.replication)?;
+        }
+        Ok(())
+    }
+
+    /// The same for PostgreSQL, whose standbys can follow each other.
+    fn fetch_rest_postgres(
+        &self,
+        node: &StateNode,
+        others: &[StateNode],
+    ) -> Result<(), ClusterError> {
+        let admin = self.admin(node)?;
+        for other in others {
+            let position = postgres::replication::position(&self.admin(other)?)?;
+            if postgres::replication::position(&admin)? >= position {
+                continue;
+            }
+            postgres::replication::follow(self, node, Some(other))?;
+            if !postgres::replication::wait_for(&admin, position, &|| false)? {
+                return Err(not_in_time(node, &format!("doesn't catch up with {}", other.name)));
+            }
+        }
+        Ok(())
+    }
+
+    fn take_over_postgres(
+        &self,
+        node: &StateNode,
+        others: &[StateNode],
+    ) -> Result<(), ClusterError> {
+        let admin = self.admin(node)?;
+        if admin.ask("SELECT pg_promote(true, 50)")?.single() != "t" {
+            return Err(not_in_time(node, "doesn't become the primary"));
+        }
+        postgres::replication::make_slots(self, node)?;
+        for other in others {
+            postgres::replication::reconfigure(self, other)?;
+        }
+        postgres::replication::reconfigure(self, node)
+    }
+
+    /// Has a node that was out, such as an old primary, follow the primary again, with exactly the
+    /// primary's data. Returns when it has caught up. What only this node had is lost; where that can't
+    /// be taken back, its data folder is made anew from another node's, which is shut down meanwhile
+    /// (MariaDB, MySQL; PostgreSQL copies from the running primary).
+    ///
+    /// # Errors
+    /// When the node is the primary, an endpoint or a shard, or doesn't get ready.
+    pub fn rejoin(&mut self, name: &str) -> Result<(), ClusterError> {
+        let _lock = self.change()?;
+        let node = self.node(name)?.clone();
+        if node.role != "read_only" {
+            return Err(ClusterError::new(format!(
+                "Node {name} can't rejoin: it is {}.",
+                node.role
+            )));
+        }
+        let primary =
+            self.primary().cloned().ok_or_else(|| ClusterError::new("No node takes writes."))?;
+        if self.is_answering(&node) {
+            self.shut_down(name)?;
+        } else {
+            self.processes(&node).kill()?;
+            self.set_stopped(name)?;
+        }
+        match node.product {
+            Product::Postgres => {
+                postgres::replication::make_slots(self, &primary)?;
+                postgres::copy_primary(&self.state, &primary, &node)?;
+                self.start_again(name)?;
+            }
+            _ => self.rejoin_mysql(&node, &primary)?,
+        }
+        self.wait_until_streaming(name, &|| false)?;
+        self.wait_for_acknowledgements(&|| false)?;
+        self.renew_endpoint()
+    }
+
+    fn rejoin_mysql(&mut self, node: &StateNode, primary: &StateNode) -> Result<(), ClusterError> {
+        let product = node.product;
+        self.start_again(&node.name)?;
+        let admin = self.admin(node)?;
+        if replication::has_diverged(&admin, &self.admin(primary)?, product)? {
+            self.copy_from_another(node, primary)?;
+        }
+        replication::begin_from_own(&admin, product)?;
+        if self.replication().acknowledgements(1) > 0 {
+            replication::acknowledge(&admin, product, true)?;
+        }
+        replication::follow(&admin, product, primary, &self.secrets.replication)
+    }
+
+    /// Makes a node's data folder anew as a copy of one whose server is shut down for that: a read-only
+    /// node's if there is another one, else the primary's.
+    fn copy_from_another(
+        &mut self,
+        node: &StateNode,
+        primary: &StateNode,
+    ) -> Result<(), ClusterError> {
+        let spare = self
+            .servers()
+            .find(|other| {
+                other.role == "read_only" && other.name != node.name && self.is_answering(other)
+            })
+            .unwrap_or(primary)
+            .clone();
+        if spare.name != primary.name && !self.catch_up(&spare, primary, &|| false)? {
+            return Err(not_in_time(&spare, &format!("doesn't catch up with {}", primary.name)));
+        }
+        self.shut_down(&node.name)?;
+        self.shut_down(&spare.name)?;
+        let data = node.folder.join("data");
+        let copied = fs::remove_dir_all(&data)
+            .map_err(|error| {
+                ClusterError::new(format!("{} can't be removed: {error}.", data.display()))
+            })
+            .and_then(|()| copy_folder(&spare.folder.join("data"), &data, self.state.run_as));
+        // Whatever became of the copy, the cluster must have its other node back.
+        self.start_again(&spare.name)?;
+        copied?;
+        // MySQL takes copies with the same identity for one server.
+        let _ = fs::remove_file(data.join("auto.cnf"));
+        self.start_again(&node.name)
+    }
+}

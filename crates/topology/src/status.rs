@@ -1,0 +1,110 @@
+//! How a cluster is.
+
+use crate::process::Process;
+use crate::{Cluster, ClusterError, StateNode};
+use serde::Serialize;
+
+/// Whether a node does its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    /// It takes log-ins; a read-only node streams.
+    Up,
+    /// It runs and doesn't do its work; the status says why.
+    Failing,
+    /// Its processes are stopped in their tracks.
+    Frozen,
+    /// It doesn't run.
+    Down,
+}
+
+impl Health {
+    /// The word shown to users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Health::Up => "up",
+            Health::Failing => "failing",
+            Health::Frozen => "frozen",
+            Health::Down => "down",
+        }
+    }
+}
+
+/// How a node is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NodeStatus {
+    /// Such as `n1`, `endpoint`.
+    pub name: String,
+    /// What it executes, in words.
+    pub product: String,
+    /// `primary`, `read_only`, `endpoint` or `shard`.
+    pub role: String,
+    /// Its URL, without a password.
+    pub url: String,
+    /// Its process; 0 when it was stopped.
+    pub pid: u32,
+    /// Whether it does its work.
+    pub health: Health,
+    /// Seconds by which a read-only node is behind, as it says itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lag_s: Option<f64>,
+    /// Why it doesn't do its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl Cluster {
+    /// How each node is. Nodes that don't answer cost a few seconds each.
+    pub fn status(&self) -> Vec<NodeStatus> {
+        self.state.nodes.iter().map(|node| self.status_of(node)).collect()
+    }
+
+    fn status_of(&self, node: &StateNode) -> NodeStatus {
+        let process = Process { pid: node.pid, started_ticks: node.pid_started_ticks };
+        let mut status = NodeStatus {
+            name: node.name.clone(),
+            product: node.product.name().to_owned(),
+            role: node.role.clone(),
+            url: self.url(node, None),
+            pid: node.pid,
+            health: Health::Up,
+            lag_s: None,
+            problem: None,
+        };
+        if !process.is_alive() {
+            let problem = "it was stopped, or ended by itself: its log says why".to_owned();
+            (status.health, status.problem) = (Health::Down, Some(problem));
+        } else if process.is_frozen() {
+            status.health = Health::Frozen;
+        } else {
+            match self.look(node) {
+                Ok((lag_s, None)) => status.lag_s = lag_s,
+                Ok((lag_s, Some(problem))) => {
+                    (status.lag_s, status.health) = (lag_s, Health::Failing);
+                    status.problem = Some(problem);
+                }
+                Err(error) => {
+                    (status.health, status.problem) = (Health::Failing, Some(error.message));
+                }
+            }
+        }
+        status
+    }
+
+    /// Lag and problem of a node that runs.
+    fn look(&self, node: &StateNode) -> Result<(Option<f64>, Option<String>), ClusterError> {
+        if node.role == "endpoint" {
+            return self.ask_endpoint(node).map(|()| (None, None));
+        }
+        let admin = self.probe(node)?;
+        if node.role != "read_only" {
+            return admin.ask("SELECT 1").map(|_| (None, None));
+        }
+        let Some(stream) = self.stream(node, &admin)? else {
+            return Ok((None, Some("it follows nobody".to_owned())));
+        };
+        let why =
+            || Some(stream.error.clone().unwrap_or("it doesn't follow the primary".to_owned()));
+        Ok((stream.lag_s, if stream.is_running { None } else { why() }))
+    }
+}
