@@ -365,7 +365,7 @@ fn what_load_generators_must_not_or_can_not_do_is_refused_at_once() {
     let text = READS
         .replace("sysbench", "pgbench")
         .replace("test = \"oltp_point_select\"\n", "")
-        .replace("{ tables = 2, table_size = 1000 }", "{ scripts = [\"a.sql\"] }");
+        .replace("{ tables = 2, table_size = 1000 }", "{ scripts = \"a.sql\" }");
     fs::write(scratch.file("suite.toml"), text).expect("written");
     let ran = run("main=postgres://root@127.0.0.1:1/x", &nowhere);
     assert!(ran.stderr.contains("execute no commands"), "{}", ran.all());
