@@ -147,6 +147,10 @@ fn postgres_fails_over() {
 fn a_diverged_mariadb_is_made_anew() {
     let mine = up("a_diverged_mariadb", TopologyKind::Mariadb, |request| request.replicas = 1);
     let Some(mut mine) = mine else { return };
+    is_made_anew(&mut mine);
+}
+
+fn is_made_anew(mine: &mut Mine) {
     mine.sql("n1", "CREATE TABLE t(id int primary key)");
     mine.wait_for("n2", COUNT, "0");
     mine.cluster.freeze("n2").unwrap();
@@ -161,6 +165,36 @@ fn a_diverged_mariadb_is_made_anew() {
     mine.cluster.rejoin("n1").unwrap();
     mine.assert_up();
     assert_eq!(mine.sql("n1", COUNT), had);
+}
+
+/// MySQL is rarely installed beside MariaDB: DYNO_TEST_MYSQL names a folder that it was unpacked to.
+fn mysql(test: &str, replicas: u32, replication: Replication) -> Option<Mine> {
+    up(test, TopologyKind::Mysql, |request| {
+        request.replicas = replicas;
+        request.replication = replication;
+        request.mysql = std::env::var_os("DYNO_TEST_MYSQL").map(Into::into);
+    })
+}
+
+#[test]
+fn mysql_with_a_quorum() {
+    let Some(mine) = mysql("mysql_with_a_quorum", 2, Replication::Quorum) else { return };
+    serves(&mine);
+    let sql = "SELECT variable_value FROM performance_schema.global_status \
+               WHERE variable_name = 'Rpl_semi_sync_source_clients'";
+    assert_eq!(mine.sql("n1", sql), "2");
+}
+
+#[test]
+fn mysql_fails_over() {
+    let Some(mut mine) = mysql("mysql_fails_over", 2, Replication::SemiSync) else { return };
+    fails_over(&mut mine);
+}
+
+#[test]
+fn a_diverged_mysql_is_made_anew() {
+    let Some(mut mine) = mysql("a_diverged_mysql", 1, Replication::Async) else { return };
+    is_made_anew(&mut mine);
 }
 
 #[test]
