@@ -38,7 +38,8 @@ Examples:
 The password is taken from the URL, from DYNO_PASSWORD_TARGET, from ~/.pgpass or ~/.my.cnf, or asked for.
 Exit codes: 0 all holds, 1 it could not be checked, 2 wrong usage, 4 something is violated or lost.")]
 pub(crate) struct Arguments {
-    /// The database, as a URL: mysql://user@host:port/database, postgres://..., sqlite:FILE.
+    /// The database, as a URL: mysql://user@host:port/database, postgres://..., sqlite:FILE, or the one
+    /// that takes writes in a cluster of `dyno cluster`: cluster:FOLDER.
     target: String,
     /// Hold the orders against it that runs with `--ledger` have recorded in this file.
     #[arg(long, value_name = "FILE")]
