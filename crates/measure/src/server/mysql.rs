@@ -53,8 +53,8 @@ pub(super) async fn state<S: Session>(
     }
     let mut sample = sample_of(&facts.counters);
     sample.replicated = replicated(facts);
-    let reads_only = setting("read_only").is_some_and(|on| on == "ON" || on == "1");
-    sample.blurs_commits = reads_only && sample.replicated.is_none();
+    sample.refuses_writes = setting("read_only").is_some_and(|on| on == "ON" || on == "1");
+    sample.blurs_commits = sample.refuses_writes && sample.replicated.is_none();
     sample.checkpoint_age_share = sample.checkpoint_age_share.or_else(|| redo_share(facts));
     if sample.purge_backlog.is_none() {
         let purge = "SELECT count FROM information_schema.innodb_metrics \

@@ -42,6 +42,8 @@ pub struct Sample {
     pub replicated: Option<u64>,
     /// True where transactions of another node are among the commits, and nobody knows how many.
     pub blurs_commits: bool,
+    /// True where clients can't write: all that is written is applied from another node.
+    pub refuses_writes: bool,
     /// Commits that did not wait for a semi-synchronous replica, though they should have.
     pub unacknowledged: Option<u64>,
     /// Old row versions that wait to be purged.

@@ -94,7 +94,10 @@ pub fn node_conditions(before: &NodeState, after: &NodeState, seen: &Seen) -> No
         commits: commits_grown(before, after, seen).filter(|&commits| commits > 0),
         statements: whole(|sample| sample.statements).map(|all| all.saturating_sub(asked.all)),
         reads: whole(|sample| sample.reads).map(|reads| reads.saturating_sub(asked.reads)),
-        writes: whole(|sample| sample.writes).filter(|_| !applies),
+        writes: whole(|sample| sample.writes).and_then(|writes| match applies {
+            true => after.sample.refuses_writes.then_some(0),
+            false => Some(writes),
+        }),
         replicated: whole(|sample| sample.replicated),
         unacknowledged: whole(|sample| sample.unacknowledged),
         lag_max_s: lags_s.iter().copied().reduce(f64::max),
@@ -219,6 +222,10 @@ mod tests {
         };
         let found = node_conditions(&at(10, 5, 100), &at(60, 45, 300), &Seen::default());
         assert_eq!((found.commits, found.writes, found.replicated), (Some(10), None, Some(40)));
+        let mut read_only = at(60, 45, 300);
+        read_only.sample.refuses_writes = true;
+        let found = node_conditions(&at(10, 5, 100), &read_only, &Seen::default());
+        assert_eq!(found.writes, Some(0), "no client's");
         let found = node_conditions(&at(10, 5, 100), &at(60, 5, 300), &Seen::default());
         assert_eq!((found.commits, found.writes), (Some(50), Some(200)));
         let mut blurred = at(60, 0, 0);

@@ -46,9 +46,16 @@ pub(super) fn generator(trial: &Trial) -> Option<&GeneratorConditions> {
     (*conditions != GeneratorConditions::default()).then_some(conditions)
 }
 
-/// The nodes of a trial by name.
+/// The nodes of a trial by name: those that take writes first, endpoints last.
 pub(super) fn nodes(trial: &Trial) -> impl Iterator<Item = (&str, &NodeConditions)> {
-    trial.summary.conditions.nodes.iter().map(|(name, node)| (name.as_str(), node))
+    let nodes = trial.summary.conditions.nodes.iter();
+    let mut nodes: Vec<_> = nodes.map(|(name, node)| (name.as_str(), node)).collect();
+    nodes.sort_by_key(|(_, node)| match node.role.as_deref() {
+        None | Some("primary") => 0,
+        Some("endpoint") => 2,
+        Some(_) => 1,
+    });
+    nodes.into_iter()
 }
 
 /// What `find` says of the nodes of a trial, each with its name where there are several.

@@ -154,11 +154,13 @@ impl<'a> Nodes<'a> {
             found.cpu_share = node.same_host.then_some(summary.generator.host.cpu_share);
             let away = || before.away.as_ref().or(after.away.as_ref());
             found.down = found.down.take().or_else(|| away().cloned());
+            let grown = commits_grown(&before.look.state, &after.look.state, seen);
             if self.is_listed {
                 self.of_several(node, &mut found);
+                // That a node has none is worth knowing beside others.
+                found.commits = grown;
             }
             if !self.is_only_a_way(node) {
-                let grown = commits_grown(&before.look.state, &after.look.state, seen);
                 commits = commits.zip(grown).map(|(sum, grown)| sum + grown);
             }
             summary.conditions.nodes.insert(node.name.clone(), found);
