@@ -504,3 +504,7 @@ impl Observer for Reporter {
         self.desk.report(self.trial, &Report::Interval { interval }, b"");
     }
 }
+
+#[cfg(test)]
+#[path = "generator_tests.rs"]
+mod tests;
