@@ -33,7 +33,7 @@ pub(super) fn trial<D: Driver>(
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, purpose, node, fault: _, run: folder, control } = job;
+    let Job { step, planned, purpose, node, run: folder, control, .. } = job;
     let degree = planned.degree.unwrap_or(0);
     let place = format!("{} on {}", step.experiment, step.target);
     let found = look(driver, options.scale).map_err(|failure| failure.at(&place))?;
