@@ -39,7 +39,10 @@ fn pair(test: &str, semi_sync: bool) -> Option<(MariaDb, MariaDb)> {
         on(&primary, "SET GLOBAL rpl_semi_sync_master_enabled = ON");
         on(&replica, "SET GLOBAL rpl_semi_sync_slave_enabled = ON");
     }
-    on(&primary, "CREATE USER repl@'%' IDENTIFIED BY 'repl'; GRANT REPLICATION SLAVE ON *.* TO repl@'%'");
+    on(
+        &primary,
+        "CREATE USER repl@'%' IDENTIFIED BY 'repl'; GRANT REPLICATION SLAVE ON *.* TO repl@'%'",
+    );
     // What set it up is the replica's own: it begins where the primary is.
     let at = on(&primary, "SELECT @@gtid_binlog_pos");
     on(&replica, "RESET MASTER");
@@ -94,7 +97,8 @@ fn a_replica_counts_what_it_applies_apart_from_what_it_is_asked() {
     };
     caught_up();
     let before = (looked(&primary), looked(&replica));
-    let writes = "START TRANSACTION; UPDATE sbtest.t SET n = n + 1; UPDATE sbtest.t SET n = n + 1; COMMIT;";
+    let writes =
+        "START TRANSACTION; UPDATE sbtest.t SET n = n + 1; UPDATE sbtest.t SET n = n + 1; COMMIT;";
     on(&primary, &writes.repeat(20));
     caught_up();
     on(&replica, &"START TRANSACTION; SELECT n FROM sbtest.t; COMMIT;".repeat(7));

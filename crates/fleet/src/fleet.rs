@@ -45,7 +45,7 @@ pub(crate) struct Member {
 
 /// Load generators that work for a run until it is over.
 pub struct Fleet {
-    pub(crate) link: Arc<Link>,
+    pub(crate) link: Link,
     pub(crate) run: String,
     pub(crate) versions: Versions,
     pub(crate) members: Vec<Member>,
@@ -85,7 +85,7 @@ impl Fleet {
     ) -> Result<Option<Fleet>, FleetError> {
         check_name("fleet", &options.fleet)?;
         let (sender, events) = channel();
-        let link = Arc::new(Link::open(&options.nats, sender)?);
+        let link = Link::open(&options.nats, sender)?;
         let mut fleet = Fleet {
             run: link.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned(),
             link,
@@ -217,12 +217,11 @@ impl Fleet {
 
     /// Tells the members all the time that the run goes on, also where a trial takes long to prepare.
     fn keep(&self) {
-        let (link, kept) = (Arc::downgrade(&self.link), Arc::clone(&self.kept));
+        let (client, kept) = (self.link.client.clone(), Arc::clone(&self.kept));
         let question = Question::Keep { run: self.run.clone() };
         self.link.spawn(async move {
             loop {
                 tokio::time::sleep(KEEP).await;
-                let Some(client) = link.upgrade().map(|link| link.client.clone()) else { return };
                 let subjects = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 for subject in subjects {
                     // Who is silent is missed by the trial, not here.

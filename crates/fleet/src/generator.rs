@@ -40,7 +40,7 @@ pub enum Event {
 
 /// A load generator that waits for orders.
 pub struct Generator {
-    link: Arc<Link>,
+    link: Link,
     desk: Arc<Desk>,
     hello: Hello,
     events: Receiver<Event>,
@@ -96,7 +96,7 @@ impl Generator {
             check_name("load generator", name)?;
         }
         let (tell, told) = channel();
-        let link = Arc::new(Link::open(nats, tell)?);
+        let link = Link::open(nats, tell)?;
         let environment = Environment::of_this_machine();
         let name = free_name(&link, fleet, name, &environment.host)?;
         let hello = Hello {
@@ -504,3 +504,7 @@ impl Observer for Reporter {
         self.desk.report(self.trial, &Report::Interval { interval }, b"");
     }
 }
+
+#[cfg(test)]
+#[path = "generator_tests.rs"]
+mod tests;

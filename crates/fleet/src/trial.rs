@@ -220,9 +220,10 @@ impl<'a> Trial<'a> {
         match &mut self.started {
             Some((_, joined)) => {
                 joined.done(number as u32);
-                let measured = "what it had reported until then is counted";
-                let sentence =
-                    format!("The load generator {name} was lost in the trial; {measured}. {why}");
+                let sentence = format!(
+                    "The load generator {name} was lost in the trial; what it had reported until \
+                     then is counted. {why}"
+                );
                 (self.task.tell)(&sentence);
                 self.lost.push(sentence);
             }

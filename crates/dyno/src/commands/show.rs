@@ -1,5 +1,6 @@
 //! `dyno show`.
 
+mod fleet;
 mod tpcc;
 mod tpch;
 
@@ -67,6 +68,7 @@ pub(crate) fn tables(data: &RunData) -> String {
         text.push_str(&accounting(&trial.summary));
         text.push('\n');
     }
+    text.push_str(&fleet::tables(data));
     text.push_str(&tpcc::tables(data));
     text.push_str(&tpch::tables(data));
     text.push_str(&errors(data));

@@ -27,7 +27,7 @@ use crate::output;
 use crate::progress::LoadProgress;
 use dyno_engine::Control;
 use dyno_measure::{Purpose, TrialStatus};
-use dyno_store::{Event, EventKind, Run, RunStatus};
+use dyno_store::{Event, EventKind, FleetMember, Run, RunStatus};
 use dyno_suite::{Action, Aim, Plan, Step, Trial};
 use fault::Injection;
 use fleet::Team;
@@ -135,9 +135,10 @@ impl Runner<'_> {
     /// Writes down who makes the load, and ends the run where a loss is to end it.
     fn muster(&mut self) -> Result<(), Failure> {
         let Some(crew) = &mut self.crew else { return Ok(()) };
-        if self.run.header().fleet != crew.fleet.known() {
-            let known = crew.fleet.known().to_vec();
-            self.run.update(|header| header.fleet = known)?;
+        let is_new = |member: &&FleetMember| !self.run.header().fleet.contains(member);
+        let new: Vec<FleetMember> = crew.fleet.known().iter().filter(is_new).cloned().collect();
+        if !new.is_empty() {
+            self.run.update(|header| header.fleet.extend(new))?;
         }
         crew.verdict()
     }

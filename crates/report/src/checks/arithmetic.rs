@@ -70,9 +70,7 @@ pub(super) const RULES: &[Rule] = &[
         rule: "The server counts at least as many commits as its clients, to 1 %.",
         meaning: "Commits were counted that the server does not know: they were lost, or went to another server.",
         advice: "Look for a failover, a proxy or a second server behind the address; use none of the trial's figures.",
-        find: Find::Trial(|trial| {
-            server_commits(trial, |server, client| client - server)
-        }),
+        find: Find::Trial(|trial| server_commits(trial, |server, client| client - server)),
     },
     Rule {
         id: "foreign-load",
@@ -179,11 +177,7 @@ fn server_commits(trial: &Trial, more: fn(f64, f64) -> f64) -> Option<Text> {
 }
 
 /// Commits by the server and by its clients, where `more` of them is above what is allowed.
-fn commits(
-    server: Option<u64>,
-    client: Option<u64>,
-    more: fn(f64, f64) -> f64,
-) -> Option<Text> {
+fn commits(server: Option<u64>, client: Option<u64>, more: fn(f64, f64) -> f64) -> Option<Text> {
     let (server, client) = (server? as f64, client? as f64);
     let allowed = (COMMITS * client).max(COMMITS_OF_OTHERS);
     (more(server, client) > allowed).then(|| {

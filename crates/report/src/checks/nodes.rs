@@ -93,9 +93,11 @@ pub(super) const RULES: &[Rule] = &[
         advice: "Look into the log of that node, and repeat the trial.",
         find: Find::Trial(|trial| {
             // A fault is what such a trial is about.
-            trial.summary.fault.is_none().then(|| {
-                each_node(trial, |node| node.down.as_deref().map(stored))
-            })?
+            trial
+                .summary
+                .fault
+                .is_none()
+                .then(|| each_node(trial, |node| node.down.as_deref().map(stored)))?
         }),
     },
     Rule {
@@ -137,10 +139,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// What `find` says of the trials, with the facts of their targets.
-fn of_trials(
-    case: &Case<'_>,
-    find: impl Fn(&Trial, &TargetFacts) -> Option<Text>,
-) -> Vec<Finding> {
+fn of_trials(case: &Case<'_>, find: impl Fn(&Trial, &TargetFacts) -> Option<Text>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for trial in &case.paper.trials {
         let target = case.paper.targets.iter().find(|target| target.label == trial.target);
@@ -169,9 +168,7 @@ fn is_autocommit(kind: &KindSummary) -> bool {
 /// True where the load is nothing but single reads.
 fn only_reads(trial: &Trial) -> bool {
     let statements = trial.summary.statements;
-    statements.reads > 0
-        && statements.writes == 0
-        && trial.summary.kinds.iter().all(is_autocommit)
+    statements.reads > 0 && statements.writes == 0 && trial.summary.kinds.iter().all(is_autocommit)
 }
 
 fn reads_on_primary(trial: &Trial, target: &TargetFacts) -> Option<Text> {

@@ -3,6 +3,7 @@
 mod checks;
 mod cluster;
 mod dictionary;
+mod fleet;
 mod forms;
 mod paper;
 mod published;

@@ -34,8 +34,11 @@ fn cluster(runs: &mut [RunData], change: impl Fn(&mut BTreeMap<String, NodeCondi
         };
         nodes.insert("n1".to_owned(), of("primary", 2_000));
         for name in ["n2", "n3"] {
-            let replica =
-                NodeConditions { acknowledged_by: None, replicas: Vec::new(), ..of("read_only", 100_000) };
+            let replica = NodeConditions {
+                acknowledged_by: None,
+                replicas: Vec::new(),
+                ..of("read_only", 100_000)
+            };
             nodes.insert(name.to_owned(), replica);
         }
         change(nodes);
@@ -209,7 +212,8 @@ fn commits_of_several_nodes_are_compared_together() {
         cluster(&mut runs, |_| {});
         trials(&mut runs, |trial| {
             let (commits, client_commits) = (Some(commits), Some(100_000));
-            trial.conditions.together = Some(Together { commits, client_commits, through_endpoint });
+            trial.conditions.together =
+                Some(Together { commits, client_commits, through_endpoint });
         });
         let paper = dyno_report::Paper::new(&runs, &[]);
         let is_found = |id| !check(&paper, id).lines.is_empty();
