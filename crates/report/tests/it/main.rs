@@ -3,6 +3,7 @@
 mod checks;
 mod cluster;
 mod dictionary;
+mod fault;
 mod forms;
 mod paper;
 mod published;

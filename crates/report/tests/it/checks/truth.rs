@@ -2,7 +2,8 @@
 
 use super::{AS_IT_IS, Case, trials};
 use dyno_measure::{
-    Counts, DataCheck, ErrorSummary, FaultFacts, KindSummary, TpccFacts, TrialStatus, Verdict};
+    Counts, DataCheck, ErrorSummary, FaultFacts, KindSummary, TpccFacts, TrialStatus, Verdict,
+};
 use dyno_store::{FaultPlan, RunData, ScriptFacts};
 
 fn data_check(runs: &mut [RunData], verdict: Verdict) {
