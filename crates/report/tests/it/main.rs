@@ -4,6 +4,7 @@ mod checks;
 mod cluster;
 mod dictionary;
 mod fleet;
+mod fault;
 mod forms;
 mod paper;
 mod published;

@@ -54,6 +54,7 @@ impl Injection<'_> {
             Ok(()) => {
                 self.told().at_s = Some(at_s);
                 let done_s = self.step(&format!("{name} {}", done(action)));
+                self.told().done_s = done_s;
                 if action == FaultAction::Restart {
                     self.told().healed_at_s = Some(done_s);
                 }
