@@ -16,6 +16,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const GATHER: Duration = Duration::from_secs(60);
 /// How long load generators may take to answer a call.
 const CALL: Duration = Duration::from_millis(500);
+/// Between two calls.
+const PAUSE: Duration = Duration::from_millis(200);
 /// How often members are told that the run goes on.
 const KEEP: Duration = Duration::from_secs(2);
 /// Questions about a clock; the one with the shortest round trip counts.
@@ -112,6 +114,8 @@ impl Fleet {
             if begun.elapsed() >= GATHER {
                 return Err(fleet.too_few(&options.nats));
             }
+            // Where nobody listens, NATS says so at once.
+            std::thread::sleep(PAUSE);
             if told.replace(found) != Some(found) {
                 tell(&format!(
                     "{found} of {} load generators are there; waiting for more.",
