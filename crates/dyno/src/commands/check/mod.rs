@@ -46,7 +46,8 @@ Examples:
 The password is taken from the URL, from DYNO_PASSWORD_TARGET, from ~/.pgpass or ~/.my.cnf, or asked for.
 Exit codes: 0 all holds, 1 it could not be checked, 2 wrong usage, 4 something is violated or lost.")]
 pub(crate) struct Arguments {
-    /// The database, as a URL: mysql://user@host:port/database, postgres://..., sqlite:FILE.
+    /// The database, as a URL: mysql://user@host:port/database, postgres://..., sqlite:FILE, or the one
+    /// that takes writes in a cluster of `dyno cluster`: cluster:FOLDER.
     #[arg(required_unless_present = "host")]
     target: Option<String>,
     /// Check this machine as a load generator instead: what is set of what white papers prepare, and how
