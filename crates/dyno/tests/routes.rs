@@ -148,6 +148,22 @@ fn the_servers_count_what_each_route_says(test: &str, topology: TopologyKind) {
         assert!(sum >= 14 * 200, "{test}: split, {mode}: {reads:?}");
         assert!(reads[1].min(reads[2]) >= 14 * 20, "{test}: split, {mode}: {reads:?}");
     }
+
+    // Each number of read-only nodes is a target of its own, on the same data.
+    let series = format!("{}\nread_only = [1, 2, 8]", of("oltp_point_select", 4_000, ""));
+    let (reads, header) = measured(&scratch, &made, "spread", &series);
+    assert!(few(reads[0] / 2), "{test}: series: {reads:?}");
+    assert!(reads[1] >= 4_500 && (500..4_000).contains(&reads[2]), "{test}: series: {reads:?}");
+    let parts: Vec<(&str, &str, usize)> = header["targets"]
+        .as_array()
+        .expect("targets")
+        .iter()
+        .map(|target| {
+            let text = |key: &str| target[key].as_str().unwrap_or("");
+            (text("name"), text("part_of"), target["nodes"].as_array().map_or(0, Vec::len))
+        })
+        .collect();
+    assert_eq!(parts, [("main", "", 3), ("main-ro1", "main", 2), ("main-ro2", "main", 3)]);
 }
 
 #[test]

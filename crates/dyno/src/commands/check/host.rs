@@ -99,7 +99,8 @@ impl HostReport {
         );
         let row = |setting: &Setting| {
             let verdict = setting.verdict.name().to_owned();
-            vec![setting.name.clone(), setting.now.clone(), setting.wanted.clone(), verdict]
+            let now = if setting.now.is_empty() { "-" } else { &setting.now };
+            vec![setting.name.clone(), now.to_owned(), setting.wanted.clone(), verdict]
         };
         let rows: Vec<Vec<String>> = self.settings.iter().map(row).collect();
         text.push_str(&layout(&["setting", "now", "wanted", "verdict"], &rows, 4));
