@@ -3,8 +3,8 @@
 mod checks;
 mod cluster;
 mod dictionary;
-mod fleet;
 mod fault;
+mod fleet;
 mod forms;
 mod paper;
 mod published;
