@@ -1,4 +1,5 @@
 //! Clusters of real servers.
+#![expect(clippy::print_stderr, reason = "a test that was left out must say so")]
 
 mod common;
 
