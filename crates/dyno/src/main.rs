@@ -6,6 +6,7 @@ mod calibration;
 mod commands;
 mod databases;
 mod failure;
+mod fleet;
 mod footprint;
 mod output;
 mod percentiles;
@@ -64,6 +65,8 @@ enum Verb {
     Paper(commands::paper::Arguments),
     /// Say which of two targets or runs is faster, by how much and how sure, and judge gates.
     Compare(commands::compare::Arguments),
+    /// Make load for runs on other machines: a member of a fleet.
+    Generator(commands::generator::Arguments),
     /// Prove how much load this machine can make, against a server that does nothing.
     Calibrate(commands::calibrate::Arguments),
     /// List the runs.
@@ -145,6 +148,7 @@ fn main() -> ExitCode {
         Verb::Paper(arguments) => commands::paper::run(&arguments),
         Verb::Compare(arguments) => commands::compare::run(&arguments),
         Verb::Calibrate(arguments) => commands::calibrate::run(&arguments),
+        Verb::Generator(arguments) => commands::generator::run(&arguments),
         Verb::Ls(arguments) => commands::ls::run(&arguments),
         Verb::Serve(arguments) => commands::serve::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),
