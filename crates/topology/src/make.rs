@@ -11,8 +11,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 /// How long a server may take until it takes log-ins, and a read-only node until it streams. A crash of
-/// a busy server takes a while to recover from.
-const READY_WITHIN: Duration = Duration::from_secs(180);
+/// a busy server takes a while to recover from, and a Java proxy minutes to start on a busy machine.
+const READY_WITHIN: Duration = Duration::from_secs(300);
 /// Seconds for one statement that arranges something.
 const STATEMENT_LIMIT_S: u64 = 60;
 /// Seconds for a question to a server that may not be there yet.
@@ -23,11 +23,8 @@ impl Cluster {
     pub(crate) fn make_nodes(&mut self, watch: &mut dyn Watch) -> Result<(), ClusterError> {
         let product = product_of(self.state.topology);
         let servers: Vec<StateNode> = self.servers().cloned().collect();
-        watch.step(&format!(
-            "Making the data folders of {} {} nodes.",
-            servers.len(),
-            product.name()
-        ));
+        let nodes = count(servers.len(), product.name());
+        watch.step(&format!("Making the data folders of {nodes}."));
         let is_stopped = || watch.is_stopped();
         if product == Product::Postgres {
             postgres::make_data(&self.folder, &self.state, &servers, &self.secrets, &is_stopped)?;
@@ -49,7 +46,7 @@ impl Cluster {
         if replicas.is_empty() {
             return Ok(());
         }
-        watch.step(&format!("Starting replication to {} read-only nodes.", replicas.len()));
+        watch.step(&format!("Starting replication to {}.", count(replicas.len(), "read-only")));
         let is_stopped = || watch.is_stopped();
         if product == Product::Postgres {
             postgres::replication::make_slots(self, &servers[0])?;
@@ -247,6 +244,12 @@ impl Cluster {
             &format!("is not acknowledged to, which {name} replication needs"),
         ))
     }
+}
+
+/// So many nodes of a kind.
+fn count(number: usize, kind: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {kind} node{plural}")
 }
 
 pub(crate) fn not_in_time(node: &StateNode, what: &str) -> ClusterError {

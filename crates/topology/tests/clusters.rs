@@ -1,9 +1,12 @@
 //! Clusters of real servers.
+#![expect(clippy::print_stderr, reason = "a test that was left out must say so")]
 
 mod common;
 
 use common::{Mine, folder, up};
-use dyno_topology::{Cluster, Health, Replication, Request, Silent, TopologyKind, Watch};
+use dyno_topology::{
+    Cluster, EndpointKind, Health, Replication, Request, Silent, TopologyKind, Watch,
+};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
@@ -195,6 +198,28 @@ fn mysql_fails_over() {
 fn a_diverged_mysql_is_made_anew() {
     let Some(mut mine) = mysql("a_diverged_mysql", 1, Replication::Async) else { return };
     is_made_anew(&mut mine);
+}
+
+/// pgpool is rarely installed: DYNO_TEST_PGPOOL names a folder that it was unpacked to.
+#[test]
+fn an_endpoint_learns_who_the_primary_is() {
+    let test = "an_endpoint_learns_who_the_primary_is";
+    let mine = up(test, TopologyKind::Postgres, |request| {
+        request.replicas = 1;
+        request.endpoint = Some(EndpointKind::Pgpool);
+        request.endpoint_options.software = std::env::var_os("DYNO_TEST_PGPOOL").map(Into::into);
+    });
+    let Some(mut mine) = mine else { return };
+    mine.assert_up();
+    mine.sql("endpoint", "CREATE TABLE t(id int primary key)");
+    mine.cluster.promote("n2").unwrap();
+    mine.sql("endpoint", "INSERT INTO t VALUES (1)");
+    assert_eq!(mine.sql("n2", COUNT), "1");
+    mine.cluster.rejoin("n1").unwrap();
+    mine.assert_up();
+    mine.cluster.kill("endpoint").unwrap();
+    mine.cluster.start("endpoint").unwrap();
+    assert_eq!(mine.sql("endpoint", COUNT), "1");
 }
 
 #[test]
