@@ -222,14 +222,21 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn software_out_of_reach_is_copied() {
+    fn software_in_a_private_folder_is_out_of_reach_and_copied() {
+        use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let file = folder.path().join("x.jar");
         fs::write(&file, "jar").unwrap();
         let own = place(folder.path());
         assert_eq!(within_reach(&own, &file).unwrap(), file);
-        // Nobody's number: it has no rights in a private folder.
+        // A number of nobody: it has no rights in a private folder.
         let other = Place { run_as: Some((4_000_000, 4_000_000)), ..own };
         assert!(!is_within_reach(&other, &file));
+        if rustix::process::geteuid().is_root() {
+            let copy = within_reach(&other, &file).unwrap();
+            assert_eq!(fs::read_to_string(&copy).unwrap(), "jar");
+            assert_eq!(fs::metadata(&copy).unwrap().uid(), 4_000_000);
+        }
     }
 }

@@ -93,7 +93,8 @@ pub fn prepare(
         let joined = folders.iter().map(|f| f.as_os_str()).collect::<Vec<_>>();
         environment.push(("LD_LIBRARY_PATH".to_owned(), joined.join(&OsString::from(":"))));
     }
-    let mut arguments = vec![OsString::from("-n")];
+    // What an earlier start remembers of nodes may be wrong by now.
+    let mut arguments = vec![OsString::from("-n"), OsString::from("-D")];
     for (option, file) in [("-f", conf), ("-F", pcp), ("-a", hba)] {
         arguments.extend([option.into(), file.into()]);
     }
