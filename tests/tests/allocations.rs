@@ -190,7 +190,6 @@ fn mysql_allocates_nothing_per_transaction() {
     let port = server.mysql_port().expect("it listens");
     let target: Target = format!("mysql://root@127.0.0.1:{port}/sbtest").parse().expect("a URL");
     let node = || MysqlDriver::new(&target).expect("a driver");
-    over_the_wire(&node());
     over_the_wire(&Routed::single(node()));
     over_the_wire(&split([node(), node()]));
     assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
@@ -203,7 +202,6 @@ fn postgres_allocates_nothing_per_transaction() {
     let port = server.postgres_port().expect("it listens");
     let target: Target = format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
     let node = || PostgresDriver::new(&target).expect("a driver");
-    over_the_wire(&node());
     over_the_wire(&Routed::single(node()));
     over_the_wire(&split([node(), node()]));
     assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
