@@ -35,8 +35,8 @@ pub use host::{
 };
 pub use recorder::{Phase, Recorder, Times, Window};
 pub use server::{
-    Asked, NodeLook, NodeState, Position, Questions, Sample, Seen, ServerFacts, commits_grown, follows,
-    glance, has_reached, look, node_conditions, position, read_facts,
+    Asked, NodeLook, NodeState, Position, Questions, Sample, Seen, ServerFacts, commits_grown,
+    follows, glance, has_reached, look, node_conditions, position, read_facts,
 };
 pub use summary::{
     ErrorSummary, GeneratorSummary, KindSummary, LatencySummary, SCHEMA_VERSION, SeriesRow,

@@ -29,9 +29,10 @@ pub async fn position<S: Session>(session: &mut S) -> Result<Option<Position>, D
             ("SELECT @@global.gtid_binlog_pos", Position::MariadbGtid)
         }
         Dialect::Mysql => ("SELECT @@global.gtid_executed", Position::MysqlGtids),
-        Dialect::Postgres if product != "DuckDB" => {
-            ("SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_lsn() END", Position::Lsn)
-        }
+        Dialect::Postgres if product != "DuckDB" => (
+            "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_lsn() END",
+            Position::Lsn,
+        ),
         Dialect::Postgres | Dialect::Sqlite => return Ok(None),
     };
     let text = asker.text("position", sql).await?.filter(|text| !text.is_empty());

@@ -134,9 +134,8 @@ fn sample_of(status: &BTreeMap<String, String>) -> Sample {
         commits: commits.map(|commits| commits + count(status, "Com_xa_commit").unwrap_or(0)),
         statements: count(status, "Questions"),
         reads: count(status, "Com_select"),
-        writes: count(status, "Com_insert").map(|_| {
-            WRITES.iter().filter_map(|name| count(status, &format!("Com_{name}"))).sum()
-        }),
+        writes: count(status, "Com_insert")
+            .map(|_| WRITES.iter().filter_map(|name| count(status, &format!("Com_{name}"))).sum()),
         unacknowledged: ["Rpl_semi_sync_source_no_tx", "Rpl_semi_sync_master_no_tx"]
             .iter()
             .find_map(|name| count(status, name)),

@@ -45,7 +45,8 @@ impl Nodes<'_> {
             return Vec::new();
         };
         let wait = |node: &&Node<'_>| {
-            let wait = Wait { primary: &primary.name, node: &node.name, position: &position, control };
+            let wait =
+                Wait { primary: &primary.name, node: &node.name, position: &position, control };
             let ended = with_driver!(node.database, driver => databases::run(wait.run(driver)));
             wait.told(ended)
         };

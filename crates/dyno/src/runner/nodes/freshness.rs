@@ -18,8 +18,7 @@ const LONGEST: Nanos = 5 * SECOND;
 /// How long an answer may take.
 const PATIENCE: Nanos = 5 * SECOND;
 
-const CREATE: &str =
-    "CREATE TABLE IF NOT EXISTS dyno_freshness (id INTEGER NOT NULL PRIMARY KEY, n BIGINT NOT NULL)";
+const CREATE: &str = "CREATE TABLE IF NOT EXISTS dyno_freshness (id INTEGER NOT NULL PRIMARY KEY, n BIGINT NOT NULL)";
 const READ: &str = "SELECT n FROM dyno_freshness WHERE id = 1";
 const DROP: &str = "DROP TABLE IF EXISTS dyno_freshness";
 

@@ -14,8 +14,8 @@ use crate::databases::{self, Database, Reached, with_driver};
 use client::preparing;
 use dyno_core::{DbError, Dialect, Driver, Nanos, SECOND, Session, Table};
 use dyno_measure::{
-    NodeConditions, NodeLook, Seen, ServerFacts, Together, TrialSummary, commits_grown, glance, look,
-    node_conditions,
+    NodeConditions, NodeLook, Seen, ServerFacts, Together, TrialSummary, commits_grown, glance,
+    look, node_conditions,
 };
 use dyno_reactor::{monotonic_now, now, sleep_until, timeout};
 use dyno_store::NodeFacts;
@@ -147,7 +147,8 @@ impl<'a> Nodes<'a> {
     ) {
         let none = Seen::default();
         let mut commits = Some(0);
-        for (index, ((node, before), after)) in self.list.iter().zip(before).zip(after).enumerate() {
+        for (index, ((node, before), after)) in self.list.iter().zip(before).zip(after).enumerate()
+        {
             let seen = seen.nodes.get(index).unwrap_or(&none);
             let mut found = node_conditions(&before.look.state, &after.look.state, seen);
             found.cpu_share = node.same_host.then_some(summary.generator.host.cpu_share);
@@ -371,7 +372,8 @@ mod tests {
         let database = database();
         let nodes = nodes(&database);
         let before = [nothing(), looked(100, None), looked(10, Some(5)), looked(10, Some(5))];
-        let mut after = [nothing(), looked(1100, None), looked(510, Some(305)), looked(12, Some(5))];
+        let mut after =
+            [nothing(), looked(1100, None), looked(510, Some(305)), looked(12, Some(5))];
         after[3].away = Some("it is gone".to_owned());
         let mut seen = AllSeen { nodes: vec![Seen::default(); 4], probed: None };
         // The primary knows of one replica more than that itself.
@@ -415,7 +417,10 @@ mod tests {
         assert_eq!((&found.role, &summary.conditions.together), (&None, &None));
         nodes.list[0].role = Role::Endpoint;
         nodes.surround(Dialect::Mysql, looks, &seen, Some(&client(990)), &mut summary);
-        assert_eq!(summary.conditions.nodes["n1"].client_commits, None, "nobody knows who answered");
+        assert_eq!(
+            summary.conditions.nodes["n1"].client_commits, None,
+            "nobody knows who answered"
+        );
     }
 
     #[test]

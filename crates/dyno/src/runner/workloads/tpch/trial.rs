@@ -33,10 +33,10 @@ pub(super) fn trial<D: Driver>(
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, purpose, nodes, fault: _, run: folder, control } = job;
+    let Job { step, planned, purpose, nodes, run: folder, control, .. } = job;
     let degree = planned.degree.unwrap_or(0);
     let place = format!("{} on {}", step.experiment, step.target);
-    let found = look(driver, options.scale).map_err(|failure| failure.at(&place))?;
+    let found = look(driver.primary(), options.scale).map_err(|failure| failure.at(&place))?;
     let cache = bring(driver, &step.target, &options.cache, control)
         .map_err(|failure| failure.at(&place))?;
     let Some(cache) = cache else { return Ok(Done::INTERRUPTED) };
