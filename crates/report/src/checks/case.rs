@@ -74,7 +74,7 @@ pub(super) fn each_member(
 }
 
 /// The nodes of a trial by name: those that take writes first, endpoints last.
-pub(super) fn nodes(trial: &Trial) -> impl Iterator<Item = (&str, &NodeConditions)> {
+pub(crate) fn nodes(trial: &Trial) -> impl Iterator<Item = (&str, &NodeConditions)> {
     let nodes = trial.summary.conditions.nodes.iter();
     let mut nodes: Vec<_> = nodes.map(|(name, node)| (name.as_str(), node)).collect();
     nodes.sort_by_key(|(_, node)| match node.role.as_deref() {

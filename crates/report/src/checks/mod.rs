@@ -17,7 +17,7 @@ mod workload;
 mod arithmetic;
 mod case;
 
-pub(crate) use case::Case;
+pub(crate) use case::{Case, nodes as nodes_of};
 
 use crate::model::{
     Check, Experiment, Finding, Group, Level, Paper, Spot, SpotKind, Target, Trial,
