@@ -4,7 +4,7 @@ use super::trial::{trial_spec, what};
 use super::workloads::{Driven, Experiment};
 use crate::calibration::Calibration;
 use crate::databases::{Reached, reach_planned};
-use crate::failure::Failure;
+use crate::failure::{Failure, sentence};
 use crate::output;
 use crate::table::number;
 use dyno_core::Driver;
@@ -80,13 +80,15 @@ impl Assist<'_> {
         }
         let Reached { database, .. } =
             reach_planned(&target, Path::new("")).map_err(|failure| {
-                let hint = failure.hint.clone().unwrap_or_else(|| {
-                    format!(
-                        "It is this machine that must reach the target and know its password: \
-                         set {}, or use tls:// for NATS so that it may be sent.",
-                        target.password_variable()
-                    )
-                });
+                let here = format!(
+                    "It is the load generator's machine that must reach the target and know its \
+                     password: set {} there, or have both connect to NATS by TLS.",
+                    target.password_variable()
+                );
+                let hint = match &failure.hint {
+                    Some(hint) => format!("{} {here}", sentence(hint)),
+                    None => here,
+                };
                 failure.at(&format!("target {}", target.name)).with_hint(hint)
             })?;
         let (generator, generators) = (self.order.generator, self.order.generators);
