@@ -28,8 +28,8 @@ mod verdict;
 
 pub use build::{
     Capacity, Chapter, CommitRow, Cover, Difference, DifferenceTable, Distribution, Fairness,
-    FreshnessRow, GlossaryRow, MemoryRow, NodeFacts, NodeLoad, NodeScaling, NodeTable, NodeUse,
-    Quantile, Resources, SchemaRow, Use,
+    FaultSummary, FaultTrial, FreshnessRow, GlossaryRow, MemoryRow, NodeFacts, NodeLoad,
+    NodeScaling, NodeTable, NodeUse, Quantile, Resources, SchemaRow, Use, fault_sentence,
 };
 pub use checks::check_ids;
 pub use comparison::{Comparison, ComparisonRow, Pair};

@@ -21,7 +21,7 @@ pub struct PlannedNode {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
     #[serde(skip)]
-    secret: SecretUrl,
+    pub(crate) secret: SecretUrl,
 }
 
 impl PlannedNode {

@@ -150,6 +150,18 @@ impl PlannedTarget {
         password_variable(&self.node_name(node))
     }
 
+    /// Gives it, or one of its nodes, a URL with a password, which plans that were read back have not.
+    pub fn set_secret(&mut self, node: Option<&str>, url: &SecretUrl) {
+        match node {
+            None => self.secret = url.clone(),
+            Some(name) => {
+                for node in self.nodes.iter_mut().filter(|node| node.name == name) {
+                    node.secret = url.clone();
+                }
+            }
+        }
+    }
+
     /// The environment variable that may hold the password: `DYNO_PASSWORD_` and the name in
     /// upper case, with `_` for everything that is no letter or digit. Of twins and parts it is that
     /// of their owner.

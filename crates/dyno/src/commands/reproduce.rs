@@ -51,7 +51,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
     allow_commands(&plan, arguments.allow_commands)?;
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let keeping = Keeping { dir: &arguments.dir, new: arguments.new, reproduces: Some(name) };
+    let keeping =
+        Keeping { dir: &arguments.dir, new: arguments.new, reproduces: Some(name), muster: None };
     let kept = run_kept(&plan, &keeping)?;
     // What failed or was interrupted is not compared; what gates and checks say of it is told last.
     if let Err(failure) = &kept.verdict

@@ -30,6 +30,7 @@ const OWN: &[(&str, &str)] = &own![
     "published.html",
     "beside.html",
     "cost.html",
+    "fault.html",
     "limits.html",
     "reproduce.html",
     "appendix.html",
@@ -45,6 +46,7 @@ const OWN: &[(&str, &str)] = &own![
     "steady.md",
     "beside.md",
     "cost.md",
+    "fault.md",
 ];
 
 /// The templates that a paper is rendered with: dyno's own, some of them replaced.
