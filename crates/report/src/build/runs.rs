@@ -163,9 +163,7 @@ fn holds(trial: &Trial, objective: &Objective) -> bool {
 fn before_of_primary(trial: &TrialData) -> Option<&ServerFacts> {
     let nodes = &trial.summary.conditions.nodes;
     let primary = nodes.iter().find(|(_, node)| node.role.as_deref() == Some("primary"));
-    primary
-        .and_then(|(name, _)| trial.before.get(name))
-        .or_else(|| trial.before.values().next())
+    primary.and_then(|(name, _)| trial.before.get(name)).or_else(|| trial.before.values().next())
 }
 
 fn place(run: &RunData, target: &str) -> Place {
