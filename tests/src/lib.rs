@@ -4,6 +4,7 @@
 mod binary;
 mod counting;
 mod mariadb;
+mod nats;
 mod postgres;
 mod running;
 mod scratch;
@@ -14,6 +15,7 @@ mod transcript;
 pub use binary::{Ran, dyno, dyno_command, peer};
 pub use counting::{Counting, allocations};
 pub use mariadb::MariaDb;
+pub use nats::Nats;
 pub use postgres::Postgres;
 pub use running::{Running, commits, only_run, wait_until};
 pub use scratch::Scratch;

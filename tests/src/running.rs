@@ -4,7 +4,7 @@ use crate::{Ran, dyno_command};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// Long enough for the slowest machine; tests that succeed never wait for it.
@@ -36,14 +36,20 @@ impl Running {
     /// # Panics
     /// When it can't be started.
     pub fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let mut command = dyno_command(folder);
+        command.args(arguments);
+        Self::spawn(folder, command)
+    }
+
+    /// Starts a command that runs dyno; what it says goes to files in `folder`.
+    ///
+    /// # Panics
+    /// When it can't be started.
+    pub fn spawn(folder: &Path, mut command: Command) -> Self {
         let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
         let file = |path: &Path| File::create(path).expect("the test's folder can be written");
-        let child = dyno_command(folder)
-            .args(arguments)
-            .stdout(file(&stdout))
-            .stderr(file(&stderr))
-            .spawn()
-            .expect("dyno can be run");
+        let child =
+            command.stdout(file(&stdout)).stderr(file(&stderr)).spawn().expect("dyno can be run");
         Running { child, stdout, stderr }
     }
 

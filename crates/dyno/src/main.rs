@@ -6,6 +6,7 @@ mod calibration;
 mod commands;
 mod databases;
 mod failure;
+mod fleet;
 mod footprint;
 mod output;
 mod percentiles;
@@ -64,6 +65,8 @@ enum Verb {
     Paper(commands::paper::Arguments),
     /// Say which of two targets or runs is faster, by how much and how sure, and judge gates.
     Compare(commands::compare::Arguments),
+    /// Make load for runs on other machines: a member of a fleet.
+    Generator(commands::generator::Arguments),
     /// Prove how much load this machine can make, against a server that does nothing.
     Calibrate(commands::calibrate::Arguments),
     /// List the runs.
@@ -94,6 +97,13 @@ enum Verb {
         /// What is to be done.
         #[command(subcommand)]
         command: benchmarksql::Command,
+    },
+    /// Make, look at and take down local clusters of real servers.
+    #[command(after_help = commands::cluster::HELP, arg_required_else_help = true)]
+    Cluster {
+        /// What is to be done.
+        #[command(subcommand)]
+        command: commands::cluster::Command,
     },
     /// TPC-H: generate, load, run the 22 queries and hold their answers against the right ones.
     #[command(after_help = tpch::HELP, arg_required_else_help = true)]
@@ -138,10 +148,12 @@ fn main() -> ExitCode {
         Verb::Paper(arguments) => commands::paper::run(&arguments),
         Verb::Compare(arguments) => commands::compare::run(&arguments),
         Verb::Calibrate(arguments) => commands::calibrate::run(&arguments),
+        Verb::Generator(arguments) => commands::generator::run(&arguments),
         Verb::Ls(arguments) => commands::ls::run(&arguments),
         Verb::Serve(arguments) => commands::serve::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),
         Verb::Check(arguments) => commands::check::run(&arguments),
+        Verb::Cluster { command } => commands::cluster::run(&command),
         Verb::Tpch { command } => tpch::main(&command),
         Verb::Sysbench { arguments } => return sysbench::main(arguments),
         Verb::Pgbench { arguments } => return pgbench::main(arguments),

@@ -1,2 +1,26 @@
 //! Several load generators over NATS: the work of one trial is split over them, they start together, and
 //! what they measured is merged exactly.
+//!
+//! [`Fleet`] is the coordinator's side, [`Generator`] that of a load generator. Neither prints, and neither knows
+//! workloads: the coordinator is given a plan and gives back a result, a load generator gives out orders and is told
+//! what became of them.
+
+mod call;
+mod clock;
+mod drive;
+mod error;
+mod fleet;
+mod flow;
+mod generator;
+mod nats;
+mod packet;
+mod protocol;
+mod trial;
+
+pub use clock::ClockOffset;
+pub use drive::{Done, Performance, Task};
+pub use error::FleetError;
+pub use fleet::{Fleet, FleetOptions, PATIENCE};
+pub use generator::{Assignment, Event, Generator, LEASE, Reporter};
+pub use nats::{NatsOptions, NatsSecret};
+pub use protocol::{FLEET, Hello, Order, TargetSecret, Versions, check_name};

@@ -26,6 +26,7 @@ impl Cluster {
         };
         let backends: Vec<Backend> =
             self.servers().filter(|node| node.pid != 0).map(backend).collect();
+        remove_leftovers(node);
         let place =
             Place { folder: node.folder.clone(), port: node.port, run_as: self.state.run_as };
         let mut options = self.state.endpoint_options.clone();
@@ -109,6 +110,16 @@ impl Cluster {
         self.processes(self.node(ENDPOINT)?).kill()?;
         self.launch(ENDPOINT)?;
         self.wait_for_endpoint(&|| false)
+    }
+}
+
+/// pgpool refuses to start beside the files of one that was killed.
+fn remove_leftovers(node: &StateNode) {
+    for entry in std::fs::read_dir(&node.folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name == "pgpool.pid" || name.to_string_lossy().starts_with(".s.PGSQL.") {
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 }
 

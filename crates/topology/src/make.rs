@@ -6,13 +6,13 @@ use crate::mysql::replication::{self, Stream};
 use crate::process::{LOOK_EACH, Owner, Process, last_lines};
 use crate::request::Watch;
 use crate::{Cluster, ClusterError, Launch, Product, StateNode, TopologyKind};
-use crate::{mysql, postgres};
+use crate::{mysql, network, postgres};
 use std::fs;
 use std::time::{Duration, Instant};
 
 /// How long a server may take until it takes log-ins, and a read-only node until it streams. A crash of
-/// a busy server takes a while to recover from.
-const READY_WITHIN: Duration = Duration::from_secs(180);
+/// a busy server takes a while to recover from, and a Java proxy minutes to start on a busy machine.
+const READY_WITHIN: Duration = Duration::from_secs(300);
 /// Seconds for one statement that arranges something.
 const STATEMENT_LIMIT_S: u64 = 60;
 /// Seconds for a question to a server that may not be there yet.
@@ -23,11 +23,8 @@ impl Cluster {
     pub(crate) fn make_nodes(&mut self, watch: &mut dyn Watch) -> Result<(), ClusterError> {
         let product = product_of(self.state.topology);
         let servers: Vec<StateNode> = self.servers().cloned().collect();
-        watch.step(&format!(
-            "Making the data folders of {} {} nodes.",
-            servers.len(),
-            product.name()
-        ));
+        let nodes = count(servers.len(), product.name());
+        watch.step(&format!("Making the data folders of {nodes}."));
         let is_stopped = || watch.is_stopped();
         if product == Product::Postgres {
             postgres::make_data(&self.folder, &self.state, &servers, &self.secrets, &is_stopped)?;
@@ -49,7 +46,7 @@ impl Cluster {
         if replicas.is_empty() {
             return Ok(());
         }
-        watch.step(&format!("Starting replication to {} read-only nodes.", replicas.len()));
+        watch.step(&format!("Starting replication to {}.", count(replicas.len(), "read-only")));
         let is_stopped = || watch.is_stopped();
         if product == Product::Postgres {
             postgres::replication::make_slots(self, &servers[0])?;
@@ -101,14 +98,15 @@ impl Cluster {
     pub(crate) fn launch(&mut self, name: &str) -> Result<(), ClusterError> {
         let at = self.position(name)?;
         let launch = self.launch_of(&self.state.nodes[at])?;
-        let process = self.owner(&self.state.nodes[at]).start(&launch)?;
+        let namespace = network::namespace(&self.state, &self.state.nodes[at]);
+        let owner = Owner {
+            namespace: namespace.as_deref(),
+            ..Owner::of(&self.state, &self.state.nodes[at])
+        };
+        let process = owner.start(&launch)?;
         let node = &mut self.state.nodes[at];
         (node.pid, node.pid_started_ticks) = (process.pid, process.started_ticks);
         self.save()
-    }
-
-    pub(crate) fn owner<'a>(&'a self, node: &'a StateNode) -> Owner<'a> {
-        Owner { id: &self.state.id, node: &node.name, run_as: self.state.run_as, namespace: None }
     }
 
     /// Waits until a node takes log-ins.
@@ -246,6 +244,12 @@ impl Cluster {
             &format!("is not acknowledged to, which {name} replication needs"),
         ))
     }
+}
+
+/// So many nodes of a kind.
+fn count(number: usize, kind: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {kind} node{plural}")
 }
 
 pub(crate) fn not_in_time(node: &StateNode, what: &str) -> ClusterError {

@@ -2,8 +2,10 @@
 
 pub(crate) mod calibrate;
 pub(crate) mod check;
+pub(crate) mod cluster;
 pub(crate) mod compare;
 pub(crate) mod ending;
+pub(crate) mod generator;
 pub(crate) mod ls;
 pub(crate) mod paper;
 pub(crate) mod quickstart;

@@ -18,5 +18,5 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let overrides = Overrides { shrink: arguments.shrink, ..Overrides::default() };
-    super::run::run_suite("quickstart", &overrides, &arguments.dir, true)
+    super::run::run_suite("quickstart", &overrides, &arguments.dir, true, None)
 }

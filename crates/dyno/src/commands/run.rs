@@ -3,11 +3,14 @@
 use super::RUNS;
 use super::ending;
 use super::serve::{self, LISTEN};
+use crate::databases::add_target;
 use crate::failure::Failure;
+use crate::fleet::{Lost, Muster, NatsArguments, versions};
 use crate::progress::human_time;
 use crate::runner::{self, facts};
 use crate::{Done, output, signals};
 use dyno_engine::Control;
+use dyno_fleet::FleetOptions;
 use dyno_measure::TrialStatus;
 use dyno_statistics::gate::Gate;
 use dyno_store::{Run, RunHeader, RunStatus};
@@ -25,18 +28,22 @@ Examples:
   dyno run my-suite.toml --seed 7
   dyno run my-suite.toml --compare old new --target old=mysql://root@10.0.0.5/db \\
       --target new=mysql://root@10.0.0.6/db --gate 'tps.ratio.low > 0.97'
+  dyno run my-suite.toml --nats nats://10.0.0.1:4222 --generators 3     load made by three machines
   dyno run my-suite.toml --compare main main      how much does one target differ from itself?
+  dyno run my-suite.toml --target main:primary=mysql://root@10.0.0.5/db \\
+      --target main:read_only=mysql://root@10.0.0.6/db --target main:read_only=mysql://root@10.0.0.7/db
 
-Passwords are taken from the URL, from DYNO_PASSWORD_NAME (NAME: the target's name in capitals), from
-~/.pgpass or ~/.my.cnf, or asked for. A run that was interrupted goes on when the same command is
-given again; --new begins another one.
+Passwords are taken from the URL, from DYNO_PASSWORD_NAME (NAME: the target's name in capitals; of one of
+its nodes DYNO_PASSWORD_NAME_NODE), from ~/.pgpass or ~/.my.cnf, or asked for. A run that was interrupted
+goes on when the same command is given again; --new begins another one.
 
 Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 a gate is inconclusive, 4 a denied check found something
 or a check of the data failed, 5 a gate is proven broken.")]
 pub(crate) struct Arguments {
     /// A suite file, or the name of a bundled suite (`dyno suites` lists them).
     suite: String,
-    /// Set or replace the URL of a target of the suite.
+    /// Set or replace the URL of a target of the suite. NAME:ROLE=URL, once for each node, gives its nodes
+    /// (roles: primary, read_only, endpoint, shard); NAME=cluster:FOLDER those of a cluster of `dyno cluster`.
     #[arg(long = "target", value_name = "NAME=URL")]
     targets: Vec<String>,
     /// Scale data and durations down to this share, above 0 and at most 1.
@@ -66,6 +73,34 @@ pub(crate) struct Arguments {
     /// machine unless an address is given.
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true, default_missing_value = LISTEN)]
     serve: Option<String>,
+    #[command(flatten)]
+    fleet: FleetArguments,
+}
+
+/// Who makes the load, where it isn't this process.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Several load generators")]
+struct FleetArguments {
+    #[command(flatten)]
+    nats: NatsArguments,
+    /// Load generators (`dyno generator`) that make the load together; needs --nats.
+    #[arg(long, value_name = "N", requires = "nats", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    generators: Option<u32>,
+    /// What the run does when a load generator dies or answers no more; the trial has failed then.
+    #[arg(long, value_name = "DO", requires = "nats", default_value = "continue")]
+    lost: Lost,
+}
+
+impl FleetArguments {
+    fn muster(&self) -> Option<Muster> {
+        let options = FleetOptions {
+            nats: self.nats.options()?,
+            fleet: self.nats.fleet.clone(),
+            generators: self.generators.unwrap_or(1),
+            versions: versions(),
+        };
+        Some(Muster { options, lost: self.lost })
+    }
 }
 
 /// What is compared, how often, and what the result must be.
@@ -101,11 +136,12 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         ..Overrides::default()
     };
     for target in &arguments.targets {
-        overrides.add_target(target).map_err(|problem| Failure::usage(problem.to_string()))?;
+        add_target(&mut overrides, target)?;
     }
     let listen = arguments.serve.as_deref();
     let _page = listen.map(|listen| serve::beside(&arguments.dir, listen)).transpose()?;
-    run_suite(&arguments.suite, &overrides, &arguments.dir, arguments.new)
+    let muster = arguments.fleet.muster();
+    run_suite(&arguments.suite, &overrides, &arguments.dir, arguments.new, muster)
 }
 
 impl Comparing {
@@ -159,15 +195,21 @@ fn pairs(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Runs a suite to its end and prints the results.
-pub(crate) fn run_suite(suite: &str, overrides: &Overrides, dir: &Path, new: bool) -> Done {
+pub(crate) fn run_suite(
+    suite: &str,
+    overrides: &Overrides,
+    dir: &Path,
+    new: bool,
+    muster: Option<Muster>,
+) -> Done {
     let suite = Suite::open(suite)?;
     let plan = Plan::build(&suite, overrides)?;
-    run_plan(&plan, dir, new)
+    run_kept(&plan, &Keeping { dir, new, reproduces: None, muster })?.verdict
 }
 
 /// Executes a plan to its end and prints the results.
 pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
-    run_kept(plan, &Keeping { dir, new, reproduces: None })?.verdict
+    run_kept(plan, &Keeping { dir, new, reproduces: None, muster: None })?.verdict
 }
 
 /// Where a run is kept, and which one is gone on with.
@@ -178,6 +220,8 @@ pub(crate) struct Keeping<'a> {
     pub(crate) new: bool,
     /// The folder of the run whose plan is executed again.
     pub(crate) reproduces: Option<String>,
+    /// The load generators that make the load, where it isn't this process.
+    pub(crate) muster: Option<Muster>,
 }
 
 /// A run that has ended.
@@ -204,8 +248,18 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failu
     let control = Arc::new(Control::new());
     signals::stop_on_interrupt(Arc::clone(&control))
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
+    let crew = match &keeping.muster {
+        Some(muster) => {
+            runner::refuse_fleet(plan)?;
+            let Some(crew) = runner::Crew::gather(muster, &control)? else {
+                return Err(Failure::new("Stopped before there were enough load generators."));
+            };
+            Some(crew)
+        }
+        None => None,
+    };
     let run = open_run(plan, keeping)?;
-    let outcome = runner::execute(plan, run, &control)?;
+    let outcome = runner::execute(plan, run, &control, crew)?;
     let path = outcome.path.clone();
     Ok(Kept { path, verdict: ending::report(outcome)? })
 }
@@ -283,6 +337,7 @@ fn command_line() -> Vec<String> {
         Some((name, url)) if url.contains("://") => {
             format!("{name}={}", SecretUrl::new(url).redacted())
         }
+        _ if argument.contains("://") => SecretUrl::new(argument).redacted(),
         _ => argument,
     };
     std::env::args().map(redacted).collect()

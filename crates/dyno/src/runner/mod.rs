@@ -1,10 +1,12 @@
 //! Executes a plan step by step and keeps everything in the run folder.
 
+pub(crate) mod assist;
 mod command;
 #[cfg(test)]
 mod decisions_tests;
 pub(crate) mod facts;
 mod fault;
+mod fleet;
 mod nodes;
 mod ownership;
 mod repetition;
@@ -14,6 +16,7 @@ mod summary;
 mod trial;
 mod workloads;
 
+pub(crate) use fleet::Crew;
 use summary::resident_mib;
 pub(crate) use summary::{TrialName, summarise};
 pub(crate) use workloads::Experiment;
@@ -24,10 +27,11 @@ use crate::output;
 use crate::progress::LoadProgress;
 use dyno_engine::Control;
 use dyno_measure::{Purpose, TrialStatus};
-use dyno_store::{Event, EventKind, Run, RunStatus};
+use dyno_store::{Event, EventKind, FleetMember, Run, RunStatus};
 use dyno_suite::{Action, Aim, Plan, Step, Trial};
 use fault::Injection;
-use nodes::Node;
+use fleet::Team;
+use nodes::Nodes;
 use repetition::{Clock, Next};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -51,11 +55,17 @@ pub(crate) struct Outcome {
 /// # Errors
 /// When the run folder can't be written or a target can't be reached: nothing was executed then. What
 /// goes wrong later is in the outcome.
-pub(crate) fn execute(plan: &Plan, run: Run, control: &Control) -> Result<Outcome, Failure> {
+pub(crate) fn execute(
+    plan: &Plan,
+    run: Run,
+    control: &Control,
+    crew: Option<Crew>,
+) -> Result<Outcome, Failure> {
     let mut runner = Runner {
         plan,
         run,
         control,
+        crew,
         targets: BTreeMap::new(),
         denied: 0,
         experiments: BTreeMap::new(),
@@ -87,6 +97,8 @@ struct Runner<'a> {
     plan: &'a Plan,
     run: Run,
     control: &'a Control,
+    /// The load generators, where it isn't this process.
+    crew: Option<Crew>,
     /// By their names; a twin is reached as the target whose twin it is.
     targets: BTreeMap<String, Reached>,
     /// Trials after which a check of the data failed.
@@ -109,6 +121,7 @@ impl Runner<'_> {
             self.experiments.insert(experiment.name.clone(), valid);
         }
         self.reach_targets()?;
+        self.muster()?;
         for step in &self.plan.steps {
             let (experiment, reached) = self.parties(step)?;
             let at =
@@ -117,6 +130,17 @@ impl Runner<'_> {
             Injection::of(self.plan, step, reached).map_err(at)?;
         }
         Ok(())
+    }
+
+    /// Writes down who makes the load, and ends the run where a loss is to end it.
+    fn muster(&mut self) -> Result<(), Failure> {
+        let Some(crew) = &mut self.crew else { return Ok(()) };
+        let is_new = |member: &&FleetMember| !self.run.header().fleet.contains(member);
+        let new: Vec<FleetMember> = crew.fleet.known().iter().filter(is_new).cloned().collect();
+        if !new.is_empty() {
+            self.run.update(|header| header.fleet.extend(new))?;
+        }
+        crew.verdict()
     }
 
     fn steps(&mut self) -> Result<RunStatus, Failure> {
@@ -251,17 +275,28 @@ impl Runner<'_> {
         let (experiment, reached) =
             parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))?;
         let tables = experiment.tables();
-        let node = Node::new(&step.target, tables, reached.same_host, self.plan.sample_servers);
+        let planned_target = self.plan.target(&step.target);
+        let is_sampled = self.plan.sample_servers;
+        let nodes = Nodes::new(&step.target, planned_target, reached, tables, is_sampled);
+        for note in nodes.catch_up(self.control) {
+            output::talk(&note);
+            self.run.event(Event::new(EventKind::Note, note))?;
+        }
         let fault = Injection::of(self.plan, step, reached)?;
+        let is_shared = fleet::is_shared(self.plan, &step.experiment, experiment)?;
+        let crew = self.crew.as_mut().filter(|_| is_shared);
+        let team = Team::new(crew, self.plan, (step, planned), self.run.path());
         let (run, control) = (&mut self.run, self.control);
-        let job = Job { step, planned, purpose, node, fault: fault.as_ref(), run, control };
+        let job = Job { step, planned, purpose, nodes, fault: fault.as_ref(), team, run, control };
         let done = experiment.trial(&reached.database, job);
         // Also when the trial could not be stored: no cluster is left behind with a dead node.
         if let Some(why) = fault.and_then(|fault| fault.restore()) {
             output::talk(&format!("warning: {}: {why}", step.target));
             self.run.event(Event::new(EventKind::Note, why))?;
         }
-        done
+        let done = done?;
+        self.muster()?;
+        Ok(done)
     }
 
     /// Says and notes that a step can't be executed on its target.
@@ -281,6 +316,27 @@ impl Runner<'_> {
     fn parties(&self, step: &Step) -> Result<(&Experiment, &Reached), Failure> {
         parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))
     }
+}
+
+/// Looks whether load generators on other machines can drive the plan; says what this process does alone.
+///
+/// # Errors
+/// What they can't drive.
+pub(crate) fn refuse_fleet(plan: &Plan) -> Result<(), Failure> {
+    let is_embedded = |url: &str| url.starts_with("sqlite:") || url.starts_with("duckdb:");
+    if let Some(target) = plan.targets.iter().find(|target| is_embedded(&target.url)) {
+        return Err(assist::embedded(&target.name));
+    }
+    for experiment in &plan.experiments {
+        let family = Experiment::new(plan, experiment)?;
+        if !fleet::is_shared(plan, &experiment.name, &family)? {
+            output::talk(&format!(
+                "note: {}: this process makes all of its load; no load generator takes part.",
+                experiment.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What a step is about; `reached_as` is the name under which its target was reached.

@@ -1,7 +1,8 @@
 //! One trial of a plan.
 
 use super::fault::Injection;
-use super::nodes::{Client, Node, Sampling, sampled};
+use super::fleet::Team;
+use super::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
 use super::workloads::{Driven, Ran};
 use super::{TrialName, summarise};
 use crate::calibration::Calibration;
@@ -11,10 +12,10 @@ use crate::progress::TrialProgress;
 use crate::table::number;
 use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
-use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
+use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_measure::{
-    DataCheck, DataFacts, FaultWatch, Interval, NodeLook, Purpose, Seen, TpccFacts, TrialStatus,
-    TrialSummary, Verdict, Window,
+    DataCheck, DataFacts, FaultWatch, Interval, Purpose, TpccFacts, TrialStatus, TrialSummary,
+    Verdict, Window,
 };
 use dyno_store::{Event, Moment, Run, StoreError, TrialIdentity, TrialWriter};
 use dyno_suite::{Aim, Step, Trial};
@@ -24,9 +25,11 @@ pub(crate) struct Job<'a> {
     pub(super) step: &'a Step,
     pub(super) planned: &'a Trial,
     pub(super) purpose: Purpose,
-    pub(super) node: Node,
+    pub(super) nodes: Nodes<'a>,
     /// What is done to a node in it.
     pub(super) fault: Option<&'a Injection<'a>>,
+    /// Who makes the load.
+    pub(super) team: Team<'a>,
     pub(super) run: &'a mut Run,
     pub(super) control: &'a Control,
 }
@@ -59,7 +62,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, purpose, node, fault, run, control } = job;
+    let Job { step, planned, purpose, nodes, fault, mut team, run, control } = job;
     let target = &step.target;
     let place = format!("{} on {target}", step.experiment);
     let mut spec = trial_spec(planned);
@@ -92,17 +95,21 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.tpcc))?;
     let title = format!("{} on {target}, {}", name.experiment, what(&spec, purpose));
     let client = Client::new(family.rolls_back_reads());
-    let parties = Parties { workload: &workload, driver, node: &node, fault, place: &place };
-    let measured = measure(&parties, &spec, &title, (control, client), &mut writer)?;
+    let parties = Parties { workload: &workload, driver, nodes: &nodes, fault, place: &place };
+    let measured = measure(&parties, &mut team, &spec, &title, (control, client), &mut writer)?;
     let Some(measured) = measured else {
         return Ok(Done::INTERRUPTED);
     };
     let Measured { result, client, seen, before, after, watch, progress } = measured;
     let mut summary = summarise(&name, &spec, &result);
     let headroom = |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, summary.qps);
-    summary.conditions.generator.headroom = calibration.and_then(headroom);
-    node.surround(driver.dialect(), (&before, &after), &seen, Some(&client), &mut summary);
-    let ran = Ran { spec: &spec, summary: &summary };
+    if !team.is_fleet() {
+        summary.conditions.generator.headroom = calibration.and_then(headroom);
+    }
+    let lost = team.tell(family, &workload, &mut summary).map_err(|failure| failure.at(&place))?;
+    let client = Some(&client).filter(|_| lost.is_none());
+    nodes.surround(driver.dialect(), (&before, &after), &seen, client, &mut summary);
+    let ran = Ran { spec: &spec, summary: &summary, lost: lost.as_deref() };
     let after = family.look_after(driver.primary(), &workload, ready.before, &ran);
     summary.data = ready.data;
     summary.statement_latencies = after.statements;
@@ -124,7 +131,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
 struct Parties<'a, W, D> {
     workload: &'a W,
     driver: &'a D,
-    node: &'a Node,
+    nodes: &'a Nodes<'a>,
     fault: Option<&'a Injection<'a>>,
     /// Experiment and target, for errors.
     place: &'a str,
@@ -134,25 +141,26 @@ struct Parties<'a, W, D> {
 struct Measured {
     result: TrialResult,
     client: Client,
-    seen: Seen,
-    before: NodeLook,
-    after: NodeLook,
+    seen: AllSeen,
+    before: Vec<Looked>,
+    after: Vec<Looked>,
     watch: Option<FaultWatch>,
     progress: TrialProgress,
 }
 
-/// Has the engine drive a trial while its node is watched. `None` when the user has stopped it before
+/// Has the engine drive a trial while its nodes are watched. `None` when the user has stopped it before
 /// it began.
 fn measure<W: Workload, D: Driver>(
     parties: &Parties<'_, W, D>,
+    team: &mut Team<'_>,
     spec: &TrialSpec,
     title: &str,
     (control, client): (&Control, Client),
     writer: &mut TrialWriter<'_>,
 ) -> Result<Option<Measured>, Failure> {
-    let &Parties { workload, driver, node, fault, place } = parties;
-    let before = node.look(driver);
-    writer.server(Moment::Before, &node.facts(&before))?;
+    let &Parties { workload, driver, nodes, fault, place } = parties;
+    let before = nodes.look();
+    writer.server(Moment::Before, &nodes.facts(&before))?;
     let series = writer.node_series()?;
     let warmup_s = spec.warmup as f64 / 1e9;
     let planned_s = warmup_s + spec.duration.map_or(0.0, |duration| duration as f64 / 1e9);
@@ -167,8 +175,8 @@ fn measure<W: Workload, D: Driver>(
         control,
         error: None,
     };
-    let (driven, seen) = sampled(node, driver, series, &sampling, || {
-        let mut driven = || drive(workload, driver, spec, control, &mut observer);
+    let (driven, seen) = sampled(nodes, series, &sampling, || {
+        let mut driven = || team.drive(workload, driver, spec, control, &mut observer);
         match fault {
             Some(fault) => fault.meanwhile(driven),
             None => driven(),
@@ -190,8 +198,8 @@ fn measure<W: Workload, D: Driver>(
         writer.event(event)?;
     }
     let watch = watched.map(|(_, watch)| watch);
-    let after = node.look_again(driver, &seen);
-    writer.server(Moment::After, &node.facts(&after))?;
+    let after = nodes.look_again(&seen);
+    writer.server(Moment::After, &nodes.facts(&after))?;
     Ok(Some(Measured { result, client, seen, before, after, watch, progress }))
 }
 
@@ -230,7 +238,7 @@ pub(super) fn tell_checks(summary: &TrialSummary, place: &str) {
 }
 
 /// What load is made and what for, in words.
-fn what(spec: &TrialSpec, purpose: Purpose) -> String {
+pub(super) fn what(spec: &TrialSpec, purpose: Purpose) -> String {
     let rate = spec.rate_per_s.map(|rate| format!(" at {rate} tx/s")).unwrap_or_default();
     let why = match purpose {
         Purpose::Measure => "",
@@ -248,7 +256,7 @@ fn who(spec: &TrialSpec) -> String {
     }
 }
 
-fn trial_spec(trial: &Trial) -> TrialSpec {
+pub(super) fn trial_spec(trial: &Trial) -> TrialSpec {
     let nanos = |seconds: f64| (seconds * 1e9) as Nanos;
     TrialSpec {
         warmup: nanos(trial.warmup_s),

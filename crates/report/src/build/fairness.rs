@@ -1,6 +1,7 @@
 //! What makes a comparison of the targets fair or unfair: what a commit is worth on each of them, in
 //! which settings they differ, how the data relate to memory.
 
+use crate::checks::nodes_of;
 use crate::model::{Experiment, Target, Trial};
 use crate::say;
 use crate::settings;
@@ -108,7 +109,7 @@ pub(super) fn fairness(
 fn nodes<'a>(target: &Target, trials: &'a [Trial]) -> impl Iterator<Item = &'a NodeConditions> {
     let label = target.label.clone();
     let own = trials.iter().filter(move |trial| trial.target == label);
-    own.flat_map(|trial| trial.summary.conditions.nodes.values())
+    own.flat_map(|trial| nodes_of(trial).map(|(_, node)| node))
 }
 
 fn commit(target: &Target, trials: &[Trial]) -> CommitRow {

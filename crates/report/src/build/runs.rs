@@ -5,7 +5,7 @@ use crate::format::shell_word;
 use crate::model::{Counter, Gap, Place, RunFacts, Target, Trial};
 use crate::text::stored;
 use crate::{say, settings, verdict};
-use dyno_measure::{Purpose, SeriesRow, TrialStatus};
+use dyno_measure::{Purpose, SeriesRow, ServerFacts, TrialStatus};
 use dyno_statistics::{knee, objective::Objective};
 use dyno_store::{EventKind, RunData, RunStatus, TargetFacts, TrialData};
 
@@ -63,7 +63,7 @@ pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<Targ
     }
     let target = |facts: TargetFacts| {
         let own = run.trials.iter().filter(|trial| trial.summary.target == facts.name);
-        let node = own.filter_map(|trial| trial.before.values().next()).next();
+        let node = own.filter_map(before_of_primary).next();
         let stated = [&facts.product, &facts.version];
         let told = node.map(|node| [&node.product, &node.version]);
         let words = if facts.product.is_empty() { told.unwrap_or(stated) } else { stated };
@@ -157,6 +157,13 @@ fn holds(trial: &Trial, objective: &Objective) -> bool {
     let Some(offered) = summary.offered.filter(|_| trial.status == "complete") else { return true };
     let is_met = objective.is_met(verdict::figure_of(summary, objective.metric));
     knee::is_held(offered as f64, ended, is_met)
+}
+
+/// What the node that takes writes said before a trial; the first one, where none is known to.
+fn before_of_primary(trial: &TrialData) -> Option<&ServerFacts> {
+    let nodes = &trial.summary.conditions.nodes;
+    let primary = nodes.iter().find(|(_, node)| node.role.as_deref() == Some("primary"));
+    primary.and_then(|(name, _)| trial.before.get(name)).or_else(|| trial.before.values().next())
 }
 
 fn place(run: &RunData, target: &str) -> Place {

@@ -5,6 +5,7 @@ mod sysbench;
 mod tpcc;
 mod tpch;
 
+use super::assist::{self, Assist, Left};
 use super::fault::Lost;
 use super::trial::{Done, Job, driven};
 use crate::databases::{Database, with_driver};
@@ -78,6 +79,22 @@ pub(crate) trait Family: Sized {
     /// # Errors
     /// When it can't begin, or can't be stored.
     fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure>;
+
+    /// Whether load generators on other machines can share its trials; else this process drives them alone.
+    ///
+    /// # Errors
+    /// What must not be sent to another machine.
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    /// Drives a part of a trial for another process; `None` when it was stopped before it began.
+    ///
+    /// # Errors
+    /// When it can't begin, or can't be shared.
+    fn assist<D: Driver>(&self, _driver: &D, _part: Assist<'_>) -> Result<Option<Left>, Failure> {
+        Err(Failure::new(format!("The trials of {} can't be shared.", Self::NAME)))
+    }
 }
 
 /// A family whose trials the engine drives: workers execute transactions for some time.
@@ -257,12 +274,18 @@ pub(crate) struct Ran<'a> {
     pub(crate) spec: &'a TrialSpec,
     /// What was measured; the workload's own part is still to come.
     pub(crate) summary: &'a TrialSummary,
+    /// Why not all that was done is known: load generators were lost.
+    pub(crate) lost: Option<&'a str>,
 }
 
 impl Ran<'_> {
-    /// True when the user has ended it.
-    fn is_interrupted(&self) -> bool {
-        self.summary.status == TrialStatus::Interrupted
+    /// Why the data are not checked after it, in a sentence: nobody waits, or nobody knows what they must be.
+    fn unchecked(&self) -> Option<&'static str> {
+        match (&self.summary.status, self.lost) {
+            (_, Some(_)) => Some("A load generator was lost: what it has done last is not known."),
+            (TrialStatus::Interrupted, None) => Some("The trial was interrupted."),
+            _ => None,
+        }
     }
 }
 
@@ -351,6 +374,23 @@ macro_rules! registry {
                     $(Self::$variant(family) =>
                         with_driver!(database, driver =>
                             family.remove(driver.primary(), tables, observer)),)+
+                }
+            }
+
+            /// See [`Family::takes_fleet`].
+            pub(crate) fn takes_fleet(&self) -> Result<bool, Failure> {
+                match self { $(Self::$variant(family) => family.takes_fleet(),)+ }
+            }
+
+            /// See [`Family::assist`].
+            pub(crate) fn assist(
+                &self,
+                database: &Database,
+                part: Assist<'_>,
+            ) -> Result<Option<Left>, Failure> {
+                match self {
+                    $(Self::$variant(family) =>
+                        with_driver!(database, driver => family.assist(driver, part)),)+
                 }
             }
 

@@ -2,7 +2,9 @@
 
 mod options;
 
-use super::{After, Done, Driven, Family, Job, LoadOrder, Ran, Ready, driven};
+use super::{
+    After, Assist, Done, Driven, Family, Job, Left, LoadOrder, Ran, Ready, assist, driven,
+};
 use crate::failure::{Failure, sentence};
 use crate::footprint::{Footprint, footprint};
 use crate::output;
@@ -97,6 +99,22 @@ impl Family for Pgbench {
     fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
         driven(self, driver, job)
     }
+
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        let commands = self.options.scripts.iter().flat_map(|(script, _)| script.commands());
+        let mut names = commands.map(|command| command.name());
+        match names.find(|name| ["shell", "setshell"].contains(name)) {
+            Some(name) => Err(Failure::new(format!(
+                "A script has `\\{name}`: load generators on other machines execute no commands."
+            ))
+            .with_hint("Leave --nats out, or the command.")),
+            None => Ok(true),
+        }
+    }
+
+    fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
+        assist::driven(self, driver, part)
+    }
 }
 
 impl Driven for Pgbench {
@@ -151,9 +169,9 @@ impl Driven for Pgbench {
         ran: &Ran<'_>,
     ) -> After {
         let statements = statements(workload);
-        let check = before.map(|before| match ran.is_interrupted() {
-            true => (Verdict::NotMade, "The trial was interrupted.".to_owned()),
-            false => self.check(driver, &before),
+        let check = before.map(|before| match ran.unchecked() {
+            Some(why) => (Verdict::NotMade, why.to_owned()),
+            None => self.check(driver, &before),
         });
         let named = check.map(|(verdict, evidence)| DataCheck {
             name: "balances".to_owned(),

@@ -1,6 +1,6 @@
 //! The sysbench family in suites.
 
-use super::{Done, Driven, Family, Job, LoadOrder, Ready, driven};
+use super::{Assist, Done, Driven, Family, Job, Left, LoadOrder, Ready, assist, driven};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
 use dyno_core::{Driver, Session};
@@ -63,6 +63,14 @@ impl Family for Sysbench {
 
     fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
         driven(self, driver, job)
+    }
+
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
+        assist::driven(self, driver, part)
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod options;
 
-use super::{After, Done, Driven, Family, Job, LoadOrder, Ran, Ready, ask, driven};
+use super::{
+    After, Assist, Done, Driven, Family, Job, Left, LoadOrder, Ran, Ready, ask, assist, driven,
+};
 use crate::failure::{Failure, sentence};
 use crate::footprint::footprint;
 use crate::progress::LoadProgress;
@@ -85,6 +87,14 @@ impl Family for Tpcc {
 
     fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
         driven(self, driver, job)
+    }
+
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
+        assist::driven(self, driver, part)
     }
 }
 
@@ -177,9 +187,9 @@ impl Driven for Tpcc {
         found: Found,
         ran: &Ran<'_>,
     ) -> After {
-        let findings = match ran.is_interrupted() {
-            true => not_made(&found.before, "The trial was interrupted."),
-            false => look_after(driver, workload, &found.before),
+        let findings = match ran.unchecked() {
+            Some(why) => not_made(&found.before, why),
+            None => look_after(driver, workload, &found.before),
         };
         let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
         let mut facts = facts(workload, &found.loaded, crew(ran.spec), kinds, window_s);

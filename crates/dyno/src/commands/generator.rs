@@ -1,0 +1,81 @@
+//! `dyno generator`.
+
+use crate::failure::Failure;
+use crate::fleet::{NatsArguments, versions};
+use crate::runner::assist;
+use crate::{Done, output, signals};
+use dyno_engine::Control;
+use dyno_fleet::{Event, Generator};
+use dyno_store::Environment;
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long the end waits for the coordinator to take what was measured last.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What `dyno generator` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dyno generator --nats nats://10.0.0.1:4222                    on each machine that makes load
+  dyno run my-suite.toml --nats nats://10.0.0.1:4222 --generators 3     on the one that coordinates
+  dyno generator --nats tls://nats.example:4222 --nats-ca ca.pem --nats-creds dyno.creds
+
+It waits for runs, drives its part of their trials and waits again, until Ctrl-C. It finds passwords of
+targets itself: DYNO_PASSWORD_NAME, ~/.pgpass, ~/.my.cnf; a run sends them only where both of them are
+connected to NATS by TLS. It executes no commands, and only plans of its own version of dyno.
+DYNO_NATS_PASSWORD and DYNO_NATS_TOKEN hold what the URL of NATS doesn't. Whoever may publish to the
+subjects dyno.> of that NATS account can have this machine make load.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    nats: NatsArguments,
+    /// Name in the paper; the host's name unless given.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Done {
+    let nats = arguments.nats.options().ok_or_else(|| {
+        Failure::usage("`dyno generator` needs --nats URL.")
+            .with_hint("Start a server with `nats-server` and give its URL: nats://HOST:4222.")
+    })?;
+    // Nobody sits here to be asked for passwords, also where a terminal is open.
+    if let Ok(nothing) = File::open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(nothing);
+    }
+    let current: Arc<Mutex<Option<Arc<Control>>>> = Arc::default();
+    let stopped = Arc::clone(&current);
+    signals::on_interrupt(move || {
+        output::talk("Stopping. Once more ends at once.");
+        if let Some(control) = &*stopped.lock().unwrap_or_else(PoisonError::into_inner) {
+            control.stop();
+        }
+    })
+    .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
+    let fleet = &arguments.nats.fleet;
+    let generator = Generator::open(&nats, fleet, arguments.name.as_deref(), versions())?;
+    output::talk(&format!(
+        "load generator {} of the fleet {fleet} at {}: waiting for work. Ctrl-C ends it.",
+        generator.name(),
+        nats.shown()
+    ));
+    let environment = Environment::of_this_machine();
+    while let Some(event) = generator.next(&signals::has_come) {
+        match event {
+            Event::Note(text) => output::talk(&text),
+            Event::Work(assignment) => {
+                let control = assignment.reporter.control();
+                *current.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(Arc::clone(&control));
+                if signals::has_come() {
+                    control.stop();
+                }
+                assist::run(*assignment, &environment);
+                *current.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            }
+        }
+    }
+    generator.drain(FAREWELL);
+    Ok(())
+}

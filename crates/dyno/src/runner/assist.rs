@@ -1,0 +1,171 @@
+//! A part of a trial of another process: what a load generator of a fleet does.
+
+use super::trial::{trial_spec, what};
+use super::workloads::{Driven, Experiment};
+use crate::calibration::Calibration;
+use crate::databases::{Reached, reach_planned};
+use crate::failure::{Failure, sentence};
+use crate::output;
+use crate::table::number;
+use dyno_core::Driver;
+use dyno_engine::{DriveError, TrialResult, drive};
+use dyno_fleet::{Assignment, Order, Reporter, TargetSecret};
+use dyno_measure::{Purpose, StatementCounts};
+use dyno_store::Environment;
+use dyno_suite::{Plan, Restore, SecretUrl};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// A part that is to be driven.
+pub(crate) struct Assist<'a> {
+    order: &'a Order,
+    reporter: &'a mut Reporter,
+    environment: &'a Environment,
+    stem: &'a Path,
+}
+
+/// What it has left, and what of its workload.
+pub(crate) type Left = (TrialResult, Vec<u8>);
+
+/// Drives a part of a trial and reports it; says a line about it.
+pub(crate) fn run(assignment: Assignment, environment: &Environment) {
+    let Assignment { order, mut reporter } = assignment;
+    let title = format!("{} on {}", order.experiment, order.target);
+    let control = reporter.control();
+    let ended = Scratch::new().and_then(|scratch| {
+        let stem = scratch.0.join("trial");
+        let part = Assist { order: &order, reporter: &mut reporter, environment, stem: &stem };
+        part.drive()
+    });
+    match ended {
+        Ok(Some((result, left))) => {
+            let seconds = result.length() as f64 / 1e9;
+            let tps = result.total.counts().committed as f64 / seconds.max(1e-9);
+            let p95_ms = result.total.latency().percentile(95.0) as f64 / 1e6;
+            reporter.ended(result, &left);
+            output::talk(&format!("{title}: {} tx/s, p95 {} ms", number(tps), number(p95_ms)));
+        }
+        Ok(None) => {
+            reporter.failed("The trial was stopped before it began.", None, true);
+            output::talk(&format!("{title}: stopped before it began"));
+        }
+        Err(failure) => {
+            reporter.failed(&failure.message, failure.hint.as_deref(), control.is_stopped());
+            output::talk(&format!("{title}: {}", failure.message));
+        }
+    }
+}
+
+impl Assist<'_> {
+    /// `None` when it was stopped before it began.
+    fn drive(self) -> Result<Option<Left>, Failure> {
+        let plan = read(self.order)?;
+        let unknown = |what: &str| Failure::new(format!("The order names no {what} of its plan."));
+        let planned = plan.experiment(&self.order.experiment);
+        let planned = planned.ok_or_else(|| unknown("experiment"))?;
+        let target = plan.target(&self.order.target).ok_or_else(|| unknown("target"))?;
+        let experiment = Experiment::new(&plan, planned)?;
+        if !experiment.takes_fleet()? {
+            let message = format!("The workload {} is not shared out.", planned.workload);
+            return Err(Failure::new(message));
+        }
+        if target.url.starts_with("sqlite:") || target.url.starts_with("duckdb:") {
+            return Err(embedded(&target.name));
+        }
+        let mut target = target.clone();
+        let own = |secret: &&TargetSecret| secret.target == self.order.target;
+        for secret in self.order.secrets.iter().filter(own) {
+            target.set_secret(secret.node.as_deref(), &SecretUrl::new(&secret.url));
+        }
+        let Reached { database, .. } =
+            reach_planned(&target, Path::new("")).map_err(|failure| {
+                let here = format!(
+                    "It is the load generator's machine that must reach the target and know its \
+                     password: set {} there, or have both connect to NATS by TLS.",
+                    target.password_variable()
+                );
+                let hint = match &failure.hint {
+                    Some(hint) => format!("{} {here}", sentence(hint)),
+                    None => here,
+                };
+                failure.at(&format!("target {}", target.name)).with_hint(hint)
+            })?;
+        let (generator, generators) = (self.order.generator, self.order.generators);
+        experiment.assist(&database.of_generator(generator, generators), self)
+    }
+}
+
+/// Drives the part that [`Assist`] describes; `None` when it was stopped before it began.
+///
+/// # Errors
+/// When it can't begin.
+pub(super) fn driven<F: Driven, D: Driver>(
+    family: &F,
+    driver: &D,
+    part: Assist<'_>,
+) -> Result<Option<Left>, Failure> {
+    let Assist { order, reporter, environment, stem } = part;
+    let mut spec = trial_spec(&order.planned);
+    family.tune(&mut spec);
+    let whole = what(&spec, Purpose::Measure);
+    let nothing = || Failure::new("There are more load generators than workers.");
+    let spec = spec.part(order.generator, order.generators).ok_or_else(nothing)?;
+    output::talk(&format!("{} on {}: {} of {whole}", order.experiment, order.target, spec.workers));
+    let workload = family.part(driver.primary(), &spec, stem)?;
+    let control = reporter.control();
+    let mut result = match drive(&workload, driver, &spec, &control, reporter) {
+        Ok(result) => result,
+        Err(DriveError::Interrupted) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let statements = StatementCounts::from(result.total.work()).total();
+    let qps = statements as f64 * 1e9 / (result.length() as f64).max(1.0);
+    let calibration = Calibration::of(environment);
+    let headroom = |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, qps);
+    result.conditions.headroom = calibration.and_then(headroom);
+    let left = family.leave(&workload)?;
+    Ok(Some((result, left)))
+}
+
+/// The plan of an order. Whoever sends commands along is refused, though nothing here would execute them.
+fn read(order: &Order) -> Result<Plan, Failure> {
+    let plan: Plan = serde_json::from_value(order.plan.clone())
+        .map_err(|error| Failure::new(format!("The plan can't be understood: {error}.")))?;
+    let has_command =
+        |one: &dyno_suite::PlannedExperiment| matches!(one.restore, Restore::Command(_));
+    match plan.experiments.iter().any(has_command) {
+        true => Err(Failure::new("A load generator executes no commands, and the plan has one.")),
+        false => Ok(plan),
+    }
+}
+
+/// An embedded database can't be a target of a fleet.
+pub(super) fn embedded(target: &str) -> Failure {
+    Failure::usage(format!(
+        "The target {target} is an embedded database, which no other machine can reach."
+    ))
+    .with_hint("Leave --nats out, or give a server.")
+}
+
+/// A folder of this trial's own, removed with it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self, Failure> {
+        let mut names = (0..100).map(|number| {
+            std::env::temp_dir().join(format!("dyno-generator-{}-{number}", std::process::id()))
+        });
+        // What exists may be somebody else's.
+        let made = names.find(|path| DirBuilder::new().mode(0o700).create(path).is_ok());
+        made.map(Scratch).ok_or_else(|| {
+            Failure::new(format!("No folder can be made in {}.", std::env::temp_dir().display()))
+        })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,74 @@
+//! Passwords of targets: found by load generators themselves, or sent where both ends are encrypted.
+
+use super::{READS, Stage, json, members};
+use dyno_tests::{MariaDb, Nats, Running, Scratch, server_or_skip};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A certificate of its own authority for 127.0.0.1; the key lies beside it.
+fn certificate(folder: &Path) -> Result<(), String> {
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=dyno"])
+        .args([
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-addext",
+            "basicConstraints=critical,CA:TRUE",
+        ])
+        .args(["-keyout", "key.pem", "-out", "ca.pem"])
+        .current_dir(folder)
+        .output()
+        .map_err(|error| format!("openssl can't be run: {error}"))?;
+    match made.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&made.stderr).into_owned()),
+    }
+}
+
+#[test]
+fn passwords_travel_only_where_both_ends_are_encrypted() {
+    let server = server_or_skip!(MariaDb, "secrets of a fleet");
+    let scratch = Scratch::new();
+    if let Err(why) = certificate(scratch.path()) {
+        return dyno_tests::skipped("secrets of a fleet", &why);
+    }
+    server
+        .sql("CREATE USER dyno@'%' IDENTIFIED BY 'g/heim@1'; GRANT ALL ON *.* TO dyno@'%'")
+        .expect("an account");
+    let url = format!("mysql://dyno:g%2Fheim%401@127.0.0.1:{}/sbtest", server.port);
+
+    let plain = server_or_skip!(Nats, "secrets of a fleet");
+    let stage = Stage::new(&plain.url(""), &["a"]);
+    let suite = stage.suite(&READS.replace("duration_s = 3", "duration_s = 1"));
+    let ran = stage.run(&suite, &url, &[]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("load generator a: target main:"), "{}", ran.all());
+    assert!(ran.stderr.contains("DYNO_PASSWORD_MAIN"), "{}", ran.all());
+    assert!(!ran.all().contains("heim"), "{}", ran.all());
+
+    let (authority, key) = (scratch.file("ca.pem"), scratch.file("key.pem"));
+    let (authority, key) = (authority.display().to_string(), key.display().to_string());
+    let options = ["--tls", "--tlscert", &authority, "--tlskey", &key];
+    let nats = Nats::start_with("127.0.0.1", &options).expect("it is installed");
+    let url_of_nats = nats.url("").replace("nats://", "tls://");
+    let mut stage = Stage::new(&url_of_nats, &[]);
+    let folder = stage.scratch.file("b");
+    fs::create_dir_all(&folder).expect("made");
+    let arguments = ["generator", "--nats", &url_of_nats, "--nats-ca", &authority, "--name", "b"];
+    let mut generator = Running::start(&folder, &arguments);
+    generator.wait_until("a load generator", |it| it.stderr().contains("waiting for work"));
+    stage.generators.push(generator);
+    let suite = stage.suite(&READS.replace("duration_s = 3", "duration_s = 1"));
+    let ran = stage.run(&suite, &url, &["--nats-ca", &authority]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let run = stage.only_run();
+    let trial = json(&run.join("trials/1.json"));
+    assert_eq!(members(&trial).len(), 1);
+    let stored = fs::read_to_string(run.join("run.json")).expect("read");
+    assert!(!(stored + &ran.all() + &stage.generators[0].stderr()).contains("heim"));
+    // Whoever doesn't know the authority isn't let in.
+    let ran = dyno_tests::dyno(scratch.path(), &["generator", "--nats", &url_of_nats]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("NATS can't be reached"), "{}", ran.all());
+}

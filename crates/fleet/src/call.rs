@@ -1,0 +1,94 @@
+//! Questions over NATS.
+
+use crate::FleetError;
+use crate::packet::{pack, unpack};
+use crate::protocol::{Answer, Hello, Question};
+use async_nats::client::Request;
+use async_nats::{Client, RequestErrorKind};
+use futures_util::StreamExt;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
+
+/// How long one answer may take before it is asked again.
+pub(crate) const ONE: Duration = Duration::from_secs(2);
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// Nobody listens there.
+    Nobody,
+    /// It did not come in time.
+    Late,
+    /// NATS says why.
+    Other(String),
+}
+
+/// Asks everybody who is there; returns after `time`, or when `enough` have answered.
+pub(crate) async fn who(
+    client: &Client,
+    subject: String,
+    time: Duration,
+    enough: usize,
+) -> Result<Vec<Hello>, FleetError> {
+    let failed = |error: String| {
+        FleetError::new(format!("Load generators can't be called: {error}."))
+            .with_hint("The user needs the right to publish and subscribe dyno.> and _INBOX.>.")
+    };
+    let inbox = client.new_inbox();
+    let mut answers =
+        client.subscribe(inbox.clone()).await.map_err(|error| failed(error.to_string()))?;
+    let call = pack(&Question::Who, b"").into();
+    let called = client.publish_with_reply(subject, inbox, call).await;
+    called.map_err(|error| failed(error.to_string()))?;
+    let until = Instant::now() + time;
+    let mut found: Vec<Hello> = Vec::new();
+    while found.len() < enough {
+        let Ok(Some(message)) = timeout_at(until, answers.next()).await else { break };
+        // That nobody listens, NATS says with an empty message.
+        if message.status.is_some() {
+            break;
+        }
+        if let Ok((Answer::Here(hello), _)) = unpack::<Answer>(&message.payload) {
+            found.push(*hello);
+        }
+    }
+    Ok(found)
+}
+
+/// Asks once.
+pub(crate) async fn ask(
+    client: &Client,
+    subject: String,
+    question: &Question,
+    time: Duration,
+) -> Result<(Answer, Vec<u8>), Silence> {
+    let request = Request::new().payload(pack(question, b"").into()).timeout(Some(time));
+    let answered = client.send_request(subject, request).await;
+    let message = answered.map_err(|error| match error.kind() {
+        RequestErrorKind::NoResponders => Silence::Nobody,
+        RequestErrorKind::TimedOut => Silence::Late,
+        _ => Silence::Other(error.to_string()),
+    })?;
+    let (answer, body) = unpack(&message.payload).map_err(|error| Silence::Other(error.message))?;
+    Ok((answer, body.to_vec()))
+}
+
+/// Asks until there is an answer, for `patience`: the question can be asked twice without harm.
+pub(crate) async fn insist(
+    client: &Client,
+    subject: String,
+    question: &Question,
+    patience: Duration,
+) -> Result<(Answer, Vec<u8>), Silence> {
+    let until = Instant::now() + patience;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match ask(client, subject.clone(), question, ONE.min(left)).await {
+            Ok(answer) => return Ok(answer),
+            Err(silence) if Instant::now() >= until => return Err(silence),
+            Err(Silence::Late) => {}
+            // After a loss of the connection it takes a moment until everybody listens again.
+            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! One trial over the fleet.
+
+use crate::FleetError;
+use crate::call::{Silence, ask, insist};
+use crate::fleet::{Fleet, Member, PATIENCE};
+use crate::flow::Inbox;
+use crate::protocol::{Answer, Order, Question, Report, TargetSecret};
+use crate::trial::{Part, Told, Trial};
+use async_nats::Client;
+use dyno_engine::{Control, Observer, TrialResult, TrialSpec};
+use dyno_measure::GeneratorMember;
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+/// How often a load generator is asked that has had nothing to say.
+const POLL: Duration = Duration::from_millis(50);
+/// How long a load generator may be busy with the trial before.
+const BUSY: Duration = Duration::from_secs(30);
+
+/// A trial that the fleet is to drive.
+pub struct Task<'a> {
+    /// The plan in its stored form; as little of it as the trial needs.
+    pub plan: serde_json::Value,
+    /// The experiment.
+    pub experiment: &'a str,
+    /// The target, under the name that has a URL.
+    pub target: &'a str,
+    /// The trial of the plan.
+    pub planned: &'a dyno_suite::Trial,
+    /// The URLs of the target and its nodes, with their passwords; sent only where both ends are encrypted.
+    pub secrets: Vec<TargetSecret>,
+    /// What is asked of the engine, for the whole.
+    pub spec: &'a TrialSpec,
+    /// Kinds of transactions of the workload.
+    pub kinds: usize,
+    /// Gets sentences for the user.
+    pub tell: &'a dyn Fn(&str),
+}
+
+/// What a trial has left.
+#[derive(Debug)]
+pub struct Performance {
+    /// What all load generators measured, as if one had.
+    pub result: TrialResult,
+    /// Each of them.
+    pub members: Vec<GeneratorMember>,
+    /// What the workload of each of them keeps itself; those that were lost leave nothing.
+    pub left: Vec<Vec<u8>>,
+    /// Why load generators were given up, in sentences.
+    pub lost: Vec<String>,
+    /// For the reader, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// How a trial ended.
+#[derive(Debug)]
+pub enum Done {
+    /// It was driven.
+    Driven(Box<Performance>),
+    /// It was stopped before it began.
+    Interrupted,
+}
+
+/// What became of an attempt.
+pub(crate) enum Attempt {
+    /// As [`Done`].
+    Done(Done),
+    /// Load generators were lost before anything began: their ids, and sentences.
+    Thinned(BTreeSet<String>, Vec<String>),
+}
+
+impl Fleet {
+    /// Has the load generators drive a trial together. Where one is lost before the trial begins, the others
+    /// begin without it; what is lost later is in the result.
+    ///
+    /// # Errors
+    /// Nobody is left, a load generator can't do its part, or their results don't fit together: nothing was
+    /// measured then.
+    pub fn drive(
+        &mut self,
+        task: &Task<'_>,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<Done, FleetError> {
+        let mut lost = Vec::new();
+        loop {
+            self.recruit(Duration::from_millis(300), task.tell)?;
+            if self.members.is_empty() {
+                return Err(FleetError::new(format!(
+                    "No load generator is left. {}",
+                    lost.join(" ")
+                ))
+                .with_hint(
+                    "Start `dyno generator` again; the same command goes on with the run.",
+                ));
+            }
+            match self.attempt(task, control, observer, &lost)? {
+                Attempt::Done(done) => return Ok(done),
+                Attempt::Thinned(ids, why) => {
+                    self.drop_members(&ids);
+                    why.iter().for_each(|why| (task.tell)(why));
+                    lost.extend(why);
+                }
+            }
+            if control.is_stopped() {
+                return Ok(Done::Interrupted);
+            }
+        }
+    }
+
+    fn attempt(
+        &mut self,
+        task: &Task<'_>,
+        control: &Control,
+        observer: &mut dyn Observer,
+        lost_before: &[String],
+    ) -> Result<Attempt, FleetError> {
+        self.trial += 1;
+        let mut gone = (BTreeSet::new(), Vec::new());
+        let mut parts = Vec::new();
+        let count = self.members.len() as u32;
+        for (number, member) in (0..).zip(&self.members) {
+            // With fewer workers than load generators, some have nothing to do.
+            let Some(spec) = task.spec.part(number, count.min(task.spec.workers.max(1))) else {
+                break;
+            };
+            match self.clock(member) {
+                Ok(clock) => parts.push(Part::new(member.clone(), spec, clock)),
+                Err(_) => lose(&mut gone, member, "it does not answer"),
+            }
+        }
+        if gone.0.is_empty() {
+            for (number, part) in parts.iter().enumerate() {
+                self.prepare(task, number as u32, parts.len() as u32, &part.member, &mut gone)?;
+            }
+        }
+        if !gone.0.is_empty() {
+            parts.iter().for_each(|part| self.send_stop(&part.member));
+            return Ok(Attempt::Thinned(gone.0, gone.1));
+        }
+        let (reports, _followers) = self.follow(&parts);
+        let mut trial = Trial::new(self, task, parts, lost_before.to_vec());
+        loop {
+            match reports.recv_timeout(POLL) {
+                Ok((number, told)) => trial.take(number, told, observer)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) if trial.is_over() => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(FleetError::new("The thread for NATS has ended."));
+                }
+            }
+            trial.look(control, observer);
+            if trial.is_over() {
+                break;
+            }
+        }
+        let attempt = trial.finish(control);
+        if let Ok(Attempt::Done(Done::Driven(done))) = &attempt {
+            let names: BTreeSet<&str> = done
+                .members
+                .iter()
+                .filter(|member| member.lost.is_some())
+                .map(|member| member.name.as_str())
+                .collect();
+            let ids =
+                self.members.iter().filter(|member| names.contains(member.hello.name.as_str()));
+            let ids = ids.map(|member| member.hello.id.clone()).collect();
+            self.drop_members(&ids);
+        }
+        attempt
+    }
+
+    /// Orders a part of the trial.
+    fn prepare(
+        &self,
+        task: &Task<'_>,
+        generator: u32,
+        generators: u32,
+        member: &Member,
+        gone: &mut (BTreeSet<String>, Vec<String>),
+    ) -> Result<(), FleetError> {
+        let may_send = self.is_tls && member.hello.is_tls;
+        let order = Order {
+            trial: self.trial,
+            versions: self.versions.clone(),
+            plan: task.plan.clone(),
+            experiment: task.experiment.to_owned(),
+            target: task.target.to_owned(),
+            planned: task.planned.clone(),
+            generator,
+            generators,
+            secrets: if may_send { task.secrets.clone() } else { Vec::new() },
+        };
+        let question = Question::Prepare { run: self.run.clone(), order: Box::new(order) };
+        let (client, to) = (self.link.client.clone(), member.subject.clone());
+        let answer = self.link.wait(async move {
+            let until = Instant::now() + BUSY;
+            loop {
+                let answer = insist(&client, to.clone(), &question, PATIENCE).await;
+                let is_busy = matches!(answer, Ok((Answer::Busy { .. }, _)));
+                if !is_busy || Instant::now() >= until {
+                    return answer;
+                }
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        })?;
+        let name = &member.hello.name;
+        match answer {
+            Ok((Answer::Done, _)) => Ok(()),
+            Ok((Answer::Refused { why }, _)) => Err(FleetError::new(why)),
+            Ok(_) => {
+                lose(gone, member, "it is busy with something else");
+                Ok(())
+            }
+            Err(Silence::Other(why)) if why.contains("payload") => {
+                let message =
+                    format!("The plan can't be sent to the load generator {name}: {why}.");
+                Err(FleetError::new(message).with_hint("Raise `max_payload` of the NATS server."))
+            }
+            Err(_) => {
+                lose(gone, member, "it does not answer");
+                Ok(())
+            }
+        }
+    }
+
+    /// Asks all parts for their reports until they are over.
+    fn follow(&self, parts: &[Part]) -> (Receiver<(usize, Told)>, Followers) {
+        let (sender, receiver) = channel();
+        let follow = |(number, part): (usize, &Part)| {
+            let (client, to) = (self.link.client.clone(), part.member.subject.clone());
+            let question = (self.run.clone(), self.trial);
+            self.link.spawn(follow(client, to, question, number, sender.clone()))
+        };
+        let followers = parts.iter().enumerate().map(follow).collect();
+        (receiver, Followers(followers))
+    }
+
+    /// Ends a trial; that it was heard shows in what is reported.
+    pub(crate) fn send_stop(&self, member: &Member) {
+        let question = Question::Stop { run: self.run.clone(), trial: self.trial };
+        self.send(member, question);
+    }
+
+    /// Begins a trial at a moment of the member's clock.
+    pub(crate) fn send_start(&self, member: &Member, at: u64) {
+        let question = Question::Start { run: self.run.clone(), trial: self.trial, at };
+        self.send(member, question);
+    }
+
+    fn send(&self, member: &Member, question: Question) {
+        let (client, to) = (self.link.client.clone(), member.subject.clone());
+        self.link.spawn(async move {
+            let _ = insist(&client, to, &question, PATIENCE).await;
+        });
+    }
+}
+
+fn lose(gone: &mut (BTreeSet<String>, Vec<String>), member: &Member, why: &str) {
+    gone.0.insert(member.hello.id.clone());
+    gone.1.push(format!(
+        "The load generator {} was given up before the trial began: {why}.",
+        member.hello.name
+    ));
+}
+
+/// The tasks that ask; they end with the trial.
+struct Followers(Vec<AbortHandle>);
+
+impl Drop for Followers {
+    fn drop(&mut self) {
+        self.0.iter().for_each(AbortHandle::abort);
+    }
+}
+
+/// Asks one load generator for its reports until its part is over or it has been silent for too long.
+async fn follow(
+    client: Client,
+    subject: String,
+    (run, trial): (String, u64),
+    number: usize,
+    reports: Sender<(usize, Told)>,
+) {
+    let mut inbox = Inbox::default();
+    let mut heard = Instant::now();
+    loop {
+        let question = Question::Poll { run: run.clone(), trial, after: inbox.received() };
+        let mut pause = POLL;
+        match ask(&client, subject.clone(), &question, Duration::from_secs(1)).await {
+            Ok((Answer::Flow { offset }, bytes)) => {
+                heard = Instant::now();
+                if !bytes.is_empty() {
+                    pause = Duration::ZERO;
+                }
+                inbox.take(offset, &bytes);
+                loop {
+                    let told = match inbox.next::<Report>() {
+                        Ok(Some((report, body))) => Told::Report(report, body),
+                        Ok(None) => break,
+                        Err(error) => Told::Lost(error.message),
+                    };
+                    let is_last = told.is_last();
+                    if reports.send((number, told)).is_err() || is_last {
+                        return;
+                    }
+                }
+            }
+            Ok(_) => {
+                let _ = reports.send((number, Told::Lost("It has left the run.".to_owned())));
+                return;
+            }
+            Err(silence) => {
+                if heard.elapsed() >= PATIENCE {
+                    let why = match silence {
+                        Silence::Nobody => "It is gone: nobody answers under its name.".to_owned(),
+                        _ => format!("It has not answered for {} s.", PATIENCE.as_secs()),
+                    };
+                    let _ = reports.send((number, Told::Lost(why)));
+                    return;
+                }
+                if silence == Silence::Late {
+                    pause = Duration::ZERO;
+                }
+            }
+        }
+        tokio::time::sleep(pause).await;
+    }
+}

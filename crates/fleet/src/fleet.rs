@@ -1,0 +1,313 @@
+//! The coordinator's side: who works for a run.
+
+use crate::call::{ask, insist, who};
+use crate::clock::{ClockOffset, Round};
+use crate::nats::{Link, LinkEvent};
+use crate::protocol::{Answer, Hello, Question, Versions, call_subject, check_name, own_subject};
+use crate::{FleetError, NatsOptions};
+use dyno_reactor::monotonic_now;
+use dyno_store::FleetMember;
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long a run waits for its load generators.
+const GATHER: Duration = Duration::from_secs(60);
+/// How long load generators may take to answer a call.
+const CALL: Duration = Duration::from_millis(500);
+/// Between two calls.
+const PAUSE: Duration = Duration::from_millis(200);
+/// How often members are told that the run goes on.
+const KEEP: Duration = Duration::from_secs(2);
+/// Questions about a clock; the one with the shortest round trip counts.
+const ROUNDS: usize = 24;
+/// How long a load generator may be silent before it is given up.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a run asks of its fleet.
+#[derive(Clone, Debug)]
+pub struct FleetOptions {
+    /// Where NATS is.
+    pub nats: NatsOptions,
+    /// The fleet's name: only load generators of the same name are called.
+    pub fleet: String,
+    /// Load generators that are needed.
+    pub generators: u32,
+    /// What the coordinator speaks.
+    pub versions: Versions,
+}
+
+/// A load generator that works for the run.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub(crate) hello: Hello,
+    pub(crate) subject: String,
+}
+
+/// Load generators that work for a run until it is over.
+pub struct Fleet {
+    pub(crate) link: Link,
+    pub(crate) run: String,
+    pub(crate) versions: Versions,
+    pub(crate) members: Vec<Member>,
+    pub(crate) is_tls: bool,
+    /// Number of the last trial that was ordered.
+    pub(crate) trial: u64,
+    fleet: String,
+    wanted: usize,
+    /// All that have worked for it so far.
+    known: Vec<FleetMember>,
+    /// The subjects of the members, for the task that keeps them.
+    kept: Arc<Mutex<Vec<String>>>,
+    /// Load generators that were refused, by their ids: the user is told once.
+    refused: BTreeSet<String>,
+    events: Receiver<LinkEvent>,
+}
+
+impl std::fmt::Debug for Fleet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fleet")
+            .field("run", &self.run)
+            .field("members", &self.members)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Fleet {
+    /// Connects and waits until enough load generators work for the run; `None` when `stopped` says so before.
+    /// `tell` gets sentences for the user.
+    ///
+    /// # Errors
+    /// NATS can't be reached, or there are too few load generators.
+    pub fn gather(
+        options: &FleetOptions,
+        tell: &dyn Fn(&str),
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<Fleet>, FleetError> {
+        check_name("fleet", &options.fleet)?;
+        let (sender, events) = channel();
+        let link = Link::open(&options.nats, sender)?;
+        let mut fleet = Fleet {
+            run: link.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned(),
+            link,
+            versions: options.versions.clone(),
+            members: Vec::new(),
+            is_tls: options.nats.is_tls(),
+            trial: 0,
+            fleet: options.fleet.clone(),
+            wanted: options.generators.max(1) as usize,
+            known: Vec::new(),
+            kept: Arc::default(),
+            refused: BTreeSet::new(),
+            events,
+        };
+        fleet.keep();
+        let begun = Instant::now();
+        let mut told = None;
+        while !stopped() {
+            fleet.recruit(CALL, tell)?;
+            let found = fleet.members.len();
+            if found >= fleet.wanted {
+                return Ok(Some(fleet));
+            }
+            if begun.elapsed() >= GATHER {
+                return Err(fleet.too_few(&options.nats));
+            }
+            // Where nobody listens, NATS says so at once.
+            std::thread::sleep(PAUSE);
+            if told.replace(found) != Some(found) {
+                tell(&format!(
+                    "{found} of {} load generators are there; waiting for more.",
+                    fleet.wanted
+                ));
+            }
+        }
+        Ok(None)
+    }
+
+    fn too_few(&self, nats: &NatsOptions) -> FleetError {
+        let (found, wanted) = (self.members.len(), self.wanted);
+        FleetError::new(format!(
+            "Only {found} of {wanted} load generators of the fleet `{}` came within {} s.",
+            self.fleet,
+            GATHER.as_secs()
+        ))
+        .with_hint(format!(
+            "Start more: `dyno generator --nats {}`, one on each machine.",
+            nats.shown()
+        ))
+    }
+
+    /// All load generators that have worked for the run, those that were lost among them.
+    pub fn known(&self) -> &[FleetMember] {
+        &self.known
+    }
+
+    /// The names of those that work for it now.
+    pub fn names(&self) -> Vec<String> {
+        self.members.iter().map(|member| member.hello.name.clone()).collect()
+    }
+
+    /// Load generators that are wanted.
+    pub fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    /// Calls for load generators until there are as many as are wanted.
+    pub(crate) fn recruit(
+        &mut self,
+        time: Duration,
+        tell: &dyn Fn(&str),
+    ) -> Result<(), FleetError> {
+        if self.members.len() >= self.wanted {
+            return Ok(());
+        }
+        let (client, call) = (self.link.client.clone(), call_subject(&self.fleet));
+        let mut found =
+            self.link.wait(async move { who(&client, call, time, usize::MAX).await })??;
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        for hello in found {
+            if self.members.len() >= self.wanted {
+                break;
+            }
+            let is_member = self.members.iter().any(|member| member.hello.name == hello.name);
+            if is_member || self.refused.contains(&hello.id) {
+                continue;
+            }
+            if let Some(why) = self.unfit(&hello) {
+                tell(&why);
+                self.refused.insert(hello.id);
+                continue;
+            }
+            self.join(hello);
+        }
+        let subjects = self.members.iter().map(|member| member.subject.clone()).collect();
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = subjects;
+        Ok(())
+    }
+
+    /// Why a load generator can't be taken, in a sentence.
+    fn unfit(&self, hello: &Hello) -> Option<String> {
+        let name = &hello.name;
+        if hello.versions != self.versions {
+            return Some(format!(
+                "The load generator {name} is left out: it is {}, and this is {}.",
+                hello.versions, self.versions
+            ));
+        }
+        let run = hello.run.as_ref().filter(|run| **run != self.run)?;
+        Some(format!("The load generator {name} is busy with the run {run}."))
+    }
+
+    fn join(&mut self, hello: Hello) {
+        let subject = own_subject(&self.fleet, &hello.id);
+        let question = Question::Join { run: self.run.clone() };
+        let (client, to) = (self.link.client.clone(), subject.clone());
+        let joined = self
+            .link
+            .wait(async move { insist(&client, to, &question, Duration::from_secs(3)).await });
+        // Somebody else was faster, or it has just left.
+        if !matches!(joined, Ok(Ok((Answer::Done, _)))) {
+            return;
+        }
+        let known =
+            FleetMember { name: hello.name.clone(), environment: hello.environment.clone() };
+        if !self.known.contains(&known) {
+            self.known.push(known);
+        }
+        self.members.push(Member { hello, subject });
+    }
+
+    /// Tells the members all the time that the run goes on, also where a trial takes long to prepare.
+    fn keep(&self) {
+        let (client, kept) = (self.link.client.clone(), Arc::clone(&self.kept));
+        let question = Question::Keep { run: self.run.clone() };
+        self.link.spawn(async move {
+            loop {
+                tokio::time::sleep(KEEP).await;
+                let subjects = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                for subject in subjects {
+                    // Who is silent is missed by the trial, not here.
+                    let _ = ask(&client, subject, &question, KEEP).await;
+                }
+            }
+        });
+    }
+
+    /// Gives up members, by their ids.
+    pub(crate) fn drop_members(&mut self, ids: &BTreeSet<String>) {
+        for member in self.members.iter().filter(|member| ids.contains(&member.hello.id)) {
+            self.dismiss(member);
+        }
+        self.members.retain(|member| !ids.contains(&member.hello.id));
+        // Who was lost once doesn't come back under the same process: it may still be at the old trial.
+        self.refused.extend(ids.iter().cloned());
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|subject| self.members.iter().any(|member| member.subject == *subject));
+    }
+
+    fn dismiss(&self, member: &Member) {
+        let (client, to) = (self.link.client.clone(), member.subject.clone());
+        let question = Question::Leave { run: self.run.clone() };
+        self.link.spawn(async move {
+            let _ = ask(&client, to, &question, Duration::from_secs(1)).await;
+        });
+    }
+
+    /// What became of the connection to NATS since the last time, in sentences.
+    pub(crate) fn connection_notes(&self) -> Vec<String> {
+        let sentence = |event| match event {
+            LinkEvent::Connected => "The connection to NATS stands.".to_owned(),
+            LinkEvent::Lost => "The connection to NATS is lost; it is being made again.".to_owned(),
+        };
+        self.events.try_iter().map(sentence).collect()
+    }
+
+    /// Reads the clock of a member.
+    pub(crate) fn clock(&self, member: &Member) -> Result<ClockOffset, FleetError> {
+        let (client, to) = (self.link.client.clone(), member.subject.clone());
+        let question = Question::Clock { run: self.run.clone() };
+        let rounds = self.link.wait(async move {
+            let mut rounds = Vec::new();
+            for _ in 0..ROUNDS {
+                let asked = monotonic_now();
+                let answer = insist(&client, to.clone(), &question, PATIENCE).await;
+                let answered = monotonic_now();
+                let calendar = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                match answer {
+                    Ok((Answer::Clock { monotonic: there, calendar: calendar_there }, _)) => {
+                        let calendar_here = calendar.as_nanos().min(i64::MAX as u128) as i64;
+                        rounds.push(Round {
+                            asked,
+                            there,
+                            calendar_there,
+                            answered,
+                            calendar_here,
+                        });
+                    }
+                    _ => break,
+                }
+            }
+            rounds
+        })?;
+        ClockOffset::of(&rounds).ok_or_else(|| {
+            FleetError::new(format!("The load generator {} does not answer.", member.hello.name))
+        })
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        let question = Question::Leave { run: self.run.clone() };
+        let client = self.link.client.clone();
+        let subjects: Vec<String> =
+            self.members.iter().map(|member| member.subject.clone()).collect();
+        let _ = self.link.wait(async move {
+            for subject in subjects {
+                // Who doesn't hear it is free when nothing more is heard of the run.
+                let _ = ask(&client, subject, &question, Duration::from_secs(1)).await;
+            }
+        });
+    }
+}

@@ -1,0 +1,141 @@
+//! The way of reports from a load generator to the coordinator: a flow of bytes with offsets.
+//!
+//! The coordinator asks for what comes after the last byte that it has. So a question or an answer that was lost is
+//! asked again, nothing is taken twice, and a report may be longer than a message of NATS.
+
+use crate::FleetError;
+use crate::packet::{pack, unpack};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::VecDeque;
+
+/// Keeps reports until they were received.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    /// Bytes that were received and are forgotten.
+    forgotten: u64,
+    bytes: VecDeque<u8>,
+}
+
+impl Outbox {
+    /// Adds a report.
+    pub(crate) fn push<T: Serialize>(&mut self, head: &T, body: &[u8]) {
+        let packet = pack(head, body);
+        self.bytes.extend((packet.len() as u32).to_le_bytes());
+        self.bytes.extend(packet);
+    }
+
+    /// At most `most` bytes from `offset` on; those before it were received.
+    pub(crate) fn after(&mut self, offset: u64, most: usize) -> Vec<u8> {
+        let received = offset.saturating_sub(self.forgotten).min(self.bytes.len() as u64);
+        self.bytes.drain(..received as usize);
+        self.forgotten += received;
+        self.bytes.iter().take(most).copied().collect()
+    }
+
+    /// True when all was received.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Where the first byte stands that is still kept.
+    pub(crate) fn offset(&self) -> u64 {
+        self.forgotten
+    }
+}
+
+/// Makes reports of the bytes again.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    received: u64,
+    bytes: Vec<u8>,
+}
+
+impl Inbox {
+    /// Bytes received so far.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Takes `bytes` that stand at `offset`, those of them that are new. An answer that came late or twice has none.
+    pub(crate) fn take(&mut self, offset: u64, bytes: &[u8]) {
+        let Some(known) = self.received.checked_sub(offset) else { return };
+        let Some(new) = bytes.get(known as usize..) else { return };
+        self.received += new.len() as u64;
+        self.bytes.extend_from_slice(new);
+    }
+
+    /// The next report that is whole.
+    ///
+    /// # Errors
+    /// It is no report of this version.
+    pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<(T, Vec<u8>)>, FleetError> {
+        let Some((length, rest)) = self.bytes.split_first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*length) as usize;
+        let Some(packet) = rest.get(..length) else { return Ok(None) };
+        let (head, body) = unpack(packet)?;
+        let body = body.to_vec();
+        self.bytes.drain(..4 + length);
+        Ok(Some((head, body)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drained(inbox: &mut Inbox) -> Vec<(u32, Vec<u8>)> {
+        std::iter::from_fn(|| inbox.next::<u32>().expect("reports are whole")).collect()
+    }
+
+    #[test]
+    fn lost_and_repeated_answers_change_nothing() {
+        let mut outbox = Outbox::default();
+        let mut inbox = Inbox::default();
+        let reports: Vec<(u32, Vec<u8>)> =
+            (0..40_u32).map(|number| (number, vec![number as u8; number as usize * 7])).collect();
+        let mut taken = Vec::new();
+        let mut old = (0, Vec::new());
+        for (round, (head, body)) in reports.iter().enumerate() {
+            outbox.push(head, body);
+            let offset = inbox.received();
+            let bytes = outbox.after(offset, 100);
+            assert_eq!(outbox.offset(), offset);
+            match round % 4 {
+                // The answer is lost.
+                0 => {}
+                // It comes, and an old one after it.
+                1 => {
+                    inbox.take(offset, &bytes);
+                    inbox.take(old.0, &old.1);
+                }
+                // It comes twice.
+                2 => {
+                    inbox.take(offset, &bytes);
+                    inbox.take(offset, &bytes);
+                }
+                _ => inbox.take(offset, &bytes),
+            }
+            old = (offset, bytes);
+            taken.extend(drained(&mut inbox));
+        }
+        loop {
+            let offset = inbox.received();
+            let bytes = outbox.after(offset, 100);
+            if bytes.is_empty() {
+                break;
+            }
+            inbox.take(offset, &bytes);
+            taken.extend(drained(&mut inbox));
+        }
+        assert_eq!(taken, reports);
+    }
+
+    #[test]
+    fn bytes_from_beyond_a_hole_are_not_taken() {
+        let mut inbox = Inbox::default();
+        inbox.take(5, b"abc");
+        assert_eq!(inbox.received(), 0);
+        assert_eq!(inbox.next::<u32>().expect("nothing is wrong"), None);
+    }
+}

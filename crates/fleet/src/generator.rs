@@ -1,0 +1,510 @@
+//! A load generator: waits for orders, and is asked what became of them.
+//!
+//! It only ever answers. What its trial reports waits in an outbox until the coordinator asks for it; when nobody has
+//! asked for [`LEASE`], the coordinator is gone, its trial is stopped and the load generator is free again.
+
+use crate::flow::Outbox;
+use crate::nats::{Link, LinkEvent};
+use crate::packet::{pack, unpack};
+use crate::protocol::{
+    Answer, Hello, Order, Question, Report, Versions, call_subject, check_name, own_subject,
+};
+use crate::{FleetError, NatsOptions};
+use async_nats::{Client, Message, Subscriber};
+use dyno_core::Nanos;
+use dyno_engine::{Control, Observer, TrialResult};
+use dyno_measure::{Interval, Window};
+use dyno_reactor::monotonic_now;
+use dyno_store::Environment;
+use futures_util::StreamExt;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// After so long without a word from the coordinator it is taken for gone. Longer than the patience of the
+/// coordinator, which otherwise would count on a load generator that has left.
+pub const LEASE: Duration = Duration::from_secs(20);
+/// How long somebody with the same name may take to answer.
+const SAME_NAME: Duration = Duration::from_millis(500);
+/// What of a message of NATS is left for the head of an answer.
+const HEAD: usize = 1024;
+
+/// Something for who runs the load generator.
+#[derive(Debug)]
+pub enum Event {
+    /// A trial is to be driven.
+    Work(Box<Assignment>),
+    /// A sentence for the user.
+    Note(String),
+}
+
+/// A load generator that waits for orders.
+pub struct Generator {
+    link: Link,
+    desk: Arc<Desk>,
+    hello: Hello,
+    events: Receiver<Event>,
+}
+
+/// What the thread of NATS and the trial share.
+#[derive(Debug)]
+struct Desk {
+    state: Mutex<State>,
+    changed: Condvar,
+    events: Sender<Event>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The run that it works for, and when that was heard of last.
+    run: Option<(String, Instant)>,
+    job: Option<Job>,
+    /// The number of the trial that is still being executed, also when its run has gone.
+    busy_with: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Job {
+    trial: u64,
+    outbox: Outbox,
+    control: Option<Arc<Control>>,
+    start: Start,
+}
+
+/// Whether the workers may start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    Open,
+    At(Nanos),
+    Never,
+}
+
+impl Generator {
+    /// Connects and begins to listen. Without a `name` it takes the host's, with a number behind it where there is
+    /// one of this name already.
+    ///
+    /// # Errors
+    /// NATS can't be reached, or the name is taken.
+    pub fn open(
+        nats: &NatsOptions,
+        fleet: &str,
+        name: Option<&str>,
+        versions: Versions,
+    ) -> Result<Generator, FleetError> {
+        check_name("fleet", fleet)?;
+        if let Some(name) = name {
+            check_name("load generator", name)?;
+        }
+        let (tell, told) = channel();
+        let link = Link::open(nats, tell)?;
+        let environment = Environment::of_this_machine();
+        let name = free_name(&link, fleet, name, &environment.host)?;
+        let hello = Hello {
+            name,
+            id: link.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned(),
+            versions,
+            run: None,
+            is_tls: nats.is_tls(),
+            environment,
+            addresses: addresses(),
+        };
+        let (sender, events) = channel();
+        let state = Mutex::new(State::default());
+        let desk = Arc::new(Desk { state, changed: Condvar::new(), events: sender });
+        let generator = Generator { link, desk, hello, events };
+        generator.listen(fleet, told)?;
+        Ok(generator)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.hello.name
+    }
+
+    /// Waits for work; `None` once `stopped` says so.
+    pub fn next(&self, stopped: &dyn Fn() -> bool) -> Option<Event> {
+        while !stopped() {
+            match self.events.recv_timeout(Duration::from_millis(200)) {
+                Ok(event) => return Some(event),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        None
+    }
+
+    /// Waits until the coordinator has taken all reports, for `time` at most.
+    pub fn drain(&self, time: Duration) {
+        let until = Instant::now() + time;
+        let mut state = self.desk.lock();
+        while state.job.as_ref().is_some_and(|job| !job.outbox.is_empty()) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.desk.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn listen(&self, fleet: &str, told: Receiver<LinkEvent>) -> Result<(), FleetError> {
+        let client = self.link.client.clone();
+        let subjects = [call_subject(fleet), own_subject(fleet, &self.hello.id)];
+        let subscribed = self.link.wait(async move {
+            let [call, own] = subjects;
+            let both = [client.subscribe(call).await, client.subscribe(own).await];
+            // The server knows of them before anybody is told that this load generator is there.
+            let _ = client.flush().await;
+            both.into_iter().collect::<Result<Vec<_>, _>>()
+        })?;
+        let subscribed = subscribed.map_err(|error| {
+            FleetError::new(format!("NATS refuses a subscription: {error}."))
+                .with_hint("The user needs the right to publish and subscribe dyno.> and _INBOX.>.")
+        })?;
+        for subscriber in subscribed {
+            let (desk, hello) = (Arc::clone(&self.desk), self.hello.clone());
+            self.link.spawn(answer_all(self.link.client.clone(), subscriber, desk, hello));
+        }
+        let desk = Arc::clone(&self.desk);
+        self.link.spawn(async move {
+            loop {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                desk.expire(Instant::now());
+                for event in told.try_iter() {
+                    desk.note(match event {
+                        LinkEvent::Connected => "The connection to NATS stands.".to_owned(),
+                        LinkEvent::Lost => {
+                            "The connection to NATS is lost; it is being made again.".to_owned()
+                        }
+                    });
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+/// The name that was asked for, or one that nobody has.
+fn free_name(
+    link: &Link,
+    fleet: &str,
+    asked: Option<&str>,
+    host: &str,
+) -> Result<String, FleetError> {
+    let client = link.client.clone();
+    let call = call_subject(fleet);
+    let taken: Vec<String> = link
+        .wait(async move { crate::call::who(&client, call, SAME_NAME, usize::MAX).await })??
+        .into_iter()
+        .map(|hello| hello.name)
+        .collect();
+    if let Some(name) = asked {
+        if taken.iter().any(|other| other == name) {
+            let message = format!("The fleet `{fleet}` has a load generator `{name}` already.");
+            return Err(FleetError::new(message).with_hint("Give it another --name."));
+        }
+        return Ok(name.to_owned());
+    }
+    let plain: String = host
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+        .take(50)
+        .collect();
+    let plain = if plain.is_empty() { "generator".to_owned() } else { plain };
+    let numbered = (2..).map(|number| format!("{plain}-{number}"));
+    let mut names = std::iter::once(plain.clone()).chain(numbered);
+    Ok(names.find(|name| !taken.contains(name)).unwrap_or(plain))
+}
+
+/// This machine's addresses, loopback and link-local ones left out.
+fn addresses() -> Vec<String> {
+    // The kernel's own list for IPv4: local addresses stand before the line that calls them so.
+    let table = std::fs::read_to_string("/proc/net/fib_trie").unwrap_or_default();
+    let mut found: Vec<String> = Vec::new();
+    let mut last = "";
+    for line in table.lines().map(str::trim) {
+        if let Some(address) = line.strip_prefix("|-- ") {
+            last = address;
+        } else if line == "/32 host LOCAL" && !last.starts_with("127.") {
+            let address = last.to_owned();
+            if !found.contains(&address) {
+                found.push(address);
+            }
+        }
+    }
+    found
+}
+
+async fn answer_all(client: Client, mut questions: Subscriber, desk: Arc<Desk>, hello: Hello) {
+    while let Some(Message { payload, reply, .. }) = questions.next().await {
+        let Some(reply) = reply else { continue };
+        let most = client.max_payload().saturating_sub(HEAD).clamp(HEAD, 512 << 10);
+        let (answer, body) = match unpack::<Question>(&payload) {
+            Ok((question, _)) => desk.answer(question, &hello, most),
+            Err(error) => (Answer::Refused { why: error.message }, Vec::new()),
+        };
+        // An answer that is lost is asked for again.
+        let _ = client.publish(reply, pack(&answer, &body).into()).await;
+    }
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, text: String) {
+        let _ = self.events.send(Event::Note(text));
+    }
+
+    fn answer(
+        self: &Arc<Self>,
+        question: Question,
+        hello: &Hello,
+        most: usize,
+    ) -> (Answer, Vec<u8>) {
+        let mut state = self.lock();
+        if let Question::Who = question {
+            let run = state.run.as_ref().map(|(run, _)| run.clone());
+            return (Answer::Here(Box::new(Hello { run, ..hello.clone() })), Vec::new());
+        }
+        let answer = match (&mut state.run, question.run()) {
+            (Some((run, heard)), Some(asking)) if run == asking => {
+                *heard = Instant::now();
+                self.answer_own(&mut state, question, hello, most)
+            }
+            (None, Some(asking)) if matches!(question, Question::Join { .. }) => {
+                state.run = Some((asking.to_owned(), Instant::now()));
+                self.note(format!("Working for the run {asking}."));
+                return (Answer::Done, Vec::new());
+            }
+            // Whoever has left has left, also if the answer was lost.
+            (None, _) if matches!(question, Question::Leave { .. }) => {
+                return (Answer::Done, Vec::new());
+            }
+            (run, _) => {
+                let run = run.as_ref().map(|(run, _)| run.clone());
+                return (Answer::Busy { run }, Vec::new());
+            }
+        };
+        drop(state);
+        self.changed.notify_all();
+        answer
+    }
+
+    /// Answers the run that it works for.
+    fn answer_own(
+        self: &Arc<Self>,
+        state: &mut State,
+        question: Question,
+        hello: &Hello,
+        most: usize,
+    ) -> (Answer, Vec<u8>) {
+        match question {
+            Question::Prepare { order, .. } => (self.prepare(state, *order, hello), Vec::new()),
+            Question::Poll { trial, after, .. } => match job(state, trial) {
+                Some(job) => {
+                    let bytes = job.outbox.after(after, most);
+                    (Answer::Flow { offset: job.outbox.offset() }, bytes)
+                }
+                None => (unknown(trial), Vec::new()),
+            },
+            Question::Start { trial, at, .. } => match job(state, trial) {
+                Some(job) => {
+                    if job.start == Start::Open {
+                        job.start = Start::At(at);
+                    }
+                    (Answer::Done, Vec::new())
+                }
+                None => (unknown(trial), Vec::new()),
+            },
+            Question::Stop { trial, .. } => {
+                if let Some(job) = job(state, trial) {
+                    job.stop();
+                }
+                (Answer::Done, Vec::new())
+            }
+            Question::Clock { .. } => {
+                let calendar = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let calendar = calendar.as_nanos().min(i64::MAX as u128) as i64;
+                (Answer::Clock { monotonic: monotonic_now(), calendar }, Vec::new())
+            }
+            Question::Leave { .. } => {
+                self.leave(state, "The run has ended; waiting for the next one.");
+                (Answer::Done, Vec::new())
+            }
+            Question::Who | Question::Join { .. } | Question::Keep { .. } => {
+                (Answer::Done, Vec::new())
+            }
+        }
+    }
+
+    fn prepare(self: &Arc<Self>, state: &mut State, order: Order, hello: &Hello) -> Answer {
+        if order.versions != hello.versions {
+            let why = format!(
+                "The load generator {} is {}, and the coordinator is {}.",
+                hello.name, hello.versions, order.versions
+            );
+            return Answer::Refused { why };
+        }
+        if state.job.as_ref().is_some_and(|job| job.trial == order.trial) {
+            return Answer::Done;
+        }
+        if state.busy_with.is_some() {
+            let run = state.run.as_ref().map(|(run, _)| run.clone());
+            return Answer::Busy { run };
+        }
+        let trial = order.trial;
+        let (waiting, at_start) = (Arc::clone(self), trial);
+        let control =
+            Arc::new(Control::starting(Box::new(move |now| waiting.wait_for_start(at_start, now))));
+        state.job = Some(Job {
+            trial,
+            outbox: Outbox::default(),
+            control: Some(Arc::clone(&control)),
+            start: Start::Open,
+        });
+        state.busy_with = Some(trial);
+        let reporter = Reporter { desk: Arc::clone(self), trial, control, connected: 0 };
+        let work = Box::new(Assignment { order, reporter });
+        match self.events.send(Event::Work(work)) {
+            Ok(()) => Answer::Done,
+            Err(_) => Answer::Refused { why: "The load generator is ending.".to_owned() },
+        }
+    }
+
+    /// Says that all is ready and waits until the coordinator names the moment.
+    fn wait_for_start(&self, trial: u64, now: Nanos) -> Option<Nanos> {
+        let mut state = self.lock();
+        job(&mut state, trial)?.outbox.push(&Report::Ready, b"");
+        loop {
+            match job(&mut state, trial)?.start {
+                Start::Open => {}
+                Start::At(at) => return Some(at.max(now)),
+                Start::Never => return None,
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn report(&self, trial: u64, report: &Report, body: &[u8]) {
+        // Of a run that is gone nobody wants to know.
+        if let Some(job) = job(&mut self.lock(), trial) {
+            job.outbox.push(report, body);
+        }
+    }
+
+    /// Lets a run go that isn't heard of any more.
+    fn expire(&self, now: Instant) {
+        let mut state = self.lock();
+        let is_gone =
+            |(_, heard): &(String, Instant)| now.saturating_duration_since(*heard) > LEASE;
+        if state.run.as_ref().is_some_and(is_gone) {
+            self.leave(
+                &mut state,
+                "Nothing was heard of the run for 20 s: it is given up. Waiting for the next one.",
+            );
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+
+    fn leave(&self, state: &mut State, why: &str) {
+        if let Some(mut job) = state.job.take() {
+            job.stop();
+        }
+        state.run = None;
+        self.note(why.to_owned());
+    }
+}
+
+impl Job {
+    fn stop(&mut self) {
+        self.start = Start::Never;
+        if let Some(control) = &self.control {
+            control.stop();
+        }
+    }
+}
+
+fn job(state: &mut State, trial: u64) -> Option<&mut Job> {
+    state.job.as_mut().filter(|job| job.trial == trial)
+}
+
+fn unknown(trial: u64) -> Answer {
+    Answer::Refused { why: format!("The load generator knows no trial {trial} any more.") }
+}
+
+/// A trial that is to be driven, and who is told how it goes.
+#[derive(Debug)]
+pub struct Assignment {
+    /// What is to be done.
+    pub order: Order,
+    /// Who is told.
+    pub reporter: Reporter,
+}
+
+/// Reports to the coordinator; observes the engine.
+#[derive(Debug)]
+pub struct Reporter {
+    desk: Arc<Desk>,
+    trial: u64,
+    control: Arc<Control>,
+    connected: u32,
+}
+
+impl Reporter {
+    /// Starts the trial at the agreed moment, and stops it when the coordinator says so or is gone.
+    pub fn control(&self) -> Arc<Control> {
+        Arc::clone(&self.control)
+    }
+
+    /// Tells the user of the coordinator something, a sentence.
+    pub fn note(&self, text: &str) {
+        self.desk.report(self.trial, &Report::Note { text: text.to_owned() }, b"");
+    }
+
+    /// The trial is over; `left` is what the workload keeps itself.
+    pub fn ended(self, result: TrialResult, left: &[u8]) {
+        self.desk.report(self.trial, &Report::Left, left);
+        self.desk.report(self.trial, &Report::Ended { result: Box::new(result) }, b"");
+    }
+
+    /// The trial could not begin: why, in sentences. `is_interrupted`: because it was stopped.
+    pub fn failed(self, message: &str, hint: Option<&str>, is_interrupted: bool) {
+        let (message, hint) = (message.to_owned(), hint.map(str::to_owned));
+        let report = Report::Failed { message, hint, is_interrupted };
+        self.desk.report(self.trial, &report, b"");
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        let mut state = self.desk.lock();
+        if state.busy_with == Some(self.trial) {
+            state.busy_with = None;
+        }
+    }
+}
+
+impl Observer for Reporter {
+    fn connected(&mut self, connected: u32, of: u32) {
+        if connected != self.connected {
+            self.connected = connected;
+            self.desk.report(self.trial, &Report::Connected { connected, of }, b"");
+        }
+    }
+
+    fn released(&mut self, window: &Window) {
+        self.desk.report(self.trial, &Report::Released { window: *window }, b"");
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        let interval = Box::new(interval.clone());
+        self.desk.report(self.trial, &Report::Interval { interval }, b"");
+    }
+}
+
+#[cfg(test)]
+#[path = "generator_tests.rs"]
+mod tests;

@@ -1,0 +1,161 @@
+use super::*;
+use dyno_suite::Trial;
+
+fn desk() -> (Arc<Desk>, Receiver<Event>, Hello) {
+    let (events, told) = channel();
+    let desk = Desk { state: Mutex::default(), changed: Condvar::new(), events };
+    let hello = Hello {
+        name: "a".to_owned(),
+        id: "1".to_owned(),
+        versions: Versions::this("1.0"),
+        run: None,
+        is_tls: false,
+        environment: Environment::default(),
+        addresses: Vec::new(),
+    };
+    (Arc::new(desk), told, hello)
+}
+
+fn order(trial: u64, dyno: &str) -> Question {
+    let planned: Trial = serde_json::from_str(
+        r#"{"number": 1, "point": "p", "threads": 4, "rate": null, "repeat": 1, "warmup_s": 0,
+            "duration_s": 1, "events": null, "interval_s": 1, "seed": 7}"#,
+    )
+    .expect("a trial");
+    let order = Order {
+        trial,
+        versions: Versions::this(dyno),
+        plan: serde_json::Value::Null,
+        experiment: "e".to_owned(),
+        target: "t".to_owned(),
+        planned,
+        generator: 0,
+        generators: 1,
+        secrets: Vec::new(),
+    };
+    Question::Prepare { run: "r".to_owned(), order: Box::new(order) }
+}
+
+fn join(run: &str) -> Question {
+    Question::Join { run: run.to_owned() }
+}
+
+fn poll(trial: u64, after: u64) -> Question {
+    Question::Poll { run: "r".to_owned(), trial, after }
+}
+
+fn assignments(told: &Receiver<Event>) -> Vec<Assignment> {
+    let work = |event| match event {
+        Event::Work(assignment) => Some(*assignment),
+        Event::Note(_) => None,
+    };
+    told.try_iter().filter_map(work).collect()
+}
+
+#[test]
+fn it_works_for_one_run_until_that_is_gone() {
+    let (desk, _told, hello) = desk();
+    let ask = |question| desk.answer(question, &hello, 1000).0;
+    assert_eq!(ask(order(1, "1.0")), Answer::Busy { run: None });
+    assert_eq!(ask(join("r")), Answer::Done);
+    assert_eq!(ask(join("r")), Answer::Done);
+    let busy = Answer::Busy { run: Some("r".to_owned()) };
+    assert_eq!(ask(join("other")), busy);
+    assert_eq!(ask(Question::Leave { run: "other".to_owned() }), busy);
+    desk.expire(Instant::now());
+    assert_eq!(ask(join("other")), busy);
+    desk.expire(Instant::now() + LEASE + Duration::from_secs(1));
+    assert_eq!(ask(join("other")), Answer::Done);
+    assert_eq!(ask(Question::Leave { run: "other".to_owned() }), Answer::Done);
+    assert_eq!(ask(Question::Leave { run: "other".to_owned() }), Answer::Done);
+    let Answer::Here(here) = ask(Question::Who) else { panic!("it says who it is") };
+    assert_eq!(*here, hello);
+}
+
+#[test]
+fn other_versions_are_refused() {
+    let (desk, told, hello) = desk();
+    desk.answer(join("r"), &hello, 1000);
+    let Answer::Refused { why } = desk.answer(order(1, "1.1"), &hello, 1000).0 else {
+        panic!("another version has other plans")
+    };
+    assert!(why.contains("dyno 1.0 (") && why.contains("dyno 1.1 ("), "{why}");
+    assert!(assignments(&told).is_empty());
+}
+
+#[test]
+fn an_order_that_comes_twice_is_executed_once() {
+    let (desk, told, hello) = desk();
+    let ask = |question| desk.answer(question, &hello, 1000).0;
+    ask(join("r"));
+    assert_eq!(ask(order(1, "1.0")), Answer::Done);
+    assert_eq!(ask(order(1, "1.0")), Answer::Done);
+    let mut assigned = assignments(&told);
+    assert_eq!(assigned.len(), 1);
+    // It is at the first trial until that has reported its end, also where the coordinator has given it up.
+    assert!(matches!(ask(order(2, "1.0")), Answer::Busy { .. }));
+    let Assignment { reporter, .. } = assigned.remove(0);
+    reporter.failed("No database.", None, false);
+    assert_eq!(ask(order(2, "1.0")), Answer::Done);
+    assert!(matches!(ask(poll(1, 0)), Answer::Refused { .. }));
+}
+
+#[test]
+fn reports_wait_until_they_were_received() {
+    let (desk, told, hello) = desk();
+    desk.answer(join("r"), &hello, 1000);
+    desk.answer(order(1, "1.0"), &hello, 1000);
+    let Assignment { reporter, .. } = assignments(&told).remove(0);
+    reporter.note("One.");
+    reporter.note("Two.");
+    let mut inbox = crate::flow::Inbox::default();
+    let mut texts = Vec::new();
+    loop {
+        // Each question is asked twice, as if the first answer had been lost.
+        let first = desk.answer(poll(1, inbox.received()), &hello, 7);
+        let (answer, bytes) = desk.answer(poll(1, inbox.received()), &hello, 7);
+        assert_eq!(first, (answer.clone(), bytes.clone()));
+        let Answer::Flow { offset } = answer else { panic!("{answer:?}") };
+        if bytes.is_empty() {
+            break;
+        }
+        inbox.take(offset, &bytes);
+        while let Some((report, _)) = inbox.next::<Report>().expect("reports are whole") {
+            texts.push(report);
+        }
+    }
+    let note = |text: &str| Report::Note { text: text.to_owned() };
+    assert_eq!(texts, [note("One."), note("Two.")]);
+}
+
+#[test]
+fn the_start_is_agreed_once_and_not_after_a_stop() {
+    for is_stopped in [false, true] {
+        let (desk, told, hello) = desk();
+        let ask = |question| desk.answer(question, &hello, 1000).0;
+        ask(join("r"));
+        ask(order(1, "1.0"));
+        let control = assignments(&told).remove(0).reporter.control();
+        let run = || "r".to_owned();
+        if is_stopped {
+            ask(Question::Stop { run: run(), trial: 1 });
+        }
+        ask(Question::Start { run: run(), trial: 1, at: 700 });
+        ask(Question::Start { run: run(), trial: 1, at: 900 });
+        assert_eq!(control.is_stopped(), is_stopped);
+        assert_eq!(desk.wait_for_start(1, 5), (!is_stopped).then_some(700));
+        // What comes too late starts at once.
+        assert_eq!(desk.wait_for_start(1, 800), (!is_stopped).then_some(800));
+    }
+}
+
+#[test]
+fn a_run_that_is_gone_stops_its_trial() {
+    let (desk, told, hello) = desk();
+    desk.answer(join("r"), &hello, 1000);
+    desk.answer(order(1, "1.0"), &hello, 1000);
+    let control = assignments(&told).remove(0).reporter.control();
+    desk.expire(Instant::now() + LEASE + Duration::from_secs(1));
+    assert!(control.is_stopped());
+    assert_eq!(desk.wait_for_start(1, 5), None);
+}

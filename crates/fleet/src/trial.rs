@@ -1,0 +1,419 @@
+//! What the coordinator knows of a trial while its load generators drive it.
+
+use crate::FleetError;
+use crate::clock::ClockOffset;
+use crate::drive::{Attempt, Done, Performance, Task};
+use crate::fleet::{Fleet, Member};
+use crate::protocol::Report;
+use dyno_core::{DbError, MILLISECOND, Nanos, SECOND};
+use dyno_engine::{Control, Ended, Joined, Observer, TrialResult, TrialSpec, merge};
+use dyno_measure::{GeneratorMember, Interval, LatencySummary, StatementCounts, Window};
+use dyno_reactor::monotonic_now;
+use std::collections::BTreeSet;
+
+/// How far ahead the start is agreed, beside some round trips.
+const LEAD: Nanos = 300 * MILLISECOND;
+/// How long a load generator may take to look at the data, beside connecting.
+const LOOKING: Nanos = 300 * SECOND;
+/// How long it may have nothing to report, beside what the trial explains.
+const SILENCE: Nanos = 30 * SECOND;
+
+/// What was heard of a load generator.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// A report, and its bytes.
+    Report(Report, Vec<u8>),
+    /// It is given up: why, in a sentence that doesn't name it.
+    Lost(String),
+}
+
+impl Told {
+    /// True when nothing follows.
+    pub(crate) fn is_last(&self) -> bool {
+        matches!(
+            self,
+            Told::Lost(_) | Told::Report(Report::Ended { .. } | Report::Failed { .. }, _)
+        )
+    }
+}
+
+/// One load generator's part of the trial.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) member: Member,
+    spec: TrialSpec,
+    clock: ClockOffset,
+    connected: u32,
+    is_ready: bool,
+    /// On its own clock.
+    window: Option<Window>,
+    left: Vec<u8>,
+    heard: Nanos,
+    end: Option<End>,
+}
+
+/// How a part ended.
+#[derive(Debug)]
+enum End {
+    Ended(Box<TrialResult>),
+    Failed { message: String, hint: Option<String>, is_interrupted: bool },
+    Lost(String),
+}
+
+impl Part {
+    pub(crate) fn new(member: Member, spec: TrialSpec, clock: ClockOffset) -> Self {
+        Part {
+            member,
+            spec,
+            clock,
+            connected: 0,
+            is_ready: false,
+            window: None,
+            left: Vec::new(),
+            heard: monotonic_now(),
+            end: None,
+        }
+    }
+
+    fn name(&self) -> &str {
+        &self.member.hello.name
+    }
+
+    /// How long it may be silent now.
+    fn silence(&self) -> Nanos {
+        let spec = &self.spec;
+        match self.window {
+            None => spec.connect_limit + LOOKING,
+            // One interval may be as long as the whole trial, and nothing is reported while it drains.
+            Some(_) => 3 * spec.interval + spec.warmup + spec.drain + SILENCE,
+        }
+    }
+
+    fn lost(&self) -> Option<&str> {
+        match &self.end {
+            Some(End::Lost(why)) => Some(why),
+            _ => None,
+        }
+    }
+}
+
+/// A trial and its parts.
+pub(crate) struct Trial<'a> {
+    fleet: &'a Fleet,
+    task: &'a Task<'a>,
+    parts: Vec<Part>,
+    /// The agreed start on the clock here, and the intervals since.
+    started: Option<(Nanos, Joined)>,
+    is_told: bool,
+    is_stopping: bool,
+    notes: Vec<String>,
+    lost: Vec<String>,
+}
+
+impl<'a> Trial<'a> {
+    pub(crate) fn new(
+        fleet: &'a Fleet,
+        task: &'a Task<'a>,
+        parts: Vec<Part>,
+        lost_before: Vec<String>,
+    ) -> Self {
+        Trial {
+            fleet,
+            task,
+            parts,
+            started: None,
+            is_told: false,
+            is_stopping: false,
+            notes: lost_before,
+            lost: Vec::new(),
+        }
+    }
+
+    /// True when nothing more is to be expected of anybody.
+    pub(crate) fn is_over(&self) -> bool {
+        self.parts.iter().all(|part| part.end.is_some())
+    }
+
+    /// Takes what was heard of load generator `number`.
+    ///
+    /// # Errors
+    /// It reports what can't be.
+    pub(crate) fn take(
+        &mut self,
+        number: usize,
+        told: Told,
+        observer: &mut dyn Observer,
+    ) -> Result<(), FleetError> {
+        let Some(part) = self.parts.get_mut(number).filter(|part| part.end.is_none()) else {
+            return Ok(());
+        };
+        part.heard = monotonic_now();
+        let (report, body) = match told {
+            Told::Report(report, body) => (report, body),
+            Told::Lost(why) => {
+                self.give_up(number, why);
+                return Ok(());
+            }
+        };
+        match report {
+            Report::Connected { connected, .. } => {
+                part.connected = connected;
+                let connected = self.parts.iter().map(|part| part.connected).sum();
+                observer.connected(connected, self.task.spec.workers);
+            }
+            Report::Ready => part.is_ready = true,
+            Report::Note { text } => (self.task.tell)(&format!("{}: {text}", part.name())),
+            Report::Released { window } => {
+                part.window = Some(window);
+                self.tell_released(observer);
+            }
+            Report::Interval { interval } => self.interval(number, *interval),
+            Report::Left => part.left = body,
+            Report::Ended { result } => self.ended(number, result),
+            Report::Failed { message, hint, is_interrupted } => {
+                part.end = Some(End::Failed { message, hint, is_interrupted });
+                // It is over before it began: for the others too.
+                self.stop();
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_released(&mut self, observer: &mut dyn Observer) {
+        let Some((at, _)) = self.started.as_ref().filter(|_| !self.is_told) else { return };
+        let window = planned_window(self.task.spec, *at);
+        self.is_told = true;
+        observer.connected(self.task.spec.workers, self.task.spec.workers);
+        observer.released(&window);
+    }
+
+    fn interval(&mut self, number: usize, mut interval: Interval) {
+        let Some((_, joined)) = &mut self.started else { return };
+        interval.frame.shift(self.parts[number].clock.back());
+        joined.take(number as u32, &interval);
+    }
+
+    fn ended(&mut self, number: usize, mut result: Box<TrialResult>) {
+        let part = &mut self.parts[number];
+        result.shift(part.clock.back());
+        // What no policy survives ends the trial of one load generator, so it ends that of all.
+        let ends_all = matches!(result.ended, Ended::Aborted(_));
+        if result.ended == Ended::Interrupted && !self.is_stopping {
+            self.lost.push(format!(
+                "The load generator {} was stopped on its own machine; what it had done until then is counted.",
+                part.name()
+            ));
+        }
+        part.end = Some(End::Ended(result));
+        if let Some((_, joined)) = &mut self.started {
+            joined.done(number as u32);
+        }
+        if ends_all {
+            self.stop();
+        }
+    }
+
+    fn give_up(&mut self, number: usize, why: String) {
+        let part = &mut self.parts[number];
+        let name = part.name().to_owned();
+        part.end = Some(End::Lost(why.clone()));
+        match &mut self.started {
+            Some((_, joined)) => {
+                joined.done(number as u32);
+                let sentence = format!(
+                    "The load generator {name} was lost in the trial; what it had reported until \
+                     then is counted. {why}"
+                );
+                (self.task.tell)(&sentence);
+                self.lost.push(sentence);
+            }
+            None => {
+                self.lost.push(format!(
+                    "The load generator {name} was lost before the trial began. {why}"
+                ));
+                self.stop();
+            }
+        }
+    }
+
+    /// Does what is due: the start, a stop that was asked for, the end of patience; shows what is complete.
+    pub(crate) fn look(&mut self, control: &Control, observer: &mut dyn Observer) {
+        if control.is_stopped() {
+            self.stop();
+        }
+        let now = monotonic_now();
+        for number in 0..self.parts.len() {
+            let part = &self.parts[number];
+            if part.end.is_none() && now.saturating_sub(part.heard) > part.silence() {
+                let seconds = part.silence() / SECOND;
+                self.give_up(
+                    number,
+                    format!("It answers, but has reported nothing for {seconds} s."),
+                );
+            }
+        }
+        if self.started.is_none()
+            && !self.is_stopping
+            && self.parts.iter().all(|part| part.is_ready)
+        {
+            self.start();
+        }
+        while let Some(interval) =
+            self.started.as_mut().and_then(|(_, joined)| joined.next_complete())
+        {
+            self.tell_released(observer);
+            observer.interval(&interval);
+        }
+        for note in self.fleet.connection_notes() {
+            (self.task.tell)(&note);
+        }
+    }
+
+    fn start(&mut self) {
+        let trip = self.parts.iter().map(|part| 2 * part.clock.bound).max().unwrap_or(0);
+        let at = monotonic_now() + LEAD + 20 * trip;
+        let spec = self.task.spec;
+        let parts = self.parts.len() as u32;
+        let is_scheduled = spec.rate_per_s.is_some() || spec.terminals.is_some();
+        let joined = Joined::new(planned_window(spec, at), parts, self.task.kinds, is_scheduled);
+        self.started = Some((at, joined));
+        for part in &self.parts {
+            self.fleet.send_start(&part.member, part.clock.there(at));
+        }
+    }
+
+    fn stop(&mut self) {
+        if !std::mem::replace(&mut self.is_stopping, true) {
+            self.parts.iter().for_each(|part| self.fleet.send_stop(&part.member));
+        }
+    }
+
+    /// What has become of it, once it is over.
+    ///
+    /// # Errors
+    /// A load generator could not do its part, or their results don't fit together.
+    pub(crate) fn finish(mut self, control: &Control) -> Result<Attempt, FleetError> {
+        let failed = self.parts.iter().find_map(|part| match &part.end {
+            Some(End::Failed { message, hint, is_interrupted: false }) => {
+                Some((part, message, hint))
+            }
+            _ => None,
+        });
+        if let Some((part, message, hint)) = failed {
+            let message = format!("load generator {}: {message}", part.name());
+            return Err(FleetError { message, hint: hint.clone() });
+        }
+        let Some((at, mut joined)) = self.started.take() else {
+            return Ok(self.not_started(control));
+        };
+        let mut results = Vec::new();
+        for (number, part) in (0..).zip(&self.parts) {
+            match &part.end {
+                Some(End::Ended(result)) => results.push((**result).clone()),
+                Some(End::Lost(why)) => {
+                    results.extend(joined.lose(number, DbError::lost(why.clone())));
+                }
+                // It was stopped between the agreement and the start.
+                _ => return Ok(Attempt::Done(Done::Interrupted)),
+            }
+        }
+        let result = merge(&results)
+            .map_err(|error| FleetError::new(format!("The results can't be merged: {error}.")))?;
+        let members = self.members(at, &results, &result);
+        if self.parts.len() < self.fleet.members.len() {
+            self.notes.push(format!(
+                "Only {} of {} load generators had something to do: there were no more workers.",
+                self.parts.len(),
+                self.fleet.members.len()
+            ));
+        }
+        if self.fleet.members.len() < self.fleet.wanted() {
+            self.notes.push(format!(
+                "Only {} of {} load generators were left to make the load.",
+                self.fleet.members.len(),
+                self.fleet.wanted()
+            ));
+        }
+        Ok(Attempt::Done(Done::Driven(Box::new(Performance {
+            result,
+            members,
+            left: self
+                .parts
+                .iter_mut()
+                .filter(|part| part.lost().is_none())
+                .map(|part| std::mem::take(&mut part.left))
+                .collect(),
+            lost: self.lost,
+            notes: self.notes,
+        }))))
+    }
+
+    fn not_started(self, control: &Control) -> Attempt {
+        let ids: BTreeSet<String> = self
+            .parts
+            .iter()
+            .filter(|part| part.lost().is_some() || part.end.as_ref().is_some_and(is_stopped_there))
+            .map(|part| part.member.hello.id.clone())
+            .collect();
+        match control.is_stopped() || ids.is_empty() {
+            true => Attempt::Done(Done::Interrupted),
+            false => Attempt::Thinned(ids, self.lost),
+        }
+    }
+
+    /// What the paper says of each load generator.
+    fn members(
+        &self,
+        at: Nanos,
+        results: &[TrialResult],
+        merged: &TrialResult,
+    ) -> Vec<GeneratorMember> {
+        let first = self.parts.first().map_or(0, |part| part.clock.calendar_ahead);
+        let opened = merged.window.opens as f64;
+        let seconds = |moment: Nanos| (moment as f64 - opened) / 1e9;
+        let member = |(part, result): (&Part, &TrialResult)| {
+            let is_lost = part.lost().is_some();
+            let hello = &part.member.hello;
+            let late = part.window.map(|window| {
+                let late = window.released as f64 - part.clock.there(at) as f64;
+                (late + result.late as f64) / 1e6
+            });
+            GeneratorMember {
+                name: hello.name.clone(),
+                host: match hello.addresses.is_empty() {
+                    true => hello.environment.host.clone(),
+                    false => format!("{} ({})", hello.environment.host, hello.addresses.join(", ")),
+                },
+                workers: part.spec.workers,
+                statements: StatementCounts::from(result.total.work()).total(),
+                latency: Some(LatencySummary::from(&result.total.latency())),
+                late_ms: late,
+                clock_bound_ms: Some(part.clock.bound as f64 / 1e6),
+                cpu_s: (!is_lost).then(|| result.loops_cpu.iter().sum::<Nanos>() as f64 / 1e9),
+                host_load: (!is_lost).then_some(result.host),
+                conditions: result.conditions.clone(),
+                lost: part.lost().map(str::to_owned),
+                committed: result.total.counts().committed,
+                from_s: seconds(result.window.opens),
+                to_s: seconds(result.window.closes),
+                clock_skew_ms: Some((part.clock.calendar_ahead - first) as f64 / 1e6),
+            }
+        };
+        self.parts.iter().zip(results).map(member).collect()
+    }
+}
+
+/// True where a load generator was stopped before the start, though nobody here had asked for it.
+fn is_stopped_there(end: &End) -> bool {
+    matches!(end, End::Failed { is_interrupted: true, .. })
+}
+
+/// The window of a trial that starts at `at`, as it is planned.
+fn planned_window(spec: &TrialSpec, at: Nanos) -> Window {
+    let opens = at + spec.warmup;
+    let closes = match spec.duration.filter(|_| !spec.finish_begun) {
+        Some(duration) => opens.saturating_add(duration),
+        None => Nanos::MAX,
+    };
+    Window { released: at, opens, closes, interval: spec.interval }
+}

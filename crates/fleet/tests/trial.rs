@@ -1,0 +1,314 @@
+//! Whole trials over a real NATS server, with load generators in this process and simulated databases.
+
+use dyno_core::{
+    DbError, Discard, MILLISECOND, Nanos, Outcome, Rng, SECOND, Session, Tally, TransactionId,
+    TransactionKind, WorkerId, Workload,
+};
+use dyno_drivers::sim::{Script, Service, SimDriver};
+use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
+use dyno_fleet::{
+    Done, Event, FLEET, Fleet, FleetOptions, Generator, NatsOptions, Performance, Task, Versions,
+};
+use dyno_measure::{Interval, Phase, Window};
+use dyno_suite::Trial;
+use dyno_tests::{Nats, server_or_skip};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+/// A statement for each transaction.
+struct Selects([TransactionKind; 1]);
+
+impl Selects {
+    fn new() -> Self {
+        Selects([TransactionKind { name: "select".to_owned(), weight: 1 }])
+    }
+}
+
+impl Workload for Selects {
+    type Worker = ();
+    type Terminal = ();
+
+    fn transactions(&self) -> &[TransactionKind] {
+        &self.0
+    }
+
+    async fn open<S: Session>(
+        &self,
+        _: &mut S,
+        _: WorkerId,
+        _: u32,
+        _: Rng,
+    ) -> Result<(), DbError> {
+        Ok(())
+    }
+
+    async fn reopen<S: Session>(&self, (): &mut (), _: &mut S) -> Result<(), DbError> {
+        Ok(())
+    }
+
+    async fn run<S: Session>(
+        &self,
+        (): &mut (),
+        session: &mut S,
+        _: TransactionId,
+        _: u32,
+        tally: &mut Tally,
+    ) -> Result<Outcome, DbError> {
+        session.query("SELECT 1", &mut Discard).await?;
+        tally.reads += 1;
+        Ok(Outcome::Committed)
+    }
+}
+
+fn database() -> SimDriver {
+    let service = Service::Uniform(MILLISECOND, 3 * MILLISECOND);
+    SimDriver::new(Script { service, ..Script::default() })
+}
+
+fn spec(planned: &Trial) -> TrialSpec {
+    TrialSpec {
+        warmup: (planned.warmup_s * 1e9) as Nanos,
+        duration: planned.duration_s.map(|seconds| (seconds * 1e9) as Nanos),
+        interval: SECOND / 4,
+        drain: SECOND,
+        loops: Some(1),
+        ..TrialSpec::closed(planned.threads)
+    }
+}
+
+fn planned(threads: u32, duration_s: f64) -> Trial {
+    let text = format!(
+        r#"{{"number": 1, "point": "p", "threads": {threads}, "rate": null, "repeat": 1, "warmup_s": 0.3,
+            "duration_s": {duration_s}, "events": null, "interval_s": 0.25, "seed": 7}}"#
+    );
+    serde_json::from_str(&text).expect("a trial")
+}
+
+/// What becomes of a load generator in its first trial.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Works,
+    /// It is cut off after its first measured interval.
+    Vanishes,
+    /// It can't reach the database.
+    Fails,
+}
+
+/// A load generator in a thread, which hands out what it has measured itself.
+struct Member {
+    thread: Option<JoinHandle<()>>,
+    end: &'static AtomicBool,
+    results: Receiver<TrialResult>,
+}
+
+impl Member {
+    fn start(nats: &NatsOptions, name: &str, fate: Fate, version: &str) -> Self {
+        let end: &'static AtomicBool = Box::leak(Box::default());
+        let (sender, results) = channel();
+        let versions = Versions::this(version);
+        let generator = Generator::open(nats, FLEET, Some(name), versions).expect("it opens");
+        let thread = std::thread::spawn(move || work(generator, fate, end, &sender));
+        Member { thread: Some(thread), end, results }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.end.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(generator: Generator, fate: Fate, end: &'static AtomicBool, results: &Sender<TrialResult>) {
+    let mut generator = Some(generator);
+    while let Some(event) =
+        generator.as_ref().and_then(|it| it.next(&|| end.load(Ordering::Relaxed)))
+    {
+        let Event::Work(assignment) = event else { continue };
+        let (order, mut reporter) = (assignment.order, assignment.reporter);
+        if fate == Fate::Fails {
+            reporter.failed("There is no database.", Some("start one"), false);
+            continue;
+        }
+        let part = spec(&order.planned).part(order.generator, order.generators).expect("a part");
+        let control = reporter.control();
+        let mut watch =
+            Vanishing { reporter: &mut reporter, generator: &mut generator, fate, left: 4 };
+        match drive(&Selects::new(), &database(), &part, &control, &mut watch) {
+            Ok(result) => {
+                let _ = results.send(result.clone());
+                reporter.ended(result, format!("left by {}", order.generator).as_bytes());
+            }
+            Err(DriveError::Interrupted) => reporter.failed("It was stopped.", None, true),
+            Err(error) => reporter.failed(&error.to_string(), None, false),
+        }
+    }
+}
+
+/// Reports, and cuts the connection to NATS after some intervals.
+struct Vanishing<'a> {
+    reporter: &'a mut dyno_fleet::Reporter,
+    generator: &'a mut Option<Generator>,
+    fate: Fate,
+    left: u32,
+}
+
+impl Observer for Vanishing<'_> {
+    fn connected(&mut self, connected: u32, of: u32) {
+        self.reporter.connected(connected, of);
+    }
+
+    fn released(&mut self, window: &Window) {
+        self.reporter.released(window);
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        self.reporter.interval(interval);
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 && self.fate == Fate::Vanishes {
+            *self.generator = None;
+        }
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    windows: Vec<Window>,
+    intervals: Vec<Interval>,
+}
+
+impl Observer for Seen {
+    fn released(&mut self, window: &Window) {
+        self.windows.push(*window);
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        self.intervals.push(interval.clone());
+    }
+}
+
+impl Seen {
+    fn committed(&self) -> u64 {
+        let measured = self.intervals.iter().filter(|interval| interval.phase == Phase::Measured);
+        measured.map(|interval| interval.frame.counts().committed).sum()
+    }
+}
+
+fn gather(nats: &NatsOptions, generators: u32) -> Fleet {
+    let versions = Versions::this("1.0");
+    let options =
+        FleetOptions { nats: nats.clone(), fleet: FLEET.to_owned(), generators, versions };
+    let fleet = Fleet::gather(&options, &|_| {}, &|| false).expect("NATS answers");
+    fleet.expect("nobody stops it")
+}
+
+fn run(fleet: &mut Fleet, planned: &Trial, seen: &mut Seen) -> Result<Box<Performance>, String> {
+    let spec = spec(planned);
+    let task = Task {
+        plan: serde_json::Value::Null,
+        experiment: "e",
+        target: "t",
+        planned,
+        secrets: Vec::new(),
+        spec: &spec,
+        kinds: 1,
+        tell: &|_| {},
+    };
+    match fleet.drive(&task, &Control::new(), seen) {
+        Ok(Done::Driven(performance)) => Ok(performance),
+        Ok(Done::Interrupted) => Err("interrupted".to_owned()),
+        Err(error) => Err(format!("{} {}", error.message, error.hint.unwrap_or_default())),
+    }
+}
+
+#[test]
+fn parts_start_together_and_add_up_exactly() {
+    let nats = server_or_skip!(Nats, "a fleet's trial");
+    let options = NatsOptions::new(nats.url(""));
+    let start = |name| Member::start(&options, name, Fate::Works, "1.0");
+    let members = ["a", "b", "c"].map(start);
+    let _other = Member::start(&options, "old", Fate::Works, "0.9");
+    let mut fleet = gather(&options, 3);
+    assert_eq!(fleet.names(), ["a", "b", "c"]);
+    // More load generators than workers: one has nothing to do.
+    for (threads, parts) in [(7, 3), (2, 2)] {
+        let mut seen = Seen::default();
+        let performance = run(&mut fleet, &planned(threads, 1.0), &mut seen).expect("it is driven");
+        let own: Vec<TrialResult> = members[..parts]
+            .iter()
+            .map(|member| member.results.recv().expect("a result"))
+            .collect();
+        let mut total = own[0].total.clone();
+        own[1..].iter().for_each(|result| total.add(&result.total));
+        // All in one process and on one clock, but for the error of the offset.
+        let result = &performance.result;
+        assert_eq!(result.total.kinds, total.kinds);
+        assert_eq!(seen.committed(), result.total.counts().committed);
+        assert_eq!(result.workers.len(), threads as usize);
+        assert!(performance.lost.is_empty(), "{:?}", performance.lost);
+        assert_eq!(performance.notes.len(), usize::from(parts < 3), "{:?}", performance.notes);
+        let left: Vec<String> = (0..parts).map(|number| format!("left by {number}")).collect();
+        let found: Vec<String> = performance
+            .left
+            .iter()
+            .map(|left| String::from_utf8_lossy(left).into_owned())
+            .collect();
+        assert_eq!(found, left);
+        assert_eq!(seen.windows.len(), 1);
+        for (member, own) in performance.members.iter().zip(&own) {
+            assert_eq!(member.committed, own.total.counts().committed);
+            let bound = member.clock_bound_ms.expect("a bound");
+            let released = (own.window.released as f64 - seen.windows[0].released as f64) / 1e6;
+            // The agreed moment, read on the other clock: right but for what is not known of it.
+            let late = member.late_ms.expect("it started") - own.late as f64 / 1e6;
+            assert!((released - late).abs() <= bound + 0.001, "{released} {late} {bound}");
+            assert!(member.from_s.abs() * 1e3 <= late + 2.0 * bound + 0.001, "{member:?}");
+        }
+    }
+}
+
+#[test]
+fn who_vanishes_is_counted_as_far_as_it_had_reported() {
+    let nats = server_or_skip!(Nats, "a fleet's loss");
+    let options = NatsOptions::new(nats.url(""));
+    let _a = Member::start(&options, "a", Fate::Works, "1.0");
+    let _b = Member::start(&options, "b", Fate::Vanishes, "1.0");
+    let mut fleet = gather(&options, 2);
+    let mut seen = Seen::default();
+    let performance = run(&mut fleet, &planned(4, 3.0), &mut seen).expect("it is driven");
+    assert_eq!(performance.lost.len(), 1, "{:?}", performance.lost);
+    let lost =
+        "The load generator b was lost in the trial; what it had reported until then is counted.";
+    assert!(performance.lost[0].starts_with(lost), "{:?}", performance.lost);
+    let [a, b] = &performance.members[..] else { panic!("{:?}", performance.members) };
+    assert!(a.lost.is_none() && b.lost.is_some());
+    assert!(b.committed < a.committed, "{a:?} {b:?}");
+    let result = &performance.result;
+    assert_eq!(result.total.counts().committed, a.committed + b.committed);
+    assert_eq!(seen.committed(), a.committed + b.committed);
+    assert_eq!(performance.left.len(), 1);
+    assert_eq!(fleet.names(), ["a"]);
+    // The next trial is driven by who is left, and by who has come since.
+    let _c = Member::start(&options, "c", Fate::Works, "1.0");
+    let again = run(&mut fleet, &planned(4, 0.5), &mut Seen::default()).expect("it is driven");
+    assert!(again.lost.is_empty() && again.members.len() == 2, "{again:?}");
+    assert_eq!(fleet.known().len(), 3);
+}
+
+#[test]
+fn who_can_not_begin_says_why_and_the_others_are_free_again() {
+    let nats = server_or_skip!(Nats, "a fleet's failure");
+    let options = NatsOptions::new(nats.url(""));
+    let _a = Member::start(&options, "a", Fate::Works, "1.0");
+    let _b = Member::start(&options, "b", Fate::Fails, "1.0");
+    let mut fleet = gather(&options, 2);
+    let why = run(&mut fleet, &planned(4, 0.5), &mut Seen::default()).expect_err("b can't");
+    assert_eq!(why, "load generator b: There is no database. start one");
+    drop(fleet);
+    let mut fleet = gather(&options, 1);
+    assert_eq!(fleet.names(), ["a"]);
+    run(&mut fleet, &planned(1, 0.2), &mut Seen::default()).expect("a is free");
+}
