@@ -85,13 +85,13 @@ const BROKEN: [(&str, &str, &str); 23] = [
     (
         "C3",
         "DELETE FROM bmsql_new_order WHERE no_w_id = 1 AND no_d_id = 2 AND no_o_id = 2950",
-        "w 1, d 2",
+        "no_w_id 1, no_d_id 2",
     ),
     (
         "C4",
         "UPDATE bmsql_oorder SET o_ol_cnt = o_ol_cnt + 1 WHERE o_w_id = 1 AND o_d_id = 1 AND o_id \
          = 5",
-        "w 1, d 1",
+        "o_w_id 1, o_d_id 1",
     ),
     (
         "C5",
@@ -126,7 +126,7 @@ const BROKEN: [(&str, &str, &str); 23] = [
         "C11b",
         "UPDATE bmsql_customer SET c_delivery_cnt = c_delivery_cnt + 1 WHERE c_w_id = 1 AND c_d_id \
          = 6 AND c_id = 8",
-        "w 1, d 6",
+        "o_w_id 1, o_d_id 6",
     ),
     (
         "C12",
@@ -252,7 +252,7 @@ fn whole_way<D: Driver>(driver: &D, load_options: &LoadOptions, more: impl FnOnc
     assert_consistent(driver, Stage::Fresh);
     let undelivered = "DELETE FROM bmsql_new_order WHERE no_w_id = 2 AND no_d_id = 9 AND no_o_id = \
                        3000";
-    assert_found(driver, "C11", undelivered, "w 2, d 9");
+    assert_found(driver, "C11", undelivered, "o_w_id 2, o_d_id 9");
 
     let scratch = Scratch::new();
     let ledger = scratch.file("ledger");
