@@ -1,8 +1,8 @@
 //! What a paper says, before it is given a form.
 
 use crate::build::{
-    Capacity, Chapter, Cover, Distribution, Fairness, FleetTable, FreshnessRow, GlossaryRow,
-    NodeFacts, NodeScaling, NodeTable, Resources, SchemaRow,
+    Capacity, Chapter, Cover, Distribution, Fairness, FaultSummary, FleetTable, FreshnessRow,
+    GlossaryRow, NodeFacts, NodeScaling, NodeTable, Resources, SchemaRow,
 };
 use crate::say;
 use crate::text::Text;
@@ -66,6 +66,8 @@ pub struct Paper {
     pub scaling: Vec<Scaling>,
     /// Whether the targets were steady in the windows, per trial.
     pub steady: Vec<SteadyRow>,
+    /// How the load fared when something was done to a node.
+    pub faults: Vec<FaultSummary>,
     /// How far the claims reach, in sentences.
     pub limits: Vec<Text>,
     /// Published tables that belong to no experiment of these runs.

@@ -19,6 +19,8 @@ const FILE: &str = "dyno";
 const CHUNK_BYTES: usize = 128 << 10;
 /// Size of an INSERT statement, if the server takes statements that long.
 const INSERT_BYTES: usize = 512 << 10;
+/// What ShardingSphere-Proxy says to a statement that it can't route.
+const NO_PLAN: u32 = 1997;
 
 /// Loads rows as part of the open transaction, or else inside one of its own.
 pub(super) async fn load<R: RowSource>(
@@ -58,20 +60,26 @@ async fn load_by_any_way<R: RowSource>(
                     fallback_reason: None,
                 });
             }
-            Err(error) if is_forbidden(&error) => error.to_string(),
+            Err(error) if error.errno() == NO_PLAN => {
+                format!("the proxy has no plan for LOAD DATA ({error})")
+            }
+            Err(error) if is_forbidden(&error) => allow(&error.to_string()),
             Err(error) => return Err(error),
         }
     } else {
-        "the server does not offer LOAD DATA LOCAL".to_owned()
+        allow("the server does not offer LOAD DATA LOCAL")
     };
     rows.restart();
     let stored = insert(session, table, columns, rows).await?;
-    let reason = format!("{reason}; SET GLOBAL local_infile=1 on the server allows it");
     Ok(BulkReport {
         rows: stored,
         method: BulkMethod::MultiRowInsert,
         fallback_reason: Some(reason),
     })
+}
+
+fn allow(reason: &str) -> String {
+    format!("{reason}; SET GLOBAL local_infile=1 on the server allows it")
 }
 
 /// Refusals that come before the first row: ER_NOT_ALLOWED_COMMAND (MySQL 5.7, MariaDB up to

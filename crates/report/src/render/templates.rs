@@ -31,6 +31,7 @@ const OWN: &[(&str, &str)] = &own![
     "published.html",
     "beside.html",
     "cost.html",
+    "fault.html",
     "limits.html",
     "reproduce.html",
     "appendix.html",
@@ -47,6 +48,7 @@ const OWN: &[(&str, &str)] = &own![
     "steady.md",
     "beside.md",
     "cost.md",
+    "fault.md",
 ];
 
 /// The templates that a paper is rendered with: dyno's own, some of them replaced.

@@ -99,10 +99,6 @@ fn data(node: &StateNode) -> PathBuf {
     node.folder.join("data")
 }
 
-fn owner<'a>(state: &'a State, node: &'a StateNode) -> Owner<'a> {
-    Owner { id: &state.id, node: &node.name, run_as: state.run_as, namespace: None }
-}
-
 /// Makes the data folders of all nodes: one is made by the server, the others are copies of it. Several
 /// at once are said to have failed, and it is slower, too.
 pub(crate) fn make_data(
@@ -163,7 +159,7 @@ fn install_mariadb(
         folder: node.folder.clone(),
         log: node.folder.join("server.log"),
     };
-    owner(state, node).run(&launch, None, is_stopped)
+    Owner::of(state, node).run(&launch, is_stopped)
 }
 
 fn initialize_mysql(
@@ -193,7 +189,7 @@ fn initialize_mysql(
         folder: node.folder.clone(),
         log: node.folder.join("server.log"),
     };
-    owner(state, node).run(&launch, None, is_stopped)
+    Owner::of(state, node).run(&launch, is_stopped)
 }
 
 fn joined(option: &str, path: &Path) -> OsString {

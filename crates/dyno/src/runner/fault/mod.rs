@@ -276,14 +276,14 @@ fn no_heir(target: &PlannedTarget) -> Failure {
     )
 }
 
-/// What a fault does, as a step tells it: `killed`.
+/// What a fault does, as a step tells it.
 fn done(action: FaultAction) -> &'static str {
     match action {
-        FaultAction::Kill => "killed",
-        FaultAction::Stop => "stopped",
-        FaultAction::Restart => "restarted",
-        FaultAction::Freeze => "frozen",
-        FaultAction::Partition => "cut off from the network",
-        FaultAction::Command => "treated by the suite's command",
+        FaultAction::Kill => "was killed",
+        FaultAction::Stop => "was stopped",
+        FaultAction::Restart => "was restarted",
+        FaultAction::Freeze => "was frozen",
+        FaultAction::Partition => "was cut off from the network",
+        FaultAction::Command => "was treated by the suite's command",
     }
 }

@@ -120,41 +120,43 @@ fn members(summary: &TrialSummary) -> Vec<GeneratorMember> {
 pub(crate) fn cluster() -> RunData {
     let targets = targets();
     let mut trials = Vec::new();
-    let mut add = |experiment: &str, target: &TargetFacts, repeat: u32, speed: f64| {
-        let number = trials.len() as u32 + 1;
-        let shape = Shape {
-            experiment,
-            target: &target.name,
-            workers: 64,
-            repeat,
-            rate_per_s: None,
-            speed,
-            seconds: 20,
-            away_at: None,
+    let mut add =
+        |experiment: &str, target: &TargetFacts, workers: u32, repeat: u32, speed: f64| {
+            let number = trials.len() as u32 + 1;
+            let shape = Shape {
+                experiment,
+                target: &target.name,
+                workers,
+                repeat,
+                rate_per_s: None,
+                speed,
+                seconds: 20,
+                away_at: None,
+            };
+            let mut data = trial(number, &shape);
+            nodes(target, &mut data);
+            if experiment == "both" {
+                data.summary.conditions.freshness = Some(Freshness {
+                    asked: 40,
+                    stale: 1,
+                    asked_other: 40,
+                    stale_other: 3,
+                    stale_max_ms: Some(12.5),
+                });
+            }
+            if experiment == "both" {
+                data.summary.conditions.members = members(&data.summary);
+            }
+            trials.push(data);
         };
-        let mut data = trial(number, &shape);
-        nodes(target, &mut data);
-        if experiment == "both" {
-            data.summary.conditions.freshness = Some(Freshness {
-                asked: 40,
-                stale: 1,
-                asked_other: 40,
-                stale_other: 3,
-                stale_max_ms: Some(12.5),
-            });
-        }
-        if experiment == "both" {
-            data.summary.conditions.members = members(&data.summary);
-        }
-        trials.push(data);
-    };
     for repeat in 1..=2 {
         for (place, speed) in [(1, 1.0), (2, 1.94), (3, 3.6)] {
-            add("read_only", &targets[place], repeat, speed);
+            add("read_only", &targets[place], 64, repeat, speed);
         }
-        add("both", &targets[4], repeat, 0.8);
-        add("both", &targets[5], repeat, 0.5);
+        add("both", &targets[4], 64, repeat, 0.8);
+        add("both", &targets[5], 64, repeat, 0.5);
     }
+    add("both", &targets[4], 8, 1, 0.8);
     let member = |name: &str| FleetMember {
         name: name.to_owned(),
         environment: Environment {
