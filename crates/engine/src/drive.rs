@@ -316,16 +316,11 @@ fn run_on<W: Workload, D: Driver>(
     drop(tasks);
     let closes = local.recorder.borrow().closes();
     let _ = sender.send(Message::Done);
-    let schedule = local.schedule.take();
-    let offered = match local.terminals.take() {
-        Some(terminals) => Some(terminals.offered(local.ends())),
-        None => schedule.map(|schedule| schedule.offered(local.ends(), local.untaken.get())),
-    };
     Ok(LoopEnd {
         first,
         stats: local.stats.take(),
         closes,
-        offered,
+        offered: offered(&local),
         in_flight: local.recorder.borrow().in_flight_at_close(),
         unfinished,
         retired: local.retired.get(),
@@ -334,6 +329,18 @@ fn run_on<W: Workload, D: Driver>(
         late,
         run_delay,
     })
+}
+
+/// Arrivals of a loop that fell into the window; `None` where nothing has due times.
+fn offered<S: FnMut(Phase, u32, &Frame), T>(local: &Local<S, T>) -> Option<u64> {
+    let ends = local.ends();
+    match local.terminals.take() {
+        Some(terminals) => Some(terminals.offered(ends)),
+        None => {
+            let schedule = local.schedule.take()?;
+            Some(schedule.offered(ends, local.untaken.get()))
+        }
+    }
 }
 
 /// Lets connected workers wait until `released`, or until the trial is stopped; returns when that was.
