@@ -147,7 +147,10 @@ impl Injection<'_> {
     pub(in crate::runner) fn restore(&self) -> Option<String> {
         let told = self.told().clone();
         told.at_s?;
-        if self.may_heal() {
+        // A frozen primary that was replaced is not let go on: it would commit what nobody waits for any more.
+        let is_replaced_and_frozen =
+            told.promoted.is_some() && self.plan.action == FaultAction::Freeze;
+        if self.may_heal() && !is_replaced_and_frozen {
             self.heal();
         }
         let (heir, _) = told.promoted?;

@@ -6,6 +6,8 @@ use dyno_store::{FaultPlan, RunData};
 
 pub(crate) fn fault() -> RunData {
     let mut run = two_targets(&[8], 2, 30);
+    // The last one is of another experiment.
+    run.trials.pop();
     let plan = FaultPlan {
         action: "kill".to_owned(),
         node: "primary".to_owned(),
