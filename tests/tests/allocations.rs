@@ -7,6 +7,7 @@ use dyno_core::{
 };
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::route::{Routed, Way};
 use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_drivers::target::Target;
@@ -177,13 +178,21 @@ fn over_the_wire<D: Driver>(driver: &D) {
     }
 }
 
+/// The first node takes writes, the second is read from.
+fn split<D: Driver + Send>(nodes: [D; 2]) -> Routed<D> {
+    Routed::new(nodes.into(), 0, Way::Split(vec![1]), Way::Primary).expect("a route")
+}
+
 #[test]
 fn mysql_allocates_nothing_per_transaction() {
     let config = Config { mysql_port: Some(0), ..Config::default() };
     let server = dyno_nullserver::start(config).expect("the null server starts");
     let port = server.mysql_port().expect("it listens");
     let target: Target = format!("mysql://root@127.0.0.1:{port}/sbtest").parse().expect("a URL");
-    over_the_wire(&MysqlDriver::new(&target).expect("a driver"));
+    let node = || MysqlDriver::new(&target).expect("a driver");
+    over_the_wire(&node());
+    over_the_wire(&Routed::single(node()));
+    over_the_wire(&split([node(), node()]));
     assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
 }
 
@@ -193,7 +202,10 @@ fn postgres_allocates_nothing_per_transaction() {
     let server = dyno_nullserver::start(config).expect("the null server starts");
     let port = server.postgres_port().expect("it listens");
     let target: Target = format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
-    over_the_wire(&PostgresDriver::new(&target).expect("a driver"));
+    let node = || PostgresDriver::new(&target).expect("a driver");
+    over_the_wire(&node());
+    over_the_wire(&Routed::single(node()));
+    over_the_wire(&split([node(), node()]));
     assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
 }
 

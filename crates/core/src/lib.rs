@@ -8,6 +8,7 @@
 //! - [`Rng`]: one random stream per worker and purpose.
 //! - [`nearest`]: the name that a misspelt one was meant to be.
 
+pub mod catalog;
 mod error;
 mod load;
 mod nearest;

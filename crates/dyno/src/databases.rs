@@ -1,7 +1,9 @@
 //! From a URL to a driver.
 
+mod cluster;
 mod nodes;
 
+pub(crate) use cluster::add_target;
 pub(crate) use nodes::{ReachedNode, reach_planned};
 
 use crate::failure::{Failure, sentence};
@@ -96,16 +98,6 @@ impl Database {
             Database::Postgres(routed) => {
                 Database::Postgres(routed.of_generator(generator, generators))
             }
-            embedded => embedded,
-        }
-    }
-
-    /// The same with no more than the first `count` of the nodes that are read from, at least one.
-    #[must_use]
-    pub(crate) fn with_readers(self, count: usize) -> Self {
-        match self {
-            Database::Mysql(routed) => Database::Mysql(routed.with_readers(count)),
-            Database::Postgres(routed) => Database::Postgres(routed.with_readers(count)),
             embedded => embedded,
         }
     }
@@ -223,7 +215,7 @@ pub(crate) struct Reached {
 /// # Errors
 /// In words, with the remedy.
 pub(crate) fn reach(name: &str, url: &str) -> Result<Reached, Failure> {
-    reach_target(url.parse().map_err(url_failure)?, Some(name))
+    reach_target(cluster::loading_url(url)?.parse().map_err(url_failure)?, Some(name))
 }
 
 /// The same for a target that has been read; without a name, no variable holds its password.
@@ -241,6 +233,7 @@ pub(crate) fn reach_target(target: Target, name: Option<&str>) -> Result<Reached
 /// # Errors
 /// As [`reach`]; also when the database can't be made.
 pub(crate) fn reach_or_create(url: &str) -> Result<(Reached, Option<f64>), Failure> {
+    let url = cluster::loading_url(url)?;
     let (target, first) = open_first(url.parse().map_err(url_failure)?, Some("target"), None)?;
     let is_missing = |error: &DbError| error.errno() == 1049 || error.sqlstate() == "3D000";
     match (&first, &target.database) {

@@ -98,6 +98,13 @@ enum Verb {
         #[command(subcommand)]
         command: benchmarksql::Command,
     },
+    /// Make, look at and take down local clusters of real servers.
+    #[command(after_help = commands::cluster::HELP, arg_required_else_help = true)]
+    Cluster {
+        /// What is to be done.
+        #[command(subcommand)]
+        command: commands::cluster::Command,
+    },
     /// TPC-H: generate, load, run the 22 queries and hold their answers against the right ones.
     #[command(after_help = tpch::HELP, arg_required_else_help = true)]
     Tpch {
@@ -146,6 +153,7 @@ fn main() -> ExitCode {
         Verb::Serve(arguments) => commands::serve::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),
         Verb::Check(arguments) => commands::check::run(&arguments),
+        Verb::Cluster { command } => commands::cluster::run(&command),
         Verb::Tpch { command } => tpch::main(&command),
         Verb::Sysbench { arguments } => return sysbench::main(arguments),
         Verb::Pgbench { arguments } => return pgbench::main(arguments),

@@ -34,9 +34,26 @@ pub struct Conditions {
     /// The load generators, where several made the load together; empty where one made all of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<GeneratorMember>,
+    /// What all nodes together counted, where there are several; each node's own share is with the node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
     /// Whether what was written could be read at once; `None` where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub freshness: Option<Freshness>,
+}
+
+/// What several nodes counted together from before to after a trial, beside what the client counted over
+/// the same time. dyno's own questions and what replicas apply are left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct Together {
+    /// Commits that the servers counted.
+    pub commits: Option<u64>,
+    /// Commits that the client counted.
+    pub client_commits: Option<u64>,
+    /// True where an endpoint stands between, which may make commits of its own: only missing ones say
+    /// something.
+    pub through_endpoint: bool,
 }
 
 /// Reads after writes through the target as the load reaches it, while the trial ran: a row of a table of
@@ -143,6 +160,18 @@ pub struct NodeConditions {
     pub lag_max_s: Option<f64>,
     /// 95th percentile of the replica lags that were sampled in the window.
     pub lag_p95_s: Option<f64>,
+    /// Transactions that it applied from another node over the same time; they are in none of the counts
+    /// above and below. `None` where it applies none, or doesn't say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicated: Option<u64>,
+    /// Commits over the same time that did not wait for a semi-synchronous replica, though they should
+    /// have: none answered in time, or none was there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unacknowledged: Option<u64>,
+    /// Why it could not be asked at some time from before to after the trial, in a sentence, where it was
+    /// away or began anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub down: Option<String>,
     /// Median of the round trip of the smallest statement, before the trial.
     pub round_trip_us: Option<f64>,
     /// Share of all CPUs that were busy; only where dyno can see the machine.

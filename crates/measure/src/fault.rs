@@ -95,8 +95,16 @@ impl FaultWatch {
         self.intervals.push(Beat { from_s, to_s, committed });
     }
 
-    /// Writes the times, rates and errors into `facts`, whose `at_s` says when the fault really was.
-    pub fn tell(&self, facts: &mut FaultFacts) {
+    /// Writes the times, rates and errors into `facts`, whose `at_s` says when the fault began. Where doing
+    /// it took until `done_s`, and the load stood still from some moment before that, that moment is the
+    /// fault's: finding the processes of a node and killing them takes its time.
+    pub fn tell(&self, facts: &mut FaultFacts, done_s: f64) {
+        let began_s = facts.at_s;
+        let before = self.tps(f64::NEG_INFINITY, began_s).unwrap_or(0.0);
+        facts.at_s = match self.outage(began_s, before) {
+            (from_s, Outage::Until(_) | Outage::ToTheEnd) if from_s <= done_s => from_s,
+            _ => began_s,
+        };
         let at_s = facts.at_s;
         let longest = self.intervals.iter().map(|beat| beat.to_s - beat.from_s).reduce(f64::max);
         facts.resolution_s = longest.unwrap_or(0.0);
@@ -104,7 +112,7 @@ impl FaultWatch {
         let opens_s = self.intervals.first().map_or(0.0, |beat| beat.from_s);
         let closes_s = self.intervals.last().map_or(0.0, |beat| beat.to_s);
         facts.tps_before = self.tps(opens_s, at_s).unwrap_or(0.0);
-        let outage = self.outage(at_s, facts.tps_before);
+        let (_, outage) = self.outage(at_s, facts.tps_before);
         facts.first_success_after_s = match outage {
             Outage::None => Some(0.0),
             Outage::Until(to_s) => Some(to_s - at_s),
@@ -137,14 +145,14 @@ impl FaultWatch {
         (length_s > 0.0).then(|| committed as f64 / length_s)
     }
 
-    /// The longest time without a commit that lies after the fault.
-    fn outage(&self, at_s: f64, tps_before: f64) -> Outage {
-        let mut longest: (f64, Outage) = (0.0, Outage::None);
+    /// The longest time without a commit that lies after the fault, and when it began.
+    fn outage(&self, at_s: f64, tps_before: f64) -> (f64, Outage) {
+        let mut longest = (0.0, at_s, Outage::None);
         let mut begun: Option<f64> = None;
         let mut end = |from_s: f64, to_s: f64, outage: Outage| {
             let length_s = to_s - from_s;
             if length_s * tps_before >= EXPECTED_COMMITS && length_s > longest.0 {
-                longest = (length_s, outage);
+                longest = (length_s, from_s, outage);
             }
         };
         for beat in self.intervals.iter().filter(|beat| beat.to_s > at_s + ROUNDING_S) {
@@ -162,8 +170,8 @@ impl FaultWatch {
         }
         let mut after = self.intervals.iter().filter(|beat| beat.to_s > at_s + ROUNDING_S);
         match after.any(|beat| beat.committed > 0) {
-            true => longest.1,
-            false => Outage::ToTheEnd,
+            true => (longest.1, longest.2),
+            false => (begun.unwrap_or(at_s), Outage::ToTheEnd),
         }
     }
 }
@@ -198,7 +206,7 @@ mod tests {
 
     fn told(stretches: &[(u64, usize)]) -> FaultFacts {
         let mut facts = FaultFacts { at_s: 2.0, ..FaultFacts::default() };
-        watch(stretches).tell(&mut facts);
+        watch(stretches).tell(&mut facts, 2.0);
         facts
     }
 
@@ -249,6 +257,17 @@ mod tests {
         let facts = told(&[(50, 22), (0, 10), (50, 30)]);
         assert!(near(facts.first_success_after_s, 1.2), "{facts:?}");
         assert!(near(facts.recovered_after_s, 1.2), "{facts:?}");
+    }
+
+    #[test]
+    fn a_fault_that_takes_its_time_is_when_the_load_feels_it() {
+        let mut facts = FaultFacts { at_s: 2.0, ..FaultFacts::default() };
+        let slow = watch(&[(50, 26), (0, 10), (50, 30)]);
+        slow.tell(&mut facts, 3.0);
+        assert!(near(Some(facts.at_s), 2.6) && near(facts.first_success_after_s, 1.0), "{facts:?}");
+        let mut facts = FaultFacts { at_s: 2.0, ..FaultFacts::default() };
+        slow.tell(&mut facts, 2.3);
+        assert!(near(Some(facts.at_s), 2.0) && near(facts.first_success_after_s, 1.6), "{facts:?}");
     }
 
     #[test]

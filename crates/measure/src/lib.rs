@@ -20,7 +20,7 @@ pub mod wire;
 pub use collector::{Collector, Interval};
 pub use conditions::{
     Conditions, Freshness, GeneratorConditions, GeneratorMember, NodeConditions, NodeRow, Purpose,
-    ReplicaFacts,
+    ReplicaFacts, Together,
 };
 pub use evidence::{
     AuditLine, ConditionLine, ConditionState, DataCheck, DataFacts, StatementLatency, TpccFacts,
@@ -35,7 +35,8 @@ pub use host::{
 };
 pub use recorder::{Phase, Recorder, Times, Window};
 pub use server::{
-    NodeLook, NodeState, Questions, Sample, Seen, ServerFacts, look, node_conditions, read_facts,
+    Asked, NodeLook, NodeState, Position, Questions, Sample, Seen, ServerFacts, commits_grown,
+    follows, glance, has_reached, look, node_conditions, position, read_facts,
 };
 pub use summary::{
     ErrorSummary, GeneratorSummary, KindSummary, LatencySummary, SCHEMA_VERSION, SeriesRow,

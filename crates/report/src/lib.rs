@@ -28,8 +28,9 @@ mod verdict;
 
 pub use build::{
     Capacity, Chapter, CommitRow, Cover, Difference, DifferenceTable, Distribution, Fairness,
-    FreshnessRow, GlossaryRow, MemoryRow, NodeFacts, NodeLoad, NodeScaling, NodeTable, NodeUse,
-    Quantile, Resources, SchemaRow, Use,
+    FaultSummary, FaultTrial, FleetTable, FreshnessRow, GeneratorLoad, GlossaryRow, MemoryRow,
+    NodeFacts, NodeLoad, NodeScaling, NodeTable, NodeUse, Quantile, Resources, SchemaRow, Use,
+    fault_sentence,
 };
 pub use checks::check_ids;
 pub use comparison::{Comparison, ComparisonRow, Pair};

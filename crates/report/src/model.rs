@@ -1,8 +1,8 @@
 //! What a paper says, before it is given a form.
 
 use crate::build::{
-    Capacity, Chapter, Cover, Distribution, Fairness, FreshnessRow, GlossaryRow, NodeFacts,
-    NodeScaling, NodeTable, Resources, SchemaRow,
+    Capacity, Chapter, Cover, Distribution, Fairness, FaultSummary, FleetTable, FreshnessRow,
+    GlossaryRow, NodeFacts, NodeScaling, NodeTable, Resources, SchemaRow,
 };
 use crate::say;
 use crate::text::Text;
@@ -66,6 +66,8 @@ pub struct Paper {
     pub scaling: Vec<Scaling>,
     /// Whether the targets were steady in the windows, per trial.
     pub steady: Vec<SteadyRow>,
+    /// How the load fared when something was done to a node.
+    pub faults: Vec<FaultSummary>,
     /// How far the claims reach, in sentences.
     pub limits: Vec<Text>,
     /// Published tables that belong to no experiment of these runs.
@@ -224,6 +226,9 @@ pub struct Experiment {
     /// Whether what was written could be read at once, where somebody looked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub freshness: Vec<FreshnessRow>,
+    /// What each load generator did, where several made the load together.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fleet: Vec<FleetTable>,
     /// What the plan wanted and a target can't do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,

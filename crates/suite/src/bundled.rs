@@ -60,5 +60,6 @@ pub fn bundled() -> &'static [BundledSuite] {
         "polardb-mysql-tpch",
         "polardb-oracle-pgbench",
         "polardb-x-tpcc",
+        "failover",
     ]
 }

@@ -46,6 +46,14 @@ impl PlannedNode {
         }
     }
 
+    /// The one on which data are loaded, looked at and checked: the node that takes writes, or an endpoint
+    /// before shards.
+    pub fn loading(nodes: &[PlannedNode]) -> Option<&PlannedNode> {
+        let first = |role: Role| nodes.iter().find(|node| node.role == role);
+        let primary = first(Role::Primary).filter(|_| first(Role::Shard).is_none());
+        primary.or(first(Role::Endpoint))
+    }
+
     /// The scheme of its URL, one word for the two names of a protocol.
     fn protocol(&self) -> &str {
         match self.url.split(':').next().unwrap_or("") {
@@ -77,18 +85,25 @@ impl Way {
     ///
     /// # Errors
     /// They have no such route, or nobody could load data there.
-    pub(crate) fn through(target: &Target, nodes: Vec<PlannedNode>) -> Result<Self, Problem> {
+    pub(crate) fn through(
+        target: &str,
+        route: Option<Route>,
+        nodes: Vec<PlannedNode>,
+    ) -> Result<Self, Problem> {
         let roles: Vec<Role> = nodes.iter().map(|node| node.role).collect();
-        let written = target.route.as_ref().map(|route| route.value);
-        let route = written.unwrap_or_else(|| Route::of(&roles));
-        check_together(&target.name.value, &nodes)?;
-        check_route(&target.name.value, route, &roles)?;
-        let wanted = driven_role(route);
-        let Some(driven) = nodes.iter().find(|node| node.role == wanted) else {
-            return Err(Problem::new(format!("The target `{}` has no nodes.", target.name.value)));
-        };
-        let url = driven.secret_url();
-        Ok(Way { route, role: wanted, url, span: Some(target.nodes_span.clone()), nodes })
+        let route = route.unwrap_or_else(|| Route::of(&roles));
+        check_together(target, &nodes)?;
+        check_route(target, route, &roles)?;
+        let role = driven_role(route);
+        match nodes.iter().find(|node| node.role == role) {
+            Some(driven) => Ok(Way { route, role, url: driven.secret_url(), span: None, nodes }),
+            None => Err(Problem::new(format!("The target `{target}` has no nodes."))),
+        }
+    }
+
+    /// The same, and where a suite has written it.
+    pub(crate) fn at(self, span: Span) -> Self {
+        Way { span: Some(span), ..self }
     }
 }
 
@@ -124,9 +139,15 @@ pub(crate) fn usual_name(roles: &[Role], index: usize) -> String {
     }
 }
 
-/// Nodes of one target speak one protocol.
+/// Nodes of one target have names of their own and speak one protocol.
 fn check_together(target: &str, nodes: &[PlannedNode]) -> Result<(), Problem> {
     let Some(first) = nodes.first() else { return Ok(()) };
+    let is_second = |at: &usize| nodes[..*at].iter().any(|earlier| earlier.name == nodes[*at].name);
+    if let Some(at) = (0..nodes.len()).find(is_second) {
+        let message =
+            format!("Two nodes of the target `{target}` are called `{}`.", nodes[at].name);
+        return Err(Problem::new(message).hint("Give each a name of its own."));
+    }
     if let Some(other) = nodes.iter().find(|node| node.protocol() != first.protocol()) {
         let message = format!(
             "The nodes `{}` and `{}` of the target `{target}` speak different protocols.",
@@ -143,7 +164,7 @@ fn check_together(target: &str, nodes: &[PlannedNode]) -> Result<(), Problem> {
 }
 
 /// Whether nodes of these roles have such a route.
-fn check_route(target: &str, route: Route, roles: &[Role]) -> Result<(), Problem> {
+pub(crate) fn check_route(target: &str, route: Route, roles: &[Role]) -> Result<(), Problem> {
     let count = |role: Role| roles.iter().filter(|other| **other == role).count();
     for role in [Role::Primary, Role::Endpoint] {
         if count(role) > 1 {
@@ -176,7 +197,7 @@ fn check_route(target: &str, route: Route, roles: &[Role]) -> Result<(), Problem
         missing.name()
     );
     let hint = format!(
-        "Add one to `nodes`, or write `route = \"{}\"`, which its nodes have.",
+        "List one in `nodes`, or write `route = \"{}\"`, for which all are there.",
         Route::of(roles).name()
     );
     Err(Problem::new(message).hint(hint))

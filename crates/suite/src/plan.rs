@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue;
 use crate::compare::{self, PlannedComparison, Restore, Search};
 use crate::fault::Fault;
-use crate::nodes::PlannedNode;
+use crate::nodes::{PlannedNode, usual_name};
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::published::{self, PublishedSeries};
 use crate::resume;
@@ -16,8 +16,8 @@ use crate::shrink;
 use crate::source::{Source, Span};
 use crate::state;
 use crate::steps::{self, Step};
-use crate::suite::{Experiment, OptionPart, Suite, Target, Written};
-use crate::targets::{PlannedTarget, check_same_data, plan_targets};
+use crate::suite::{Experiment, OptionPart, Role, Route, Suite, Target, Written};
+use crate::targets::{PlannedTarget, check_data, plan_targets};
 use crate::versus::{self, Versus};
 
 /// Version of the stored form of a [`Plan`].
@@ -28,7 +28,7 @@ pub const PLAN_FORMAT: u32 = 1;
 pub struct Overrides {
     /// URLs by names of targets: they set or replace those of the suite.
     pub targets: Vec<(String, SecretUrl)>,
-    /// Nodes by names of targets, where a cluster of `dyno cluster` was given for a target: they replace
+    /// Nodes by names of targets, where each node was given, or a cluster of `dyno cluster`: they replace
     /// those of the suite.
     pub nodes: Vec<(String, Vec<PlannedNode>)>,
     /// Scales data and durations, in (0, 1]. `suites/README.md` has the rules.
@@ -48,11 +48,18 @@ pub struct Overrides {
 }
 
 impl Overrides {
-    /// Adds a target given as `NAME=URL`.
+    /// Adds a target given as `NAME=URL`, or one of its nodes given as `NAME:ROLE=URL`.
     ///
     /// # Errors
-    /// There is no `=`, or nothing before or after it.
+    /// There is no `=`, nothing before or after it, or no such role.
     pub fn add_target(&mut self, text: &str) -> Result<(), Problem> {
+        let name = text.split_once('=').map(|(name, _)| name.split_once(':'));
+        if let (Some(Some((name, role))), Some((_, url))) = (name, text.split_once('='))
+            && !role.contains('/')
+            && !url.is_empty()
+        {
+            return self.add_node(name, role, &SecretUrl::new(url));
+        }
         match text.split_once('=') {
             Some((name, url))
                 if !name.contains([':', '/']) && !name.is_empty() && !url.is_empty() =>
@@ -66,6 +73,24 @@ impl Overrides {
                     .hint("Write `--target NAME=URL`, NAME being a target of the suite."))
             }
         }
+    }
+
+    fn add_node(&mut self, target: &str, role: &str, url: &SecretUrl) -> Result<(), Problem> {
+        let Some(role) = Role::parse(role) else {
+            let message = format!("`--target {target}:{role}=...` names no role of a node.");
+            return Err(Problem::new(message).hint(hint_of_known(role, "Roles", &Role::NAMES)));
+        };
+        let at = self.nodes.iter().position(|(name, _)| name == target).unwrap_or_else(|| {
+            self.nodes.push((target.to_owned(), Vec::new()));
+            self.nodes.len() - 1
+        });
+        let nodes = &mut self.nodes[at].1;
+        nodes.push(PlannedNode::new("", role, url));
+        let roles: Vec<Role> = nodes.iter().map(|node| node.role).collect();
+        for (index, node) in nodes.iter_mut().enumerate() {
+            node.name = usual_name(&roles, index);
+        }
+        Ok(())
     }
 }
 
@@ -267,6 +292,7 @@ impl Plan {
                 left_out.join(", ")
             ));
         }
+        notes.extend(targets.iter().filter_map(|target| unused_route(suite, target)));
         let experiments = plan_experiments(suite, overrides, &mut targets, &mut notes)?;
         if shrink < 1.0 {
             notes.push(format!(
@@ -404,6 +430,19 @@ impl Plan {
     }
 }
 
+/// Who gives one URL for a target of several nodes should know that it is all there is.
+fn unused_route(suite: &Suite, planned: &PlannedTarget) -> Option<String> {
+    let route = suite.target(&planned.name)?.route.as_ref()?.value;
+    let needs_more = matches!(route, Route::Split | Route::Spread);
+    (needs_more && planned.nodes.is_empty()).then(|| {
+        format!(
+            "The target `{}` is reached by one URL, so its route `{}` does not apply.",
+            planned.name,
+            route.name()
+        )
+    })
+}
+
 fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteError> {
     let shrink = overrides.shrink.unwrap_or(1.0);
     if !(shrink > 0.0 && shrink <= 1.0) {
@@ -415,15 +454,19 @@ fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteErro
         return Err(Problem::new("`--max-threads 0` leaves no thread.").hint(hint).into());
     }
     let names: Vec<&str> = suite.targets.iter().map(|target| target.name.value.as_str()).collect();
-    for (index, (name, _)) in overrides.targets.iter().enumerate() {
+    let with_url = overrides.targets.iter().map(|(name, _)| name);
+    let with_nodes = overrides.nodes.iter().map(|(name, _)| name);
+    let given: Vec<&String> = with_url.chain(with_nodes).collect();
+    for (index, name) in given.iter().enumerate() {
         if !names.contains(&name.as_str()) {
             let message = format!("The suite `{}` has no target `{name}`.", suite.name);
             let hint = hint_of_known(name, "Its targets", &names);
             return Err(Problem::new(message).hint(hint).into());
         }
-        if overrides.targets[..index].iter().any(|(earlier, _)| earlier == name) {
+        if given[..index].contains(name) {
             let message = format!("`--target {name}=...` is given twice.");
-            return Err(Problem::new(message).hint("Give one URL per target.").into());
+            let hint = "Give one URL per target, or one for each node: `--target NAME:ROLE=URL`.";
+            return Err(Problem::new(message).hint(hint).into());
         }
     }
     Ok(())
@@ -450,7 +493,7 @@ fn plan_experiments(
         planned.scripts = scripts::read(suite, experiment)?;
         compare::plan(experiment, &mut planned, targets, notes);
         scale_out::plan(&suite.text, experiment, &mut planned, targets, notes)?;
-        check_same_data(suite, experiment, &planned, targets)?;
+        check_data(suite, experiment, &planned, targets)?;
         experiments.push(planned);
     }
     match without.as_slice() {

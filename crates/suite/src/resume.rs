@@ -6,10 +6,9 @@ use serde::Serialize;
 
 use crate::compare::{PlannedComparison, Restore, Search};
 use crate::fault::Fault;
-use crate::plan::{Plan, PlannedExperiment};
+use crate::plan::{Overrides, Plan, PlannedExperiment};
 use crate::problem::{Problem, SuiteError, hint_of_known};
 use crate::scripts::PlannedScript;
-use crate::secret::SecretUrl;
 use crate::steps::{Action, Aim, Step};
 use crate::suite::{Role, Route};
 use crate::targets::PlannedTarget;
@@ -156,30 +155,44 @@ impl Plan {
         settled
     }
 
-    /// The same plan on other addresses of its targets, under a hash of its own.
+    /// The same plan on other addresses of its targets, or other nodes, under a hash of its own.
     ///
     /// # Errors
-    /// The plan has no target of such a name.
-    pub fn redirected(mut self, targets: &[(String, SecretUrl)]) -> Result<Plan, SuiteError> {
-        for (name, url) in targets {
-            let known: Vec<String> =
-                self.targets.iter().map(|target| target.name.clone()).collect();
-            let mut is_known = false;
-            for target in self.targets.iter_mut() {
-                if target.name == *name || target.owner() == name {
-                    target.redirect(url);
-                    is_known = true;
-                }
-            }
-            if !is_known {
-                let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                let message = format!("The plan has no target `{name}`.");
-                let hint = hint_of_known(name, "Its targets", &known);
-                return Err(Problem::new(message).hint(hint).into());
-            }
+    /// The plan has no target of such a name, or the nodes don't have its route.
+    pub fn redirected(mut self, given: &Overrides) -> Result<Plan, SuiteError> {
+        for (name, url) in &given.targets {
+            self.each_of(name, |target| {
+                target.redirect(url);
+                Ok(())
+            })?;
+        }
+        for (name, nodes) in &given.nodes {
+            self.each_of(name, |target| target.redirect_to_nodes(nodes))?;
         }
         self.hash = hash(&self);
         Ok(self)
+    }
+
+    /// Changes the target of a name, its twins and its parts.
+    fn each_of(
+        &mut self,
+        name: &str,
+        change: impl Fn(&mut PlannedTarget) -> Result<(), Problem>,
+    ) -> Result<(), SuiteError> {
+        let known: Vec<String> = self.targets.iter().map(|target| target.name.clone()).collect();
+        let is_its = |target: &&mut PlannedTarget| target.name == *name || target.owner() == name;
+        let mut is_known = false;
+        for target in self.targets.iter_mut().filter(is_its) {
+            change(target)?;
+            is_known = true;
+        }
+        if is_known {
+            return Ok(());
+        }
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let message = format!("The plan has no target `{name}`.");
+        let hint = hint_of_known(name, "Its targets", &known);
+        Err(Problem::new(message).hint(hint).into())
     }
 }
 

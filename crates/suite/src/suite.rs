@@ -201,7 +201,8 @@ impl Role {
         }
     }
 
-    pub(crate) fn parse(name: &str) -> Option<Self> {
+    /// The role of a name.
+    pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "primary" => Role::Primary,
             "read_only" => Role::ReadOnly,

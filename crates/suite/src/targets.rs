@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::nodes::{self, PlannedNode, Way};
+use crate::nodes::{self, PlannedNode, Way, check_route};
 use crate::plan::{Overrides, PlannedExperiment};
 use crate::problem::{Problem, SuiteError};
 use crate::secret::{SecretUrl, password_variable};
@@ -84,24 +84,12 @@ impl PlannedTarget {
 
     /// The same cluster, of which only the first `read_only` read-only nodes are driven and looked at.
     pub(crate) fn part(&self, read_only: u32) -> PlannedTarget {
-        let mut left = read_only;
-        let is_kept = |node: &&PlannedNode| match node.role {
-            Role::ReadOnly => {
-                let is_kept = left > 0;
-                left = left.saturating_sub(1);
-                is_kept
-            }
-            // It would not know that the other nodes are left out.
-            Role::Endpoint => false,
-            Role::Primary | Role::Shard => true,
-        };
-        let nodes = self.nodes.iter().filter(is_kept).cloned().collect();
         let words = if read_only == 1 { "node" } else { "nodes" };
         PlannedTarget {
             name: format!("{}-ro{read_only}", self.name),
             title: format!("{}, {read_only} read-only {words}", self.title),
             part_of: Some(self.name.clone()),
-            nodes,
+            nodes: first_readers(&self.nodes, read_only as usize),
             ..self.clone()
         }
     }
@@ -116,9 +104,37 @@ impl PlannedTarget {
         }
     }
 
-    /// Another address for the same target.
+    /// The URL, without password, of the node on which its data are loaded; `None` where no node takes
+    /// writes.
+    pub fn loading_url(&self) -> Option<&str> {
+        match self.nodes.as_slice() {
+            [] => Some(&self.url),
+            nodes => PlannedNode::loading(nodes).map(|node| node.url.as_str()),
+        }
+    }
+
+    /// One URL for the same target.
     pub(crate) fn redirect(&mut self, url: &SecretUrl) {
-        let way = Way::single(self.role, url.clone(), None);
+        self.go(Way::single(self.role, url.clone(), None));
+    }
+
+    /// Other nodes for the same target.
+    ///
+    /// # Errors
+    /// They don't have its route.
+    pub(crate) fn redirect_to_nodes(&mut self, nodes: &[PlannedNode]) -> Result<(), Problem> {
+        let route = (!self.nodes.is_empty()).then_some(self.route);
+        let readers = self.nodes.iter().filter(|node| node.role == Role::ReadOnly).count();
+        let nodes = match self.part_of {
+            Some(_) => first_readers(nodes, readers),
+            None => nodes.to_vec(),
+        };
+        self.go(Way::through(&self.name, route, nodes)?);
+        Ok(())
+    }
+
+    fn go(&mut self, way: Way) {
+        self.role = way.role;
         self.url = way.url.redacted();
         (self.nodes, self.route) = (way.nodes, way.route);
         (self.secret, self.span) = (way.url, way.span);
@@ -152,6 +168,22 @@ impl PlannedTarget {
     pub fn password_variable(&self) -> String {
         password_variable(self.owner())
     }
+}
+
+/// Nodes of a cluster of which no more than the first `count` read-only ones are driven and looked at.
+fn first_readers(nodes: &[PlannedNode], count: usize) -> Vec<PlannedNode> {
+    let mut left = count;
+    let is_kept = |node: &&PlannedNode| match node.role {
+        Role::ReadOnly => {
+            let is_kept = left > 0;
+            left = left.saturating_sub(1);
+            is_kept
+        }
+        // It would not know that the other nodes are left out.
+        Role::Endpoint => false,
+        Role::Primary | Role::Shard => true,
+    };
+    nodes.iter().filter(is_kept).cloned().collect()
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -193,12 +225,13 @@ fn way_to(
     overrides: &Overrides,
 ) -> Result<Option<Way>, SuiteError> {
     let name = &target.name.value;
+    let route = target.route.as_ref().map(|route| route.value);
+    let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
     let span = target.route.as_ref().map_or(&target.nodes_span, |route| &route.span);
     let placed = |problem: Problem| SuiteError::from(problem.at(&suite.text, span));
     if let Some((_, nodes)) = overrides.nodes.iter().find(|(other, _)| other == name) {
-        return Way::through(target, nodes.clone()).map(Some).map_err(placed);
+        return Way::through(name, route, nodes.clone()).map(Some).map_err(placed);
     }
-    let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
     if let Some((_, url)) = overrides.targets.iter().find(|(other, _)| other == name) {
         let role = match roles.contains(&Role::Endpoint) {
             true => Role::Endpoint,
@@ -206,15 +239,17 @@ fn way_to(
         };
         return Ok(Some(Way::single(role, url.clone(), None)));
     }
-    match target.nodes.as_slice() {
-        [] => Ok(None),
-        [node] => {
+    let Some(nodes) = nodes::written(target) else { return Ok(None) };
+    match (target.nodes.as_slice(), nodes.is_empty()) {
+        (_, true) => Ok(None),
+        ([node], _) => {
             let url = node.url.as_ref();
+            route.map_or(Ok(()), |route| check_route(name, route, &roles)).map_err(placed)?;
             Ok(url.map(|url| Way::single(node.role, url.value.clone(), Some(url.span.clone()))))
         }
         _ => {
-            let nodes = nodes::written(target).map(|nodes| Way::through(target, nodes));
-            nodes.transpose().map_err(placed)
+            let way = Way::through(name, route, nodes).map_err(placed)?;
+            Ok(Some(way.at(target.nodes_span.clone())))
         }
     }
 }
@@ -242,8 +277,8 @@ fn plan_target(target: &Target, way: Way) -> PlannedTarget {
     }
 }
 
-/// Two targets on one database would load the same tables twice.
-pub(crate) fn check_same_data(
+/// Two targets on one database would load the same tables twice; read-only nodes take none.
+pub(crate) fn check_data(
     suite: &Suite,
     experiment: &Experiment,
     planned: &PlannedExperiment,
@@ -252,8 +287,19 @@ pub(crate) fn check_same_data(
     let measured: Vec<&PlannedTarget> =
         targets.iter().filter(|target| planned.targets.contains(&target.name)).collect();
     for (index, target) in measured.iter().enumerate() {
-        let same =
-            |other: &&&PlannedTarget| other.url == target.url && other.owner() != target.owner();
+        if planned.prepare && target.loading_url().is_none() {
+            let message = format!(
+                "The experiment `{}` would load its data on read-only nodes: the target `{}` lists no other.",
+                planned.name, target.name
+            );
+            let hint = "List the primary or the endpoint too, which `route = \"spread\"` leaves without \
+                        load, or set `prepare = false`.";
+            let problem = Problem::new(message).hint(hint);
+            return Err(problem.at(&suite.text, &experiment.name.span).into());
+        }
+        let same = |other: &&&PlannedTarget| {
+            other.loading_url() == target.loading_url() && other.owner() != target.owner()
+        };
         if let Some(other) = measured[..index].iter().find(same).filter(|_| planned.prepare) {
             let message = format!(
                 "The targets `{}` and `{}` are the same database, and the experiment `{}` would \

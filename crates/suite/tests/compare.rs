@@ -209,18 +209,22 @@ fn a_stored_plan_goes_to_other_addresses() {
     let plan = build(&experiment(keys), &Overrides::default());
     let json = serde_json::to_string(&plan).expect("JSON");
     let stored: Plan = serde_json::from_str(&json).expect("a plan");
-    let same = stored.clone().redirected(&[]).expect("a plan");
+    let same = stored.clone().redirected(&Overrides::default()).expect("a plan");
     assert_eq!(same.hash, plan.hash);
-    let to = [("old".to_string(), SecretUrl::new("mysql://u:geheim@other/x"))];
-    let other = stored.clone().redirected(&to).expect("a plan");
+    let to = |name: &str, url: &str| Overrides {
+        targets: vec![(name.to_string(), SecretUrl::new(url))],
+        ..Overrides::default()
+    };
+    let to_other = to("old", "mysql://u:geheim@other/x");
+    let other = stored.clone().redirected(&to_other).expect("a plan");
     assert_ne!(other.hash, plan.hash);
     for name in ["old", "old-again"] {
         let target = other.target(name).expect("the target");
         assert_eq!(target.url_in("r".as_ref()).expose(), "mysql://u:geheim@other/x");
         assert_eq!(target.url, "mysql://u@other/x");
     }
-    let unknown = [("odl".to_string(), SecretUrl::new("mysql://other/x"))];
-    let said = stored.redirected(&unknown).expect_err("no such target").to_string();
+    let said =
+        stored.redirected(&to("odl", "mysql://other/x")).expect_err("no such target").to_string();
     assert_eq!(said, "The plan has no target `odl`.\nhint: Did you mean `old`?");
 }
 

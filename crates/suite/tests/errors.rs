@@ -59,7 +59,8 @@ fn overrides_are_checked() {
     let twice = vec![("main".into(), url()), ("main".into(), url())];
     assert_eq!(
         refused(&Overrides { targets: twice, ..Overrides::default() }),
-        "`--target main=...` is given twice.\nhint: Give one URL per target."
+        "`--target main=...` is given twice.\nhint: Give one URL per target, or one for \
+         each node: `--target NAME:ROLE=URL`."
     );
     for shrink in [0.0, -1.0, 1.5, f64::NAN] {
         let said = refused(&Overrides { shrink: Some(shrink), ..Overrides::default() });

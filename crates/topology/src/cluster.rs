@@ -5,7 +5,7 @@ use crate::process::{Process, Wanted};
 use crate::request::{Replication, Request, Watch};
 use crate::state::FORMAT;
 use crate::{Account, ClusterError, EndpointKind, Product, State, StateNode, TopologyKind};
-use crate::{endpoint, machine, mysql, programs};
+use crate::{endpoint, machine, mysql, network, programs};
 use std::fs::File;
 use std::path::Path;
 
@@ -59,6 +59,9 @@ impl Cluster {
 
     fn make(folder: &Folder, state: State, watch: &mut dyn Watch) -> Result<Self, ClusterError> {
         let secrets = folder.make_secrets()?;
+        if state.isolated {
+            network::make(&state)?;
+        }
         let mut cluster = Cluster { folder: folder.clone(), state, secrets };
         for node in &cluster.state.nodes {
             cluster.folder.make_inside(&node.name, cluster.state.run_as)?;
@@ -191,6 +194,7 @@ fn take_down(folder: &Folder, state: &State) -> Result<(), ClusterError> {
         .collect();
     // All that they hold is removed, so that there is nothing to be shut down cleanly.
     Wanted::cluster(&state.id, folder.path(), known).kill()?;
+    network::remove(state);
     folder.remove()
 }
 
@@ -236,7 +240,7 @@ fn plan(request: &Request) -> Result<State, ClusterError> {
         node(ENDPOINT.to_owned(), product, "endpoint", ports[servers])
     }));
     let users = if product == Product::Postgres { ["postgres"] } else { ["mysql"] };
-    Ok(State {
+    let mut state = State {
         format: FORMAT,
         id: random_hex(8)?,
         topology: request.topology,
@@ -252,7 +256,13 @@ fn plan(request: &Request) -> Result<State, ClusterError> {
         endpoint_options: endpoint_options(request, endpoint),
         settings: request.settings.clone(),
         nodes,
-    })
+    };
+    if state.isolated {
+        for number in 1..=servers {
+            state.nodes[number - 1].host = network::address(&state, number);
+        }
+    }
+    Ok(state)
 }
 
 /// Router comes in the folder that MySQL was unpacked to.
@@ -267,6 +277,9 @@ fn endpoint_options(request: &Request, kind: Option<EndpointKind>) -> endpoint::
 /// Says what is missing before anything is made.
 fn check_programs(state: &State) -> Result<(), ClusterError> {
     programs::need(&["setsid"], "util-linux")?;
+    if state.isolated {
+        network::check()?;
+    }
     if let Some(kind) = state.endpoint {
         endpoint::check(kind, &state.endpoint_options)?;
     }

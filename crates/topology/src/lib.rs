@@ -6,7 +6,7 @@
 //!
 //! - `request`: what is asked for. `cluster`: made, opened, taken down. `make`: how nodes come to life.
 //! - `mysql`, `postgres`, `endpoint`: what each product needs.
-//! - `fault`: kill, stop, start, freeze. `roles`: promotion and return. `status`: how it is.
+//! - `fault`: kill, stop, start, freeze. `network`: partitions. `roles`: promotion and return. `status`: how it is.
 //! - `folder`, `process`, `programs`, `machine`, `admin`: what all of them stand on.
 
 mod admin;
@@ -20,7 +20,7 @@ mod launch;
 mod machine;
 mod make;
 mod mysql;
-mod partition;
+mod network;
 mod postgres;
 mod process;
 mod programs;

@@ -6,7 +6,7 @@ use crate::mysql::replication::{self, Stream};
 use crate::process::{LOOK_EACH, Owner, Process, last_lines};
 use crate::request::Watch;
 use crate::{Cluster, ClusterError, Launch, Product, StateNode, TopologyKind};
-use crate::{mysql, postgres};
+use crate::{mysql, network, postgres};
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -101,14 +101,15 @@ impl Cluster {
     pub(crate) fn launch(&mut self, name: &str) -> Result<(), ClusterError> {
         let at = self.position(name)?;
         let launch = self.launch_of(&self.state.nodes[at])?;
-        let process = self.owner(&self.state.nodes[at]).start(&launch)?;
+        let namespace = network::namespace(&self.state, &self.state.nodes[at]);
+        let owner = Owner {
+            namespace: namespace.as_deref(),
+            ..Owner::of(&self.state, &self.state.nodes[at])
+        };
+        let process = owner.start(&launch)?;
         let node = &mut self.state.nodes[at];
         (node.pid, node.pid_started_ticks) = (process.pid, process.started_ticks);
         self.save()
-    }
-
-    pub(crate) fn owner<'a>(&'a self, node: &'a StateNode) -> Owner<'a> {
-        Owner { id: &self.state.id, node: &node.name, run_as: self.state.run_as, namespace: None }
     }
 
     /// Waits until a node takes log-ins.

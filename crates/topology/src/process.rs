@@ -1,7 +1,7 @@
 //! Processes of a cluster: started detached, known by number and time of their start, or by a mark in
 //! their environment when nobody lived to write that down.
 
-use crate::{ClusterError, Launch};
+use crate::{ClusterError, Launch, State, StateNode};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -86,7 +86,11 @@ pub(crate) struct Owner<'a> {
     pub(crate) namespace: Option<&'a str>,
 }
 
-impl Owner<'_> {
+impl<'a> Owner<'a> {
+    /// That of a node, in the network of this process.
+    pub(crate) fn of(state: &'a State, node: &'a StateNode) -> Self {
+        Owner { id: &state.id, node: &node.name, run_as: state.run_as, namespace: None }
+    }
     /// The command of a launch, in a session of its own: a Ctrl-C at the terminal is not meant for it.
     fn command(&self, launch: &Launch) -> Command {
         let mut words: Vec<std::ffi::OsString> = vec!["setsid".into()];
@@ -145,14 +149,10 @@ impl Owner<'_> {
     pub(crate) fn run(
         &self,
         launch: &Launch,
-        input: Option<&Path>,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(), ClusterError> {
-        let mut command = self.output(launch)?;
-        if let Some(input) = input {
-            command.stdin(File::open(input).map_err(|error| cannot_run(launch, &error))?);
-        }
-        let mut child = command.spawn().map_err(|error| cannot_run(launch, &error))?;
+        let spawned = self.output(launch)?.spawn();
+        let mut child = spawned.map_err(|error| cannot_run(launch, &error))?;
         loop {
             let ended = child.try_wait().map_err(|error| cannot_run(launch, &error))?;
             match ended {

@@ -2,6 +2,8 @@
 
 mod class;
 mod session;
+#[cfg(test)]
+mod tests;
 mod words;
 
 pub use session::RoutedSession;
@@ -106,15 +108,6 @@ impl<D: Driver + Send> Routed<D> {
     pub fn of_generator(mut self, generator: u32, generators: u32) -> Self {
         self.view.generators = generators.max(1) as usize;
         self.view.generator = generator as usize % self.view.generators;
-        self
-    }
-
-    /// The same with no more than the first `count` of the nodes that are read from, at least one.
-    #[must_use]
-    pub fn with_readers(mut self, count: usize) -> Self {
-        if let Way::Split(readers) | Way::Spread(readers) = &mut self.view.way {
-            readers.truncate(count.max(1));
-        }
         self
     }
 

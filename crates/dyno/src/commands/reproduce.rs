@@ -2,6 +2,7 @@
 
 use super::run::{Keeping, run_kept};
 use super::{RUNS, compare, find_run};
+use crate::databases::add_target;
 use crate::failure::Failure;
 use crate::{Done, output};
 use dyno_report::Lang;
@@ -42,9 +43,9 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let plan = plan_of(&data.header, &first)?;
     let mut given = Overrides::default();
     for target in &arguments.targets {
-        given.add_target(target).map_err(|problem| Failure::usage(problem.to_string()))?;
+        add_target(&mut given, target)?;
     }
-    let plan = plan.redirected(&given.targets)?;
+    let plan = plan.redirected(&given)?;
     for difference in differences(&data.header) {
         output::talk(&format!("note: {difference}"));
     }

@@ -3,6 +3,7 @@
 use super::RUNS;
 use super::ending;
 use super::serve::{self, LISTEN};
+use crate::databases::add_target;
 use crate::failure::Failure;
 use crate::fleet::{Lost, Muster, NatsArguments, versions};
 use crate::progress::human_time;
@@ -29,17 +30,20 @@ Examples:
       --target new=mysql://root@10.0.0.6/db --gate 'tps.ratio.low > 0.97'
   dyno run my-suite.toml --nats nats://10.0.0.1:4222 --generators 3     load made by three machines
   dyno run my-suite.toml --compare main main      how much does one target differ from itself?
+  dyno run my-suite.toml --target main:primary=mysql://root@10.0.0.5/db \\
+      --target main:read_only=mysql://root@10.0.0.6/db --target main:read_only=mysql://root@10.0.0.7/db
 
-Passwords are taken from the URL, from DYNO_PASSWORD_NAME (NAME: the target's name in capitals), from
-~/.pgpass or ~/.my.cnf, or asked for. A run that was interrupted goes on when the same command is
-given again; --new begins another one.
+Passwords are taken from the URL, from DYNO_PASSWORD_NAME (NAME: the target's name in capitals; of one of
+its nodes DYNO_PASSWORD_NAME_NODE), from ~/.pgpass or ~/.my.cnf, or asked for. A run that was interrupted
+goes on when the same command is given again; --new begins another one.
 
 Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 a gate is inconclusive, 4 a denied check found something
 or a check of the data failed, 5 a gate is proven broken.")]
 pub(crate) struct Arguments {
     /// A suite file, or the name of a bundled suite (`dyno suites` lists them).
     suite: String,
-    /// Set or replace the URL of a target of the suite.
+    /// Set or replace the URL of a target of the suite. NAME:ROLE=URL, once for each node, gives its nodes
+    /// (roles: primary, read_only, endpoint, shard); NAME=cluster:FOLDER those of a cluster of `dyno cluster`.
     #[arg(long = "target", value_name = "NAME=URL")]
     targets: Vec<String>,
     /// Scale data and durations down to this share, above 0 and at most 1.
@@ -132,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         ..Overrides::default()
     };
     for target in &arguments.targets {
-        overrides.add_target(target).map_err(|problem| Failure::usage(problem.to_string()))?;
+        add_target(&mut overrides, target)?;
     }
     let listen = arguments.serve.as_deref();
     let _page = listen.map(|listen| serve::beside(&arguments.dir, listen)).transpose()?;

@@ -1,5 +1,6 @@
 //! `dyno show`.
 
+mod fleet;
 mod tpcc;
 mod tpch;
 
@@ -7,6 +8,7 @@ use super::{RUNS, find_run};
 use crate::table::{grouped, layout, number};
 use crate::{Done, output};
 use dyno_measure::{Purpose, TrialStatus, TrialSummary};
+use dyno_report::fault_sentence;
 use dyno_store::RunData;
 use std::path::PathBuf;
 
@@ -66,7 +68,15 @@ pub(crate) fn tables(data: &RunData) -> String {
     for trial in of_transactions() {
         text.push_str(&accounting(&trial.summary));
         text.push('\n');
+        if let Some(fault) = &trial.summary.fault {
+            text.push_str(&format!(
+                "trial {}, fault: {}\n",
+                trial.summary.trial,
+                fault_sentence(fault)
+            ));
+        }
     }
+    text.push_str(&fleet::tables(data));
     text.push_str(&tpcc::tables(data));
     text.push_str(&tpch::tables(data));
     text.push_str(&errors(data));

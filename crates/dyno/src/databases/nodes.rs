@@ -1,5 +1,6 @@
 //! Targets with several nodes.
 
+use super::cluster::secret_url;
 use super::{Database, Reached, is_local, open_first, reach, url_failure};
 use crate::failure::Failure;
 use dyno_core::{DbError, Dialect};
@@ -63,7 +64,7 @@ fn reach_node(
     node: &PlannedNode,
     known: Option<Secret>,
 ) -> Result<(Target, ReachedNode), Failure> {
-    let place: Target = node.secret_url().expose().parse().map_err(url_failure)?;
+    let place: Target = secret_url(node).expose().parse().map_err(url_failure)?;
     let own = std::env::var(target.node_password_variable(node));
     let name = match own.is_ok_and(|password| !password.is_empty()) {
         true => target.node_name(node),

@@ -31,7 +31,7 @@ use dyno_store::{Event, EventKind, FleetMember, Run, RunStatus};
 use dyno_suite::{Action, Aim, Plan, Step, Trial};
 use fault::Injection;
 use fleet::Team;
-use nodes::Node;
+use nodes::Nodes;
 use repetition::{Clock, Next};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -275,21 +275,28 @@ impl Runner<'_> {
         let (experiment, reached) =
             parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))?;
         let tables = experiment.tables();
+        let planned_target = self.plan.target(&step.target);
+        let is_sampled = self.plan.sample_servers;
+        let nodes = Nodes::new(&step.target, planned_target, reached, tables, is_sampled);
+        for note in nodes.catch_up(self.control) {
+            output::talk(&note);
+            self.run.event(Event::new(EventKind::Note, note))?;
+        }
+        let fault = Injection::of(self.plan, step, reached)?;
         let is_shared = fleet::is_shared(self.plan, &step.experiment, experiment)?;
         let crew = self.crew.as_mut().filter(|_| is_shared);
         let team = Team::new(crew, self.plan, (step, planned), self.run.path());
-        let node = Node::new(&step.target, tables, reached.same_host, self.plan.sample_servers);
-        let fault = Injection::of(self.plan, step, reached)?;
         let (run, control) = (&mut self.run, self.control);
-        let job = Job { step, planned, purpose, node, team, fault: fault.as_ref(), run, control };
+        let job = Job { step, planned, purpose, nodes, fault: fault.as_ref(), team, run, control };
         let done = experiment.trial(&reached.database, job);
         // Also when the trial could not be stored: no cluster is left behind with a dead node.
         if let Some(why) = fault.and_then(|fault| fault.restore()) {
             output::talk(&format!("warning: {}: {why}", step.target));
             self.run.event(Event::new(EventKind::Note, why))?;
         }
+        let done = done?;
         self.muster()?;
-        done
+        Ok(done)
     }
 
     /// Says and notes that a step can't be executed on its target.

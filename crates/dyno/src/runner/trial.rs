@@ -2,7 +2,7 @@
 
 use super::fault::Injection;
 use super::fleet::Team;
-use super::nodes::{Client, Node, Sampling, sampled};
+use super::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
 use super::workloads::{Driven, Ran};
 use super::{TrialName, summarise};
 use crate::calibration::Calibration;
@@ -14,8 +14,8 @@ use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_measure::{
-    DataCheck, DataFacts, FaultWatch, Interval, NodeLook, Purpose, Seen, TpccFacts, TrialStatus,
-    TrialSummary, Verdict, Window,
+    DataCheck, DataFacts, FaultWatch, Interval, Purpose, TpccFacts, TrialStatus, TrialSummary,
+    Verdict, Window,
 };
 use dyno_store::{Event, Moment, Run, StoreError, TrialIdentity, TrialWriter};
 use dyno_suite::{Aim, Step, Trial};
@@ -25,11 +25,11 @@ pub(crate) struct Job<'a> {
     pub(super) step: &'a Step,
     pub(super) planned: &'a Trial,
     pub(super) purpose: Purpose,
-    pub(super) node: Node,
-    /// Who makes the load.
-    pub(super) team: Team<'a>,
+    pub(super) nodes: Nodes<'a>,
     /// What is done to a node in it.
     pub(super) fault: Option<&'a Injection<'a>>,
+    /// Who makes the load.
+    pub(super) team: Team<'a>,
     pub(super) run: &'a mut Run,
     pub(super) control: &'a Control,
 }
@@ -62,7 +62,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, purpose, node, mut team, fault, run, control } = job;
+    let Job { step, planned, purpose, nodes, fault, mut team, run, control } = job;
     let target = &step.target;
     let place = format!("{} on {target}", step.experiment);
     let mut spec = trial_spec(planned);
@@ -95,7 +95,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let mut writer = run.begin_trial(identity(&name, &spec, ready.data.clone(), ready.tpcc))?;
     let title = format!("{} on {target}, {}", name.experiment, what(&spec, purpose));
     let client = Client::new(family.rolls_back_reads());
-    let parties = Parties { workload: &workload, driver, node: &node, fault, place: &place };
+    let parties = Parties { workload: &workload, driver, nodes: &nodes, fault, place: &place };
     let measured = measure(&parties, &mut team, &spec, &title, (control, client), &mut writer)?;
     let Some(measured) = measured else {
         return Ok(Done::INTERRUPTED);
@@ -108,7 +108,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     }
     let lost = team.tell(family, &workload, &mut summary).map_err(|failure| failure.at(&place))?;
     let client = Some(&client).filter(|_| lost.is_none());
-    node.surround(driver.dialect(), (&before, &after), &seen, client, &mut summary);
+    nodes.surround(driver.dialect(), (&before, &after), &seen, client, &mut summary);
     let ran = Ran { spec: &spec, summary: &summary, lost: lost.as_deref() };
     let after = family.look_after(driver.primary(), &workload, ready.before, &ran);
     summary.data = ready.data;
@@ -131,7 +131,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
 struct Parties<'a, W, D> {
     workload: &'a W,
     driver: &'a D,
-    node: &'a Node,
+    nodes: &'a Nodes<'a>,
     fault: Option<&'a Injection<'a>>,
     /// Experiment and target, for errors.
     place: &'a str,
@@ -141,14 +141,14 @@ struct Parties<'a, W, D> {
 struct Measured {
     result: TrialResult,
     client: Client,
-    seen: Seen,
-    before: NodeLook,
-    after: NodeLook,
+    seen: AllSeen,
+    before: Vec<Looked>,
+    after: Vec<Looked>,
     watch: Option<FaultWatch>,
     progress: TrialProgress,
 }
 
-/// Has the engine drive a trial while its node is watched. `None` when the user has stopped it before
+/// Has the engine drive a trial while its nodes are watched. `None` when the user has stopped it before
 /// it began.
 fn measure<W: Workload, D: Driver>(
     parties: &Parties<'_, W, D>,
@@ -158,9 +158,9 @@ fn measure<W: Workload, D: Driver>(
     (control, client): (&Control, Client),
     writer: &mut TrialWriter<'_>,
 ) -> Result<Option<Measured>, Failure> {
-    let &Parties { workload, driver, node, fault, place } = parties;
-    let before = node.look(driver);
-    writer.server(Moment::Before, &node.facts(&before))?;
+    let &Parties { workload, driver, nodes, fault, place } = parties;
+    let before = nodes.look();
+    writer.server(Moment::Before, &nodes.facts(&before))?;
     let series = writer.node_series()?;
     let warmup_s = spec.warmup as f64 / 1e9;
     let planned_s = warmup_s + spec.duration.map_or(0.0, |duration| duration as f64 / 1e9);
@@ -175,7 +175,7 @@ fn measure<W: Workload, D: Driver>(
         control,
         error: None,
     };
-    let (driven, seen) = sampled(node, driver, series, &sampling, || {
+    let (driven, seen) = sampled(nodes, series, &sampling, || {
         let mut driven = || team.drive(workload, driver, spec, control, &mut observer);
         match fault {
             Some(fault) => fault.meanwhile(driven),
@@ -198,8 +198,8 @@ fn measure<W: Workload, D: Driver>(
         writer.event(event)?;
     }
     let watch = watched.map(|(_, watch)| watch);
-    let after = node.look_again(driver, &seen);
-    writer.server(Moment::After, &node.facts(&after))?;
+    let after = nodes.look_again(&seen);
+    writer.server(Moment::After, &nodes.facts(&after))?;
     Ok(Some(Measured { result, client, seen, before, after, watch, progress }))
 }
 

@@ -5,6 +5,7 @@ use super::usable_scale;
 use crate::Done;
 use crate::commands::RUNS;
 use crate::commands::run::run_plan;
+use crate::databases::add_target;
 use crate::failure::Failure;
 use dyno_suite::{Overrides, Plan, Suite};
 use dyno_tpch::run::Test;
@@ -251,9 +252,11 @@ fn targets(place: &Place) -> Result<Overrides, Failure> {
     for target in &place.targets {
         let is_named = target.split_once('=').is_some_and(|(name, _)| !name.contains([':', '/']));
         let named = if is_named { target.clone() } else { format!("{TARGET}={target}") };
-        overrides.add_target(&named).map_err(|problem| Failure::usage(problem.to_string()))?;
+        add_target(&mut overrides, &named)?;
     }
-    let names: Vec<&str> = overrides.targets.iter().map(|(name, _)| name.as_str()).collect();
+    let with_nodes = overrides.nodes.iter().map(|(name, _)| name.as_str());
+    let with_url = overrides.targets.iter().map(|(name, _)| name.as_str());
+    let names: Vec<&str> = with_url.chain(with_nodes).collect();
     if let Some(name) = names.iter().find(|name| names.iter().filter(|n| n == name).count() > 1) {
         return Err(Failure::usage(format!("Two targets are called `{name}`."))
             .with_hint("Name each: --target pg=postgres://... --target my=mysql://..."));

@@ -13,8 +13,23 @@ pub(super) struct Asker<'a, S> {
     /// Questions that are not to be asked, and those that were refused.
     left_out: Vec<String>,
     refused: Vec<String>,
-    /// Statements sent, for servers that count them.
-    asked: u64,
+    asked: Asked,
+}
+
+/// Statements that were sent, for servers that count them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// All of them.
+    pub all: u64,
+    /// Of these, those that a server counts among its SELECTs.
+    pub reads: u64,
+}
+
+impl std::ops::AddAssign for Asked {
+    fn add_assign(&mut self, other: Asked) {
+        self.all += other.all;
+        self.reads += other.reads;
+    }
 }
 
 /// Rows with the names of their columns.
@@ -43,7 +58,7 @@ impl<'a, S: Session> Asker<'a, S> {
             not_readable: Vec::new(),
             left_out: Vec::new(),
             refused: Vec::new(),
-            asked: 0,
+            asked: Asked::default(),
         }
     }
 
@@ -61,13 +76,13 @@ impl<'a, S: Session> Asker<'a, S> {
         self.refused.clone()
     }
 
-    /// Counts statements that were sent beside the asker.
-    pub(super) fn count(&mut self, statements: u64) {
-        self.asked += statements;
+    /// Counts SELECTs that were sent beside the asker.
+    pub(super) fn count(&mut self, reads: u64) {
+        self.asked += Asked { all: reads, reads };
     }
 
     /// What could not be read, and how many statements were sent.
-    pub(super) fn end(self) -> (Vec<String>, u64) {
+    pub(super) fn end(self) -> (Vec<String>, Asked) {
         (self.not_readable, self.asked)
     }
 
@@ -120,7 +135,7 @@ impl<'a, S: Session> Asker<'a, S> {
         if self.left_out.iter().any(|left_out| left_out == what) {
             return Ok(named);
         }
-        self.asked += 1;
+        self.asked += Asked { all: 1, reads: u64::from(sql.starts_with("SELECT")) };
         match self.session.query(sql, &mut named).await {
             Ok(_) => Ok(named),
             Err(error) if error.is_fatal() => Err(error),

@@ -6,15 +6,18 @@
 
 mod ask;
 mod facts;
+mod follow;
 mod mysql;
 mod postgres;
 mod sample;
 mod sqlite;
 mod state;
 
+pub use ask::Asked;
 pub use facts::{ServerFacts, read_facts};
+pub use follow::{Position, follows, has_reached, position};
 pub use sample::Sample;
-pub use state::{NodeState, Seen, node_conditions};
+pub use state::{NodeState, Seen, commits_grown, node_conditions};
 
 use ask::Asker;
 use dyno_core::{DbError, Dialect, Discard, Session};
@@ -51,6 +54,20 @@ pub async fn look<S: Session>(session: &mut S, tables: &[String]) -> Result<Node
     Ok(NodeLook { facts, state })
 }
 
+/// Looks at an endpoint, whose counters are those of whatever stands behind it: only at the way to it.
+///
+/// # Errors
+/// Only when the connection is lost.
+pub async fn glance<S: Session>(session: &mut S) -> Result<NodeLook, DbError> {
+    let mut asker = Asker::new(session);
+    let product = asker.session().product().clone();
+    let state =
+        NodeState { round_trip_us: round_trip_us(&mut asker).await?, ..NodeState::default() };
+    let facts =
+        ServerFacts { product: product.name, version: product.version, ..ServerFacts::default() };
+    Ok(NodeLook { facts, state })
+}
+
 /// Asks a node again and again what it does. Made once per session.
 #[derive(Clone, Debug, Default)]
 pub struct Questions {
@@ -59,7 +76,7 @@ pub struct Questions {
     postgres_version: u32,
     is_mysql_replica: Option<bool>,
     /// Statements sent so far.
-    pub asked: u64,
+    pub asked: Asked,
 }
 
 impl Questions {

@@ -3,7 +3,8 @@
 //! Names of counters are those of the reference manuals of MySQL 5.6 to 9 and MariaDB 10 and 11; where
 //! the two differ, both are looked for.
 
-use super::ask::{Answer, Asker, cell, checksum};
+use super::ask::{Answer, Asked, Asker, cell, checksum};
+use super::follow::replica_status;
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use crate::ReplicaFacts;
@@ -18,6 +19,19 @@ const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN (\
 'Innodb_buffer_pool_pages_dirty', 'Innodb_buffer_pool_pages_total', 'Innodb_checkpoint_age', \
 'Innodb_checkpoint_max_age', 'Innodb_redo_log_current_lsn', 'Innodb_redo_log_checkpoint_lsn', \
 'Innodb_history_list_length', 'Com_commit', 'Com_xa_commit', 'Questions', 'Uptime')";
+
+/// `Com_...` of statements that write rows; servers count prepared ones among them.
+const WRITES: [&str; 9] = [
+    "insert",
+    "update",
+    "delete",
+    "replace",
+    "insert_select",
+    "replace_select",
+    "update_multi",
+    "delete_multi",
+    "load",
+];
 
 /// Statements that work on whole tables, and copies of the server's data.
 const BACKGROUND: &str = "SELECT info FROM information_schema.processlist WHERE id <> connection_id() \
@@ -38,6 +52,9 @@ pub(super) async fn state<S: Session>(
         asker.rows("fresh sizes", "SET SESSION information_schema_stats_expiry = 0").await?;
     }
     let mut sample = sample_of(&facts.counters);
+    sample.replicated = replicated(facts);
+    sample.refuses_writes = setting("read_only").is_some_and(|on| on == "ON" || on == "1");
+    sample.blurs_commits = sample.refuses_writes && sample.replicated.is_none();
     sample.checkpoint_age_share = sample.checkpoint_age_share.or_else(|| redo_share(facts));
     if sample.purge_backlog.is_none() {
         let purge = "SELECT count FROM information_schema.innodb_metrics \
@@ -72,7 +89,7 @@ pub(super) async fn state<S: Session>(
         replicas: replicas(&dumps, &facts.counters),
         acknowledged_by: Some(acknowledged_by(facts, members)),
         transport: host.map(|host| transport(&host, &cipher)),
-        asked: 0,
+        asked: Asked::default(),
     })
 }
 
@@ -86,11 +103,7 @@ pub(super) async fn sample<S: Session>(
     let work = asker.rows("background work", BACKGROUND).await?;
     sample.background = work.iter().map(|row| shortened(cell(row, 0))).collect();
     if *is_replica != Some(false) {
-        // MySQL 8.4 has only the new words, older servers only the old ones; MariaDB has both.
-        let mut replica = asker.record("SHOW REPLICA STATUS", "SHOW REPLICA STATUS").await?;
-        if replica.is_empty() {
-            replica = asker.record("SHOW SLAVE STATUS", "SHOW SLAVE STATUS").await?;
-        }
+        let replica = replica_status(asker).await?;
         *is_replica = Some(!replica.is_empty());
         let lag = number(&replica, "Seconds_Behind_Source")
             .or_else(|| number(&replica, "Seconds_Behind_Master"));
@@ -120,6 +133,12 @@ fn sample_of(status: &BTreeMap<String, String>) -> Sample {
         checkpoint_age_share: age.zip(oldest).map(|(age, oldest)| age / oldest),
         commits: commits.map(|commits| commits + count(status, "Com_xa_commit").unwrap_or(0)),
         statements: count(status, "Questions"),
+        reads: count(status, "Com_select"),
+        writes: count(status, "Com_insert")
+            .map(|_| WRITES.iter().filter_map(|name| count(status, &format!("Com_{name}"))).sum()),
+        unacknowledged: ["Rpl_semi_sync_source_no_tx", "Rpl_semi_sync_master_no_tx"]
+            .iter()
+            .find_map(|name| count(status, name)),
         purge_backlog: count(status, "Innodb_history_list_length"),
         uptime_s: number(status, "Uptime"),
         ..Sample::default()
@@ -133,6 +152,27 @@ fn redo_share(facts: &ServerFacts) -> Option<f64> {
     let capacity =
         number(&facts.settings, "innodb_redo_log_capacity").filter(|&size| size > 0.0)?;
     Some((current - checkpoint) / capacity)
+}
+
+/// Transactions that came from other nodes, by the positions that the server keeps of them; both products
+/// count them among `Com_commit`. `None` where it keeps none.
+fn replicated(facts: &ServerFacts) -> Option<u64> {
+    let setting =
+        |name: &str| facts.settings.get(name).map(String::as_str).filter(|set| !set.is_empty());
+    if let Some(position) = setting("gtid_slave_pos") {
+        // MariaDB: the last one of each domain, `1-3401-7000,2-1-5`.
+        let last = |gtid: &str| gtid.rsplit('-').next()?.trim().parse::<u64>().ok();
+        return position.split(',').map(last).sum();
+    }
+    // MySQL: all that were ever executed, by the server that did so first, `uuid:1-7:9-12,uuid:1`.
+    let own = setting("server_uuid").unwrap_or_default();
+    let foreign = setting("gtid_executed")?.split(',').map(str::trim);
+    let foreign = foreign.filter(|set| own.is_empty() || !set.starts_with(own));
+    let length = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        last.parse::<u64>().ok().zip(first.parse::<u64>().ok()).map_or(0, |(l, f)| l - f.min(l) + 1)
+    };
+    Some(foreign.flat_map(|set| set.split(':').skip(1)).map(length).sum())
 }
 
 /// The query cache answers when it has memory and is asked for.
@@ -347,6 +387,27 @@ mod tests {
         let none = vec![row(&["Ssl_cipher", ""])];
         assert_eq!(transport("localhost", &none), "unix socket");
         assert_eq!(transport("127.0.0.1:40000", &cipher), "tcp, tls");
+    }
+
+    #[test]
+    fn what_was_replicated_is_counted_by_its_positions() {
+        let facts = |pairs: &[(&str, &str)]| ServerFacts {
+            settings: texts(pairs),
+            ..ServerFacts::default()
+        };
+        assert_eq!(replicated(&facts(&[("gtid_slave_pos", "1-3401-7000,2-1-5")])), Some(7005));
+        assert_eq!(replicated(&facts(&[("gtid_slave_pos", "")])), None);
+        let sets = [("server_uuid", "b-2"), ("gtid_executed", "a-1:1-7:9,\nb-2:1-500")];
+        assert_eq!(replicated(&facts(&sets)), Some(8));
+        assert_eq!(replicated(&facts(&[("gtid_executed", "")])), None);
+    }
+
+    #[test]
+    fn reads_and_writes_are_told_apart() {
+        let status = texts(&[("Com_select", "7"), ("Com_insert", "2"), ("Com_update", "3")]);
+        let sample = sample_of(&status);
+        assert_eq!((sample.reads, sample.writes), (Some(7), Some(5)));
+        assert_eq!(sample_of(&texts(&[])).writes, None);
     }
 
     #[test]

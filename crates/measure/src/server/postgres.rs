@@ -3,7 +3,7 @@
 //! Views move between versions: checkpoints went from `pg_stat_bgwriter` to `pg_stat_checkpointer` in 17,
 //! log records have `pg_stat_wal` since 14, input and output `pg_stat_io` since 16.
 
-use super::ask::{Answer, Asker, cell, checksum};
+use super::ask::{Answer, Asked, Asker, cell, checksum};
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use crate::ReplicaFacts;
@@ -82,6 +82,7 @@ pub(super) async fn state<S: Session>(
     let version = version(facts);
     let mut sample = sample_of(asker, version).await?;
     sample.dirty_share = dirty_share(asker, version).await?;
+    (sample.reads, sample.writes) = by_kind(asker, version).await?;
     let dead = "SELECT sum(n_dead_tup) FROM pg_stat_user_tables";
     sample.purge_backlog = asker.number("dead rows", dead).await?.map(|count| count as u64);
     let cache = "SELECT pg_size_bytes(current_setting('shared_buffers'))";
@@ -107,7 +108,7 @@ pub(super) async fn state<S: Session>(
         replicas: followers.iter().map(|row| replica(row)).collect(),
         acknowledged_by: Some(acknowledged_by(facts, &followers)),
         transport,
-        asked: 0,
+        asked: Asked::default(),
         sample,
     })
 }
@@ -163,6 +164,29 @@ fn meaning(texts: &BTreeMap<String, String>) -> Sample {
         started_s: number(texts, "started"),
         ..Sample::default()
     }
+}
+
+/// Statements that read and that write, ever since; only the extension `pg_stat_statements` tells, and
+/// is asked where it is installed.
+async fn by_kind<S: Session>(
+    asker: &mut Asker<'_, S>,
+    version: u32,
+) -> Result<(Option<u64>, Option<u64>), DbError> {
+    let installed = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'";
+    if asker.number("extensions", installed).await? != Some(1.0) {
+        return Ok((None, None));
+    }
+    // Statements inside of functions are no client's, where they are told apart.
+    let own = if version >= 14 { " AND toplevel" } else { "" };
+    let calls = format!(
+        "SELECT coalesce(sum(calls) FILTER (WHERE query ~* '^\\s*(select|with|values|table)\\M'), 0) \
+         AS reads, coalesce(sum(calls) FILTER \
+         (WHERE query ~* '^\\s*(insert|update|delete|merge|copy)\\M'), 0) AS writes \
+         FROM pg_stat_statements WHERE dbid = \
+         (SELECT oid FROM pg_database WHERE datname = current_database()){own}"
+    );
+    let texts = asker.record("statements by kind", &calls).await?;
+    Ok((count(&texts, "reads"), count(&texts, "writes")))
 }
 
 /// Only the extension `pg_buffercache` tells; it is asked where it is installed.

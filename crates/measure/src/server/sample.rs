@@ -34,6 +34,18 @@ pub struct Sample {
     pub counts_own_commits: bool,
     /// Statements.
     pub statements: Option<u64>,
+    /// Of these, those that only read.
+    pub reads: Option<u64>,
+    /// Of these, those that write. What a replica applies may be among them.
+    pub writes: Option<u64>,
+    /// Transactions applied from another node, where they are among the commits.
+    pub replicated: Option<u64>,
+    /// True where transactions of another node are among the commits, and nobody knows how many.
+    pub blurs_commits: bool,
+    /// True where clients can't write: all that is written is applied from another node.
+    pub refuses_writes: bool,
+    /// Commits that did not wait for a semi-synchronous replica, though they should have.
+    pub unacknowledged: Option<u64>,
     /// Old row versions that wait to be purged.
     pub purge_backlog: Option<u64>,
     /// Replicas and how far they are behind, seconds; of a replica itself, under its own name.
@@ -130,7 +142,8 @@ impl Sample {
         events
     }
 
-    fn was_restarted(&self, before: &Sample) -> bool {
+    /// True when the server was started anew since `before`.
+    pub fn was_restarted(&self, before: &Sample) -> bool {
         let later = |(new, old): (f64, f64)| new > old + 1.0;
         let shorter = |(new, old): (f64, f64)| new < old;
         self.started_s.zip(before.started_s).is_some_and(later)

@@ -1,6 +1,6 @@
 //! What a node is like at one moment, and what follows from two of them.
 
-use super::Sample;
+use super::{Asked, Sample};
 use crate::{NodeConditions, ReplicaFacts};
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub struct NodeState {
     /// See [`NodeConditions::transport`].
     pub transport: Option<String>,
     /// Statements that were asked to learn all this: servers count them too.
-    pub asked: u64,
+    pub asked: Asked,
 }
 
 /// What was seen of a node while a trial ran.
@@ -48,8 +48,12 @@ pub struct Seen {
     pub checkpoints: Option<u64>,
     /// Work of the server's own, at any moment of the window.
     pub background: Vec<String>,
+    /// Replica lags that were sampled, seconds: by the names of replicas, a replica's own as `itself`.
+    pub lags_s: BTreeMap<String, Vec<f64>>,
+    /// See [`NodeConditions::down`].
+    pub down: Option<String>,
     /// Statements that were asked.
-    pub asked: u64,
+    pub asked: Asked,
     /// Questions that were refused, and why.
     pub not_readable: Vec<String>,
 }
@@ -62,11 +66,12 @@ pub fn node_conditions(before: &NodeState, after: &NodeState, seen: &Seen) -> No
     let grown = |of: fn(&Sample) -> Option<u64>| of(closed)?.checked_sub(of(opened)?);
     let requests = grown(|sample| sample.page_requests);
     let missed = grown(|sample| sample.page_misses);
-    let whole = |of: fn(&Sample) -> Option<u64>, own: u64| {
-        Some(of(&after.sample)?.checked_sub(of(&before.sample)?)?.saturating_sub(own))
-    };
-    let own = before.asked + seen.asked;
-    let own_commits = if before.sample.counts_own_commits { own } else { 0 };
+    let whole =
+        |of: fn(&Sample) -> Option<u64>| of(&after.sample)?.checked_sub(of(&before.sample)?);
+    let asked = asked(before, seen);
+    // A replica counts what it applies among its writes.
+    let applies = whole(|sample| sample.replicated).is_some_and(|applied| applied > 0);
+    let lags_s: Vec<f64> = seen.lags_s.values().flatten().copied().collect();
     let size = |state: &NodeState| state.data_bytes.filter(|&bytes| bytes > 0);
     NodeConditions {
         round_trip_us: before.round_trip_us,
@@ -86,9 +91,18 @@ pub fn node_conditions(before: &NodeState, after: &NodeState, seen: &Seen) -> No
         checkpoint_interval_s: before.checkpoint_interval_s,
         background: seen.background.clone(),
         // Autocommit is no commit to MySQL: where it counted none, nothing can be compared.
-        commits: whole(|sample| sample.commits, own_commits).filter(|&commits| commits > 0),
-        client_commits: None,
-        statements: whole(|sample| sample.statements, own),
+        commits: commits_grown(before, after, seen).filter(|&commits| commits > 0),
+        statements: whole(|sample| sample.statements).map(|all| all.saturating_sub(asked.all)),
+        reads: whole(|sample| sample.reads).map(|reads| reads.saturating_sub(asked.reads)),
+        writes: whole(|sample| sample.writes).and_then(|writes| match applies {
+            true => after.sample.refuses_writes.then_some(0),
+            false => Some(writes),
+        }),
+        replicated: whole(|sample| sample.replicated),
+        unacknowledged: whole(|sample| sample.unacknowledged),
+        lag_max_s: lags_s.iter().copied().reduce(f64::max),
+        lag_p95_s: percentile_95(lags_s),
+        down: seen.down.clone(),
         growth_share: size(before).zip(size(after)).map(|(old, new)| new as f64 / old as f64 - 1.0),
         query_cache: before.query_cache,
         tables_without_statistics: before.tables_without_statistics.clone(),
@@ -99,6 +113,31 @@ pub fn node_conditions(before: &NodeState, after: &NodeState, seen: &Seen) -> No
         transport: before.transport.clone(),
         ..NodeConditions::default()
     }
+}
+
+/// Statements of dyno's own between the counters of both looks.
+fn asked(before: &NodeState, seen: &Seen) -> Asked {
+    let mut asked = before.asked;
+    asked += seen.asked;
+    asked
+}
+
+/// Commits of clients from one look to the other, without dyno's own questions and without what was
+/// applied from other nodes; `None` where the server doesn't say, or was started anew in between.
+pub fn commits_grown(before: &NodeState, after: &NodeState, seen: &Seen) -> Option<u64> {
+    let (old, new) = (&before.sample, &after.sample);
+    if old.blurs_commits || new.blurs_commits {
+        return None;
+    }
+    let own = if old.counts_own_commits { asked(before, seen).all } else { 0 };
+    let applied = new.replicated.unwrap_or(0).saturating_sub(old.replicated.unwrap_or(0));
+    Some(new.commits?.checked_sub(old.commits?)?.saturating_sub(own + applied))
+}
+
+/// The smallest value that at least 95 of 100 do not exceed.
+fn percentile_95(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get((values.len() * 95).div_ceil(100).saturating_sub(1)).copied()
 }
 
 /// What a commit waits for, where that has changed in between: semi-synchronous replication falls
@@ -162,8 +201,8 @@ mod tests {
     fn own_questions_are_no_commits() {
         let mut before = state(10, 0, 0, 0);
         before.sample.counts_own_commits = true;
-        before.asked = 3;
-        let seen = Seen { asked: 2, ..Seen::default() };
+        before.asked = Asked { all: 3, reads: 1 };
+        let seen = Seen { asked: Asked { all: 2, reads: 2 }, ..Seen::default() };
         assert_eq!(node_conditions(&before, &state(35, 0, 0, 0), &seen).commits, Some(20));
     }
 
@@ -171,6 +210,36 @@ mod tests {
     fn a_server_that_was_restarted_has_grown_by_nothing_known() {
         let found = node_conditions(&state(100, 100, 9, 10), &state(5, 5, 1, 10), &Seen::default());
         assert_eq!((found.commits, found.hit_share, found.pages_read), (None, None, None));
+    }
+
+    #[test]
+    fn what_a_replica_applies_is_neither_its_commits_nor_its_writes() {
+        let at = |commits, replicated, writes| {
+            let mut state = state(commits, 0, 0, 0);
+            state.sample.replicated = Some(replicated);
+            state.sample.writes = Some(writes);
+            state
+        };
+        let found = node_conditions(&at(10, 5, 100), &at(60, 45, 300), &Seen::default());
+        assert_eq!((found.commits, found.writes, found.replicated), (Some(10), None, Some(40)));
+        let mut read_only = at(60, 45, 300);
+        read_only.sample.refuses_writes = true;
+        let found = node_conditions(&at(10, 5, 100), &read_only, &Seen::default());
+        assert_eq!(found.writes, Some(0), "no client's");
+        let found = node_conditions(&at(10, 5, 100), &at(60, 5, 300), &Seen::default());
+        assert_eq!((found.commits, found.writes), (Some(50), Some(200)));
+        let mut blurred = at(60, 0, 0);
+        blurred.sample.blurs_commits = true;
+        assert_eq!(commits_grown(&at(10, 0, 0), &blurred, &Seen::default()), None);
+    }
+
+    #[test]
+    fn lags_are_judged_by_their_largest_and_their_95th_percentile() {
+        let lags = (1..=100).map(f64::from).collect();
+        let seen = Seen { lags_s: [("itself".to_owned(), lags)].into(), ..Seen::default() };
+        let found = node_conditions(&NodeState::default(), &NodeState::default(), &seen);
+        assert_eq!((found.lag_max_s, found.lag_p95_s), (Some(100.0), Some(95.0)));
+        assert_eq!((percentile_95(vec![2.0]), percentile_95(Vec::new())), (Some(2.0), None));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Trials by experiment.
 
-use super::{method, nodes, scaling};
+use super::{fleet, method, nodes, scaling};
 use crate::model::{ErrorRow, Experiment, LeftOut, Target, Trial};
 use crate::text::stored;
 use crate::{Published, PublishedTable, points, statements, tpcc, tpch};
@@ -54,6 +54,7 @@ pub(super) fn experiments(
             node_scaling: scaling::by_nodes(&points, targets),
             node_tables: nodes::tables(&points, &own, targets),
             freshness: nodes::freshness(&points, &own),
+            fleet: fleet::tables(&points, &own),
             points,
             comparison: facts.comparison,
             gates: facts.gates,

@@ -21,6 +21,9 @@ pub(super) fn rows(experiments: &[Experiment]) -> Vec<GlossaryRow> {
     if experiments.iter().any(|experiment| experiment.tpch.is_none()) {
         rows.extend(of_transactions());
     }
+    if experiments.iter().any(|experiment| !experiment.node_tables.is_empty()) {
+        rows.extend(of_clusters());
+    }
     let has = |family: Family| experiments.iter().any(|e| Family::of(e) == family);
     if has(Family::Tpcc) {
         rows.extend([
@@ -38,6 +41,18 @@ pub(super) fn rows(experiments: &[Experiment]) -> Vec<GlossaryRow> {
         ));
     }
     rows
+}
+
+fn of_clusters() -> [GlossaryRow; 4] {
+    [
+        row(
+            say!("primary"),
+            say!("The node of a target that takes writes; the others copy from it."),
+        ),
+        row(say!("read-only node"), say!("A node that copies from the primary and answers reads.")),
+        row(say!("endpoint"), say!("A proxy that spreads what it takes over the other nodes.")),
+        row(say!("replica lag"), say!("How far a copy is behind its primary, in seconds.")),
+    ]
 }
 
 fn row(word: Text, meaning: Text) -> GlossaryRow {

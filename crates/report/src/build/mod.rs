@@ -6,6 +6,8 @@ mod cover;
 mod distributions;
 mod experiments;
 mod fairness;
+mod fault;
+mod fleet;
 mod glossary;
 mod limits;
 mod method;
@@ -23,6 +25,10 @@ pub use cover::Cover;
 pub use distributions::{Distribution, Quantile};
 pub use fairness::{CommitRow, Difference, DifferenceTable, Fairness, MemoryRow};
 pub(crate) use fairness::{DISK_BOUND, IN_MEMORY};
+pub(crate) use fault::what;
+pub use fault::{FaultSummary, FaultTrial, fault_sentence};
+pub(crate) use fleet::start_spread_ms;
+pub use fleet::{FleetTable, GeneratorLoad};
 pub use glossary::GlossaryRow;
 pub use nodes::{FreshnessRow, NodeFacts, NodeLoad, NodeTable};
 pub use resources::{NodeUse, Resources, Use};
@@ -82,6 +88,7 @@ impl Paper {
             comparisons: Vec::new(),
             beside: Vec::new(),
             costs: Vec::new(),
+            faults: Vec::new(),
             schema: schema::rows(&targets, &trials),
             distributions: Vec::new(),
             glossary: glossary::rows(&experiments),
@@ -107,6 +114,7 @@ impl Paper {
         paper.purpose = purpose::sentences(&paper);
         paper.method = method::of_all(&paper);
         paper.capacity = capacity::rows(&paper);
+        paper.faults = fault::summaries(&paper);
         paper.distributions = distributions::distributions(&paper, runs);
         paper.limits = limits::sentences(&paper);
         paper.cover = cover::cover(&paper);

@@ -35,6 +35,8 @@ pub struct NodeTable {
     pub load: Text,
     /// Labels of the trials that it rests on.
     pub trials: Vec<String>,
+    /// True of the load level with the highest throughput of its target.
+    pub is_best: bool,
     /// Who executed the reads and the writes, in sentences.
     pub words: Vec<Text>,
     /// A row per node: the primary first, endpoints last.
@@ -142,7 +144,17 @@ pub(super) fn route(target: &TargetFacts) -> Option<Text> {
 
 /// A table for each load level whose target has several nodes that told something.
 pub(super) fn tables(points: &[Point], trials: &[&Trial], targets: &[Target]) -> Vec<NodeTable> {
-    points.iter().filter_map(|point| table(point, &of_point(point, trials), targets)).collect()
+    let is_best = |point: &Point| {
+        let rank = |point: &Point| (point.status == "complete", point.throughput().median);
+        let own = points.iter().filter(|other| other.target == point.target);
+        own.reduce(|best, other| if rank(other) > rank(best) { other } else { best })
+            .is_some_and(|best| std::ptr::eq(best, point))
+    };
+    let of = |point: &Point| {
+        let table = table(point, &of_point(point, trials), targets)?;
+        Some(NodeTable { is_best: is_best(point), ..table })
+    };
+    points.iter().filter_map(of).collect()
 }
 
 fn of_point<'a>(point: &Point, trials: &[&'a Trial]) -> Vec<&'a Trial> {
@@ -173,6 +185,7 @@ fn table(point: &Point, trials: &[&Trial], targets: &[Target]) -> Option<NodeTab
         target: point.target.clone(),
         load: point.load_words(),
         trials: point.trials.clone(),
+        is_best: false,
         words: words(&nodes),
         nodes,
         sum,

@@ -2,6 +2,7 @@
 
 mod cluster;
 pub(crate) mod distributions;
+pub(crate) mod fault;
 mod over_time;
 pub(crate) mod resources;
 mod scale_out;

@@ -134,7 +134,7 @@ pub(crate) struct Rate<'a> {
     pub(crate) per_s: f64,
 }
 
-const TPS: Rate<'static> =
+pub(crate) const TPS: Rate<'static> =
     Rate { name: "transactions per second", of: &|row| row.committed as f64, per_s: 1.0 };
 
 impl Rate<'_> {

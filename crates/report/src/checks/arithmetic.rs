@@ -6,7 +6,7 @@ use crate::model::{Group, Level, Trial};
 use crate::say;
 use crate::text::Text;
 use crate::{format, tpcc};
-use dyno_measure::{GeneratorMember, NodeConditions};
+use dyno_measure::GeneratorMember;
 
 /// By how much workers times time may differ from the sum of latencies, as a share.
 const LITTLE: f64 = 0.05;
@@ -70,9 +70,7 @@ pub(super) const RULES: &[Rule] = &[
         rule: "The server counts at least as many commits as its clients, to 1 %.",
         meaning: "Commits were counted that the server does not know: they were lost, or went to another server.",
         advice: "Look for a failover, a proxy or a second server behind the address; use none of the trial's figures.",
-        find: Find::Trial(|trial| {
-            each_node(trial, |node| commits(node, |server, client| client - server))
-        }),
+        find: Find::Trial(|trial| server_commits(trial, |server, client| client - server)),
     },
     Rule {
         id: "foreign-load",
@@ -82,7 +80,10 @@ pub(super) const RULES: &[Rule] = &[
         meaning: "Somebody else worked on this server while it was measured.",
         advice: "Keep other clients away from the server, and repeat the trial.",
         find: Find::Trial(|trial| {
-            each_node(trial, |node| commits(node, |server, client| server - client))
+            // An endpoint may end transactions on more nodes than one.
+            let together = trial.summary.conditions.together.as_ref();
+            let is_clear = together.is_none_or(|together| !together.through_endpoint);
+            is_clear.then(|| server_commits(trial, |server, client| server - client))?
         }),
     },
     Rule {
@@ -167,9 +168,17 @@ fn is_explained(trial: &Trial, inside: &Inside) -> bool {
         || !trial.gaps.is_empty()
 }
 
+/// What is found of each node that was compared by itself, or of all together.
+fn server_commits(trial: &Trial, more: fn(f64, f64) -> f64) -> Option<Text> {
+    match &trial.summary.conditions.together {
+        Some(together) => commits(together.commits, together.client_commits, more),
+        None => each_node(trial, |node| commits(node.commits, node.client_commits, more)),
+    }
+}
+
 /// Commits by the server and by its clients, where `more` of them is above what is allowed.
-fn commits(node: &NodeConditions, more: fn(f64, f64) -> f64) -> Option<Text> {
-    let (server, client) = (node.commits? as f64, node.client_commits? as f64);
+fn commits(server: Option<u64>, client: Option<u64>, more: fn(f64, f64) -> f64) -> Option<Text> {
+    let (server, client) = (server? as f64, client? as f64);
     let allowed = (COMMITS * client).max(COMMITS_OF_OTHERS);
     (more(server, client) > allowed).then(|| {
         say!(

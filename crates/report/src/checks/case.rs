@@ -2,7 +2,7 @@
 
 use crate::model::{Experiment, Paper, Target, Trial};
 use crate::text::Text;
-use dyno_measure::{GeneratorConditions, NodeConditions};
+use dyno_measure::{GeneratorConditions, GeneratorMember, NodeConditions};
 use dyno_store::{ExperimentFacts, RunData, TargetFacts};
 
 /// A paper in the making and its runs.
@@ -46,9 +46,43 @@ pub(super) fn generator(trial: &Trial) -> Option<&GeneratorConditions> {
     (*conditions != GeneratorConditions::default()).then_some(conditions)
 }
 
-/// The nodes of a trial by name.
+/// What `find` says of the load generators of a trial, each with its name where there are several.
+pub(super) fn each_generator(
+    trial: &Trial,
+    find: impl Fn(&GeneratorConditions) -> Option<Text>,
+) -> Option<Text> {
+    each_member(trial, |member| find(&member.conditions), || find(generator(trial)?))
+}
+
+/// What `of_one` says of the load generators of a fleet, each with its name; where there is no fleet, what
+/// `alone` says.
+pub(super) fn each_member(
+    trial: &Trial,
+    of_one: impl Fn(&GeneratorMember) -> Option<Text>,
+    alone: impl FnOnce() -> Option<Text>,
+) -> Option<Text> {
+    let members = &trial.summary.conditions.members;
+    if members.is_empty() {
+        return alone();
+    }
+    // Of one that was lost nothing is known but that.
+    let told = |member: &GeneratorMember| {
+        let value = of_one(member)?;
+        Some(crate::say!("{node}: {value}", node = &member.name, value = value))
+    };
+    super::parts(members.iter().filter(|member| member.lost.is_none()).filter_map(told).collect())
+}
+
+/// The nodes of a trial by name: those that take writes first, endpoints last.
 pub(super) fn nodes(trial: &Trial) -> impl Iterator<Item = (&str, &NodeConditions)> {
-    trial.summary.conditions.nodes.iter().map(|(name, node)| (name.as_str(), node))
+    let nodes = trial.summary.conditions.nodes.iter();
+    let mut nodes: Vec<_> = nodes.map(|(name, node)| (name.as_str(), node)).collect();
+    nodes.sort_by_key(|(_, node)| match node.role.as_deref() {
+        None | Some("primary") => 0,
+        Some("endpoint") => 2,
+        Some(_) => 1,
+    });
+    nodes.into_iter()
 }
 
 /// What `find` says of the nodes of a trial, each with its name where there are several.

@@ -1,12 +1,13 @@
 //! A: the load generator.
 
-use super::case::generator;
-use super::{Find, Rule, percent};
+use super::case::{each_generator, each_member, generator};
+use super::{Find, Rule, parts, percent};
+use crate::build::start_spread_ms;
 use crate::model::{Group, Level, Place, Trial};
 use crate::say;
-use crate::text::Text;
+use crate::text::{self, Text};
 use crate::{format, points};
-use dyno_measure::Purpose;
+use dyno_measure::{GeneratorConditions, GeneratorMember, LatencySummary, Purpose};
 
 /// CPU of a machine of its own, and of both together on a shared one; a queue grows without bounds
 /// near 100 %, and at 80 % an M/M/1 queue is four times as long as its service (catalogue of checks).
@@ -25,6 +26,9 @@ const NETWORK: f64 = 0.70;
 const RETRANSMITTED: f64 = 0.001;
 /// Rate against the null server by that of the trial.
 const HEADROOM: f64 = 3.0;
+/// Between the first and the last of several load generators: less than the shortest interval of a series
+/// by a wide margin.
+const START_APART_MS: f64 = 5.0;
 /// Between the clocks of several load generators.
 const CLOCK_SKEW_MS: f64 = 10.0;
 
@@ -46,7 +50,7 @@ pub(super) const RULES: &[Rule] = &[
         meaning: "The load generator itself may be the limit: throughput is a lower bound and latency an upper bound of what the server can do.",
         advice: "Use a larger machine for the load generator, or several of them.",
         find: Find::Trial(|trial| {
-            host_cpu(trial).filter(|share| *share > CPU_UNUSABLE).map(percent)
+            each_host_cpu(trial, |share| (share > CPU_UNUSABLE).then(|| percent(share)))
         }),
     },
     Rule {
@@ -57,8 +61,8 @@ pub(super) const RULES: &[Rule] = &[
         meaning: "The load generator may have added to the latency.",
         advice: "Use a larger machine for the load generator, or stop what else runs on it.",
         find: Find::Trial(|trial| {
-            let share = host_cpu(trial)?;
-            (share > CPU_CAVEAT && share <= CPU_UNUSABLE).then(|| percent(share))
+            let is_found = |share| share > CPU_CAVEAT && share <= CPU_UNUSABLE;
+            each_host_cpu(trial, |share| is_found(share).then(|| percent(share)))
         }),
     },
     Rule {
@@ -112,7 +116,9 @@ pub(super) const RULES: &[Rule] = &[
         meaning: "The network may be the limit, not the server.",
         advice: "Use a faster link or several load generators, or select fewer bytes.",
         find: Find::Trial(|trial| {
-            generator(trial)?.network_share.filter(|share| *share > NETWORK).map(percent)
+            each_generator(trial, |known| {
+                known.network_share.filter(|share| *share > NETWORK).map(percent)
+            })
         }),
     },
     Rule {
@@ -123,8 +129,9 @@ pub(super) const RULES: &[Rule] = &[
         meaning: "The network lost packets; each loss shows as 200 ms and more of latency.",
         advice: "Look for a saturated link, a full queue or a broken cable between load generator and server.",
         find: Find::Trial(|trial| {
-            let share = generator(trial)?.retransmitted_share;
-            share.filter(|share| *share > RETRANSMITTED).map(percent)
+            each_generator(trial, |known| {
+                known.retransmitted_share.filter(|share| *share > RETRANSMITTED).map(percent)
+            })
         }),
     },
     Rule {
@@ -135,8 +142,10 @@ pub(super) const RULES: &[Rule] = &[
         meaning: "A noticeable part of the latency and of the limit may be the load generator's.",
         advice: "Use more loops, a larger machine or several load generators.",
         find: Find::Trial(|trial| {
-            let headroom = generator(trial)?.headroom.filter(|times| *times < HEADROOM)?;
-            Some(say!("{times} times the measured rate", times = format::plain(headroom)))
+            each_generator(trial, |known| {
+                let headroom = known.headroom.filter(|times| *times < HEADROOM)?;
+                Some(say!("{times} times the measured rate", times = format::plain(headroom)))
+            })
         }),
     },
     Rule {
@@ -148,8 +157,10 @@ pub(super) const RULES: &[Rule] = &[
         advice: "Run dyno calibrate once on this machine; later runs then carry the proof.",
         find: Find::Trial(|trial| {
             let is_asked = trial.place != Place::Embedded && trial.summary.tpch.is_none();
-            let is_unproven = generator(trial)?.headroom.is_none();
-            (is_asked && is_unproven).then(|| say!("no calibration for this protocol"))
+            each_generator(trial, |known| {
+                let is_unproven = is_asked && known.headroom.is_none();
+                is_unproven.then(|| say!("no calibration for this protocol"))
+            })
         }),
     },
     Rule {
@@ -157,13 +168,37 @@ pub(super) const RULES: &[Rule] = &[
         group: Group::A,
         level: Level::W,
         rule: "The clocks of several load generators differ by at most 10 ms.",
-        meaning: "Their windows do not cover the same time, and latency from due times is off by as much.",
+        meaning: "What their machines and the servers write down cannot be laid side by side; the windows themselves open by measured offsets and are not touched.",
         advice: "Synchronise the machines' clocks (chrony, PTP) before the run.",
         find: Find::Trial(|trial| {
             let members = trial.summary.conditions.members.iter();
             let skews = members.filter_map(|member| member.clock_skew_ms).map(f64::abs);
             let largest = skews.reduce(f64::max).filter(|skew| *skew > CLOCK_SKEW_MS)?;
             Some(Text::same(format!("{} ms", format::plain(largest))))
+        }),
+    },
+    Rule {
+        id: "start-apart",
+        group: Group::A,
+        level: Level::W,
+        rule: "Several load generators start within 5 ms of each other, as far as their clocks are known.",
+        meaning: "At the begin and at the end of the window only some of them made load.",
+        advice: "Use machines near each other and without other work; a network with short round trips lets the clocks be known better.",
+        find: Find::Trial(start_apart),
+    },
+    Rule {
+        id: "generator-lost",
+        group: Group::A,
+        level: Level::E,
+        rule: "No load generator is lost in a trial.",
+        meaning: "From then on a part of the load was missing, and what it did after its last report is not counted; the trial is no measurement.",
+        advice: "Find out why it died or answered no more (memory, network, somebody who stopped it); repeat the trial.",
+        find: Find::Trial(|trial| {
+            let lost = |member: &GeneratorMember| {
+                let why = member.lost.as_deref()?;
+                Some(say!("{node}: {value}", node = &member.name, value = text::stored(why)))
+            };
+            parts(trial.summary.conditions.members.iter().filter_map(lost).collect())
         }),
     },
     Rule {
@@ -191,9 +226,28 @@ fn rate_missed(trial: &Trial) -> Option<Text> {
     is_missed.then(|| say!("{share} of the offered transactions", share = share))
 }
 
-/// The busy share of the load generator's machine, where no server is on it.
-fn host_cpu(trial: &Trial) -> Option<f64> {
-    (trial.place == Place::Elsewhere).then_some(trial.summary.generator.host.cpu_share)
+/// What `find` says of the busy share of the load generators' machines, where no server is on them.
+fn each_host_cpu(trial: &Trial, find: impl Fn(f64) -> Option<Text>) -> Option<Text> {
+    if trial.place != Place::Elsewhere {
+        return None;
+    }
+    let of_member = |member: &GeneratorMember| find(member.host_load?.cpu_share);
+    each_member(trial, of_member, || find(trial.summary.generator.host.cpu_share))
+}
+
+/// How well the clocks are known counts against the load generators: what is not proven is not so.
+fn start_apart(trial: &Trial) -> Option<Text> {
+    let apart_ms = start_spread_ms(trial)?;
+    let members = trial.summary.conditions.members.iter();
+    let bound_ms = members.filter_map(|member| member.clock_bound_ms).reduce(f64::max);
+    let bound_ms = bound_ms.unwrap_or_default();
+    (apart_ms + bound_ms > START_APART_MS).then(|| {
+        say!(
+            "{apart} ms, by clocks known to ± {bound} ms",
+            apart = format::plain(apart_ms),
+            bound = format::plain(bound_ms)
+        )
+    })
 }
 
 /// The busy share of the busiest loop. An embedded database works inside the loops, which are
@@ -220,8 +274,15 @@ pub(super) fn run_delay_share(trial: &Trial) -> Option<f64> {
 }
 
 fn hiccups(trial: &Trial) -> Option<Text> {
-    let hiccup_us = generator(trial)?.hiccup_p999_us?;
-    let latency = &trial.summary.latency;
+    each_member(
+        trial,
+        |member| hiccups_of(&member.conditions, member.latency.as_ref()?),
+        || hiccups_of(generator(trial)?, &trial.summary.latency),
+    )
+}
+
+fn hiccups_of(known: &GeneratorConditions, latency: &LatencySummary) -> Option<Text> {
+    let hiccup_us = known.hiccup_p999_us?;
     let is_printed = latency.count as f64 * 0.001 >= points::SAMPLES_BEYOND;
     let p999_us = Some(latency.p999_us).filter(|_| is_printed);
     let is_large = p999_us.is_some_and(|p999_us| hiccup_us > HICCUP_OF_LATENCY * p999_us);

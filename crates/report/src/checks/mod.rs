@@ -5,6 +5,7 @@
 
 mod disclosure;
 mod generator;
+mod nodes;
 mod repetition;
 mod same;
 mod sides;
@@ -50,7 +51,7 @@ pub(crate) enum Find {
 }
 
 /// The rules of every paper, by group; those of TPC-C and TPC-H are with their sections.
-const GROUPS: [&[Rule]; 8] = [
+const GROUPS: [&[Rule]; 9] = [
     generator::RULES,
     time::RULES,
     repetition::RULES,
@@ -59,6 +60,8 @@ const GROUPS: [&[Rule]; 8] = [
     truth::RULES,
     arithmetic::RULES,
     disclosure::RULES,
+    // Of several groups.
+    nodes::RULES,
 ];
 
 /// The ids of all checks, for `--deny` and `--allow`, in no order that matters.

@@ -168,9 +168,17 @@ impl<'a> Side<'a> {
 
     /// Rows of all tables together, and how many tables they are.
     pub(super) fn rows(&self) -> Option<(usize, u64)> {
-        let mut nodes = self.trials.iter().flat_map(|trial| super::case::nodes(trial));
-        let (_, node) = nodes.find(|(_, node)| !node.table_rows.is_empty())?;
-        Some((node.table_rows.len(), node.table_rows.values().sum()))
+        let known = |trial: &&&Trial| {
+            super::case::nodes(trial).any(|(_, node)| !node.table_rows.is_empty())
+        };
+        let trial = self.trials.iter().find(known)?;
+        let nodes = || super::case::nodes(trial).filter(|(_, node)| !node.table_rows.is_empty());
+        // Shards hold a part each; all others hold everything.
+        let shards: Vec<_> =
+            nodes().filter(|(_, node)| node.role.as_deref() == Some("shard")).collect();
+        let holders = if shards.is_empty() { nodes().take(1).collect() } else { shards };
+        let tables = holders.iter().map(|(_, node)| node.table_rows.len()).max()?;
+        Some((tables, holders.iter().flat_map(|(_, node)| node.table_rows.values()).sum()))
     }
 
     /// Median over the trials of the longest round trip to a node, microseconds.
@@ -202,7 +210,7 @@ impl<'a> Side<'a> {
 
 /// Whether words such as `quorum 2 of 3`, `1 semi-sync replica`, `local` or `asynchronous replica` say
 /// that a commit waits for another copy; `None` where they say neither.
-fn has_copy(words: &str) -> Option<bool> {
+pub(super) fn has_copy(words: &str) -> Option<bool> {
     let words = words.to_lowercase();
     let words: Vec<&str> =
         words.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();

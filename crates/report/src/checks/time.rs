@@ -26,7 +26,9 @@ pub(super) const RULES: &[Rule] = &[
         advice: "Look at the events of that time; measure latency with a schedule (a rate), which counts what waited.",
         find: Find::Trial(|trial| {
             let seconds: f64 = trial.gaps.iter().map(|gap| gap.to_s - gap.from_s).sum();
-            let seconds = Some(seconds).filter(|seconds| *seconds > 0.0)?;
+            // An outage that was asked for is told beside its fault.
+            let is_told = trial.summary.fault.is_some();
+            let seconds = Some(seconds).filter(|seconds| *seconds > 0.0 && !is_told)?;
             Some(say!("{seconds} s without a commit", seconds = format::plain(seconds)))
         }),
     },
@@ -104,9 +106,11 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// One finding for each trial whose window has something to remark. Steps of a search overload a
-/// server on purpose.
+/// server on purpose, and a fault makes it unsteady.
 fn each_window(paper: &Paper, find: fn(&SteadyRow) -> Option<Text>) -> Vec<Finding> {
-    let searches = paper.trials.iter().filter(|trial| trial.summary.purpose == Purpose::Search);
+    let is_disturbed =
+        |trial: &&Trial| trial.summary.purpose == Purpose::Search || trial.summary.fault.is_some();
+    let searches = paper.trials.iter().filter(is_disturbed);
     let searches: Vec<&str> = searches.map(|trial| trial.label.as_str()).collect();
     let finding =
         |row: &SteadyRow| Some(Finding { place: Spot::trial(&row.trial), value: find(row)? });

@@ -5,7 +5,8 @@ use crate::model::{Experiment, Finding, Group, Level, Spot, Trial};
 use crate::say;
 use crate::text::{Text, stored};
 use crate::{format, tpch};
-use dyno_measure::{KindSummary, TrialStatus, Verdict};
+use dyno_measure::{KindSummary, TpccFacts, TrialStatus, Verdict};
+use dyno_store::ExperimentFacts;
 
 /// Attempts that failed by transactions.
 const ERRORS_CAVEAT: f64 = 0.001;
@@ -118,8 +119,51 @@ pub(super) const RULES: &[Rule] = &[
         advice: "Look for a restart, a failover or a limit of connections in the server's log.",
         find: Find::Trial(|trial| {
             let reconnects = trial.summary.counts.reconnects;
-            (reconnects > 0).then(|| Text::count(reconnects, "{n} reconnect", "{n} reconnects"))
+            (reconnects > 0 && !has_fault(trial))
+                .then(|| Text::count(reconnects, "{n} reconnect", "{n} reconnects"))
         }),
+    },
+    Rule {
+        id: "lost-acknowledged",
+        group: Group::F,
+        level: Level::E,
+        rule: "Every transaction that was acknowledged is there after a fault.",
+        meaning: "The database confirmed work and lost it: its commits are not durable against this fault.",
+        advice: "Let a commit wait for a copy on another node (semi-synchronous with a long time-out, or a quorum), and measure the price of that.",
+        find: Find::Trial(|trial| {
+            let fault = trial.summary.fault.as_ref()?;
+            let (lost, acknowledged) = (fault.lost.filter(|lost| *lost > 0)?, fault.acknowledged?);
+            Some(say!(
+                "{lost} of {acknowledged} acknowledged transactions lost",
+                lost = format::whole(lost as f64),
+                acknowledged = format::whole(acknowledged as f64)
+            ))
+        }),
+    },
+    Rule {
+        id: "not-recovered",
+        group: Group::F,
+        level: Level::W,
+        rule: "The throughput comes back to 90 % of that before a fault.",
+        meaning: "The window ended before the system had recovered, or it never does: how long that takes is not known.",
+        advice: "Let the window be longer after the fault, or promote a node.",
+        find: Find::Trial(|trial| {
+            let fault = trial.summary.fault.as_ref()?;
+            let is_found = fault.recovered_after_s.is_none() && has_fault(trial);
+            is_found.then(|| match fault.first_success_after_s {
+                None => say!("no commit followed"),
+                Some(_) => say!("not back at 90 % of the throughput"),
+            })
+        }),
+    },
+    Rule {
+        id: "no-fault",
+        group: Group::F,
+        level: Level::E,
+        rule: "What a suite wants to be done to a node is done in each of its trials.",
+        meaning: "The trial shows a system to which nothing happened.",
+        advice: "Look at the steps of the trial; the cluster must be one of dyno cluster, or the suite's command must succeed.",
+        find: Find::Case(no_fault),
     },
     Rule {
         id: "lighter-workload",
@@ -159,10 +203,36 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
+/// True where something was really done to a node.
+fn has_fault(trial: &Trial) -> bool {
+    trial.summary.fault.as_ref().is_some_and(|fault| !fault.steps.is_empty())
+}
+
+/// Trials that ended, of experiments with a fault, in which nothing was done.
+fn no_fault(case: &Case<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for trial in &case.paper.trials {
+        let run = &case.runs[trial.run - 1];
+        let own = |facts: &&ExperimentFacts| facts.name == trial.summary.experiment;
+        let wanted = run.header.experiments.iter().find(own).and_then(|facts| facts.fault.as_ref());
+        let is_over = !matches!(trial.status, "interrupted" | "running");
+        if let Some(wanted) = wanted.filter(|_| is_over && !has_fault(trial)) {
+            let value = say!("nothing was done to {node}", node = &wanted.node);
+            findings.push(Finding { place: Spot::trial(&trial.label), value });
+        }
+    }
+    findings
+}
+
 /// The evidence of a trial's checks that ended like that.
 fn data_check(trial: &Trial, verdict: Verdict) -> Option<Text> {
     // Answers of TPC-H have rules of their own.
-    let is_told = |name: &str| trial.summary.tpch.is_some() && name == tpch::ANSWERS;
+    // What a fault has cost, too.
+    let has_lost = trial.summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|n| n > 0);
+    let is_told = |name: &str| {
+        trial.summary.tpch.is_some() && name == tpch::ANSWERS
+            || has_lost && name == TpccFacts::BOOKS
+    };
     let found = trial.summary.checks.iter();
     let found = found.filter(|check| check.verdict == verdict && !is_told(&check.name));
     let told = found.map(|check| {
@@ -173,6 +243,10 @@ fn data_check(trial: &Trial, verdict: Verdict) -> Option<Text> {
 }
 
 fn error_share(trial: &Trial) -> Option<f64> {
+    // The errors of a fault are what was asked for, and stand beside its times.
+    if has_fault(trial) {
+        return None;
+    }
     // What TPC-H gives up has rules of its own: one of 22 queries is no share of many.
     let counts = trial.summary.tpch.is_none().then_some(trial.summary.counts)?;
     (counts.started > 0).then(|| (counts.failed + counts.retries) as f64 / counts.started as f64)

@@ -83,6 +83,8 @@ struct Drawings {
     tpcc: Vec<tpcc::Drawings>,
     /// Of TPC-H, by experiment.
     tpch: Vec<tpch::Drawings>,
+    /// Timelines, by row of the paper's faults.
+    faults: Vec<Vec<Figure>>,
     /// Forest plots.
     verdict: Vec<Figure>,
 }
@@ -100,6 +102,7 @@ impl Drawings {
             trials_not_drawn,
             tpcc: experiments().map(|e| tpcc::drawings(paper, e, lang)).collect(),
             tpch: experiments().map(|e| tpch::drawings(paper, e, lang)).collect(),
+            faults: charts::fault::figures(paper, lang),
             verdict: verdict::drawings(paper, lang),
         }
     }

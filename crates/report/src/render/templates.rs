@@ -25,11 +25,13 @@ const OWN: &[(&str, &str)] = &own![
     "verdict.html",
     "steady.html",
     "nodes.html",
+    "fleet.html",
     "disturbances.html",
     "resources.html",
     "published.html",
     "beside.html",
     "cost.html",
+    "fault.html",
     "limits.html",
     "reproduce.html",
     "appendix.html",
@@ -41,10 +43,12 @@ const OWN: &[(&str, &str)] = &own![
     "tpcc.md",
     "tpch.md",
     "nodes.md",
+    "fleet.md",
     "verdict.md",
     "steady.md",
     "beside.md",
     "cost.md",
+    "fault.md",
 ];
 
 /// The templates that a paper is rendered with: dyno's own, some of them replaced.

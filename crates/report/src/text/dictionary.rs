@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// One file for each part of the paper; no pattern stands in two of them.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("paper.toml", include_str!("../../dictionary/paper.toml")),
     ("checks.toml", include_str!("../../dictionary/checks.toml")),
     ("cluster.toml", include_str!("../../dictionary/cluster.toml")),
     ("verdict.toml", include_str!("../../dictionary/verdict.toml")),
     ("published.toml", include_str!("../../dictionary/published.toml")),
+    ("fault.toml", include_str!("../../dictionary/fault.toml")),
     ("tpcc.toml", include_str!("../../dictionary/tpcc.toml")),
     ("tpch.toml", include_str!("../../dictionary/tpch.toml")),
     ("stored.toml", include_str!("../../dictionary/stored.toml")),

@@ -386,6 +386,7 @@ fn chinese_papers_are_chinese() {
         (vec![synthetic::tpch::tpch()], synthetic::tpch::published()),
         (vec![synthetic::pairs::judged()], Vec::new()),
         (vec![synthetic::cluster::cluster()], Vec::new()),
+        (vec![synthetic::fault::fault()], Vec::new()),
     ];
     let mut found = BTreeSet::new();
     for (runs, published) in papers {

@@ -3,6 +3,8 @@
 mod checks;
 mod cluster;
 mod dictionary;
+mod fault;
+mod fleet;
 mod forms;
 mod paper;
 mod published;

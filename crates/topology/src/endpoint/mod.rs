@@ -155,6 +155,12 @@ fn is_within_reach(place: &Place, file: &Path) -> bool {
     may(&file, 4) && file.ancestors().skip(1).all(|folder| may(folder, 1))
 }
 
+/// The folder that was asked for, or that a variable of the environment names.
+fn software(options: &Options, variable: &str) -> Option<PathBuf> {
+    let named = || std::env::var_os(variable).filter(|value| !value.is_empty());
+    options.software.clone().or_else(|| named().map(PathBuf::from))
+}
+
 /// A program on PATH, or where packages put what only administrators use.
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -3,7 +3,9 @@
 //!
 //! Prepared statements are slow through it: the primary parses each of them, too.
 
-use super::{Options, libraries, on_path, primary_and_readers, within_reach, write_private};
+use super::{
+    Options, libraries, on_path, primary_and_readers, software, within_reach, write_private,
+};
 use crate::{Account, Backend, ClusterError, Launch, Place};
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -24,12 +26,12 @@ pub struct Software {
 }
 
 impl Software {
-    /// Finds pgpool in the given folder, else where packages put it.
+    /// Finds pgpool in the given folder, in that of `DYNO_PGPOOL`, else where packages put it.
     ///
     /// # Errors
     /// How to get it.
     pub fn find(options: &Options) -> Result<Self, ClusterError> {
-        let Some(root) = &options.software else {
+        let Some(root) = software(options, "DYNO_PGPOOL") else {
             let program = on_path("pgpool").ok_or_else(|| {
                 ClusterError::new("pgpool-II is not installed.").with_hint(
                     "install the package pgpool2 (on Debian it starts a server of its own: `apt-get \
@@ -47,8 +49,8 @@ impl Software {
             ClusterError::new(format!("There is no pgpool in {}.", root.display()))
                 .with_hint("it is expected as usr/sbin/pgpool, as the package pgpool2 has it")
         })?;
-        let folders = [libraries(root), root.join("usr/lib"), root.join("lib")];
-        let beside = |name| folders.iter().map(|f| f.join(name)).find(|file| file.is_file());
+        let folders = [libraries(&root), root.join("usr/lib"), root.join("lib")];
+        let beside = |name: &str| folders.iter().map(|f| f.join(name)).find(|file| file.is_file());
         Ok(Software { program, libraries: LIBRARIES.into_iter().filter_map(beside).collect() })
     }
 }

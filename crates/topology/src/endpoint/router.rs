@@ -138,7 +138,8 @@ pub fn metadata(
     Ok(statements)
 }
 
-/// Writes the configuration, the state and the keyring. The metadata has to be there when it is started.
+/// Writes the configuration, the state and the keyring. When it is started the metadata has to be there, and in its folder
+/// `client-cert.pem` and `client-key.pem`, a server's own, without which MySQL's accounts can't log in through Router.
 ///
 /// # Errors
 /// Router isn't here, its keyring can't be made, or there is no primary.
@@ -164,10 +165,7 @@ pub fn prepare(
         // The folder is what is needed; the file makes it.
         write_private(place, &format!("{folder}/keep"), "")?;
     }
-    let plugins = match &software.root {
-        Some(root) => Some(root.join("usr/lib/mysqlrouter/plugin")),
-        None => None,
-    };
+    let plugins = software.root.as_ref().map(|root| root.join("usr/lib/mysqlrouter/plugin"));
     let text = configuration(place, plugins.as_deref(), options);
     let conf = write_private(place, "mysqlrouter.conf", &text)?;
     make_keyring(place, &software, &options.metadata_password)?;

@@ -99,10 +99,6 @@ fn data(node: &StateNode) -> PathBuf {
     node.folder.join("data")
 }
 
-fn owner<'a>(state: &'a State, node: &'a StateNode) -> Owner<'a> {
-    Owner { id: &state.id, node: &node.name, run_as: state.run_as, namespace: None }
-}
-
 /// Makes the data folders of all nodes: one is made by the server, the others are copies of it. Several
 /// at once are said to have failed, and it is slower, too.
 pub(crate) fn make_data(
@@ -163,7 +159,7 @@ fn install_mariadb(
         folder: node.folder.clone(),
         log: node.folder.join("server.log"),
     };
-    owner(state, node).run(&launch, None, is_stopped)
+    Owner::of(state, node).run(&launch, is_stopped)
 }
 
 fn initialize_mysql(
@@ -193,7 +189,7 @@ fn initialize_mysql(
         folder: node.folder.clone(),
         log: node.folder.join("server.log"),
     };
-    owner(state, node).run(&launch, None, is_stopped)
+    Owner::of(state, node).run(&launch, is_stopped)
 }
 
 fn joined(option: &str, path: &Path) -> OsString {
@@ -284,8 +280,8 @@ fn configuration_text(state: &State, node: &StateNode, number: usize, files: &st
     let mut text = format!(
         "# Written by dyno at each start of this node.\n[mysqld]\n{files}datadir={}\ntmpdir={folder}\n\
          socket={folder}/s\npid-file={folder}/pid\nbind-address={}\nport={}\nskip-name-resolve\n\
-         server-id={number}\nreport-host={}\nreport-port={}\nlog-bin=bin\nlog-slave-updates=ON\nrelay-log=relay\n\
-         binlog-format=ROW\nmax-connections=2000\nback-log=1000\ncharacter-set-server=utf8mb4\n\
+         server-id={number}\nreport-host={}\nreport-port={}\nlog-bin=bin\nrelay-log=relay\n\
+         max-connections=2000\nback-log=1000\ncharacter-set-server=utf8mb4\n\
          innodb-buffer-pool-size={}M\ninnodb-flush-log-at-trx-commit=1\nsync-binlog=1\n",
         data.display(),
         node.host,
@@ -298,8 +294,8 @@ fn configuration_text(state: &State, node: &StateNode, number: usize, files: &st
     if node.product == Product::Mariadb {
         let _ = write!(
             text,
-            "gtid-domain-id=1\ngtid-strict-mode=ON\ninnodb-log-file-size=64M\nslave-parallel-threads={threads}\n\
-             slave-net-timeout=10\n"
+            "log-slave-updates=ON\nbinlog-format=ROW\ngtid-domain-id=1\ngtid-strict-mode=ON\n\
+             innodb-log-file-size=64M\nslave-parallel-threads={threads}\nslave-net-timeout=10\n"
         );
     } else {
         let _ = write!(

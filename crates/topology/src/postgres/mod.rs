@@ -42,8 +42,7 @@ fn run(
         folder: node.folder.clone(),
         log: node.folder.join("server.log"),
     };
-    let owner = Owner { id: &state.id, node: &node.name, run_as: state.run_as, namespace: None };
-    owner.run(&launch, None, is_stopped)
+    Owner::of(state, node).run(&launch, is_stopped)
 }
 
 /// Makes the data folders of all nodes: the standbys begin as copies of the primary's, which has never

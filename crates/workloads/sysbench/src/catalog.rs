@@ -1,6 +1,7 @@
 //! What the server's catalog says about the tables.
 
-use dyno_core::{DbError, Dialect, Session, Table};
+pub use dyno_core::catalog::tables;
+use dyno_core::{DbError, Dialect, Session, Table, catalog};
 use std::collections::HashSet;
 
 /// The first column of an answer.
@@ -21,33 +22,13 @@ pub(crate) async fn integers<S: Session>(
     Ok(answer.rows.into_iter().map(|row| row.into_iter().map(number).collect()).collect())
 }
 
-/// The tables that statements without a schema name can reach.
-///
-/// # Errors
-/// What the database answered.
-pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
-    let sql = match session.dialect() {
-        Dialect::Mysql => {
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
-        }
-        Dialect::Postgres => {
-            "SELECT tablename FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
-        }
-        Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
-    };
-    Ok(column(session, sql).await?.into_iter().collect())
-}
-
 /// The columns of a table in their order.
 pub(crate) async fn columns<S: Session>(
     session: &mut S,
     table: &str,
 ) -> Result<Vec<String>, DbError> {
     let sql = match session.dialect() {
-        Dialect::Mysql => format!(
-            "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() \
-             AND table_name = '{table}' ORDER BY ordinal_position"
-        ),
+        Dialect::Mysql => return catalog::mysql_columns(session, table).await,
         Dialect::Postgres => format!(
             "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('{table}') \
              AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
@@ -63,10 +44,7 @@ pub(crate) async fn indexes<S: Session>(
     table: &str,
 ) -> Result<HashSet<String>, DbError> {
     let sql = match session.dialect() {
-        Dialect::Mysql => format!(
-            "SELECT DISTINCT index_name FROM information_schema.statistics \
-             WHERE table_schema = DATABASE() AND table_name = '{table}'"
-        ),
+        Dialect::Mysql => return catalog::mysql_indexes(session, table).await,
         Dialect::Postgres => format!(
             "SELECT indexname FROM pg_indexes \
              WHERE schemaname = ANY (current_schemas(false)) AND tablename = '{table}'"

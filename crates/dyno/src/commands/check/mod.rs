@@ -1,5 +1,6 @@
 //! `dyno check`.
 
+mod host;
 mod pgbench;
 mod report;
 mod tpcc;
@@ -14,6 +15,7 @@ use dyno_reactor::block_on;
 use dyno_tpcc::books::books;
 use dyno_tpcc::check::Stage;
 use dyno_tpcc::load::{Loaded, existing_tables, loaded};
+use host::HostReport;
 use report::Report;
 use std::path::{Path, PathBuf};
 
@@ -28,18 +30,30 @@ With --ledger, every order that a run has recorded as acknowledged must be there
 those of unknown outcome (commit sent, never answered) are looked up one by one, and the districts' next
 order numbers must have grown by just as much.
 
+With --host, this machine is looked at as a load generator: how the packets of its network interfaces are
+spread over its CPUs (rps_cpus, rps_flow_cnt, rps_sock_flow_entries), how many connections and files it
+takes, its CPUs' frequency and its clock. What is not as white papers have it is printed as commands;
+nothing is changed.
+
 Examples:
   dyno check mysql://root@10.0.0.5/tpcc
   dyno check postgres://bench@db1/tpcc --only C1,C4,X1
   dyno check mysql://root@10.0.0.5/tpcc --ledger orders.ledger       after a crash or a failover
   dyno check mysql://root@10.0.0.5/tpcc --ledger orders.ledger --only ledger
   dyno check mysql://root@proxy:3307/tpcc --driver-side              sharded, no joins over shards
+  dyno check --host                                                  this machine as a load generator
 
 The password is taken from the URL, from DYNO_PASSWORD_TARGET, from ~/.pgpass or ~/.my.cnf, or asked for.
 Exit codes: 0 all holds, 1 it could not be checked, 2 wrong usage, 4 something is violated or lost.")]
 pub(crate) struct Arguments {
-    /// The database, as a URL: mysql://user@host:port/database, postgres://..., sqlite:FILE.
-    target: String,
+    /// The database, as a URL: mysql://user@host:port/database, postgres://..., sqlite:FILE, or the one
+    /// that takes writes in a cluster of `dyno cluster`: cluster:FOLDER.
+    #[arg(required_unless_present = "host")]
+    target: Option<String>,
+    /// Check this machine as a load generator instead: what is set of what white papers prepare, and how
+    /// the rest is set.
+    #[arg(long, conflicts_with_all = ["target", "ledger", "only", "driver_side"])]
+    host: bool,
     /// Hold the orders against it that runs with `--ledger` have recorded in this file.
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
@@ -56,9 +70,14 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
+    let Some(target) = &arguments.target else {
+        let report = HostReport::read(Path::new("/"));
+        output::data(&if arguments.json { report.json()? } else { report.text() });
+        return Ok(());
+    };
     let wanted = tpcc::Wanted::new(arguments)?;
-    refuse_missing_file(&arguments.target)?;
-    let Reached { database, facts, .. } = databases::reach("target", &arguments.target)?;
+    refuse_missing_file(target)?;
+    let Reached { database, facts, .. } = databases::reach("target", target)?;
     let server = format!("{} {}", facts.product, facts.version);
     let report = with_driver!(&database, driver => check(driver, &wanted, server))?;
     output::data(&if arguments.json { report.json()? } else { report.text() });

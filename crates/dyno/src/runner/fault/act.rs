@@ -1,7 +1,7 @@
 //! The thread of a fault, and what follows the trial.
 
 use super::hands::Hands;
-use super::writable::{catch_up, takes_writes, wait_for};
+use super::writable::{takes_writes, wait_for};
 use super::{Injection, done};
 use dyno_core::{Nanos, SECOND};
 use dyno_suite::FaultAction;
@@ -32,7 +32,7 @@ impl Injection<'_> {
         self.promote();
         let heal_at_s = self.plan.heal_after_s.map(|after_s| self.plan.at_s + after_s);
         while !self.is_over() {
-            if heal_at_s.is_some_and(is_due) && self.told().healed_at_s.is_none() {
+            if heal_at_s.is_some_and(is_due) && self.may_heal() {
                 self.heal();
             }
             self.follow();
@@ -53,15 +53,16 @@ impl Injection<'_> {
         match result {
             Ok(()) => {
                 self.told().at_s = Some(at_s);
-                let done_s = self.step(&format!("{name} was {}", done(action)));
+                let done_s = self.step(&format!("{name} {}", done(action)));
+                self.told().done_s = done_s;
                 if action == FaultAction::Restart {
                     self.told().healed_at_s = Some(done_s);
                 }
                 true
             }
             Err(why) => {
-                let not = format!("{name} could not be {}: {}", done(action), why.message);
-                self.fail(not);
+                let fault = action.name();
+                self.fail(format!("The fault {fault} of {name} failed: {}", why.message));
                 false
             }
         }
@@ -107,22 +108,23 @@ impl Injection<'_> {
         matches!(self.nodes[node].role, Primary | ReadOnly)
     }
 
-    /// Ends the fault. A primary whose place another one has taken comes back as its replica.
+    /// Ends the fault, once.
     fn heal(&self) {
-        let (name, is_replaced) = (self.name(self.node), self.told().promoted.is_some());
-        let result = self.hands().heal(self.plan.action, name, is_replaced);
-        match result {
-            Ok(word) => {
-                let at_s = self.step(&format!("{name} {word}"));
-                self.told().healed_at_s = Some(at_s);
-            }
-            Err(why) => {
-                self.step(&format!("{name} could not be brought back: {}", why.message));
-                // It is not tried again and again.
-                let at_s = self.now_s();
-                self.told().healed_at_s.get_or_insert(at_s);
-            }
-        }
+        let name = self.name(self.node);
+        let result = self.hands().heal(self.plan.action, name);
+        let at_s = match result {
+            Ok(word) => self.step(&format!("{name} {word}")),
+            Err(why) => self.step(&format!("{name} could not be brought back: {}", why.message)),
+        };
+        self.told().healed_at_s = Some(at_s);
+    }
+
+    /// True while the fault should be ended by what ends it. A dead node whose place another one has taken
+    /// is left alone until the trial is over: to follow the new primary, it may need a copy of its data.
+    fn may_heal(&self) -> bool {
+        let is_dead = matches!(self.plan.action, FaultAction::Kill | FaultAction::Stop);
+        let told = self.told();
+        told.healed_at_s.is_none() && !(is_dead && told.promoted.is_some())
     }
 
     /// After the trial: has somebody take writes, so that the data can be looked at. Where nobody has taken
@@ -145,11 +147,11 @@ impl Injection<'_> {
     pub(in crate::runner) fn restore(&self) -> Option<String> {
         let told = self.told().clone();
         told.at_s?;
-        if told.healed_at_s.is_none() {
+        if self.may_heal() {
             self.heal();
         }
         let (heir, _) = told.promoted?;
-        if !matches!(*self.hands(), Hands::Cluster(_)) {
+        if matches!(*self.hands(), Hands::Commands(_)) {
             return Some(format!(
                 "{} is still the primary after the trial: dyno brings only clusters of dyno cluster back to \
                  their first state.",
@@ -169,12 +171,11 @@ impl Injection<'_> {
     fn back(&self, heir: usize) -> Result<(), String> {
         let (node, name) = (&self.nodes[self.node].database, self.name(self.node));
         let heir_database = &self.nodes[heir].database;
+        self.hands().rejoin(name).map_err(|why| why.message)?;
         if !wait_for(node, false, BACK_WITHIN) {
             return Err("It does not come back as a replica.".to_owned());
         }
-        if !catch_up(heir_database, node, BACK_WITHIN) {
-            return Err("It does not catch up.".to_owned());
-        }
+        // The cluster passes the last writes on before the roles change.
         self.hands().promote(name).map_err(|why| why.message)?;
         if !wait_for(node, true, BACK_WITHIN) {
             return Err("It takes no writes.".to_owned());

@@ -84,37 +84,25 @@ impl Hands {
         }
     }
 
-    /// Ends the fault, and says what became of the node: `was started again`. Where another node has taken
-    /// over, it comes back as a replica of that one.
+    /// Ends the fault, and says what became of the node: `was started again`.
     pub(super) fn heal(
         &mut self,
         action: FaultAction,
         node: &str,
-        is_replaced: bool,
     ) -> Result<&'static str, ClusterError> {
-        let cluster = match self {
-            Hands::Cluster(cluster) => cluster,
-            Hands::Commands(commands) if commands.heal.is_some() => {
-                return commands
-                    .run(commands.heal.as_deref(), node)
-                    .map(|()| "was brought back by the suite's command");
-            }
-            Hands::Commands(_) => return Ok("is left as the suite's command has left it"),
-        };
-        let word = match action {
-            FaultAction::Freeze => cluster.thaw(node).map(|()| "goes on")?,
-            FaultAction::Partition => cluster.heal(node).map(|()| "is reached again")?,
-            // Whoever was dead begins as a replica at once.
-            FaultAction::Kill | FaultAction::Stop if is_replaced => "was started as a replica",
-            FaultAction::Kill | FaultAction::Stop => {
-                cluster.start(node).map(|()| "was started again")?
-            }
-            FaultAction::Restart | FaultAction::Command => "was started again",
-        };
-        if is_replaced {
-            cluster.rejoin(node)?;
+        match self {
+            Hands::Cluster(cluster) => match action {
+                FaultAction::Freeze => cluster.thaw(node).map(|()| "goes on"),
+                FaultAction::Partition => cluster.heal(node).map(|()| "is reached again"),
+                _ => cluster.start(node).map(|()| "was started again"),
+            },
+            Hands::Commands(commands) => match &commands.heal {
+                Some(text) => commands
+                    .run(Some(text), node)
+                    .map(|()| "was brought back by the suite's command"),
+                None => Ok("is left as the suite's command has left it"),
+            },
         }
-        Ok(word)
     }
 
     /// Makes a node the primary.

@@ -60,6 +60,8 @@ pub(crate) struct Injection<'a> {
 struct Told {
     /// When the fault began, in seconds from the opening of the window.
     at_s: Option<f64>,
+    /// When it had been done.
+    done_s: f64,
     healed_at_s: Option<f64>,
     /// The node that took over, and when it took writes.
     promoted: Option<(usize, f64)>,
@@ -159,7 +161,14 @@ impl<'a> Injection<'a> {
     }
 
     fn facts(&self, watch: &FaultWatch, lost: Option<Lost>) -> FaultFacts {
-        let told = self.told().clone();
+        let mut told = self.told().clone();
+        // A clean shutdown is a fault from its begin on, however long it takes.
+        if !matches!(
+            self.plan.action,
+            FaultAction::Kill | FaultAction::Freeze | FaultAction::Partition
+        ) {
+            told.done_s = f64::NEG_INFINITY;
+        }
         let lost = lost.unwrap_or_else(|| Lost::untold(UNTOLD));
         let mut facts = FaultFacts {
             action: self.plan.action.name().to_owned(),
@@ -175,7 +184,7 @@ impl<'a> Injection<'a> {
             steps: told.steps,
             ..FaultFacts::default()
         };
-        watch.tell(&mut facts);
+        watch.tell(&mut facts, told.done_s);
         facts
     }
 
@@ -276,14 +285,51 @@ fn no_heir(target: &PlannedTarget) -> Failure {
     )
 }
 
-/// What a fault does, as a step tells it: `killed`.
+/// What a fault does, as a step tells it.
 fn done(action: FaultAction) -> &'static str {
     match action {
-        FaultAction::Kill => "killed",
-        FaultAction::Stop => "stopped",
-        FaultAction::Restart => "restarted",
-        FaultAction::Freeze => "frozen",
-        FaultAction::Partition => "cut off from the network",
-        FaultAction::Command => "treated by the suite's command",
+        FaultAction::Kill => "was killed",
+        FaultAction::Stop => "was stopped",
+        FaultAction::Restart => "was restarted",
+        FaultAction::Freeze => "was frozen",
+        FaultAction::Partition => "was cut off from the network",
+        FaultAction::Command => "was treated by the suite's command",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_measure::ServerFacts;
+
+    /// Nodes of these names and roles, none of which is ever asked.
+    fn nodes(roles: &[(&str, Role)]) -> Vec<ReachedNode> {
+        let node = |(name, role): &(&str, Role)| ReachedNode {
+            name: (*name).to_owned(),
+            role: *role,
+            database: Database::new(&"sqlite:none.db".parse().expect("a URL")).expect("a driver"),
+            facts: ServerFacts::default(),
+            same_host: true,
+        };
+        roles.iter().map(node).collect()
+    }
+
+    #[test]
+    fn nodes_are_found_by_name_and_by_role() {
+        let nodes = nodes(&[
+            ("n1", Role::Primary),
+            ("n2", Role::ReadOnly),
+            ("n3", Role::ReadOnly),
+            ("door", Role::Endpoint),
+        ]);
+        assert_eq!(find(&nodes, "primary", 0), Some(0));
+        assert_eq!(find(&nodes, "primary", 2), Some(2), "whoever takes writes now");
+        assert_eq!(find(&nodes, "n3", 0), Some(2));
+        assert_eq!(find(&nodes, "read_only", 0), Some(1));
+        assert_eq!(find(&nodes, "n4", 0), None);
+        assert_eq!(heir(&nodes, "", 0, 0), Some(1));
+        assert_eq!(heir(&nodes, "n3", 0, 0), Some(2));
+        assert_eq!(heir(&nodes, "", 0, 1), Some(2), "not the one that takes writes already");
+        assert_eq!(heir(&nodes, "door", 0, 0), None, "an endpoint holds no data");
     }
 }

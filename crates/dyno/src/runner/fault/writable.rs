@@ -30,40 +30,6 @@ pub(super) fn wait_for(node: &Database, wanted: bool, patience: Nanos) -> bool {
     waited.unwrap_or(false)
 }
 
-/// Waits until a replica has all that the primary has, `patience` at most.
-pub(super) fn catch_up(primary: &Database, replica: &Database, patience: Nanos) -> bool {
-    let until = dyno_reactor::monotonic_now() + patience;
-    let position = |database: &Database, is_primary: bool| {
-        let found = with_driver!(database, driver => block_on(async {
-            match timeout(now() + PATIENCE, text(driver, position_of(driver, is_primary))).await {
-                Ok(found) => found.unwrap_or_default(),
-                Err(_) => None,
-            }
-        }));
-        found.ok().flatten()
-    };
-    loop {
-        let [of_primary, of_replica] = [position(primary, true), position(replica, false)];
-        if of_primary.is_some() && of_primary == of_replica {
-            return true;
-        }
-        if dyno_reactor::monotonic_now() >= until {
-            return false;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-}
-
-/// The statement that tells how far a node's data are. Nobody writes meanwhile, so both sides become equal.
-fn position_of<D: Driver>(driver: &D, is_primary: bool) -> &'static str {
-    match (driver.dialect(), is_primary) {
-        (Dialect::Postgres, true) => "SELECT pg_current_wal_lsn()",
-        (Dialect::Postgres, false) => "SELECT pg_last_wal_replay_lsn()",
-        // What a replica has applied is in its own binary log where that logs it, as dyno's clusters do.
-        (_, _) => "SELECT @@global.gtid_current_pos",
-    }
-}
-
 fn answer<D: Driver>(driver: &D, patience: Nanos) -> Option<bool> {
     let asked = block_on(async { timeout(now() + patience, ask(driver)).await });
     asked.ok()?.ok()?.ok()

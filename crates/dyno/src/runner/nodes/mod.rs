@@ -1,93 +1,138 @@
-//! What surrounds a trial: its nodes before, meanwhile and after.
+//! What surrounds a trial: the nodes of its target before, meanwhile and after.
 //!
 //! Nothing here can fail a run: what can't be read is listed and stays unknown.
 
+mod catch_up;
+mod client;
+mod freshness;
 mod sampling;
 
+pub(crate) use client::Client;
 pub(super) use sampling::{Sampling, sampled};
 
-use crate::databases;
+use crate::databases::{self, Database, Reached, with_driver};
+use client::preparing;
 use dyno_core::{DbError, Dialect, Driver, Nanos, SECOND, Session, Table};
 use dyno_measure::{
-    Interval, NodeLook, Seen, ServerFacts, StatementCounts, TrialSummary, look, node_conditions,
+    NodeConditions, NodeLook, Seen, ServerFacts, Together, TrialSummary, commits_grown, glance,
+    look, node_conditions,
 };
 use dyno_reactor::{monotonic_now, now, sleep_until, timeout};
 use dyno_store::NodeFacts;
-use std::collections::BTreeMap;
+use dyno_suite::{PlannedTarget, Role, Route};
+use freshness::Probed;
 
 /// Time limit for all questions before or after a trial.
 const PATIENCE: Nanos = 60 * SECOND;
 
-/// A node of a target, for one trial.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Node {
-    /// Its name in the paper.
-    pub(crate) name: String,
+/// The nodes of a target, for one trial.
+pub(crate) struct Nodes<'a> {
+    /// In the order of the plan, at least one.
+    list: Vec<Node<'a>>,
+    /// Whether the plan lists them; else there is one, with the target's name.
+    is_listed: bool,
+    /// The target as the load reaches it.
+    load: &'a Database,
+    /// How the load reaches the nodes.
+    route: Route,
     /// The tables of the workload.
-    pub(crate) tables: Vec<String>,
-    /// True when it runs on this machine.
-    pub(crate) same_host: bool,
-    /// Whether it is asked while the trial runs.
-    pub(crate) is_sampled: bool,
+    tables: Vec<String>,
+    /// Whether they are asked while the trial runs.
+    is_sampled: bool,
 }
 
-impl Node {
-    /// `tables` are all that the workload makes; dyno's own books among them, and settings that no
+/// A node of a target.
+struct Node<'a> {
+    /// Its name in the paper.
+    name: String,
+    role: Role,
+    /// This node alone, wherever the load goes.
+    database: &'a Database,
+    /// True when it runs on this machine.
+    same_host: bool,
+}
+
+/// What was found at a node, or why nothing was.
+pub(super) struct Looked {
+    look: NodeLook,
+    away: Option<String>,
+}
+
+/// What was seen of the nodes while a trial ran.
+#[derive(Default)]
+pub(crate) struct AllSeen {
+    /// In the order of the nodes; empty where nobody looked.
+    nodes: Vec<Seen>,
+    probed: Option<Probed>,
+}
+
+impl<'a> Nodes<'a> {
+    /// The nodes of `target`, which has been reached and which the plan has as `planned`. `tables` are all that the workload makes; dyno's own books among them, and settings that no
     /// transaction reads, don't count.
-    pub(super) fn new(name: &str, tables: Vec<String>, same_host: bool, is_sampled: bool) -> Self {
-        let is_book = |table: &String| {
-            table.starts_with("dyno_") || ["bmsql_config", "bmsql_load_state"].contains(&&table[..])
-        };
-        let tables = tables.into_iter().filter(|table| !is_book(table)).collect();
-        Node { name: name.to_owned(), tables, same_host, is_sampled }
+    pub(super) fn new(
+        target: &str,
+        planned: Option<&PlannedTarget>,
+        reached: &'a Reached,
+        tables: Vec<String>,
+        is_sampled: bool,
+    ) -> Self {
+        let is_listed = planned.is_some_and(|planned| !planned.nodes.is_empty());
+        let mut list: Vec<Node<'_>> = reached
+            .nodes
+            .iter()
+            .map(|node| Node {
+                name: if is_listed { &node.name } else { target }.to_owned(),
+                role: node.role,
+                database: &node.database,
+                same_host: node.same_host,
+            })
+            .collect();
+        if list.is_empty() {
+            list.push(Node {
+                name: target.to_owned(),
+                role: Role::Primary,
+                database: &reached.database,
+                same_host: reached.same_host,
+            });
+        }
+        let tables = of_workload(tables);
+        let route = planned.map(|planned| planned.route).unwrap_or_default();
+        Nodes { list, is_listed, load: &reached.database, route, tables, is_sampled }
     }
 
-    /// What it says before a trial.
-    pub(super) fn look<D: Driver>(&self, driver: &D) -> NodeLook {
-        self.looked(driver, async |session| look(session, &self.tables).await)
+    /// What they say before a trial.
+    pub(super) fn look(&self) -> Vec<Looked> {
+        // What an endpoint is asked, some node behind it counts: it goes first.
+        let mut looks: Vec<Option<Looked>> = self
+            .list
+            .iter()
+            .map(|node| self.is_only_a_way(node).then(|| node.looked(&Asking::Way)))
+            .collect();
+        for (node, looked) in self.list.iter().zip(&mut looks) {
+            looked.get_or_insert_with(|| node.looked(&Asking::Before(&self.tables)));
+        }
+        looks.into_iter().flatten().collect()
     }
 
-    /// What it says after a trial, once the sessions of the trial have left it; what it refused to say
-    /// meanwhile is listed with the rest.
-    pub(super) fn look_again<D: Driver>(&self, driver: &D, seen: &Seen) -> NodeLook {
-        let mut looked = self.looked(driver, async |session| {
-            settle(session).await?;
-            look(session, &self.tables).await
-        });
-        looked.facts.not_readable.extend(seen.not_readable.iter().cloned());
-        looked
-    }
-
-    /// A server that can't be asked (it may have been killed) is noted as such.
-    fn looked<D: Driver>(
-        &self,
-        driver: &D,
-        questions: impl AsyncFnOnce(&mut D::Session) -> Result<NodeLook, DbError>,
-    ) -> NodeLook {
-        let asked = async {
-            let mut session = driver.connect(0).await?;
-            let looked = questions(&mut session).await;
-            session.close().await;
+    /// What they say after a trial, once the sessions of the trial have left them; what they refused to
+    /// say meanwhile is listed with the rest.
+    pub(super) fn look_again(&self, seen: &AllSeen) -> Vec<Looked> {
+        let again = |(index, node): (usize, &Node<'_>)| {
+            if self.is_only_a_way(node) {
+                return Looked { look: NodeLook::default(), away: None };
+            }
+            let mut looked = node.looked(&Asking::After(&self.tables));
+            let refused = seen.nodes.get(index).map_or(&[][..], |seen| &seen.not_readable);
+            looked.look.facts.not_readable.extend(refused.iter().cloned());
             looked
         };
-        // An embedded database answers on this thread: no clock could interrupt it.
-        let looked = match driver.blocks() {
-            true => databases::run(asked),
-            false => databases::run(async {
-                timeout(monotonic_now() + PATIENCE, asked)
-                    .await
-                    .unwrap_or_else(|_| Err(DbError::unreachable("it did not answer in time")))
-            }),
-        };
-        looked.unwrap_or_else(|error| NodeLook {
-            facts: ServerFacts { not_readable: vec![error.to_string()], ..ServerFacts::default() },
-            ..NodeLook::default()
-        })
+        self.list.iter().enumerate().map(again).collect()
     }
 
     /// What is stored of a look.
-    pub(super) fn facts(&self, looked: &NodeLook) -> NodeFacts {
-        BTreeMap::from([(self.name.clone(), looked.facts.clone())])
+    pub(super) fn facts(&self, looked: &[Looked]) -> NodeFacts {
+        let both = self.list.iter().zip(looked).filter(|(node, _)| !self.is_only_a_way(node));
+        both.map(|(node, looked)| (node.name.clone(), looked.look.facts.clone())).collect()
     }
 
     /// Writes into the summary what surrounded the trial. `client` is what the client did from the
@@ -95,19 +140,150 @@ impl Node {
     pub(super) fn surround(
         &self,
         dialect: Dialect,
-        (before, after): (&NodeLook, &NodeLook),
-        seen: &Seen,
+        (before, after): (&[Looked], &[Looked]),
+        seen: &AllSeen,
         client: Option<&Client>,
         summary: &mut TrialSummary,
     ) {
-        let mut found = node_conditions(&before.state, &after.state, seen);
-        found.cpu_share = self.same_host.then_some(summary.generator.host.cpu_share);
+        let none = Seen::default();
+        let mut commits = Some(0);
+        for (index, ((node, before), after)) in self.list.iter().zip(before).zip(after).enumerate()
+        {
+            let seen = seen.nodes.get(index).unwrap_or(&none);
+            let mut found = node_conditions(&before.look.state, &after.look.state, seen);
+            found.cpu_share = node.same_host.then_some(summary.generator.host.cpu_share);
+            let away = || before.away.as_ref().or(after.away.as_ref());
+            found.down = found.down.take().or_else(|| away().cloned());
+            let grown = commits_grown(&before.look.state, &after.look.state, seen);
+            if self.is_listed {
+                self.of_several(node, &mut found);
+                // That a node has none is worth knowing beside others.
+                found.commits = grown;
+            }
+            if !self.is_only_a_way(node) {
+                commits = commits.zip(grown).map(|(sum, grown)| sum + grown);
+            }
+            summary.conditions.nodes.insert(node.name.clone(), found);
+        }
+        self.lags_of_replicas(seen, summary);
+        let probed = seen.probed.as_ref();
+        summary.conditions.freshness = probed.and_then(|probed| probed.found.clone());
+        let asked = probed.map_or(0, |probed| probed.commits(dialect));
+        let commits = commits.map(|commits: u64| commits.saturating_sub(asked));
+        let commits = commits.filter(|&commits| commits > 0);
+        let client = client.map(|client| client.commits(dialect, summary.in_flight));
         let preparing = preparing(dialect, summary.workers, self.tables.len());
         // Where preparing weighs as much as what is looked for, nothing can be compared.
-        let is_comparable = |commits: &u64| found.commits.is_some() && preparing * 200 <= *commits;
-        found.client_commits =
-            client.map(|client| client.commits(dialect, summary.in_flight)).filter(is_comparable);
-        summary.conditions.nodes.insert(self.name.clone(), found);
+        let is_comparable = |client: &u64| commits.is_some() && preparing * 200 <= *client;
+        let client = client.filter(is_comparable);
+        if self.is_several() {
+            let through_endpoint = self.list.iter().any(|node| node.role == Role::Endpoint);
+            summary.conditions.together =
+                Some(Together { commits, client_commits: client, through_endpoint });
+        } else if let Some(only) = summary.conditions.nodes.get_mut(&self.list[0].name) {
+            // Each question to an endpoint may be answered by another node.
+            only.client_commits = client.filter(|_| self.list[0].role != Role::Endpoint);
+        }
+    }
+
+    /// What only holds where a node may be one of several.
+    fn of_several(&self, node: &Node<'_>, found: &mut NodeConditions) {
+        found.role = Some(node.role.name().to_owned());
+        match node.role {
+            // Of its copies each one that is listed speaks for itself.
+            Role::Primary if self.is_several() => (found.lag_max_s, found.lag_p95_s) = (None, None),
+            // No commit is acknowledged there.
+            Role::ReadOnly => found.acknowledged_by = None,
+            Role::Primary | Role::Endpoint | Role::Shard => {}
+        }
+    }
+
+    /// A primary sees of its replicas what they don't know themselves: what they have not received.
+    fn lags_of_replicas(&self, seen: &AllSeen, summary: &mut TrialSummary) {
+        let of_primaries = self.list.iter().zip(&seen.nodes);
+        let of_primaries = of_primaries.filter(|(node, _)| node.role == Role::Primary);
+        for (name, lags_s) in of_primaries.flat_map(|(_, seen)| &seen.lags_s) {
+            let is_replica =
+                self.list.iter().any(|node| node.role == Role::ReadOnly && node.name == *name);
+            let Some(found) = summary.conditions.nodes.get_mut(name).filter(|_| is_replica) else {
+                continue;
+            };
+            let told = Seen { lags_s: [(name.clone(), lags_s.clone())].into(), ..Seen::default() };
+            let told = node_conditions(&Default::default(), &Default::default(), &told);
+            if told.lag_max_s > found.lag_max_s {
+                (found.lag_max_s, found.lag_p95_s) = (told.lag_max_s, told.lag_p95_s);
+            }
+        }
+    }
+
+    fn is_several(&self) -> bool {
+        self.list.len() > 1
+    }
+
+    /// True for an endpoint whose nodes are known: they count, it would count them twice.
+    fn is_only_a_way(&self, node: &Node<'_>) -> bool {
+        self.is_several() && node.role == Role::Endpoint
+    }
+}
+
+/// Tables that transactions work on.
+fn of_workload(mut tables: Vec<String>) -> Vec<String> {
+    let is_book = |table: &String| {
+        table.starts_with("dyno_") || ["bmsql_config", "bmsql_load_state"].contains(&&table[..])
+    };
+    tables.retain(|table| !is_book(table));
+    tables
+}
+
+/// What a node is asked.
+enum Asking<'a> {
+    /// The way to it.
+    Way,
+    /// All, before a trial; these are the tables.
+    Before(&'a [String]),
+    /// All, after it.
+    After(&'a [String]),
+}
+
+impl Node<'_> {
+    /// A server that can't be asked (it may have been killed) is noted as such.
+    fn looked(&self, asking: &Asking<'_>) -> Looked {
+        let looked = with_driver!(self.database, driver => looked(driver, asking));
+        let (look, away) = match looked {
+            Ok(look) => (look, None),
+            Err(error) => {
+                let away = error.to_string();
+                let not_readable = vec![away.clone()];
+                let facts = ServerFacts { not_readable, ..ServerFacts::default() };
+                (NodeLook { facts, ..NodeLook::default() }, Some(away))
+            }
+        };
+        Looked { look, away }
+    }
+}
+
+fn looked<D: Driver>(driver: &D, asking: &Asking<'_>) -> Result<NodeLook, DbError> {
+    let asked = async {
+        let mut session = driver.connect(0).await?;
+        let looked = match asking {
+            Asking::Way => glance(&mut session).await,
+            Asking::Before(tables) => look(&mut session, tables).await,
+            Asking::After(tables) => match settle(&mut session).await {
+                Ok(()) => look(&mut session, tables).await,
+                Err(error) => Err(error),
+            },
+        };
+        session.close().await;
+        looked
+    };
+    // An embedded database answers on this thread: no clock could interrupt it.
+    match driver.blocks() {
+        true => databases::run(asked),
+        false => databases::run(async {
+            timeout(monotonic_now() + PATIENCE, asked)
+                .await
+                .unwrap_or_else(|_| Err(DbError::unreachable("it did not answer in time")))
+        }),
     }
 }
 
@@ -135,103 +311,139 @@ async fn settle<S: Session>(session: &mut S) -> Result<(), DbError> {
     Ok(())
 }
 
-/// What the client did in all intervals, warm-up among them, by kind of transaction.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Client {
-    kinds: Vec<(u64, StatementCounts)>,
-    rolls_back_reads: bool,
-}
-
-impl Client {
-    /// `rolls_back_reads` is true where transactions that only read end with ROLLBACK: no server counts
-    /// them as commits.
-    pub(super) fn new(rolls_back_reads: bool) -> Self {
-        Client { kinds: Vec::new(), rolls_back_reads }
-    }
-
-    /// Counts an interval.
-    pub(super) fn add(&mut self, interval: &Interval) {
-        self.kinds.resize(interval.frame.kinds.len(), Default::default());
-        for ((committed, statements), kind) in self.kinds.iter_mut().zip(&interval.frame.kinds) {
-            *committed += kind.counts.committed;
-            statements.reads += kind.work.reads;
-            statements.writes += kind.work.writes;
-            statements.others += kind.work.others;
-            statements.misses += kind.work.misses;
-        }
-    }
-
-    /// Commits as a server counts them. Those in flight when the window closed are ended before the
-    /// second look.
-    fn commits(&self, dialect: Dialect, in_flight: u64) -> u64 {
-        let of_kind = |&(committed, statements): &(u64, StatementCounts)| {
-            let controls = statements.others.saturating_sub(statements.misses);
-            let is_explicit = controls as f64 >= 0.9 * committed as f64;
-            let only_reads = statements.writes + statements.misses == 0;
-            match (is_explicit, dialect) {
-                (true, _) if self.rolls_back_reads && only_reads => 0,
-                (true, _) => committed,
-                // Without COMMIT, each statement is a commit to PostgreSQL, and none to MySQL.
-                (false, Dialect::Postgres) => statements.total(),
-                (false, Dialect::Mysql | Dialect::Sqlite) => 0,
-            }
-        };
-        self.kinds.iter().map(of_kind).sum::<u64>() + in_flight
-    }
-}
-
-/// Commits that PostgreSQL may count for sessions that connect and prepare: workloads prepare up to nine
-/// statements per table, and a few more.
-fn preparing(dialect: Dialect, workers: u32, tables: usize) -> u64 {
-    match dialect {
-        Dialect::Postgres => u64::from(workers) * (9 * tables as u64 + 20),
-        Dialect::Mysql | Dialect::Sqlite => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_drivers::target::Target;
+    use dyno_measure::{NodeState, Sample, StatementCounts, TrialStatus};
+    use dyno_store::TrialIdentity;
 
-    fn client(committed: u64, reads: u64, others: u64, misses: u64) -> Client {
-        let statements = StatementCounts { reads, others, misses, ..StatementCounts::default() };
-        Client { kinds: vec![(committed, statements)], rolls_back_reads: false }
+    const ROLES: [(&str, Role); 4] = [
+        ("all", Role::Endpoint),
+        ("n1", Role::Primary),
+        ("n2", Role::ReadOnly),
+        ("n3", Role::ReadOnly),
+    ];
+
+    /// Nobody is asked anything.
+    fn database() -> Database {
+        let target = "mysql://dyno@127.0.0.1:1/dyno".parse::<Target>().expect("a URL");
+        Database::new(&target).expect("an address")
     }
 
-    #[test]
-    fn statements_outside_of_transactions_are_commits_to_postgres_only() {
-        let both = |client: Client| {
-            [Dialect::Postgres, Dialect::Mysql].map(|dialect| client.commits(dialect, 3))
+    fn nodes(database: &Database) -> Nodes<'_> {
+        let node = |(name, role): (&str, Role)| Node {
+            name: name.to_owned(),
+            role,
+            database,
+            same_host: false,
         };
-        // BEGIN, ten reads, COMMIT.
-        assert_eq!(both(client(100, 1000, 200, 0)), [103, 103]);
-        // One read each.
-        assert_eq!(both(client(100, 100, 0, 0)), [103, 3]);
-        // Ten reads each, without BEGIN and COMMIT.
-        assert_eq!(both(client(100, 1000, 0, 0)), [1003, 3]);
-        // Updates that met no row are no controls.
-        assert_eq!(both(client(100, 1000, 90, 90)), [1093, 3]);
+        Nodes {
+            list: ROLES.map(node).into(),
+            is_listed: true,
+            load: database,
+            route: Route::Endpoint,
+            tables: Vec::new(),
+            is_sampled: true,
+        }
+    }
+
+    fn looked(commits: u64, replicated: Option<u64>) -> Looked {
+        let sample = Sample { commits: Some(commits), replicated, ..Sample::default() };
+        let acknowledged_by = Some("local".to_owned());
+        let state = NodeState { sample, acknowledged_by, ..NodeState::default() };
+        Looked { look: NodeLook { state, ..NodeLook::default() }, away: None }
+    }
+
+    fn nothing() -> Looked {
+        Looked { look: NodeLook::default(), away: None }
+    }
+
+    /// `commits` of explicit transactions.
+    fn client(commits: u64) -> Client {
+        let statements = StatementCounts { others: 2 * commits, ..StatementCounts::default() };
+        let mut client = Client::new(false);
+        client.kinds.push((commits, statements));
+        client
     }
 
     #[test]
-    fn transactions_that_are_rolled_back_by_profile_are_no_commits() {
-        let writes = StatementCounts { writes: 500, others: 100, ..StatementCounts::default() };
-        let mut client = client(40, 40, 40, 0);
-        client.kinds.push((100, writes));
-        assert_eq!(client.commits(Dialect::Mysql, 0), 140);
-        client.rolls_back_reads = true;
-        assert_eq!(client.commits(Dialect::Mysql, 0), 100);
+    fn nodes_are_compared_with_the_client_together_and_endpoints_count_nothing() {
+        let database = database();
+        let nodes = nodes(&database);
+        let before = [nothing(), looked(100, None), looked(10, Some(5)), looked(10, Some(5))];
+        let mut after =
+            [nothing(), looked(1100, None), looked(510, Some(305)), looked(12, Some(5))];
+        after[3].away = Some("it is gone".to_owned());
+        let mut seen = AllSeen { nodes: vec![Seen::default(); 4], probed: None };
+        // The primary knows of one replica more than that itself.
+        seen.nodes[1].lags_s.insert("n2".to_owned(), vec![0.5, 3.0]);
+        seen.nodes[1].lags_s.insert("elsewhere".to_owned(), vec![9.0]);
+        seen.nodes[2].lags_s.insert("itself".to_owned(), vec![0.0, 1.0]);
+        seen.nodes[3].lags_s.insert("itself".to_owned(), vec![2.0]);
+        let mut summary = TrialIdentity::default().summary(TrialStatus::Complete);
+        let looks = (&before[..], &after[..]);
+        nodes.surround(Dialect::Mysql, looks, &seen, Some(&client(1200)), &mut summary);
+        let found = &summary.conditions.nodes;
+        let commits = |name: &str| found[name].commits;
+        assert_eq!(["all", "n1", "n2", "n3"].map(commits), [None, Some(1000), Some(200), Some(2)]);
+        let together = summary.conditions.together.as_ref().expect("several nodes");
+        assert_eq!((together.commits, together.client_commits), (Some(1202), Some(1200)));
+        assert!(together.through_endpoint);
+        assert!(found.values().all(|node| node.client_commits.is_none()));
+        let lag = |name: &str| found[name].lag_max_s;
+        assert_eq!([lag("n1"), lag("n2"), lag("n3")], [None, Some(3.0), Some(2.0)]);
+        assert_eq!(found["n1"].acknowledged_by.as_deref(), Some("local"));
+        assert_eq!(found["n2"].acknowledged_by, None, "no commit is acknowledged there");
+        assert_eq!(found["n2"].role.as_deref(), Some("read_only"));
+        assert_eq!(found["n3"].down.as_deref(), Some("it is gone"));
+        let facts: Vec<String> = nodes.facts(&before).into_keys().collect();
+        assert_eq!(facts, ["n1", "n2", "n3"], "an endpoint has no settings of its own");
     }
 
     #[test]
-    fn preparing_counts_where_each_statement_is_a_commit() {
-        assert_eq!(preparing(Dialect::Postgres, 4, 2), 152);
-        assert_eq!(preparing(Dialect::Mysql, 4, 2), 0);
+    fn a_single_node_is_compared_by_itself() {
+        let database = database();
+        let mut nodes = nodes(&database);
+        nodes.list = vec![nodes.list.remove(1)];
+        nodes.is_listed = false;
+        let (before, after) = ([looked(0, None)], [looked(1000, None)]);
+        let mut summary = TrialIdentity::default().summary(TrialStatus::Complete);
+        let looks = (&before[..], &after[..]);
+        let seen = AllSeen::default();
+        nodes.surround(Dialect::Mysql, looks, &seen, Some(&client(990)), &mut summary);
+        let found = &summary.conditions.nodes["n1"];
+        assert_eq!((found.commits, found.client_commits), (Some(1000), Some(990)));
+        assert_eq!((&found.role, &summary.conditions.together), (&None, &None));
+        nodes.list[0].role = Role::Endpoint;
+        nodes.surround(Dialect::Mysql, looks, &seen, Some(&client(990)), &mut summary);
+        assert_eq!(
+            summary.conditions.nodes["n1"].client_commits, None,
+            "nobody knows who answered"
+        );
+    }
+
+    #[test]
+    fn freshness_is_looked_at_where_reads_may_go_elsewhere_than_writes() {
+        let database = database();
+        let mut nodes = nodes(&database);
+        let mut is_probed = |route| {
+            nodes.route = route;
+            nodes.is_probed()
+        };
+        let all = [Route::Primary, Route::Endpoint, Route::Split, Route::Spread];
+        assert_eq!(all.map(&mut is_probed), [false, true, true, true]);
+        nodes.list.retain(|node| node.role != Role::Primary);
+        nodes.route = Route::Spread;
+        assert!(!nodes.is_probed(), "nothing can be written");
+        nodes.list.retain(|node| node.role == Role::Endpoint);
+        nodes.route = Route::Endpoint;
+        assert!(!nodes.is_probed(), "nobody knows whether there are read-only nodes");
     }
 
     #[test]
     fn books_of_dyno_are_no_tables_of_the_workload() {
         let tables = ["lineitem", "dyno_tpch_load"].map(str::to_owned).to_vec();
-        assert_eq!(Node::new("main", tables, false, true).tables, ["lineitem"]);
+        assert_eq!(of_workload(tables), ["lineitem"]);
     }
 }

@@ -1,13 +1,16 @@
-//! A thread that asks a node once a second what it does, in a session of its own. The loops that make
+//! Threads that ask each node once a second what it does, in a session of their own. The loops that make
 //! the load know nothing of it.
 
-use super::Node;
-use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
+use super::freshness::{self, Probed};
+use super::{AllSeen, Node, Nodes};
+use crate::databases::with_driver;
+use dyno_core::{Cause, DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
 use dyno_measure::{HostSampler, Questions, Sample, Seen, Window};
 use dyno_reactor::{block_on, now, sleep_until, timeout};
 use dyno_store::{Event, EventKind, NodeSeries};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 /// Between two samples.
@@ -32,6 +35,22 @@ impl Sampling {
         let _ = self.window.set(window);
     }
 
+    /// True once all sessions of the trial are connected.
+    pub(super) fn is_begun(&self) -> bool {
+        self.window.get().is_some()
+    }
+
+    /// Waits until the trial begins; `None` when it never does.
+    pub(super) fn begun(&self) -> Option<Window> {
+        loop {
+            match self.window.get() {
+                Some(window) => break Some(*window),
+                None if self.is_over() => break None,
+                None => std::thread::sleep(Duration::from_nanos(LOOK)),
+            }
+        }
+    }
+
     /// What happened on the server since the last call.
     pub(crate) fn take_events(&self) -> Vec<Event> {
         std::mem::take(&mut self.events.lock().unwrap_or_else(PoisonError::into_inner))
@@ -42,40 +61,77 @@ impl Sampling {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    fn tell(&self, at_s: f64, text: String) {
+    pub(super) fn tell(&self, at_s: f64, text: String) {
         let event = Event { at_s: Some(at_s), ..Event::new(EventKind::Server, text) };
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 }
 
-/// Does `work` while a thread samples the node, and returns what both have found; events are left in
-/// `sampling`. Embedded databases
-/// have no server to ask, and another session would be in the way of the others.
-pub(crate) fn sampled<D: Driver, T>(
-    node: &Node,
-    driver: &D,
+/// Does `work` while a thread for each node samples it and another one looks how fresh reads are, and
+/// returns what all have found; events are left in `sampling`. Embedded databases have no server to ask,
+/// and another session would be in the way of the others.
+pub(crate) fn sampled<T>(
+    nodes: &Nodes<'_>,
     series: NodeSeries,
     sampling: &Sampling,
     work: impl FnOnce() -> T,
-) -> (T, Seen) {
-    if driver.blocks() || !node.is_sampled {
-        return (work(), Seen::default());
+) -> (T, AllSeen) {
+    if !nodes.is_sampled {
+        return (work(), AllSeen::default());
     }
+    let series = Mutex::new(Some(series));
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("sampler".to_owned());
-        let thread =
-            thread.spawn_scoped(scope, || Sampler::new(node, sampling, series).run(driver));
+        let watching = Watching::begin(scope, nodes, &series, sampling);
         // Also when `work` panics: else the scope would wait for ever.
         let over = Over(sampling);
         let done = work();
         drop(over);
-        let seen = thread.ok().and_then(|thread| thread.join().ok());
-        (done, seen.unwrap_or_default())
+        (done, watching.end())
     })
+}
+
+/// The threads that watch a trial.
+struct Watching<'scope> {
+    nodes: Vec<Option<ScopedJoinHandle<'scope, Seen>>>,
+    probe: Option<ScopedJoinHandle<'scope, Probed>>,
+}
+
+impl<'scope> Watching<'scope> {
+    fn begin<'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        nodes: &'env Nodes<'_>,
+        series: &'env Mutex<Option<NodeSeries>>,
+        sampling: &'env Sampling,
+    ) -> Self {
+        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let sample = |node: &'env Node<'_>| {
+            if nodes.is_only_a_way(node) {
+                return None;
+            }
+            let sampler = Sampler::new(node, nodes.is_several(), sampling, series);
+            let run = move || with_driver!(node.database, driver => sampler.run(driver));
+            thread("sampler").spawn_scoped(scope, run).ok()
+        };
+        let probe = nodes.is_probed().then(|| {
+            let run = move || freshness::probe(nodes, sampling);
+            thread("freshness").spawn_scoped(scope, run).ok()
+        });
+        Watching { nodes: nodes.list.iter().map(sample).collect(), probe: probe.flatten() }
+    }
+
+    fn end(self) -> AllSeen {
+        let seen = |thread: Option<ScopedJoinHandle<'_, Seen>>| {
+            thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
+        };
+        AllSeen {
+            nodes: self.nodes.into_iter().map(seen).collect(),
+            probed: self.probe.and_then(|thread| thread.join().ok()),
+        }
+    }
 }
 
 /// Says that the trial is over when it is dropped.
@@ -88,9 +144,12 @@ impl Drop for Over<'_> {
 }
 
 struct Sampler<'a> {
-    node: &'a Node,
+    node: &'a Node<'a>,
+    /// Whether events say which node they are about.
+    is_named: bool,
     sampling: &'a Sampling,
-    series: Option<NodeSeries>,
+    /// Of all nodes; `None` once it can't be written.
+    series: &'a Mutex<Option<NodeSeries>>,
     host: Option<HostSampler>,
     questions: Questions,
     last: Option<Sample>,
@@ -101,11 +160,17 @@ struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    fn new(node: &'a Node, sampling: &'a Sampling, series: NodeSeries) -> Self {
+    fn new(
+        node: &'a Node<'a>,
+        is_named: bool,
+        sampling: &'a Sampling,
+        series: &'a Mutex<Option<NodeSeries>>,
+    ) -> Self {
         Sampler {
             node,
+            is_named,
             sampling,
-            series: Some(series),
+            series,
             host: None,
             questions: Questions::default(),
             last: None,
@@ -116,12 +181,9 @@ impl<'a> Sampler<'a> {
     }
 
     fn run<D: Driver>(mut self, driver: &D) -> Seen {
-        let window = loop {
-            match self.sampling.window.get() {
-                Some(window) => break *window,
-                None if self.sampling.is_over() => return self.seen,
-                None => std::thread::sleep(Duration::from_nanos(LOOK)),
-            }
+        // Embedded databases have no server to ask.
+        let Some(window) = self.sampling.begun().filter(|_| !driver.blocks()) else {
+            return self.seen;
         };
         // Without a loop there are no samples.
         let _ = block_on(self.follow(driver, window));
@@ -146,7 +208,12 @@ impl<'a> Sampler<'a> {
             self.asked_at = now();
             match timeout(now() + PATIENCE, self.ask(driver, &mut session)).await {
                 Ok(Ok((sample, refused))) => self.take(&window, sample, refused),
-                Ok(Err(error)) => self.silent(&window, &error.to_string(), &mut session),
+                Ok(Err(error)) => {
+                    if matches!(error.cause(), Cause::Unreachable | Cause::Lost) {
+                        self.seen.down.get_or_insert_with(|| error.to_string());
+                    }
+                    self.silent(&window, &error.to_string(), &mut session);
+                }
                 Err(_) => self.silent(&window, "it takes too long", &mut session),
             }
             if is_over {
@@ -176,9 +243,9 @@ impl<'a> Sampler<'a> {
     fn silent<S>(&mut self, window: &Window, why: &str, session: &mut Option<S>) {
         *session = None;
         if !self.is_silent {
-            let text =
-                format!("The server does not say what it does: {}.", why.trim_end_matches('.'));
-            self.sampling.tell(at_s(now(), window), text);
+            let why = why.trim_end_matches('.');
+            let text = format!("The server does not say what it does: {why}.");
+            self.tell(at_s(now(), window), &text);
         }
         self.is_silent = true;
     }
@@ -190,20 +257,31 @@ impl<'a> Sampler<'a> {
         self.seen.not_readable.extend(refused);
         let before = self.last.as_ref();
         for text in before.map(|before| sample.events(before)).unwrap_or_default() {
-            self.sampling.tell(at_s, text);
+            self.tell(at_s, &text);
+        }
+        if before.is_some_and(|before| sample.was_restarted(before)) {
+            self.seen.down.get_or_insert_with(|| "The server was restarted.".to_owned());
         }
         let mut row = sample.row(before, at_s, &self.node.name);
         row.cpu_share = self.host.as_mut().map(|host| host.sample(at).cpu_share);
-        if let Some(series) = &mut self.series
-            && series.append(&row).is_err()
-        {
+        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        if series.as_mut().is_some_and(|series| series.append(&row).is_err()) {
             // The same disk takes the intervals: whoever writes these says what is wrong.
-            self.series = None;
+            *series = None;
         }
+        drop(series);
         if at >= window.opens && at <= window.closes.saturating_add(EVERY / 2) {
             self.note(&sample);
         }
         self.last = Some(sample);
+    }
+
+    fn tell(&self, at_s: f64, text: &str) {
+        let text = match self.is_named {
+            true => format!("{}: {text}", self.node.name),
+            false => text.to_owned(),
+        };
+        self.sampling.tell(at_s, text);
     }
 
     /// A sample of the window.
@@ -222,6 +300,9 @@ impl<'a> Sampler<'a> {
                 seen.background.push(work.clone());
             }
         }
+        for (replica, &lag_s) in &sample.lag_s {
+            seen.lags_s.entry(replica.clone()).or_default().push(lag_s);
+        }
         seen.closed = Some(sample.clone());
     }
 }
@@ -235,7 +316,7 @@ fn next(now: Nanos, window: &Window) -> Nanos {
     if now < window.closes { whole.min(window.closes) } else { whole }
 }
 
-fn at_s(at: Nanos, window: &Window) -> f64 {
+pub(super) fn at_s(at: Nanos, window: &Window) -> f64 {
     (at as f64 - window.opens as f64) / 1e9
 }
 

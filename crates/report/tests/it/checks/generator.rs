@@ -3,6 +3,16 @@
 use super::{AS_IT_IS, Case, generator, trials};
 use dyno_measure::{GeneratorMember, Purpose};
 
+/// Two load generators, the second one this much later.
+fn started(late_ms: f64) -> Vec<GeneratorMember> {
+    let mut members = skewed(0.0);
+    for (member, late_ms) in members.iter_mut().zip([0.25, 0.25 + late_ms]) {
+        member.late_ms = Some(late_ms);
+        member.clock_bound_ms = Some(0.5);
+    }
+    members
+}
+
 fn skewed(skew_ms: f64) -> Vec<GeneratorMember> {
     let member = |name: &str, skew_ms: f64| GeneratorMember {
         name: name.to_owned(),
@@ -102,6 +112,23 @@ pub(super) const CASES: &[Case] = &[
         evidence: "12 ms",
         fires: |runs| trials(runs, |trial| trial.conditions.members = skewed(12.0)),
         silent: |runs| trials(runs, |trial| trial.conditions.members = skewed(9.0)),
+    },
+    Case {
+        id: "start-apart",
+        evidence: "4.75 ms, by clocks known to ± 0.5 ms",
+        fires: |runs| trials(runs, |trial| trial.conditions.members = started(4.75)),
+        silent: |runs| trials(runs, |trial| trial.conditions.members = started(4.5)),
+    },
+    Case {
+        id: "generator-lost",
+        evidence: "g2: It answers no more.",
+        fires: |runs| {
+            trials(runs, |trial| {
+                trial.conditions.members = skewed(0.0);
+                trial.conditions.members[1].lost = Some("It answers no more.".to_owned());
+            });
+        },
+        silent: |runs| trials(runs, |trial| trial.conditions.members = skewed(0.0)),
     },
     Case {
         id: "same-host",

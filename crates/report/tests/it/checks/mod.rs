@@ -4,6 +4,7 @@ mod arithmetic;
 mod disclosure;
 mod families;
 mod generator;
+mod nodes;
 mod quiet;
 mod repetition;
 mod same;
@@ -29,7 +30,7 @@ pub(crate) struct Case {
 /// Changes a run in which no check finds anything.
 pub(crate) type Change = fn(&mut Vec<RunData>);
 
-const GROUPS: [&[Case]; 10] = [
+const GROUPS: [&[Case]; 11] = [
     generator::CASES,
     time::CASES,
     repetition::CASES,
@@ -38,6 +39,7 @@ const GROUPS: [&[Case]; 10] = [
     truth::CASES,
     arithmetic::CASES,
     disclosure::CASES,
+    nodes::CASES,
     families::TPCC,
     families::TPCH,
 ];

@@ -1,8 +1,10 @@
 //! F: the truth of the workload.
 
 use super::{AS_IT_IS, Case, trials};
-use dyno_measure::{Counts, DataCheck, ErrorSummary, KindSummary, TpccFacts, TrialStatus, Verdict};
-use dyno_store::{RunData, ScriptFacts};
+use dyno_measure::{
+    Counts, DataCheck, ErrorSummary, FaultFacts, KindSummary, TpccFacts, TrialStatus, Verdict,
+};
+use dyno_store::{FaultPlan, RunData, ScriptFacts};
 
 fn data_check(runs: &mut [RunData], verdict: Verdict) {
     runs[0].trials[1].summary.checks = vec![DataCheck {
@@ -10,6 +12,29 @@ fn data_check(runs: &mut [RunData], verdict: Verdict) {
         verdict,
         evidence: "One row is missing.".to_owned(),
     }];
+}
+
+/// The second trial has a fault.
+fn fault(runs: &mut [RunData], lost: Option<u64>, recovered_after_s: Option<f64>) {
+    runs[0].trials[1].summary.fault = Some(FaultFacts {
+        action: "kill".to_owned(),
+        node: "n1".to_owned(),
+        at_s: 20.0,
+        first_success_after_s: Some(1.5),
+        recovered_after_s,
+        acknowledged: lost.map(|_| 5_000),
+        lost,
+        steps: vec!["20.0 s: n1 was killed".to_owned()],
+        ..FaultFacts::default()
+    });
+}
+
+/// The experiments have one in each trial.
+fn planned_fault(runs: &mut Vec<RunData>) {
+    for experiment in &mut runs[0].header.experiments {
+        let node = "primary".to_owned();
+        experiment.fault = Some(FaultPlan { node, at_s: 20.0, ..FaultPlan::default() });
+    }
 }
 
 /// So many attempts of a hundred thousand failed.
@@ -101,6 +126,29 @@ pub(super) const CASES: &[Case] = &[
         evidence: "trial 2: 3 reconnects",
         fires: |runs| runs[0].trials[1].summary.counts.reconnects = 3,
         silent: AS_IT_IS,
+    },
+    Case {
+        id: "lost-acknowledged",
+        evidence: "trial 2: 7 of 5,000 acknowledged transactions lost",
+        fires: |runs| fault(runs, Some(7), Some(3.0)),
+        silent: |runs| fault(runs, Some(0), Some(3.0)),
+    },
+    Case {
+        id: "not-recovered",
+        evidence: "trial 2: not back at 90 % of the throughput",
+        fires: |runs| fault(runs, None, None),
+        silent: |runs| fault(runs, None, Some(0.0)),
+    },
+    Case {
+        id: "no-fault",
+        evidence: "nothing was done to primary",
+        fires: planned_fault,
+        silent: |runs| {
+            planned_fault(runs);
+            fault(runs, Some(0), Some(3.0));
+            let done = runs[0].trials[1].summary.fault.clone();
+            trials(runs, |trial| trial.fault.clone_from(&done));
+        },
     },
     Case {
         id: "statements-per-transaction",

@@ -1,7 +1,7 @@
 //! A run on clusters: one that grows, one whose reads dyno splits from its writes, one of shards.
 
 use super::{Shape, experiment, header, trial};
-use dyno_measure::{Freshness, NodeConditions};
+use dyno_measure::{Freshness, GeneratorMember, HostSample, NodeConditions, TrialSummary};
 use dyno_store::{Environment, FleetMember, RunData, TargetFacts, TargetNode, TrialData};
 use std::path::PathBuf;
 
@@ -93,41 +93,70 @@ fn nodes(target: &TargetFacts, data: &mut TrialData) {
     }
 }
 
+/// Two load generators that did a quarter and the rest.
+fn members(summary: &TrialSummary) -> Vec<GeneratorMember> {
+    let quarter = |count: u64| [count / 4, count - count / 4];
+    let committed = quarter(summary.counts.committed);
+    let statements = quarter(summary.statements.total());
+    let member = |at: usize| GeneratorMember {
+        name: format!("load-{}", at + 1),
+        host: format!("load-{} (10.0.0.{})", at + 1, at + 11),
+        workers: [16, 48][at],
+        committed: committed[at],
+        statements: statements[at],
+        latency: Some(summary.latency),
+        late_ms: Some([0.25, 1.75][at]),
+        clock_bound_ms: Some(0.125),
+        clock_skew_ms: Some([0.0, -3.5][at]),
+        cpu_s: Some([2.0, 6.5][at]),
+        host_load: Some(HostSample { cpu_share: [0.125, 0.375][at], ..HostSample::default() }),
+        conditions: summary.conditions.generator.clone(),
+        to_s: summary.window_s,
+        ..GeneratorMember::default()
+    };
+    vec![member(0), member(1)]
+}
+
 pub(crate) fn cluster() -> RunData {
     let targets = targets();
     let mut trials = Vec::new();
-    let mut add = |experiment: &str, target: &TargetFacts, repeat: u32, speed: f64| {
-        let number = trials.len() as u32 + 1;
-        let shape = Shape {
-            experiment,
-            target: &target.name,
-            workers: 64,
-            repeat,
-            rate_per_s: None,
-            speed,
-            seconds: 20,
-            away_at: None,
+    let mut add =
+        |experiment: &str, target: &TargetFacts, workers: u32, repeat: u32, speed: f64| {
+            let number = trials.len() as u32 + 1;
+            let shape = Shape {
+                experiment,
+                target: &target.name,
+                workers,
+                repeat,
+                rate_per_s: None,
+                speed,
+                seconds: 20,
+                away_at: None,
+            };
+            let mut data = trial(number, &shape);
+            nodes(target, &mut data);
+            if experiment == "both" {
+                data.summary.conditions.freshness = Some(Freshness {
+                    asked: 40,
+                    stale: 1,
+                    asked_other: 40,
+                    stale_other: 3,
+                    stale_max_ms: Some(12.5),
+                });
+            }
+            if experiment == "both" {
+                data.summary.conditions.members = members(&data.summary);
+            }
+            trials.push(data);
         };
-        let mut data = trial(number, &shape);
-        nodes(target, &mut data);
-        if experiment == "both" {
-            data.summary.conditions.freshness = Some(Freshness {
-                asked: 40,
-                stale: 1,
-                asked_other: 40,
-                stale_other: 3,
-                stale_max_ms: Some(12.5),
-            });
-        }
-        trials.push(data);
-    };
     for repeat in 1..=2 {
         for (place, speed) in [(1, 1.0), (2, 1.94), (3, 3.6)] {
-            add("read_only", &targets[place], repeat, speed);
+            add("read_only", &targets[place], 64, repeat, speed);
         }
-        add("both", &targets[4], repeat, 0.8);
-        add("both", &targets[5], repeat, 0.5);
+        add("both", &targets[4], 64, repeat, 0.8);
+        add("both", &targets[5], 64, repeat, 0.5);
     }
+    add("both", &targets[4], 8, 1, 0.8);
     let member = |name: &str| FleetMember {
         name: name.to_owned(),
         environment: Environment {

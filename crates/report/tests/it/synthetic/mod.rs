@@ -1,6 +1,7 @@
 //! A made-up run: the same folder on every machine.
 
 pub(crate) mod cluster;
+pub(crate) mod fault;
 pub(crate) mod pairs;
 pub(crate) mod pgbench;
 pub(crate) mod tpcc;

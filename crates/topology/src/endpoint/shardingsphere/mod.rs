@@ -8,7 +8,7 @@
 
 mod rules;
 
-use super::{Options, on_path, primary_and_readers, within_reach, write_private};
+use super::{Options, on_path, primary_and_readers, software, within_reach, write_private};
 use crate::{Account, Backend, ClusterError, Launch, Place};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -26,7 +26,16 @@ const LOGBACK: &str = "<configuration>\n  <appender name=\"console\" \
     %-5level %logger{20}: %msg%n</pattern></encoder>\n  </appender>\n  <root level=\"warn\"><appender-ref \
     ref=\"console\"/></root>\n</configuration>\n";
 
-/// What Java says it is missing, and where the proxy can be had.
+/// What the distributed transactions of shards need; takes the place of the proxy's own file, whose five minutes a
+/// transaction of a loader may need and more.
+const TRANSACTIONS: &str = "com.atomikos.icatch.serial_jta_transactions=false\n\
+    com.atomikos.icatch.automatic_resource_registration=false\n\
+    com.atomikos.icatch.default_jta_timeout=3600000\ncom.atomikos.icatch.max_timeout=3600000\n\
+    com.atomikos.icatch.max_actives=10000\ncom.atomikos.icatch.checkpoint_interval=50000\n\
+    com.atomikos.icatch.enable_logging=true\ncom.atomikos.icatch.log_base_name=xa_tx\n\
+    com.atomikos.icatch.log_base_dir=./logs\n";
+
+/// Where the proxy can be had.
 fn how_to_get() -> String {
     format!(
         "save this as pom.xml: {} ; then `mvn dependency:copy-dependencies -DoutputDirectory=lib` \
@@ -76,8 +85,7 @@ impl Software {
                  --allow-any-address",
             ));
         }
-        let named = std::env::var_os("DYNO_SHARDINGSPHERE").filter(|value| !value.is_empty());
-        let jars = match options.software.clone().or_else(|| named.map(PathBuf::from)) {
+        let jars = match software(options, "DYNO_SHARDINGSPHERE") {
             Some(folder) => Jars::Found(jars_in(&folder)?),
             None => Jars::Repository(in_repository()?),
         };
@@ -171,6 +179,7 @@ pub fn prepare(
     write_private(place, "conf/server.yaml", &server(account, options, is_sharded))?;
     write_private(place, &format!("conf/config-{}.yaml", account.database), &rules)?;
     write_private(place, "conf/logback.xml", LOGBACK)?;
+    write_private(place, "conf/transactions.properties", TRANSACTIONS)?;
     let launcher = write_private(place, "Loopback.java", LAUNCHER)?;
     let jars = match &software.jars {
         Jars::Found(jars) => {

@@ -6,7 +6,7 @@ use super::info::partitioning;
 use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, Step};
 use super::rows::{Small, chunk};
 use super::schema::{ACCOUNTS, BRANCHES, TABLES, TELLERS};
-use dyno_core::{DbError, Dialect, Discard, Session, Table};
+use dyno_core::{DbError, Dialect, Discard, Session, Table, catalog};
 use std::collections::HashSet;
 
 const STEP: Step = Step::ClientData;
@@ -46,10 +46,11 @@ pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbEr
             "select relname from pg_catalog.pg_class where oid in ({})",
             list(&TABLES, "to_regclass('", "')")
         ),
-        Dialect::Mysql => format!(
-            "select table_name from information_schema.tables where table_schema = database() and \
-             table_name in ({names})"
-        ),
+        Dialect::Mysql => {
+            let mut found = catalog::tables(session).await?;
+            found.retain(|name| TABLES.contains(&name.as_str()));
+            return Ok(found);
+        }
         Dialect::Sqlite => {
             format!("select name from sqlite_master where type = 'table' and name in ({names})")
         }
@@ -67,11 +68,16 @@ pub(crate) async fn keys<S: Session>(session: &mut S) -> Result<HashSet<String>,
              where contype in ('p', 'f') and c.oid in ({})",
             list(&TABLES, "to_regclass('", "')")
         ),
-        Dialect::Mysql => format!(
-            "select case constraint_type when 'PRIMARY KEY' then table_name else constraint_name \
-             end from information_schema.table_constraints where table_schema = database() and \
-             table_name in ({names})"
-        ),
+        Dialect::Mysql => {
+            let mut found = HashSet::new();
+            for name in TABLES {
+                if catalog::mysql_indexes(session, name).await?.contains("PRIMARY") {
+                    found.insert(name.to_owned());
+                }
+                found.extend(catalog::mysql_foreign_keys(session, name).await?);
+            }
+            return Ok(found);
+        }
         Dialect::Sqlite => format!(
             "select tbl_name from sqlite_master where type = 'index' and tbl_name in ({names})"
         ),

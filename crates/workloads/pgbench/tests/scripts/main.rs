@@ -3,6 +3,7 @@
 mod client;
 mod dialects;
 mod golden;
+mod parts;
 mod properties;
 mod random;
 mod stream;

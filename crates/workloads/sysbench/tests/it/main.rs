@@ -4,5 +4,6 @@ mod databases;
 mod golden;
 mod load;
 mod options;
+mod parts;
 mod stream;
 mod support;

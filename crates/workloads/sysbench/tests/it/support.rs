@@ -275,10 +275,6 @@ fn names<'a>(names: impl IntoIterator<Item = &'a String>) -> Answer {
     names.into_iter().map(|name| vec![Some(name.clone())]).collect()
 }
 
-fn quoted(sql: &str) -> &str {
-    sql.split('\'').nth(1).expect("a name in quotes")
-}
-
 fn word_after<'a>(sql: &'a str, word: &str) -> &'a str {
     let rest = sql.split_once(word).expect("the word").1;
     rest.split([' ', '(', ';']).next().unwrap_or_default()
@@ -287,14 +283,15 @@ fn word_after<'a>(sql: &'a str, word: &str) -> &'a str {
 impl Database {
     /// Rows for questions, `None` for commands.
     fn execute(&mut self, sql: &str) -> Result<Option<Answer>, DbError> {
-        if sql.contains("information_schema.tables") {
+        if sql == "SHOW TABLES" {
             return Ok(Some(names(self.tables.keys())));
         }
-        if sql.contains("information_schema.columns") {
-            return Ok(Some(names(&self.tables[quoted(sql)].columns)));
+        if let Some(table) = sql.strip_prefix("SHOW COLUMNS FROM ") {
+            return Ok(Some(names(&self.tables[table].columns)));
         }
-        if sql.contains("information_schema.statistics") {
-            return Ok(Some(names(&self.tables[quoted(sql)].indexes)));
+        if let Some(table) = sql.strip_prefix("SHOW INDEX FROM ") {
+            let cell = |name: &String| vec![None, None, Some(name.clone())];
+            return Ok(Some(self.tables[table].indexes.iter().map(cell).collect()));
         }
         if sql.starts_with("SHOW") {
             let limit = sql.contains("VARIABLES").then(|| self.prepared_limit.to_string());

@@ -3,9 +3,9 @@
 use super::LoadOptions;
 use super::error::{LoadError, while_doing};
 use crate::random::Constants;
-use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, Table, table_names};
+use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, Table, primary_key_name, table_names};
 use crate::text::Timestamp;
-use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
+use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer, catalog};
 use std::collections::{HashMap, HashSet};
 
 /// Keys of the configuration while a load is under way.
@@ -51,16 +51,7 @@ async fn names<S: Session>(session: &mut S, sql: &str) -> Result<HashSet<String>
 
 /// The tables that statements without a schema name can reach.
 pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
-    let sql = match session.dialect() {
-        Dialect::Mysql => {
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
-        }
-        Dialect::Postgres => {
-            "SELECT tablename FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
-        }
-        Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
-    };
-    names(session, sql).await.map_err(while_doing("listing the tables"))
+    catalog::tables(session).await.map_err(while_doing("listing the tables"))
 }
 
 /// The first table of the workload that doesn't exist. What is not listed is asked for: a proxy may
@@ -91,22 +82,31 @@ pub async fn existing_tables<S: Session>(session: &mut S) -> Result<Vec<String>,
 
 /// The keys and indexes that exist, by the names that [`crate::schema`] gives them.
 pub(crate) async fn keys<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
-    let sql = match session.dialect() {
-        Dialect::Mysql => {
-            "SELECT CASE index_name WHEN 'PRIMARY' THEN CONCAT(table_name, '_pkey') ELSE \
-             index_name END FROM information_schema.statistics WHERE table_schema = DATABASE() \
-             UNION SELECT constraint_name FROM information_schema.table_constraints WHERE \
-             table_schema = DATABASE() AND constraint_type = 'FOREIGN KEY'"
+    let found = match session.dialect() {
+        Dialect::Mysql => mysql_keys(session).await,
+        Dialect::Postgres => names(session, POSTGRES_KEYS).await,
+        Dialect::Sqlite => {
+            names(session, "SELECT name FROM sqlite_master WHERE type = 'index'").await
         }
-        Dialect::Postgres => {
-            "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE \
-             relkind IN ('i', 'I') AND nspname = ANY (current_schemas(false)) UNION SELECT \
-             conname FROM pg_constraint c JOIN pg_namespace n ON n.oid = c.connamespace WHERE \
-             nspname = ANY (current_schemas(false))"
-        }
-        Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'index'",
     };
-    names(session, sql).await.map_err(while_doing("listing the keys"))
+    found.map_err(while_doing("listing the keys"))
+}
+
+const POSTGRES_KEYS: &str = "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+    WHERE relkind IN ('i', 'I') AND nspname = ANY (current_schemas(false)) UNION SELECT conname FROM \
+    pg_constraint c JOIN pg_namespace n ON n.oid = c.connamespace WHERE nspname = ANY \
+    (current_schemas(false))";
+
+async fn mysql_keys<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
+    let mut found = HashSet::new();
+    for table in Table::ALL {
+        let name = table.name();
+        for index in catalog::mysql_indexes(session, name).await? {
+            found.insert(if index == "PRIMARY" { primary_key_name(table) } else { index });
+        }
+        found.extend(catalog::mysql_foreign_keys(session, name).await?);
+    }
+    Ok(found)
 }
 
 /// How many of the foreign keys of [`crate::schema`] exist.

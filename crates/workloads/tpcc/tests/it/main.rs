@@ -8,5 +8,6 @@ mod databases;
 mod golden;
 mod ledger;
 mod null;
+mod parts;
 mod resume;
 mod terminals;

@@ -33,10 +33,10 @@ pub(super) fn trial<D: Driver>(
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
-    let Job { step, planned, purpose, node, run: folder, control, .. } = job;
+    let Job { step, planned, purpose, nodes, run: folder, control, .. } = job;
     let degree = planned.degree.unwrap_or(0);
     let place = format!("{} on {}", step.experiment, step.target);
-    let found = look(driver, options.scale).map_err(|failure| failure.at(&place))?;
+    let found = look(driver.primary(), options.scale).map_err(|failure| failure.at(&place))?;
     let cache = bring(driver, &step.target, &options.cache, control)
         .map_err(|failure| failure.at(&place))?;
     let Some(cache) = cache else { return Ok(Done::INTERRUPTED) };
@@ -58,14 +58,14 @@ pub(super) fn trial<D: Driver>(
     };
     let identity = identity(step, planned, &asked, found);
     let mut writer = folder.begin_trial(TrialIdentity { purpose, ..identity })?;
-    let looked = node.look(driver);
-    writer.server(Moment::Before, &node.facts(&looked))?;
+    let looked = nodes.look();
+    writer.server(Moment::Before, &nodes.facts(&looked))?;
     let series = writer.node_series()?;
     let title = format!("{place}, {} at degree {degree}", asked.test.name());
     let progress = PassProgress::new(&title, length(asked.test));
     let sampling = Sampling::default();
     let storing = Storing::new(&mut writer, progress, &sampling, control);
-    let (ran, seen) = sampled(&node, driver, series, &sampling, || {
+    let (ran, seen) = sampled(&nodes, series, &sampling, || {
         let ran = run(driver, &asked, &storing, &|| control.is_stopped());
         storing.over();
         ran
@@ -82,13 +82,13 @@ pub(super) fn trial<D: Driver>(
     for event in sampling.take_events() {
         writer.event(event)?;
     }
-    let looked_again = node.look_again(driver, &seen);
-    writer.server(Moment::After, &node.facts(&looked_again))?;
+    let looked_again = nodes.look_again(&seen);
+    writer.server(Moment::After, &nodes.facts(&looked_again))?;
     let status = status(&facts, asked.test, control);
     let mut summary = writer.identity().clone().summary(status);
     summary.set_pass(facts);
     generator.into_inner().store(&mut summary);
-    node.surround(driver.dialect(), (&looked, &looked_again), &seen, None, &mut summary);
+    nodes.surround(driver.dialect(), (&looked, &looked_again), &seen, None, &mut summary);
     summary.checks = answers_check(&summary).into_iter().collect();
     let is_denied = deny(&mut summary);
     progress.finish(&headline(&summary));

@@ -1,0 +1,105 @@
+//! What the catalog of a database says about tables.
+//!
+//! On MySQL's protocol it is asked with SHOW: proxies answer that for a table that is spread over shards, and refuse or
+//! send anywhere what reads `information_schema`.
+
+use crate::{DbError, Dialect, Session, Table};
+use std::collections::HashSet;
+
+/// ER_NO_SUCH_TABLE.
+const NO_SUCH_TABLE: u32 = 1146;
+
+/// One column of an answer, from 0; what is NULL is left out.
+async fn column<S: Session>(
+    session: &mut S,
+    sql: &str,
+    number: usize,
+) -> Result<Vec<String>, DbError> {
+    let mut answer = Table::default();
+    session.query(sql, &mut answer).await?;
+    Ok(answer.rows.into_iter().filter_map(|row| row.into_iter().nth(number)?).collect())
+}
+
+/// The same of a table that need not exist.
+async fn column_if_any<S: Session>(
+    session: &mut S,
+    sql: &str,
+    number: usize,
+) -> Result<Vec<String>, DbError> {
+    match column(session, sql, number).await {
+        Err(error) if error.errno() == NO_SUCH_TABLE => Ok(Vec::new()),
+        answer => answer,
+    }
+}
+
+/// The tables that statements without a schema name can reach; MySQL's views are among them.
+///
+/// # Errors
+/// What the database answered.
+pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
+    let sql = match session.dialect() {
+        Dialect::Mysql => "SHOW TABLES",
+        Dialect::Postgres => {
+            "SELECT tablename FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
+        }
+        Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
+    };
+    Ok(column(session, sql, 0).await?.into_iter().collect())
+}
+
+/// The columns of a table on MySQL, in their order; none if it doesn't exist.
+///
+/// # Errors
+/// What the database answered.
+pub async fn mysql_columns<S: Session>(
+    session: &mut S,
+    table: &str,
+) -> Result<Vec<String>, DbError> {
+    column_if_any(session, &format!("SHOW COLUMNS FROM {table}"), 0).await
+}
+
+/// The names of a table's indexes on MySQL, `PRIMARY` among them; none if it doesn't exist.
+///
+/// # Errors
+/// What the database answered.
+pub async fn mysql_indexes<S: Session>(
+    session: &mut S,
+    table: &str,
+) -> Result<HashSet<String>, DbError> {
+    let names = column_if_any(session, &format!("SHOW INDEX FROM {table}"), 2).await?;
+    Ok(names.into_iter().collect())
+}
+
+/// The names of a table's foreign keys on MySQL; none if it doesn't exist.
+///
+/// # Errors
+/// What the database answered.
+pub async fn mysql_foreign_keys<S: Session>(
+    session: &mut S,
+    table: &str,
+) -> Result<Vec<String>, DbError> {
+    let text = column_if_any(session, &format!("SHOW CREATE TABLE {table}"), 1).await?;
+    Ok(text.iter().flat_map(|text| foreign_keys_in(text)).collect())
+}
+
+/// ``CONSTRAINT `name` FOREIGN KEY (...)``; quoted as the session's SQL mode wants it.
+fn foreign_keys_in(create: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let (name, _) = line.trim().strip_prefix("CONSTRAINT ")?.split_once(" FOREIGN KEY")?;
+        Some(name.trim_matches(['`', '"']).to_owned())
+    };
+    create.lines().filter_map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_keys_are_read_with_any_quotes() {
+        let create = "CREATE TABLE `t` (\n  `a` int,\n  PRIMARY KEY (`a`),\n  KEY `k` (`a`),\n  CONSTRAINT \
+                      `first` FOREIGN KEY (`a`) REFERENCES `u` (`a`),\n  CONSTRAINT \"second\" FOREIGN KEY \
+                      (\"a\") REFERENCES \"u\" (\"a\"),\n  CONSTRAINT `c` CHECK (`a` > 0)\n)";
+        assert_eq!(foreign_keys_in(create), ["first", "second"]);
+    }
+}

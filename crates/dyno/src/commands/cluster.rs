@@ -1,0 +1,345 @@
+//! `dyno cluster`: local clusters of real servers.
+
+use crate::failure::Failure;
+use crate::{Done, output, signals, table};
+use clap::{Args, Subcommand, ValueEnum};
+use dyno_topology::{
+    Cluster, ClusterError, EndpointKind, Health, NodeStatus, Replication, Request, TopologyKind,
+    Watch, endpoint,
+};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The folder of a cluster unless told otherwise.
+const DIR: &str = "dyno-cluster";
+
+/// The part of the help with examples.
+pub(crate) const HELP: &str = "\
+Examples:
+  dyno cluster up mariadb --replicas 2 --replication semi-sync
+  dyno cluster up postgres --replicas 3 --endpoint pgpool --dir /var/tmp/pg
+  dyno cluster up sharded --shardingsphere ~/shardingsphere
+  dyno cluster status --json
+  dyno run my-suite.toml --target db=cluster:dyno-cluster
+  dyno cluster down
+
+Servers are found on this machine and listen on 127.0.0.1 only, on ports of their own. Their settings are
+templates in the size of this machine; --set changes them. The account `dyno` and its database `dyno` are made;
+the password is in the file `password` of the folder, which only its owner can read. `down` stops everything
+and removes the folder, also after an `up` that was killed.";
+
+/// What can be done with a cluster.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a cluster and start it.
+    Up(Up),
+    /// Show the nodes: role, address, health, lag. Exits with 1 if one isn't up.
+    Status(Status),
+    /// Stop all servers of a cluster and remove its folder.
+    Down(Folder),
+    /// Kill a node (SIGKILL to all its processes), as when its machine dies.
+    Kill(Node),
+    /// Shut a node down cleanly.
+    Stop(Node),
+    /// Start a node that was killed or stopped.
+    Start(Node),
+    /// Stop a node in its tracks: its connections stay open and get no answer.
+    Freeze(Node),
+    /// Let a frozen node go on.
+    Thaw(Node),
+    /// Cut a node of an --isolated cluster off the network.
+    Partition(Node),
+    /// Connect a node that was cut off again.
+    Heal(Node),
+    /// Make a read-only node the primary; the others follow it.
+    Promote(Node),
+    /// Have a node that was out, such as an old primary, follow the primary again.
+    Rejoin(Node),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Folder {
+    /// Folder of the cluster.
+    #[arg(long, value_name = "FOLDER", default_value = DIR)]
+    dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    folder: Folder,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Node {
+    /// Name of the node, as `dyno cluster status` shows it.
+    #[arg(value_name = "NODE")]
+    name: String,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Up {
+    /// The shape: a primary (and read-only nodes) of MariaDB, MySQL or PostgreSQL, or a SQL layer over four
+    /// MariaDB shards.
+    #[arg(value_name = "TOPOLOGY")]
+    topology: Topology,
+    #[command(flatten)]
+    folder: Folder,
+    /// Read-only nodes beside the primary, at most 8.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    replicas: u32,
+    /// What a commit waits for: nothing, one read-only node, or a majority of all nodes.
+    #[arg(long, value_name = "KIND", default_value = "async")]
+    replication: Wait,
+    /// What stands in front of the nodes and spreads reads.
+    #[arg(long, value_name = "KIND")]
+    endpoint: Option<Endpoint>,
+    /// A setting of all servers, over that of the template. May be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    settings: Vec<(String, String)>,
+    /// Give each node a network namespace, so that it can be cut off (`partition`). Needs root.
+    #[arg(long)]
+    isolated: bool,
+    /// Folder that MySQL (and MySQL Router) was unpacked to; without it they are looked for on this machine.
+    #[arg(long, value_name = "FOLDER")]
+    mysql: Option<PathBuf>,
+    /// Folder that pgpool-II was unpacked to.
+    #[arg(long, value_name = "FOLDER")]
+    pgpool: Option<PathBuf>,
+    /// Folder with the jars of ShardingSphere-Proxy; DYNO_SHARDINGSPHERE may name it instead.
+    #[arg(long, value_name = "FOLDER")]
+    shardingsphere: Option<PathBuf>,
+    /// Let the endpoint listen on all addresses of this machine if it can't be told otherwise.
+    #[arg(long)]
+    allow_any_address: bool,
+    /// Connections that the endpoint takes at once.
+    #[arg(long, value_name = "N", default_value_t = endpoint::Options::default().clients_max)]
+    clients_max: u32,
+    /// Tables of sysbench that a sharded cluster spreads.
+    #[arg(long, value_name = "N", default_value_t = endpoint::Options::default().sysbench_tables)]
+    sysbench_tables: u32,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Topology {
+    Mariadb,
+    Mysql,
+    Postgres,
+    Sharded,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Wait {
+    Async,
+    SemiSync,
+    Quorum,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Endpoint {
+    Pgpool,
+    Shardingsphere,
+    Router,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+impl Up {
+    fn request(&self) -> Request {
+        let is_sharded = matches!(self.topology, Topology::Sharded);
+        let software = match self.endpoint {
+            Some(Endpoint::Pgpool) => self.pgpool.clone(),
+            Some(Endpoint::Router) => self.mysql.clone(),
+            Some(Endpoint::Shardingsphere) => self.shardingsphere.clone(),
+            None if is_sharded => self.shardingsphere.clone(),
+            None => None,
+        };
+        Request {
+            topology: match self.topology {
+                Topology::Mariadb => TopologyKind::Mariadb,
+                Topology::Mysql => TopologyKind::Mysql,
+                Topology::Postgres => TopologyKind::Postgres,
+                Topology::Sharded => TopologyKind::Sharded,
+            },
+            replicas: self.replicas,
+            replication: match self.replication {
+                Wait::Async => Replication::Async,
+                Wait::SemiSync => Replication::SemiSync,
+                Wait::Quorum => Replication::Quorum,
+            },
+            endpoint: self.endpoint.map(|kind| match kind {
+                Endpoint::Pgpool => EndpointKind::Pgpool,
+                Endpoint::Shardingsphere => EndpointKind::Shardingsphere,
+                Endpoint::Router => EndpointKind::Router,
+            }),
+            settings: self.settings.clone(),
+            isolated: self.isolated,
+            mysql: self.mysql.clone(),
+            endpoint_options: endpoint::Options {
+                software,
+                clients_max: self.clients_max,
+                sysbench_tables: self.sysbench_tables,
+                allow_any_address: self.allow_any_address,
+                ..endpoint::Options::default()
+            },
+            ..Request::new(&self.folder.dir, TopologyKind::Mariadb)
+        }
+    }
+}
+
+impl From<ClusterError> for Failure {
+    fn from(error: ClusterError) -> Self {
+        let failure = match error.is_stopped {
+            true => Failure::with_code(signals::exit_code(), error.message),
+            false => Failure::new(error.message),
+        };
+        match error.hint {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    }
+}
+
+/// Talks about each step, and gives up at Ctrl-C.
+struct Talk;
+
+impl Watch for Talk {
+    fn step(&mut self, text: &str) {
+        output::talk(text);
+    }
+
+    fn is_stopped(&self) -> bool {
+        signals::has_come()
+    }
+}
+
+pub(crate) fn run(command: &Command) -> Done {
+    match command {
+        Command::Up(arguments) => up(arguments),
+        Command::Status(arguments) => status(arguments),
+        Command::Down(folder) => {
+            Cluster::down(&folder.dir)?;
+            output::talk(&format!("The cluster in {} is gone.", folder.dir.display()));
+            Ok(())
+        }
+        Command::Kill(node) => change(node, "was killed", Cluster::kill),
+        Command::Stop(node) => change(node, "is shut down", Cluster::stop),
+        Command::Start(node) => change(node, "runs", Cluster::start),
+        Command::Freeze(node) => change(node, "is frozen", Cluster::freeze),
+        Command::Thaw(node) => change(node, "goes on", Cluster::thaw),
+        Command::Partition(node) => change(node, "is cut off", Cluster::partition),
+        Command::Heal(node) => change(node, "is connected again", Cluster::heal),
+        Command::Promote(node) => change(node, "is the primary", Cluster::promote),
+        Command::Rejoin(node) => change(node, "follows the primary", Cluster::rejoin),
+    }
+}
+
+fn up(arguments: &Up) -> Done {
+    let begin = Instant::now();
+    signals::on_interrupt(|| {
+        output::talk("Stopping. Once more ends at once and leaves the rest to `down`.")
+    })
+    .map_err(|error| Failure::new(format!("Ctrl-C can't be listened to: {error}.")))?;
+    let cluster = Cluster::up(&arguments.request(), &mut Talk)?;
+    output::data(&nodes_table(&cluster.status()));
+    let (dir, seconds) = (arguments.folder.dir.display(), begin.elapsed().as_secs_f64());
+    output::talk(&format!("Ready after {seconds:.1} s."));
+    output::talk(&format!("hint: measure it with `dyno run SUITE --target NAME=cluster:{dir}`"));
+    output::talk(&format!("hint: `dyno cluster down{}` takes it down", of(&arguments.folder.dir)));
+    Ok(())
+}
+
+/// How the folder is named on the command line.
+fn of(dir: &Path) -> String {
+    if dir == Path::new(DIR) { String::new() } else { format!(" --dir {}", dir.display()) }
+}
+
+fn change(
+    node: &Node,
+    became: &str,
+    act: impl FnOnce(&mut Cluster, &str) -> Result<(), ClusterError>,
+) -> Done {
+    let mut cluster = Cluster::open(&node.folder.dir)?;
+    act(&mut cluster, &node.name)?;
+    output::talk(&format!("Node {} {became}.", node.name));
+    Ok(())
+}
+
+/// What `status --json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    folder: &'a Path,
+    topology: TopologyKind,
+    replication: &'a str,
+    endpoint: Option<EndpointKind>,
+    user: &'a str,
+    database: &'a str,
+    /// The file that holds the password.
+    password_file: PathBuf,
+    nodes: &'a [NodeStatus],
+}
+
+fn status(arguments: &Status) -> Done {
+    let cluster = Cluster::open(&arguments.folder.dir)?;
+    let (nodes, state) = (cluster.status(), cluster.state());
+    if arguments.json {
+        let document = Document {
+            folder: cluster.folder(),
+            topology: state.topology,
+            replication: &state.replication,
+            endpoint: state.endpoint,
+            user: &state.user,
+            database: &state.database,
+            password_file: cluster.folder().join("password"),
+            nodes: &nodes,
+        };
+        let text = serde_json::to_string_pretty(&document)
+            .map_err(|error| Failure::new(format!("The status has no text form: {error}.")))?;
+        output::data(&(text + "\n"));
+    } else {
+        output::data(&nodes_table(&nodes));
+    }
+    let not_up: Vec<&NodeStatus> = nodes.iter().filter(|node| node.health != Health::Up).collect();
+    if not_up.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = not_up
+        .iter()
+        .map(|node| {
+            let why = node.problem.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("Node {} is {}{}", node.name, node.health.name(), sentence_end(&why))
+        })
+        .collect();
+    Err(Failure::new(lines.join("\n")))
+}
+
+fn sentence_end(text: &str) -> String {
+    if text.ends_with('.') { text.to_owned() } else { format!("{text}.") }
+}
+
+fn nodes_table(nodes: &[NodeStatus]) -> String {
+    let rows: Vec<Vec<String>> = nodes
+        .iter()
+        .map(|node| {
+            let lag = node.lag_s.map(|lag_s| format!("{lag_s:.1} s")).unwrap_or_default();
+            vec![
+                node.name.clone(),
+                node.role.clone(),
+                node.product.clone(),
+                node.health.name().to_owned(),
+                node.url.clone(),
+                lag,
+            ]
+        })
+        .collect();
+    table::layout(&["node", "role", "product", "health", "url", "lag"], &rows, 5)
+}

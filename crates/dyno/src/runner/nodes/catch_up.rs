@@ -1,0 +1,133 @@
+//! Waiting until replicas have what was written before a trial: else it would read old data, and share the
+//! server with what is left to apply.
+
+use super::{Node, Nodes};
+use crate::databases::{self, with_driver};
+use crate::output;
+use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
+use dyno_engine::Control;
+use dyno_measure::{Position, follows, has_reached, position};
+use dyno_reactor::{now, sleep_until, timeout};
+use dyno_suite::Role;
+
+/// How long replicas may take: as long as a load of some size.
+const PATIENCE: Nanos = 1800 * SECOND;
+/// How long one answer may take.
+const ANSWER: Nanos = 10 * SECOND;
+/// Between two questions.
+const STEP: Nanos = 20 * MILLISECOND;
+/// Waiting longer than this is told.
+const LONG: Nanos = SECOND;
+
+/// How waiting for a replica ended.
+enum Ended {
+    /// It has all, after this time.
+    Reached(Nanos),
+    /// It follows nobody, or can't tell where it is.
+    Unknown,
+    /// The time was over, or the user has stopped the run.
+    Behind(Nanos),
+}
+
+impl Nodes<'_> {
+    /// Waits until all read-only nodes have applied what the primary has written so far; says in sentences
+    /// what is worth knowing of it.
+    pub(crate) fn catch_up(&self, control: &Control) -> Vec<String> {
+        let Some(primary) = self.list.iter().find(|node| node.role == Role::Primary) else {
+            return Vec::new();
+        };
+        let replicas: Vec<&Node<'_>> =
+            self.list.iter().filter(|node| node.role == Role::ReadOnly).collect();
+        if replicas.is_empty() {
+            return Vec::new();
+        }
+        let Ok(Some(position)) = with_driver!(primary.database, driver => where_is(driver)) else {
+            return Vec::new();
+        };
+        let wait = |node: &&Node<'_>| {
+            let wait =
+                Wait { primary: &primary.name, node: &node.name, position: &position, control };
+            let ended = with_driver!(node.database, driver => databases::run(wait.run(driver)));
+            wait.told(ended)
+        };
+        replicas.iter().filter_map(wait).collect()
+    }
+}
+
+fn where_is<D: Driver>(driver: &D) -> Result<Option<Position>, DbError> {
+    databases::run(async {
+        let asked = async {
+            let mut session = driver.connect(0).await?;
+            let found = position(&mut session).await;
+            session.close().await;
+            found
+        };
+        timeout(now() + ANSWER, asked).await.unwrap_or(Ok(None))
+    })
+}
+
+/// One replica that is waited for.
+struct Wait<'a> {
+    primary: &'a str,
+    node: &'a str,
+    position: &'a Position,
+    control: &'a Control,
+}
+
+impl Wait<'_> {
+    async fn run<D: Driver>(&self, driver: &D) -> Result<Ended, DbError> {
+        let mut session = driver.connect(0).await?;
+        let ended = self.asked(&mut session).await;
+        session.close().await;
+        ended
+    }
+
+    async fn asked<S: Session>(&self, session: &mut S) -> Result<Ended, DbError> {
+        let silent = || DbError::unreachable("it did not answer in time");
+        let begun = now();
+        if !timeout(begun + ANSWER, follows(session)).await.map_err(|_| silent())?? {
+            return Ok(Ended::Unknown);
+        }
+        let mut is_told = false;
+        loop {
+            let answer = timeout(now() + ANSWER, has_reached(session, self.position)).await;
+            let waited = now() - begun;
+            match answer.map_err(|_| silent())?? {
+                Some(true) => return Ok(Ended::Reached(waited)),
+                None => return Ok(Ended::Unknown),
+                Some(false) if waited > PATIENCE || self.control.is_stopped() => {
+                    return Ok(Ended::Behind(waited));
+                }
+                Some(false) => {}
+            }
+            if !is_told && waited > LONG {
+                is_told = true;
+                output::talk(&format!(
+                    "waiting until {} has applied what {} has written",
+                    self.node, self.primary
+                ));
+            }
+            sleep_until(now() + STEP).await;
+        }
+    }
+
+    fn told(&self, ended: Result<Ended, DbError>) -> Option<String> {
+        let (node, primary) = (self.node, self.primary);
+        match ended {
+            Ok(Ended::Reached(waited)) if waited > LONG => Some(format!(
+                "{node} had applied what {primary} has written after {:.1} s of waiting.",
+                waited as f64 / 1e9
+            )),
+            Ok(Ended::Behind(waited)) if !self.control.is_stopped() => Some(format!(
+                "{node} had not applied what {primary} has written when {:.0} s were over; the trial \
+                 begins all the same.",
+                waited as f64 / 1e9
+            )),
+            Err(error) => Some(format!(
+                "{node} can't be asked how far it is behind {primary}: {}.",
+                error.to_string().trim_end_matches('.')
+            )),
+            Ok(_) => None,
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Whether reads show what was written just before: a row of a table of dyno's own is written and read
+//! again, on the way that the load takes.
+
+use super::sampling::{Sampling, at_s};
+use super::{Nodes, Role};
+use crate::databases::with_driver;
+use dyno_core::{DbError, Dialect, Discard, Driver, MILLISECOND, Nanos, SECOND, Session, Table};
+use dyno_measure::{Freshness, Window};
+use dyno_reactor::{block_on, now, sleep_until, timeout};
+use dyno_suite::Route;
+
+/// Between two writes.
+const EVERY: Nanos = 250 * MILLISECOND;
+/// How often a write that is not shown is looked for.
+const STEP: Nanos = 2 * MILLISECOND;
+/// How long it is looked for.
+const LONGEST: Nanos = 5 * SECOND;
+/// How long an answer may take.
+const PATIENCE: Nanos = 5 * SECOND;
+
+const CREATE: &str = "CREATE TABLE IF NOT EXISTS dyno_freshness (id INTEGER NOT NULL PRIMARY KEY, n BIGINT NOT NULL)";
+const READ: &str = "SELECT n FROM dyno_freshness WHERE id = 1";
+const DROP: &str = "DROP TABLE IF EXISTS dyno_freshness";
+
+/// What was found, and what that took.
+#[derive(Debug, Default)]
+pub(super) struct Probed {
+    /// `None` where nothing could be written or read.
+    pub(super) found: Option<Freshness>,
+    /// Statements, each in a transaction of its own.
+    statements: u64,
+}
+
+impl Probed {
+    /// Commits of its own, as servers count them.
+    pub(super) fn commits(&self, dialect: Dialect) -> u64 {
+        match dialect {
+            Dialect::Postgres => self.statements,
+            // Autocommit is no commit to MySQL.
+            Dialect::Mysql | Dialect::Sqlite => 0,
+        }
+    }
+}
+
+impl Nodes<'_> {
+    /// Whether reads can be stale: where they may go to another node than writes, and something can be
+    /// written.
+    pub(super) fn is_probed(&self) -> bool {
+        let has = |role| self.list.iter().any(|node| node.role == role);
+        has(Role::ReadOnly)
+            && match self.route {
+                Route::Primary => false,
+                Route::Endpoint | Route::Split => true,
+                Route::Spread => has(Role::Primary),
+            }
+    }
+}
+
+/// Writes and reads until the trial is over.
+pub(super) fn probe(nodes: &Nodes<'_>, sampling: &Sampling) -> Probed {
+    let readers = nodes.list.iter().filter(|node| node.role == Role::ReadOnly).count() as u32;
+    let (mut probed, is_spread) = (Probed::default(), nodes.route == Route::Spread);
+    let probe = Probe { sampling, probed: &mut probed, is_spread, readers };
+    // Without a loop nothing is looked for.
+    with_driver!(nodes.load, driver => { let _ = block_on(probe.run(driver)); });
+    probed
+}
+
+struct Probe<'a> {
+    sampling: &'a Sampling,
+    probed: &'a mut Probed,
+    /// Whether the load only reads: writes then go to the primary, beside it.
+    is_spread: bool,
+    /// Read-only nodes.
+    readers: u32,
+}
+
+/// The session that writes, and those that only read.
+struct Sessions<S> {
+    writer: S,
+    others: Vec<S>,
+}
+
+impl Probe<'_> {
+    async fn run<D: Driver>(mut self, driver: &D) {
+        // The table is there before the load begins, unless it has to be made through its way.
+        if let Err(error) = self.set_up(driver).await {
+            let why = error.to_string();
+            let text = format!(
+                "Whether reads are fresh can't be looked at: {}.",
+                why.trim_end_matches('.')
+            );
+            self.sampling.tell(0.0, text);
+            return;
+        }
+        while !self.sampling.is_over() && !self.sampling.is_begun() {
+            sleep_until(now() + 20 * MILLISECOND).await;
+        }
+        if let Some(window) = self.sampling.begun() {
+            self.follow(driver, &window).await;
+        }
+        if let Ok(mut writer) = self.writer(driver).await {
+            let _ = self.ask(&mut writer, DROP).await;
+            writer.close().await;
+        }
+    }
+
+    async fn writer<D: Driver>(&self, driver: &D) -> Result<D::Session, DbError> {
+        let driver = if self.is_spread { driver.primary() } else { driver };
+        in_time(driver.connect(0)).await
+    }
+
+    async fn set_up<D: Driver>(&mut self, driver: &D) -> Result<(), DbError> {
+        let mut writer = self.writer(driver).await?;
+        self.ask(&mut writer, CREATE).await?;
+        // A run that was killed has left its row.
+        self.ask(&mut writer, "DELETE FROM dyno_freshness").await?;
+        self.ask(&mut writer, "INSERT INTO dyno_freshness (id, n) VALUES (1, 0)").await?;
+        writer.close().await;
+        Ok(())
+    }
+
+    async fn connect<D: Driver>(&self, driver: &D) -> Result<Sessions<D::Session>, DbError> {
+        let writer = self.writer(driver).await?;
+        let mut others = Vec::new();
+        for number in 0..self.readers {
+            others.push(in_time(driver.connect(number)).await?);
+        }
+        Ok(Sessions { writer, others })
+    }
+
+    async fn follow<D: Driver>(&mut self, driver: &D, window: &Window) {
+        let mut sessions = None;
+        let mut is_told = false;
+        let mut turn = 0;
+        while !self.sampling.is_over() {
+            let asked = match &mut sessions {
+                Some(sessions) => self.turn(sessions, turn).await,
+                None => self.connect(driver).await.map(|opened| sessions = Some(opened)),
+            };
+            turn += 1;
+            if let Err(error) = asked {
+                // A node is away: the next turn looks whether it is back.
+                sessions = None;
+                if !is_told {
+                    let why = error.to_string();
+                    let why = why.trim_end_matches('.');
+                    let text = format!("Whether reads are fresh could not be looked at: {why}.");
+                    self.sampling.tell(at_s(now(), window), text);
+                }
+                is_told = true;
+            }
+            sleep_until(now() + EVERY).await;
+        }
+        if let Some(Sessions { writer, others }) = sessions {
+            for session in others.into_iter().chain([writer]) {
+                session.close().await;
+            }
+        }
+    }
+
+    /// Writes once and reads it, in turns with the same session and with another one.
+    async fn turn<S: Session>(
+        &mut self,
+        sessions: &mut Sessions<S>,
+        turn: u64,
+    ) -> Result<(), DbError> {
+        let value = turn + 1;
+        let write = format!("UPDATE dyno_freshness SET n = {value} WHERE id = 1");
+        self.ask(&mut sessions.writer, &write).await?;
+        let written = now();
+        let others = sessions.others.len() as u64;
+        // Without a read-only session of its own the writer reads nothing of a load that only reads.
+        let is_same = !self.is_spread && turn.is_multiple_of(2);
+        let reader = match is_same || others == 0 {
+            true => &mut sessions.writer,
+            false => &mut sessions.others[(turn / 2 % others) as usize],
+        };
+        let mut missed = None;
+        loop {
+            let asked = now();
+            let shown = self.read(reader).await?;
+            if shown.is_some_and(|shown| shown >= value) {
+                break;
+            }
+            missed = Some(asked.saturating_sub(written));
+            if now() > written + LONGEST || self.sampling.is_over() {
+                break;
+            }
+            sleep_until(now() + STEP).await;
+        }
+        let found = self.probed.found.get_or_insert_default();
+        let (asked, stale) = match is_same {
+            true => (&mut found.asked, &mut found.stale),
+            false => (&mut found.asked_other, &mut found.stale_other),
+        };
+        *asked += 1;
+        if let Some(missed) = missed {
+            *stale += 1;
+            let missed_ms = missed as f64 / 1e6;
+            found.stale_max_ms = Some(found.stale_max_ms.map_or(missed_ms, |m| m.max(missed_ms)));
+        }
+        Ok(())
+    }
+
+    async fn ask<S: Session>(&mut self, session: &mut S, sql: &str) -> Result<(), DbError> {
+        self.probed.statements += 1;
+        in_time(session.query(sql, &mut Discard)).await.map(drop)
+    }
+
+    /// The value that a read shows; `None` where the row or its table is not there yet.
+    async fn read<S: Session>(&mut self, session: &mut S) -> Result<Option<u64>, DbError> {
+        self.probed.statements += 1;
+        let mut table = Table::default();
+        match in_time(session.query(READ, &mut table)).await {
+            Ok(_) => Ok(table.single().and_then(|text| text.parse().ok())),
+            // No such table, in the words of both.
+            Err(error) if error.errno() == 1146 || error.sqlstate() == "42P01" => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+async fn in_time<T>(task: impl Future<Output = Result<T, DbError>>) -> Result<T, DbError> {
+    let late = || DbError::unreachable("no answer came in time");
+    timeout(now() + PATIENCE, task).await.unwrap_or_else(|_| Err(late()))
+}

@@ -1,0 +1,155 @@
+//! `dyno cluster` as users meet it: what it prints, and that nothing is ever left behind.
+
+use dyno_tests::{Running, Scratch, dyno, skipped, wait_until};
+use rustix::process::Signal;
+use std::fs;
+use std::path::Path;
+
+/// Small servers: what is tested here doesn't depend on their size.
+const UP: [&str; 6] =
+    ["cluster", "up", "mariadb", "--set", "innodb_buffer_pool_size=64M", "--replicas=1"];
+
+/// Processes that work below a folder, or have it in their command line.
+fn processes(dir: &Path) -> Vec<String> {
+    let folder = dir.to_str().expect("UTF-8");
+    let entries = fs::read_dir("/proc").expect("a process list").flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    numbers
+        .filter(|&pid| pid != std::process::id())
+        .filter_map(|pid| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            let works = fs::read_link(format!("/proc/{pid}/cwd"));
+            let is_inside = works.is_ok_and(|works| works.starts_with(dir));
+            (is_inside || line.contains(folder)).then(|| format!("{pid} {line}"))
+        })
+        .collect()
+}
+
+fn assert_nothing_is_left(dir: &Path) {
+    assert!(!dir.exists(), "{} is left", dir.display());
+    let left = processes(dir);
+    assert!(left.is_empty(), "{left:?}");
+}
+
+fn has_mariadb(test: &str) -> bool {
+    let has = dyno_tests::peer("mariadbd").is_some();
+    if !has {
+        skipped(test, "mariadbd is not installed");
+    }
+    has
+}
+
+#[test]
+fn a_cluster_lives_and_dies() {
+    if !has_mariadb("a_cluster_lives_and_dies") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (folder, dir) = (scratch.path(), scratch.file("dyno-cluster"));
+    let none = dyno(folder, &["cluster", "status"]);
+    assert_eq!(none.code, 1, "{}", none.all());
+    assert!(none.stderr.contains("There is no cluster in dyno-cluster."), "{}", none.all());
+    assert!(none.stderr.contains("hint: `dyno cluster up` makes one"), "{}", none.all());
+    let up = dyno(folder, &UP);
+    assert_eq!(up.code, 0, "{}", up.all());
+    assert!(up.stdout.contains("n1    primary    MariaDB  up"), "{}", up.all());
+    assert!(up.stdout.contains("n2    read_only  MariaDB  up"), "{}", up.all());
+    assert!(up.stderr.contains("Ready after "), "{}", up.all());
+    let again = dyno(folder, &UP);
+    assert_eq!(again.code, 1, "{}", again.all());
+    assert!(again.stderr.contains("holds a cluster already."), "{}", again.all());
+    assert!(again.stderr.contains("hint: `dyno cluster down --dir"), "{}", again.all());
+    // Two words of JSON that scripts need, and no password anywhere.
+    let status = dyno(folder, &["cluster", "status", "--json"]);
+    assert_eq!(status.code, 0, "{}", status.all());
+    let json: serde_json::Value = serde_json::from_str(&status.stdout).expect("JSON");
+    assert_eq!(json["nodes"][1]["health"], "up");
+    assert_eq!(json["nodes"][1]["lag_s"], 0.0);
+    let file = json["password_file"].as_str().expect("a path");
+    let password = fs::read_to_string(file).expect("the password");
+    for text in [up.all(), status.all()] {
+        assert!(!text.contains(password.trim()), "{text}");
+    }
+    let killed = dyno(folder, &["cluster", "kill", "n2"]);
+    assert_eq!(killed.code, 0, "{}", killed.all());
+    let status = dyno(folder, &["cluster", "status"]);
+    assert_eq!(status.code, 1, "{}", status.all());
+    assert!(status.stderr.contains("error: Node n2 is down: "), "{}", status.all());
+    let started = dyno(folder, &["cluster", "start", "n2"]);
+    assert_eq!(started.code, 0, "{}", started.all());
+    assert!(!processes(&dir).is_empty());
+    let down = dyno(folder, &["cluster", "down"]);
+    assert_eq!(down.code, 0, "{}", down.all());
+    assert_nothing_is_left(&dir);
+    let again = dyno(folder, &["cluster", "down"]);
+    assert_eq!(again.code, 1, "{}", again.all());
+    assert!(again.stderr.contains("There is no cluster"), "{}", again.all());
+}
+
+/// What `up` says when each of its steps begins.
+const STEPS: [&str; 3] =
+    ["Making the data folders", "Starting the servers", "Starting replication"];
+
+#[test]
+fn an_interrupted_up_takes_everything_down() {
+    if !has_mariadb("an_interrupted_up_takes_everything_down") {
+        return;
+    }
+    for step in STEPS {
+        let scratch = Scratch::new();
+        let dir = scratch.file("dyno-cluster");
+        let mut up = Running::start(scratch.path(), &UP);
+        up.wait_until(step, |up| up.stderr().contains(step));
+        up.signal(Signal::INT);
+        let ended = up.end();
+        assert_eq!(ended.code, 130, "{}", ended.all());
+        assert!(ended.stderr.contains("Stopped before the cluster was ready."), "{}", ended.all());
+        assert_nothing_is_left(&dir);
+    }
+}
+
+#[test]
+fn after_a_killed_up_down_finds_everything() {
+    if !has_mariadb("after_a_killed_up_down_finds_everything") {
+        return;
+    }
+    for step in STEPS {
+        let scratch = Scratch::new();
+        let dir = scratch.file("dyno-cluster");
+        let mut up = Running::start(scratch.path(), &UP);
+        up.wait_until(step, |up| up.stderr().contains(step));
+        wait_until("a process of the cluster", || !processes(&dir).is_empty());
+        let busy = dyno(scratch.path(), &["cluster", "down"]);
+        assert_eq!(busy.code, 1, "{}", busy.all());
+        assert!(busy.stderr.contains("Another dyno is just making"), "{}", busy.all());
+        up.signal(Signal::KILL);
+        up.end();
+        let status = dyno(scratch.path(), &["cluster", "status"]);
+        assert_eq!(status.code, 1, "{}", status.all());
+        assert!(status.stderr.contains("was never completed."), "{}", status.all());
+        let down = dyno(scratch.path(), &["cluster", "down"]);
+        assert_eq!(down.code, 0, "{}", down.all());
+        assert_nothing_is_left(&dir);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_is_made() {
+    let scratch = Scratch::new();
+    for (arguments, message) in [
+        (&["cluster", "up", "mariadb", "--replicas=9"][..], "at most 8 read-only nodes, not 9"),
+        (&["cluster", "up", "mariadb", "--replication=semi-sync"], "has no semi-sync replication"),
+        (&["cluster", "up", "postgres", "--endpoint=router"], "stand in front of MySQL's protocol"),
+        (&["cluster", "up", "sharded", "--replicas=1"], "Shards have no read-only nodes."),
+    ] {
+        let ran = dyno(scratch.path(), arguments);
+        assert_eq!(ran.code, 1, "{}", ran.all());
+        assert!(ran.stderr.contains(message), "{}", ran.all());
+        assert!(ran.stderr.contains("\nhint: "), "{}", ran.all());
+        assert_eq!(fs::read_dir(scratch.path()).expect("a folder").count(), 0);
+    }
+    let ran = dyno(scratch.path(), &["cluster", "up", "mariadb", "--set", "max_connections"]);
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    assert!(ran.stderr.contains("write NAME=VALUE"), "{}", ran.all());
+}

@@ -1,0 +1,117 @@
+//! How far replicas are: a position of the node that takes writes, and whether another node has reached
+//! it.
+
+use super::ask::Asker;
+use dyno_core::{DbError, Dialect, Session};
+
+/// A position in the log of the node that takes writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// MariaDB: `@@gtid_binlog_pos`.
+    MariadbGtid(String),
+    /// MySQL: `@@gtid_executed`.
+    MysqlGtids(String),
+    /// PostgreSQL: a position in the write-ahead log.
+    Lsn(String),
+}
+
+/// Where the node that takes writes is; `None` where it keeps no position that another node could reach:
+/// replicas without GTIDs, nodes that share their storage, no log at all.
+///
+/// # Errors
+/// When the connection is lost.
+pub async fn position<S: Session>(session: &mut S) -> Result<Option<Position>, DbError> {
+    let product = session.product().name.clone();
+    let dialect = session.dialect();
+    let mut asker = Asker::new(session);
+    let (sql, kind): (_, fn(String) -> Position) = match dialect {
+        Dialect::Mysql if product == "MariaDB" => {
+            ("SELECT @@global.gtid_binlog_pos", Position::MariadbGtid)
+        }
+        Dialect::Mysql => ("SELECT @@global.gtid_executed", Position::MysqlGtids),
+        Dialect::Postgres if product != "DuckDB" => (
+            "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_lsn() END",
+            Position::Lsn,
+        ),
+        Dialect::Postgres | Dialect::Sqlite => return Ok(None),
+    };
+    let text = asker.text("position", sql).await?.filter(|text| !text.is_empty());
+    Ok(text.map(kind))
+}
+
+/// True where the node applies what another one sends.
+///
+/// # Errors
+/// When the connection is lost.
+pub async fn follows<S: Session>(session: &mut S) -> Result<bool, DbError> {
+    let product = session.product().name.clone();
+    let dialect = session.dialect();
+    let mut asker = Asker::new(session);
+    Ok(match dialect {
+        Dialect::Mysql if !replica_status(&mut asker).await?.is_empty() => true,
+        // An account that may not see the status may see this.
+        Dialect::Mysql if product == "MariaDB" => {
+            let sql = "SELECT @@global.gtid_slave_pos";
+            asker.text("position", sql).await?.is_some_and(|text| !text.is_empty())
+        }
+        Dialect::Mysql => false,
+        Dialect::Postgres => {
+            let sql = "SELECT pg_is_in_recovery()";
+            asker.text("recovery", sql).await?.is_some_and(|text| text.starts_with('t'))
+        }
+        Dialect::Sqlite => false,
+    })
+}
+
+/// What a MySQL or MariaDB says of itself as a replica; empty where it is none.
+pub(super) async fn replica_status<S: Session>(
+    asker: &mut Asker<'_, S>,
+) -> Result<std::collections::BTreeMap<String, String>, DbError> {
+    // MySQL 8.4 has only the new words, older servers only the old ones; MariaDB has both.
+    let status = asker.record("SHOW REPLICA STATUS", "SHOW REPLICA STATUS").await?;
+    match status.is_empty() {
+        true => asker.record("SHOW SLAVE STATUS", "SHOW SLAVE STATUS").await,
+        false => Ok(status),
+    }
+}
+
+/// Whether this node has applied all up to a position. MySQL and MariaDB wait for it up to a second;
+/// PostgreSQL answers at once. `None` where the server can't tell.
+///
+/// # Errors
+/// When the connection is lost.
+pub async fn has_reached<S: Session>(
+    session: &mut S,
+    position: &Position,
+) -> Result<Option<bool>, DbError> {
+    let sql = match position {
+        Position::MariadbGtid(gtid) => format!("SELECT MASTER_GTID_WAIT('{}', 1)", plain(gtid)),
+        Position::MysqlGtids(set) => {
+            format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{}', 1)", plain(set))
+        }
+        Position::Lsn(lsn) => format!(
+            "SELECT CASE WHEN pg_last_wal_replay_lsn() >= '{}'::pg_lsn THEN 0 ELSE 1 END",
+            plain(lsn)
+        ),
+    };
+    let answer = Asker::new(session).text("position", &sql).await?;
+    Ok(answer.map(|text| text == "0"))
+}
+
+/// Positions are digits, letters and signs between them: nothing else gets into a statement.
+fn plain(position: &str) -> String {
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-:,/_".contains(*c);
+    position.chars().filter(is_plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_can_hold_nothing_but_positions() {
+        assert_eq!(plain("1-3401-7000,2-1-5"), "1-3401-7000,2-1-5");
+        assert_eq!(plain("a:1-7,\nb:9"), "a:1-7,b:9");
+        assert_eq!(plain("0/16B3748'; DROP"), "0/16B3748DROP");
+    }
+}

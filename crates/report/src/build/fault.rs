@@ -1,0 +1,196 @@
+//! Faults: how the load fared when something was done to a node, and what was lost.
+
+use crate::model::{Paper, Spread, Trial};
+use crate::text::{Text, stored};
+use crate::{format, say};
+use dyno_measure::FaultFacts;
+use serde::Serialize;
+
+/// A trial with a fault.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct FaultTrial {
+    /// Label of the trial.
+    pub trial: String,
+    /// What was done, in words.
+    pub what: Text,
+    /// What happened, in the order of time.
+    pub steps: Vec<Text>,
+    /// How the lost ones were looked for, or why nobody could look.
+    pub evidence: Text,
+    /// The facts as they are stored.
+    pub facts: FaultFacts,
+    /// Numbers of the checks that found something in it.
+    pub checks: Vec<usize>,
+}
+
+/// The trials of one experiment on one target: a row of the table of configurations.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct FaultSummary {
+    /// Title of the experiment.
+    pub experiment: String,
+    /// Label of the target.
+    pub target: String,
+    /// Workers.
+    pub workers: u32,
+    /// What a commit waits for, as the servers say; else as the suite states it.
+    pub acknowledged_by: Option<Text>,
+    /// What was done, in words.
+    pub what: Text,
+    /// Seconds to the first success; of the trials that had one.
+    pub first_success_s: Option<Spread>,
+    /// Trials in which no commit followed.
+    pub without_success: usize,
+    /// Seconds to 90 % of the throughput before; of the trials that came so far.
+    pub recovered_s: Option<Spread>,
+    /// Trials that did not recover in their window.
+    pub not_recovered: usize,
+    /// The longest interval: times are known as well as this.
+    pub resolution_s: f64,
+    /// Transactions per second before the fault.
+    pub tps_before: Spread,
+    /// The same after recovery.
+    pub tps_after: Option<Spread>,
+    /// Errors by class, over all trials: `connection_lost` and how many.
+    pub errors: Vec<(String, u64)>,
+    /// Transactions that were acknowledged, over the trials in which somebody could look for them.
+    pub acknowledged: Option<u64>,
+    /// Of these, those that were not found.
+    pub lost: Option<u64>,
+    /// Commits that were sent and not answered.
+    pub unknown: Option<u64>,
+    /// Numbers of the checks that found something.
+    pub checks: Vec<usize>,
+    /// Its trials.
+    pub trials: Vec<FaultTrial>,
+}
+
+/// One row for each experiment, target and number of workers with a fault.
+pub(super) fn summaries(paper: &Paper) -> Vec<FaultSummary> {
+    let mut rows: Vec<(&Trial, Vec<(&Trial, &FaultFacts)>)> = Vec::new();
+    for trial in &paper.trials {
+        let Some(facts) = &trial.summary.fault else { continue };
+        let same = |other: &Trial| {
+            let key = |trial: &Trial| (trial.target.clone(), trial.summary.workers, trial.run);
+            other.summary.experiment == trial.summary.experiment && key(other) == key(trial)
+        };
+        match rows.iter_mut().find(|(first, _)| same(first)) {
+            Some((_, own)) => own.push((trial, facts)),
+            None => rows.push((trial, vec![(trial, facts)])),
+        }
+    }
+    rows.iter().map(|(first, own)| summary(paper, first, own)).collect()
+}
+
+fn summary(paper: &Paper, first: &Trial, own: &[(&Trial, &FaultFacts)]) -> FaultSummary {
+    let facts = || own.iter().map(|(_, facts)| *facts);
+    let experiment = &first.summary.experiment;
+    let titled = paper.experiments.iter().find(|other| other.name == *experiment);
+    let commits = paper.fairness.commits.iter().find(|row| row.target == first.target);
+    let acknowledged_by = commits.and_then(|row| {
+        row.acknowledged_by.clone().or_else(|| row.stated.as_ref().map(Text::from))
+    });
+    let sum = |of: fn(&FaultFacts) -> Option<u64>| facts().filter_map(of).reduce(|a, b| a + b);
+    let mut checks: Vec<usize> = own.iter().flat_map(|(trial, _)| trial.checks.clone()).collect();
+    checks.sort_unstable();
+    checks.dedup();
+    FaultSummary {
+        experiment: titled.map_or_else(|| experiment.clone(), |found| found.title.clone()),
+        target: first.target.clone(),
+        workers: first.summary.workers,
+        acknowledged_by,
+        what: own.first().map(|(_, facts)| what(facts)).unwrap_or_default(),
+        first_success_s: spread(facts().filter_map(|facts| facts.first_success_after_s)),
+        without_success: facts().filter(|facts| facts.first_success_after_s.is_none()).count(),
+        recovered_s: spread(facts().filter_map(|facts| facts.recovered_after_s)),
+        not_recovered: facts().filter(|facts| facts.recovered_after_s.is_none()).count(),
+        resolution_s: facts().map(|facts| facts.resolution_s).fold(0.0, f64::max),
+        tps_before: spread(facts().map(|facts| facts.tps_before)).unwrap_or_default(),
+        tps_after: spread(facts().filter_map(|facts| facts.tps_after)),
+        errors: errors(facts()),
+        acknowledged: sum(|facts| facts.acknowledged),
+        lost: sum(|facts| facts.lost),
+        unknown: sum(|facts| facts.unknown),
+        checks,
+        trials: own.iter().map(|(trial, facts)| of_trial(trial, facts)).collect(),
+    }
+}
+
+fn of_trial(trial: &Trial, facts: &FaultFacts) -> FaultTrial {
+    FaultTrial {
+        trial: trial.label.clone(),
+        what: what(facts),
+        steps: facts.steps.iter().map(|step| stored(step)).collect(),
+        evidence: stored(&facts.evidence),
+        facts: facts.clone(),
+        checks: trial.checks.clone(),
+    }
+}
+
+/// What was done, in words.
+pub(crate) fn what(facts: &FaultFacts) -> Text {
+    let node = &facts.node;
+    let done = match facts.action.as_str() {
+        "kill" => say!("{node} killed", node = node),
+        "stop" => say!("{node} stopped", node = node),
+        "restart" => say!("{node} restarted", node = node),
+        "freeze" => say!("{node} frozen", node = node),
+        "partition" => say!("{node} cut off from the network", node = node),
+        _ => say!("{node} treated by a command", node = node),
+    };
+    match &facts.promoted {
+        Some(heir) => say!("{done}, {heir} took over", done = done, heir = heir),
+        None => done,
+    }
+}
+
+fn errors<'a>(facts: impl Iterator<Item = &'a FaultFacts>) -> Vec<(String, u64)> {
+    let mut classes: Vec<(String, u64)> = Vec::new();
+    for error in facts.flat_map(|facts| &facts.errors) {
+        match classes.iter_mut().find(|(class, _)| *class == error.class) {
+            Some((_, count)) => *count += error.count,
+            None => classes.push((error.class.clone(), error.count)),
+        }
+    }
+    classes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    classes
+}
+
+fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let (min, max) = (*values.first()?, *values.last()?);
+    let upper = values.len() / 2;
+    let median = match values.len() % 2 {
+        1 => values[upper],
+        _ => f64::midpoint(values[upper - 1], values[upper]),
+    };
+    Some(Spread { min, median, max })
+}
+
+/// How a fault went, in a sentence for the summary of a paper and for a terminal.
+pub fn fault_sentence(facts: &FaultFacts) -> Text {
+    let outage = match facts.first_success_after_s {
+        Some(0.0) => say!("no outage"),
+        Some(seconds) => say!("first success after {s} s", s = format::plain(seconds)),
+        None => say!("no commit followed"),
+    };
+    let back = match facts.recovered_after_s {
+        Some(seconds) => say!("90 % of the throughput after {s} s", s = format::plain(seconds)),
+        None => say!("not back at 90 % of the throughput"),
+    };
+    let lost = match (facts.acknowledged, facts.lost) {
+        (Some(acknowledged), Some(lost)) => say!(
+            "{lost} of {acknowledged} acknowledged transactions lost",
+            lost = format::whole(lost as f64),
+            acknowledged = format::whole(acknowledged as f64)
+        ),
+        _ => say!("nobody can tell what was lost"),
+    };
+    say!(
+        "{what}: {outage}, {back}, {lost}.",
+        what = what(facts),
+        outage = outage,
+        back = back,
+        lost = lost
+    )
+}

@@ -1,0 +1,187 @@
+//! What each load generator of a fleet did, where several made the load together: its part of the work, how
+//! well they started together, what their machines had left.
+
+use crate::format;
+use crate::model::{Point, Trial};
+use crate::say;
+use crate::text::Text;
+use dyno_measure::GeneratorMember;
+use serde::Serialize;
+
+/// The load generators of a fleet at one load level.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct FleetTable {
+    /// Label of the target.
+    pub target: String,
+    /// At which load, in words.
+    pub load: Text,
+    /// Labels of the trials that it rests on.
+    pub trials: Vec<String>,
+    /// Who made the load and how well they started together, in sentences.
+    pub words: Vec<Text>,
+    /// A row per load generator, in their order.
+    pub generators: Vec<GeneratorLoad>,
+    /// All of them together.
+    pub sum: GeneratorLoad,
+    /// Between the first and the last start, the largest of the trials, milliseconds.
+    pub apart_ms: Option<f64>,
+}
+
+/// What a load generator did, over all trials of a load level.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct GeneratorLoad {
+    /// Its name; empty in the sum.
+    pub name: String,
+    /// Its machine as far as it is known.
+    pub host: String,
+    /// Workers that it drove.
+    pub workers: u32,
+    /// Committed transactions.
+    pub committed: u64,
+    /// Statements of transactions that did not fail.
+    pub statements: u64,
+    /// Its share of the statements of all, 0 to 1.
+    pub share: Option<f64>,
+    /// Statements per second of the trials' windows.
+    pub qps: Option<f64>,
+    /// The largest of the trials' 95th percentiles of the latency, microseconds. In the sum: of all
+    /// transactions together, as their histograms were added.
+    pub p95_us: Option<f64>,
+    /// The same of the 99th percentile.
+    pub p99_us: Option<f64>,
+    /// How long after the agreed moment its workers started, the largest of the trials, milliseconds.
+    pub late_ms: Option<f64>,
+    /// How well its clock is known, the worst of the trials, milliseconds.
+    pub clock_bound_ms: Option<f64>,
+    /// Its calendar clock minus that of the first one, the farthest of the trials, milliseconds.
+    pub clock_skew_ms: Option<f64>,
+    /// CPU seconds of its loops.
+    pub cpu_s: Option<f64>,
+    /// Mean busy share of its machine, 0 to 1.
+    pub cpu_share: Option<f64>,
+}
+
+/// A table for each load level that several load generators made.
+pub(super) fn tables(points: &[Point], trials: &[&Trial]) -> Vec<FleetTable> {
+    points.iter().filter_map(|point| table(point, trials)).collect()
+}
+
+fn table(point: &Point, trials: &[&Trial]) -> Option<FleetTable> {
+    let is_own = |trial: &&&Trial| {
+        point.trials.contains(&trial.label) && !trial.summary.conditions.members.is_empty()
+    };
+    let own: Vec<&Trial> = trials.iter().filter(is_own).copied().collect();
+    let mut names: Vec<&str> = Vec::new();
+    for member in own.iter().flat_map(|trial| &trial.summary.conditions.members) {
+        if !names.contains(&member.name.as_str()) {
+            names.push(&member.name);
+        }
+    }
+    if names.is_empty() {
+        return None;
+    }
+    let mut generators: Vec<GeneratorLoad> = names.iter().map(|name| load(name, &own)).collect();
+    let sum = sum(&generators, &own);
+    for generator in generators.iter_mut().filter(|_| sum.statements > 0) {
+        generator.share = Some(generator.statements as f64 / sum.statements as f64);
+    }
+    let apart_ms = own.iter().filter_map(|trial| start_spread_ms(trial)).reduce(f64::max);
+    Some(FleetTable {
+        target: point.target.clone(),
+        load: point.load_words(),
+        trials: own.iter().map(|trial| trial.label.clone()).collect(),
+        words: words(&generators, &sum, apart_ms),
+        generators,
+        sum,
+        apart_ms,
+    })
+}
+
+/// One load generator over the trials.
+fn load(name: &str, trials: &[&Trial]) -> GeneratorLoad {
+    let of = |trial: &&'_ Trial| {
+        trial.summary.conditions.members.iter().find(|member| member.name == name).cloned()
+    };
+    let own: Vec<(f64, GeneratorMember)> =
+        trials.iter().filter_map(|trial| Some((trial.summary.window_s, of(trial)?))).collect();
+    let members = || own.iter().map(|(_, member)| member);
+    let most = |of: fn(&GeneratorMember) -> Option<f64>| {
+        members()
+            .filter_map(of)
+            .reduce(|one, other| if other.abs() > one.abs() { other } else { one })
+    };
+    let statements = members().map(|member| member.statements).sum();
+    let busy: Vec<f64> = members().filter_map(|member| Some(member.host_load?.cpu_share)).collect();
+    GeneratorLoad {
+        name: name.to_owned(),
+        host: members().map(|member| member.host.clone()).next().unwrap_or_default(),
+        workers: members().map(|member| member.workers).max().unwrap_or_default(),
+        committed: members().map(|member| member.committed).sum(),
+        statements,
+        share: None,
+        qps: per_s(statements, own.iter().map(|(window_s, _)| window_s).sum()),
+        p95_us: most(|member| member.latency.map(|latency| latency.p95_us)),
+        p99_us: most(|member| member.latency.map(|latency| latency.p99_us)),
+        late_ms: most(|member| member.late_ms),
+        clock_bound_ms: most(|member| member.clock_bound_ms),
+        clock_skew_ms: most(|member| member.clock_skew_ms),
+        cpu_s: members().map(|member| member.cpu_s).sum(),
+        cpu_share: (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64),
+    }
+}
+
+fn per_s(count: u64, seconds: f64) -> Option<f64> {
+    (seconds > 0.0).then(|| count as f64 / seconds)
+}
+
+fn sum(generators: &[GeneratorLoad], trials: &[&Trial]) -> GeneratorLoad {
+    let statements = generators.iter().map(|one| one.statements).sum();
+    let largest = |of: fn(&Trial) -> f64| {
+        let known = trials.iter().filter(|trial| trial.summary.latency.count > 0);
+        known.map(|trial| of(trial)).reduce(f64::max)
+    };
+    GeneratorLoad {
+        workers: generators.iter().map(|one| one.workers).sum(),
+        committed: generators.iter().map(|one| one.committed).sum(),
+        statements,
+        share: (statements > 0).then_some(1.0),
+        qps: per_s(statements, trials.iter().map(|trial| trial.summary.window_s).sum()),
+        p95_us: largest(|trial| trial.summary.latency.p95_us),
+        p99_us: largest(|trial| trial.summary.latency.p99_us),
+        cpu_s: generators.iter().map(|one| one.cpu_s).sum(),
+        ..GeneratorLoad::default()
+    }
+}
+
+/// Between the first and the last start of a trial's load generators, as their clocks were known.
+pub(crate) fn start_spread_ms(trial: &Trial) -> Option<f64> {
+    let members = trial.summary.conditions.members.iter();
+    let late: Vec<f64> = members.filter_map(|member| member.late_ms).collect();
+    let first = late.iter().copied().reduce(f64::min)?;
+    let last = late.iter().copied().reduce(f64::max)?;
+    (late.len() > 1).then_some(last - first)
+}
+
+fn words(generators: &[GeneratorLoad], sum: &GeneratorLoad, apart_ms: Option<f64>) -> Vec<Text> {
+    let number = generators.len();
+    let mut words = vec![match number {
+        1 => say!(
+            "One load generator of a fleet made the load, with {workers} workers.",
+            workers = format::whole(f64::from(sum.workers))
+        ),
+        _ => say!(
+            "{n} load generators made the load together, with {workers} workers in all.",
+            n = format::whole(number as f64),
+            workers = format::whole(f64::from(sum.workers))
+        ),
+    }];
+    let bound = generators.iter().filter_map(|one| one.clock_bound_ms).reduce(f64::max);
+    if let (Some(apart_ms), Some(bound_ms)) = (apart_ms, bound) {
+        words.push(say!(
+            "They started within {apart} ms of each other, by clocks that were known to ± {bound} ms.",
+            apart = format::short(apart_ms),
+            bound = format::short(bound_ms)
+        ));
+    }
+    words
+}

@@ -1,0 +1,94 @@
+//! A trial with a fault over time, with its moments.
+
+use super::over_time::{TPS, panel, rate_over_time, stretches};
+use super::{Figure, WIDE, colour, linear_axis};
+use crate::build::what;
+use crate::model::{Paper, Trial};
+use crate::svg::Shade;
+use crate::text::{Lang, Text};
+use crate::{format, say};
+use dyno_measure::FaultFacts;
+
+/// A moment is drawn as wide as this share of the whole.
+const MOMENT: f64 = 0.003;
+/// So many trials of a configuration are drawn.
+const MOST_DRAWN: usize = 3;
+
+/// The timelines of each row of [`Paper::faults`].
+pub(crate) fn figures(paper: &Paper, lang: Lang) -> Vec<Vec<Figure>> {
+    let of_row = |row: &crate::FaultSummary| {
+        let drawn = row.trials.iter().take(MOST_DRAWN);
+        let trials = drawn.filter_map(|one| paper.trials.iter().find(|t| t.label == one.trial));
+        trials.filter_map(|trial| figure(paper, trial, lang)).collect()
+    };
+    paper.faults.iter().map(of_row).collect()
+}
+
+fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
+    let facts = trial.summary.fault.as_ref().filter(|_| trial.series.len() > 1)?;
+    let per_s = say!("transactions per second");
+    let mut line = rate_over_time(&stretches(&trial.series), &TPS, &colour(paper, &trial.target));
+    line.name = per_s.in_lang(lang).to_owned();
+    let axis = linear_axis(per_s.in_lang(lang), trial.series.iter().map(|row| row.tps), 4);
+    let mut chart = panel(trial, &say!("Throughput"), axis, vec![line], lang);
+    (chart.width, chart.height) = (WIDE.0, 240.0);
+    let last = &trial.series[trial.series.len() - 1];
+    let width_s = (last.begins_s + last.length_s - trial.series[0].begins_s) * MOMENT;
+    // What the fault has done takes the place of what is told of any trial.
+    chart.shades.retain(|shade| shade.class == "warm");
+    chart.shades.extend(outage(facts, last.begins_s + last.length_s, lang));
+    chart.shades.extend(moments(facts).into_iter().map(|(at_s, title)| Shade {
+        from: at_s,
+        to: at_s + width_s,
+        class: "moment",
+        title: title.in_lang(lang).to_owned(),
+    }));
+    let caption = say!(
+        "Trial {trial}, {target}: {what} at {at} s.",
+        trial = &trial.label,
+        target = &trial.target,
+        what = what(facts),
+        at = format::plain((facts.at_s * 10.0).round() / 10.0),
+    );
+    let marks = moments(facts).into_iter().map(|(_, title)| title).collect::<Vec<_>>();
+    let note = say!("Marked from left to right: {moments}.", moments = Text::list(&marks));
+    Some(Figure {
+        caption: caption.in_lang(lang).to_owned(),
+        note: note.in_lang(lang).to_owned(),
+        svgs: vec![chart.svg()],
+        legend: Vec::new(),
+    })
+}
+
+/// The time without a commit.
+fn outage(facts: &FaultFacts, ends_s: f64, lang: Lang) -> Option<Shade> {
+    let to = match facts.first_success_after_s {
+        Some(after_s) => facts.at_s + after_s,
+        None => ends_s,
+    };
+    let title = say!(
+        "no commit from {from} s to {to} s",
+        from = format::plain(facts.at_s),
+        to = format::plain(to)
+    );
+    let title = title.in_lang(lang).to_owned();
+    (to > facts.at_s).then_some(Shade { from: facts.at_s, to, class: "gap", title })
+}
+
+/// The moments in the order of time.
+fn moments(facts: &FaultFacts) -> Vec<(f64, Text)> {
+    let at = |seconds: f64| format::plain((seconds * 10.0).round() / 10.0);
+    let recovered_s = facts.recovered_after_s.map(|after_s| facts.at_s + after_s);
+    let mut moments = vec![(facts.at_s, say!("the fault ({at} s)", at = at(facts.at_s)))];
+    if let Some(at_s) = facts.promoted_at_s {
+        moments.push((at_s, say!("another node takes writes ({at} s)", at = at(at_s))));
+    }
+    if let Some(at_s) = recovered_s {
+        moments.push((at_s, say!("90 % of the throughput ({at} s)", at = at(at_s))));
+    }
+    if let Some(at_s) = facts.healed_at_s {
+        moments.push((at_s, say!("the node is back ({at} s)", at = at(at_s))));
+    }
+    moments.sort_by(|a, b| a.0.total_cmp(&b.0));
+    moments
+}

@@ -1,0 +1,290 @@
+//! Of several nodes: who executed what, how far replicas were behind, and whether all were there. Their
+//! groups are those of what they concern.
+
+use super::case::{each_node, nodes};
+use super::sides::has_copy;
+use super::{Case, Find, Rule, parts, percent};
+use crate::format;
+use crate::model::{Finding, Group, Level, Spot, Target, Trial};
+use crate::say;
+use crate::text::{Text, stored};
+use dyno_measure::{KindSummary, NodeConditions};
+use dyno_store::TargetFacts;
+
+/// Of the part of the reads that read-only nodes would have if all nodes had the same.
+const READS_MOVED: f64 = 0.5;
+/// Fewer reads prove nothing: dyno asks nodes too.
+const READS_LEAST: u64 = 1_000;
+/// By how much the busiest and the idlest of like nodes may differ, as a share of their mean.
+const UNEVEN: f64 = 0.20;
+/// Servers tell lag in whole seconds: one of these is no lag yet.
+const LAG_S: f64 = 1.0;
+/// InnoDB estimates rows from samples, by node.
+const ROWS_SHARE: f64 = 0.10;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "reads-on-primary",
+        group: Group::F,
+        level: Level::W,
+        rule: "Where reads are split from writes, the read-only nodes execute at least half of their even share of the reads outside of transactions.",
+        meaning: "The splitter leaves reads on the primary, as many do with prepared statements: figures stand for one node, not for the cluster.",
+        advice: "Look at the counters of the nodes, use the text protocol or another splitter (route = \"split\"), and repeat the trial.",
+        find: Find::Case(|case| of_trials(case, reads_on_primary)),
+    },
+    Rule {
+        id: "uneven-nodes",
+        group: Group::F,
+        level: Level::W,
+        rule: "Nodes that share reads execute like numbers of them: the most and the fewest differ by at most 20 % of the mean.",
+        meaning: "One node reaches its limit while others have time: the figures are too low for so many nodes.",
+        advice: "Use a number of workers that is a multiple of the number of nodes, or look how connections are dealt out.",
+        find: Find::Case(|case| of_trials(case, uneven)),
+    },
+    Rule {
+        id: "replica-lag",
+        group: Group::E,
+        level: Level::W,
+        rule: "Replicas are at most 1 s behind in 95 % of the window.",
+        meaning: "Writes were faster than replicas could apply them: reads showed old data, and part of the work was left for after the window.",
+        advice: "Lower the rate of writes, give replicas more threads to apply them, or say how far behind they were.",
+        find: Find::Trial(|trial| {
+            each_node(trial, |node| {
+                let lag_s = node.lag_p95_s.filter(|lag_s| *lag_s > LAG_S)?;
+                let most_s = node.lag_max_s.unwrap_or(lag_s);
+                Some(say!(
+                    "{lag} s behind at the 95th percentile, {most} s at most",
+                    lag = format!("{lag_s:.1}"),
+                    most = format!("{most_s:.1}")
+                ))
+            })
+        }),
+    },
+    Rule {
+        id: "stale-reads",
+        group: Group::F,
+        level: Level::W,
+        rule: "A session reads what it has just written.",
+        meaning: "Reads go to nodes that have not applied the write yet: an application that needs its own writes can't run like this.",
+        advice: "Have the endpoint wait for a session's own writes, read these from the primary, or say so beside the figures.",
+        find: Find::Trial(|trial| {
+            let found = trial.summary.conditions.freshness.as_ref()?;
+            stale(found.stale, found.asked, found.stale_max_ms)
+        }),
+    },
+    Rule {
+        id: "stale-reads-of-others",
+        group: Group::F,
+        level: Level::I,
+        rule: "A session reads what another one has just written.",
+        meaning: "Reads show data that is a little old; an application has to bear that.",
+        advice: "Name it beside the figures.",
+        find: Find::Trial(|trial| {
+            let found = trial.summary.conditions.freshness.as_ref()?;
+            stale(found.stale_other, found.asked_other, found.stale_max_ms)
+        }),
+    },
+    Rule {
+        id: "node-down",
+        group: Group::F,
+        level: Level::E,
+        rule: "All nodes are there from before to after a trial, unless the experiment takes one away.",
+        meaning: "The load met another cluster than the one that is named.",
+        advice: "Look into the log of that node, and repeat the trial.",
+        find: Find::Trial(|trial| {
+            // A fault is what such a trial is about.
+            trial
+                .summary
+                .fault
+                .is_none()
+                .then(|| each_node(trial, |node| node.down.as_deref().map(stored)))?
+        }),
+    },
+    Rule {
+        id: "semi-sync-fallback",
+        group: Group::D,
+        level: Level::W,
+        rule: "Semi-synchronous replication waits for a replica at each commit.",
+        meaning: "It has fallen back to asynchronous replication for a time: these commits were acknowledged with one copy, and cost less.",
+        advice: "Look for a replica that stopped or lagged, raise the time-out of semi-synchronous replication, and repeat the trial.",
+        find: Find::Trial(|trial| {
+            each_node(trial, |node| {
+                let commits = node.unacknowledged.filter(|commits| *commits > 0)?;
+                Some(Text::count(
+                    commits,
+                    "{n} commit without a replica's answer",
+                    "{n} commits without a replica's answer",
+                ))
+            })
+        }),
+    },
+    Rule {
+        id: "durability-claimed",
+        group: Group::D,
+        level: Level::E,
+        rule: "A target whose suite says that commits wait for another copy does wait for one.",
+        meaning: "Replication is asynchronous: a commit that was acknowledged is lost with its node, and costs less than one that waits.",
+        advice: "Turn semi-synchronous or synchronous replication on, or correct what the suite says (durability).",
+        find: Find::Case(claimed),
+    },
+    Rule {
+        id: "nodes-differ",
+        group: Group::D,
+        level: Level::E,
+        rule: "Read-only nodes have the tables, indexes and rows of their primary (rows to 10 %: servers estimate them).",
+        meaning: "Reads of these nodes are answered from other data: replication has stopped or left something out.",
+        advice: "Look at the replication of these nodes, build them anew, and repeat the trial.",
+        find: Find::Trial(differing),
+    },
+];
+
+/// What `find` says of the trials, with the facts of their targets.
+fn of_trials(case: &Case<'_>, find: impl Fn(&Trial, &TargetFacts) -> Option<Text>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for trial in &case.paper.trials {
+        let target = case.paper.targets.iter().find(|target| target.label == trial.target);
+        let Some(facts) = target.and_then(|target| case.facts(target)) else { continue };
+        let place = Spot::trial(&trial.label);
+        findings.extend(find(trial, facts).map(|value| Finding { place, value }));
+    }
+    findings
+}
+
+fn of_role<'a>(trial: &'a Trial, role: &str) -> Vec<(&'a str, &'a NodeConditions)> {
+    nodes(trial).filter(|(_, node)| node.role.as_deref() == Some(role)).collect()
+}
+
+/// Statements that a node executed in place of others; of a load of single reads in autocommit, commits
+/// are that to a server that counts no statements.
+fn reads(node: &NodeConditions, commits_are_reads: bool) -> Option<u64> {
+    node.reads.or_else(|| node.commits.filter(|_| commits_are_reads))
+}
+
+/// A kind of transactions without BEGIN and COMMIT.
+fn is_autocommit(kind: &KindSummary) -> bool {
+    kind.statements.others.saturating_sub(kind.statements.misses) == 0
+}
+
+/// True where the load is nothing but single reads.
+fn only_reads(trial: &Trial) -> bool {
+    let statements = trial.summary.statements;
+    statements.reads > 0 && statements.writes == 0 && trial.summary.kinds.iter().all(is_autocommit)
+}
+
+fn reads_on_primary(trial: &Trial, target: &TargetFacts) -> Option<Text> {
+    let readers = of_role(trial, "read_only");
+    let is_split = ["endpoint", "split"].contains(&target.route.as_str());
+    if !is_split || readers.is_empty() {
+        return None;
+    }
+    let (all, single) = trial.summary.kinds.iter().fold((0, 0), |(all, single), kind| {
+        let reads = kind.statements.reads;
+        (all + reads, single + if is_autocommit(kind) { reads } else { 0 })
+    });
+    let commits_are_reads = only_reads(trial);
+    let of_readers: Vec<u64> =
+        readers.iter().filter_map(|(_, node)| reads(node, commits_are_reads)).collect();
+    let of_primary: Vec<u64> = of_role(trial, "primary")
+        .iter()
+        .filter_map(|(_, node)| reads(node, commits_are_reads))
+        .collect();
+    if of_readers.len() < readers.len() || of_primary.is_empty() || all == 0 {
+        return None;
+    }
+    let (moved, stayed): (u64, u64) = (of_readers.iter().sum(), of_primary.iter().sum());
+    let nodes = (of_readers.len() + of_primary.len()) as f64;
+    let even = of_readers.len() as f64 / nodes;
+    // The servers' counts reach beyond the window; the shares of the load are those of the window.
+    let movable = (moved + stayed) as f64 * single as f64 / all as f64;
+    (movable >= READS_LEAST as f64 && (moved as f64) < READS_MOVED * even * movable).then(|| {
+        say!(
+            "{stayed} reads by the primary, {moved} by the read-only nodes",
+            stayed = format::whole(stayed as f64),
+            moved = format::whole(moved as f64)
+        )
+    })
+}
+
+fn uneven(trial: &Trial, target: &TargetFacts) -> Option<Text> {
+    let readers = of_role(trial, "read_only");
+    if readers.len() < 2 || target.route == "primary" {
+        return None;
+    }
+    let commits_are_reads = only_reads(trial);
+    let counts: Option<Vec<u64>> =
+        readers.iter().map(|(_, node)| reads(node, commits_are_reads)).collect();
+    let counts = counts?;
+    let (sum, count) = (counts.iter().sum::<u64>(), counts.len() as f64);
+    let (least, most) = (*counts.iter().min()?, *counts.iter().max()?);
+    let is_found = sum >= READS_LEAST && (most - least) as f64 > UNEVEN * sum as f64 / count;
+    is_found.then(|| {
+        let told = readers.iter().zip(&counts).map(|((name, _), reads)| {
+            say!("{node}: {value}", node = *name, value = format::whole(*reads as f64))
+        });
+        say!("reads: {nodes}", nodes = Text::list(&told.collect::<Vec<_>>()))
+    })
+}
+
+fn stale(stale: u64, asked: u64, longest_ms: Option<f64>) -> Option<Text> {
+    (stale > 0).then(|| {
+        say!(
+            "{stale} of {asked} reads did not show the write; the longest for {longest} ms",
+            stale = format::whole(stale as f64),
+            asked = format::whole(asked as f64),
+            longest = format::whole(longest_ms.unwrap_or_default().ceil())
+        )
+    })
+}
+
+fn claimed(case: &Case<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for target in &case.paper.targets {
+        let Some(claim) = claim(case, target) else { continue };
+        let own = case.paper.trials.iter().filter(|trial| trial.target == target.label);
+        // What fell back meanwhile has a rule of its own.
+        let acknowledged = own
+            .flat_map(|trial| nodes(trial))
+            .filter_map(|(_, node)| node.acknowledged_by.as_deref())
+            .find(|words| has_copy(words) == Some(false));
+        let place = Spot::target(&target.label);
+        findings.extend(acknowledged.map(|words| Finding {
+            place,
+            value: say!(
+                "{claim} (stated), but a commit waits for: {words}",
+                claim = claim,
+                words = stored(words)
+            ),
+        }));
+    }
+    findings
+}
+
+/// What the suite says of the durability of a target, where it says that there is another copy.
+fn claim<'a>(case: &Case<'a>, target: &Target) -> Option<&'a String> {
+    let facts = case.facts(target)?;
+    let claim = facts.durability.as_ref().or_else(|| facts.stated.get("durability"))?;
+    (has_copy(claim) == Some(true)).then_some(claim)
+}
+
+fn differing(trial: &Trial) -> Option<Text> {
+    let (_, primary) = *of_role(trial, "primary").first()?;
+    let rows = |node: &NodeConditions| {
+        (!node.table_rows.is_empty())
+            .then(|| (node.table_rows.len(), node.table_rows.values().sum::<u64>()))
+    };
+    let differences = |(name, node): &(&str, &NodeConditions)| {
+        let schemas = primary.schema_checksum.as_ref().zip(node.schema_checksum.as_ref());
+        let schema = schemas.filter(|(a, b)| a != b).map(|_| say!("other tables or indexes"));
+        let counts = rows(primary).zip(rows(node)).filter(|((tables_a, a), (tables_b, b))| {
+            let (least, most) = (*a.min(b) as f64, *a.max(b) as f64);
+            tables_a != tables_b || most - least > ROWS_SHARE * most
+        });
+        let counts = counts.map(|((_, a), (_, b))| {
+            let share = if a == 0 { 1.0 } else { b as f64 / a as f64 };
+            say!("{share} of the primary's rows", share = percent(share))
+        });
+        let found = parts(schema.into_iter().chain(counts).collect())?;
+        Some(say!("{node}: {value}", node = *name, value = found))
+    };
+    parts(of_role(trial, "read_only").iter().filter_map(differences).collect())
+}

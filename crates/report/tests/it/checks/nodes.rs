@@ -1,0 +1,250 @@
+//! Of several nodes.
+
+use super::quiet::{BASELINE, quiet};
+use super::{Case, check, paper, trials};
+use dyno_measure::{FaultFacts, Freshness, NodeConditions, Together};
+use dyno_store::{RunData, TargetNode};
+use std::collections::BTreeMap;
+
+/// A primary and two read-only nodes that dyno splits reads over; all of the load is single reads. `change`
+/// is given the nodes by name.
+fn cluster(runs: &mut [RunData], change: impl Fn(&mut BTreeMap<String, NodeConditions>)) {
+    for target in &mut runs[0].header.targets {
+        let node = |(name, role): (&str, &str)| TargetNode {
+            name: name.to_owned(),
+            role: role.to_owned(),
+            ..TargetNode::default()
+        };
+        target.nodes =
+            [("n1", "primary"), ("n2", "read_only"), ("n3", "read_only")].map(node).into();
+        target.route = "split".to_owned();
+    }
+    trials(runs, |trial| {
+        trial.statements.others = 0;
+        for kind in &mut trial.kinds {
+            (kind.statements.others, kind.statements.misses) = (0, 0);
+        }
+        let nodes = &mut trial.conditions.nodes;
+        let mut primary = nodes.remove("primary").expect("the node");
+        (primary.commits, primary.client_commits) = (None, None);
+        let of = |role: &str, reads: u64| NodeConditions {
+            role: Some(role.to_owned()),
+            reads: Some(reads),
+            ..primary.clone()
+        };
+        nodes.insert("n1".to_owned(), of("primary", 2_000));
+        for name in ["n2", "n3"] {
+            let replica = NodeConditions {
+                acknowledged_by: None,
+                replicas: Vec::new(),
+                ..of("read_only", 100_000)
+            };
+            nodes.insert(name.to_owned(), replica);
+        }
+        change(nodes);
+    });
+}
+
+fn node(runs: &mut [RunData], name: &str, change: impl Fn(&mut NodeConditions)) {
+    cluster(runs, |nodes| change(nodes.get_mut(name).expect("a node")));
+}
+
+/// Reads of the three nodes.
+fn reads(runs: &mut [RunData], reads: [u64; 3]) {
+    cluster(runs, |nodes| {
+        for (name, reads) in ["n1", "n2", "n3"].into_iter().zip(reads) {
+            nodes.get_mut(name).expect("a node").reads = Some(reads);
+        }
+    });
+}
+
+fn freshness(runs: &mut [RunData], stale: u64, stale_other: u64) {
+    cluster(runs, |_| {});
+    trials(runs, |trial| {
+        trial.conditions.freshness = Some(Freshness {
+            asked: 120,
+            stale,
+            asked_other: 119,
+            stale_other,
+            stale_max_ms: Some(11.2),
+        });
+    });
+}
+
+/// The suite says that commits wait for a replica.
+fn claim(runs: &mut [RunData], acknowledged_by: &'static str) {
+    node(runs, "n1", |node| node.acknowledged_by = Some(acknowledged_by.to_owned()));
+    for target in &mut runs[0].header.targets {
+        target.durability = Some("a primary and a semi-synchronous replica".to_owned());
+    }
+}
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        id: "reads-on-primary",
+        evidence: "135,000 reads by the primary, 65,000 by the read-only nodes",
+        fires: |runs| reads(runs, [135_000, 33_000, 32_000]),
+        silent: |runs| reads(runs, [133_000, 33_500, 33_500]),
+    },
+    Case {
+        id: "uneven-nodes",
+        evidence: "reads: n2: 110,100 and n3: 89,900",
+        fires: |runs| reads(runs, [0, 110_100, 89_900]),
+        silent: |runs| reads(runs, [0, 110_000, 90_000]),
+    },
+    Case {
+        id: "replica-lag",
+        evidence: "n2: 1.5 s behind at the 95th percentile, 4.0 s at most",
+        fires: |runs| {
+            node(runs, "n2", |node| (node.lag_p95_s, node.lag_max_s) = (Some(1.5), Some(4.0)));
+        },
+        silent: |runs| {
+            node(runs, "n2", |node| (node.lag_p95_s, node.lag_max_s) = (Some(1.0), Some(4.0)));
+        },
+    },
+    Case {
+        id: "stale-reads",
+        evidence: "3 of 120 reads did not show the write; the longest for 12 ms",
+        fires: |runs| freshness(runs, 3, 0),
+        silent: |runs| freshness(runs, 0, 3),
+    },
+    Case {
+        id: "stale-reads-of-others",
+        evidence: "3 of 119 reads did not show the write; the longest for 12 ms",
+        fires: |runs| freshness(runs, 0, 3),
+        silent: |runs| freshness(runs, 3, 0),
+    },
+    Case {
+        id: "node-down",
+        evidence: "n2: The server was restarted.",
+        fires: |runs| {
+            node(runs, "n2", |node| node.down = Some("The server was restarted.".to_owned()));
+        },
+        silent: |runs| {
+            node(runs, "n2", |node| node.down = Some("The server was restarted.".to_owned()));
+            trials(runs, |trial| trial.fault = Some(FaultFacts::default()));
+        },
+    },
+    Case {
+        id: "semi-sync-fallback",
+        evidence: "n1: 5 commits without a replica's answer",
+        fires: |runs| node(runs, "n1", |node| node.unacknowledged = Some(5)),
+        silent: |runs| node(runs, "n1", |node| node.unacknowledged = Some(0)),
+    },
+    Case {
+        id: "durability-claimed",
+        evidence: "a primary and a semi-synchronous replica (stated), but a commit waits for: local",
+        fires: |runs| claim(runs, "local"),
+        silent: |runs| claim(runs, "1 semi-sync replica"),
+    },
+    Case {
+        id: "nodes-differ",
+        evidence: "n3: 89 % of the primary's rows",
+        fires: |runs| rows(runs, 89_000),
+        silent: |runs| rows(runs, 90_000),
+    },
+];
+
+/// Rows of each table on the last node; the others have 100,000.
+fn rows(runs: &mut [RunData], rows: u64) {
+    node(runs, "n3", |node| node.table_rows.values_mut().for_each(|count| *count = rows));
+}
+
+#[test]
+fn a_cluster_with_nothing_to_remark_has_no_findings() {
+    let mut runs = quiet();
+    cluster(&mut runs, |_| {});
+    let found = dyno_report::Paper::new(&runs, &[]);
+    for case in CASES {
+        assert_eq!(check(&found, case.id).lines, Vec::<dyno_report::Text>::new(), "{}", case.id);
+    }
+}
+
+#[test]
+fn reads_inside_of_transactions_may_stay_on_the_primary() {
+    let found = paper(|runs| {
+        reads(runs, [200_000, 5, 5]);
+        trials(runs, |trial| {
+            for kind in &mut trial.kinds {
+                kind.statements.others = 2 * kind.counts.committed;
+            }
+        });
+    });
+    assert!(check(&found, "reads-on-primary").lines.is_empty());
+    // Nobody splits where all of the load is meant for the primary.
+    let found = paper(|runs| {
+        reads(runs, [200_000, 5, 5]);
+        runs[0].header.targets.iter_mut().for_each(|target| target.route = "primary".to_owned());
+    });
+    assert!(check(&found, "reads-on-primary").lines.is_empty());
+}
+
+#[test]
+fn commits_stand_for_reads_where_a_server_counts_no_statements() {
+    let found = paper(|runs| {
+        cluster(runs, |nodes| {
+            for (name, commits) in [("n1", 135_000), ("n2", 33_000), ("n3", 32_000)] {
+                let node = nodes.get_mut(name).expect("a node");
+                (node.reads, node.commits) = (None, Some(commits));
+            }
+        });
+        trials(runs, |trial| {
+            trial.statements.writes = 0;
+            trial.kinds.iter_mut().for_each(|kind| kind.statements.writes = 0);
+        });
+    });
+    assert!(!check(&found, "reads-on-primary").lines.is_empty());
+}
+
+#[test]
+fn a_schema_that_differs_is_told() {
+    let found = paper(|runs| {
+        node(runs, "n2", |node| node.schema_checksum = Some("else".to_owned()));
+    });
+    let lines = &check(&found, "nodes-differ").lines;
+    assert!(lines[0].to_string().ends_with("n2: other tables or indexes"), "{lines:?}");
+}
+
+#[test]
+fn commits_of_several_nodes_are_compared_together() {
+    let found = |commits: u64, through_endpoint: bool| {
+        let mut runs = quiet();
+        cluster(&mut runs, |_| {});
+        trials(&mut runs, |trial| {
+            let (commits, client_commits) = (Some(commits), Some(100_000));
+            trial.conditions.together =
+                Some(Together { commits, client_commits, through_endpoint });
+        });
+        let paper = dyno_report::Paper::new(&runs, &[]);
+        let is_found = |id| !check(&paper, id).lines.is_empty();
+        (is_found("commits-missing"), is_found("foreign-load"))
+    };
+    assert_eq!(found(98_900, false), (true, false));
+    assert_eq!(found(100_500, false), (false, false));
+    assert_eq!(found(101_100, false), (false, true));
+    assert_eq!(found(101_100, true), (false, false), "an endpoint commits on several nodes");
+    assert_eq!(found(98_900, true), (true, false));
+}
+
+#[test]
+fn rows_of_shards_add_up() {
+    let found = |rows: u64| {
+        let mut runs = quiet();
+        trials(&mut runs, |trial| {
+            if trial.target != BASELINE {
+                return;
+            }
+            let nodes = &mut trial.conditions.nodes;
+            let mut shard = nodes.remove("primary").expect("the node");
+            shard.role = Some("shard".to_owned());
+            shard.table_rows.values_mut().for_each(|count| *count = rows);
+            for name in ["s1", "s2", "s3", "s4"] {
+                nodes.insert(name.to_owned(), shard.clone());
+            }
+        });
+        let paper = dyno_report::Paper::new(&runs, &[]);
+        !check(&paper, "rows").lines.is_empty()
+    };
+    assert!(!found(25_000), "four times 25,000 are 100,000");
+    assert!(found(100_000));
+}

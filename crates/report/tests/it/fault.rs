@@ -1,0 +1,55 @@
+//! The section on failover.
+
+use crate::support::texts_of;
+use crate::synthetic::fault::fault;
+use crate::synthetic::two_targets;
+use dyno_report::{Lang, Paper, fault_sentence};
+
+#[test]
+fn configurations_stand_side_by_side() {
+    let paper = Paper::new(&[fault()], &[]);
+    let [durable, other] = &paper.faults[..] else { panic!("{} rows", paper.faults.len()) };
+    assert_eq!(durable.trials.len(), 2);
+    assert_eq!((durable.acknowledged, durable.lost), (Some(24_690), Some(0)));
+    assert_eq!((other.lost, other.not_recovered), (Some(24), 2));
+    assert_eq!(durable.first_success_s.map(|spread| spread.median), Some(1.4));
+    assert!(other.recovered_s.is_none() && durable.recovered_s.is_some());
+    assert_eq!(durable.errors, [("connection_lost".to_owned(), 80)]);
+    assert_eq!(durable.what, "n1 killed, n2 took over");
+    let found = |id: &str| paper.checks.iter().any(|c| c.id == id && !c.findings.is_empty());
+    assert!(found("lost-acknowledged") && found("not-recovered") && !found("no-fault"));
+}
+
+#[test]
+fn it_is_told_in_both_languages_and_drawn() {
+    let paper = Paper::new(&[fault()], &[]);
+    for (lang, words) in [
+        (
+            Lang::En,
+            ["Failover and durability", "n1 killed, n2 took over", "n1 was killed", "24,690"],
+        ),
+        (Lang::Zh, ["故障切换与持久性", "n1 被强制终止，n2 接管", "n1 已被强制终止", "24,690"]),
+    ] {
+        let html = paper.html(lang).expect("rendered");
+        let markdown = paper.markdown(lang).expect("rendered");
+        for word in words {
+            assert!(texts_of(&html).contains(word), "{word}");
+            assert!(markdown.contains(word), "{word}:\n{markdown}");
+        }
+        assert!(html.contains("class=\"moment\""), "the moments are marked");
+        assert!(paper.typst(lang).is_ok());
+    }
+    let facts = paper.faults[1].trials[0].facts.clone();
+    assert_eq!(
+        fault_sentence(&facts),
+        "n1 killed, n2 took over: first success after 1.4 s, not back at 90 % of the throughput, 12 of 12,345 \
+         acknowledged transactions lost."
+    );
+}
+
+#[test]
+fn papers_without_faults_say_nothing_of_them() {
+    let paper = Paper::new(&[two_targets(&[1, 8], 2, 30)], &[]);
+    assert!(paper.faults.is_empty());
+    assert!(!paper.html(Lang::En).expect("rendered").contains("Failover and durability"));
+}

@@ -1,0 +1,119 @@
+//! What papers say of several load generators.
+
+use crate::synthetic::cluster::cluster;
+use dyno_report::{FleetTable, Lang, Paper};
+use dyno_store::RunData;
+
+fn paper(change: impl Fn(&mut RunData)) -> Paper {
+    let mut run = cluster();
+    change(&mut run);
+    Paper::new(&[run], &[])
+}
+
+fn near(found: Option<f64>, wanted: f64) {
+    let found = found.expect("known");
+    assert!((found - wanted).abs() <= wanted.abs() * 1e-3 + 1e-9, "{found} is not {wanted}");
+}
+
+fn tables(paper: &Paper) -> &[FleetTable] {
+    &paper.experiments[1].fleet
+}
+
+#[test]
+fn each_generator_is_shown_with_its_part_and_the_sum_is_the_trials() {
+    let paper = paper(|_| {});
+    assert_eq!(paper.experiments[0].fleet, [], "one load generator made that load");
+    let table = &tables(&paper)[0];
+    let names: Vec<&str> = table.generators.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["load-1", "load-2"]);
+    near(table.generators[0].share, 0.25);
+    near(table.generators[1].share, 0.75);
+    let trials = || paper.trials.iter().filter(|trial| table.trials.contains(&trial.label));
+    assert_eq!(trials().count(), 2);
+    let committed: u64 = trials().map(|trial| trial.summary.counts.committed).sum();
+    assert_eq!((table.sum.committed, table.sum.workers), (committed, 64));
+    let parts: f64 = table.generators.iter().filter_map(|one| one.qps).sum();
+    near(table.sum.qps, parts);
+    let qps = trials().map(|trial| trial.summary.qps).sum::<f64>() / 2.0;
+    near(table.sum.qps, qps);
+    // Of both trials together.
+    near(table.generators[1].cpu_s, 13.0);
+    near(table.generators[1].cpu_share, 0.375);
+    assert_eq!(table.generators[1].clock_skew_ms, Some(-3.5), "the farthest, with its sign");
+    assert_eq!((table.apart_ms, table.sum.late_ms), (Some(1.5), None));
+    assert_eq!(
+        table.words.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [
+            "2 load generators made the load together, with 64 workers in all.",
+            "They started within 1.50 ms of each other, by clocks that were known to ± 0.125 ms."
+        ]
+    );
+}
+
+#[test]
+fn pages_have_the_machines_and_the_parts_in_both_languages() {
+    let paper = paper(|_| {});
+    let english = paper.html(Lang::En).expect("rendered");
+    for text in [
+        "What each load generator did on pair, ",
+        "Load generators of the fleet of run 1; the machine above only conducted them",
+        "load-2 (10.0.0.12)",
+        "All together",
+    ] {
+        assert!(english.contains(text), "{text}");
+    }
+    let chinese = paper.html(Lang::Zh).expect("rendered");
+    assert!(chinese.contains("负载由 2 台压测机共同产生，合计 64 个并发。"));
+    let markdown = paper.markdown(Lang::En).expect("rendered");
+    assert!(markdown.contains("| All together |"), "{markdown}");
+}
+
+#[test]
+fn one_generator_of_a_fleet_is_told_as_one() {
+    let paper = paper(|run| {
+        for trial in &mut run.trials {
+            trial.summary.conditions.members.truncate(1);
+        }
+    });
+    let table = &tables(&paper)[0];
+    assert_eq!(
+        table.words.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["One load generator of a fleet made the load, with 16 workers."]
+    );
+    assert_eq!((table.generators[0].share, table.apart_ms), (Some(1.0), None));
+}
+
+#[test]
+fn checks_of_the_load_generator_name_the_one_of_several() {
+    let paper = paper(|run| {
+        for trial in &mut run.trials {
+            let Some(member) = trial.summary.conditions.members.get_mut(1) else { continue };
+            member.host_load.as_mut().expect("known").cpu_share = 0.97;
+            member.conditions.hiccup_p999_us = Some(25_000.0);
+            member.conditions.network_share = Some(0.9);
+            member.conditions.headroom = Some(1.5);
+        }
+    });
+    for (id, value) in [
+        ("generator-cpu-95", "load-2: 97 %"),
+        ("hiccups", "load-2: 25.0 ms"),
+        ("network", "load-2: 90 %"),
+        ("headroom", "load-2: 1.5 times the measured rate"),
+    ] {
+        let check = paper.checks.iter().find(|check| check.id == id).expect("a check");
+        let told = check.findings.iter().any(|finding| finding.value.to_string().contains(value));
+        assert!(told, "{id}: {:?}", check.findings);
+    }
+    let lost = self::paper(|run| {
+        for trial in &mut run.trials {
+            let Some(member) = trial.summary.conditions.members.get_mut(1) else { continue };
+            member.conditions.network_share = Some(0.9);
+            member.lost = Some("It answers no more.".to_owned());
+        }
+    });
+    let found = |id: &str| {
+        let mut checks = lost.checks.iter();
+        !checks.find(|check| check.id == id).expect("a check").findings.is_empty()
+    };
+    assert!(found("generator-lost") && !found("network"), "of one that is lost nothing is known");
+}

@@ -1,0 +1,57 @@
+//! A run in which primaries are killed: nothing is lost on one target, something on the other.
+
+use super::two_targets;
+use dyno_measure::{ErrorSummary, FaultFacts};
+use dyno_store::{FaultPlan, RunData};
+
+pub(crate) fn fault() -> RunData {
+    let mut run = two_targets(&[8], 2, 30);
+    let plan = FaultPlan {
+        action: "kill".to_owned(),
+        node: "primary".to_owned(),
+        at_s: 10.0,
+        heal_after_s: None,
+        promote: true,
+    };
+    for experiment in &mut run.header.experiments {
+        experiment.fault = Some(plan.clone());
+    }
+    let first = run.header.targets[0].name.clone();
+    for trial in &mut run.trials {
+        let is_durable = trial.summary.target == first;
+        trial.summary.fault = Some(facts(if is_durable { 0 } else { 12 }));
+    }
+    run
+}
+
+fn facts(lost: u64) -> FaultFacts {
+    let found = "Every acknowledged order was looked for on the node that takes writes, by its number, \
+                 customer and lines. Orders whose commit was never answered: 8; of these 3 are there.";
+    FaultFacts {
+        action: "kill".to_owned(),
+        node: "n1".to_owned(),
+        at_s: 10.0,
+        healed_at_s: None,
+        promoted: Some("n2".to_owned()),
+        promoted_at_s: Some(11.2),
+        resolution_s: 0.1,
+        tps_before: 500.0,
+        tps_after: (lost == 0).then_some(480.0),
+        first_success_after_s: Some(1.4),
+        recovered_after_s: (lost == 0).then_some(2.6),
+        errors: vec![ErrorSummary {
+            class: "connection_lost".to_owned(),
+            errno: 0,
+            sqlstate: "08006".to_owned(),
+            message: "the server closed the connection".to_owned(),
+            count: 40,
+        }],
+        acknowledged: Some(12_345),
+        lost: Some(lost),
+        unknown: Some(8),
+        evidence: found.to_owned(),
+        steps: ["10.0 s: n1 was killed", "11.1 s: n2 was promoted", "11.2 s: n2 takes writes"]
+            .map(str::to_owned)
+            .to_vec(),
+    }
+}

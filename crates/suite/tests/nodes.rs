@@ -1,0 +1,183 @@
+//! Targets with several nodes: how they are written, given and stored.
+
+use dyno_suite::{Overrides, Plan, PlannedNode, PlannedTarget, Role, Route, SecretUrl, Suite};
+
+const EXPERIMENT: &str = "[[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\n\
+                          test = \"oltp_read_only\"\nthreads = 4\nduration_s = 5\n";
+/// A primary and two nodes that are read from.
+const THREE: &str = "nodes = [\n\
+    { name = \"n1\", role = \"primary\", url = \"mysql://u:geheim@a/d\" },\n\
+    { role = \"read_only\", url = \"mysql://u@b/d\" },\n\
+    { role = \"read_only\", url = \"mariadb://u@c/d\" },\n]\n";
+
+fn suite(target: &str, experiment: &str) -> Suite {
+    let text = format!("[suite]\nname = \"s\"\n[target.main]\n{target}{EXPERIMENT}{experiment}");
+    Suite::parse("s.toml", &text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn plan(suite: &Suite, given: &Overrides) -> Plan {
+    Plan::build(suite, given).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn main_of(plan: &Plan) -> &PlannedTarget {
+    plan.target("main").expect("the target")
+}
+
+fn target(text: &str) -> PlannedTarget {
+    main_of(&plan(&suite(text, ""), &Overrides::default())).clone()
+}
+
+/// Names and roles of the nodes.
+fn nodes(target: &PlannedTarget) -> Vec<(&str, Role)> {
+    target.nodes.iter().map(|node| (node.name.as_str(), node.role)).collect()
+}
+
+#[test]
+fn nodes_have_names_roles_and_passwords() {
+    let target = target(THREE);
+    let names =
+        [("n1", Role::Primary), ("read_only-1", Role::ReadOnly), ("read_only-2", Role::ReadOnly)];
+    assert_eq!(nodes(&target), names);
+    assert_eq!((target.route, target.role), (Route::Primary, Role::Primary));
+    assert_eq!((&target.url[..], &target.nodes[0].url[..]), ("mysql://u@a/d", "mysql://u@a/d"));
+    assert_eq!(target.nodes[0].secret_url().expose(), "mysql://u:geheim@a/d");
+    assert_eq!(target.nodes[1].secret_url().expose(), "mysql://u@b/d");
+    let variable = target.node_password_variable(&target.nodes[1]);
+    assert_eq!(variable, "DYNO_PASSWORD_MAIN_READ_ONLY_1");
+}
+
+#[test]
+fn a_route_says_what_the_load_reaches() {
+    let endpoint = "{ role = \"endpoint\", url = \"mysql://u@e/d\" },\n]\n";
+    let four = THREE.replace("]\n", endpoint);
+    let cases = [
+        (format!("{THREE}route = \"primary\"\n"), Route::Primary, Role::Primary, "mysql://u@a/d"),
+        (format!("{THREE}route = \"split\"\n"), Route::Split, Role::Primary, "mysql://u@a/d"),
+        (format!("{THREE}route = \"spread\"\n"), Route::Spread, Role::ReadOnly, "mysql://u@b/d"),
+        (four.clone(), Route::Endpoint, Role::Endpoint, "mysql://u@e/d"),
+        (format!("{four}route = \"split\"\n"), Route::Split, Role::Primary, "mysql://u@a/d"),
+    ];
+    for (text, route, role, url) in cases {
+        let target = target(&text);
+        assert_eq!((target.route, target.role, target.url.as_str()), (route, role, url), "{text}");
+        // Data are loaded where writes are taken, whatever the load reaches.
+        assert_eq!(target.loading_url(), Some("mysql://u@a/d"), "{text}");
+    }
+    // What is before shards takes the data, too.
+    let sharded = four.replace("read_only", "shard");
+    assert_eq!(target(&sharded).loading_url(), Some("mysql://u@e/d"));
+}
+
+#[test]
+fn one_node_is_as_it_always_was() {
+    for text in [
+        "url = \"mysql://u@a/d\"\n",
+        "nodes = [{ role = \"endpoint\", url = \"mysql://u@a/d\" }]\n",
+    ] {
+        let plan = plan(&suite(text, ""), &Overrides::default());
+        assert_eq!(main_of(&plan).loading_url(), Some("mysql://u@a/d"));
+        let json = serde_json::to_string(&plan).expect("JSON");
+        assert!(!json.contains("\"nodes\"") && !json.contains("\"route\""), "{json}");
+    }
+}
+
+#[test]
+fn a_target_without_all_urls_is_left_out() {
+    let text = THREE.replace(", url = \"mysql://u@b/d\"", "");
+    let error = Plan::build(&suite(&text, ""), &Overrides::default()).expect_err("no URL");
+    assert!(error.to_string().starts_with("No target of the suite `s` has a URL."), "{error}");
+}
+
+#[test]
+fn nodes_are_stored_and_decide_which_plan_it_is() {
+    let first = plan(&suite(THREE, ""), &Overrides::default());
+    let json = serde_json::to_string(&first).expect("JSON");
+    assert!(!json.contains("geheim"), "a password is stored");
+    let back: Plan = serde_json::from_str(&json).expect("a plan");
+    assert_eq!(nodes(main_of(&back)), nodes(main_of(&first)));
+    assert_eq!(main_of(&back).nodes[0].secret_url().expose(), "mysql://u@a/d");
+    let same = back.redirected(&Overrides::default()).expect("a plan");
+    assert_eq!(same.hash, first.hash);
+    let hash = |text: &str| plan(&suite(text, ""), &Overrides::default()).hash;
+    for other in [
+        format!("{THREE}route = \"split\"\n"),
+        THREE.replace("\"n1\"", "\"n2\""),
+        THREE.replace("u@b", "u@x"),
+    ] {
+        assert_ne!(hash(&other), first.hash, "{other}");
+    }
+    assert_eq!(hash(&THREE.replace("geheim", "other")), first.hash);
+}
+
+fn given(targets: &[&str]) -> Overrides {
+    let mut given = Overrides::default();
+    for target in targets {
+        given.add_target(target).unwrap_or_else(|problem| panic!("{problem}"));
+    }
+    given
+}
+
+#[test]
+fn nodes_are_given_beside_the_suite() {
+    let suite = suite("route = \"split\"\n", "");
+    let nodes_of = [
+        "main:read_only=postgres://u:geheim@b/d?x=1",
+        "main:primary=postgres://u@a/d",
+        "main:read_only=postgres://u@c/d",
+    ];
+    let planned = plan(&suite, &given(&nodes_of));
+    let target = main_of(&planned);
+    let names = [
+        ("read_only-1", Role::ReadOnly),
+        ("primary", Role::Primary),
+        ("read_only-2", Role::ReadOnly),
+    ];
+    assert_eq!((nodes(target), target.route), (names.to_vec(), Route::Split));
+    assert_eq!(target.nodes[0].secret_url().expose(), "postgres://u:geheim@b/d?x=1");
+    // One URL is one node, whatever the suite had in mind.
+    let single = plan(&suite, &given(&["main=postgres://u@a/d"]));
+    assert!(main_of(&single).nodes.is_empty());
+    let note = "The target `main` is reached by one URL, so its route `split` does not apply.";
+    assert_eq!(single.notes, [note]);
+}
+
+#[test]
+fn a_cluster_replaces_nodes_of_plans_that_were_stored() {
+    let url = SecretUrl::new("mysql://u:geheim@x/d");
+    let node = PlannedNode::new("n1", Role::Primary, &url).in_cluster("/c");
+    let cluster =
+        Overrides { nodes: vec![("main".to_owned(), vec![node])], ..Overrides::default() };
+    let suite = suite(THREE, "");
+    let built = plan(&suite, &cluster);
+    assert_eq!(nodes(main_of(&built)), [("n1", Role::Primary)]);
+    assert_eq!(main_of(&built).nodes[0].cluster.as_deref(), Some("/c"));
+    let stored = plan(&suite, &Overrides::default()).redirected(&cluster).expect("a plan");
+    assert_eq!((&stored.hash, main_of(&stored).url.as_str()), (&built.hash, "mysql://u@x/d"));
+    assert_eq!(main_of(&stored).url_in("r".as_ref()).expose(), "mysql://u:geheim@x/d");
+}
+
+#[test]
+fn wrong_nodes_beside_the_suite_are_refused() {
+    let refused = |targets: &[&str]| {
+        let built = Plan::build(&suite(THREE, ""), &given(targets));
+        built.expect_err("refused").to_string()
+    };
+    let mut overrides = Overrides::default();
+    let error = overrides.add_target("main:reed_only=mysql://u:geheim@a/d").expect_err("no role");
+    let said = "`--target main:reed_only=...` names no role of a node.\n\
+                hint: Did you mean `read_only`?";
+    assert_eq!(error.to_string(), said);
+    let said = refused(&["mian:primary=mysql://a/d"]);
+    assert_eq!(said, "The suite `s` has no target `mian`.\nhint: Did you mean `main`?");
+    let said = refused(&["main=mysql://a/d", "main:primary=mysql://a/d"]);
+    assert!(said.starts_with("`--target main=...` is given twice."), "{said}");
+}
+
+#[test]
+fn a_twin_has_the_same_nodes() {
+    let compare = "compare = { baseline = \"main\", aa = true, pairs = 4 }\n";
+    let plan = plan(&suite(THREE, compare), &Overrides::default());
+    let twin = plan.target("main-again").expect("the twin");
+    assert_eq!(nodes(twin), nodes(main_of(&plan)));
+    assert_eq!(twin.node_name(&twin.nodes[0]), "main_n1");
+}

@@ -1,0 +1,117 @@
+//! Several load generators: their clients draw what those of one draw, and what their workloads keep
+//! adds up to what one keeps.
+
+use crate::support::{FILE, Said};
+use dyno_core::{Dialect, ErrorClass, MILLISECOND};
+use dyno_drivers::sim::{Fault, Logged, Script as SimScript, Service, SimDriver};
+use dyno_engine::{Control, TrialSpec, drive_simulated};
+use dyno_pgbench::run::{Options, Part, PgBench, Statistics};
+use dyno_pgbench::script::{QueryMode, Script};
+use proptest::prelude::*;
+
+/// Three scripts, the choice among which is drawn by threads, and all that clients draw or know.
+const SCRIPTS: [(&str, u32); 3] = [
+    ("\\set aid random(1, 100000)\nSELECT :aid, :client_id, :default_seed;\n", 5),
+    ("\\set at random_gaussian(1, 1000, 4)\nBEGIN;\nUPDATE t SET a = :at;\nCOMMIT;\n", 3),
+    ("\\sleep 1 ms\nSELECT :random_seed;\n", 1),
+];
+
+fn workload(clients: u32, threads: u32, seed: u64, part: Part) -> PgBench {
+    let mode = QueryMode::Simple;
+    let script = |&(text, weight): &(&str, u32)| {
+        (Script::parse(text.as_bytes(), FILE, mode).unwrap(), weight)
+    };
+    let scripts = SCRIPTS.iter().map(script).collect();
+    let options = Options {
+        clients,
+        threads,
+        part,
+        statement_latencies: true,
+        continue_on_error: true,
+        ..Options::new(scripts, mode, seed)
+    };
+    PgBench::new(options, Dialect::Postgres, Said::default().talker()).unwrap()
+}
+
+/// What was executed, by client and in order, and the statistics.
+fn run(workload: &PgBench, spec: &TrialSpec) -> (Vec<Logged>, Statistics) {
+    let faults = vec![Fault::ErrorEvery { period: 1_000_003, class: ErrorClass::Deadlock }];
+    let driver = SimDriver::new(SimScript {
+        service: Service::Exponential(2 * MILLISECOND),
+        dialect: Dialect::Postgres,
+        faults,
+        keep_log: true,
+        ..SimScript::default()
+    });
+    drive_simulated(workload, &driver, spec, &Control::new(), &mut ()).unwrap();
+    (driver.log(), workload.statistics())
+}
+
+fn sorted(mut log: Vec<Logged>) -> Vec<Logged> {
+    log.sort_by_key(|one| (one.session, one.began, one.ended));
+    log
+}
+
+/// Sums of squares are floating-point numbers, whose sums depend on the order.
+fn exact(statistics: &Statistics) -> Statistics {
+    let mut exact = statistics.clone();
+    for script in &mut exact.scripts {
+        script.latency.sum_squares = 0.0;
+        script.lag.sum_squares = 0.0;
+        script.commands.iter_mut().for_each(|command| command.latency.sum_squares = 0.0);
+    }
+    exact
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn clients_of_several_generators_do_what_those_of_one_do(
+        clients in 1_u32..9,
+        generators in 1_u32..4,
+        seed in any::<u64>(),
+    ) {
+        let spec = TrialSpec {
+            duration: None,
+            events_per_worker: Some(20),
+            seed,
+            ..TrialSpec::closed(clients)
+        };
+        let generators = generators.min(clients);
+        let alone = workload(clients, generators, seed, Part::default());
+        let (expected, statistics) = run(&alone, &spec);
+        let whole = workload(clients, 1, seed, Part::default());
+        let mut log = Vec::new();
+        for generator in 0..generators {
+            let spec = spec.part(generator, generators).unwrap();
+            let part = Part {
+                clients_before: spec.share.workers_before,
+                clients_total: clients,
+                threads_before: generator,
+            };
+            let (of_part, statistics) = run(&workload(spec.workers, 1, seed, part), &spec);
+            let text = serde_json::to_string(&statistics).unwrap();
+            whole.absorb(&serde_json::from_str(&text).unwrap()).unwrap();
+            log.extend(of_part);
+        }
+        // Which script comes next is drawn by a thread for whichever of its clients is free first.
+        prop_assert_eq!(sorted(log), sorted(expected));
+        prop_assert_eq!(exact(&whole.statistics()), exact(&statistics));
+        let squares = |of: &Statistics| of.total().latency.sum_squares;
+        let (one, other) = (squares(&whole.statistics()), squares(&statistics));
+        prop_assert!((one / other - 1.0).abs() < 1e-12);
+        prop_assert_eq!(statistics.total().total(), u64::from(clients) * 20);
+    }
+}
+
+#[test]
+fn statistics_of_other_scripts_are_refused() {
+    let one = workload(1, 1, 1, Part::default());
+    let mut other = one.statistics();
+    other.scripts[1].commands.pop();
+    assert_eq!(one.absorb(&other).unwrap_err(), "another load generator has run other scripts");
+    other.scripts.pop();
+    assert!(one.absorb(&other).is_err());
+    assert_eq!(one.statistics().total().total(), 0);
+}

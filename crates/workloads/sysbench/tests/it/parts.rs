@@ -1,0 +1,94 @@
+//! Several load generators: their workers send what those of one send, and insert no id twice.
+
+use dyno_core::{Dialect, MILLISECOND};
+use dyno_drivers::sim::{Logged, Script, Service, SimDriver};
+use dyno_engine::{Control, TrialSpec, drive_simulated};
+use dyno_sysbench::{Options, Sysbench, Test};
+
+const WORKERS: u32 = 8;
+const EACH: u64 = 30;
+
+fn options(script: &str, pairs: &[(&str, &str)]) -> Options {
+    let test = Test::from_script(script).unwrap();
+    let size = [("tables", "3"), ("table_size", "1000")];
+    let takes_tables = !script.contains("random") && !script.contains("bulk");
+    let given = size.iter().filter(|(name, _)| takes_tables || *name != "tables").chain(pairs);
+    let pairs: Vec<_> =
+        given.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Options::from_pairs(test, &pairs).unwrap()
+}
+
+/// What the workers of a trial, or of a part of it, send.
+fn sent(options: &Options, spec: &TrialSpec) -> Vec<Logged> {
+    let service = Service::Exponential(MILLISECOND);
+    let driver = SimDriver::new(Script { service, keep_log: true, ..Script::default() });
+    let unique_part = (spec.share.generator, spec.share.generators.max(1));
+    let workload = Sysbench::new(Options { unique_part, ..options.clone() }, Dialect::Mysql);
+    drive_simulated(&workload, &driver, spec, &Control::new(), &mut ()).unwrap();
+    driver.log()
+}
+
+/// The same by one load generator and by several, each in the order of workers and time.
+fn alone_and_together(options: &Options, generators: u32) -> [Vec<Logged>; 2] {
+    let spec = TrialSpec {
+        duration: None,
+        events_per_worker: Some(EACH),
+        seed: 5,
+        ..TrialSpec::closed(WORKERS)
+    };
+    let parts = (0..generators).filter_map(|generator| spec.part(generator, generators));
+    let together = parts.flat_map(|part| sent(options, &part)).collect();
+    [sent(options, &spec), together].map(|mut log: Vec<Logged>| {
+        log.sort_by_key(|one| (one.session, one.began, one.ended));
+        log
+    })
+}
+
+#[test]
+fn workers_of_several_generators_send_what_those_of_one_send() {
+    let tests = [
+        ("oltp_read_write", &[][..]),
+        ("oltp_point_select", &[("rand_type", "zipfian")]),
+        // Each worker draws from its own part of the keys.
+        ("select_random_points", &[]),
+        ("select_random_ranges", &[]),
+        // Each worker fills a table of its own.
+        ("bulk_insert", &[]),
+    ];
+    for (script, pairs) in tests {
+        let options = options(script, pairs);
+        for generators in [2, 3] {
+            let [alone, together] = alone_and_together(&options, generators);
+            assert!(alone.len() >= WORKERS as usize, "{script}");
+            // How long opening takes is the slowest worker's affair: times may be others.
+            let words = |log: Vec<Logged>| -> Vec<_> {
+                log.into_iter().map(|one| (one.session, one.sql, one.params)).collect()
+            };
+            assert!(words(together) == words(alone), "{script} by {generators} generators");
+        }
+    }
+}
+
+#[test]
+fn ids_that_clients_number_are_inserted_once() {
+    let mut options = options("oltp_insert", &[("auto_inc", "off")]);
+    options.unique_start = 777;
+    let ids = |log: &[Logged]| {
+        let inserts = log.iter().filter(|one| one.sql.starts_with("INSERT"));
+        let id = |one: &Logged| match one.params.first() {
+            Some(id) => id.clone(),
+            None => one.sql.split(['(', ',']).nth(5).unwrap().trim().to_owned(),
+        };
+        let mut ids: Vec<i64> = inserts.map(|one| id(one).parse().unwrap()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    // Parts of the same size have made as many inserts each: together all ids of one.
+    let [alone, together] = alone_and_together(&options, 4);
+    assert_eq!(ids(&alone).len() as u64, u64::from(WORKERS) * EACH);
+    assert_eq!(ids(&together), ids(&alone));
+    let [_, uneven] = alone_and_together(&options, 3);
+    let mut ids = ids(&uneven);
+    ids.dedup();
+    assert_eq!(ids.len() as u64, u64::from(WORKERS) * EACH);
+}

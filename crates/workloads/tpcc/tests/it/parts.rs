@@ -1,0 +1,101 @@
+//! Several load generators: their parts together are the trial of one, and what their workloads keep
+//! adds up to what one keeps.
+
+use crate::common::FakeDriver;
+use dyno_core::{Dialect, MILLISECOND, SECOND};
+use dyno_engine::{Control, TrialResult, TrialSpec, drive_simulated, merge};
+use dyno_tests::Scratch;
+use dyno_tpcc::load::Loaded;
+use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
+use dyno_tpcc::{Kept, Tpcc, TpccOptions};
+use std::path::Path;
+
+const LOADED: Loaded = Loaded { warehouses: 20, c_last: 100 };
+
+fn workload(profile: Profile, log: Option<&Path>) -> Tpcc {
+    let delivery_log = log.map(Path::to_owned);
+    let options = TpccOptions { delivery_log, ..TpccOptions::new(profile, &LOADED, 3) };
+    Tpcc::new(options, &LOADED, Dialect::Mysql).unwrap()
+}
+
+fn run(tpcc: &Tpcc, spec: &TrialSpec) -> TrialResult {
+    let round_trip = 4 * MILLISECOND;
+    let driver = FakeDriver { dialect: Dialect::Mysql, round_trip, on_round_trip: None };
+    drive_simulated(tpcc, &driver, spec, &Control::new(), &mut ()).unwrap()
+}
+
+/// What a part's workload has kept, after it has travelled.
+fn travelled(tpcc: &Tpcc) -> Kept {
+    serde_json::from_str(&serde_json::to_string(&tpcc.leave().unwrap()).unwrap()).unwrap()
+}
+
+/// Lines of a log of deliveries without the times, which are those of a real clock.
+fn lines(path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.starts_with("queued,began,ended,w_id,"), "{text}");
+    let rest = |line: &str| line.splitn(4, ',').nth(3).unwrap().to_owned();
+    let mut lines: Vec<String> = text.lines().skip(1).map(rest).collect();
+    lines.sort();
+    lines
+}
+
+/// Drives a trial alone and in parts, and compares.
+fn compare(profile: Profile, spec: &TrialSpec, generators: u32) -> (Tpcc, TrialResult) {
+    let scratch = Scratch::new();
+    let [log_alone, log_whole] = ["alone.csv", "whole.csv"].map(|name| scratch.file(name));
+    let alone = workload(profile, Some(&log_alone));
+    let expected = run(&alone, spec);
+    let whole = workload(profile, Some(&log_whole));
+    let mut results = Vec::new();
+    for generator in 0..generators {
+        let log = scratch.file(&format!("part{generator}.csv"));
+        let part = workload(profile, Some(&log));
+        results.push(run(&part, &spec.part(generator, generators).unwrap()));
+        whole.absorb(travelled(&part)).unwrap();
+    }
+    let merged = merge(&results).unwrap();
+    assert_eq!(merged.total.counts(), expected.total.counts());
+    assert_eq!(merged.total.latency(), expected.total.latency());
+    assert_eq!(merged.offered, expected.offered);
+    assert_eq!(whole.acknowledged(), alone.acknowledged());
+    assert_eq!(whole.delivered(), alone.delivered());
+    assert_eq!(whole.deliveries_left(), alone.deliveries_left());
+    assert_eq!(format!("{:?}", whole.audit()), format!("{:?}", alone.audit()));
+    assert_eq!(lines(&log_whole), lines(&log_alone));
+    (whole, merged)
+}
+
+#[test]
+fn terminals_of_three_generators_are_those_of_one() {
+    // Sessions enough, so that no terminal waits for one, whoever else is at the same generator.
+    let spec =
+        TrialSpec { terminals: Some(200), duration: Some(90 * SECOND), ..TrialSpec::closed(90) };
+    let (tpcc, merged) = compare(SPEC, &spec, 3);
+    assert!(tpcc.audit().deliveries > 10 && merged.total.counts().committed > 500);
+    assert_eq!(tpcc.audit().problems(), Vec::<String>::new());
+}
+
+#[test]
+fn workers_of_four_generators_are_those_of_one() {
+    let spec = TrialSpec {
+        events_per_worker: Some(25),
+        duration: None,
+        loops: Some(1),
+        ..TrialSpec::closed(10)
+    };
+    let (tpcc, merged) = compare(BMSQL_5_0, &spec, 4);
+    assert_eq!(merged.total.counts().ended(), 250);
+    assert!(tpcc.acknowledged().orders.acknowledged > 50);
+}
+
+#[test]
+fn what_more_warehouses_have_left_is_refused_as_a_whole() {
+    let many = workload(BMSQL_5_0, None);
+    let spec = TrialSpec { events_per_worker: Some(20), duration: None, ..TrialSpec::closed(40) };
+    run(&many, &spec);
+    let options = TpccOptions { warehouses: 1, ..TpccOptions::new(BMSQL_5_0, &LOADED, 3) };
+    let few = Tpcc::new(options, &LOADED, Dialect::Mysql).unwrap();
+    let error = few.absorb(many.leave().unwrap()).unwrap_err().to_string();
+    assert_eq!(error, "Another load generator has used more warehouses than this run.");
+    assert_eq!(few.leave().unwrap(), Kept::default());
+}

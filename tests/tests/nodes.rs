@@ -1,0 +1,202 @@
+//! Several nodes of a target: what each is asked, what is counted where, and whether replicas are waited
+//! for. On a real primary with a real replica.
+
+use dyno_core::{DbError, Driver, Session};
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::target::Target;
+use dyno_measure::{
+    NodeLook, Seen, commits_grown, follows, has_reached, look, node_conditions, position,
+};
+use dyno_reactor::block_on;
+use dyno_tests::{MariaDb, Scratch, dyno, only_run, skipped};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// A primary, and a replica that follows it; `None` where there is no MariaDB.
+fn pair(test: &str, semi_sync: bool) -> Option<(MariaDb, MariaDb)> {
+    let options = |id: &'static str| {
+        [
+            id,
+            "--log-bin=bin",
+            "--gtid-domain-id=1",
+            "--log-slave-updates",
+            "--innodb-flush-log-at-trx-commit=2",
+            "--max-connections=200",
+        ]
+    };
+    let start = |id| MariaDb::start_with(&options(id));
+    let (primary, replica) = match (start("--server-id=1"), start("--server-id=2")) {
+        (Ok(primary), Ok(replica)) => (primary, replica),
+        (Err(why), _) | (_, Err(why)) => {
+            skipped(test, &why);
+            return None;
+        }
+    };
+    let on = |server: &MariaDb, sql: &str| server.sql(sql).expect(sql);
+    if semi_sync {
+        on(&primary, "SET GLOBAL rpl_semi_sync_master_timeout = 1000");
+        on(&primary, "SET GLOBAL rpl_semi_sync_master_enabled = ON");
+        on(&replica, "SET GLOBAL rpl_semi_sync_slave_enabled = ON");
+    }
+    on(
+        &primary,
+        "CREATE USER repl@'%' IDENTIFIED BY 'repl'; GRANT REPLICATION SLAVE ON *.* TO repl@'%'",
+    );
+    // What set it up is the replica's own: it begins where the primary is.
+    let at = on(&primary, "SELECT @@gtid_binlog_pos");
+    on(&replica, "RESET MASTER");
+    on(&replica, &format!("SET GLOBAL gtid_slave_pos = '{}'", at.trim()));
+    on(
+        &replica,
+        &format!(
+            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={}, MASTER_USER='repl', \
+             MASTER_PASSWORD='repl', MASTER_USE_GTID=slave_pos; START SLAVE; SET GLOBAL read_only=ON",
+            primary.port
+        ),
+    );
+    Some((primary, replica))
+}
+
+fn driver(server: &MariaDb) -> MysqlDriver {
+    let target: Target = server.url().parse().expect("a URL");
+    MysqlDriver::new(&target).expect("an address")
+}
+
+fn ask<T>(
+    server: &MariaDb,
+    question: impl AsyncFnOnce(&mut <MysqlDriver as Driver>::Session) -> Result<T, DbError>,
+) -> T {
+    let driver = driver(server);
+    let asked = block_on(async {
+        let mut session = driver.connect(0).await?;
+        let answer = question(&mut session).await;
+        session.close().await;
+        answer
+    });
+    asked.expect("a loop").expect("an answer")
+}
+
+fn looked(server: &MariaDb) -> NodeLook {
+    ask(server, async |session| look(session, &[]).await)
+}
+
+#[test]
+fn a_replica_counts_what_it_applies_apart_from_what_it_is_asked() {
+    let Some((primary, replica)) = pair("a_replica_counts_what_it_applies", false) else { return };
+    let on = |server: &MariaDb, sql: &str| server.sql(sql).expect(sql);
+    on(&primary, "CREATE TABLE sbtest.t (id INT PRIMARY KEY, n INT)");
+    on(&primary, "INSERT INTO sbtest.t VALUES (1, 0)");
+    let caught_up = || {
+        let at = ask(&primary, async |session| position(session).await).expect("a position");
+        assert!(ask(&replica, async |session| follows(session).await));
+        assert!(!ask(&primary, async |session| follows(session).await));
+        let reached = async |session: &mut _| has_reached(session, &at).await;
+        let is_there = (0..60).any(|_| ask(&replica, reached) == Some(true));
+        assert!(is_there, "the replica applies what the primary writes");
+    };
+    caught_up();
+    let before = (looked(&primary), looked(&replica));
+    let writes =
+        "START TRANSACTION; UPDATE sbtest.t SET n = n + 1; UPDATE sbtest.t SET n = n + 1; COMMIT;";
+    on(&primary, &writes.repeat(20));
+    caught_up();
+    on(&replica, &"START TRANSACTION; SELECT n FROM sbtest.t; COMMIT;".repeat(7));
+    let after = (looked(&primary), looked(&replica));
+
+    let seen = Seen::default();
+    let found = |before: &NodeLook, after: &NodeLook| {
+        (
+            node_conditions(&before.state, &after.state, &seen),
+            commits_grown(&before.state, &after.state, &seen),
+        )
+    };
+    let (of_primary, commits) = found(&before.0, &after.0);
+    assert_eq!((of_primary.writes, commits), (Some(40), Some(20)));
+    assert_eq!(of_primary.replicated, None, "it follows nobody");
+    let (of_replica, commits) = found(&before.1, &after.1);
+    assert_eq!((of_replica.replicated, of_replica.writes, commits), (Some(20), Some(0), Some(7)));
+    // Waiting asks as well, a few times.
+    let reads = of_replica.reads.expect("Com_select");
+    assert!((7..30).contains(&reads), "{reads}");
+
+    on(&replica, "STOP SLAVE");
+    on(&primary, writes);
+    let at = ask(&primary, async |session| position(session).await).expect("a position");
+    assert_eq!(ask(&replica, async |session| has_reached(session, &at).await), Some(false));
+}
+
+#[test]
+fn commits_without_an_answer_of_a_replica_are_counted() {
+    let Some((primary, replica)) = pair("commits_without_an_answer", true) else { return };
+    let on = |server: &MariaDb, sql: &str| server.sql(sql).expect(sql);
+    on(&primary, "CREATE TABLE sbtest.t (id INT PRIMARY KEY)");
+    let connected = "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_clients'";
+    dyno_tests::wait_until("a semi-synchronous replica", || {
+        on(&primary, connected).trim().ends_with('1')
+    });
+    on(&primary, "INSERT INTO sbtest.t VALUES (0)");
+    let before = looked(&primary);
+    on(&primary, "INSERT INTO sbtest.t VALUES (1)");
+    let between = looked(&primary);
+    on(&replica, "STOP SLAVE");
+    on(&primary, "INSERT INTO sbtest.t VALUES (2); INSERT INTO sbtest.t VALUES (3)");
+    let after = looked(&primary);
+    let unacknowledged = |before: &NodeLook, after: &NodeLook| {
+        node_conditions(&before.state, &after.state, &Seen::default()).unacknowledged
+    };
+    assert_eq!(unacknowledged(&before, &between), Some(0));
+    assert_eq!(unacknowledged(&between, &after), Some(2));
+}
+
+/// A run of single reads over both nodes, and its first trial.
+fn trial(folder: &Path, nodes: [&MariaDb; 2], route: &str, test: &str) -> Value {
+    let text = format!(
+        "[suite]\nname = \"nodes\"\n\n[target.pair]\nroute = \"{route}\"\nnodes = [\n\
+         {{ name = \"n1\", role = \"primary\", url = \"{}\" }},\n\
+         {{ name = \"n2\", role = \"read_only\", url = \"{}\" }},\n]\n\n\
+         [[experiment]]\nname = \"load\"\nworkload = \"sysbench\"\ntest = \"{test}\"\n\
+         options = {{ tables = 1, table_size = 2000 }}\nthreads = [2]\nduration_s = 4\n",
+        nodes[0].url(),
+        nodes[1].url()
+    );
+    fs::write(folder.join("nodes.toml"), text).expect("written");
+    let ran = dyno(folder, &["run", "nodes.toml"]);
+    assert!([0, 3].contains(&ran.code), "{}", ran.all());
+    let run = only_run(&folder.join("dyno-runs")).expect("there is a run");
+    let text = fs::read(run.join("trials/1.json")).expect("a trial");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+#[test]
+fn a_run_over_a_pair_tells_what_each_node_did() {
+    let Some((primary, replica)) = pair("a_run_over_a_pair", false) else { return };
+    let nodes = [&primary, &replica];
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+
+    let scratch = Scratch::new();
+    let spread = trial(scratch.path(), nodes, "spread", "oltp_point_select");
+    let conditions = &spread["conditions"];
+    let of = |name: &str, what: &str| &conditions["nodes"][name][what];
+    assert_eq!((of("n1", "role"), of("n2", "role")), (&"primary".into(), &"read_only".into()));
+    let reads = number(&spread["statements"]["reads"]);
+    assert!(number(of("n2", "reads")) >= reads, "{conditions:#}");
+    assert!(number(of("n1", "reads")) < 0.1 * reads, "all reads went to the replica");
+    assert!(number(of("n2", "lag_max_s")) >= 0.0, "{conditions:#}");
+    assert_eq!(of("n2", "acknowledged_by"), &Value::Null);
+    let fresh = &conditions["freshness"];
+    assert_eq!(number(&fresh["asked"]), 0.0, "no session both writes and reads");
+    assert!(number(&fresh["asked_other"]) >= 1.0, "{fresh}");
+    let left = "SELECT count(*) FROM information_schema.tables WHERE table_name = 'dyno_freshness'";
+    assert_eq!(primary.sql(left).expect("an answer").trim(), "0", "it leaves no table behind");
+
+    let scratch = Scratch::new();
+    let writes = trial(scratch.path(), nodes, "primary", "oltp_write_only");
+    let conditions = &writes["conditions"];
+    let together = &conditions["together"];
+    let (server, client) = (number(&together["commits"]), number(&together["client_commits"]));
+    assert!((server - client).abs() <= 0.01 * client + 20.0, "{together}");
+    assert!(number(&conditions["nodes"]["n2"]["replicated"]) >= client, "{conditions:#}");
+    assert_eq!(conditions["nodes"]["n2"]["writes"], Value::from(0));
+    assert_eq!(conditions["freshness"], Value::Null, "reads never leave the primary");
+}
