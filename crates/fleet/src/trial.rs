@@ -56,7 +56,14 @@ pub(crate) struct Part {
 #[derive(Debug)]
 enum End {
     Ended(Box<TrialResult>),
-    Failed { message: String, hint: Option<String>, is_interrupted: bool },
+    Failed {
+        message: String,
+        hint: Option<String>,
+    },
+    /// It was stopped before the start; `is_own`: by its own user, as nobody here had asked for it.
+    Stopped {
+        is_own: bool,
+    },
     Lost(String),
 }
 
@@ -171,7 +178,16 @@ impl<'a> Trial<'a> {
             Report::Left => part.left = body,
             Report::Ended { result } => self.ended(number, result),
             Report::Failed { message, hint, is_interrupted } => {
-                part.end = Some(End::Failed { message, hint, is_interrupted });
+                part.end = Some(match is_interrupted {
+                    true => End::Stopped { is_own: !self.is_stopping },
+                    false => End::Failed { message, hint },
+                });
+                if is_interrupted && !self.is_stopping {
+                    self.lost.push(format!(
+                        "The load generator {} was stopped on its own machine before the trial began.",
+                        part.name()
+                    ));
+                }
                 // It is over before it began: for the others too.
                 self.stop();
             }
@@ -294,9 +310,7 @@ impl<'a> Trial<'a> {
     /// A load generator could not do its part, or their results don't fit together.
     pub(crate) fn finish(mut self, control: &Control) -> Result<Attempt, FleetError> {
         let failed = self.parts.iter().find_map(|part| match &part.end {
-            Some(End::Failed { message, hint, is_interrupted: false }) => {
-                Some((part, message, hint))
-            }
+            Some(End::Failed { message, hint }) => Some((part, message, hint)),
             _ => None,
         });
         if let Some((part, message, hint)) = failed {
@@ -352,7 +366,7 @@ impl<'a> Trial<'a> {
         let ids: BTreeSet<String> = self
             .parts
             .iter()
-            .filter(|part| part.lost().is_some() || part.end.as_ref().is_some_and(is_stopped_there))
+            .filter(|part| matches!(part.end, Some(End::Lost(_) | End::Stopped { is_own: true })))
             .map(|part| part.member.hello.id.clone())
             .collect();
         match control.is_stopped() || ids.is_empty() {
@@ -401,11 +415,6 @@ impl<'a> Trial<'a> {
         };
         self.parts.iter().zip(results).map(member).collect()
     }
-}
-
-/// True where a load generator was stopped before the start, though nobody here had asked for it.
-fn is_stopped_there(end: &End) -> bool {
-    matches!(end, End::Failed { is_interrupted: true, .. })
 }
 
 /// The window of a trial that starts at `at`, as it is planned.

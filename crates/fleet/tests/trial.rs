@@ -91,6 +91,8 @@ enum Fate {
     Works,
     /// It is cut off after its first measured interval.
     Vanishes,
+    /// It is cut off before the start.
+    VanishesEarly,
     /// It can't reach the database.
     Fails,
 }
@@ -131,6 +133,10 @@ fn work(generator: Generator, fate: Fate, end: &'static AtomicBool, results: &Se
         let (order, mut reporter) = (assignment.order, assignment.reporter);
         if fate == Fate::Fails {
             reporter.failed("There is no database.", Some("start one"), false);
+            continue;
+        }
+        if fate == Fate::VanishesEarly {
+            generator = None;
             continue;
         }
         let part = spec(&order.planned).part(order.generator, order.generators).expect("a part");
@@ -296,6 +302,23 @@ fn who_vanishes_is_counted_as_far_as_it_had_reported() {
     let again = run(&mut fleet, &planned(4, 0.5), &mut Seen::default()).expect("it is driven");
     assert!(again.lost.is_empty() && again.members.len() == 2, "{again:?}");
     assert_eq!(fleet.known().len(), 3);
+}
+
+#[test]
+fn who_is_lost_before_the_start_takes_nobody_along() {
+    let nats = server_or_skip!(Nats, "a fleet's early loss");
+    let options = NatsOptions::new(nats.url(""));
+    let _a = Member::start(&options, "a", Fate::Works, "1.0");
+    let _b = Member::start(&options, "b", Fate::VanishesEarly, "1.0");
+    let _c = Member::start(&options, "c", Fate::Works, "1.0");
+    let mut fleet = gather(&options, 3);
+    let performance =
+        run(&mut fleet, &planned(4, 0.5), &mut Seen::default()).expect("two are left");
+    assert_eq!(fleet.names(), ["a", "c"]);
+    assert_eq!(performance.members.len(), 2);
+    assert!(performance.lost.is_empty(), "{:?}", performance.lost);
+    let gone = "The load generator b was lost before the trial began.";
+    assert!(performance.notes[0].starts_with(gone), "{:?}", performance.notes);
 }
 
 #[test]
