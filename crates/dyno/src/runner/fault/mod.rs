@@ -161,6 +161,7 @@ impl<'a> Injection<'a> {
     }
 
     fn facts(&self, watch: &FaultWatch, lost: Option<Lost>) -> FaultFacts {
+        let has_happened = self.failure().is_none();
         let mut told = self.told().clone();
         // A clean shutdown is a fault from its begin on, however long it takes.
         if !matches!(
@@ -181,7 +182,8 @@ impl<'a> Injection<'a> {
             lost: lost.lost,
             unknown: lost.unknown,
             evidence: lost.evidence,
-            steps: told.steps,
+            // Of a fault that did not happen, nothing came: the status of its trial says why.
+            steps: if has_happened { told.steps } else { Vec::new() },
             ..FaultFacts::default()
         };
         watch.tell(&mut facts, told.done_s);
