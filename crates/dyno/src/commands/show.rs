@@ -68,7 +68,9 @@ pub(crate) fn tables(data: &RunData) -> String {
     for trial in of_transactions() {
         text.push_str(&accounting(&trial.summary));
         text.push('\n');
-        if let Some(fault) = &trial.summary.fault {
+        // Where it did not happen, the status of the trial says why.
+        let fault = trial.summary.fault.as_ref();
+        if let Some(fault) = fault.filter(|fault| !fault.steps.is_empty()) {
             text.push_str(&format!(
                 "trial {}, fault: {}\n",
                 trial.summary.trial,

@@ -68,7 +68,9 @@ pub struct FaultSummary {
 pub(super) fn summaries(paper: &Paper) -> Vec<FaultSummary> {
     let mut rows: Vec<(&Trial, Vec<(&Trial, &FaultFacts)>)> = Vec::new();
     for trial in &paper.trials {
-        let Some(facts) = &trial.summary.fault else { continue };
+        // Where nothing was done, there is no time to tell: that trial is none of a fault.
+        let happened = |facts: &&FaultFacts| !facts.steps.is_empty();
+        let Some(facts) = trial.summary.fault.as_ref().filter(happened) else { continue };
         let same = |other: &Trial| {
             let key = |trial: &Trial| (trial.target.clone(), trial.summary.workers, trial.run);
             other.summary.experiment == trial.summary.experiment && key(other) == key(trial)

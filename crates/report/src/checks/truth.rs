@@ -162,7 +162,7 @@ pub(super) const RULES: &[Rule] = &[
         level: Level::E,
         rule: "What a suite wants to be done to a node is done in each of its trials.",
         meaning: "The trial shows a system to which nothing happened.",
-        advice: "Look at the steps of the trial; the cluster must be one of dyno cluster, or the suite's command must succeed.",
+        advice: "Look why the trial failed; the cluster must be one of dyno cluster, or the suite's command must succeed.",
         find: Find::Case(no_fault),
     },
     Rule {

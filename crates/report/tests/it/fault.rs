@@ -3,6 +3,7 @@
 use crate::support::texts_of;
 use crate::synthetic::fault::fault;
 use crate::synthetic::two_targets;
+use dyno_measure::TrialStatus;
 use dyno_report::{Lang, Paper, fault_sentence};
 
 #[test]
@@ -18,6 +19,22 @@ fn configurations_stand_side_by_side() {
     assert_eq!(durable.what, "n1 killed, n2 took over");
     let found = |id: &str| paper.checks.iter().any(|c| c.id == id && !c.findings.is_empty());
     assert!(found("lost-acknowledged") && found("not-recovered") && !found("no-fault"));
+}
+
+#[test]
+fn a_fault_that_did_not_happen_is_in_no_median() {
+    let mut run = fault();
+    let trial = &mut run.trials[0].summary;
+    trial.status = TrialStatus::Failed("The trial ended before the fault.".to_owned());
+    let facts = trial.fault.as_mut().expect("a fault");
+    facts.steps.clear();
+    (facts.first_success_after_s, facts.recovered_after_s) = (Some(0.0), Some(0.0));
+    let (label, paper) = (trial.target.clone(), Paper::new(&[run], &[]));
+    let trials: usize = paper.faults.iter().map(|row| row.trials.len()).sum();
+    assert_eq!(trials, fault().trials.len() - 1, "{label}");
+    let firsts = paper.faults.iter().filter_map(|row| row.first_success_s);
+    assert!(firsts.into_iter().all(|spread| spread.min > 0.0));
+    assert!(paper.checks.iter().any(|c| c.id == "no-fault" && !c.findings.is_empty()));
 }
 
 #[test]

@@ -96,6 +96,9 @@ impl<'a> Injection<'a> {
         let nodes = &reached.nodes[..];
         let primary = reached.database.writable();
         let node = find(nodes, &plan.node, primary).ok_or_else(|| missing(target, &plan.node))?;
+        if plan.promote.is_some() && node != primary {
+            return Err(not_the_primary(target, &nodes[node].name));
+        }
         let heir = match plan.promote.as_deref() {
             None => None,
             Some(name) => Some(heir(nodes, name, node, primary).ok_or_else(|| match name {
@@ -161,6 +164,7 @@ impl<'a> Injection<'a> {
     }
 
     fn facts(&self, watch: &FaultWatch, lost: Option<Lost>) -> FaultFacts {
+        let has_happened = self.failure().is_none();
         let mut told = self.told().clone();
         // A clean shutdown is a fault from its begin on, however long it takes.
         if !matches!(
@@ -181,7 +185,8 @@ impl<'a> Injection<'a> {
             lost: lost.lost,
             unknown: lost.unknown,
             evidence: lost.evidence,
-            steps: told.steps,
+            // Of a fault that did not happen, nothing came: the status of its trial says why.
+            steps: if has_happened { told.steps } else { Vec::new() },
             ..FaultFacts::default()
         };
         watch.tell(&mut facts, told.done_s);
@@ -275,6 +280,16 @@ fn missing(target: &PlannedTarget, name: &str) -> Failure {
     };
     Failure::usage(format!("The target {} has no node `{name}` for the fault.", target.name))
         .with_hint(hint)
+}
+
+/// Sessions follow when a primary is replaced by the fault done to it, not when a healthy one is.
+fn not_the_primary(target: &PlannedTarget, name: &str) -> Failure {
+    let message = format!(
+        "The fault promotes another node, but {name} of the target {} is not the primary.",
+        target.name
+    );
+    Failure::usage(message)
+        .with_hint("Leave `promote` out of the fault, or write `node = \"primary\"`.")
 }
 
 fn no_heir(target: &PlannedTarget) -> Failure {
