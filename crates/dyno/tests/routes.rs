@@ -18,9 +18,8 @@ struct Made {
 
 impl Drop for Made {
     fn drop(&mut self) {
-        if let Err(error) = Cluster::down(&self.folder) {
-            eprintln!("the cluster stays: {error}");
-        }
+        let down = Cluster::down(&self.folder);
+        assert!(down.is_ok() || std::thread::panicking(), "the cluster stays: {down:?}");
     }
 }
 

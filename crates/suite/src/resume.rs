@@ -34,11 +34,14 @@ struct Essence<'a> {
     targets: Vec<(&'a str, &'a str)>,
     /// Target, route and its nodes; left out where each target has one node.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    nodes: Vec<(&'a str, Route, Vec<(&'a str, Role, &'a str)>)>,
+    nodes: Vec<(&'a str, Route, Vec<NodeEssence<'a>>)>,
     experiments: Vec<Load<'a>>,
     /// Without the guesses of their length, which may get better.
     steps: Vec<(&'a str, &'a Action)>,
 }
+
+/// Name, role and address.
+type NodeEssence<'a> = (&'a str, Role, &'a str);
 
 /// What an experiment executes, beside what its steps say. The order of options does not matter.
 #[derive(Serialize)]

@@ -170,6 +170,10 @@ fn is_explained(trial: &Trial, inside: &Inside) -> bool {
 
 /// What is found of each node that was compared by itself, or of all together.
 fn server_commits(trial: &Trial, more: fn(f64, f64) -> f64) -> Option<Text> {
+    // A server that was started anew counts from 0; what is lost is said by `lost-acknowledged`.
+    if trial.summary.fault.is_some() {
+        return None;
+    }
     match &trial.summary.conditions.together {
         Some(together) => commits(together.commits, together.client_commits, more),
         None => each_node(trial, |node| commits(node.commits, node.client_commits, more)),

@@ -243,7 +243,7 @@ fn claimed(case: &Case<'_>) -> Vec<Finding> {
         let own = case.paper.trials.iter().filter(|trial| trial.target == target.label);
         // What fell back meanwhile has a rule of its own.
         let acknowledged = own
-            .flat_map(|trial| nodes(trial))
+            .flat_map(nodes)
             .filter_map(|(_, node)| node.acknowledged_by.as_deref())
             .find(|words| has_copy(words) == Some(false));
         let place = Spot::target(&target.label);

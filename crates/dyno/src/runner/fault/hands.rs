@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// Who kills, starts and promotes nodes.
 pub(super) enum Hands {
     /// dyno itself.
-    Cluster(Cluster),
+    Cluster(Box<Cluster>),
     /// The suite's commands.
     Commands(Commands),
 }
@@ -54,9 +54,9 @@ impl Hands {
                     .with_hint("Add `promote_command`, or leave `promote` out of the fault."))
             }
             (FaultAction::Command, _) => Ok(Hands::Commands(commands())),
-            (_, Some(folder)) => {
-                Cluster::open(Path::new(folder)).map(Hands::Cluster).map_err(failure)
-            }
+            (_, Some(folder)) => Cluster::open(Path::new(folder))
+                .map(|cluster| Hands::Cluster(Box::new(cluster)))
+                .map_err(failure),
             (action, None) => Err(Failure::usage(format!(
                 "dyno has not started the node {name} of the target {}, so it can't {} it.",
                 target.name,

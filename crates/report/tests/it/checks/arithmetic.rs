@@ -1,7 +1,7 @@
 //! G: arithmetic.
 
 use super::{Case, generator, nodes, trials};
-use dyno_measure::GeneratorMember;
+use dyno_measure::{FaultFacts, GeneratorMember};
 use dyno_store::RunData;
 
 fn latencies(runs: &mut [RunData], factor: f64) {
@@ -68,7 +68,13 @@ pub(super) const CASES: &[Case] = &[
         id: "commits-missing",
         evidence: "98,900 by the server, 100,000 by the client",
         fires: |runs| commits(runs, 98_900),
-        silent: |runs| commits(runs, 99_000),
+        silent: |runs| {
+            commits(runs, 99_000);
+            // Started anew in the trial.
+            let summary = &mut runs[0].trials[0].summary;
+            summary.fault = Some(FaultFacts::default());
+            summary.conditions.nodes.values_mut().for_each(|node| node.commits = Some(10));
+        },
     },
     Case {
         id: "foreign-load",

@@ -30,7 +30,7 @@ fn fault(runs: &mut [RunData], lost: Option<u64>, recovered_after_s: Option<f64>
 }
 
 /// The experiments have one in each trial.
-fn planned_fault(runs: &mut Vec<RunData>) {
+fn planned_fault(runs: &mut [RunData]) {
     for experiment in &mut runs[0].header.experiments {
         let node = "primary".to_owned();
         experiment.fault = Some(FaultPlan { node, at_s: 20.0, ..FaultPlan::default() });
@@ -142,7 +142,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         id: "no-fault",
         evidence: "nothing was done to primary",
-        fires: planned_fault,
+        fires: |runs| planned_fault(runs),
         silent: |runs| {
             planned_fault(runs);
             fault(runs, Some(0), Some(3.0));
