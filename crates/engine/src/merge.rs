@@ -105,6 +105,9 @@ fn worse_host(one: HostSample, other: HostSample) -> HostSample {
     if other == HostSample::default() {
         return one;
     }
+    if one == HostSample::default() {
+        return other;
+    }
     HostSample {
         cpu_share: one.cpu_share.max(other.cpu_share),
         steal_share: one.steal_share.max(other.steal_share),

@@ -488,7 +488,11 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
             && let Some(session) = &mut self.session
         {
             // A server that refuses ROLLBACK leaves no clean state: a new session has one.
-            let Err(error) = session.rollback().await else { return true };
+            let rolled_back = match self.shared.spec.answer_limit {
+                None => session.rollback().await,
+                Some(limit) => impatient(session.rollback(), limit).await,
+            };
+            let Err(error) = rolled_back else { return true };
             self.local.recorder.borrow_mut().error(&error, now());
             if !self.shared.spec.errors.reconnect {
                 self.shared.abort(error);

@@ -2,7 +2,7 @@
 
 use crate::FleetError;
 use crate::packet::{pack, unpack};
-use crate::protocol::{Answer, Hello, Question};
+use crate::protocol::{Answer, Hello, Question, check_name};
 use async_nats::client::Request;
 use async_nats::{Client, RequestErrorKind};
 use futures_util::StreamExt;
@@ -48,11 +48,18 @@ pub(crate) async fn who(
         if message.status.is_some() {
             break;
         }
-        if let Ok((Answer::Here(hello), _)) = unpack::<Answer>(&message.payload) {
+        if let Ok((Answer::Here(hello), _)) = unpack::<Answer>(&message.payload)
+            && is_plain(&hello)
+        {
             found.push(*hello);
         }
     }
     Ok(found)
+}
+
+/// The id becomes part of a subject and the name is shown: whoever answers may have written anything there.
+fn is_plain(hello: &Hello) -> bool {
+    [&hello.id, &hello.name].iter().all(|word| check_name("load generator", word).is_ok())
 }
 
 /// Asks once.

@@ -4,11 +4,14 @@ use crate::FleetError;
 use crate::call::{Silence, ask, insist};
 use crate::fleet::{Fleet, Member, PATIENCE};
 use crate::flow::Inbox;
+use crate::generator::LEASE;
 use crate::protocol::{Answer, Order, Question, Report, TargetSecret};
 use crate::trial::{Part, Told, Trial};
 use async_nats::Client;
+use dyno_core::{Nanos, SECOND};
 use dyno_engine::{Control, Observer, TrialResult, TrialSpec};
 use dyno_measure::GeneratorMember;
+use dyno_reactor::monotonic_now;
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -19,6 +22,10 @@ use tokio::time::Instant;
 const POLL: Duration = Duration::from_millis(50);
 /// How long a load generator may be busy with the trial before.
 const BUSY: Duration = Duration::from_secs(30);
+
+/// How long a load generator that is cut off may still make load after it was given up: until its lease is over,
+/// which it looks at each second, and what it had begun has ended.
+const GHOST: Nanos = (LEASE.as_secs() - PATIENCE.as_secs() + 4) * SECOND;
 
 /// A trial that the fleet is to drive.
 pub struct Task<'a> {
@@ -49,8 +56,10 @@ pub struct Performance {
     pub members: Vec<GeneratorMember>,
     /// What the workload of each of them keeps itself; those that were lost leave nothing.
     pub left: Vec<Vec<u8>>,
-    /// Why load generators were given up, in sentences.
+    /// Why load generators were given up in the trial, in sentences.
     pub lost: Vec<String>,
+    /// The same of those that were given up since the trial before; the others have done their part.
+    pub lost_before: Vec<String>,
     /// For the reader, in sentences.
     pub notes: Vec<String>,
 }
@@ -134,7 +143,11 @@ impl Fleet {
         }
         if gone.0.is_empty() {
             for (number, part) in parts.iter().enumerate() {
-                self.prepare(task, number as u32, parts.len() as u32, &part.member, &mut gone)?;
+                let (number, count) = (number as u32, parts.len() as u32);
+                let prepared = self.prepare(task, number, count, &part.member, &mut gone);
+                // Those before it hold sessions and wait: nobody would ever start them.
+                prepared
+                    .inspect_err(|_| parts.iter().for_each(|part| self.send_stop(&part.member)))?;
             }
         }
         if !gone.0.is_empty() {
@@ -157,6 +170,7 @@ impl Fleet {
                 break;
             }
         }
+        let last_loss = trial.last_loss();
         let attempt = trial.finish(control);
         if let Ok(Attempt::Done(Done::Driven(done))) = &attempt {
             let names: BTreeSet<&str> = done
@@ -169,6 +183,11 @@ impl Fleet {
                 self.members.iter().filter(|member| names.contains(member.hello.name.as_str()));
             let ids = ids.map(|member| member.hello.id.clone()).collect();
             self.drop_members(&ids);
+        }
+        // Before anybody looks at the data or begins the next trial.
+        while last_loss.is_some_and(|lost| monotonic_now() < lost + GHOST) && !control.is_stopped()
+        {
+            std::thread::sleep(POLL);
         }
         attempt
     }

@@ -115,6 +115,7 @@ pub(crate) struct Trial<'a> {
     is_stopping: bool,
     notes: Vec<String>,
     lost: Vec<String>,
+    lost_before: Vec<String>,
 }
 
 impl<'a> Trial<'a> {
@@ -131,14 +132,21 @@ impl<'a> Trial<'a> {
             started: None,
             is_told: false,
             is_stopping: false,
-            notes: lost_before,
+            notes: lost_before.clone(),
             lost: Vec::new(),
+            lost_before,
         }
     }
 
     /// True when nothing more is to be expected of anybody.
     pub(crate) fn is_over(&self) -> bool {
         self.parts.iter().all(|part| part.end.is_some())
+    }
+
+    /// When the last load generator was given up that may still make load.
+    pub(crate) fn last_loss(&self) -> Option<Nanos> {
+        self.started.as_ref()?;
+        self.parts.iter().filter(|part| part.lost().is_some()).map(|part| part.heard).max()
     }
 
     /// Takes what was heard of load generator `number`.
@@ -232,6 +240,7 @@ impl<'a> Trial<'a> {
     fn give_up(&mut self, number: usize, why: String) {
         let part = &mut self.parts[number];
         let name = part.name().to_owned();
+        part.heard = monotonic_now();
         part.end = Some(End::Lost(why.clone()));
         match &mut self.started {
             Some((_, joined)) => {
@@ -286,6 +295,12 @@ impl<'a> Trial<'a> {
     }
 
     fn start(&mut self) {
+        // Clocks drift apart while the parts are made ready, which may take minutes.
+        for part in &mut self.parts {
+            // Who is silent now is soon lost, before the start.
+            let Ok(clock) = self.fleet.clock(&part.member) else { return };
+            part.clock = clock;
+        }
         let trip = self.parts.iter().map(|part| 2 * part.clock.bound).max().unwrap_or(0);
         let at = monotonic_now() + LEAD + 20 * trip;
         let spec = self.task.spec;
@@ -358,6 +373,7 @@ impl<'a> Trial<'a> {
                 .map(|part| std::mem::take(&mut part.left))
                 .collect(),
             lost: self.lost,
+            lost_before: self.lost_before,
             notes: self.notes,
         }))))
     }

@@ -34,7 +34,7 @@ const NOT_IN_READS: [&str; 7] =
 
 /// Tells what a text is.
 pub(super) fn classify(sql: &str, dialect: Dialect) -> Class {
-    let mut tokens = Tokens { rest: sql.as_bytes(), escapes: dialect == Dialect::Mysql };
+    let mut tokens = Tokens { rest: sql.as_bytes(), is_mysql: dialect == Dialect::Mysql };
     let class = match tokens.next() {
         Some(Token::Word(word)) => by_first_word(word, &mut tokens),
         Some(Token::Mark(b'(')) => of_read(&mut tokens, "("),
@@ -217,8 +217,8 @@ impl Token<'_> {
 /// Cuts a text; what can't be cut is a mark of one byte.
 struct Tokens<'a> {
     rest: &'a [u8],
-    /// A backslash in a text hides the next character.
-    escapes: bool,
+    /// A backslash in a text hides the next character, `#` begins a comment, and `--` does so before a blank only.
+    is_mysql: bool,
 }
 
 impl<'a> Tokens<'a> {
@@ -251,7 +251,10 @@ impl<'a> Tokens<'a> {
         loop {
             match self.rest {
                 [b' ' | b'\t' | b'\r' | b'\n', ..] => self.rest = &self.rest[1..],
-                [b'-', b'-', ..] => {
+                // On MySQL `5--1` is a difference.
+                [b'-', b'-', next, ..] if self.is_mysql && !next.is_ascii_whitespace() => return,
+                [b'#', ..] if !self.is_mysql => return,
+                [b'-', b'-', ..] | [b'#', ..] => {
                     let end = self.rest.iter().position(|byte| *byte == b'\n');
                     self.take(end.unwrap_or(self.rest.len()));
                 }
@@ -303,8 +306,8 @@ impl<'a> Iterator for Tokens<'a> {
                 let length = self.rest.iter().position(|byte| !is_digit(byte));
                 Token::Number(self.take(length.unwrap_or(self.rest.len())))
             }
-            b'\'' => self.quoted(b'\'', self.escapes),
-            b'"' => self.quoted(b'"', self.escapes),
+            b'\'' => self.quoted(b'\'', self.is_mysql),
+            b'"' => self.quoted(b'"', self.is_mysql),
             b'`' => self.quoted(b'`', false),
             b'/' if self.rest.starts_with(b"/*") => {
                 self.take(2);

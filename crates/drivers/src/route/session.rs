@@ -268,8 +268,10 @@ impl<S: Session> Session for RoutedSession<S> {
 
     async fn rollback(&mut self) -> Result<(), DbError> {
         if let Some(beside) = &mut self.beside {
+            // What is queued must not be sent with the next flight.
+            let is_queued = matches!(beside.flight, Flight::Reader | Flight::Both);
             beside.flight = Flight::Empty;
-            if beside.reader.is_in_transaction() {
+            if is_queued || beside.reader.is_in_transaction() {
                 beside.reader.rollback().await?;
             }
         }

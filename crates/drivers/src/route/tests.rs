@@ -81,6 +81,12 @@ fn in_doubt_a_query_belongs_to_the_node_that_takes_writes() {
     assert_eq!(classify(r"SELECT '\' for update '", Dialect::Mysql), Class::Read);
     assert_eq!(classify(r"SELECT E'\' for update '", Dialect::Postgres), Class::Read);
     assert_eq!(classify(r"SELECT '\' for update", Dialect::Postgres), Class::Other);
+    // What hides the rest of a line in one dialect is an operator in the other.
+    assert_eq!(classify("SELECT 5--1 FROM t FOR UPDATE", Dialect::Mysql), Class::Other);
+    assert_eq!(classify("SELECT 5--1 FROM t FOR UPDATE", Dialect::Postgres), Class::Read);
+    assert_eq!(classify("SELECT a # isn't\n FROM t FOR UPDATE", Dialect::Mysql), Class::Other);
+    assert_eq!(classify("SELECT a # 1 FROM t FOR UPDATE", Dialect::Postgres), Class::Other);
+    assert_eq!(classify("SELECT 1 -- FOR UPDATE", Dialect::Mysql), Class::Read);
 }
 
 #[test]

@@ -26,7 +26,8 @@ It waits for runs, drives its part of their trials and waits again, until Ctrl-C
 targets itself: DYNO_PASSWORD_NAME, ~/.pgpass, ~/.my.cnf; a run sends them only where both of them are
 connected to NATS by TLS. It executes no commands, and only plans of its own version of dyno.
 DYNO_NATS_PASSWORD and DYNO_NATS_TOKEN hold what the URL of NATS doesn't. Whoever may publish to the
-subjects dyno.> of that NATS account can have this machine make load.")]
+subjects dyno.> of that NATS account can have this machine make load, and log in anywhere with the passwords
+that it finds: give NATS users of their own, and start it with the passwords that it needs.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     nats: NatsArguments,

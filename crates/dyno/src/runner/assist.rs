@@ -12,7 +12,7 @@ use dyno_engine::{DriveError, TrialResult, drive};
 use dyno_fleet::{Assignment, Order, Reporter, TargetSecret};
 use dyno_measure::{Purpose, StatementCounts};
 use dyno_store::Environment;
-use dyno_suite::{Plan, Restore, SecretUrl};
+use dyno_suite::{Fault, Plan, PlannedExperiment, PlannedTarget, Restore, SecretUrl};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -70,14 +70,7 @@ impl Assist<'_> {
             let message = format!("The workload {} is not shared out.", planned.workload);
             return Err(Failure::new(message));
         }
-        if target.url.starts_with("sqlite:") || target.url.starts_with("duckdb:") {
-            return Err(embedded(&target.name));
-        }
-        let mut target = target.clone();
-        let own = |secret: &&TargetSecret| secret.target == self.order.target;
-        for secret in self.order.secrets.iter().filter(own) {
-            target.set_secret(secret.node.as_deref(), &SecretUrl::new(&secret.url));
-        }
+        let target = completed(target, &self.order.secrets)?;
         let Reached { database, .. } =
             reach_planned(&target, Path::new("")).map_err(|failure| {
                 let here = format!(
@@ -128,12 +121,38 @@ pub(super) fn driven<F: Driven, D: Driver>(
     Ok(Some((result, left)))
 }
 
+/// A target with the passwords that were sent along.
+///
+/// # Errors
+/// One of its URLs, also of those, is no server's: an order must not open files of this machine.
+fn completed(planned: &PlannedTarget, secrets: &[TargetSecret]) -> Result<PlannedTarget, Failure> {
+    let own = |secret: &&TargetSecret| secret.target == planned.name;
+    let mut target = planned.clone();
+    for secret in secrets.iter().filter(own) {
+        target.set_secret(secret.node.as_deref(), &SecretUrl::new(&secret.url));
+    }
+    let nodes = target.nodes.iter().map(|node| node.secret_url());
+    let is_server = std::iter::once(target.url_in(Path::new("")))
+        .chain(nodes)
+        .all(|url| is_server(url.expose()));
+    if is_server { Ok(target) } else { Err(embedded(&target.name)) }
+}
+
+/// True for the URL of a database that is reached over a network.
+pub(super) fn is_server(url: &str) -> bool {
+    const SCHEMES: [&str; 4] = ["mysql", "mariadb", "postgres", "postgresql"];
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
+}
+
 /// The plan of an order. Whoever sends commands along is refused, though nothing here would execute them.
 fn read(order: &Order) -> Result<Plan, Failure> {
     let plan: Plan = serde_json::from_value(order.plan.clone())
         .map_err(|error| Failure::new(format!("The plan can't be understood: {error}.")))?;
-    let has_command =
-        |one: &dyno_suite::PlannedExperiment| matches!(one.restore, Restore::Command(_));
+    let has_command = |one: &PlannedExperiment| {
+        let of_fault = one.fault.as_ref().is_some_and(Fault::has_commands);
+        of_fault || matches!(one.restore, Restore::Command(_))
+    };
     match plan.experiments.iter().any(has_command) {
         true => Err(Failure::new("A load generator executes no commands, and the plan has one.")),
         false => Ok(plan),
@@ -167,5 +186,46 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_suite::{Overrides, Suite};
+
+    fn target(url: &str) -> PlannedTarget {
+        let suite = format!(
+            "[suite]\nname = 's'\n[target.t]\n{url}\n[[experiment]]\nname = 'e'\nworkload = \
+             'sysbench'\ntest = 'oltp_read_only'\nthreads = 1\nduration_s = 5\n"
+        );
+        let suite = Suite::parse("s.toml", &suite).expect("a suite");
+        let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
+        plan.target("t").expect("the target").clone()
+    }
+
+    fn secret(node: Option<&str>, url: &str) -> TargetSecret {
+        TargetSecret { target: "t".to_owned(), node: node.map(str::to_owned), url: url.to_owned() }
+    }
+
+    #[test]
+    fn an_order_opens_no_files() {
+        let server = target("url = 'mysql://u@h/d'");
+        let url = "MySQL://u:geheim@h/d";
+        let completed_target = completed(&server, &[secret(None, url)]).expect("a server");
+        assert_eq!(completed_target.url_in(Path::new("")).expose(), url);
+        let foreign = ["sqlite:/tmp/x", "SQLITE:/tmp/x", "duckdb:x", "cluster:/tmp", ""];
+        for url in foreign {
+            assert!(!is_server(url), "{url}");
+            if !url.is_empty() {
+                assert!(completed(&server, &[secret(None, url)]).is_err(), "{url}");
+            }
+        }
+        let nodes = target(
+            "route = 'split'\nnodes = [{ name = 'a', role = 'primary', url = 'mysql://u@h/d' }, { name = \
+             'b', role = 'read_only', url = 'mysql://u@i/d' }]",
+        );
+        assert!(completed(&nodes, &[]).is_ok());
+        assert!(completed(&nodes, &[secret(Some("b"), "sqlite:/tmp/x")]).is_err());
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Crew {
     /// Its load generators.
     pub(super) fleet: Fleet,
     lost: Lost,
-    /// Sentences of the load generators that were lost in the last trial.
+    /// Sentences of the load generators that were lost in the last trial, or between it and the one before.
     last_lost: Vec<String>,
 }
 
@@ -100,7 +100,8 @@ impl<'a> Team<'a> {
         match crew.fleet.drive(&task, control, observer) {
             Ok(Done::Driven(performance)) => {
                 let result = performance.result.clone();
-                crew.last_lost.clone_from(&performance.lost);
+                let lost = performance.lost_before.iter().chain(&performance.lost);
+                crew.last_lost = lost.cloned().collect();
                 self.performance = Some(performance);
                 Ok(result)
             }

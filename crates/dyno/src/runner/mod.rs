@@ -323,8 +323,7 @@ impl Runner<'_> {
 /// # Errors
 /// What they can't drive.
 pub(crate) fn refuse_fleet(plan: &Plan) -> Result<(), Failure> {
-    let is_embedded = |url: &str| url.starts_with("sqlite:") || url.starts_with("duckdb:");
-    if let Some(target) = plan.targets.iter().find(|target| is_embedded(&target.url)) {
+    if let Some(target) = plan.targets.iter().find(|target| !assist::is_server(&target.url)) {
         return Err(assist::embedded(&target.name));
     }
     for experiment in &plan.experiments {

@@ -7,7 +7,7 @@ use dyno_drivers::sim::{Fault, Logged, Script, Service, SimDriver};
 use dyno_engine::{
     Control, DriveError, Ended, Joined, MergeError, Share, TrialResult, TrialSpec, drive, merge,
 };
-use dyno_measure::{Frame, Interval, Latencies, Phase};
+use dyno_measure::{Frame, HostSample, Interval, Latencies, Phase};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -240,6 +240,9 @@ fn of_machines_the_worst_is_told_and_of_ends_the_first_error() {
     third.late = 3 * MS;
     third.ended = Ended::Aborted(DbError::lost("gone"));
     other.ended = Ended::Interrupted;
+    // Nothing is known of the machine of one that was lost, wherever it stands among them.
+    let lost = TrialResult { host: HostSample::default(), ..one.clone() };
+    assert_eq!(merge(&[lost, other.clone()]).unwrap().host, other.host);
     let merged = merge(&[one, other, third]).unwrap();
     assert_eq!((merged.host.cpu_share, merged.host.memory_available_mib), (0.9, 10.0));
     assert_eq!(merged.conditions.run_delay_s, Some(0.75));
