@@ -205,7 +205,7 @@ fn take_down(folder: &Folder, state: &State) -> Result<(), ClusterError> {
         .collect();
     // All that they hold is removed, so that there is nothing to be shut down cleanly.
     Wanted::cluster(&state.id, folder.path(), known).kill()?;
-    network::remove(state);
+    network::remove(state)?;
     folder.remove()
 }
 
