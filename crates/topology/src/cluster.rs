@@ -51,9 +51,20 @@ impl Cluster {
         let made = Self::make(&folder, state, watch);
         made.or_else(|error| {
             watch.step("Taking down what was started.");
-            let (_, state) = Folder::open(folder.path())?;
-            take_down(&folder, &state)?;
-            Err(error)
+            let down =
+                Folder::open(folder.path()).and_then(|(folder, state)| take_down(&folder, &state));
+            // Why it was not made is what counts, also when something of it is left.
+            Err(match down {
+                Ok(()) => error,
+                Err(left) => ClusterError {
+                    message: format!(
+                        "{} It could not be taken down: {}",
+                        error.message, left.message
+                    ),
+                    hint: Some(format!("`dyno cluster down --dir {}`", folder.path().display())),
+                    ..error
+                },
+            })
         })
     }
 
@@ -194,7 +205,7 @@ fn take_down(folder: &Folder, state: &State) -> Result<(), ClusterError> {
         .collect();
     // All that they hold is removed, so that there is nothing to be shut down cleanly.
     Wanted::cluster(&state.id, folder.path(), known).kill()?;
-    network::remove(state);
+    network::remove(state)?;
     folder.remove()
 }
 

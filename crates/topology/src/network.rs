@@ -1,6 +1,7 @@
 //! Nodes with a network of their own: a namespace each, joined by a bridge, whose link can be cut.
 
 use crate::{Cluster, ClusterError, State, StateNode};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The namespace of a node.
@@ -82,18 +83,29 @@ pub(crate) fn make(state: &State) -> Result<(), ClusterError> {
 }
 
 /// Removes what is there of it.
-pub(crate) fn remove(state: &State) {
+///
+/// # Errors
+/// When something is still there afterwards.
+pub(crate) fn remove(state: &State) -> Result<(), ClusterError> {
     if !state.isolated {
-        return;
+        return Ok(());
     }
+    let mut left = Vec::new();
     for node in &state.nodes {
         if let Some(namespace) = namespace(state, node) {
             // With the namespace goes its link. What isn't there can't be removed, which is fine.
             let _ = ip(&format!("link delete {}", link(state, node)));
             let _ = ip(&format!("netns delete {namespace}"));
+            left.push((Path::new("/run/netns").join(&namespace), format!("netns {namespace}")));
         }
     }
-    let _ = ip(&format!("link delete {}", bridge(state)));
+    let bridge = bridge(state);
+    let _ = ip(&format!("link delete {bridge}"));
+    left.push((Path::new("/sys/class/net").join(&bridge), format!("link {bridge}")));
+    left.retain(|(path, _)| path.exists());
+    let Some((_, what)) = left.first() else { return Ok(()) };
+    Err(ClusterError::new(format!("The network of the cluster can't be removed: {what} is left."))
+        .with_hint("take the cluster down as root, who made it"))
 }
 
 impl Cluster {

@@ -72,7 +72,8 @@ fn reach_node(
     };
     let (place, opened) = open_first(place, Some(&name), known)?;
     let (database, facts) = opened.map_err(|error| Failure::from(&error))?;
-    let same_host = place.hosts.0.iter().all(is_local);
+    // Isolated nodes have addresses of their own, and are on this machine all the same.
+    let same_host = node.cluster.is_some() || place.hosts.0.iter().all(is_local);
     let (name, role) = (node.name.clone(), node.role);
     Ok((place, ReachedNode { name, role, database, facts, same_host }))
 }

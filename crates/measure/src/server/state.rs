@@ -66,8 +66,10 @@ pub fn node_conditions(before: &NodeState, after: &NodeState, seen: &Seen) -> No
     let grown = |of: fn(&Sample) -> Option<u64>| of(closed)?.checked_sub(of(opened)?);
     let requests = grown(|sample| sample.page_requests);
     let missed = grown(|sample| sample.page_misses);
-    let whole =
-        |of: fn(&Sample) -> Option<u64>| of(&after.sample)?.checked_sub(of(&before.sample)?);
+    let is_one_life = !was_restarted(before, after, seen);
+    let whole = |of: fn(&Sample) -> Option<u64>| {
+        of(&after.sample)?.checked_sub(of(&before.sample)?).filter(|_| is_one_life)
+    };
     let asked = asked(before, seen);
     // A replica counts what it applies among its writes.
     let applies = whole(|sample| sample.replicated).is_some_and(|applied| applied > 0);
@@ -122,11 +124,17 @@ fn asked(before: &NodeState, seen: &Seen) -> Asked {
     asked
 }
 
+/// True where counters may have begun anew between the looks. They may have come further since than they
+/// were before, so that they alone don't tell.
+fn was_restarted(before: &NodeState, after: &NodeState, seen: &Seen) -> bool {
+    seen.down.is_some() || after.sample.was_restarted(&before.sample)
+}
+
 /// Commits of clients from one look to the other, without dyno's own questions and without what was
 /// applied from other nodes; `None` where the server doesn't say, or was started anew in between.
 pub fn commits_grown(before: &NodeState, after: &NodeState, seen: &Seen) -> Option<u64> {
     let (old, new) = (&before.sample, &after.sample);
-    if old.blurs_commits || new.blurs_commits {
+    if old.blurs_commits || new.blurs_commits || was_restarted(before, after, seen) {
         return None;
     }
     let own = if old.counts_own_commits { asked(before, seen).all } else { 0 };
@@ -210,6 +218,20 @@ mod tests {
     fn a_server_that_was_restarted_has_grown_by_nothing_known() {
         let found = node_conditions(&state(100, 100, 9, 10), &state(5, 5, 1, 10), &Seen::default());
         assert_eq!((found.commits, found.hit_share, found.pages_read), (None, None, None));
+    }
+
+    #[test]
+    fn counters_that_began_anew_and_came_further_tell_nothing() {
+        let (mut before, mut after) = (state(10, 0, 0, 10), state(5_000, 0, 0, 10));
+        (before.sample.statements, after.sample.statements) = (Some(100), Some(9_000));
+        assert_eq!(node_conditions(&before, &after, &Seen::default()).commits, Some(4_990));
+        // Killed and started again while it was watched.
+        let seen = Seen { down: Some("it was away".to_owned()), ..Seen::default() };
+        let found = node_conditions(&before, &after, &seen);
+        assert_eq!((found.commits, found.statements), (None, None));
+        let mut long_up = before;
+        (long_up.sample.uptime_s, after.sample.uptime_s) = (Some(600.0), Some(38.0));
+        assert_eq!(commits_grown(&long_up, &after, &Seen::default()), None);
     }
 
     #[test]

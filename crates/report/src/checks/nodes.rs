@@ -17,6 +17,8 @@ const READS_MOVED: f64 = 0.5;
 const READS_LEAST: u64 = 1_000;
 /// By how much the busiest and the idlest of like nodes may differ, as a share of their mean.
 const UNEVEN: f64 = 0.20;
+/// Where they execute less of all reads, the load keeps its own elsewhere, and dyno's questions weigh most.
+const READS_SHARED: f64 = 0.10;
 /// Servers tell lag in whole seconds: one of these is no lag yet.
 const LAG_S: f64 = 1.0;
 /// InnoDB estimates rows from samples, by node.
@@ -216,7 +218,11 @@ fn uneven(trial: &Trial, target: &TargetFacts) -> Option<Text> {
     let counts = counts?;
     let (sum, count) = (counts.iter().sum::<u64>(), counts.len() as f64);
     let (least, most) = (*counts.iter().min()?, *counts.iter().max()?);
-    let is_found = sum >= READS_LEAST && (most - least) as f64 > UNEVEN * sum as f64 / count;
+    let primaries = of_role(trial, "primary");
+    let of_primary = primaries.iter().filter_map(|(_, node)| reads(node, commits_are_reads));
+    let all = sum + of_primary.sum::<u64>();
+    let is_shared = sum >= READS_LEAST && sum as f64 >= READS_SHARED * all as f64;
+    let is_found = is_shared && (most - least) as f64 > UNEVEN * sum as f64 / count;
     is_found.then(|| {
         let told = readers.iter().zip(&counts).map(|((name, _), reads)| {
             say!("{node}: {value}", node = *name, value = format::whole(*reads as f64))

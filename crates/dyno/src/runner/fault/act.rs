@@ -146,7 +146,9 @@ impl Injection<'_> {
     /// Brings the nodes back to the roles they had before. What could not be done is said in a sentence.
     pub(in crate::runner) fn restore(&self) -> Option<String> {
         let told = self.told().clone();
-        told.at_s?;
+        if told.at_s.is_none() {
+            return told.failure.and_then(|_| self.undo());
+        }
         // A frozen primary that was replaced is not let go on: it would commit what nobody waits for any more.
         let is_replaced_and_frozen =
             told.promoted.is_some() && self.plan.action == FaultAction::Freeze;
@@ -168,6 +170,17 @@ impl Injection<'_> {
                 self.name(self.node)
             )
         })
+    }
+
+    /// A fault that failed may have been done in part, such as a restart: the node is brought back. Commands
+    /// of the suite end only what theirs have done.
+    fn undo(&self) -> Option<String> {
+        if matches!(*self.hands(), Hands::Commands(_)) {
+            return None;
+        }
+        let name = self.name(self.node);
+        let healed = self.hands().heal(self.plan.action, name);
+        healed.err().map(|why| format!("{name} could not be brought back: {}", why.message))
     }
 
     /// The node that the fault was done to becomes the primary again.

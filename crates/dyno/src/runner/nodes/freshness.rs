@@ -11,8 +11,10 @@ use dyno_suite::Route;
 
 /// Between two writes.
 const EVERY: Nanos = 250 * MILLISECOND;
-/// How often a write that is not shown is looked for.
+/// How often a write that is not shown is looked for at first.
 const STEP: Nanos = 2 * MILLISECOND;
+/// Later it is looked for after this part of the time that it has been missed for.
+const LESS_OFTEN: Nanos = 8;
 /// How long it is looked for.
 const LONGEST: Nanos = 5 * SECOND;
 /// How long an answer may take.
@@ -187,7 +189,8 @@ impl Probe<'_> {
             if now() > written + LONGEST || self.sampling.is_over() {
                 break;
             }
-            sleep_until(now() + STEP).await;
+            // The longer it takes, the less often: a replica that is far behind has enough to do.
+            sleep_until(now() + STEP.max((now() - written) / LESS_OFTEN)).await;
         }
         let found = self.probed.found.get_or_insert_default();
         let (asked, stale) = match is_same {

@@ -180,6 +180,15 @@ fn reads_inside_of_transactions_may_stay_on_the_primary() {
 }
 
 #[test]
+fn few_reads_of_replicas_beside_many_of_the_primary_are_not_shared_ones() {
+    // A load that reads in transactions, and dyno's own looks at how fresh reads are.
+    let found = paper(|runs| reads(runs, [200_000, 3_600, 900]));
+    assert!(check(&found, "uneven-nodes").lines.is_empty());
+    let found = paper(|runs| reads(runs, [20_000, 3_600, 900]));
+    assert!(!check(&found, "uneven-nodes").lines.is_empty());
+}
+
+#[test]
 fn commits_stand_for_reads_where_a_server_counts_no_statements() {
     let found = paper(|runs| {
         cluster(runs, |nodes| {
