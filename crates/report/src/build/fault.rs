@@ -169,30 +169,73 @@ fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
     Some(Spread { min, median, max })
 }
 
-/// How a fault went, in a sentence for the summary of a paper and for a terminal.
+/// How a fault went, in a sentence for a terminal.
 pub fn fault_sentence(facts: &FaultFacts) -> Text {
-    let outage = match facts.first_success_after_s {
+    say!(
+        "{what}: {outage}, {back}, {lost}.",
+        what = what(facts),
+        outage = outage(facts.first_success_after_s),
+        back = back(facts.recovered_after_s),
+        lost = lost(facts.acknowledged, facts.lost)
+    )
+}
+
+/// How the faults of one experiment on one target went, in a sentence for the summary of a paper.
+pub(super) fn summary_sentence(row: &FaultSummary) -> Text {
+    let trials = row.trials.len();
+    let median = |spread: &Option<Spread>| spread.as_ref().map(|spread| spread.median);
+    let outage = match row.without_success {
+        some if some > 0 && some < trials => {
+            say!(
+                "no commit followed in {n} of {all} trials",
+                n = some.to_string(),
+                all = trials.to_string()
+            )
+        }
+        _ => outage(median(&row.first_success_s)),
+    };
+    let back = match row.not_recovered {
+        some if some > 0 && some < trials => say!(
+            "not back at 90 % of the throughput in {n} of {all} trials",
+            n = some.to_string(),
+            all = trials.to_string()
+        ),
+        _ => back(median(&row.recovered_s)),
+    };
+    say!(
+        "{experiment}, {target}, {what}: {outage}, {back}, {lost} ({trials}).",
+        experiment = &row.experiment,
+        target = &row.target,
+        what = &row.what,
+        outage = outage,
+        back = back,
+        lost = lost(row.acknowledged, row.lost),
+        trials = Text::count(trials as u64, "{n} trial", "medians of {n} trials")
+    )
+}
+
+fn outage(first_success_s: Option<f64>) -> Text {
+    match first_success_s {
         Some(0.0) => say!("no outage"),
         Some(seconds) => say!("first success after {s} s", s = format::plain(seconds)),
         None => say!("no commit followed"),
-    };
-    let back = match facts.recovered_after_s {
+    }
+}
+
+fn back(recovered_s: Option<f64>) -> Text {
+    match recovered_s {
         Some(seconds) => say!("90 % of the throughput after {s} s", s = format::plain(seconds)),
         None => say!("not back at 90 % of the throughput"),
-    };
-    let lost = match (facts.acknowledged, facts.lost) {
+    }
+}
+
+fn lost(acknowledged: Option<u64>, lost: Option<u64>) -> Text {
+    match (acknowledged, lost) {
         (Some(acknowledged), Some(lost)) => say!(
             "{lost} of {acknowledged} acknowledged transactions lost",
             lost = format::whole(lost as f64),
             acknowledged = format::whole(acknowledged as f64)
         ),
         _ => say!("nobody can tell what was lost"),
-    };
-    say!(
-        "{what}: {outage}, {back}, {lost}.",
-        what = what(facts),
-        outage = outage,
-        back = back,
-        lost = lost
-    )
+    }
 }

@@ -110,11 +110,11 @@ impl Paper {
         paper.key_rows = summary::key_rows(&paper);
         paper.beside = published::beside(&paper);
         paper.costs = published::costs(&paper);
+        paper.faults = fault::summaries(&paper);
         paper.summary = summary::sentences(&paper);
         paper.purpose = purpose::sentences(&paper);
         paper.method = method::of_all(&paper);
         paper.capacity = capacity::rows(&paper);
-        paper.faults = fault::summaries(&paper);
         paper.distributions = distributions::distributions(&paper, runs);
         paper.limits = limits::sentences(&paper);
         paper.cover = cover::cover(&paper);

@@ -1,6 +1,6 @@
 //! The whole in a table and a paragraph.
 
-use super::scaling;
+use super::{fault, scaling};
 use crate::format;
 use crate::model::{Experiment, KeyRow, Paper, Point, Target};
 use crate::say;
@@ -71,8 +71,12 @@ fn reached(paper: &Paper) -> Vec<Text> {
         let tables = experiment.tpch.iter().flat_map(|section| &section.tables);
         tables.map(|table| tpch::words::best(&experiment.title, table)).collect()
     };
-    let of_transactions = paper.key_rows.iter().map(best);
-    of_transactions.chain(paper.experiments.iter().flat_map(of_tpch)).collect()
+    // Where something was done to a node, throughput over the whole window means little.
+    let has_fault =
+        |row: &&KeyRow| paper.faults.iter().any(|fault| fault.experiment == row.experiment);
+    let of_faults = paper.faults.iter().map(fault::summary_sentence);
+    let of_transactions = paper.key_rows.iter().filter(|row| !has_fault(row)).map(best);
+    of_faults.chain(of_transactions).chain(paper.experiments.iter().flat_map(of_tpch)).collect()
 }
 
 fn extent(paper: &Paper) -> Text {
