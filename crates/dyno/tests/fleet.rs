@@ -361,7 +361,7 @@ fn what_load_generators_must_not_or_can_not_do_is_refused_at_once() {
     assert_eq!(ran.code, 2, "{}", ran.all());
     assert!(!scratch.file("dyno-runs").exists());
     let script = scratch.file("a.sql");
-    fs::write(&script, "\\setshell n echo 1\nSELECT :n;\n").expect("written");
+    fs::write(&script, "\\SetShell n echo 1\nSELECT :n;\n").expect("written");
     let text = READS
         .replace("sysbench", "pgbench")
         .replace("test = \"oltp_point_select\"\n", "")

@@ -99,9 +99,10 @@ impl Fault {
         Fault { at_s: part(self.at_s), heal_after_s: self.heal_after_s.map(part), ..self.clone() }
     }
 
-    /// True where a command of the suite does part of it.
-    pub fn has_commands(&self) -> bool {
-        [&self.command, &self.heal_command, &self.promote_command].iter().any(|it| it.is_some())
+    /// The commands of the suite that do part of it.
+    pub fn commands(&self) -> impl Iterator<Item = &str> {
+        let all = [&self.command, &self.heal_command, &self.promote_command];
+        all.into_iter().filter_map(|command| command.as_deref())
     }
 }
 

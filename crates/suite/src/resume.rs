@@ -164,10 +164,7 @@ impl Plan {
     /// The plan has no target of such a name, or the nodes don't have its route.
     pub fn redirected(mut self, given: &Overrides) -> Result<Plan, SuiteError> {
         for (name, url) in &given.targets {
-            self.each_of(name, |target| {
-                target.redirect(url);
-                Ok(())
-            })?;
+            self.each_of(name, |target| target.redirect(url))?;
         }
         for (name, nodes) in &given.nodes {
             self.each_of(name, |target| target.redirect_to_nodes(nodes))?;

@@ -173,6 +173,22 @@ mod tests {
     }
 
     #[test]
+    fn a_part_has_as_many_nodes_as_its_name_says_wherever_it_goes() {
+        let planned = planned(Route::Spread, 4).expect("planned");
+        let mut two = planned.targets[2].clone();
+        let url = SecretUrl::new("mysql://u@h/d");
+        let error = two.redirect(&url).expect_err("refused").to_string();
+        assert!(error.contains("drives 2 read-only nodes of `cluster`"), "{error}");
+        let others = |count| -> Vec<PlannedNode> {
+            (0..count).map(|number| node(&format!("m{number}"), Role::ReadOnly)).collect()
+        };
+        let error = two.redirect_to_nodes(&others(1)).expect_err("refused").to_string();
+        assert!(error.contains("a cluster with 1"), "{error}");
+        two.redirect_to_nodes(&others(3)).expect("there are enough");
+        assert_eq!(two.nodes, others(2));
+    }
+
+    #[test]
     fn what_a_cluster_has_not_is_left_out_and_told() {
         let few = planned(Route::Split, 2).expect("planned");
         assert_eq!(few.experiment.targets, ["cluster-ro1", "cluster-ro2"]);

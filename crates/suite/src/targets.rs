@@ -114,23 +114,43 @@ impl PlannedTarget {
     }
 
     /// One URL for the same target.
-    pub(crate) fn redirect(&mut self, url: &SecretUrl) {
+    ///
+    /// # Errors
+    /// It stands for some nodes of a cluster, which can't be chosen behind one URL.
+    pub(crate) fn redirect(&mut self, url: &SecretUrl) -> Result<(), Problem> {
+        if self.part_of.is_some() {
+            return Err(self.unlike_its_name(readers(&self.nodes), "one address"));
+        }
         self.go(Way::single(self.role, url.clone(), None));
+        Ok(())
     }
 
     /// Other nodes for the same target.
     ///
     /// # Errors
-    /// They don't have its route.
+    /// They don't have its route, or fewer read-only nodes than its name says.
     pub(crate) fn redirect_to_nodes(&mut self, nodes: &[PlannedNode]) -> Result<(), Problem> {
         let route = (!self.nodes.is_empty()).then_some(self.route);
-        let readers = self.nodes.iter().filter(|node| node.role == Role::ReadOnly).count();
+        let (wanted, given) = (readers(&self.nodes), readers(nodes));
         let nodes = match self.part_of {
-            Some(_) => first_readers(nodes, readers),
+            Some(_) if given < wanted => {
+                return Err(self.unlike_its_name(wanted, &format!("a cluster with {given}")));
+            }
+            Some(_) => first_readers(nodes, wanted),
             None => nodes.to_vec(),
         };
         self.go(Way::through(&self.name, route, nodes)?);
         Ok(())
+    }
+
+    fn unlike_its_name(&self, wanted: usize, given: &str) -> Problem {
+        let message = format!(
+            "The plan drives {wanted} read-only nodes of `{}` as `{}`, but what was given is {given}.",
+            self.owner(),
+            self.name
+        );
+        let hint = "Give each node, `--target NAME:ROLE=URL`, or a cluster, `--target NAME=cluster:FOLDER`.";
+        Problem::new(message).hint(hint)
     }
 
     fn go(&mut self, way: Way) {
@@ -168,6 +188,11 @@ impl PlannedTarget {
     pub fn password_variable(&self) -> String {
         password_variable(self.owner())
     }
+}
+
+/// How many of these nodes take no writes.
+fn readers(nodes: &[PlannedNode]) -> usize {
+    nodes.iter().filter(|node| node.role == Role::ReadOnly).count()
 }
 
 /// Nodes of a cluster of which no more than the first `count` read-only ones are driven and looked at.

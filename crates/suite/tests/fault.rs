@@ -32,7 +32,7 @@ fn a_fault_is_planned_and_stored() {
         promote_command: None,
     };
     assert_eq!(*fault(&plan), wanted);
-    assert!(!wanted.has_commands());
+    assert_eq!(wanted.commands().count(), 0);
     assert_eq!(plan.experiments[0].interval_s, 0.1, "times are wanted to a tenth of a second");
     let json = serde_json::to_string(&plan).expect("JSON");
     let back: Plan = serde_json::from_str(&json).expect("a plan");
@@ -54,7 +54,7 @@ fn a_command_is_told_by_the_suite() {
                 promote = \"n3\", promote_command = \"c\", answer_limit_s = 2 }\n";
     let plan = build(keys, &Overrides::default());
     let fault = fault(&plan);
-    assert!(fault.has_commands());
+    assert_eq!(fault.commands().collect::<Vec<_>>(), ["a", "b", "c"]);
     assert_eq!(fault.promote.as_deref(), Some("n3"));
     let texts = [&fault.command, &fault.heal_command, &fault.promote_command];
     assert_eq!(texts.map(|text| text.as_deref()), [Some("a"), Some("b"), Some("c")]);

@@ -5,9 +5,10 @@ use super::{RUNS, compare, find_run};
 use crate::databases::add_target;
 use crate::failure::Failure;
 use crate::{Done, output};
+use dyno_pgbench::script::{QueryMode, Script};
 use dyno_report::Lang;
 use dyno_store::{Environment, RunHeader};
-use dyno_suite::{Overrides, PLAN_FORMAT, Plan, PlannedExperiment, Restore};
+use dyno_suite::{Fault, Overrides, PLAN_FORMAT, Plan, PlannedExperiment, PlannedScript, Restore};
 use std::path::{Path, PathBuf};
 
 /// What `dyno reproduce` takes.
@@ -115,9 +116,21 @@ fn commands(plan: &Plan) -> Vec<String> {
         };
         let mut options = experiment.options.iter();
         let cold = options.find(|option| option.name == "cold_command");
-        [restore.map(str::to_owned), cold.map(|option| option.value.clone())]
+        let cold = cold.map(|option| option.value.as_str());
+        let of_fault = experiment.fault.iter().flat_map(Fault::commands);
+        let of_scripts = experiment.scripts.iter().flat_map(shell_lines);
+        let all = restore.into_iter().chain(cold).chain(of_fault).chain(of_scripts);
+        all.map(str::to_owned).collect::<Vec<_>>()
     };
-    plan.experiments.iter().flat_map(of).flatten().collect()
+    plan.experiments.iter().flat_map(of).collect()
+}
+
+/// The lines of a script of pgbench that run a command. One that can't be read is not executed either.
+fn shell_lines(script: &PlannedScript) -> Vec<&str> {
+    let parsed = Script::parse(script.text.as_bytes(), &script.name, QueryMode::Simple);
+    let line = |number: u32| script.text.lines().nth(number.saturating_sub(1) as usize);
+    let commands = parsed.iter().flat_map(Script::commands).filter(|command| command.is_shell());
+    commands.map(|command| line(command.line()).unwrap_or(&script.text).trim()).collect()
 }
 
 /// What is not as it was: it may be why results differ.
@@ -136,4 +149,26 @@ fn differences(header: &RunHeader) -> Vec<String> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_suite::Suite;
+
+    #[test]
+    fn commands_of_faults_and_scripts_are_seen() {
+        let text = "[suite]\nname = 's'\n[target.main]\nurl = 'mysql://h/a'\n[[experiment]]\nname = 'e'\nworkload = \
+                    'tpcc'\ntest = 'bmsql-5.0'\nthreads = 4\nduration_s = 60\nfault = { action = 'command', at_s = 5, \
+                    command = 'a', heal_command = 'b', promote = 'n3', promote_command = 'c' }\n";
+        let suite = Suite::parse("s.toml", text).expect("a suite");
+        let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
+        assert_eq!(commands(&plan), ["a", "b", "c"]);
+        assert!(allow_commands(&plan, false).is_err());
+        let text =
+            "SELECT 1;\n  \\setshell a echo 1\nSELECT 2; \\SHELL rm x\n\\set shell 1\n-- \\shell\n";
+        let script = PlannedScript { name: "s".to_owned(), weight: 1, text: text.to_owned() };
+        let lines = shell_lines(&script);
+        assert_eq!(lines, ["\\setshell a echo 1", "SELECT 2; \\SHELL rm x"]);
+    }
 }

@@ -12,7 +12,7 @@ use dyno_engine::{DriveError, TrialResult, drive};
 use dyno_fleet::{Assignment, Order, Reporter, TargetSecret};
 use dyno_measure::{Purpose, StatementCounts};
 use dyno_store::Environment;
-use dyno_suite::{Fault, Plan, PlannedExperiment, PlannedTarget, Restore, SecretUrl};
+use dyno_suite::{Plan, PlannedExperiment, PlannedTarget, Restore, SecretUrl};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -150,8 +150,8 @@ fn read(order: &Order) -> Result<Plan, Failure> {
     let plan: Plan = serde_json::from_value(order.plan.clone())
         .map_err(|error| Failure::new(format!("The plan can't be understood: {error}.")))?;
     let has_command = |one: &PlannedExperiment| {
-        let of_fault = one.fault.as_ref().is_some_and(Fault::has_commands);
-        of_fault || matches!(one.restore, Restore::Command(_))
+        let of_fault = one.fault.as_ref().and_then(|fault| fault.commands().next());
+        of_fault.is_some() || matches!(one.restore, Restore::Command(_))
     };
     match plan.experiments.iter().any(has_command) {
         true => Err(Failure::new("A load generator executes no commands, and the plan has one.")),

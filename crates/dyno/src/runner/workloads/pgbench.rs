@@ -101,11 +101,11 @@ impl Family for Pgbench {
     }
 
     fn takes_fleet(&self) -> Result<bool, Failure> {
-        let commands = self.options.scripts.iter().flat_map(|(script, _)| script.commands());
-        let mut names = commands.map(|command| command.name());
-        match names.find(|name| ["shell", "setshell"].contains(name)) {
-            Some(name) => Err(Failure::new(format!(
-                "A script has `\\{name}`: load generators on other machines execute no commands."
+        let mut commands = self.options.scripts.iter().flat_map(|(script, _)| script.commands());
+        match commands.find(|command| command.is_shell()) {
+            Some(command) => Err(Failure::new(format!(
+                "A script has `\\{}`: load generators on other machines execute no commands.",
+                command.name()
             ))
             .with_hint("Leave --nats out, or the command.")),
             None => Ok(true),
@@ -363,7 +363,8 @@ fn statements(workload: &PgBench) -> Vec<StatementLatency> {
         // Meta commands are no work of the database, but those that wait take time.
         let shown = (1..).zip(commands).filter(|(_, (command, _))| {
             command.is_sql()
-                || ["sleep", "shell", "setshell"].contains(&command.name())
+                || command.is_shell()
+                || command.name().eq_ignore_ascii_case("sleep")
                 || command.name().ends_with("pipeline")
         });
         for (number, (command, statistics)) in shown {

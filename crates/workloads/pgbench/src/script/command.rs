@@ -42,6 +42,11 @@ impl Command {
         matches!(self.action, Action::Sql(_))
     }
 
+    /// True for what runs a command of the shell, however its name is written.
+    pub fn is_shell(&self) -> bool {
+        matches!(self.action, Action::Shell(_) | Action::SetShell { .. })
+    }
+
     /// The line of the script on which a meta command begins or a statement ends, from 1.
     pub fn line(&self) -> u32 {
         self.line
