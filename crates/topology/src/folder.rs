@@ -50,7 +50,10 @@ impl Folder {
     pub(crate) fn create(path: &Path) -> Result<Self, ClusterError> {
         fs::create_dir_all(path).map_err(|error| failed("made", path, &error))?;
         let path = path.canonicalize().map_err(|error| failed("found", path, &error))?;
-        let mut entries = fs::read_dir(&path).map_err(|error| failed("read", &path, &error))?;
+        let entries = fs::read_dir(&path).map_err(|error| failed("read", &path, &error))?;
+        // All that an `up` leaves which is killed before it has begun.
+        let mut others =
+            entries.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.file_name() != LOCK));
         if path.join(STATE).is_file() {
             let show = path.display();
             return Err(ClusterError::new(format!("{show} holds a cluster already.")).with_hint(
@@ -59,7 +62,7 @@ impl Folder {
                 ),
             ));
         }
-        if entries.next().is_some() {
+        if others.next().is_some() {
             return Err(ClusterError::new(format!("{} is not empty.", path.display()))
                 .with_hint("--dir names another folder; `down` will remove it with all it holds"));
         }
@@ -290,5 +293,21 @@ fn give(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
     match owner {
         Some((user, group)) => chown(path, Some(user), Some(group)),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_empty_folder_becomes_a_cluster() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("c");
+        Folder::create(&path).unwrap().lock().unwrap();
+        assert!(Folder::create(&path).is_ok(), "an `up` was killed before it had begun");
+        fs::write(path.join("mine"), "").unwrap();
+        let error = Folder::create(&path).unwrap_err();
+        assert!(error.message.ends_with("is not empty."), "{error}");
     }
 }

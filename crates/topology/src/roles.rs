@@ -8,8 +8,11 @@ use crate::process::Process;
 use crate::{Cluster, ClusterError, Product, StateNode, postgres};
 use std::fs;
 
-/// Seconds for asking a primary that may be gone.
-const OLD_PRIMARY_LIMIT_S: u64 = 1;
+/// Seconds for asking a node that may be cut off from the network.
+const CUT_OFF_LIMIT_S: u64 = 1;
+/// The same where nodes can't be cut off: one that lives and isn't frozen is only busy. A primary that is
+/// taken for gone keeps what nobody else has received, which is lost then.
+const BUSY_LIMIT_S: u64 = 10;
 
 impl Cluster {
     /// Makes a read-only node the primary; the other read-only nodes follow it. Nothing that any of them
@@ -61,9 +64,10 @@ impl Cluster {
 
     fn is_answering(&self, node: &StateNode) -> bool {
         let process = Process { pid: node.pid, started_ticks: node.pid_started_ticks };
+        let limit_s = if self.state.isolated { CUT_OFF_LIMIT_S } else { BUSY_LIMIT_S };
         process.is_alive()
             && !process.is_frozen()
-            && Admin::for_admin(node, &self.secrets.admin, OLD_PRIMARY_LIMIT_S)
+            && Admin::for_admin(node, &self.secrets.admin, limit_s)
                 .and_then(|admin| admin.ask("SELECT 1"))
                 .is_ok()
     }

@@ -37,7 +37,8 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
     // What the fault has done takes the place of what is told of any trial.
     chart.shades.retain(|shade| shade.class == "warm");
     chart.shades.extend(outage(facts, last.begins_s + last.length_s, lang));
-    chart.shades.extend(moments(facts).into_iter().map(|(at_s, title)| Shade {
+    let moments = moments(facts, last.begins_s + last.length_s);
+    chart.shades.extend(moments.clone().into_iter().map(|(at_s, title)| Shade {
         from: at_s,
         to: at_s + width_s,
         class: "moment",
@@ -50,7 +51,7 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
         what = what(facts),
         at = format::plain((facts.at_s * 10.0).round() / 10.0),
     );
-    let marks = moments(facts).into_iter().map(|(_, title)| title).collect::<Vec<_>>();
+    let marks = moments.into_iter().map(|(_, title)| title).collect::<Vec<_>>();
     let note = say!("Marked from left to right: {moments}.", moments = Text::list(&marks));
     Some(Figure {
         caption: caption.in_lang(lang).to_owned(),
@@ -75,8 +76,8 @@ fn outage(facts: &FaultFacts, ends_s: f64, lang: Lang) -> Option<Shade> {
     (to > facts.at_s).then_some(Shade { from: facts.at_s, to, class: "gap", title })
 }
 
-/// The moments in the order of time.
-fn moments(facts: &FaultFacts) -> Vec<(f64, Text)> {
+/// The moments of the trial in the order of time; a node may have been brought back after it.
+fn moments(facts: &FaultFacts, ends_s: f64) -> Vec<(f64, Text)> {
     let at = |seconds: f64| format::plain((seconds * 10.0).round() / 10.0);
     let recovered_s = facts.recovered_after_s.map(|after_s| facts.at_s + after_s);
     let mut moments = vec![(facts.at_s, say!("the fault ({at} s)", at = at(facts.at_s)))];
@@ -89,6 +90,7 @@ fn moments(facts: &FaultFacts) -> Vec<(f64, Text)> {
     if let Some(at_s) = facts.healed_at_s {
         moments.push((at_s, say!("the node is back ({at} s)", at = at(at_s))));
     }
+    moments.retain(|(at_s, _)| *at_s <= ends_s);
     moments.sort_by(|a, b| a.0.total_cmp(&b.0));
     moments
 }

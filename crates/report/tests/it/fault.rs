@@ -54,6 +54,11 @@ fn it_is_told_in_both_languages_and_drawn() {
             assert!(markdown.contains(word), "{word}:\n{markdown}");
         }
         assert!(html.contains("class=\"moment\""), "the moments are marked");
+        let listed = html.split("href=\"#failover\">6.").nth(1).expect("in the contents");
+        let number: String = listed.chars().take_while(char::is_ascii_digit).collect();
+        assert!(html.contains(&format!("<h3>6.{number} ")), "{number}");
+        let next = number.parse::<u32>().expect("a number") + 1;
+        assert!(html.contains(&format!("href=\"#disturbances\">6.{next} ")), "{next}");
         assert!(paper.typst(lang).is_ok());
     }
     let facts = paper.faults[1].trials[0].facts.clone();

@@ -56,7 +56,8 @@ impl Injection<'_> {
                 let done_s = self.step(&format!("{name} {}", done(action)));
                 self.told().done_s = done_s;
                 if action == FaultAction::Restart {
-                    self.told().healed_at_s = Some(done_s);
+                    let mut told = self.told();
+                    (told.healed_at_s, told.is_ended) = (Some(done_s), true);
                 }
                 true
             }
@@ -112,11 +113,19 @@ impl Injection<'_> {
     fn heal(&self) {
         let name = self.name(self.node);
         let result = self.hands().heal(self.plan.action, name);
-        let at_s = match result {
-            Ok(word) => self.step(&format!("{name} {word}")),
-            Err(why) => self.step(&format!("{name} could not be brought back: {}", why.message)),
-        };
-        self.told().healed_at_s = Some(at_s);
+        self.told().is_ended = true;
+        match result {
+            Ok(Some(word)) => {
+                let at_s = self.step(&format!("{name} {word}"));
+                self.told().healed_at_s = Some(at_s);
+            }
+            Ok(None) => {
+                self.step(&format!("{name} is left as the suite's command has left it"));
+            }
+            Err(why) => {
+                self.step(&format!("{name} could not be brought back: {}", why.message));
+            }
+        }
     }
 
     /// True while the fault should be ended by what ends it. A dead node whose place another one has taken
@@ -124,7 +133,7 @@ impl Injection<'_> {
     fn may_heal(&self) -> bool {
         let is_dead = matches!(self.plan.action, FaultAction::Kill | FaultAction::Stop);
         let told = self.told();
-        told.healed_at_s.is_none() && !(is_dead && told.promoted.is_some())
+        !told.is_ended && !(is_dead && told.promoted.is_some())
     }
 
     /// After the trial: has somebody take writes, so that the data can be looked at. Where nobody has taken
@@ -135,7 +144,7 @@ impl Injection<'_> {
         }
         self.follow();
         let writable = self.database.writable();
-        if self.told().promoted.is_none() && self.told().healed_at_s.is_none() {
+        if self.told().promoted.is_none() && !self.told().is_ended {
             self.heal();
         }
         if !wait_for(&self.nodes[writable].database, true, BACK_WITHIN) {

@@ -84,23 +84,24 @@ impl Hands {
         }
     }
 
-    /// Ends the fault, and says what became of the node: `was started again`.
+    /// Ends the fault, and says what became of the node: `was started again`. `None` where nobody knows how
+    /// to end it.
     pub(super) fn heal(
         &mut self,
         action: FaultAction,
         node: &str,
-    ) -> Result<&'static str, ClusterError> {
+    ) -> Result<Option<&'static str>, ClusterError> {
         match self {
             Hands::Cluster(cluster) => match action {
-                FaultAction::Freeze => cluster.thaw(node).map(|()| "goes on"),
-                FaultAction::Partition => cluster.heal(node).map(|()| "is reached again"),
-                _ => cluster.start(node).map(|()| "was started again"),
+                FaultAction::Freeze => cluster.thaw(node).map(|()| Some("goes on")),
+                FaultAction::Partition => cluster.heal(node).map(|()| Some("is reached again")),
+                _ => cluster.start(node).map(|()| Some("was started again")),
             },
             Hands::Commands(commands) => match &commands.heal {
                 Some(text) => commands
                     .run(Some(text), node)
-                    .map(|()| "was brought back by the suite's command"),
-                None => Ok("is left as the suite's command has left it"),
+                    .map(|()| Some("was brought back by the suite's command")),
+                None => Ok(None),
             },
         }
     }

@@ -62,7 +62,10 @@ struct Told {
     at_s: Option<f64>,
     /// When it had been done.
     done_s: f64,
+    /// When the node was brought back.
     healed_at_s: Option<f64>,
+    /// True once that was tried: it is tried once.
+    is_ended: bool,
     /// The node that took over, and when it took writes.
     promoted: Option<(usize, f64)>,
     steps: Vec<String>,
