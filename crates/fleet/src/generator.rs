@@ -378,7 +378,12 @@ impl Desk {
         let mut state = self.lock();
         job(&mut state, trial)?.outbox.push(&Report::Ready, b"");
         loop {
-            match job(&mut state, trial)?.start {
+            let job = job(&mut state, trial)?;
+            match job.start {
+                // By its own user: each question of the coordinator wakes it to look.
+                _ if job.control.as_ref().is_some_and(|control| control.is_stopped()) => {
+                    return None;
+                }
                 Start::Open => {}
                 Start::At(at) => return Some(at.max(now)),
                 Start::Never => return None,

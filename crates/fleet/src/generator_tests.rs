@@ -150,6 +150,18 @@ fn the_start_is_agreed_once_and_not_after_a_stop() {
 }
 
 #[test]
+fn who_is_stopped_by_its_own_user_does_not_start() {
+    let (desk, told, hello) = desk();
+    desk.answer(join("r"), &hello, 1000);
+    desk.answer(order(1, "1.0"), &hello, 1000);
+    let assignment = assignments(&told).remove(0);
+    assignment.reporter.control().stop();
+    assert_eq!(desk.wait_for_start(1, 5), None);
+    desk.answer(Question::Start { run: "r".to_owned(), trial: 1, at: 700 }, &hello, 1000);
+    assert_eq!(desk.wait_for_start(1, 5), None);
+}
+
+#[test]
 fn a_run_that_is_gone_stops_its_trial() {
     let (desk, told, hello) = desk();
     desk.answer(join("r"), &hello, 1000);

@@ -332,7 +332,11 @@ impl<'a> Trial<'a> {
             let message = format!("load generator {}: {message}", part.name());
             return Err(FleetError { message, hint: hint.clone() });
         }
-        let Some((at, mut joined)) = self.started.take() else {
+        // Where one is stopped by its own user between the agreement and the start, nobody has been told of a
+        // start yet: the others may begin again.
+        let is_own = |part: &Part| matches!(part.end, Some(End::Stopped { is_own: true }));
+        let is_left = !self.is_told && self.parts.iter().any(is_own);
+        let Some((at, mut joined)) = self.started.take().filter(|_| !is_left) else {
             return Ok(self.not_started(control));
         };
         let mut results = Vec::new();
