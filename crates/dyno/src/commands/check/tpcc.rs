@@ -8,7 +8,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::tpcc::ledger_failure;
 use dyno_core::{Driver, Session, nearest};
-use dyno_tpcc::check::{CONDITIONS, Condition, Mode, Stage};
+use dyno_tpcc::check::{CONDITIONS, Condition, Mode, Stage, joins_within_shards};
 use dyno_tpcc::ledger_file::{Recorded, read};
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::settle::settle;
@@ -90,9 +90,7 @@ pub(super) fn check<D: Driver>(
         }
         None => None,
     };
-    // It joins the rows of each shard with those of the same shard only, and says nothing of it.
-    let is_sharding = server.contains("ShardingSphere");
-    let mode = if is_sharding { Mode::Apart } else { wanted.mode };
+    let mode = if joins_within_shards(&server) { Mode::Apart } else { wanted.mode };
     let lines = check_conditions(driver, wanted, mode, stage)?;
     let is_looked_at = lines.iter().any(|line| line.verdict != Verdict::NotMade);
     if !is_looked_at && ledger.is_none() {

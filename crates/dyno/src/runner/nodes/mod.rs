@@ -175,7 +175,9 @@ impl<'a> Nodes<'a> {
         let preparing = preparing(dialect, summary.workers, self.tables.len());
         // Where preparing weighs as much as what is looked for, nothing can be compared.
         let is_comparable = |client: &u64| commits.is_some() && preparing * 200 <= *client;
-        let client = client.filter(is_comparable);
+        // A transaction of two shards is committed on both, and by XA, which servers count apart.
+        let is_sharded = self.list.iter().any(|node| node.role == Role::Shard);
+        let client = client.filter(is_comparable).filter(|_| !is_sharded);
         if self.is_several() {
             let through_endpoint = self.list.iter().any(|node| node.role == Role::Endpoint);
             summary.conditions.together =

@@ -354,6 +354,12 @@ impl Condition {
     }
 }
 
+/// True where the server joins the rows of each shard with those of the same shard only, and says nothing
+/// of it: conditions that join rows of different warehouses need [`Mode::Apart`].
+pub fn joins_within_shards(version: &str) -> bool {
+    version.contains("ShardingSphere")
+}
+
 /// Where rows of different warehouses are brought together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
