@@ -169,6 +169,7 @@ sample_servers = false
 name = "tpcc"
 title = "TPC-C"
 workload = "tpcc"
+test = "bmsql-5.0"
 options = { warehouses = 1 }
 threads = [4]
 duration_s = 4
@@ -364,7 +365,7 @@ fn what_load_generators_must_not_or_can_not_do_is_refused_at_once() {
     fs::write(&script, "\\SetShell n echo 1\nSELECT :n;\n").expect("written");
     let text = READS
         .replace("sysbench", "pgbench")
-        .replace("test = \"oltp_point_select\"\n", "")
+        .replace("oltp_point_select", "script")
         .replace("{ tables = 2, table_size = 1000 }", "{ scripts = \"a.sql\" }");
     fs::write(scratch.file("suite.toml"), text).expect("written");
     let ran = run("main=postgres://root@127.0.0.1:1/x", &nowhere);

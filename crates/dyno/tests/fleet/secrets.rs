@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A certificate of its own authority for 127.0.0.1; the key lies beside it.
+/// A certificate for 127.0.0.1 that is trusted itself; the key lies beside it.
 fn certificate(folder: &Path) -> Result<(), String> {
     let made = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=dyno"])
@@ -14,7 +14,7 @@ fn certificate(folder: &Path) -> Result<(), String> {
             "-addext",
             "subjectAltName=IP:127.0.0.1",
             "-addext",
-            "basicConstraints=critical,CA:TRUE",
+            "basicConstraints=critical,CA:FALSE",
         ])
         .args(["-keyout", "key.pem", "-out", "ca.pem"])
         .current_dir(folder)

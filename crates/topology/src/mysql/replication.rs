@@ -62,7 +62,8 @@ fn read(answer: &Answer) -> Stream {
 /// What a node has executed, in the words of its product.
 pub(crate) fn position(admin: &Admin, product: Product) -> Result<String, ClusterError> {
     let sql = if product == Product::Mariadb {
-        "SELECT @@GLOBAL.gtid_current_pos"
+        // `gtid_current_pos` leaves out what another server wrote before this one's data were copied.
+        "SELECT IF(@@GLOBAL.gtid_binlog_pos='', @@GLOBAL.gtid_current_pos, @@GLOBAL.gtid_binlog_pos)"
     } else {
         "SELECT @@GLOBAL.gtid_executed"
     };
