@@ -135,7 +135,7 @@ fn tpcc_over_four_shards_is_consistent() {
     let Some(up) = Up::start(test, TopologyKind::Sharded, 0, kind) else { return };
     let suite = format!(
         "[suite]\nname = \"sharded\"\n\n[target.main]\nurl = \"{}\"\n\n[[experiment]]\nname = \"orders\"\n\
-         workload = \"tpcc\"\ntest = \"bmsql-5.0\"\nterminals = 4\nwarmup_s = 1\nduration_s = 8\n\n\
+         workload = \"tpcc\"\ntest = \"bmsql-5.0\"\nterminals = 4\nwarmup_s = 1\nduration_s = 8\ncleanup = false\n\n\
          [experiment.options]\nwarehouses = 2\nload_workers = 2\n",
         up.url("endpoint")
     );

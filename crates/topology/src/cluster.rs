@@ -49,12 +49,12 @@ impl Cluster {
         // From here on `down` finds everything, whatever happens to this process.
         folder.save(&state)?;
         let made = Self::make(&folder, state, watch);
-        made.or_else(|error| {
+        made.map_err(|error| {
             watch.step("Taking down what was started.");
             let down =
                 Folder::open(folder.path()).and_then(|(folder, state)| take_down(&folder, &state));
             // Why it was not made is what counts, also when something of it is left.
-            Err(match down {
+            match down {
                 Ok(()) => error,
                 Err(left) => ClusterError {
                     message: format!(
@@ -64,7 +64,7 @@ impl Cluster {
                     hint: Some(format!("`dyno cluster down --dir {}`", folder.path().display())),
                     ..error
                 },
-            })
+            }
         })
     }
 
