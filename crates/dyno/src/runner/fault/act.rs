@@ -133,7 +133,7 @@ impl Injection<'_> {
     fn may_heal(&self) -> bool {
         let is_dead = matches!(self.plan.action, FaultAction::Kill | FaultAction::Stop);
         let told = self.told();
-        !told.is_ended && !(is_dead && told.promoted.is_some())
+        !(told.is_ended || (is_dead && told.promoted.is_some()))
     }
 
     /// After the trial: has somebody take writes, so that the data can be looked at. Where nobody has taken
