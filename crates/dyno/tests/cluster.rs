@@ -1,6 +1,6 @@
 //! `dyno cluster` as users meet it: what it prints, and that nothing is ever left behind.
 
-use dyno_tests::{Running, Scratch, dyno, skipped, wait_until};
+use dyno_tests::{Running, Scratch, dyno, skipped};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
@@ -91,21 +91,39 @@ fn a_cluster_lives_and_dies() {
 const STEPS: [&str; 3] =
     ["Making the data folders", "Starting the servers", "Starting replication"];
 
+/// An `up` that has begun `step` and stands still, with its folder. A step may take no longer than it takes to
+/// see that it began: an `up` that was ready by then is taken down, and another one is made.
+fn up_stopped_in(step: &str) -> (Scratch, Running) {
+    for _ in 0..20 {
+        let scratch = Scratch::new();
+        let mut up = Running::start(scratch.path(), &UP);
+        up.wait_until(step, |up| up.stderr().contains(step));
+        up.signal(Signal::STOP);
+        if !up.stderr().contains("Ready after ") {
+            return (scratch, up);
+        }
+        up.signal(Signal::CONT);
+        assert_eq!(up.end().code, 0, "{}", up.stderr());
+        let down = dyno(scratch.path(), &["cluster", "down"]);
+        assert_eq!(down.code, 0, "{}", down.all());
+        assert_nothing_is_left(&scratch.file("dyno-cluster"));
+    }
+    panic!("20 times ready before {step:?} could be interrupted")
+}
+
 #[test]
 fn an_interrupted_up_takes_everything_down() {
     if !has_mariadb("an_interrupted_up_takes_everything_down") {
         return;
     }
     for step in STEPS {
-        let scratch = Scratch::new();
-        let dir = scratch.file("dyno-cluster");
-        let mut up = Running::start(scratch.path(), &UP);
-        up.wait_until(step, |up| up.stderr().contains(step));
+        let (scratch, mut up) = up_stopped_in(step);
         up.signal(Signal::INT);
+        up.signal(Signal::CONT);
         let ended = up.end();
         assert_eq!(ended.code, 130, "{}", ended.all());
         assert!(ended.stderr.contains("Stopped before the cluster was ready."), "{}", ended.all());
-        assert_nothing_is_left(&dir);
+        assert_nothing_is_left(&scratch.file("dyno-cluster"));
     }
 }
 
@@ -115,11 +133,7 @@ fn after_a_killed_up_down_finds_everything() {
         return;
     }
     for step in STEPS {
-        let scratch = Scratch::new();
-        let dir = scratch.file("dyno-cluster");
-        let mut up = Running::start(scratch.path(), &UP);
-        up.wait_until(step, |up| up.stderr().contains(step));
-        wait_until("a process of the cluster", || !processes(&dir).is_empty());
+        let (scratch, mut up) = up_stopped_in(step);
         let busy = dyno(scratch.path(), &["cluster", "down"]);
         assert_eq!(busy.code, 1, "{}", busy.all());
         assert!(busy.stderr.contains("Another dyno is just making"), "{}", busy.all());
@@ -130,7 +144,7 @@ fn after_a_killed_up_down_finds_everything() {
         assert!(status.stderr.contains("was never completed."), "{}", status.all());
         let down = dyno(scratch.path(), &["cluster", "down"]);
         assert_eq!(down.code, 0, "{}", down.all());
-        assert_nothing_is_left(&dir);
+        assert_nothing_is_left(&scratch.file("dyno-cluster"));
     }
 }
 
