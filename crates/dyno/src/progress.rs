@@ -144,7 +144,7 @@ impl LoadObserver for LoadProgress {
     }
 
     fn note(&self, text: &str) {
-        self.progress.note(text);
+        self.progress.note(&format!("note: {text}"));
     }
 }
 

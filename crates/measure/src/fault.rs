@@ -23,12 +23,15 @@ pub struct FaultFacts {
     pub promoted_at_s: Option<f64>,
     /// Resolution of the times below: the length of an interval.
     pub resolution_s: f64,
+    /// The shortest outage that is sure to be noticed: one interval and those in which 10 commits would have been
+    /// expected, at most the window after the fault.
+    pub noticed_s: f64,
     /// Committed transactions per second in the window before the fault.
     pub tps_before: f64,
     /// The same from recovery to the end of the window.
     pub tps_after: Option<f64>,
     /// Seconds from the fault to the end of the longest time without a commit that followed; `None` where
-    /// no commit followed, 0 where there was no such time.
+    /// no commit followed, 0 where there was no such time of `noticed_s` or more.
     pub first_success_after_s: Option<f64>,
     /// Seconds from the fault until the throughput was 90 % of that before, and stayed there for a second.
     pub recovered_after_s: Option<f64>,
@@ -112,6 +115,9 @@ impl FaultWatch {
         let opens_s = self.intervals.first().map_or(0.0, |beat| beat.from_s);
         let closes_s = self.intervals.last().map_or(0.0, |beat| beat.to_s);
         facts.tps_before = self.tps(opens_s, at_s).unwrap_or(0.0);
+        let expected = facts.tps_before * facts.resolution_s;
+        let noticed_s = ((EXPECTED_COMMITS / expected).ceil() + 1.0) * facts.resolution_s;
+        facts.noticed_s = noticed_s.min(closes_s - at_s).max(0.0);
         let (_, outage) = self.outage(at_s, facts.tps_before);
         facts.first_success_after_s = match outage {
             Outage::None => Some(0.0),
@@ -231,6 +237,8 @@ mod tests {
         let facts = told(&[(50, 60)]);
         assert!(near(facts.first_success_after_s, 0.0) && near(facts.recovered_after_s, 0.0));
         assert!(near(facts.tps_after, 500.0), "{facts:?}");
+        // 50 commits in a tenth of a second: one that is empty is noticed wherever it begins.
+        assert!(near(Some(facts.noticed_s), 0.2), "{facts:?}");
     }
 
     #[test]
@@ -248,6 +256,7 @@ mod tests {
         // Ten commits a second: three empty tenths in a row are nothing.
         let facts = told(&[(1, 30), (0, 3), (1, 27)]);
         assert!(near(facts.first_success_after_s, 0.0), "{facts:?}");
+        assert!(near(Some(facts.noticed_s), 1.1), "{facts:?}");
         let facts = told(&[(1, 30), (0, 12), (1, 27)]);
         assert!(near(facts.first_success_after_s, 2.2), "{facts:?}");
     }
@@ -275,5 +284,6 @@ mod tests {
         let facts = told(&[(0, 60)]);
         assert_eq!((facts.tps_before, facts.recovered_after_s), (0.0, None));
         assert_eq!(facts.first_success_after_s, None);
+        assert!(near(Some(facts.noticed_s), 4.0), "what could be noticed is finite: {facts:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The result directory: what its files hold against what was printed, and collectors that break.
 
-use super::support::{closing, good, properties, ran};
+use super::support::{closing, good, loaded, ran};
 use dyno_tests::{Ran, Scratch, wait_until};
 use rustix::process::{Pid, test_kill_process_group};
 use std::collections::BTreeMap;
@@ -8,26 +8,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
-
-/// A database that is loaded once for all tests, which work on copies.
-fn loaded() -> &'static [u8] {
-    static LOADED: OnceLock<Vec<u8>> = OnceLock::new();
-    LOADED.get_or_init(|| {
-        let folder = super::support::sqlite();
-        good(&folder, &["build", "props"]);
-        fs::read(folder.file("tpcc.db")).expect("the database")
-    })
-}
-
-/// A folder with a loaded database and properties with these lines.
-fn folder(lines: &str) -> Scratch {
-    let folder = Scratch::new();
-    fs::write(folder.file("tpcc.db"), loaded()).expect("a copy");
-    let password = "password=PWbmsql";
-    properties(&folder, &format!("db=sqlite\nconn=sqlite:tpcc.db\n{password}\n{lines}"));
-    folder
-}
 
 fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -68,7 +48,7 @@ fn count(column: &str, value: &str, lines: &[BTreeMap<String, String>]) -> usize
 
 #[test]
 fn the_directory_holds_what_was_printed() {
-    let folder = folder(
+    let folder = loaded(
         "resultDirectory=r_%tY%tm%td_%tH%tM%tS\nosCollectorScript=./misc/os_collector_linux.py\n\
          osCollectorInterval=1\nosCollectorDevices=net_lo",
     );
@@ -167,7 +147,7 @@ fn next_run_has_the_next_number(folder: &Scratch) {
 
 /// Puts a program `ssh` into the folder that does what `script` says, and runs with it.
 fn with_ssh(script: &str, words: &[&str]) -> (Scratch, Ran) {
-    let folder = folder(
+    let folder = loaded(
         "resultDirectory=r\nosCollectorScript=x\nosCollectorInterval=1\n\
          osCollectorSSHAddr=me@dbhost\nosCollectorDevices=net_lo",
     );
@@ -276,7 +256,7 @@ impl Drop for Tiny {
 
 #[test]
 fn a_full_disk_ends_the_run_with_an_error() {
-    let folder = folder("resultDirectory=tiny/r");
+    let folder = loaded("resultDirectory=tiny/r");
     let _tiny = match Tiny::mount(folder.file("tiny")) {
         Ok(tiny) => tiny,
         Err(why) => {

@@ -1,6 +1,6 @@
 //! The whole way on embedded SQLite: always there.
 
-use super::support::{check_closing, closing, good, ran, sqlite};
+use super::support::{check_closing, closing, good, loaded, ran, sqlite};
 use dyno_core::{Driver, Session, Table};
 use dyno_drivers::Target;
 use dyno_drivers::sqlite::SqliteDriver;
@@ -77,8 +77,7 @@ fn build_run_destroy() {
 
 #[test]
 fn results_json_limits_and_wrong_data() {
-    let folder = sqlite();
-    good(&folder, &["build", "props"]);
+    let folder = loaded("");
 
     let words = [
         "run",
@@ -126,8 +125,7 @@ fn results_json_limits_and_wrong_data() {
 
 #[test]
 fn ctrl_c_prints_what_was_measured() {
-    let folder = sqlite();
-    good(&folder, &["build", "props"]);
+    let folder = loaded("");
     let words = ["benchmarksql", "run", "props", "runTxnsPerTerminal", "0", "runMins", "1"];
     let mut running = Running::start(folder.path(), &words);
     running.wait_until("the run has begun", |running| running.stdout().contains("this run: "));
@@ -143,8 +141,7 @@ fn ctrl_c_prints_what_was_measured() {
 
 #[test]
 fn a_file_of_6_has_terminals_with_pauses_over_sessions() {
-    let folder = sqlite();
-    good(&folder, &["build", "props"]);
+    let folder = loaded("");
     let file = std::fs::read_to_string(folder.file("props")).expect("a file");
     let file: String =
         file.lines().filter(|line| !line.contains("terminal")).collect::<Vec<_>>().join("\n");

@@ -2,6 +2,7 @@
 
 use dyno_tests::{Ran, Scratch};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// Keys that every file of these tests has.
 const COMMON: &str = "\
@@ -21,6 +22,8 @@ deliveryWeight=4
 stockLevelWeight=4
 ";
 
+const SQLITE: &str = "db=sqlite\nconn=sqlite:tpcc.db\npassword=PWbmsql\n";
+
 /// Writes `props` into the folder: `first` lines and those that all have.
 pub(crate) fn properties(folder: &Scratch, first: &str) {
     std::fs::write(folder.file("props"), format!("{COMMON}{first}\n")).expect("a file");
@@ -29,7 +32,22 @@ pub(crate) fn properties(folder: &Scratch, first: &str) {
 /// A folder with properties of an SQLite database.
 pub(crate) fn sqlite() -> Scratch {
     let folder = Scratch::new();
-    properties(&folder, "db=sqlite\nconn=sqlite:tpcc.db\npassword=PWbmsql");
+    properties(&folder, SQLITE);
+    folder
+}
+
+/// A folder with such a database that is loaded, and properties with these lines more. It is loaded once for all
+/// tests, which work on copies.
+pub(crate) fn loaded(lines: &str) -> Scratch {
+    static LOADED: OnceLock<Vec<u8>> = OnceLock::new();
+    let bytes = LOADED.get_or_init(|| {
+        let folder = sqlite();
+        good(&folder, &["build", "props"]);
+        std::fs::read(folder.file("tpcc.db")).expect("the database")
+    });
+    let folder = Scratch::new();
+    std::fs::write(folder.file("tpcc.db"), bytes).expect("a copy");
+    properties(&folder, &format!("{SQLITE}{lines}"));
     folder
 }
 

@@ -46,6 +46,8 @@ pub struct FaultSummary {
     pub not_recovered: usize,
     /// The longest interval: times are known as well as this.
     pub resolution_s: f64,
+    /// The shortest outage that is sure to be noticed.
+    pub noticed_s: f64,
     /// Transactions per second before the fault.
     pub tps_before: Spread,
     /// The same after recovery.
@@ -106,6 +108,7 @@ fn summary(paper: &Paper, first: &Trial, own: &[(&Trial, &FaultFacts)]) -> Fault
         recovered_s: spread(facts().filter_map(|facts| facts.recovered_after_s)),
         not_recovered: facts().filter(|facts| facts.recovered_after_s.is_none()).count(),
         resolution_s: facts().map(|facts| facts.resolution_s).fold(0.0, f64::max),
+        noticed_s: facts().map(|facts| facts.noticed_s).fold(0.0, f64::max),
         tps_before: spread(facts().map(|facts| facts.tps_before)).unwrap_or_default(),
         tps_after: spread(facts().filter_map(|facts| facts.tps_after)),
         errors: errors(facts()),
@@ -174,7 +177,7 @@ pub fn fault_sentence(facts: &FaultFacts) -> Text {
     say!(
         "{what}: {outage}, {back}, {lost}.",
         what = what(facts),
-        outage = outage(facts.first_success_after_s),
+        outage = outage(facts.first_success_after_s, facts.noticed_s),
         back = back(facts.recovered_after_s),
         lost = lost(facts.acknowledged, facts.lost)
     )
@@ -192,7 +195,7 @@ pub(super) fn summary_sentence(row: &FaultSummary) -> Text {
                 all = trials.to_string()
             )
         }
-        _ => outage(median(&row.first_success_s)),
+        _ => outage(median(&row.first_success_s), row.noticed_s),
     };
     let back = match row.not_recovered {
         some if some > 0 && some < trials => say!(
@@ -214,9 +217,9 @@ pub(super) fn summary_sentence(row: &FaultSummary) -> Text {
     )
 }
 
-fn outage(first_success_s: Option<f64>) -> Text {
+fn outage(first_success_s: Option<f64>, noticed_s: f64) -> Text {
     match first_success_s {
-        Some(0.0) => say!("no outage"),
+        Some(0.0) => say!("no outage of {s} s or more", s = format::plain(noticed_s)),
         Some(seconds) => say!("first success after {s} s", s = format::plain(seconds)),
         None => say!("no commit followed"),
     }

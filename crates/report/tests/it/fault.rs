@@ -67,6 +67,9 @@ fn it_is_told_in_both_languages_and_drawn() {
         "n1 killed, n2 took over: first success after 1.4 s, not back at 90 % of the throughput, 12 of 12,345 \
          acknowledged transactions lost."
     );
+    // Intervals can't show that there was none.
+    let quick = dyno_measure::FaultFacts { first_success_after_s: Some(0.0), ..facts };
+    assert!(fault_sentence(&quick).to_string().contains(": no outage of 0.2 s or more, "));
 }
 
 #[test]

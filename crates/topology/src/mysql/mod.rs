@@ -301,7 +301,7 @@ fn configuration_text(state: &State, node: &StateNode, number: usize, files: &st
         let _ = write!(
             text,
             "gtid-mode=ON\nenforce-gtid-consistency=ON\ninnodb-redo-log-capacity=128M\nmysqlx=OFF\n\
-             secure-file-priv=NULL\nreplica-parallel-workers={threads}\nreplica-net-timeout=10\n"
+             local-infile=ON\nsecure-file-priv=NULL\nreplica-parallel-workers={threads}\nreplica-net-timeout=10\n"
         );
     }
     if node.role == "read_only" {

@@ -37,6 +37,7 @@ fn facts(lost: u64) -> FaultFacts {
         promoted: Some("n2".to_owned()),
         promoted_at_s: Some(11.2),
         resolution_s: 0.1,
+        noticed_s: 0.2,
         tps_before: 500.0,
         tps_after: (lost == 0).then_some(480.0),
         first_success_after_s: Some(1.4),
