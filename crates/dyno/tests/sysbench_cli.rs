@@ -3,6 +3,7 @@
 mod sysbench {
     mod command_line;
     mod mariadb;
+    mod null_server;
     mod postgres;
     mod sqlite;
     pub(crate) mod support;

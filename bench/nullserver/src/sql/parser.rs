@@ -1,7 +1,7 @@
 //! One statement in, one [`Plan`] out.
 
 use super::lexer::{Dialect, Fault, Lexer, Span, Token};
-use super::names::{Keyword, column_parameter, keyword, table_columns, variable_value};
+use super::names::{Keyword, TABLE, column_parameter, keyword, table_columns, variable_value};
 use super::plan::{Column, Kind, Name, Operand, Plan, Rows, Value};
 use super::tpc;
 
@@ -375,6 +375,9 @@ impl Parser<'_, '_> {
                 self.column(Name::Known(b"Variable_name"), Value::Text(b""))?;
                 self.column(Name::Known(b"Value"), Value::Text(b""))?;
                 self.plan.rows = Rows::Variables(Span::default());
+            } else if what.eq_ignore_ascii_case(b"tables") {
+                self.column(Name::Known(b"Tables_in_sbtest"), Value::Text(TABLE))?;
+                self.plan.rows = Rows::Count(1);
             } else if keyword(what) == Keyword::Like {
                 let pattern = self.next()?;
                 if pattern != Token::Text {

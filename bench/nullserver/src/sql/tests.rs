@@ -201,6 +201,7 @@ fn show_variables_filters_by_its_pattern() {
     let show = mysql(sql);
     assert_eq!(show.row_count(sql.as_bytes(), |_| None), 3);
     assert_eq!(mysql("SHOW WARNINGS").rows, Rows::Count(0));
+    assert!(mysql("SHOW TABLES").lists_tables() && !mysql("SHOW WARNINGS").lists_tables());
     assert_eq!(values(&postgres("SHOW server_version")), [Value::Text(b"15.0")]);
 }
 
