@@ -191,6 +191,7 @@ impl<'a, D: Driver> Watched<'a, D> {
         }
         opened
     }
+}
 
 impl<D: Driver> Driver for Watched<'_, D> {
     type Session = D::Session;

@@ -189,7 +189,7 @@ fn killed(scratch: &Scratch, made: &Made, route: &str, test: &str, options: &str
     let ran = dyno(scratch.path(), &["run", "gone.toml", "--dir", "runs", "--target", &target]);
     let run = only_run(&runs).unwrap_or_else(|| panic!("{}", ran.all()));
     let paper = std::fs::read_to_string(run.join("paper.md")).expect("a paper");
-    assert!(paper.contains("Counters were lost with n2"), "{paper}");
+    assert!(paper.contains("n2 lost counters while away in a trial"), "{paper}");
     let trial = std::fs::read_to_string(run.join("trials/1.json")).expect("a trial");
     let trial: Value = serde_json::from_str(&trial).expect("JSON");
     assert_eq!(trial["status"], "complete", "{trial:#}\n{}", ran.all());

@@ -1,8 +1,8 @@
 //! A workload whose transactions are lists of statements, and short ways to run it.
 
 use dyno_core::{
-    DbError, Discard, Driver, Ended, MILLISECOND, Nanos, Outcome, Param, ParamType, Rng, SECOND, Session,
-    Statement, Tally, TransactionId, TransactionKind, WorkerId, Workload,
+    DbError, Discard, Driver, Ended, MILLISECOND, Nanos, Outcome, Param, ParamType, Rng, SECOND,
+    Session, Statement, Tally, TransactionId, TransactionKind, WorkerId, Workload,
 };
 use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive_simulated};

@@ -279,10 +279,11 @@ fn gone(nodes: &[NodeLoad], trials: &[&Trial]) -> Option<Text> {
         let own = trials.iter().filter_map(|trial| trial.summary.conditions.nodes.get(&node.node));
         node.statements.is_none() && own.into_iter().any(|found| found.down.is_some())
     };
-    let names: Vec<Text> = counted(nodes).filter(was_away).map(|node| node.node[..].into()).collect();
+    let names: Vec<Text> =
+        counted(nodes).filter(was_away).map(|node| node.node[..].into()).collect();
     (!names.is_empty()).then(|| {
         say!(
-            "Counters were lost with {nodes}, which was away in a trial: its share is not known, nor those of the others.",
+            "{nodes} lost counters while away in a trial, so that no node's share is known.",
             nodes = Text::list(&names)
         )
     })

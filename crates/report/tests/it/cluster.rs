@@ -122,10 +122,7 @@ fn what_a_node_that_was_away_did_is_not_guessed() {
     let words: Vec<String> = pair.words.iter().map(ToString::to_string).collect();
     assert_eq!(
         words,
-        [
-            "Counters were lost with n3, which was away in a trial: its share is not known, nor those of \
-             the others."
-        ]
+        ["n3 lost counters while away in a trial, so that no node's share is known."]
     );
     assert!(pair.nodes[1].reads.is_some() && pair.nodes[1].read_share.is_none());
 }

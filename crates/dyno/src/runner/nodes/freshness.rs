@@ -115,7 +115,11 @@ impl Probe<'_> {
     }
 
     /// A session of the load's own way.
-    async fn open<D: Driver>(&self, driver: &D, number: u32) -> Result<Seated<D::Session>, DbError> {
+    async fn open<D: Driver>(
+        &self,
+        driver: &D,
+        number: u32,
+    ) -> Result<Seated<D::Session>, DbError> {
         let load = self.nodes.load;
         let reads_at = load.reads_at(number);
         let writes_at = match self.nodes.route {

@@ -440,7 +440,7 @@ mod tests {
         let asked = |all, reads, writes| Asked { all, reads, writes };
         seen.leave_out(&[(0, asked(7, 4, 2)), (1, asked(5, 0, 3)), (2, asked(10, 8, 0))].into());
         let looks = (&before[..], &after[..]);
-        let mut found = |dialect| {
+        let found = |dialect| {
             let mut summary = TrialIdentity::default().summary(TrialStatus::Complete);
             nodes.surround(dialect, looks, &seen, None, &mut summary);
             summary.conditions
