@@ -14,6 +14,20 @@ pub trait Driver: Sync {
     /// Unreachable or rejected; the message names host and port, never a password.
     fn connect(&self, number: u32) -> impl Future<Output = Result<Self::Session, DbError>>;
 
+    /// Opens a session in place of one of this number that was lost; `attempt` counts the attempts at it
+    /// from 0. A target with several nodes may find it another node than the one that is gone.
+    ///
+    /// # Errors
+    /// As [`Driver::connect`].
+    fn reconnect(
+        &self,
+        number: u32,
+        attempt: u32,
+    ) -> impl Future<Output = Result<Self::Session, DbError>> {
+        let _ = attempt;
+        self.connect(number)
+    }
+
     /// The SQL dialect spoken.
     fn dialect(&self) -> Dialect;
 

@@ -90,6 +90,15 @@ impl Database {
         }
     }
 
+    /// The node that session `number` reads from when it is opened, counted in the order of the plan.
+    pub(crate) fn reads_at(&self, number: u32) -> usize {
+        match self {
+            Database::Mysql(routed) => routed.reads_at(number),
+            Database::Postgres(routed) => routed.reads_at(number),
+            _ => 0,
+        }
+    }
+
     /// The same for load generator `generator` of `generators`, counted from 0.
     #[must_use]
     pub(crate) fn of_generator(self, generator: u32, generators: u32) -> Self {
@@ -174,18 +183,25 @@ impl<'a, D: Driver> Watched<'a, D> {
     pub(crate) fn failed(&self) -> Option<u32> {
         self.failed.load(Ordering::Relaxed).checked_sub(1)
     }
+
+    fn noted<T>(&self, number: u32, opened: Result<T, DbError>) -> Result<T, DbError> {
+        if let Err(error) = &opened {
+            self.failed.store(number.saturating_add(1), Ordering::Relaxed);
+            (self.tell)(number, error);
+        }
+        opened
+    }
 }
 
 impl<D: Driver> Driver for Watched<'_, D> {
     type Session = D::Session;
 
     async fn connect(&self, number: u32) -> Result<D::Session, DbError> {
-        let session = self.driver.connect(number).await;
-        if let Err(error) = &session {
-            self.failed.store(number.saturating_add(1), Ordering::Relaxed);
-            (self.tell)(number, error);
-        }
-        session
+        self.noted(number, self.driver.connect(number).await)
+    }
+
+    async fn reconnect(&self, number: u32, attempt: u32) -> Result<D::Session, DbError> {
+        self.noted(number, self.driver.reconnect(number, attempt).await)
     }
 
     fn dialect(&self) -> dyno_core::Dialect {
@@ -223,7 +239,7 @@ pub(crate) fn reach(name: &str, url: &str) -> Result<Reached, Failure> {
 /// # Errors
 /// As [`reach`].
 pub(crate) fn reach_target(target: Target, name: Option<&str>) -> Result<Reached, Failure> {
-    let (target, first) = open_first(target, name, None)?;
+    let (target, first) = open_first(target, name, &mut Typed::default())?;
     reached(&target, first)
 }
 
@@ -234,7 +250,8 @@ pub(crate) fn reach_target(target: Target, name: Option<&str>) -> Result<Reached
 /// As [`reach`]; also when the database can't be made.
 pub(crate) fn reach_or_create(url: &str) -> Result<(Reached, Option<f64>), Failure> {
     let url = cluster::loading_url(url)?;
-    let (target, first) = open_first(url.parse().map_err(url_failure)?, Some("target"), None)?;
+    let target = url.parse().map_err(url_failure)?;
+    let (target, first) = open_first(target, Some("target"), &mut Typed::default())?;
     let is_missing = |error: &DbError| error.errno() == 1049 || error.sqlstate() == "3D000";
     match (&first, &target.database) {
         (Err(error), Some(name)) if is_missing(error) => {
@@ -276,22 +293,39 @@ async fn execute_one<D: Driver>(driver: &D, sql: &str) -> Result<(), DbError> {
 /// The first attempt at a target, with its password.
 type First = Result<(Database, ServerFacts), DbError>;
 
-/// Finds the password and opens the target; asks at the terminal where that may help. `known` is taken
-/// where no password is found.
+/// A password that was typed for one user of several servers, which are named in the question.
+#[derive(Default)]
+struct Typed {
+    /// Whom it is for beside the server that asked first; empty where that is the only one.
+    others: String,
+    of_user: Option<(Option<String>, Secret)>,
+}
+
+impl Typed {
+    fn password(&self, user: Option<&String>) -> Option<Secret> {
+        let (of, password) = self.of_user.as_ref()?;
+        (of.as_ref() == user).then(|| password.clone())
+    }
+}
+
+/// Finds the password and opens the target; asks at the terminal where that may help. What was `typed`
+/// before is taken where no password is found. No other password gets to a server that it was not given for.
 fn open_first(
     mut target: Target,
     name: Option<&str>,
-    known: Option<Secret>,
+    typed: &mut Typed,
 ) -> Result<(Target, First), Failure> {
     let found = find_password(&target, name).map_err(url_failure)?;
     if let Some(warning) = &found.warning {
         output::talk(&format!("warning: {warning}"));
     }
-    target.password = found.password.or(known);
     target.user = target.user.take().or(found.user);
+    target.password = found.password.or_else(|| typed.password(target.user.as_ref()));
     let first = match open(&target) {
         Err(error) if may_ask(&error, &target) => {
-            target.password = Some(ask(&format!("Password for {target}: "))?);
+            let password = ask(&format!("Password for {target}{}: ", typed.others))?;
+            typed.of_user = Some((target.user.clone(), password.clone()));
+            target.password = Some(password);
             open(&target)
         }
         other => other,
@@ -331,11 +365,13 @@ fn is_local(address: &Address) -> bool {
 
 /// True when a password may help: access was denied without one, and somebody sits at the terminal.
 pub(crate) fn may_ask(error: &DbError, target: &Target) -> bool {
-    let denied = error.errno() == 1045 || error.sqlstate().starts_with("28");
-    error.cause() == Cause::Rejected
-        && denied
-        && target.password.is_none()
-        && io::stdin().is_terminal()
+    is_denied(error) && target.password.is_none() && io::stdin().is_terminal()
+}
+
+/// True when the server knows the user not, or not with this password.
+fn is_denied(error: &DbError) -> bool {
+    let is_told = error.errno() == 1045 || error.sqlstate().starts_with("28");
+    error.cause() == Cause::Rejected && is_told
 }
 
 /// Asks for a password, which is not shown.

@@ -174,6 +174,58 @@ fn mariadb_counts_what_each_route_says() {
     the_servers_count_what_each_route_says(test, TopologyKind::Mariadb);
 }
 
+/// A trial of 6 s on three nodes, of which `n2` is killed after 2 s; its summary.
+fn killed(scratch: &Scratch, made: &Made, route: &str, test: &str, options: &str) -> Value {
+    let text = format!(
+        "[suite]\nname = \"gone\"\n[target.main]\nroute = \"{route}\"\n[[experiment]]\nname = \"a\"\n\
+         workload = \"sysbench\"\ntest = \"{test}\"\nthreads = 4\nduration_s = 6\ncleanup = false\n\
+         options = {{ tables = 1, table_size = {ROWS}{options} }}\n\
+         [experiment.fault]\naction = \"kill\"\nnode = \"n2\"\nat_s = 2\n"
+    );
+    std::fs::write(scratch.file("gone.toml"), text).expect("written");
+    let runs = scratch.file("runs");
+    let _ = std::fs::remove_dir_all(&runs);
+    let target = format!("main=cluster:{}", made.folder.display());
+    let ran = dyno(scratch.path(), &["run", "gone.toml", "--dir", "runs", "--target", &target]);
+    let run = only_run(&runs).unwrap_or_else(|| panic!("{}", ran.all()));
+    let paper = std::fs::read_to_string(run.join("paper.md")).expect("a paper");
+    assert!(paper.contains("n2 lost counters while away in a trial"), "{paper}");
+    let trial = std::fs::read_to_string(run.join("trials/1.json")).expect("a trial");
+    let trial: Value = serde_json::from_str(&trial).expect("JSON");
+    assert_eq!(trial["status"], "complete", "{trial:#}\n{}", ran.all());
+    trial
+}
+
+#[test]
+fn workers_of_a_killed_read_only_node_go_on_at_the_other_one() {
+    let test = "workers_of_a_killed_read_only_node";
+    if peer("mariadbd").is_none() {
+        return skipped(test, "MariaDB is not installed");
+    }
+    let scratch = Scratch::new();
+    let made = Made::up(&scratch, TopologyKind::Mariadb);
+    for (route, load, options) in
+        [("spread", "oltp_point_select", ""), ("split", "oltp_read_write", ", skip_trx = true")]
+    {
+        let trial = killed(&scratch, &made, route, load, options);
+        let count = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{value}: {trial:#}"));
+        // Two of the four workers read from n2. None of them waits until it is back, after the trial.
+        assert_eq!(count(&trial["counts"]["reconnects"]), 2, "{route}: {trial:#}");
+        // Beside, writes of two workers may meet.
+        let errors = trial["errors"].as_array().expect("errors").iter();
+        let lost = errors.filter(|error| error["class"] == "connection_lost");
+        assert_eq!(lost.map(|error| count(&error["count"])).sum::<u64>(), 2, "{route}: {trial:#}");
+        assert_eq!(trial["fault"]["node"], "n2");
+        let nodes = &trial["conditions"]["nodes"];
+        assert_eq!(nodes["n2"]["reads"], Value::Null, "its counters began anew");
+        let (all, other) = (count(&trial["statements"]["reads"]), count(&nodes["n3"]["reads"]));
+        // Half of the reads of 2 s and all of 4 s.
+        assert!(other as f64 > 0.6 * all as f64, "{route}: {other} of {all}: {trial:#}");
+        let primary = count(&nodes["n1"]["reads"]);
+        assert!(primary < 100, "{route}: the primary executed {primary} reads: {trial:#}");
+    }
+}
+
 #[test]
 fn postgres_counts_what_each_route_says() {
     let test = "postgres_counts_what_each_route_says";

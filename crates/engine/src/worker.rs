@@ -227,7 +227,7 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
         let before = now();
         let shared = self.shared;
         let connect = async {
-            let mut session = shared.driver.connect(shared.number(self.id)).await?;
+            let mut session = shared.driver.reconnect(shared.number(self.id), 0).await?;
             shared.workload.reopen(&mut self.state, &mut session).await?;
             Ok::<_, DbError>(session)
         };
@@ -504,17 +504,20 @@ impl<W: Workload, D: Driver, S: FnMut(Phase, u32, &Frame)> Worker<'_, W, D, S> {
     }
 
     async fn reconnect(&mut self) -> bool {
-        let mut pause = MILLISECOND;
-        while !self.local.is_over(now()) {
-            let attempt = async {
-                let mut session = self.shared.driver.connect(self.shared.number(self.id)).await?;
+        let (mut pause, number) = (MILLISECOND, self.shared.number(self.id));
+        for attempt in 0.. {
+            if self.local.is_over(now()) {
+                break;
+            }
+            let opened = async {
+                let mut session = self.shared.driver.reconnect(number, attempt).await?;
                 self.shared.workload.reopen(&mut self.state, &mut session).await?;
                 Ok::<_, DbError>(session)
             };
             let spec = self.shared.spec;
             let limit = spec.answer_limit.unwrap_or(spec.connect_limit).min(spec.connect_limit);
             let limit = now() + limit;
-            match timeout(limit.min(self.local.ends()), attempt).await {
+            match timeout(limit.min(self.local.ends()), opened).await {
                 Ok(Ok(session)) => {
                     self.session = Some(session);
                     self.local.recorder.borrow_mut().reconnected(now());

@@ -71,6 +71,14 @@ pub struct Freshness {
     pub stale_other: u64,
     /// The longest time after which a write was still not shown.
     pub stale_max_ms: Option<f64>,
+    /// Statements of this that went through an endpoint: nobody knows which nodes executed them, so that
+    /// they are among what the nodes counted. On other ways each node's own are left out of its counts.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unplaced: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// One of several load generators that made the load of a trial together.

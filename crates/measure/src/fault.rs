@@ -37,11 +37,16 @@ pub struct FaultFacts {
     pub recovered_after_s: Option<f64>,
     /// Errors from the fault to the end of the window.
     pub errors: Vec<ErrorSummary>,
-    /// Transactions that the database had acknowledged in the trial.
+    /// Transactions that the database had acknowledged in the trial, warm-up included, by the load
+    /// generator's own books: New-Orders of TPC-C (its ledger), transactions of pgbench that write a row of
+    /// the history (its journal). `None` where a workload keeps no such books.
     pub acknowledged: Option<u64>,
     /// Of these, those that were not found in it afterwards.
     pub lost: Option<u64>,
-    /// Commits that were sent and not answered: they may or may not be there.
+    /// Transactions of the same books whose outcome the load generator was not told, so that they may or may
+    /// not be there; none of them is in `acknowledged` or `lost`. Of TPC-C, New-Orders whose COMMIT was sent,
+    /// and neither acknowledged nor refused. Of pgbench, transactions whose connection was lost, or given up
+    /// without an answer, after the values of their row were drawn, also where COMMIT was not sent yet.
     pub unknown: Option<u64>,
     /// How the lost ones were looked for, in a sentence, or why nobody could look.
     pub evidence: String,

@@ -46,6 +46,7 @@ impl Cluster {
         for node in &mut state.nodes {
             node.folder = folder.path().join(&node.name);
         }
+        state.home = Some(folder.home()?);
         // From here on `down` finds everything, whatever happens to this process.
         folder.save(&state)?;
         let made = Self::make(&folder, state, watch);
@@ -254,6 +255,7 @@ fn plan(request: &Request) -> Result<State, ClusterError> {
     let mut state = State {
         format: FORMAT,
         id: random_hex(8)?,
+        home: None,
         topology: request.topology,
         replication: request.replication.name().to_owned(),
         endpoint,
@@ -269,8 +271,10 @@ fn plan(request: &Request) -> Result<State, ClusterError> {
         nodes,
     };
     if state.isolated {
-        for number in 1..=servers {
-            state.nodes[number - 1].host = network::address(&state, number);
+        network::check()?;
+        let prefix = network::free_prefix(&state)?;
+        for (number, node) in (1..).zip(&mut state.nodes[..servers]) {
+            node.host = network::address(&prefix, number);
         }
     }
     Ok(state)
@@ -288,9 +292,6 @@ fn endpoint_options(request: &Request, kind: Option<EndpointKind>) -> endpoint::
 /// Says what is missing before anything is made.
 fn check_programs(state: &State) -> Result<(), ClusterError> {
     programs::need(&["setsid"], "util-linux")?;
-    if state.isolated {
-        network::check()?;
-    }
     if let Some(kind) = state.endpoint {
         endpoint::check(kind, &state.endpoint_options)?;
     }

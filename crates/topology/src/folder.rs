@@ -1,6 +1,7 @@
 //! The folder of a cluster: `cluster.json`, the passwords, a lock.
 
 use crate::state::FORMAT;
+use crate::state::Home;
 use crate::{ClusterError, State};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,14 @@ pub(crate) struct Folder(PathBuf);
 
 fn failed(doing: &str, path: &Path, error: &io::Error) -> ClusterError {
     ClusterError::new(format!("{} can't be {doing}: {error}.", path.display()))
+}
+
+fn copied(folder: &Folder, home: &Home) -> ClusterError {
+    let (copy, home) = (folder.0.display(), home.path.display());
+    ClusterError::new(format!(
+        "{copy} is a copy of the cluster in {home}: whatever was done here would be done to its servers."
+    ))
+    .with_hint(format!("--dir {home} names the cluster; the copy has no servers and can be deleted"))
 }
 
 /// Random text of 2 x `bytes` hexadecimal digits.
@@ -96,7 +105,24 @@ impl Folder {
             .with_hint("use the dyno that made it"));
         }
         let path = path.canonicalize().map_err(|error| failed("found", path, &error))?;
-        Ok((Folder(path), state))
+        let folder = Folder(path);
+        match &state.home {
+            Some(home) if !folder.is(home)? => Err(copied(&folder, home)),
+            _ => Ok((folder, state)),
+        }
+    }
+
+    /// What tells this folder from a copy of it.
+    pub(crate) fn home(&self) -> Result<Home, ClusterError> {
+        let metadata = fs::metadata(&self.0).map_err(|error| failed("read", &self.0, &error))?;
+        Ok(Home { path: self.0.clone(), device: metadata.dev(), inode: metadata.ino() })
+    }
+
+    /// True for the folder itself, also where it was moved to another place; numbers of file systems may
+    /// change when the machine starts.
+    fn is(&self, home: &Home) -> Result<bool, ClusterError> {
+        let own = self.home()?;
+        Ok(own.path == home.path || (own.device, own.inode) == (home.device, home.inode))
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -33,5 +33,5 @@ pub use cluster::Cluster;
 pub use error::ClusterError;
 pub use launch::{Launch, Place};
 pub use request::{REPLICAS_MAX, Replication, Request, Silent, Watch};
-pub use state::{Account, Backend, EndpointKind, Product, State, StateNode, TopologyKind};
+pub use state::{Account, Backend, EndpointKind, Home, Product, State, StateNode, TopologyKind};
 pub use status::{Health, NodeStatus};

@@ -1,6 +1,7 @@
 //! Nodes with a network of their own: a namespace each, joined by a bridge, whose link can be cut.
 
 use crate::{Cluster, ClusterError, State, StateNode};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -24,16 +25,60 @@ fn link(state: &State, node: &StateNode) -> String {
     format!("dyno{}{}", tag(state), node.name)
 }
 
-/// The first three numbers of the cluster's addresses: of the range for benchmarks of network devices,
-/// which nobody uses for anything else.
-fn prefix(state: &State) -> String {
-    let number = u32::from_str_radix(tag(state), 16).unwrap_or_default();
+/// How many networks of 256 addresses the range for benchmarks of network devices has, 198.18.0.0/15.
+const PREFIXES: u32 = 512;
+/// Of an address, these bits are the network's.
+const PREFIX_BITS: u32 = 24;
+
+/// An address of an interface, and how many of its bits are the network's.
+type Network = (Ipv4Addr, u32);
+
+/// The first three numbers of addresses that no network of this machine has.
+pub(crate) fn free_prefix(state: &State) -> Result<String, ClusterError> {
+    // From a drawn place on: two clusters that are made at once rarely choose alike.
+    let begin = u32::from_str_radix(tag(state), 16).unwrap_or_default();
+    free_from(begin, &networks()?).ok_or_else(|| {
+        ClusterError::new("All networks below 198.18.0.0/15 are taken on this machine.")
+            .with_hint("`ip addr` shows by whom; leave --isolated out, or take clusters down")
+    })
+}
+
+fn free_from(begin: u32, known: &[Network]) -> Option<String> {
+    let mut all = (0..PREFIXES).map(|step| prefix(begin.wrapping_add(step)));
+    all.find(|prefix| !known.iter().any(|other| overlaps(prefix, other)))
+}
+
+fn prefix(number: u32) -> String {
     format!("198.{}.{}", 18 + (number >> 8 & 1), number & 255)
 }
 
+/// The first three numbers of the cluster's addresses.
+fn prefix_of(state: &State) -> &str {
+    let isolated = state.nodes.iter().find(|node| node.role != "endpoint");
+    isolated.and_then(|node| node.host.rsplit_once('.')).map_or("", |(prefix, _)| prefix)
+}
+
+/// The networks of this machine's interfaces.
+fn networks() -> Result<Vec<Network>, ClusterError> {
+    let network = |line: &str| -> Option<Network> {
+        let address = line.split_whitespace().skip_while(|word| *word != "inet").nth(1)?;
+        let (address, bits) = address.split_once('/').unwrap_or((address, "32"));
+        Some((address.parse().ok()?, bits.parse().ok()?))
+    };
+    Ok(ip_says("-4 -o addr show")?.lines().filter_map(network).collect())
+}
+
+/// Whether a network has addresses with these first three numbers.
+fn overlaps(prefix: &str, (address, bits): &Network) -> bool {
+    let Ok(own) = format!("{prefix}.0").parse::<Ipv4Addr>() else { return false };
+    let shift = 32 - PREFIX_BITS.min(*bits);
+    let head = |address: &Ipv4Addr| u64::from(address.to_bits()) >> shift;
+    head(&own) == head(address)
+}
+
 /// The address of the node with this number, from 1.
-pub(crate) fn address(state: &State, number: usize) -> String {
-    format!("{}.{}", prefix(state), 10 + number)
+pub(crate) fn address(prefix: &str, number: usize) -> String {
+    format!("{prefix}.{}", 10 + number)
 }
 
 /// Says why nodes can't have networks of their own.
@@ -47,6 +92,10 @@ pub(crate) fn check() -> Result<(), ClusterError> {
 }
 
 fn ip(words: &str) -> Result<(), ClusterError> {
+    ip_says(words).map(drop)
+}
+
+fn ip_says(words: &str) -> Result<String, ClusterError> {
     let failed = |why: String| {
         ClusterError::new(format!("`ip {words}` failed: {why}")).with_hint(
             "networks of their own need root's full rights; leave --isolated out without them",
@@ -58,16 +107,22 @@ fn ip(words: &str) -> Result<(), ClusterError> {
         .output()
         .map_err(|error| failed(format!("{error}.")))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned() + "."))
 }
 
 /// Makes the bridge, and a namespace and a link to it for each node.
 pub(crate) fn make(state: &State) -> Result<(), ClusterError> {
-    let (bridge, prefix) = (bridge(state), prefix(state));
+    let (bridge, prefix) = (bridge(state), prefix_of(state));
     ip(&format!("link add {bridge} type bridge"))?;
     ip(&format!("addr add {prefix}.1/24 dev {bridge}"))?;
+    if networks()?.iter().filter(|known| overlaps(prefix, known)).count() > 1 {
+        return Err(ClusterError::new(format!(
+            "Somebody else took the network {prefix}.0/24 at the same time."
+        ))
+        .with_hint("make the cluster again"));
+    }
     ip(&format!("link set {bridge} up"))?;
     for node in &state.nodes {
         let Some(namespace) = namespace(state, node) else { continue };
@@ -138,5 +193,33 @@ impl Cluster {
             ));
         }
         ip(&format!("link set {} {direction}", link(&self.state, node)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_that_share_addresses_are_told() {
+        let is_taken = |address: [u8; 4], bits: u32| overlaps("198.18.7", &(address.into(), bits));
+        assert!(is_taken([198, 18, 7, 1], 24) && is_taken([198, 18, 7, 200], 32));
+        assert!(is_taken([198, 18, 0, 1], 16) && is_taken([198, 19, 0, 1], 15));
+        assert!(is_taken([10, 0, 0, 1], 0), "everything");
+        assert!(!is_taken([198, 18, 8, 1], 24) && !is_taken([198, 19, 7, 1], 16));
+    }
+
+    #[test]
+    fn a_cluster_gets_a_network_that_is_free() {
+        let all: Vec<String> = (0..PREFIXES).map(prefix).collect();
+        assert_eq!((&all[0][..], &all[511][..]), ("198.18.0", "198.19.255"));
+        let known: Vec<Network> = [7, 8].map(|third| ([198, 18, third, 1].into(), 24)).into();
+        assert_eq!(free_from(7, &known).as_deref(), Some("198.18.9"));
+        assert_eq!(free_from(6, &known).as_deref(), Some("198.18.6"));
+        let most: Vec<Network> = (1..PREFIXES)
+            .map(|number| (format!("{}.1", prefix(number)).parse().unwrap(), 24))
+            .collect();
+        assert_eq!(free_from(300, &most).as_deref(), Some("198.18.0"), "it begins anew");
+        assert_eq!(free_from(300, &[([198, 18, 0, 1].into(), 15)]), None);
     }
 }

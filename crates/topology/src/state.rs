@@ -124,6 +124,17 @@ fn loopback() -> String {
     "127.0.0.1".to_owned()
 }
 
+/// The folder that a cluster was made in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Home {
+    /// Its path.
+    pub path: PathBuf,
+    /// The number of its file system.
+    pub device: u64,
+    /// Its number there, which a folder keeps where it is moved to.
+    pub inode: u64,
+}
+
 /// `cluster.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -132,6 +143,9 @@ pub struct State {
     /// Drawn for each cluster: the mark by which its processes are known, whatever happened to the
     /// process that started them.
     pub id: String,
+    /// Where it was made: a copy of that folder is no cluster. `None` in files of before that was written.
+    #[serde(default)]
+    pub home: Option<Home>,
     /// The shape.
     pub topology: TopologyKind,
     /// What a commit waits for: `async`, `semi-sync` or `quorum`.

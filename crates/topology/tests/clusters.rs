@@ -9,6 +9,7 @@ use dyno_topology::{
 };
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 const COUNT: &str = "SELECT count(*) FROM t";
 
@@ -252,6 +253,7 @@ fn down_leaves_nothing() {
     let error = again.err().expect("the folder is in use");
     assert!(error.message.ends_with("holds a cluster already."), "{error}");
     assert!(error.hint.unwrap().contains("dyno cluster down --dir"));
+    a_copy_is_no_cluster(mine.dir(), pid);
     Cluster::down(mine.dir()).unwrap();
     assert!(!mine.dir().exists());
     // A zombie is gone for us; it is waited for a moment later.
@@ -259,6 +261,26 @@ fn down_leaves_nothing() {
     assert!(state.is_empty() || state.contains(") Z "), "{state}");
     let error = Cluster::down(mine.dir()).unwrap_err();
     assert!(error.message.starts_with("There is no cluster in "), "{error}");
+}
+
+/// A copied folder names the servers of the first one; a moved one is still the cluster.
+fn a_copy_is_no_cluster(dir: &Path, pid: u32) {
+    let copy = dir.with_file_name("copy");
+    fs::create_dir(&copy).unwrap();
+    for file in ["cluster.json", "secrets.json", "password"] {
+        fs::copy(dir.join(file), copy.join(file)).unwrap();
+    }
+    for error in [Cluster::down(&copy).err(), Cluster::open(&copy).map(drop).err()] {
+        let error = error.expect("it is a copy");
+        assert!(error.message.contains("copy is a copy of the cluster in "), "{error}");
+        assert!(error.hint.unwrap().contains(&format!("--dir {} names", dir.display())));
+    }
+    assert!(fs::exists(format!("/proc/{pid}")).unwrap(), "the server lives");
+    let moved = dir.with_file_name("moved");
+    fs::rename(dir, &moved).unwrap();
+    let status = Cluster::open(&moved).map(|cluster| cluster.status());
+    fs::rename(&moved, dir).unwrap();
+    assert_eq!(status.unwrap()[0].health, Health::Up);
 }
 
 /// Asks to stop after so many steps.

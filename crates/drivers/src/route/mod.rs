@@ -26,6 +26,28 @@ pub enum Way {
     Spread(Vec<usize>),
 }
 
+/// Which of the nodes that are read from a session gets.
+#[derive(Clone, Copy, Debug)]
+struct Seat {
+    /// Its own one, as a place in their list.
+    own: usize,
+    /// How many sessions of lower numbers have the same one.
+    turn: usize,
+}
+
+impl Seat {
+    /// The places of `count` nodes in the order in which a session looks for a living one: its own, then
+    /// the others, among which the sessions of a dead node are dealt out evenly. A later attempt begins
+    /// further on: a node that takes connections and never answers holds up one attempt only.
+    fn order(self, count: usize, attempt: u32) -> impl Iterator<Item = usize> {
+        let place = move |step: usize| match (step + attempt as usize) % count {
+            0 => self.own,
+            step => (self.own + 1 + (self.turn + step - 1) % (count - 1)) % count,
+        };
+        (0..count).map(place)
+    }
+}
+
 /// Drivers of the nodes of one target, and which of them a session goes to. A clone shares the nodes, and
 /// whatever is known of who takes writes.
 #[derive(Debug)]
@@ -124,42 +146,115 @@ impl<D: Driver + Send> Routed<D> {
         self.view.writable.load(Ordering::Relaxed)
     }
 
+    /// The number of the node that session `number` reads from outside of transactions when it is opened.
+    pub fn reads_at(&self, number: u32) -> usize {
+        self.view.reads_at(number)
+    }
+
     /// The drivers of all nodes.
     pub fn nodes(&self) -> &[D] {
         &self.view.nodes
     }
 }
 
-impl<D> View<D> {
-    /// The node for connection `number` of those that are read from. Of several load generators, number
-    /// `g` of `n` takes nodes `g`, `g + n`, ...; with more generators than nodes, some share one.
-    fn dealt(&self, readers: &[usize], number: u32) -> usize {
-        let (first, step) = (self.generator % readers.len(), self.generators);
-        let own = (readers.len() - first).div_ceil(step);
-        readers[first + number as usize % own * step]
+impl<D: Driver> View<D> {
+    /// The node of an endpoint, else the one that takes writes.
+    fn main(&self) -> usize {
+        match self.way {
+            Way::Through(node) => node,
+            _ => self.writable.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The nodes that are read from where these are others than [`View::main`].
+    fn readers(&self) -> Vec<usize> {
+        let writable = self.main();
+        match &self.way {
+            Way::Primary | Way::Through(_) => Vec::new(),
+            Way::Spread(readers) => readers.clone(),
+            // A node that has been promoted is not read from any more.
+            Way::Split(readers) => readers.iter().copied().filter(|it| *it != writable).collect(),
+        }
+    }
+
+    /// The seat of connection `number` among `count` nodes. Of several load generators whose sessions are
+    /// spread, number `g` of `n` takes nodes `g`, `g + n`, ...; with more generators than nodes, some
+    /// share one.
+    fn seat(&self, count: usize, number: u32) -> Seat {
+        let (first, step) = match self.way {
+            Way::Spread(_) => (self.generator % count, self.generators),
+            _ => (0, 1),
+        };
+        let (number, own) = (number as usize, (count - first).div_ceil(step));
+        Seat { own: first + number % own * step, turn: number / own }
+    }
+
+    /// The node that session `number` reads from when it is opened.
+    fn reads_at(&self, number: u32) -> usize {
+        match self.readers().as_slice() {
+            [] => self.main(),
+            readers => readers[self.seat(readers.len(), number).own],
+        }
+    }
+
+    /// A session on the first node that opens one, in the order of [`Seat::order`].
+    ///
+    /// # Errors
+    /// That of the last node, when none does.
+    async fn living(
+        &self,
+        readers: &[usize],
+        number: u32,
+        attempt: u32,
+    ) -> Result<D::Session, DbError> {
+        let mut refused = DbError::unreachable("There is no node that could be read from.");
+        for place in self.seat(readers.len(), number).order(readers.len(), attempt) {
+            match self.nodes[readers[place]].connect(number).await {
+                Ok(session) => return Ok(session),
+                Err(error) => refused = error,
+            }
+        }
+        Err(refused)
     }
 }
 
 impl<D: Driver + Send> Driver for Routed<D> {
     type Session = RoutedSession<D::Session>;
 
+    /// A session on its own nodes: a trial does not begin on other nodes than its plan says.
     async fn connect(&self, number: u32) -> Result<RoutedSession<D::Session>, DbError> {
         let nodes = &self.view.nodes;
-        let writable = self.writable();
-        let node = match &self.view.way {
-            Way::Primary => writable,
-            Way::Through(node) => *node,
-            Way::Spread(readers) => self.view.dealt(readers, number),
-            Way::Split(readers) => {
-                // A node that has been promoted is not read from any more.
-                let readers = || readers.iter().copied().filter(|reader| *reader != writable);
-                let main = nodes[writable].connect(number).await?;
-                let reader = readers().nth(number as usize % readers().count().max(1));
-                let Some(reader) = reader else { return Ok(RoutedSession::on(main)) };
-                return Ok(RoutedSession::split(main, nodes[reader].connect(number).await?));
-            }
+        let (main, reader) = (self.view.main(), self.view.reads_at(number));
+        let Way::Split(_) = self.view.way else {
+            return nodes[reader].connect(number).await.map(RoutedSession::on);
         };
-        nodes[node].connect(number).await.map(RoutedSession::on)
+        let session = nodes[main].connect(number).await?;
+        match reader == main {
+            true => Ok(RoutedSession::on(session)),
+            false => Ok(RoutedSession::split(session, nodes[reader].connect(number).await?)),
+        }
+    }
+
+    /// A session whose read-only node is gone goes to another one, and with [`Way::Split`], where none is
+    /// left, reads from the node that takes writes. It stays there until it is lost, as behind most
+    /// endpoints; whatever is opened later tries its own node first.
+    async fn reconnect(
+        &self,
+        number: u32,
+        attempt: u32,
+    ) -> Result<RoutedSession<D::Session>, DbError> {
+        let (view, readers) = (&self.view, self.view.readers());
+        if readers.is_empty() {
+            return self.connect(number).await;
+        }
+        if let Way::Spread(_) = view.way {
+            return view.living(&readers, number, attempt).await.map(RoutedSession::on);
+        }
+        let main = view.nodes[view.main()].connect(number).await?;
+        match view.living(&readers, number, attempt).await {
+            Ok(reader) => Ok(RoutedSession::split(main, reader)),
+            Err(_) => Ok(RoutedSession::on(main)),
+        }
     }
 
     fn dialect(&self) -> Dialect {

@@ -2,8 +2,10 @@ use super::class::{Class, classify};
 use super::words::{SAFE_FUNCTIONS, TAKES_PARENTHESIS};
 use super::{Routed, RoutedSession, Way};
 use crate::sim::{Fault, Script, SimDriver, SimSession};
-use dyno_core::{DbError, Dialect, Discard, Driver, ErrorClass, Param, ParamType, Session};
-use dyno_reactor::{Clock, Loop};
+use dyno_core::{
+    DbError, Dialect, Discard, Driver, ErrorClass, MILLISECOND, Nanos, Param, ParamType, Session,
+};
+use dyno_reactor::{Clock, Loop, sleep_until};
 
 #[test]
 fn the_lists_of_words_can_be_searched() {
@@ -381,6 +383,83 @@ fn sessions_follow_a_new_primary() {
     let pair = split(nodes(2));
     pair.switch_primary(1);
     assert_eq!(reads(&pair, 2), [0, 2]);
+}
+
+/// As [`reads`], by sessions of these numbers in place of lost ones.
+fn reads_again(routed: &Routed<SimDriver>, numbers: &[u32], attempt: u32) -> Vec<usize> {
+    let before: Vec<usize> = log(routed).iter().map(Vec::len).collect();
+    simulated(async {
+        for number in numbers {
+            let mut session = routed.reconnect(*number, attempt).await.expect("a session");
+            asks(&mut session, &["SELECT 1"]).await;
+        }
+    });
+    log(routed).iter().zip(before).map(|(all, before)| all.len() - before).collect()
+}
+
+/// A node that takes no connections until then.
+fn away(until: Nanos) -> SimDriver {
+    node(vec![Fault::RefuseConnects { from: 0, until }])
+}
+
+#[test]
+fn a_session_whose_node_is_gone_goes_to_another_one() {
+    let four = || vec![node(Vec::new()), away(Nanos::MAX), node(Vec::new()), node(Vec::new())];
+    let spread = Routed::new(four(), 0, Way::Spread(vec![1, 2, 3]), Way::Primary).expect("a route");
+    for routed in [split(four()), spread] {
+        let error = simulated(async { routed.connect(0).await.err() });
+        assert!(error.is_some(), "a trial does not begin with fewer nodes than it has");
+        // Those of the dead node are dealt out evenly; who has a living one keeps it.
+        assert_eq!(reads_again(&routed, &[0, 3, 6, 9], 0), [0, 0, 2, 2]);
+        assert_eq!(reads_again(&routed, &[1, 4, 7], 0), [0, 0, 3, 0]);
+        // A later attempt begins further on.
+        assert_eq!(reads_again(&routed, &[0, 1, 2], 1), [0, 0, 2, 1]);
+        assert_eq!(reads_again(&routed, &[2, 5, 8], 3), [0, 0, 0, 3]);
+    }
+    // Of two load generators, each takes the other's nodes where its own are gone.
+    let spread = Routed::new(four(), 0, Way::Spread(vec![1, 2, 3]), Way::Primary).expect("a route");
+    assert_eq!(reads_again(&spread.clone().of_generator(0, 2), &[0, 2, 1], 0), [0, 0, 1, 2]);
+    assert_eq!(reads_again(&spread.of_generator(1, 2), &[0, 1], 0), [0, 0, 2, 0]);
+}
+
+#[test]
+fn a_node_that_comes_back_is_taken_again() {
+    let routed = split(vec![node(Vec::new()), away(10 * MILLISECOND), node(Vec::new())]);
+    simulated(async {
+        let mut moved = routed.reconnect(0, 0).await.expect("a session");
+        asks(&mut moved, &["SELECT moved"]).await;
+        sleep_until(20 * MILLISECOND).await;
+        let mut back = routed.reconnect(0, 0).await.expect("a session");
+        asks(&mut moved, &["SELECT still", "UPDATE a"]).await;
+        asks(&mut back, &["SELECT back"]).await;
+    });
+    assert_eq!(
+        log(&routed),
+        [vec!["UPDATE a"], vec!["SELECT back"], vec!["SELECT moved", "SELECT still"]]
+    );
+}
+
+#[test]
+fn without_a_node_to_read_from_the_primary_is_read() {
+    let gone = || vec![node(Vec::new()), away(Nanos::MAX), away(Nanos::MAX)];
+    assert_eq!(reads_again(&split(gone()), &[0, 1, 2], 0), [3, 0, 0]);
+    // A load that only reads has no session there.
+    let spread = Routed::new(gone(), 0, Way::Spread(vec![1, 2]), Way::Primary).expect("a route");
+    let error = simulated(async { spread.reconnect(0, 0).await.err() }).expect("nobody is there");
+    assert!(error.message().contains("refuses connections"), "{error}");
+    // Where the primary is gone, nothing can go on.
+    let headless = split(vec![away(Nanos::MAX), node(Vec::new())]);
+    assert!(simulated(async { headless.reconnect(0, 0).await.is_err() }));
+}
+
+#[test]
+fn it_is_known_where_a_session_reads() {
+    let routed = split(nodes(4));
+    assert_eq!([0, 1, 2, 3].map(|number| routed.reads_at(number)), [1, 2, 3, 1]);
+    routed.switch_primary(1);
+    assert_eq!([0, 1, 2].map(|number| routed.reads_at(number)), [2, 3, 2]);
+    let through = Routed::new(nodes(2), 0, Way::Through(1), Way::Primary).expect("a route");
+    assert_eq!((through.reads_at(5), through.primary().reads_at(5)), (1, 0));
 }
 
 #[test]

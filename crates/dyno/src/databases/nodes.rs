@@ -1,13 +1,13 @@
 //! Targets with several nodes.
 
 use super::cluster::secret_url;
-use super::{Database, Reached, is_local, open_first, reach, url_failure};
+use super::{Database, Reached, Typed, is_denied, is_local, open_first, reach, url_failure};
 use crate::failure::Failure;
 use dyno_core::{DbError, Dialect};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::route::{Routed, Way};
-use dyno_drivers::target::{Secret, Target};
+use dyno_drivers::target::Target;
 use dyno_measure::ServerFacts;
 use dyno_suite::{PlannedNode, PlannedTarget, Role, Route};
 use std::path::Path;
@@ -42,12 +42,13 @@ pub(crate) fn reach_planned(target: &PlannedTarget, run: &Path) -> Result<Reache
         });
         return Ok(reached);
     }
-    let mut password = None;
+    // The variable of the target is that of all its nodes, and so is what is typed.
+    let others = format!(" and the other nodes of {} without a password", target.owner());
+    let mut typed = Typed { others, of_user: None };
     let (mut places, mut nodes) = (Vec::new(), Vec::new());
     for node in &target.nodes {
-        let (place, reached) = reach_node(target, node, password.take())
+        let (place, reached) = reach_node(target, node, &mut typed)
             .map_err(|failure| failure.at(&format!("node {}", node.name)))?;
-        password.clone_from(&place.password);
         places.push(place);
         nodes.push(reached);
     }
@@ -58,11 +59,11 @@ pub(crate) fn reach_planned(target: &PlannedTarget, run: &Path) -> Result<Reache
     Ok(Reached { database, facts, same_host, nodes })
 }
 
-/// Reaches one node. `known` is the password of the node before it, for a node that has none of its own.
+/// Reaches one node. `typed` is what was typed for the nodes before it.
 fn reach_node(
     target: &PlannedTarget,
     node: &PlannedNode,
-    known: Option<Secret>,
+    typed: &mut Typed,
 ) -> Result<(Target, ReachedNode), Failure> {
     let place: Target = secret_url(node).expose().parse().map_err(url_failure)?;
     let own = std::env::var(target.node_password_variable(node));
@@ -70,8 +71,18 @@ fn reach_node(
         true => target.node_name(node),
         false => target.owner().to_owned(),
     };
-    let (place, opened) = open_first(place, Some(&name), known)?;
-    let (database, facts) = opened.map_err(|error| Failure::from(&error))?;
+    let (place, opened) = open_first(place, Some(&name), typed)?;
+    let (database, facts) = opened.map_err(|error| {
+        let failure = Failure::from(&error);
+        let (all, own) = (target.password_variable(), target.node_password_variable(node));
+        match place.password.is_none() && is_denied(&error) {
+            true => failure.with_hint(format!(
+                "{all} holds the password of all nodes of the target, {own} that of this one; no node is \
+                 sent the password in the URL of another"
+            )),
+            false => failure,
+        }
+    })?;
     // Isolated nodes have addresses of their own, and are on this machine all the same.
     let same_host = node.cluster.is_some() || place.hosts.0.iter().all(is_local);
     let (name, role) = (node.name.clone(), node.role);

@@ -175,7 +175,7 @@ fn measure<W: Workload, D: Driver>(
         control,
         error: None,
     };
-    let (driven, seen) = sampled(nodes, series, &sampling, || {
+    let (driven, mut seen) = sampled(nodes, series, &sampling, || {
         let mut driven = || team.drive(workload, driver, spec, control, &mut observer);
         match fault {
             Some(fault) => fault.meanwhile(driven),
@@ -193,6 +193,7 @@ fn measure<W: Workload, D: Driver>(
     }
     if let Some(fault) = fault {
         fault.settle();
+        seen.leave_out(&fault.asked());
     }
     for event in events(&sampling, fault) {
         writer.event(event)?;

@@ -2,6 +2,7 @@
 
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run};
 use dyno_core::{ErrorClass, SECOND};
+use dyno_drivers::route::{Routed, Way};
 use dyno_drivers::sim::Fault;
 use dyno_engine::{Ended, ErrorPolicy, ErrorSet, TrialResult, TrialSpec};
 
@@ -191,4 +192,21 @@ fn sessions_to_a_server_that_takes_no_writes_are_replaced() {
     assert!(policy.replace.contains(&refused(1290, *b"HY000")));
     assert!(policy.replace.contains(&refused(0, *b"25006")));
     assert!(!policy.replace.contains(&refused(1213, *b"40001")));
+}
+
+#[test]
+fn workers_of_a_node_that_is_gone_go_on_at_another_one() {
+    let gone = vec![
+        Fault::LostAt { at: SECOND, session: None },
+        Fault::RefuseConnects { from: SECOND, until: 10 * SECOND },
+    ];
+    let nodes = vec![constant(MS, gone), constant(MS, Vec::new())];
+    let routed = Routed::new(nodes, 0, Way::Spread(vec![0, 1]), Way::Primary).expect("a route");
+    let (result, _) = run(&Lists::of(&["SELECT 1"]), &routed, &closed(4, 3));
+    let counts = result.total.counts();
+    // Two workers lose one transaction each, and a moment.
+    assert_eq!((counts.failed, counts.reconnects, result.total.errors.total()), (2, 2, 2));
+    assert!(counts.committed >= 4 * 3_000 - 2 * 100, "{counts:?}");
+    let [first, second] = [0, 1].map(|node| routed.nodes()[node].statements());
+    assert!(first <= 2 * 1_001 && second >= 4 * 3_000 - 2 * 1_100, "{first}, {second}");
 }

@@ -1,8 +1,8 @@
 //! A workload whose transactions are lists of statements, and short ways to run it.
 
 use dyno_core::{
-    DbError, Discard, Ended, MILLISECOND, Nanos, Outcome, Param, ParamType, Rng, SECOND, Session,
-    Statement, Tally, TransactionId, TransactionKind, WorkerId, Workload,
+    DbError, Discard, Driver, Ended, MILLISECOND, Nanos, Outcome, Param, ParamType, Rng, SECOND,
+    Session, Statement, Tally, TransactionId, TransactionKind, WorkerId, Workload,
 };
 use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive_simulated};
@@ -175,7 +175,7 @@ impl Seen {
 /// Runs a trial that begins, and checks what holds for each of them.
 pub(crate) fn run(
     workload: &Lists<'_>,
-    driver: &SimDriver,
+    driver: &impl Driver,
     spec: &TrialSpec,
 ) -> (TrialResult, Seen) {
     let control = Control::new();
@@ -187,7 +187,7 @@ pub(crate) fn run(
 /// Runs a trial; checks its accounting when it began.
 pub(crate) fn try_run(
     workload: &Lists<'_>,
-    driver: &SimDriver,
+    driver: &impl Driver,
     spec: &TrialSpec,
     control: &Control,
 ) -> (Result<TrialResult, DriveError>, Seen) {

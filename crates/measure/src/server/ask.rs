@@ -23,12 +23,24 @@ pub struct Asked {
     pub all: u64,
     /// Of these, those that a server counts among its SELECTs.
     pub reads: u64,
+    /// Of these, those that it counts among what writes rows.
+    pub writes: u64,
+}
+
+impl Asked {
+    /// One statement, by its first word.
+    pub fn one(sql: &str) -> Self {
+        let begins = |words: &[&str]| u64::from(words.iter().any(|word| sql.starts_with(word)));
+        let writes = begins(&["INSERT", "UPDATE", "DELETE"]);
+        Asked { all: 1, reads: begins(&["SELECT"]), writes }
+    }
 }
 
 impl std::ops::AddAssign for Asked {
     fn add_assign(&mut self, other: Asked) {
         self.all += other.all;
         self.reads += other.reads;
+        self.writes += other.writes;
     }
 }
 
@@ -78,7 +90,7 @@ impl<'a, S: Session> Asker<'a, S> {
 
     /// Counts SELECTs that were sent beside the asker.
     pub(super) fn count(&mut self, reads: u64) {
-        self.asked += Asked { all: reads, reads };
+        self.asked += Asked { all: reads, reads, writes: 0 };
     }
 
     /// What could not be read, and how many statements were sent.
@@ -135,7 +147,7 @@ impl<'a, S: Session> Asker<'a, S> {
         if self.left_out.iter().any(|left_out| left_out == what) {
             return Ok(named);
         }
-        self.asked += Asked { all: 1, reads: u64::from(sql.starts_with("SELECT")) };
+        self.asked += Asked::one(sql);
         match self.session.query(sql, &mut named).await {
             Ok(_) => Ok(named),
             Err(error) if error.is_fatal() => Err(error),

@@ -91,15 +91,16 @@ impl Questions {
         let mut asker = Asker::new(session);
         asker.leave_out(&self.refused);
         let sample = match asker.session().dialect() {
-            Dialect::Mysql => mysql::sample(&mut asker, &mut self.is_mysql_replica).await?,
-            Dialect::Postgres => postgres::sample(&mut asker, &mut self.postgres_version).await?,
-            Dialect::Sqlite => Sample::default(),
+            Dialect::Mysql => mysql::sample(&mut asker, &mut self.is_mysql_replica).await,
+            Dialect::Postgres => postgres::sample(&mut asker, &mut self.postgres_version).await,
+            Dialect::Sqlite => Ok(Sample::default()),
         };
         let refused = asker.refused();
         let (not_readable, asked) = asker.end();
         self.refused.extend(refused);
+        // What was asked before the connection was lost has been counted by the server.
         self.asked += asked;
-        Ok((sample, not_readable))
+        Ok((sample?, not_readable))
     }
 }
 

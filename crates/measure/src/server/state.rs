@@ -98,7 +98,7 @@ pub fn node_conditions(before: &NodeState, after: &NodeState, seen: &Seen) -> No
         reads: whole(|sample| sample.reads).map(|reads| reads.saturating_sub(asked.reads)),
         writes: whole(|sample| sample.writes).and_then(|writes| match applies {
             true => after.sample.refuses_writes.then_some(0),
-            false => Some(writes),
+            false => Some(writes.saturating_sub(asked.writes)),
         }),
         replicated: whole(|sample| sample.replicated),
         unacknowledged: whole(|sample| sample.unacknowledged),
@@ -209,8 +209,8 @@ mod tests {
     fn own_questions_are_no_commits() {
         let mut before = state(10, 0, 0, 0);
         before.sample.counts_own_commits = true;
-        before.asked = Asked { all: 3, reads: 1 };
-        let seen = Seen { asked: Asked { all: 2, reads: 2 }, ..Seen::default() };
+        before.asked = Asked { all: 3, reads: 1, writes: 0 };
+        let seen = Seen { asked: Asked { all: 2, reads: 2, writes: 0 }, ..Seen::default() };
         assert_eq!(node_conditions(&before, &state(35, 0, 0, 0), &seen).commits, Some(20));
     }
 

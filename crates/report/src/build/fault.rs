@@ -58,7 +58,7 @@ pub struct FaultSummary {
     pub acknowledged: Option<u64>,
     /// Of these, those that were not found.
     pub lost: Option<u64>,
-    /// Commits that were sent and not answered.
+    /// Transactions whose outcome the load generator was not told; see [`FaultFacts::unknown`].
     pub unknown: Option<u64>,
     /// Numbers of the checks that found something.
     pub checks: Vec<usize>,

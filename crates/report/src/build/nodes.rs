@@ -181,12 +181,13 @@ fn table(point: &Point, trials: &[&Trial], targets: &[Target]) -> Option<NodeTab
     });
     let sum = sum(&nodes, point.qps.median);
     share_out(&mut nodes, &sum, point.qps.median);
+    let words = words(&nodes).into_iter().chain(gone(&nodes, trials)).chain(own(&sum, trials));
     Some(NodeTable {
         target: point.target.clone(),
         load: point.load_words(),
         trials: point.trials.clone(),
         is_best: false,
-        words: words(&nodes),
+        words: words.collect(),
         nodes,
         sum,
     })
@@ -270,6 +271,36 @@ fn words(nodes: &[NodeLoad]) -> Vec<Text> {
     let writes =
         (!writes.is_empty()).then(|| say!("Writes: {shares}.", shares = Text::list(&writes)));
     reads.into_iter().chain(writes).collect()
+}
+
+/// Why there are no shares, where a node was away.
+fn gone(nodes: &[NodeLoad], trials: &[&Trial]) -> Option<Text> {
+    let was_away = |node: &&NodeLoad| {
+        let own = trials.iter().filter_map(|trial| trial.summary.conditions.nodes.get(&node.node));
+        node.statements.is_none() && own.into_iter().any(|found| found.down.is_some())
+    };
+    let names: Vec<Text> =
+        counted(nodes).filter(was_away).map(|node| node.node[..].into()).collect();
+    (!names.is_empty()).then(|| {
+        say!(
+            "{nodes} lost counters while away in a trial, so that no node's share is known.",
+            nodes = Text::list(&names)
+        )
+    })
+}
+
+/// How many of the statements are dyno's own, where nobody knows which node executed them.
+fn own(sum: &NodeLoad, trials: &[&Trial]) -> Option<Text> {
+    let freshness = trials.iter().filter_map(|trial| trial.summary.conditions.freshness.as_ref());
+    let own: u64 = freshness.map(|freshness| freshness.unplaced).sum();
+    let all = sum.statements.or_else(|| work(sum)).filter(|all| *all > 0)?;
+    (own > 0).then(|| {
+        say!(
+            "Of all statements, {own} ({share} %) are dyno's own, which look through the endpoint at reads after writes.",
+            own = format::whole(own as f64),
+            share = format::percent(own as f64 / all as f64)
+        )
+    })
 }
 
 /// What each role did; how even it was where there is only one.

@@ -11,8 +11,9 @@ use serde::Serialize;
 pub struct NodeScaling {
     /// Label of the target.
     pub target: String,
-    /// Label of the cluster of which the target is a part; empty where each target is a cluster of its
-    /// own.
+    /// What the series is called: the label of the cluster of which the target is a part; where targets are
+    /// clusters of their own, the product or the label of the series' first target, and empty where there is
+    /// one such series.
     pub cluster: String,
     /// Its read-only nodes.
     pub nodes: u32,
@@ -32,18 +33,85 @@ pub struct NodeScaling {
 
 /// One row per target, cluster by cluster; empty unless targets differ in their number of nodes.
 pub(super) fn by_nodes(points: &[Point], targets: &[Target]) -> Vec<NodeScaling> {
-    let mut clusters: Vec<&str> = Vec::new();
-    for target in targets {
-        let cluster = target.part_of.as_deref().unwrap_or_default();
-        if !clusters.contains(&cluster) {
-            clusters.push(cluster);
+    let best = |target: &Target| {
+        let own = points.iter().filter(|p| p.target == target.label && p.status == "complete");
+        own.max_by(|a, b| a.qps.median.total_cmp(&b.qps.median))
+    };
+    let reached = targets.iter().filter_map(|target| {
+        let (nodes, is_stated) = nodes(target)?;
+        Some(Reached { nodes, is_stated, target, point: best(target)? })
+    });
+    let all = series(reached.collect());
+    all.iter().flat_map(|own| rows(own, &cluster(own, &all))).collect()
+}
+
+/// The best load level of a target with so many read-only nodes.
+#[derive(Clone, Copy)]
+struct Reached<'a> {
+    nodes: u32,
+    is_stated: bool,
+    target: &'a Target,
+    point: &'a Point,
+}
+
+/// What belongs together, fewest nodes first: the parts of a cluster; of targets that are clusters of their
+/// own, those of the same product and class, of several runs together only where none has a number of
+/// nodes that another has too. Where a number is there twice, nobody says which target goes with which, and
+/// there is no series.
+fn series(reached: Vec<Reached<'_>>) -> Vec<Vec<Reached<'_>>> {
+    let whole = |one: &Reached<'_>| {
+        let target = one.target;
+        match &target.part_of {
+            Some(whole) => [whole.clone(), String::new(), String::new()],
+            None => [String::new(), target.product.clone(), target.class.clone()],
+        }
+    };
+    let mut found = Vec::new();
+    for own in grouped(reached, whole) {
+        match is_series(&own) {
+            true => found.push(own),
+            false => found.extend(grouped(own, |one| one.target.run)),
         }
     }
-    let of = |cluster: &str| {
-        let is_own = |target: &&Target| target.part_of.as_deref().unwrap_or_default() == cluster;
-        of_cluster(cluster, points, &targets.iter().filter(is_own).collect::<Vec<_>>())
-    };
-    clusters.into_iter().flat_map(of).collect()
+    found.retain(|own| own.len() > 1 && is_series(own));
+    found
+}
+
+/// In groups with the same key, in the order in which these come, by numbers of nodes.
+fn grouped<K: PartialEq>(
+    all: Vec<Reached<'_>>,
+    key: impl Fn(&Reached<'_>) -> K,
+) -> Vec<Vec<Reached<'_>>> {
+    let mut groups: Vec<(K, Vec<Reached<'_>>)> = Vec::new();
+    for one in all {
+        let of = key(&one);
+        match groups.iter_mut().find(|(key, _)| *key == of) {
+            Some((_, own)) => own.push(one),
+            None => groups.push((of, vec![one])),
+        }
+    }
+    for (_, own) in &mut groups {
+        own.sort_by_key(|one| one.nodes);
+    }
+    groups.into_iter().map(|(_, own)| own).collect()
+}
+
+/// True where each number of nodes is there once.
+fn is_series(own: &[Reached<'_>]) -> bool {
+    own.is_sorted_by(|a, b| a.nodes < b.nodes)
+}
+
+/// What a series is called: its cluster, else its product where there are several, else by its first target.
+fn cluster(own: &[Reached<'_>], all: &[Vec<Reached<'_>>]) -> String {
+    let target = own[0].target;
+    let plain = |series: &&Vec<Reached<'_>>| series[0].target.part_of.is_none();
+    let of_product = |series: &&Vec<Reached<'_>>| series[0].target.product == target.product;
+    match &target.part_of {
+        Some(whole) => whole.clone(),
+        None if all.iter().filter(plain).count() == 1 => String::new(),
+        None if all.iter().filter(plain).filter(of_product).count() == 1 => target.product.clone(),
+        None => target.label.clone(),
+    }
 }
 
 /// The number of read-only nodes that a target's load can reach, and whether it is only stated.
@@ -56,46 +124,42 @@ fn nodes(target: &Target) -> Option<(u32, bool)> {
     (count > 0 && target.route != "primary").then_some((count, false))
 }
 
-fn of_cluster(cluster: &str, points: &[Point], targets: &[&Target]) -> Vec<NodeScaling> {
-    let best = |target: &Target| {
-        let own = points.iter().filter(|p| p.target == target.label && p.status == "complete");
-        own.max_by(|a, b| a.qps.median.total_cmp(&b.qps.median))
-    };
-    let mut rows: Vec<((u32, bool), &Target, &Point)> = targets
-        .iter()
-        .filter_map(|target| Some((nodes(target)?, *target, best(target)?)))
-        .collect();
-    rows.sort_by_key(|row| row.0.0);
-    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
-    let (fewest, base) = (f64::from(first.0.0), first.2.qps.median);
-    if first.0.0 == last.0.0 || base <= 0.0 {
+fn rows(own: &[Reached<'_>], cluster: &str) -> Vec<NodeScaling> {
+    let (fewest, base) = (f64::from(own[0].nodes), own[0].point.qps.median);
+    if base <= 0.0 {
         return Vec::new();
     }
-    let row = |((nodes, is_stated), target, point): &((u32, bool), &Target, &Point)| {
+    let row = |&Reached { nodes, is_stated, target, point }: &Reached<'_>| {
         let speedup = point.qps.median / base;
         NodeScaling {
             target: target.label.clone(),
             cluster: cluster.to_owned(),
-            nodes: *nodes,
-            is_stated: *is_stated,
+            nodes,
+            is_stated,
             workers: point.workers,
             qps: point.qps,
-            qps_per_node: point.qps.median / f64::from(*nodes),
+            qps_per_node: point.qps.median / f64::from(nodes),
             speedup,
-            efficiency: speedup / (f64::from(*nodes) / fewest),
+            efficiency: speedup / (f64::from(nodes) / fewest),
         }
     };
-    rows.iter().map(row).collect()
+    own.iter().map(row).collect()
 }
 
 /// What the most nodes of each cluster did beside the fewest.
 pub(super) fn sentences(experiment: &Experiment) -> Vec<Text> {
     let rows = &experiment.node_scaling;
+    let is_one = rows.iter().all(|row| row.cluster == rows[0].cluster);
     let of_cluster = |part: &[NodeScaling]| {
         let (first, last) = (part.first()?, part.last()?);
+        let (title, cluster) = (&experiment.title, &last.cluster);
+        let title = match is_one {
+            true => Text::from(title),
+            false => say!("{experiment}, {cluster}", experiment = title, cluster = cluster),
+        };
         Some(say!(
             "{experiment}: {most} executed {factor} times the statements per second of {fewest} ({efficiency} % of what the number of nodes promises).",
-            experiment = &experiment.title,
+            experiment = title,
             most = Text::count(last.nodes.into(), "{n} read-only node", "{n} read-only nodes"),
             factor = format::plain(last.speedup),
             fewest = first.nodes.to_string(),

@@ -53,16 +53,99 @@ fn a_scale_out_series_is_held_against_its_fewest_nodes() {
     );
 }
 
+/// Every target is one address, of which the suite says how many read-only nodes stand behind it.
+fn stated(run: &mut RunData) {
+    for target in &mut run.header.targets {
+        let listed = target.nodes.iter().filter(|node| node.role == "read_only").count();
+        target.stated.insert("read_only_nodes".to_owned(), listed.to_string());
+        target.nodes.clear();
+        target.part_of = None;
+    }
+}
+
+/// The same, with two targets of `product` beside, which do ten times as much.
+fn stated_beside(run: &mut RunData, product: &str) {
+    stated(run);
+    for name in ["cluster-ro1", "cluster-ro4"] {
+        let renamed = name.replace("cluster", "other");
+        let mut targets = run.header.targets.iter();
+        let mut target = targets.find(|target| target.name == name).expect("a target").clone();
+        (target.name, target.product) = (renamed.clone(), product.to_owned());
+        run.header.targets.push(target);
+        let own = run.trials.iter().filter(|trial| trial.summary.target == name);
+        for mut trial in own.cloned().collect::<Vec<_>>() {
+            trial.summary.trial = run.trials.len() as u32 + 1;
+            trial.summary.target.clone_from(&renamed);
+            trial.summary.qps *= 10.0;
+            run.trials.push(trial);
+        }
+    }
+}
+
 #[test]
-fn numbers_of_nodes_are_taken_as_stated_where_none_are_listed() {
+fn each_product_is_held_against_its_own_fewest_nodes() {
+    let other = paper(|run| stated_beside(run, "Other"));
+    let rows = &other.experiments[0].node_scaling;
+    let known: Vec<(&str, u32)> = rows.iter().map(|row| (&row.cluster[..], row.nodes)).collect();
+    let (one, two) = ("MariaDB 10.11.6-MariaDB", "Other 10.11.6-MariaDB");
+    assert_eq!(known, [(one, 1), (one, 2), (one, 4), (two, 1), (two, 4)]);
+    near(rows[0].speedup, 1.0);
+    near(rows[3].speedup, 1.0);
+    near(rows[4].speedup, rows[2].speedup);
+    let told = |words: &str| other.summary.iter().any(|text| text.to_string().contains(words));
+    assert!(told("Read only, Other 10.11.6-MariaDB: 4 read-only nodes executed"), "{other:?}");
+    // Nobody says which of two targets with one node each is the base of the one with four.
+    let same = paper(|run| stated_beside(run, "MariaDB"));
+    assert_eq!(same.experiments[0].node_scaling, []);
+    // In two runs they are told apart.
+    let mut runs = [cluster(), cluster()];
+    runs.iter_mut().for_each(stated);
+    let both = Paper::new(&runs, &[]);
+    let rows = &both.experiments[0].node_scaling;
+    let known: Vec<(u32, bool)> =
+        rows.iter().map(|row| (row.nodes, row.cluster.contains("cluster-ro1"))).collect();
+    assert_eq!(known, [1, 2, 4, 1, 2, 4].map(|nodes| (nodes, true)));
+    assert_ne!(rows[0].cluster, rows[3].cluster);
+}
+
+#[test]
+fn what_a_node_that_was_away_did_is_not_guessed() {
     let paper = paper(|run| {
-        for target in &mut run.header.targets {
-            let listed = target.nodes.iter().filter(|node| node.role == "read_only").count();
-            target.stated.insert("read_only_nodes".to_owned(), listed.to_string());
-            target.nodes.clear();
-            target.part_of = None;
+        for trial in &mut run.trials {
+            if let Some(node) = trial.summary.conditions.nodes.get_mut("n3") {
+                (node.reads, node.writes, node.statements, node.commits) = (None, None, None, None);
+                node.down = Some("it is gone".to_owned());
+            }
         }
     });
+    let pair = table(&paper.experiments[1], "pair");
+    let words: Vec<String> = pair.words.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        words,
+        ["n3 lost counters while away in a trial, so that no node's share is known."]
+    );
+    assert!(pair.nodes[1].reads.is_some() && pair.nodes[1].read_share.is_none());
+}
+
+#[test]
+fn own_statements_through_an_endpoint_are_told() {
+    let paper = paper(|run| {
+        for trial in &mut run.trials {
+            if let Some(found) = &mut trial.summary.conditions.freshness {
+                found.unplaced = 40;
+            }
+        }
+    });
+    let pair = table(&paper.experiments[1], "pair");
+    let last = pair.words.last().expect("words").to_string();
+    let trials = pair.trials.len() as u64;
+    assert!(last.starts_with(&format!("Of all statements, {} (", 40 * trials)), "{last}");
+    assert_eq!(pair.words.len(), 3);
+}
+
+#[test]
+fn numbers_of_nodes_are_taken_as_stated_where_none_are_listed() {
+    let paper = paper(stated);
     let rows = &paper.experiments[0].node_scaling;
     let known: Vec<(u32, &str, bool)> =
         rows.iter().map(|row| (row.nodes, row.cluster.as_str(), row.is_stated)).collect();

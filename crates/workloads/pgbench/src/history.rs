@@ -138,7 +138,7 @@ pub struct Settled {
     pub acknowledged: u64,
     /// Of these, rows that are not there.
     pub lost: u64,
-    /// Transactions whose answer never came.
+    /// Transactions whose connection was lost before their COMMIT was answered, or sent.
     pub unknown: u64,
     /// Of these, rows that are there.
     pub committed: u64,

@@ -94,13 +94,27 @@ impl Injection<'_> {
         }
         let others = (0..self.nodes.len()).filter(|node| *node != current && self.may_write(*node));
         for node in others {
-            if takes_writes(&self.nodes[node].database) {
+            if self.takes_writes(node) {
                 self.database.switch_primary(node);
                 let at_s = self.step(&format!("{} takes writes", self.name(node)));
                 self.told().promoted = Some((node, at_s));
                 return;
             }
         }
+    }
+
+    /// Whether a node says that it takes writes. Its answers are noted: it counts them among its reads.
+    fn takes_writes(&self, node: usize) -> bool {
+        let answer = takes_writes(&self.nodes[node].database);
+        *self.told().answers.entry(node).or_default() += u64::from(answer.is_some());
+        answer.unwrap_or(false)
+    }
+
+    /// Waits until a node takes writes, or takes none.
+    fn waits_for(&self, node: usize, wanted: bool) -> bool {
+        let (is_so, answers) = wait_for(&self.nodes[node].database, wanted, BACK_WITHIN);
+        *self.told().answers.entry(node).or_default() += answers;
+        is_so
     }
 
     /// True for nodes that hold all data.
@@ -147,7 +161,7 @@ impl Injection<'_> {
         if self.told().promoted.is_none() && !self.told().is_ended {
             self.heal();
         }
-        if !wait_for(&self.nodes[writable].database, true, BACK_WITHIN) {
+        if !self.waits_for(writable, true) {
             self.step(&format!("{} takes no writes after the trial", self.name(writable)));
         }
     }
@@ -194,20 +208,19 @@ impl Injection<'_> {
 
     /// The node that the fault was done to becomes the primary again.
     fn back(&self, heir: usize) -> Result<(), String> {
-        let (node, name) = (&self.nodes[self.node].database, self.name(self.node));
-        let heir_database = &self.nodes[heir].database;
+        let name = self.name(self.node);
         self.hands().rejoin(name).map_err(|why| why.message)?;
-        if !wait_for(node, false, BACK_WITHIN) {
+        if !self.waits_for(self.node, false) {
             return Err("It does not come back as a replica.".to_owned());
         }
         // The cluster passes the last writes on before the roles change.
         self.hands().promote(name).map_err(|why| why.message)?;
-        if !wait_for(node, true, BACK_WITHIN) {
+        if !self.waits_for(self.node, true) {
             return Err("It takes no writes.".to_owned());
         }
         self.database.switch_primary(self.node);
         self.hands().rejoin(self.name(heir)).map_err(|why| why.message)?;
-        match wait_for(heir_database, false, BACK_WITHIN) {
+        match self.waits_for(heir, false) {
             true => Ok(()),
             false => Err(format!("{} does not follow it.", self.name(heir))),
         }

@@ -9,11 +9,12 @@ use crate::databases::{Database, Reached, ReachedNode};
 use crate::failure::Failure;
 use dyno_core::Nanos;
 use dyno_engine::{ErrorPolicy, TrialSpec};
-use dyno_measure::{FaultFacts, FaultWatch, TrialStatus, TrialSummary, Window};
+use dyno_measure::{Asked, FaultFacts, FaultWatch, TrialStatus, TrialSummary, Window};
 use dyno_reactor::monotonic_now;
 use dyno_store::{Event, EventKind};
 use dyno_suite::{Fault, FaultAction, Plan, PlannedTarget, Role, Step};
 use hands::Hands;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -24,7 +25,7 @@ pub(crate) struct Lost {
     pub(crate) acknowledged: Option<u64>,
     /// Of these, those that were not found.
     pub(crate) lost: Option<u64>,
-    /// Commits that were sent and not answered.
+    /// Transactions whose outcome nobody was told; see [`FaultFacts::unknown`].
     pub(crate) unknown: Option<u64>,
     /// How they were looked for, or why nobody could look: sentences.
     pub(crate) evidence: String,
@@ -72,6 +73,8 @@ struct Told {
     events: Vec<Event>,
     /// Why the fault itself did not happen.
     failure: Option<String>,
+    /// How often nodes have said whether they take writes.
+    answers: BTreeMap<usize, u64>,
 }
 
 impl<'a> Injection<'a> {
@@ -155,6 +158,14 @@ impl<'a> Injection<'a> {
     /// What happened since the last call.
     pub(super) fn take_events(&self) -> Vec<Event> {
         std::mem::take(&mut self.told().events)
+    }
+
+    /// What nodes were asked so far to know who takes writes.
+    pub(super) fn asked(&self) -> BTreeMap<usize, Asked> {
+        let reads = |(node, count): (&usize, &u64)| {
+            (*node, Asked { all: *count, reads: *count, ..Asked::default() })
+        };
+        self.told().answers.iter().map(reads).collect()
     }
 
     /// Writes what is known of the fault into the summary; `lost` is what the workload found. A trial

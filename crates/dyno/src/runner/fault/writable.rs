@@ -7,27 +7,30 @@ use dyno_reactor::{block_on, now, sleep_until, timeout};
 /// How long a node may take to say so; one that is dead or frozen takes all of it.
 const PATIENCE: Nanos = 500 * MILLISECOND;
 
-/// True when a node says that it takes writes; false also when it doesn't answer.
-pub(super) fn takes_writes(node: &Database) -> bool {
-    with_driver!(node, driver => answer(driver, PATIENCE)).unwrap_or(false)
+/// Whether a node says that it takes writes; `None` when it doesn't answer.
+pub(super) fn takes_writes(node: &Database) -> Option<bool> {
+    with_driver!(node, driver => answer(driver, PATIENCE))
 }
 
-/// Waits until a node says that it takes writes (or that it takes none), `patience` at most.
-pub(super) fn wait_for(node: &Database, wanted: bool, patience: Nanos) -> bool {
+/// Waits until a node says that it takes writes (or that it takes none), `patience` at most; also tells how
+/// often it has answered.
+pub(super) fn wait_for(node: &Database, wanted: bool, patience: Nanos) -> (bool, u64) {
     let waited = block_on(async {
-        let until = now() + patience;
+        let (until, mut answers) = (now() + patience, 0);
         loop {
             let said = with_driver!(node, driver => timeout(now() + PATIENCE, ask(driver)).await);
-            if matches!(said, Ok(Ok(answer)) if answer == wanted) {
-                return true;
+            let said = said.ok().and_then(Result::ok);
+            answers += u64::from(said.is_some());
+            if said == Some(wanted) {
+                return (true, answers);
             }
             if now() >= until {
-                return false;
+                return (false, answers);
             }
             sleep_until(now() + 100 * MILLISECOND).await;
         }
     });
-    waited.unwrap_or(false)
+    waited.unwrap_or((false, 0))
 }
 
 fn answer<D: Driver>(driver: &D, patience: Nanos) -> Option<bool> {

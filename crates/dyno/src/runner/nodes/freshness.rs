@@ -4,10 +4,11 @@
 use super::sampling::{Sampling, at_s};
 use super::{Nodes, Role};
 use crate::databases::with_driver;
-use dyno_core::{DbError, Dialect, Discard, Driver, MILLISECOND, Nanos, SECOND, Session, Table};
-use dyno_measure::{Freshness, Window};
+use dyno_core::{DbError, Discard, Driver, MILLISECOND, Nanos, SECOND, Session, Table};
+use dyno_measure::{Asked, Freshness, Window};
 use dyno_reactor::{block_on, now, sleep_until, timeout};
 use dyno_suite::Route;
+use std::collections::BTreeMap;
 
 /// Between two writes.
 const EVERY: Nanos = 250 * MILLISECOND;
@@ -29,19 +30,8 @@ const DROP: &str = "DROP TABLE IF EXISTS dyno_freshness";
 pub(super) struct Probed {
     /// `None` where nothing could be written or read.
     pub(super) found: Option<Freshness>,
-    /// Statements, each in a transaction of its own.
-    statements: u64,
-}
-
-impl Probed {
-    /// Commits of its own, as servers count them.
-    pub(super) fn commits(&self, dialect: Dialect) -> u64 {
-        match dialect {
-            Dialect::Postgres => self.statements,
-            // Autocommit is no commit to MySQL.
-            Dialect::Mysql | Dialect::Sqlite => 0,
-        }
-    }
+    /// Statements by the node that they were sent to, each in a transaction of its own.
+    pub(super) asked: BTreeMap<usize, Asked>,
 }
 
 impl Nodes<'_> {
@@ -62,13 +52,14 @@ impl Nodes<'_> {
 pub(super) fn probe(nodes: &Nodes<'_>, sampling: &Sampling) -> Probed {
     let readers = nodes.list.iter().filter(|node| node.role == Role::ReadOnly).count() as u32;
     let (mut probed, is_spread) = (Probed::default(), nodes.route == Route::Spread);
-    let probe = Probe { sampling, probed: &mut probed, is_spread, readers };
+    let probe = Probe { nodes, sampling, probed: &mut probed, is_spread, readers };
     // Without a loop nothing is looked for.
     with_driver!(nodes.load, driver => { let _ = block_on(probe.run(driver)); });
     probed
 }
 
 struct Probe<'a> {
+    nodes: &'a Nodes<'a>,
     sampling: &'a Sampling,
     probed: &'a mut Probed,
     /// Whether the load only reads: writes then go to the primary, beside it.
@@ -77,10 +68,17 @@ struct Probe<'a> {
     readers: u32,
 }
 
+/// A session, and the nodes that execute what it sends.
+struct Seated<S> {
+    session: S,
+    writes_at: usize,
+    reads_at: usize,
+}
+
 /// The session that writes, and those that only read.
 struct Sessions<S> {
-    writer: S,
-    others: Vec<S>,
+    writer: Seated<S>,
+    others: Vec<Seated<S>>,
 }
 
 impl Probe<'_> {
@@ -103,13 +101,32 @@ impl Probe<'_> {
         }
         if let Ok(mut writer) = self.writer(driver).await {
             let _ = self.ask(&mut writer, DROP).await;
-            writer.close().await;
+            writer.session.close().await;
         }
     }
 
-    async fn writer<D: Driver>(&self, driver: &D) -> Result<D::Session, DbError> {
-        let driver = if self.is_spread { driver.primary() } else { driver };
-        in_time(driver.connect(0)).await
+    async fn writer<D: Driver>(&self, driver: &D) -> Result<Seated<D::Session>, DbError> {
+        if !self.is_spread {
+            return self.open(driver, 0).await;
+        }
+        let node = self.nodes.load.writable();
+        let session = in_time(driver.primary().connect(0)).await?;
+        Ok(Seated { session, writes_at: node, reads_at: node })
+    }
+
+    /// A session of the load's own way.
+    async fn open<D: Driver>(
+        &self,
+        driver: &D,
+        number: u32,
+    ) -> Result<Seated<D::Session>, DbError> {
+        let load = self.nodes.load;
+        let reads_at = load.reads_at(number);
+        let writes_at = match self.nodes.route {
+            Route::Split => load.writable(),
+            _ => reads_at,
+        };
+        Ok(Seated { session: in_time(driver.connect(number)).await?, writes_at, reads_at })
     }
 
     async fn set_up<D: Driver>(&mut self, driver: &D) -> Result<(), DbError> {
@@ -118,7 +135,7 @@ impl Probe<'_> {
         // A run that was killed has left its row.
         self.ask(&mut writer, "DELETE FROM dyno_freshness").await?;
         self.ask(&mut writer, "INSERT INTO dyno_freshness (id, n) VALUES (1, 0)").await?;
-        writer.close().await;
+        writer.session.close().await;
         Ok(())
     }
 
@@ -126,7 +143,7 @@ impl Probe<'_> {
         let writer = self.writer(driver).await?;
         let mut others = Vec::new();
         for number in 0..self.readers {
-            others.push(in_time(driver.connect(number)).await?);
+            others.push(self.open(driver, number).await?);
         }
         Ok(Sessions { writer, others })
     }
@@ -155,8 +172,8 @@ impl Probe<'_> {
             sleep_until(now() + EVERY).await;
         }
         if let Some(Sessions { writer, others }) = sessions {
-            for session in others.into_iter().chain([writer]) {
-                session.close().await;
+            for seated in others.into_iter().chain([writer]) {
+                seated.session.close().await;
             }
         }
     }
@@ -206,16 +223,16 @@ impl Probe<'_> {
         Ok(())
     }
 
-    async fn ask<S: Session>(&mut self, session: &mut S, sql: &str) -> Result<(), DbError> {
-        self.probed.statements += 1;
-        in_time(session.query(sql, &mut Discard)).await.map(drop)
+    async fn ask<S: Session>(&mut self, seated: &mut Seated<S>, sql: &str) -> Result<(), DbError> {
+        *self.probed.asked.entry(seated.writes_at).or_default() += Asked::one(sql);
+        in_time(seated.session.query(sql, &mut Discard)).await.map(drop)
     }
 
     /// The value that a read shows; `None` where the row or its table is not there yet.
-    async fn read<S: Session>(&mut self, session: &mut S) -> Result<Option<u64>, DbError> {
-        self.probed.statements += 1;
+    async fn read<S: Session>(&mut self, seated: &mut Seated<S>) -> Result<Option<u64>, DbError> {
+        *self.probed.asked.entry(seated.reads_at).or_default() += Asked::one(READ);
         let mut table = Table::default();
-        match in_time(session.query(READ, &mut table)).await {
+        match in_time(seated.session.query(READ, &mut table)).await {
             Ok(_) => Ok(table.single().and_then(|text| text.parse().ok())),
             // No such table, in the words of both.
             Err(error) if error.errno() == 1146 || error.sqlstate() == "42P01" => Ok(None),

@@ -14,13 +14,13 @@ use crate::databases::{self, Database, Reached, with_driver};
 use client::preparing;
 use dyno_core::{DbError, Dialect, Driver, Nanos, SECOND, Session, Table};
 use dyno_measure::{
-    NodeConditions, NodeLook, Seen, ServerFacts, Together, TrialSummary, commits_grown, glance,
-    look, node_conditions,
+    Asked, Freshness, NodeConditions, NodeLook, Seen, ServerFacts, Together, TrialSummary,
+    commits_grown, glance, look, node_conditions,
 };
 use dyno_reactor::{monotonic_now, now, sleep_until, timeout};
 use dyno_store::NodeFacts;
 use dyno_suite::{PlannedTarget, Role, Route};
-use freshness::Probed;
+use std::collections::BTreeMap;
 
 /// Time limit for all questions before or after a trial.
 const PATIENCE: Nanos = 60 * SECOND;
@@ -63,7 +63,18 @@ pub(super) struct Looked {
 pub(crate) struct AllSeen {
     /// In the order of the nodes; empty where nobody looked.
     nodes: Vec<Seen>,
-    probed: Option<Probed>,
+    freshness: Option<Freshness>,
+}
+
+impl AllSeen {
+    /// Leaves statements of dyno's own, by the nodes that they were sent to, out of what these counted.
+    pub(super) fn leave_out(&mut self, asked: &BTreeMap<usize, Asked>) {
+        let most = asked.keys().next_back().map_or(0, |node| node + 1);
+        self.nodes.resize(self.nodes.len().max(most), Seen::default());
+        for (node, asked) in asked {
+            self.nodes[*node].asked += *asked;
+        }
+    }
 }
 
 impl<'a> Nodes<'a> {
@@ -166,9 +177,11 @@ impl<'a> Nodes<'a> {
             summary.conditions.nodes.insert(node.name.clone(), found);
         }
         self.lags_of_replicas(seen, summary);
-        let probed = seen.probed.as_ref();
-        summary.conditions.freshness = probed.and_then(|probed| probed.found.clone());
-        let asked = probed.map_or(0, |probed| probed.commits(dialect));
+        let unplaced = self.unplaced(seen);
+        let freshness = seen.freshness.clone();
+        summary.conditions.freshness = freshness.map(|found| Freshness { unplaced, ..found });
+        // Autocommit is no commit to MySQL.
+        let asked = if dialect == Dialect::Postgres { unplaced } else { 0 };
         let commits = commits.map(|commits: u64| commits.saturating_sub(asked));
         let commits = commits.filter(|&commits| commits > 0);
         let client = client.map(|client| client.commits(dialect, summary.in_flight));
@@ -186,6 +199,12 @@ impl<'a> Nodes<'a> {
             // Each question to an endpoint may be answered by another node.
             only.client_commits = client.filter(|_| self.list[0].role != Role::Endpoint);
         }
+    }
+
+    /// Statements of dyno's own that went through an endpoint: some node behind it has counted them.
+    fn unplaced(&self, seen: &AllSeen) -> u64 {
+        let ways = self.list.iter().zip(&seen.nodes).filter(|(node, _)| self.is_only_a_way(node));
+        ways.map(|(_, seen)| seen.asked.all).sum()
     }
 
     /// What only holds where a node may be one of several.
@@ -377,7 +396,7 @@ mod tests {
         let mut after =
             [nothing(), looked(1100, None), looked(510, Some(305)), looked(12, Some(5))];
         after[3].away = Some("it is gone".to_owned());
-        let mut seen = AllSeen { nodes: vec![Seen::default(); 4], probed: None };
+        let mut seen = AllSeen { nodes: vec![Seen::default(); 4], freshness: None };
         // The primary knows of one replica more than that itself.
         seen.nodes[1].lags_s.insert("n2".to_owned(), vec![0.5, 3.0]);
         seen.nodes[1].lags_s.insert("elsewhere".to_owned(), vec![9.0]);
@@ -401,6 +420,44 @@ mod tests {
         assert_eq!(found["n3"].down.as_deref(), Some("it is gone"));
         let facts: Vec<String> = nodes.facts(&before).into_keys().collect();
         assert_eq!(facts, ["n1", "n2", "n3"], "an endpoint has no settings of its own");
+    }
+
+    #[test]
+    fn own_statements_are_left_out_where_it_is_known_who_executed_them() {
+        let database = database();
+        let nodes = nodes(&database);
+        let counted = |commits: u64| {
+            let mut looked = looked(commits, None);
+            let sample = &mut looked.look.state.sample;
+            (sample.reads, sample.writes, sample.statements) =
+                (Some(commits), Some(commits), Some(2 * commits));
+            sample.counts_own_commits = true;
+            looked
+        };
+        let before = [nothing(), counted(100), counted(100), counted(100)];
+        let after = [nothing(), counted(600), counted(600), counted(600)];
+        let mut seen = AllSeen { nodes: Vec::new(), freshness: Some(Freshness::default()) };
+        let asked = |all, reads, writes| Asked { all, reads, writes };
+        seen.leave_out(&[(0, asked(7, 4, 2)), (1, asked(5, 0, 3)), (2, asked(10, 8, 0))].into());
+        let looks = (&before[..], &after[..]);
+        let found = |dialect| {
+            let mut summary = TrialIdentity::default().summary(TrialStatus::Complete);
+            nodes.surround(dialect, looks, &seen, None, &mut summary);
+            summary.conditions
+        };
+        let conditions = found(Dialect::Postgres);
+        let of = |name: &str| {
+            let node = &conditions.nodes[name];
+            [node.reads, node.writes, node.statements, node.commits]
+        };
+        assert_eq!(of("n1"), [500, 497, 995, 495].map(Some));
+        assert_eq!(of("n2"), [492, 500, 990, 490].map(Some));
+        assert_eq!(of("n3"), [500, 500, 1000, 500].map(Some));
+        // Somebody behind the endpoint has counted these.
+        assert_eq!(conditions.freshness.expect("looked at").unplaced, 7);
+        assert_eq!(conditions.together.expect("several").commits, Some(495 + 490 + 500 - 7));
+        let together = found(Dialect::Mysql).together.expect("several");
+        assert_eq!(together.commits, Some(495 + 490 + 500));
     }
 
     #[test]

@@ -127,10 +127,11 @@ impl<'scope> Watching<'scope> {
         let seen = |thread: Option<ScopedJoinHandle<'_, Seen>>| {
             thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
         };
-        AllSeen {
-            nodes: self.nodes.into_iter().map(seen).collect(),
-            probed: self.probe.and_then(|thread| thread.join().ok()),
-        }
+        let nodes = self.nodes.into_iter().map(seen).collect();
+        let probed = self.probe.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let mut all = AllSeen { nodes, freshness: probed.found };
+        all.leave_out(&probed.asked);
+        all
     }
 }
 

@@ -67,6 +67,7 @@ fn freshness(runs: &mut [RunData], stale: u64, stale_other: u64) {
             asked_other: 119,
             stale_other,
             stale_max_ms: Some(11.2),
+            unplaced: 0,
         });
     });
 }

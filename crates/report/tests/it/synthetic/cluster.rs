@@ -142,6 +142,7 @@ pub(crate) fn cluster() -> RunData {
                     asked_other: 40,
                     stale_other: 3,
                     stale_max_ms: Some(12.5),
+                    unplaced: 0,
                 });
             }
             if experiment == "both" {
