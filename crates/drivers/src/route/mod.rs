@@ -22,7 +22,7 @@ pub enum Way {
     /// Transactions and writes go to the node that takes writes; reads outside of transactions, and
     /// transactions begun as read-only, go to one of these nodes, each session to its own one.
     Split(Vec<usize>),
-    /// Sessions are spread over these nodes; of several load generators, each takes its part of them.
+    /// Sessions are spread over these nodes.
     Spread(Vec<usize>),
 }
 
@@ -41,16 +41,12 @@ struct View<D> {
     /// The node that takes writes. Read when a session is opened, never by a session.
     writable: Arc<AtomicUsize>,
     way: Way,
-    /// Number of this load generator, and how many there are.
-    generator: usize,
-    generators: usize,
 }
 
 impl<D> Clone for View<D> {
     fn clone(&self) -> Self {
         let (nodes, writable) = (Arc::clone(&self.nodes), Arc::clone(&self.writable));
-        let way = self.way.clone();
-        View { nodes, writable, way, generator: self.generator, generators: self.generators }
+        View { nodes, writable, way: self.way.clone() }
     }
 }
 
@@ -63,13 +59,8 @@ impl<D> Clone for Routed<D> {
 impl<D: Driver + Send> Routed<D> {
     /// A target with one node.
     pub fn single(node: D) -> Self {
-        let view = View {
-            nodes: Arc::from([node]),
-            writable: Arc::default(),
-            way: Way::Primary,
-            generator: 0,
-            generators: 1,
-        };
+        let view =
+            View { nodes: Arc::from([node]), writable: Arc::default(), way: Way::Primary };
         Routed { view, primary: None }
     }
 
@@ -92,23 +83,10 @@ impl<D: Driver + Send> Routed<D> {
                 "A route leads to a node that the target does not have.",
             ));
         }
-        let view = View {
-            nodes: nodes.into(),
-            writable: Arc::new(AtomicUsize::new(writable)),
-            way,
-            generator: 0,
-            generators: 1,
-        };
+        let writable = Arc::new(AtomicUsize::new(writable));
+        let view = View { nodes: nodes.into(), writable, way };
         let primary = View { way: loads, ..view.clone() };
         Ok(Routed { view, primary: Some(Box::new(Routed { view: primary, primary: None })) })
-    }
-
-    /// The same for load generator `generator` of `generators`, counted from 0.
-    #[must_use]
-    pub fn of_generator(mut self, generator: u32, generators: u32) -> Self {
-        self.view.generators = generators.max(1) as usize;
-        self.view.generator = generator as usize % self.view.generators;
-        self
     }
 
     /// Has all sessions that are opened from now on write to another node. Sessions that are open stay
@@ -130,16 +108,6 @@ impl<D: Driver + Send> Routed<D> {
     }
 }
 
-impl<D> View<D> {
-    /// The node for connection `number` of those that are read from. Of several load generators, number
-    /// `g` of `n` takes nodes `g`, `g + n`, ...; with more generators than nodes, some share one.
-    fn dealt(&self, readers: &[usize], number: u32) -> usize {
-        let (first, step) = (self.generator % readers.len(), self.generators);
-        let own = (readers.len() - first).div_ceil(step);
-        readers[first + number as usize % own * step]
-    }
-}
-
 impl<D: Driver + Send> Driver for Routed<D> {
     type Session = RoutedSession<D::Session>;
 
@@ -149,7 +117,7 @@ impl<D: Driver + Send> Driver for Routed<D> {
         let node = match &self.view.way {
             Way::Primary => writable,
             Way::Through(node) => *node,
-            Way::Spread(readers) => self.view.dealt(readers, number),
+            Way::Spread(readers) => readers[number as usize % readers.len()],
             Way::Split(readers) => {
                 // A node that has been promoted is not read from any more.
                 let readers = || readers.iter().copied().filter(|reader| *reader != writable);

@@ -27,7 +27,7 @@ pub use fairness::{CommitRow, Difference, DifferenceTable, Fairness, MemoryRow};
 pub(crate) use fairness::{DISK_BOUND, IN_MEMORY};
 pub(crate) use fault::what;
 pub use fault::{FaultSummary, FaultTrial, fault_sentence};
-pub(crate) use fleet::start_spread_ms;
+pub(crate) use fleet::{start_spread_ms, strayed};
 pub use fleet::{FleetTable, GeneratorLoad};
 pub use glossary::GlossaryRow;
 pub use nodes::{FreshnessRow, NodeFacts, NodeLoad, NodeTable};
