@@ -256,7 +256,10 @@ fn load_generators_that_die_or_hang_fail_the_trial_and_the_others_go_on() {
         let of = members.iter().filter(|member| member["lost"].is_string() == lost);
         of.filter_map(|member| Some(member["name"].as_str()?.to_owned())).collect()
     };
-    assert_eq!((names(of_first, true), names(of_first, false)), (owned(["b", "d"]), owned(["a", "c"])));
+    assert_eq!(
+        (names(of_first, true), names(of_first, false)),
+        (owned(["b", "d"]), owned(["a", "c"]))
+    );
     // Nothing is counted twice, nothing that was reported is left out, and nothing that came too late is in.
     let committed = first["counts"]["committed"].as_u64().expect("a count");
     assert_eq!(sum(of_first, "committed"), committed);

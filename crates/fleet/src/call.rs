@@ -129,7 +129,8 @@ mod tests {
             .wait(async move {
                 // They listen and say nothing, as a process that hangs.
                 let mut silent = Vec::new();
-                let subjects: Vec<String> = (0..8).map(|number| format!("silent.{number}")).collect();
+                let subjects: Vec<String> =
+                    (0..8).map(|number| format!("silent.{number}")).collect();
                 for subject in &subjects {
                     silent.push(client.subscribe(subject.clone()).await);
                 }

@@ -333,8 +333,7 @@ fn two_that_are_silent_take_no_longer_than_one() {
     let mut fleet = gather(&options, 3);
     drop(others);
     let begun = Instant::now();
-    let performance =
-        run(&mut fleet, &planned(4, 0.5), &mut Seen::default()).expect("one is left");
+    let performance = run(&mut fleet, &planned(4, 0.5), &mut Seen::default()).expect("one is left");
     let took = begun.elapsed();
     assert!(took >= PATIENCE && took < 2 * PATIENCE, "{took:?}");
     assert_eq!(fleet.names(), ["a"]);

@@ -59,8 +59,7 @@ impl<D> Clone for Routed<D> {
 impl<D: Driver + Send> Routed<D> {
     /// A target with one node.
     pub fn single(node: D) -> Self {
-        let view =
-            View { nodes: Arc::from([node]), writable: Arc::default(), way: Way::Primary };
+        let view = View { nodes: Arc::from([node]), writable: Arc::default(), way: Way::Primary };
         Routed { view, primary: None }
     }
 

@@ -30,8 +30,8 @@ and writes only to a temporary folder of its own; of this machine's files a run 
 certificates of a target's URL.
 DYNO_NATS_PASSWORD and DYNO_NATS_TOKEN hold what the URL of NATS doesn't. Whoever may publish to the
 subjects dyno.> of that NATS account can have this machine make load, and log in anywhere with the passwords
-that it finds: give NATS users of their own, name the databases with --only-hosts, and start it with no
-other passwords than it needs.")]
+that it finds; whoever may subscribe to them can be sent those that a run knows. Give NATS users of their
+own, name the databases with --only-hosts, and start it with no other passwords than it needs.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     nats: NatsArguments,

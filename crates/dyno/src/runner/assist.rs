@@ -280,7 +280,10 @@ mod tests {
         // What counts is where it would log in, not what the plan says.
         let refused = completed(&server, &[secret(None, "mysql://u:geheim@evil/d")], &permits);
         let refused = refused.expect_err("another host").message;
-        assert!(refused.starts_with("target t: The load generator may not reach evil:3306"), "{refused}");
+        assert!(
+            refused.starts_with("target t: The load generator may not reach evil:3306"),
+            "{refused}"
+        );
         assert!(!refused.contains("geheim"));
         let nodes = target(
             "route = 'spread'\nnodes = [{ name = 'a', role = 'primary', url = 'mysql://u@p/d' }, { name = \
@@ -301,7 +304,8 @@ mod tests {
             serde_json::to_value(plan).expect("JSON")
         };
         assert!(read(&given(READS)).is_ok());
-        let fault = "fault = { action = 'command', at_s = 2, command = 'true', heal_command = 'true' }";
+        let fault =
+            "fault = { action = 'command', at_s = 2, command = 'true', heal_command = 'true' }";
         for command in ["restore = 'touch x'", fault] {
             let refused = read(&given(&format!("{READS}\n{command}"))).expect_err(command);
             assert!(refused.message.contains("executes no commands"), "{}", refused.message);

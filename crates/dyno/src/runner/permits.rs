@@ -116,8 +116,9 @@ impl Place {
 
     fn parse(text: &str) -> Result<Place, Failure> {
         let wrong = || {
-            Failure::usage(format!("--only-hosts can't be `{text}`."))
-                .with_hint("Write HOST, HOST:PORT, [::1]:PORT, the path of a socket or cluster:FOLDER.")
+            Failure::usage(format!("--only-hosts can't be `{text}`.")).with_hint(
+                "Write HOST, HOST:PORT, [::1]:PORT, the path of a socket or cluster:FOLDER.",
+            )
         };
         if text.starts_with('/') {
             return Ok(Place::Socket(text.into()));
@@ -194,7 +195,8 @@ mod tests {
 
     #[test]
     fn only_what_was_named_may_be_reached() {
-        let named = permits(&["db.example", "10.0.0.1:3307", "[::1]:5432", "fe80::1", "/run/m.sock"]);
+        let named =
+            permits(&["db.example", "10.0.0.1:3307", "[::1]:5432", "fe80::1", "/run/m.sock"]);
         let may = |url: &str| named.check(&target(url)).is_ok();
         for url in [
             "mysql://u@DB.example/d",
@@ -234,14 +236,17 @@ mod tests {
             assert!(any.check(&target(url)).is_err(), "{url}");
         }
         for permits in [any, permits(&["h"])] {
-            let refused = permits.check(&target("postgres://u@h/d?passfile=/root/x")).expect_err("no");
+            let refused =
+                permits.check(&target("postgres://u@h/d?passfile=/root/x")).expect_err("no");
             assert!(refused.message.contains("no password file"), "{}", refused.message);
         }
     }
 
     #[test]
     fn what_is_no_address_is_refused() {
-        for text in ["", "h:", "h:0", "h:70000", "[::1", "[::1]3", "http://h", "u@h", "cluster:/nowhere"] {
+        for text in
+            ["", "h:", "h:0", "h:70000", "[::1", "[::1]3", "http://h", "u@h", "cluster:/nowhere"]
+        {
             assert!(Permits::new(&[text.to_owned()]).is_err(), "{text}");
         }
     }

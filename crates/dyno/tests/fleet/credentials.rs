@@ -68,7 +68,8 @@ impl Authority {
 
 /// All that is written in a folder, and in those in it.
 fn written(folder: &Path) -> String {
-    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let entries =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let text = |path: PathBuf| match path.is_dir() {
         true => written(&path),
         false => String::from_utf8_lossy(&fs::read(&path).expect("a file")).into_owned(),
@@ -122,7 +123,8 @@ fn a_file_with_credentials_lets_in_and_is_not_shown() {
     // What both have said and stored.
     let all = ran.all() + &written(stage.scratch.path());
     let secrets = fs::read_to_string(&creds).expect("read");
-    let secrets: Vec<&str> = secrets.lines().filter(|line| line.len() > 40 && !line.starts_with('-')).collect();
+    let secrets: Vec<&str> =
+        secrets.lines().filter(|line| line.len() > 40 && !line.starts_with('-')).collect();
     assert_eq!(secrets.len(), 2, "a statement and a seed");
     assert!(secrets.iter().all(|secret| !all.contains(secret)), "credentials are shown");
 }

@@ -54,7 +54,8 @@ pub(super) const RULES: &[Rule] = &[
         meaning: "Statements went to other nodes than was asked for, or somebody else used them: the figures of single nodes and load generators don't hold.",
         advice: "Look whether a proxy or a name with several addresses stands before the nodes and who else reads from them, and repeat the trial.",
         find: Find::Trial(|trial| {
-            let known = of_role(trial, "read_only").iter().filter_map(|(_, node)| node.reads).sum::<u64>();
+            let known =
+                of_role(trial, "read_only").iter().filter_map(|(_, node)| node.reads).sum::<u64>();
             let (share, nodes) = strayed(trial, reads_of(trial))
                 .filter(|(share, _)| *share > STRAYED && known >= READS_LEAST)?;
             Some(say!(

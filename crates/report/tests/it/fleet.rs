@@ -115,8 +115,10 @@ fn papers_say_who_drove_which_nodes() {
     );
     assert_eq!(
         words([&["x", "y"], &["x", "y"]], None),
-        ["The load generators could not have read-only nodes of their own in equal numbers: the workers of \
-          each were spread over all 2 of them."]
+        [
+            "The load generators could not have read-only nodes of their own in equal numbers: the workers of \
+          each were spread over all 2 of them."
+        ]
     );
     assert_eq!(words([&[], &[]], None), [""; 0]);
 }
