@@ -109,8 +109,8 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "strayed-load",
-        evidence: "n2: 6.0 % of all reads more or less than its load generators made",
-        fires: |runs| dealt(runs, [107_200, 92_800], [600, 400]),
+        evidence: ": 6.0 % of all reads more or less than its load generators made",
+        fires: |runs| dealt(runs, [108_000, 92_000], [600, 400]),
         silent: |runs| dealt(runs, [110_200, 89_800], [600, 400]),
     },
     Case {
