@@ -258,7 +258,7 @@ impl Fleet {
     /// What became of the connection to NATS since the last time, in sentences.
     pub(crate) fn connection_notes(&self) -> Vec<String> {
         let sentence = |event| match event {
-            LinkEvent::Connected => "The connection to NATS stands.".to_owned(),
+            LinkEvent::Connected => "The connection to NATS stands again.".to_owned(),
             LinkEvent::Lost => "The connection to NATS is lost; it is being made again.".to_owned(),
         };
         self.events.try_iter().map(sentence).collect()
