@@ -3,7 +3,7 @@
 mod cluster;
 mod nodes;
 
-pub(crate) use cluster::add_target;
+pub(crate) use cluster::{add_target, cluster_nodes};
 pub(crate) use nodes::{ReachedNode, reach_planned};
 
 use crate::failure::{Failure, sentence};
@@ -96,18 +96,6 @@ impl Database {
             Database::Mysql(routed) => routed.reads_at(number),
             Database::Postgres(routed) => routed.reads_at(number),
             _ => 0,
-        }
-    }
-
-    /// The same for load generator `generator` of `generators`, counted from 0.
-    #[must_use]
-    pub(crate) fn of_generator(self, generator: u32, generators: u32) -> Self {
-        match self {
-            Database::Mysql(routed) => Database::Mysql(routed.of_generator(generator, generators)),
-            Database::Postgres(routed) => {
-                Database::Postgres(routed.of_generator(generator, generators))
-            }
-            embedded => embedded,
         }
     }
 

@@ -13,8 +13,10 @@ pub(crate) fn data(text: &str) {
 
 /// Prints a line of talk.
 pub(crate) fn talk(text: &str) {
+    // What servers and other machines say may end up here: it must not command the terminal.
+    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     // Nobody can be told when standard error is closed.
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", text.replace(commands, "\u{fffd}"));
 }
 
 /// Prints an error and its remedy.

@@ -8,10 +8,15 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "fleet/credentials.rs"]
+mod credentials;
+mod made;
 #[path = "fleet/namespaces.rs"]
 mod namespaces;
 #[path = "fleet/secrets.rs"]
 mod secrets;
+#[path = "fleet/spread.rs"]
+mod spread;
 
 /// Load generators, each in a folder of its own, and the folder of the coordinator.
 struct Stage {
@@ -211,10 +216,10 @@ repeats = 2
 "#;
 
 #[test]
-fn a_killed_load_generator_fails_the_trial_and_the_others_go_on() {
-    let server = server_or_skip!(MariaDb, "lost load generator");
-    let nats = server_or_skip!(Nats, "lost load generator");
-    let mut stage = Stage::new(&nats.url(""), &["a", "b", "c"]);
+fn load_generators_that_die_or_hang_fail_the_trial_and_the_others_go_on() {
+    let server = server_or_skip!(MariaDb, "lost load generators");
+    let nats = server_or_skip!(Nats, "lost load generators");
+    let mut stage = Stage::new(&nats.url(""), &["a", "b", "c", "d"]);
     let suite = stage.suite(TWICE);
     let mut run = stage.start(&suite, &server.url(), &[]);
     let runs = stage.scratch.file("dyno-runs");
@@ -222,19 +227,30 @@ fn a_killed_load_generator_fails_the_trial_and_the_others_go_on() {
         only_run(&runs).is_some_and(|run| commits(&run, 1).len() >= 2)
     });
     stage.generators[1].signal(Signal::KILL);
+    stage.generators[3].signal(Signal::STOP);
+    let lost = |name: &str| {
+        format!(
+            "The load generator {name} was lost in the trial; what it had reported until then is counted."
+        )
+    };
+    run.wait_until("the loss of both", |run| {
+        ["b", "d"].iter().all(|name| run.stderr().contains(&lost(name)))
+    });
+    // What hung goes on beside the others: it finds that it isn't wanted any more.
+    stage.generators[3].signal(Signal::CONT);
+    stage.generators[3].wait_until("its end", |it| it.stderr().contains("tx/s"));
+    assert!(sessions(&server) <= 3, "those of a and c");
     // A run that is stopped keeps what it has, and the next trial shows who is left.
     let path = only_run(&runs).expect("there is a run");
     run.wait_until("the second trial", |_| commits(&path, 2).len() >= 2);
+    assert_eq!(sessions(&server), 6);
     run.signal(Signal::INT);
     let ran = run.end();
     assert_eq!(ran.code, 1, "{}", ran.all());
-    let lost =
-        "The load generator b was lost in the trial; what it had reported until then is counted.";
-    assert!(ran.stderr.contains(lost), "{}", ran.all());
 
     let first = json(&path.join("trials/1.json"));
     let status = first["status"]["failed"].as_str().unwrap_or_default();
-    assert!(status.starts_with(lost), "{}", first["status"]);
+    assert!(["b", "d"].iter().all(|name| status.contains(&lost(name))), "{}", first["status"]);
     let of_first = members(&first);
     let names = |members: &[Value], lost: bool| -> Vec<String> {
         let of = members.iter().filter(|member| member["lost"].is_string() == lost);
@@ -242,23 +258,36 @@ fn a_killed_load_generator_fails_the_trial_and_the_others_go_on() {
     };
     assert_eq!(
         (names(of_first, true), names(of_first, false)),
-        (vec!["b".to_owned()], vec!["a".to_owned(), "c".to_owned()])
+        (owned(["b", "d"]), owned(["a", "c"]))
     );
-    // Nothing is counted twice, and nothing that was reported is left out.
+    // Nothing is counted twice, nothing that was reported is left out, and nothing that came too late is in.
     let committed = first["counts"]["committed"].as_u64().expect("a count");
     assert_eq!(sum(of_first, "committed"), committed);
     assert_eq!(commits(&path, 1).iter().sum::<u64>(), committed);
-    assert!(of_first[1]["committed"].as_u64() > Some(0), "{}", of_first[1]);
-    assert!(number(&of_first[1]["to_s"]) < number(&of_first[0]["to_s"]), "{of_first:?}");
+    for gone in [1, 3] {
+        assert!(of_first[gone]["committed"].as_u64() > Some(0), "{}", of_first[gone]);
+        assert!(number(&of_first[gone]["to_s"]) < number(&of_first[0]["to_s"]), "{of_first:?}");
+    }
 
     let second = json(&path.join("trials/2.json"));
     assert_eq!(names(members(&second), false), ["a", "c"]);
     assert_eq!(second["workers"], 6);
-    for generator in [0, 2] {
+    for generator in [0, 2, 3] {
         stage.generators[generator].wait_until("the end of the run", |generator| {
             generator.stderr().contains("The run has ended; waiting for the next one.")
         });
     }
+}
+
+fn owned(names: [&str; 2]) -> Vec<String> {
+    names.map(str::to_owned).into()
+}
+
+/// Sessions that make load.
+fn sessions(server: &MariaDb) -> u32 {
+    let sql = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = 'sbtest'";
+    let answer = server.sql(sql).expect("it answers");
+    answer.split_whitespace().last().and_then(|number| number.parse().ok()).expect("a number")
 }
 
 #[test]

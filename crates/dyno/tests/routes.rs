@@ -1,48 +1,14 @@
 //! `dyno run` on clusters of real servers: what the servers themselves counted on each node.
 
-use dyno_core::{DbError, Driver, Session, Table};
-use dyno_drivers::Target;
-use dyno_drivers::mysql::MysqlDriver;
-use dyno_drivers::postgres::PostgresDriver;
+mod made;
+
 use dyno_tests::{Scratch, dyno, only_run, peer, skipped};
-use dyno_topology::{Cluster, Replication, Request, Silent, TopologyKind};
+use dyno_topology::TopologyKind;
+use made::Made;
 use serde_json::Value;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A cluster that is taken down at the end, whatever becomes of the test.
-struct Made {
-    cluster: Cluster,
-    folder: PathBuf,
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        let down = Cluster::down(&self.folder);
-        assert!(down.is_ok() || std::thread::panicking(), "the cluster stays: {down:?}");
-    }
-}
-
 impl Made {
-    /// A primary, which is `n1`, and two read-only nodes.
-    fn up(scratch: &Scratch, topology: TopologyKind) -> Made {
-        let folder = scratch.file("cluster");
-        let replication = Replication::Async;
-        let request = Request { replicas: 2, replication, ..Request::new(&folder, topology) };
-        let cluster = Cluster::up(&request, &mut Silent).expect("a cluster");
-        Made { cluster, folder }
-    }
-
-    /// Asks a node, by its number from 1.
-    fn ask(&self, node: usize, sql: &str) -> Result<u64, DbError> {
-        let url = self.cluster.node_url(&format!("n{node}")).expect("a node");
-        let target: Target = url.parse().expect("a URL");
-        match self.cluster.state().topology {
-            TopologyKind::Postgres => asked(&PostgresDriver::new(&target)?, sql),
-            _ => asked(&MysqlDriver::new(&target)?, sql),
-        }
-    }
-
     /// How many reads of the table each node has executed since it began.
     fn reads(&self) -> [u64; 3] {
         let sql = match self.cluster.state().topology {
@@ -66,17 +32,6 @@ impl Made {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
-}
-
-fn asked<D: Driver>(driver: &D, sql: &str) -> Result<u64, DbError> {
-    let asked = dyno_reactor::block_on(async {
-        let mut session = driver.connect(0).await?;
-        let mut table = Table::default();
-        session.query(sql, &mut table).await?;
-        session.close().await;
-        Ok(table.single().and_then(|text| text.parse().ok()).expect("a number"))
-    });
-    asked.expect("a loop")
 }
 
 const ROWS: u64 = 1_000;

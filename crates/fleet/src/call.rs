@@ -6,6 +6,7 @@ use crate::protocol::{Answer, Hello, Question, check_name};
 use async_nats::client::Request;
 use async_nats::{Client, RequestErrorKind};
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
@@ -80,6 +81,16 @@ pub(crate) async fn ask(
     Ok((answer, body.to_vec()))
 }
 
+/// Asks several once and at the same time: who is silent takes no time from the others.
+pub(crate) async fn ask_all(
+    client: &Client,
+    subjects: Vec<String>,
+    question: &Question,
+    time: Duration,
+) -> Vec<Result<(Answer, Vec<u8>), Silence>> {
+    join_all(subjects.into_iter().map(|subject| ask(client, subject, question, time))).await
+}
+
 /// Asks until there is an answer, for `patience`: the question can be asked twice without harm.
 pub(crate) async fn insist(
     client: &Client,
@@ -97,5 +108,38 @@ pub(crate) async fn insist(
             // After a loss of the connection it takes a moment until everybody listens again.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NatsOptions;
+    use crate::nats::Link;
+    use dyno_tests::{Nats, server_or_skip};
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn who_is_silent_takes_no_time_from_the_others() {
+        let nats = server_or_skip!(Nats, "silent load generators");
+        let link = Link::open(&NatsOptions::new(nats.url("")), channel().0).expect("it answers");
+        let client = link.client.clone();
+        let time = Duration::from_secs(1);
+        let (answers, took) = link
+            .wait(async move {
+                // They listen and say nothing, as a process that hangs.
+                let mut silent = Vec::new();
+                let subjects: Vec<String> =
+                    (0..8).map(|number| format!("silent.{number}")).collect();
+                for subject in &subjects {
+                    silent.push(client.subscribe(subject.clone()).await);
+                }
+                let begun = Instant::now();
+                let answers = ask_all(&client, subjects, &Question::Who, time).await;
+                (answers, begun.elapsed())
+            })
+            .expect("it is asked");
+        assert_eq!(answers, vec![Err(Silence::Late); 8]);
+        assert!(took >= time && took < 4 * time, "{took:?}");
     }
 }

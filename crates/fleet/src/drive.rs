@@ -12,6 +12,7 @@ use dyno_core::{Nanos, SECOND};
 use dyno_engine::{Control, Observer, TrialResult, TrialSpec};
 use dyno_measure::GeneratorMember;
 use dyno_reactor::monotonic_now;
+use futures_util::future::join_all;
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -129,26 +130,11 @@ impl Fleet {
     ) -> Result<Attempt, FleetError> {
         self.trial += 1;
         let mut gone = (BTreeSet::new(), Vec::new());
-        let mut parts = Vec::new();
-        let count = self.members.len() as u32;
-        for (number, member) in (0..).zip(&self.members) {
-            // With fewer workers than load generators, some have nothing to do.
-            let Some(spec) = task.spec.part(number, count.min(task.spec.workers.max(1))) else {
-                break;
-            };
-            match self.clock(member) {
-                Ok(clock) => parts.push(Part::new(member.clone(), spec, clock)),
-                Err(_) => lose(&mut gone, member, "it does not answer"),
-            }
-        }
+        let parts = self.parts(task, &mut gone)?;
         if gone.0.is_empty() {
-            for (number, part) in parts.iter().enumerate() {
-                let (number, count) = (number as u32, parts.len() as u32);
-                let prepared = self.prepare(task, number, count, &part.member, &mut gone);
-                // Those before it hold sessions and wait: nobody would ever start them.
-                prepared
-                    .inspect_err(|_| parts.iter().for_each(|part| self.send_stop(&part.member)))?;
-            }
+            // Those that are ready hold sessions and wait: nobody would ever start them.
+            self.prepare(task, &parts, &mut gone)
+                .inspect_err(|_| parts.iter().for_each(|part| self.send_stop(&part.member)))?;
         }
         if !gone.0.is_empty() {
             parts.iter().for_each(|part| self.send_stop(&part.member));
@@ -192,17 +178,62 @@ impl Fleet {
         attempt
     }
 
-    /// Orders a part of the trial.
+    /// Shares the trial out to the members that answer.
+    fn parts(
+        &self,
+        task: &Task<'_>,
+        gone: &mut (BTreeSet<String>, Vec<String>),
+    ) -> Result<Vec<Part>, FleetError> {
+        // With fewer workers than load generators, some have nothing to do.
+        let count = (self.members.len() as u32).min(task.spec.workers.max(1));
+        let specs = (0..count).filter_map(|number| task.spec.part(number, count));
+        let clocks = self.clocks(self.members.iter().take(count as usize))?;
+        let mut parts = Vec::new();
+        for ((member, spec), clock) in self.members.iter().zip(specs).zip(clocks) {
+            match clock {
+                Some(clock) => parts.push(Part::new(member.clone(), spec, clock)),
+                None => lose(gone, member, "it does not answer"),
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Orders the parts of the trial, all at the same time.
     fn prepare(
         &self,
         task: &Task<'_>,
-        generator: u32,
-        generators: u32,
-        member: &Member,
+        parts: &[Part],
         gone: &mut (BTreeSet<String>, Vec<String>),
     ) -> Result<(), FleetError> {
+        let order = |(number, part): (usize, &Part)| {
+            let member = &part.member;
+            let order = self.order(task, number as u32, parts.len() as u32, member);
+            let question = Question::Prepare { run: self.run.clone(), order: Box::new(order) };
+            prepare(self.link.client.clone(), member.subject.clone(), question)
+        };
+        let orders: Vec<_> = parts.iter().enumerate().map(order).collect();
+        let answers = self.link.wait(join_all(orders))?;
+        for (part, answer) in parts.iter().zip(answers) {
+            let (member, name) = (&part.member, &part.member.hello.name);
+            match answer {
+                Ok((Answer::Done, _)) => {}
+                Ok((Answer::Refused { why }, _)) => return Err(FleetError::new(why)),
+                Ok(_) => lose(gone, member, "it is busy with something else"),
+                Err(Silence::Other(why)) if why.contains("payload") => {
+                    let message =
+                        format!("The plan can't be sent to the load generator {name}: {why}.");
+                    return Err(FleetError::new(message)
+                        .with_hint("Raise `max_payload` of the NATS server."));
+                }
+                Err(_) => lose(gone, member, "it does not answer"),
+            }
+        }
+        Ok(())
+    }
+
+    fn order(&self, task: &Task<'_>, generator: u32, generators: u32, member: &Member) -> Order {
         let may_send = self.is_tls && member.hello.is_tls;
-        let order = Order {
+        Order {
             trial: self.trial,
             versions: self.versions.clone(),
             plan: task.plan.clone(),
@@ -212,37 +243,6 @@ impl Fleet {
             generator,
             generators,
             secrets: if may_send { task.secrets.clone() } else { Vec::new() },
-        };
-        let question = Question::Prepare { run: self.run.clone(), order: Box::new(order) };
-        let (client, to) = (self.link.client.clone(), member.subject.clone());
-        let answer = self.link.wait(async move {
-            let until = Instant::now() + BUSY;
-            loop {
-                let answer = insist(&client, to.clone(), &question, PATIENCE).await;
-                let is_busy = matches!(answer, Ok((Answer::Busy { .. }, _)));
-                if !is_busy || Instant::now() >= until {
-                    return answer;
-                }
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
-        })?;
-        let name = &member.hello.name;
-        match answer {
-            Ok((Answer::Done, _)) => Ok(()),
-            Ok((Answer::Refused { why }, _)) => Err(FleetError::new(why)),
-            Ok(_) => {
-                lose(gone, member, "it is busy with something else");
-                Ok(())
-            }
-            Err(Silence::Other(why)) if why.contains("payload") => {
-                let message =
-                    format!("The plan can't be sent to the load generator {name}: {why}.");
-                Err(FleetError::new(message).with_hint("Raise `max_payload` of the NATS server."))
-            }
-            Err(_) => {
-                lose(gone, member, "it does not answer");
-                Ok(())
-            }
         }
     }
 
@@ -275,6 +275,23 @@ impl Fleet {
         self.link.spawn(async move {
             let _ = insist(&client, to, &question, PATIENCE).await;
         });
+    }
+}
+
+/// Has a load generator make ready, once it is no longer busy with the trial before.
+async fn prepare(
+    client: Client,
+    to: String,
+    question: Question,
+) -> Result<(Answer, Vec<u8>), Silence> {
+    let until = Instant::now() + BUSY;
+    loop {
+        let answer = insist(&client, to.clone(), &question, PATIENCE).await;
+        let is_busy = matches!(answer, Ok((Answer::Busy { .. }, _)));
+        if !is_busy || Instant::now() >= until {
+            return answer;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
 

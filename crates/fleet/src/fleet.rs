@@ -1,12 +1,14 @@
 //! The coordinator's side: who works for a run.
 
-use crate::call::{ask, insist, who};
+use crate::call::{ask, ask_all, insist, who};
 use crate::clock::{ClockOffset, Round};
 use crate::nats::{Link, LinkEvent};
 use crate::protocol::{Answer, Hello, Question, Versions, call_subject, check_name, own_subject};
 use crate::{FleetError, NatsOptions};
+use async_nats::Client;
 use dyno_reactor::monotonic_now;
 use dyno_store::FleetMember;
+use futures_util::future::join_all;
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -227,10 +229,8 @@ impl Fleet {
             loop {
                 tokio::time::sleep(KEEP).await;
                 let subjects = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                for subject in subjects {
-                    // Who is silent is missed by the trial, not here.
-                    let _ = ask(&client, subject, &question, KEEP).await;
-                }
+                // Who is silent is missed by the trial, not here.
+                let _ = ask_all(&client, subjects, &question, KEEP).await;
             }
         });
     }
@@ -258,43 +258,42 @@ impl Fleet {
     /// What became of the connection to NATS since the last time, in sentences.
     pub(crate) fn connection_notes(&self) -> Vec<String> {
         let sentence = |event| match event {
-            LinkEvent::Connected => "The connection to NATS stands.".to_owned(),
+            LinkEvent::Connected => "The connection to NATS stands again.".to_owned(),
             LinkEvent::Lost => "The connection to NATS is lost; it is being made again.".to_owned(),
         };
         self.events.try_iter().map(sentence).collect()
     }
 
-    /// Reads the clock of a member.
-    pub(crate) fn clock(&self, member: &Member) -> Result<ClockOffset, FleetError> {
-        let (client, to) = (self.link.client.clone(), member.subject.clone());
-        let question = Question::Clock { run: self.run.clone() };
-        let rounds = self.link.wait(async move {
-            let mut rounds = Vec::new();
-            for _ in 0..ROUNDS {
-                let asked = monotonic_now();
-                let answer = insist(&client, to.clone(), &question, PATIENCE).await;
-                let answered = monotonic_now();
-                let calendar = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                match answer {
-                    Ok((Answer::Clock { monotonic: there, calendar: calendar_there }, _)) => {
-                        let calendar_here = calendar.as_nanos().min(i64::MAX as u128) as i64;
-                        rounds.push(Round {
-                            asked,
-                            there,
-                            calendar_there,
-                            answered,
-                            calendar_here,
-                        });
-                    }
-                    _ => break,
-                }
-            }
-            rounds
-        })?;
-        ClockOffset::of(&rounds).ok_or_else(|| {
-            FleetError::new(format!("The load generator {} does not answer.", member.hello.name))
-        })
+    /// Reads the clocks of members, all at the same time; `None` for those that don't answer.
+    pub(crate) fn clocks<'a>(
+        &self,
+        members: impl Iterator<Item = &'a Member>,
+    ) -> Result<Vec<Option<ClockOffset>>, FleetError> {
+        let read = |member: &Member| {
+            let (client, to) = (self.link.client.clone(), member.subject.clone());
+            let question = Question::Clock { run: self.run.clone() };
+            async move { ClockOffset::of(&rounds(&client, to, &question).await) }
+        };
+        let all: Vec<_> = members.map(read).collect();
+        self.link.wait(join_all(all))
     }
+}
+
+/// Reads a clock several times; what has no answer ends it.
+async fn rounds(client: &Client, to: String, question: &Question) -> Vec<Round> {
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let asked = monotonic_now();
+        let answer = insist(client, to.clone(), question, PATIENCE).await;
+        let answered = monotonic_now();
+        let calendar = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let Ok((Answer::Clock { monotonic: there, calendar: calendar_there }, _)) = answer else {
+            break;
+        };
+        let calendar_here = calendar.as_nanos().min(i64::MAX as u128) as i64;
+        rounds.push(Round { asked, there, calendar_there, answered, calendar_here });
+    }
+    rounds
 }
 
 impl Drop for Fleet {
@@ -304,10 +303,8 @@ impl Drop for Fleet {
         let subjects: Vec<String> =
             self.members.iter().map(|member| member.subject.clone()).collect();
         let _ = self.link.wait(async move {
-            for subject in subjects {
-                // Who doesn't hear it is free when nothing more is heard of the run.
-                let _ = ask(&client, subject, &question, Duration::from_secs(1)).await;
-            }
+            // Who doesn't hear it is free when nothing more is heard of the run.
+            let _ = ask_all(&client, subjects, &question, Duration::from_secs(1)).await;
         });
     }
 }

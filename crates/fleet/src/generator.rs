@@ -172,7 +172,7 @@ impl Generator {
                 desk.expire(Instant::now());
                 for event in told.try_iter() {
                     desk.note(match event {
-                        LinkEvent::Connected => "The connection to NATS stands.".to_owned(),
+                        LinkEvent::Connected => "The connection to NATS stands again.".to_owned(),
                         LinkEvent::Lost => {
                             "The connection to NATS is lost; it is being made again.".to_owned()
                         }

@@ -4,6 +4,7 @@ use crate::FleetError;
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use dyno_suite::SecretUrl;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -133,6 +134,7 @@ impl NatsOptions {
         if let Some((certificate, key)) = &self.certificate {
             options = options.add_client_certificate(certificate.clone(), key.clone());
         }
+        let was_lost = AtomicBool::new(false);
         let connecting = options
             .name("dyno")
             .require_tls(self.is_tls())
@@ -143,8 +145,14 @@ impl NatsOptions {
             })
             .event_callback(move |event| {
                 let told = match event {
-                    Event::Connected => Some(LinkEvent::Connected),
-                    Event::Disconnected => Some(LinkEvent::Lost),
+                    // The first time it is no news.
+                    Event::Connected => {
+                        was_lost.swap(false, Ordering::Relaxed).then_some(LinkEvent::Connected)
+                    }
+                    Event::Disconnected => {
+                        was_lost.store(true, Ordering::Relaxed);
+                        Some(LinkEvent::Lost)
+                    }
                     _ => None,
                 };
                 if let Some(told) = told {
@@ -198,7 +206,7 @@ fn decoded(text: &str) -> String {
 /// What became of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkEvent {
-    /// There is one.
+    /// There is one again.
     Connected,
     /// It was lost, and is being made again.
     Lost,

@@ -242,6 +242,8 @@ impl<'a> Trial<'a> {
         let name = part.name().to_owned();
         part.heard = monotonic_now();
         part.end = Some(End::Lost(why.clone()));
+        // One that only hangs finds this when it goes on, and makes no more load beside the others.
+        self.fleet.send_stop(&part.member);
         match &mut self.started {
             Some((_, joined)) => {
                 joined.done(number as u32);
@@ -297,8 +299,10 @@ impl<'a> Trial<'a> {
     fn start(&mut self) {
         // Clocks drift apart while the parts are made ready, which may take minutes.
         for part in &mut self.parts {
-            // Who is silent now is soon lost, before the start.
-            let Ok(clock) = self.fleet.clock(&part.member) else { return };
+            // One after the other, as each is known the better the less else is asked. Who is silent now is soon
+            // lost, before the start.
+            let read = self.fleet.clocks(std::iter::once(&part.member)).unwrap_or_default();
+            let Some(clock) = read.into_iter().flatten().next() else { return };
             part.clock = clock;
         }
         let trip = self.parts.iter().map(|part| 2 * part.clock.bound).max().unwrap_or(0);
@@ -419,6 +423,7 @@ impl<'a> Trial<'a> {
                     false => format!("{} ({})", hello.environment.host, hello.addresses.join(", ")),
                 },
                 workers: part.spec.workers,
+                nodes: Vec::new(),
                 statements: StatementCounts::from(result.total.work()).total(),
                 latency: Some(LatencySummary::from(&result.total.latency())),
                 late_ms: late,

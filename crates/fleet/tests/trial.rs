@@ -7,7 +7,8 @@ use dyno_core::{
 use dyno_drivers::sim::{Script, Service, SimDriver};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_fleet::{
-    Done, Event, FLEET, Fleet, FleetOptions, Generator, NatsOptions, Performance, Task, Versions,
+    Done, Event, FLEET, Fleet, FleetOptions, Generator, NatsOptions, PATIENCE, Performance, Task,
+    Versions,
 };
 use dyno_measure::{Interval, Phase, Window};
 use dyno_suite::Trial;
@@ -15,6 +16,7 @@ use dyno_tests::{Nats, server_or_skip};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// A statement for each transaction.
 struct Selects([TransactionKind; 1]);
@@ -320,6 +322,22 @@ fn who_is_lost_before_the_start_takes_nobody_along() {
     assert_eq!(performance.notes[..1], performance.lost_before, "{performance:?}");
     let why = &performance.notes[0];
     assert!(why.contains("generator b") && why.contains("before the trial began"), "{why}");
+}
+
+#[test]
+fn two_that_are_silent_take_no_longer_than_one() {
+    let nats = server_or_skip!(Nats, "a fleet's silence");
+    let options = NatsOptions::new(nats.url(""));
+    let _a = Member::start(&options, "a", Fate::Works, "1.0");
+    let others = ["b", "c"].map(|name| Member::start(&options, name, Fate::Works, "1.0"));
+    let mut fleet = gather(&options, 3);
+    drop(others);
+    let begun = Instant::now();
+    let performance = run(&mut fleet, &planned(4, 0.5), &mut Seen::default()).expect("one is left");
+    let took = begun.elapsed();
+    assert!(took >= PATIENCE && took < 2 * PATIENCE, "{took:?}");
+    assert_eq!(fleet.names(), ["a"]);
+    assert_eq!(performance.lost_before.len(), 2, "{performance:?}");
 }
 
 #[test]

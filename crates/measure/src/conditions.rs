@@ -91,6 +91,9 @@ pub struct GeneratorMember {
     pub host: String,
     /// Workers that it drove.
     pub workers: u32,
+    /// The read-only nodes over which its workers were spread; empty where the load isn't spread over nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
     /// Statements that it counted in its own window, of transactions that did not fail.
     pub statements: u64,
     /// Latency of its transactions.

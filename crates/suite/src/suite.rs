@@ -150,9 +150,9 @@ pub enum Route {
     /// Transactions and writes go to the primary; reads outside of transactions, and transactions begun as
     /// read-only, to the read-only nodes, each worker to its own one.
     Split,
-    /// All of it goes to the read-only nodes, dealt out to the load generators, workers spread over those
-    /// of their own: generator `g` of `n` drives nodes `g`, `g + n`, ... (with more generators than nodes,
-    /// some share one).
+    /// All of it goes to the read-only nodes, workers evenly. Of several load generators each has nodes of its
+    /// own: generator `g` of `n` drives nodes `g`, `g + n`, ... (with more generators than nodes some share one);
+    /// where the numbers don't divide, all drive all.
     Spread,
 }
 

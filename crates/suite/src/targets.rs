@@ -94,6 +94,19 @@ impl PlannedTarget {
         }
     }
 
+    /// What load generator `generator` of `generators`, counted from 0, needs of it. Where the load is spread these
+    /// are read-only nodes of its own; where the numbers don't divide, all of them are everybody's, so that no
+    /// node gets more than its share.
+    #[must_use]
+    pub fn of_generator(&self, generator: u32, generators: u32) -> PlannedTarget {
+        let mut part = self.clone();
+        if self.route == Route::Spread {
+            part.nodes.retain(|node| node.role == Role::ReadOnly);
+            part.nodes = dealt(part.nodes, generator as usize, generators.max(1) as usize);
+        }
+        part
+    }
+
     /// The same database under another name.
     pub(crate) fn twin(&self) -> PlannedTarget {
         PlannedTarget {
@@ -193,6 +206,15 @@ impl PlannedTarget {
 /// How many of these nodes take no writes.
 fn readers(nodes: &[PlannedNode]) -> usize {
     nodes.iter().filter(|node| node.role == Role::ReadOnly).count()
+}
+
+/// The nodes of load generator `generator` of `generators`: with more generators than nodes, some share one.
+fn dealt(nodes: Vec<PlannedNode>, generator: usize, generators: usize) -> Vec<PlannedNode> {
+    let count = nodes.len();
+    if count == 0 || (!count.is_multiple_of(generators) && !generators.is_multiple_of(count)) {
+        return nodes;
+    }
+    nodes.into_iter().skip(generator % count).step_by(generators).collect()
 }
 
 /// Nodes of a cluster of which no more than the first `count` read-only ones are driven and looked at.

@@ -181,3 +181,40 @@ fn a_twin_has_the_same_nodes() {
     assert_eq!(nodes(twin), nodes(main_of(&plan)));
     assert_eq!(twin.node_name(&twin.nodes[0]), "main_n1");
 }
+
+/// The read-only nodes, by their numbers, of each of some load generators.
+fn dealt(target: &PlannedTarget, generators: u32) -> Vec<Vec<usize>> {
+    let of = |generator| {
+        let part = target.of_generator(generator, generators);
+        let number = |node: &PlannedNode| {
+            let of_role = target.nodes.iter().filter(|other| other.role == Role::ReadOnly);
+            let mut names = of_role.map(|other| other.name.as_str());
+            names.position(|name| name == node.name).expect("a read-only node")
+        };
+        part.nodes.iter().map(number).collect()
+    };
+    (0..generators).map(of).collect()
+}
+
+#[test]
+fn load_generators_have_read_only_nodes_of_their_own() {
+    let spread = |readers: usize| {
+        let reader = |at| format!("{{ role = \"read_only\", url = \"mysql://u@n{at}/d\" }},\n");
+        let nodes: String = (0..readers).map(reader).collect();
+        target(&format!(
+            "nodes = [\n{{ role = \"primary\", url = \"mysql://u@p/d\" }},\n{nodes}]\nroute = \"spread\"\n"
+        ))
+    };
+    let all = |count: usize, times: usize| vec![(0..count).collect::<Vec<_>>(); times];
+    assert_eq!(dealt(&spread(5), 5), [[0], [1], [2], [3], [4]]);
+    assert_eq!(dealt(&spread(5), 1), all(5, 1));
+    assert_eq!(dealt(&spread(4), 2), [[0, 2], [1, 3]]);
+    // Some share one, but each node has as many.
+    assert_eq!(dealt(&spread(2), 4), [[0], [1], [0], [1]]);
+    // Nobody could have nodes of his own without one node getting more than another.
+    assert_eq!(dealt(&spread(5), 2), all(5, 2));
+    assert_eq!(dealt(&spread(2), 3), all(2, 3));
+    // Other routes need all nodes.
+    let split = target(&format!("{THREE}route = \"split\"\n"));
+    assert_eq!(nodes(&split.of_generator(1, 2)), nodes(&split));
+}

@@ -22,7 +22,7 @@ pub enum Way {
     /// Transactions and writes go to the node that takes writes; reads outside of transactions, and
     /// transactions begun as read-only, go to one of these nodes, each session to its own one.
     Split(Vec<usize>),
-    /// Sessions are spread over these nodes; of several load generators, each takes its part of them.
+    /// Sessions are spread over these nodes.
     Spread(Vec<usize>),
 }
 
@@ -63,16 +63,12 @@ struct View<D> {
     /// The node that takes writes. Read when a session is opened, never by a session.
     writable: Arc<AtomicUsize>,
     way: Way,
-    /// Number of this load generator, and how many there are.
-    generator: usize,
-    generators: usize,
 }
 
 impl<D> Clone for View<D> {
     fn clone(&self) -> Self {
         let (nodes, writable) = (Arc::clone(&self.nodes), Arc::clone(&self.writable));
-        let way = self.way.clone();
-        View { nodes, writable, way, generator: self.generator, generators: self.generators }
+        View { nodes, writable, way: self.way.clone() }
     }
 }
 
@@ -85,13 +81,7 @@ impl<D> Clone for Routed<D> {
 impl<D: Driver + Send> Routed<D> {
     /// A target with one node.
     pub fn single(node: D) -> Self {
-        let view = View {
-            nodes: Arc::from([node]),
-            writable: Arc::default(),
-            way: Way::Primary,
-            generator: 0,
-            generators: 1,
-        };
+        let view = View { nodes: Arc::from([node]), writable: Arc::default(), way: Way::Primary };
         Routed { view, primary: None }
     }
 
@@ -114,23 +104,10 @@ impl<D: Driver + Send> Routed<D> {
                 "A route leads to a node that the target does not have.",
             ));
         }
-        let view = View {
-            nodes: nodes.into(),
-            writable: Arc::new(AtomicUsize::new(writable)),
-            way,
-            generator: 0,
-            generators: 1,
-        };
+        let writable = Arc::new(AtomicUsize::new(writable));
+        let view = View { nodes: nodes.into(), writable, way };
         let primary = View { way: loads, ..view.clone() };
         Ok(Routed { view, primary: Some(Box::new(Routed { view: primary, primary: None })) })
-    }
-
-    /// The same for load generator `generator` of `generators`, counted from 0.
-    #[must_use]
-    pub fn of_generator(mut self, generator: u32, generators: u32) -> Self {
-        self.view.generators = generators.max(1) as usize;
-        self.view.generator = generator as usize % self.view.generators;
-        self
     }
 
     /// Has all sessions that are opened from now on write to another node. Sessions that are open stay
@@ -177,23 +154,17 @@ impl<D: Driver> View<D> {
         }
     }
 
-    /// The seat of connection `number` among `count` nodes. Of several load generators whose sessions are
-    /// spread, number `g` of `n` takes nodes `g`, `g + n`, ...; with more generators than nodes, some
-    /// share one.
-    fn seat(&self, count: usize, number: u32) -> Seat {
-        let (first, step) = match self.way {
-            Way::Spread(_) => (self.generator % count, self.generators),
-            _ => (0, 1),
-        };
-        let (number, own) = (number as usize, (count - first).div_ceil(step));
-        Seat { own: first + number % own * step, turn: number / own }
+    /// The seat of session `number` among `count` nodes.
+    fn seat(count: usize, number: u32) -> Seat {
+        let number = number as usize;
+        Seat { own: number % count, turn: number / count }
     }
 
     /// The node that session `number` reads from when it is opened.
     fn reads_at(&self, number: u32) -> usize {
         match self.readers().as_slice() {
             [] => self.main(),
-            readers => readers[self.seat(readers.len(), number).own],
+            readers => readers[Self::seat(readers.len(), number).own],
         }
     }
 
@@ -208,7 +179,7 @@ impl<D: Driver> View<D> {
         attempt: u32,
     ) -> Result<D::Session, DbError> {
         let mut refused = DbError::unreachable("There is no node that could be read from.");
-        for place in self.seat(readers.len(), number).order(readers.len(), attempt) {
+        for place in Self::seat(readers.len(), number).order(readers.len(), attempt) {
             match self.nodes[readers[place]].connect(number).await {
                 Ok(session) => return Ok(session),
                 Err(error) => refused = error,

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::fleet::{NatsArguments, versions};
-use crate::runner::assist;
+use crate::runner::{Permits, assist};
 use crate::{Done, output, signals};
 use dyno_engine::Control;
 use dyno_fleet::{Event, Generator};
@@ -21,19 +21,28 @@ Examples:
   dyno generator --nats nats://10.0.0.1:4222                    on each machine that makes load
   dyno run my-suite.toml --nats nats://10.0.0.1:4222 --generators 3     on the one that coordinates
   dyno generator --nats tls://nats.example:4222 --nats-ca ca.pem --nats-creds dyno.creds
+  dyno generator --nats nats://10.0.0.1:4222 --only-hosts 10.0.0.9:3306     loads nothing but that server
 
 It waits for runs, drives its part of their trials and waits again, until Ctrl-C. It finds passwords of
 targets itself: DYNO_PASSWORD_NAME, ~/.pgpass, ~/.my.cnf; a run sends them only where both of them are
-connected to NATS by TLS. It executes no commands, and only plans of its own version of dyno.
+connected to NATS by TLS. It takes only plans of its own version of dyno, executes no commands of theirs,
+and writes only to a temporary folder of its own; of this machine's files a run can name only the
+certificates of a target's URL.
 DYNO_NATS_PASSWORD and DYNO_NATS_TOKEN hold what the URL of NATS doesn't. Whoever may publish to the
 subjects dyno.> of that NATS account can have this machine make load, and log in anywhere with the passwords
-that it finds: give NATS users of their own, and start it with the passwords that it needs.")]
+that it finds; whoever may subscribe to them can be sent those that a run knows. Give NATS users of their
+own, name the databases with --only-hosts, and start it with no other passwords than it needs.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     nats: NatsArguments,
     /// Name in the paper; the host's name unless given.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Drive only databases at these addresses, joined by commas: HOST, HOST:PORT, the path of a socket, or
+    /// cluster:FOLDER for a cluster of `dyno cluster` on this machine, whose password is known then. Trials of
+    /// others are refused. Without it every host may be named by a run, but no socket.
+    #[arg(long, value_name = "HOST[:PORT],...", value_delimiter = ',')]
+    only_hosts: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
@@ -41,6 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         Failure::usage("`dyno generator` needs --nats URL.")
             .with_hint("Start a server with `nats-server` and give its URL: nats://HOST:4222.")
     })?;
+    let permits = Permits::new(&arguments.only_hosts)?;
     // Nobody sits here to be asked for passwords, also where a terminal is open.
     if let Ok(nothing) = File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(nothing);
@@ -72,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
                 if signals::has_come() {
                     control.stop();
                 }
-                assist::run(*assignment, &environment);
+                assist::run(*assignment, &environment, &permits);
                 *current.lock().unwrap_or_else(PoisonError::into_inner) = None;
             }
         }

@@ -16,7 +16,7 @@ const SCHEME: &str = "cluster:";
 pub(crate) fn add_target(overrides: &mut Overrides, text: &str) -> Result<(), Failure> {
     match text.split_once('=').and_then(|(name, url)| Some((name, url.strip_prefix(SCHEME)?))) {
         Some((name, folder)) if !name.contains(':') => {
-            overrides.nodes.push((name.to_owned(), nodes(folder)?));
+            overrides.nodes.push((name.to_owned(), cluster_nodes(folder)?));
             Ok(())
         }
         _ => overrides.add_target(text).map_err(|problem| Failure::usage(problem.to_string())),
@@ -29,7 +29,7 @@ pub(crate) fn add_target(overrides: &mut Overrides, text: &str) -> Result<(), Fa
 /// The cluster can't be opened, or no node of it takes writes.
 pub(super) fn loading_url(url: &str) -> Result<Cow<'_, str>, Failure> {
     let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(Cow::Borrowed(url)) };
-    let nodes = nodes(folder)?;
+    let nodes = cluster_nodes(folder)?;
     match PlannedNode::loading(&nodes) {
         Some(node) => Ok(Cow::Owned(node.secret_url().expose().to_owned())),
         None => Err(Failure::new(format!("No node of the cluster in {folder} takes writes."))),
@@ -52,7 +52,11 @@ pub(super) fn secret_url(node: &PlannedNode) -> SecretUrl {
     }
 }
 
-fn nodes(folder: &str) -> Result<Vec<PlannedNode>, Failure> {
+/// The nodes of the cluster in a folder, with their passwords.
+///
+/// # Errors
+/// It can't be opened.
+pub(crate) fn cluster_nodes(folder: &str) -> Result<Vec<PlannedNode>, Failure> {
     let cluster = Cluster::open(Path::new(folder)).map_err(failure)?;
     // A run is gone on with from wherever its user stands.
     let absolute = std::path::absolute(folder)

@@ -1,5 +1,6 @@
 //! A part of a trial of another process: what a load generator of a fleet does.
 
+use super::permits::Permits;
 use super::trial::{trial_spec, what};
 use super::workloads::{Driven, Experiment};
 use crate::calibration::Calibration;
@@ -22,6 +23,7 @@ pub(crate) struct Assist<'a> {
     order: &'a Order,
     reporter: &'a mut Reporter,
     environment: &'a Environment,
+    permits: &'a Permits,
     stem: &'a Path,
 }
 
@@ -29,14 +31,14 @@ pub(crate) struct Assist<'a> {
 pub(crate) type Left = (TrialResult, Vec<u8>);
 
 /// Drives a part of a trial and reports it; says a line about it.
-pub(crate) fn run(assignment: Assignment, environment: &Environment) {
+pub(crate) fn run(assignment: Assignment, environment: &Environment, permits: &Permits) {
     let Assignment { order, mut reporter } = assignment;
     let title = format!("{} on {}", order.experiment, order.target);
     let control = reporter.control();
     let ended = Scratch::new().and_then(|scratch| {
         let stem = scratch.0.join("trial");
-        let part = Assist { order: &order, reporter: &mut reporter, environment, stem: &stem };
-        part.drive()
+        let reporter = &mut reporter;
+        Assist { order: &order, reporter, environment, permits, stem: &stem }.drive()
     });
     match ended {
         Ok(Some((result, left))) => {
@@ -60,7 +62,7 @@ pub(crate) fn run(assignment: Assignment, environment: &Environment) {
 impl Assist<'_> {
     /// `None` when it was stopped before it began.
     fn drive(self) -> Result<Option<Left>, Failure> {
-        let plan = read(self.order)?;
+        let plan = read(&self.order.plan)?;
         let unknown = |what: &str| Failure::new(format!("The order names no {what} of its plan."));
         let planned = plan.experiment(&self.order.experiment);
         let planned = planned.ok_or_else(|| unknown("experiment"))?;
@@ -70,23 +72,29 @@ impl Assist<'_> {
             let message = format!("The workload {} is not shared out.", planned.workload);
             return Err(Failure::new(message));
         }
-        let target = completed(target, &self.order.secrets)?;
-        let Reached { database, .. } =
-            reach_planned(&target, Path::new("")).map_err(|failure| {
-                let here = format!(
-                    "It is the load generator's machine that must reach the target and know its \
-                     password: set {} there, or have both connect to NATS by TLS.",
-                    target.password_variable()
-                );
-                let hint = match &failure.hint {
-                    Some(hint) => format!("{} {here}", sentence(hint)),
-                    None => here,
-                };
-                failure.at(&format!("target {}", target.name)).with_hint(hint)
-            })?;
         let (generator, generators) = (self.order.generator, self.order.generators);
-        experiment.assist(&database.of_generator(generator, generators), self)
+        // The nodes of others are theirs: they may be out of reach from here.
+        let target = target.of_generator(generator, generators);
+        let target = completed(&target, &self.order.secrets, self.permits)?;
+        let Reached { database, .. } = reach_planned(&target, Path::new(""))
+            .map_err(|failure| out_of_reach(&target, failure))?;
+        experiment.assist(&database, self)
     }
+}
+
+/// What a user should know of a target that can't be reached from here.
+fn out_of_reach(target: &PlannedTarget, failure: Failure) -> Failure {
+    let here = format!(
+        "It is the load generator's machine that must reach the target and know its password: set {} \
+         there, name a cluster of `dyno cluster` with --only-hosts cluster:FOLDER there, or have both \
+         connect to NATS by TLS.",
+        target.password_variable()
+    );
+    let hint = match &failure.hint {
+        Some(hint) => format!("{} {here}", sentence(hint)),
+        None => here,
+    };
+    failure.at(&format!("target {}", target.name)).with_hint(hint)
 }
 
 /// Drives the part that [`Assist`] describes; `None` when it was stopped before it began.
@@ -98,7 +106,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     driver: &D,
     part: Assist<'_>,
 ) -> Result<Option<Left>, Failure> {
-    let Assist { order, reporter, environment, stem } = part;
+    let Assist { order, reporter, environment, stem, .. } = part;
     let mut spec = trial_spec(&order.planned);
     family.tune(&mut spec);
     let whole = what(&spec, Purpose::Measure);
@@ -121,13 +129,27 @@ pub(super) fn driven<F: Driven, D: Driver>(
     Ok(Some((result, left)))
 }
 
-/// A target with the passwords that were sent along.
+/// A target with the passwords that were sent along, or that this machine's user has named.
 ///
 /// # Errors
-/// One of its URLs, also of those, is no server's: an order must not open files of this machine.
-fn completed(planned: &PlannedTarget, secrets: &[TargetSecret]) -> Result<PlannedTarget, Failure> {
+/// One of its URLs, also of those, is no server's, or one that may not be reached: an order must not open files
+/// of this machine, nor log in wherever it likes.
+fn completed(
+    planned: &PlannedTarget,
+    secrets: &[TargetSecret],
+    permits: &Permits,
+) -> Result<PlannedTarget, Failure> {
     let own = |secret: &&TargetSecret| secret.target == planned.name;
     let mut target = planned.clone();
+    for node in &mut target.nodes {
+        // The folder is one of the coordinator's machine.
+        node.cluster = None;
+    }
+    for node in &planned.nodes {
+        if let Some(url) = permits.password_of(&node.url) {
+            target.set_secret(Some(&node.name), url);
+        }
+    }
     for secret in secrets.iter().filter(own) {
         target.set_secret(secret.node.as_deref(), &SecretUrl::new(&secret.url));
     }
@@ -135,7 +157,11 @@ fn completed(planned: &PlannedTarget, secrets: &[TargetSecret]) -> Result<Planne
     let is_server = std::iter::once(target.url_in(Path::new("")))
         .chain(nodes)
         .all(|url| is_server(url.expose()));
-    if is_server { Ok(target) } else { Err(embedded(&target.name)) }
+    if !is_server {
+        return Err(embedded(&target.name));
+    }
+    permits.check(&target).map_err(|failure| failure.at(&format!("target {}", target.name)))?;
+    Ok(target)
 }
 
 /// True for the URL of a database that is reached over a network.
@@ -146,8 +172,8 @@ pub(super) fn is_server(url: &str) -> bool {
 }
 
 /// The plan of an order. Whoever sends commands along is refused, though nothing here would execute them.
-fn read(order: &Order) -> Result<Plan, Failure> {
-    let plan: Plan = serde_json::from_value(order.plan.clone())
+fn read(plan: &serde_json::Value) -> Result<Plan, Failure> {
+    let plan: Plan = serde_json::from_value(plan.clone())
         .map_err(|error| Failure::new(format!("The plan can't be understood: {error}.")))?;
     let has_command = |one: &PlannedExperiment| {
         let of_fault = one.fault.as_ref().and_then(|fault| fault.commands().next());
@@ -194,38 +220,106 @@ mod tests {
     use super::*;
     use dyno_suite::{Overrides, Suite};
 
-    fn target(url: &str) -> PlannedTarget {
+    fn plan(folder: &Path, target: &str, experiment: &str) -> Plan {
         let suite = format!(
-            "[suite]\nname = 's'\n[target.t]\n{url}\n[[experiment]]\nname = 'e'\nworkload = \
-             'sysbench'\ntest = 'oltp_read_only'\nthreads = 1\nduration_s = 5\n"
+            "[suite]\nname = 's'\n[target.t]\n{target}\n[[experiment]]\nname = 'e'\n{experiment}\n"
         );
-        let suite = Suite::parse("s.toml", &suite).expect("a suite");
-        let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
-        plan.target("t").expect("the target").clone()
+        let file = folder.join("s.toml").display().to_string();
+        let suite = Suite::parse(&file, &suite).expect("a suite");
+        Plan::build(&suite, &Overrides::default()).expect("a plan")
+    }
+
+    const READS: &str =
+        "workload = 'sysbench'\ntest = 'oltp_read_only'\nthreads = 1\nduration_s = 5";
+
+    fn target(target: &str) -> PlannedTarget {
+        plan(Path::new(""), target, READS).target("t").expect("the target").clone()
     }
 
     fn secret(node: Option<&str>, url: &str) -> TargetSecret {
         TargetSecret { target: "t".to_owned(), node: node.map(str::to_owned), url: url.to_owned() }
     }
 
+    fn open(planned: &PlannedTarget, secrets: &[TargetSecret]) -> Result<PlannedTarget, Failure> {
+        completed(planned, secrets, &Permits::default())
+    }
+
     #[test]
     fn an_order_opens_no_files() {
         let server = target("url = 'mysql://u@h/d'");
         let url = "MySQL://u:geheim@h/d";
-        let completed_target = completed(&server, &[secret(None, url)]).expect("a server");
+        let completed_target = open(&server, &[secret(None, url)]).expect("a server");
         assert_eq!(completed_target.url_in(Path::new("")).expose(), url);
         let foreign = ["sqlite:/tmp/x", "SQLITE:/tmp/x", "duckdb:x", "cluster:/tmp", ""];
         for url in foreign {
             assert!(!is_server(url), "{url}");
             if !url.is_empty() {
-                assert!(completed(&server, &[secret(None, url)]).is_err(), "{url}");
+                assert!(open(&server, &[secret(None, url)]).is_err(), "{url}");
             }
         }
         let nodes = target(
             "route = 'split'\nnodes = [{ name = 'a', role = 'primary', url = 'mysql://u@h/d' }, { name = \
              'b', role = 'read_only', url = 'mysql://u@i/d' }]",
         );
-        assert!(completed(&nodes, &[]).is_ok());
-        assert!(completed(&nodes, &[secret(Some("b"), "sqlite:/tmp/x")]).is_err());
+        assert!(open(&nodes, &[]).is_ok());
+        for url in ["sqlite:/tmp/x", "mysql://u@i/d?socket=/run/mysqld/mysqld.sock"] {
+            assert!(open(&nodes, &[secret(Some("b"), url)]).is_err(), "{url}");
+        }
+        // A cluster's folder has its password in it.
+        let mut foreign = nodes.clone();
+        foreign.nodes[0].cluster = Some("/somewhere".to_owned());
+        let completed_target = open(&foreign, &[]).expect("servers");
+        assert!(completed_target.nodes.iter().all(|node| node.cluster.is_none()));
+    }
+
+    #[test]
+    fn an_order_goes_only_where_the_own_user_lets_it() {
+        let permits = Permits::new(&["h".to_owned(), "i:3306".to_owned()]).expect("hosts");
+        let server = target("url = 'mysql://u@h/d'");
+        assert!(completed(&server, &[], &permits).is_ok());
+        // What counts is where it would log in, not what the plan says.
+        let refused = completed(&server, &[secret(None, "mysql://u:geheim@evil/d")], &permits);
+        let refused = refused.expect_err("another host").message;
+        assert!(
+            refused.starts_with("target t: The load generator may not reach evil:3306"),
+            "{refused}"
+        );
+        assert!(!refused.contains("geheim"));
+        let nodes = target(
+            "route = 'spread'\nnodes = [{ name = 'a', role = 'primary', url = 'mysql://u@p/d' }, { name = \
+             'b', role = 'read_only', url = 'mysql://u@i/d' }, { name = 'c', role = 'read_only', url = \
+             'mysql://u@j/d' }]",
+        );
+        // The nodes of others are not reached.
+        assert!(completed(&nodes.of_generator(0, 2), &[], &permits).is_ok());
+        assert!(completed(&nodes.of_generator(1, 2), &[], &permits).is_err());
+    }
+
+    #[test]
+    fn an_order_executes_no_commands() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = "url = 'mysql://u@h/d'";
+        let given = |experiment: &str| {
+            let plan = plan(folder.path(), target, experiment);
+            serde_json::to_value(plan).expect("JSON")
+        };
+        assert!(read(&given(READS)).is_ok());
+        let fault =
+            "fault = { action = 'command', at_s = 2, command = 'true', heal_command = 'true' }";
+        for command in ["restore = 'touch x'", fault] {
+            let refused = read(&given(&format!("{READS}\n{command}"))).expect_err(command);
+            assert!(refused.message.contains("executes no commands"), "{}", refused.message);
+        }
+        // What a workload itself would execute.
+        std::fs::write(folder.path().join("a.sql"), "\\setshell n echo 1\nSELECT :n;\n")
+            .expect("written");
+        let scripts = "workload = 'pgbench'\ntest = 'script'\noptions = { scripts = 'a.sql' }\nthreads = 1\nduration_s = 5";
+        let queries = "workload = 'tpch'\ntest = 'queries'\noptions = { cache = 'cold', cold_command = 'touch x' }";
+        for (experiment, shared) in [(scripts, None), (queries, Some(false)), (READS, Some(true))] {
+            let plan = read(&given(experiment)).expect("no command of the plan's own");
+            let planned = plan.experiment("e").expect("the experiment");
+            let takes = Experiment::new(&plan, planned).expect("options").takes_fleet();
+            assert_eq!(takes.ok(), shared, "{experiment}");
+        }
     }
 }

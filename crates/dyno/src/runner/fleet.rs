@@ -8,7 +8,7 @@ use dyno_core::{DbError, Driver, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_fleet::{Done, Fleet, Performance, Task};
 use dyno_measure::{TrialStatus, TrialSummary};
-use dyno_suite::{Plan, PlannedTarget, Step, Trial};
+use dyno_suite::{Plan, PlannedTarget, Route, Step, Trial};
 use std::path::{Path, PathBuf};
 
 /// The fleet of a run.
@@ -128,9 +128,17 @@ impl<'a> Team<'a> {
         summary: &mut TrialSummary,
     ) -> Result<Option<String>, Failure> {
         let Some(performance) = self.performance else { return Ok(None) };
-        let Performance { members, left, lost, notes, .. } = *performance;
+        let Performance { mut members, left, lost, notes, .. } = *performance;
         for left in left.iter().filter(|left| !left.is_empty()) {
             family.absorb(workload, left)?;
+        }
+        let target = self.plan.target(self.plan.reached_as(&self.step.target));
+        if let Some(target) = target.filter(|target| target.route == Route::Spread) {
+            let generators = members.len() as u32;
+            for (number, member) in (0..).zip(&mut members) {
+                let part = target.of_generator(number, generators);
+                member.nodes = part.nodes.into_iter().map(|node| node.name).collect();
+            }
         }
         summary.conditions.members = members;
         summary.notes.extend(notes);

@@ -9,6 +9,7 @@ mod fault;
 mod fleet;
 mod nodes;
 mod ownership;
+mod permits;
 mod repetition;
 mod restore;
 mod search;
@@ -17,6 +18,7 @@ mod trial;
 mod workloads;
 
 pub(crate) use fleet::Crew;
+pub(crate) use permits::Permits;
 use summary::resident_mib;
 pub(crate) use summary::{TrialName, summarise};
 pub(crate) use workloads::Experiment;

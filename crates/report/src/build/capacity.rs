@@ -1,6 +1,6 @@
 //! The most that each target did.
 
-use crate::model::{Paper, Spread};
+use crate::model::{Paper, Spread, Target};
 use crate::say;
 use crate::text::Text;
 use dyno_measure::Purpose;
@@ -27,7 +27,7 @@ pub struct Capacity {
     pub objective: Option<String>,
     /// True when it was measured again after it had been chosen.
     pub is_confirmed: bool,
-    /// Virtual CPUs of a node, as stated.
+    /// Virtual CPUs of a node, as stated; of all read-only nodes where the load is spread over these.
     pub vcpu: Option<f64>,
     /// The throughput by these.
     pub per_vcpu: Option<f64>,
@@ -41,7 +41,7 @@ pub(super) fn rows(paper: &Paper) -> Vec<Capacity> {
         let point = &row.point;
         let experiment = &paper.experiments[row.experiment_index];
         let target = paper.targets.iter().find(|target| target.label == point.target);
-        let vcpu = target.and_then(|target| target.vcpu).filter(|vcpu| *vcpu > 0.0);
+        let vcpu = target.and_then(vcpu).filter(|vcpu| *vcpu > 0.0);
         let throughput = point.throughput();
         Capacity {
             experiment_index: row.experiment_index,
@@ -62,4 +62,11 @@ pub(super) fn rows(paper: &Paper) -> Vec<Capacity> {
         }
     };
     paper.key_rows.iter().map(row).collect()
+}
+
+fn vcpu(target: &Target) -> Option<f64> {
+    let readers = target.nodes.iter().filter(|node| node.role == "read_only").count();
+    // Nothing of the load is done by other nodes, and all of it by these.
+    let nodes = if target.route == "spread" { readers.max(1) } else { 1 };
+    target.vcpu.map(|vcpu| vcpu * nodes as f64)
 }

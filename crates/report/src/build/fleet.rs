@@ -1,12 +1,14 @@
 //! What each load generator of a fleet did, where several made the load together: its part of the work, how
 //! well they started together, what their machines had left.
 
+use crate::checks::reads_of;
 use crate::format;
 use crate::model::{Point, Trial};
 use crate::say;
 use crate::text::Text;
-use dyno_measure::GeneratorMember;
+use dyno_measure::{GeneratorMember, NodeConditions};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The load generators of a fleet at one load level.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -25,6 +27,8 @@ pub struct FleetTable {
     pub sum: GeneratorLoad,
     /// Between the first and the last start, the largest of the trials, milliseconds.
     pub apart_ms: Option<f64>,
+    /// True where it is known which nodes each drove.
+    pub has_nodes: bool,
 }
 
 /// What a load generator did, over all trials of a load level.
@@ -34,6 +38,8 @@ pub struct GeneratorLoad {
     pub name: String,
     /// Its machine as far as it is known.
     pub host: String,
+    /// The read-only nodes that it drove; empty where the load isn't spread over nodes.
+    pub nodes: Vec<String>,
     /// Workers that it drove.
     pub workers: u32,
     /// Committed transactions.
@@ -90,7 +96,8 @@ fn table(point: &Point, trials: &[&Trial]) -> Option<FleetTable> {
         target: point.target.clone(),
         load: point.load_words(),
         trials: own.iter().map(|trial| trial.label.clone()).collect(),
-        words: words(&generators, &sum, apart_ms),
+        words: words(&generators, &sum, apart_ms).into_iter().chain(node_words(&own)).collect(),
+        has_nodes: generators.iter().any(|one| !one.nodes.is_empty()),
         generators,
         sum,
         apart_ms,
@@ -115,6 +122,7 @@ fn load(name: &str, trials: &[&Trial]) -> GeneratorLoad {
     GeneratorLoad {
         name: name.to_owned(),
         host: members().map(|member| member.host.clone()).next().unwrap_or_default(),
+        nodes: members().flat_map(|member| member.nodes.clone()).fold(Vec::new(), with),
         workers: members().map(|member| member.workers).max().unwrap_or_default(),
         committed: members().map(|member| member.committed).sum(),
         statements,
@@ -128,6 +136,14 @@ fn load(name: &str, trials: &[&Trial]) -> GeneratorLoad {
         cpu_s: members().map(|member| member.cpu_s).sum(),
         cpu_share: (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64),
     }
+}
+
+/// The list with a name that it may have already.
+fn with(mut names: Vec<String>, name: String) -> Vec<String> {
+    if !names.contains(&name) {
+        names.push(name);
+    }
+    names
 }
 
 fn per_s(count: u64, seconds: f64) -> Option<f64> {
@@ -184,4 +200,79 @@ fn words(generators: &[GeneratorLoad], sum: &GeneratorLoad, apart_ms: Option<f64
         ));
     }
     words
+}
+
+/// Statements of the load generators by the nodes over which their workers were spread. Those with the same nodes
+/// are counted together.
+fn by_nodes(trial: &Trial) -> BTreeMap<&[String], f64> {
+    let mut groups: BTreeMap<&[String], f64> = BTreeMap::new();
+    for member in trial.summary.conditions.members.iter().filter(|one| !one.nodes.is_empty()) {
+        *groups.entry(&member.nodes).or_default() += member.statements as f64;
+    }
+    groups
+}
+
+/// Where load generators have nodes of their own: by how much the servers' counts of reads on these differ from what
+/// their load generators did, the largest share of all reads, and the nodes of that.
+pub(crate) fn strayed(
+    trial: &Trial,
+    reads: impl Fn(&NodeConditions) -> Option<u64>,
+) -> Option<(f64, String)> {
+    let conditions = &trial.summary.conditions;
+    let groups = by_nodes(trial);
+    if groups.len() < 2 || conditions.members.iter().any(|member| member.lost.is_some()) {
+        return None;
+    }
+    let counted = |names: &[String]| {
+        let counts = names.iter().map(|name| conditions.nodes.get(name).and_then(&reads));
+        counts.sum::<Option<u64>>().map(|count| count as f64)
+    };
+    let counts = groups.keys().map(|names| counted(names)).collect::<Option<Vec<f64>>>()?;
+    let (done, all) = (groups.values().sum::<f64>(), counts.iter().sum::<f64>());
+    if done <= 0.0 || all <= 0.0 {
+        return None;
+    }
+    let differs = groups.iter().zip(&counts);
+    let differs = differs.map(|((names, done_there), counted)| {
+        ((counted / all - done_there / done).abs(), names.join(", "))
+    });
+    differs.reduce(|one, other| if other.0 > one.0 { other } else { one })
+}
+
+/// Who drove which read-only nodes, and whether the servers say so too.
+fn node_words(trials: &[&Trial]) -> Vec<Text> {
+    let kind = |trial: &&Trial| {
+        let members = &trial.summary.conditions.members;
+        let sets: Vec<&[String]> = by_nodes(trial).into_keys().collect();
+        let all: usize = sets.iter().map(|set| set.len()).sum();
+        let is_single = sets.iter().all(|set| set.len() == 1);
+        match (members.len(), sets.len()) {
+            (0 | 1, _) | (_, 0) => None,
+            (_, 1) if !is_single => Some(say!(
+                "The load generators could not have read-only nodes of their own in equal numbers: the workers of each were spread over all {n} of them.",
+                n = format::whole(all as f64)
+            )),
+            (members, sets) if members > sets => {
+                Some(say!("Several load generators shared a read-only node, as many each."))
+            }
+            _ if is_single => {
+                Some(say!("Each load generator drove a read-only node of its own, and no other."))
+            }
+            _ => Some(say!("Each load generator drove read-only nodes of its own, and no others.")),
+        }
+    };
+    let mut kinds: Vec<Option<Text>> = trials.iter().map(kind).collect();
+    kinds.dedup();
+    // Where load generators were lost, it was one way before and another after.
+    let [Some(kind)] = &kinds[..] else { return Vec::new() };
+    let off: Vec<f64> =
+        trials.iter().filter_map(|trial| Some(strayed(trial, reads_of(trial))?.0)).collect();
+    let agrees = (off.len() == trials.len()).then(|| off.into_iter().fold(0.0, f64::max));
+    let agrees = agrees.map(|off| {
+        say!(
+            "The servers' own counts of reads agree with that to {share} % of all reads.",
+            share = format::percent(off)
+        )
+    });
+    [kind.clone()].into_iter().chain(agrees).collect()
 }

@@ -18,6 +18,7 @@ mod arithmetic;
 mod case;
 
 pub(crate) use case::{Case, nodes as nodes_of};
+pub(crate) use nodes::reads_of;
 
 use crate::model::{
     Check, Experiment, Finding, Group, Level, Paper, Spot, SpotKind, Target, Trial,

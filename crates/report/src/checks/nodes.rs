@@ -4,6 +4,7 @@
 use super::case::{each_node, nodes};
 use super::sides::has_copy;
 use super::{Case, Find, Rule, parts, percent};
+use crate::build::strayed;
 use crate::format;
 use crate::model::{Finding, Group, Level, Spot, Target, Trial};
 use crate::say;
@@ -19,6 +20,8 @@ const READS_LEAST: u64 = 1_000;
 const UNEVEN: f64 = 0.20;
 /// Where they execute less of all reads, the load keeps its own elsewhere, and dyno's questions weigh most.
 const READS_SHARED: f64 = 0.10;
+/// Of all reads; dyno's own questions and the warm-up don't come from the load generators evenly.
+const STRAYED: f64 = 0.05;
 /// Servers tell lag in whole seconds: one of these is no lag yet.
 const LAG_S: f64 = 1.0;
 /// InnoDB estimates rows from samples, by node.
@@ -42,6 +45,25 @@ pub(super) const RULES: &[Rule] = &[
         meaning: "One node reaches its limit while others have time: the figures are too low for so many nodes.",
         advice: "Use a number of workers that is a multiple of the number of nodes, or look how connections are dealt out.",
         find: Find::Case(|case| of_trials(case, uneven)),
+    },
+    Rule {
+        id: "strayed-load",
+        group: Group::F,
+        level: Level::W,
+        rule: "Where each load generator has read-only nodes of its own, these count its part of the reads, to 5 % of all reads.",
+        meaning: "Statements went to other nodes than was asked for, or somebody else used them: the figures of single nodes and load generators don't hold.",
+        advice: "Look whether a proxy or a name with several addresses stands before the nodes and who else reads from them, and repeat the trial.",
+        find: Find::Trial(|trial| {
+            let known =
+                of_role(trial, "read_only").iter().filter_map(|(_, node)| node.reads).sum::<u64>();
+            let (share, nodes) = strayed(trial, reads_of(trial))
+                .filter(|(share, _)| *share > STRAYED && known >= READS_LEAST)?;
+            Some(say!(
+                "{nodes}: {share} of all reads more or less than its load generators made",
+                nodes = nodes,
+                share = percent(share)
+            ))
+        }),
     },
     Rule {
         id: "replica-lag",
@@ -171,6 +193,12 @@ fn is_autocommit(kind: &KindSummary) -> bool {
 fn only_reads(trial: &Trial) -> bool {
     let statements = trial.summary.statements;
     statements.reads > 0 && statements.writes == 0 && trial.summary.kinds.iter().all(is_autocommit)
+}
+
+/// How the reads of a node in this trial are known.
+pub(crate) fn reads_of(trial: &Trial) -> impl Fn(&NodeConditions) -> Option<u64> {
+    let commits_are_reads = only_reads(trial);
+    move |node| reads(node, commits_are_reads)
 }
 
 fn reads_on_primary(trial: &Trial, target: &TargetFacts) -> Option<Text> {

@@ -277,3 +277,18 @@ fn targets_of_one_node_have_none_of_it() {
         assert!(!json.contains(key), "{key}");
     }
 }
+
+#[test]
+fn capacity_counts_the_vcpu_of_all_nodes_that_are_driven() {
+    let mut run = cluster();
+    run.header.targets.iter_mut().for_each(|target| target.vcpu = Some(4.0));
+    let paper = Paper::new(&[run], &[]);
+    let of = |target: &str| {
+        let row = paper.capacity.iter().find(|row| row.target == target).expect("a row");
+        (row.vcpu, row.per_vcpu.map(|per_vcpu| row.throughput.median / per_vcpu))
+    };
+    assert_eq!(of("cluster-ro2"), (Some(8.0), Some(8.0)), "its throughput is that of two nodes");
+    assert_eq!(of("cluster-ro4"), (Some(16.0), Some(16.0)));
+    // Who splits or passes on may leave some of its nodes without load.
+    assert_eq!(of("pair"), (Some(4.0), Some(4.0)));
+}

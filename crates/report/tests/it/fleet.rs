@@ -1,6 +1,7 @@
 //! What papers say of several load generators.
 
 use crate::synthetic::cluster::cluster;
+use dyno_measure::NodeConditions;
 use dyno_report::{FleetTable, Lang, Paper};
 use dyno_store::RunData;
 
@@ -83,6 +84,43 @@ fn one_generator_of_a_fleet_is_told_as_one() {
         ["One load generator of a fleet made the load, with 16 workers."]
     );
     assert_eq!((table.generators[0].share, table.apart_ms), (Some(1.0), None));
+}
+
+#[test]
+fn papers_say_who_drove_which_nodes() {
+    let words = |nodes: [&[&str]; 2], counted: Option<[u64; 2]>| {
+        let paper = paper(|run| {
+            for trial in &mut run.trials {
+                let conditions = &mut trial.summary.conditions;
+                for (member, nodes) in conditions.members.iter_mut().zip(nodes) {
+                    member.nodes = nodes.iter().map(|&name| name.to_owned()).collect();
+                }
+                for (name, reads) in ["x", "y"].into_iter().zip(counted.into_iter().flatten()) {
+                    let node = NodeConditions { reads: Some(reads), ..NodeConditions::default() };
+                    conditions.nodes.insert(name.to_owned(), node);
+                }
+            }
+        });
+        let html = paper.html(Lang::En).expect("rendered");
+        assert_eq!(html.contains(">Nodes driven</th>"), !nodes[0].is_empty());
+        repeated(&paper).words[2..].iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let own = "Each load generator drove a read-only node of its own, and no other.";
+    assert_eq!(words([&["x"], &["y"]], None), [own]);
+    let agrees = "The servers' own counts of reads agree with that to 1.0 % of all reads.";
+    assert_eq!(words([&["x"], &["y"]], Some([260, 740])), [own, agrees]);
+    assert_eq!(
+        words([&["x", "z"], &["y"]], None),
+        ["Each load generator drove read-only nodes of its own, and no others."]
+    );
+    assert_eq!(
+        words([&["x", "y"], &["x", "y"]], None),
+        [
+            "The load generators could not have read-only nodes of their own in equal numbers: the workers of \
+          each were spread over all 2 of them."
+        ]
+    );
+    assert_eq!(words([&[], &[]], None), [""; 0]);
 }
 
 #[test]

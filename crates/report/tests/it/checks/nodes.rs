@@ -2,7 +2,7 @@
 
 use super::quiet::{BASELINE, quiet};
 use super::{Case, check, paper, trials};
-use dyno_measure::{FaultFacts, Freshness, NodeConditions, Together};
+use dyno_measure::{FaultFacts, Freshness, GeneratorMember, NodeConditions, Together};
 use dyno_store::{RunData, TargetNode};
 use std::collections::BTreeMap;
 
@@ -58,6 +58,21 @@ fn reads(runs: &mut [RunData], reads: [u64; 3]) {
     });
 }
 
+/// Two load generators that had a read-only node each: what these counted, and what those did.
+fn dealt(runs: &mut [RunData], counted: [u64; 2], done: [u64; 2]) {
+    reads(runs, [0, counted[0], counted[1]]);
+    trials(runs, |trial| {
+        let member = |(node, statements): (&str, u64)| GeneratorMember {
+            name: format!("on {node}"),
+            nodes: vec![node.to_owned()],
+            statements,
+            to_s: trial.window_s,
+            ..GeneratorMember::default()
+        };
+        trial.conditions.members = ["n2", "n3"].into_iter().zip(done).map(member).collect();
+    });
+}
+
 fn freshness(runs: &mut [RunData], stale: u64, stale_other: u64) {
     cluster(runs, |_| {});
     trials(runs, |trial| {
@@ -92,6 +107,12 @@ pub(super) const CASES: &[Case] = &[
         evidence: "reads: n2: 110,100 and n3: 89,900",
         fires: |runs| reads(runs, [0, 110_100, 89_900]),
         silent: |runs| reads(runs, [0, 110_000, 90_000]),
+    },
+    Case {
+        id: "strayed-load",
+        evidence: ": 6.0 % of all reads more or less than its load generators made",
+        fires: |runs| dealt(runs, [108_000, 92_000], [600, 400]),
+        silent: |runs| dealt(runs, [110_200, 89_800], [600, 400]),
     },
     Case {
         id: "replica-lag",
