@@ -1,9 +1,9 @@
 //! `dyno run` on clusters of real servers: what the servers themselves counted on each node.
 
-use dyno_core::{DbError, Driver, Session, Table};
-use dyno_drivers::Target;
-use dyno_drivers::mysql::MysqlDriver;
-use dyno_drivers::postgres::PostgresDriver;
+mod common;
+
+use common::ask;
+use dyno_core::DbError;
 use dyno_tests::{Scratch, dyno, only_run, peer, skipped};
 use dyno_topology::{Cluster, Replication, Request, Silent, TopologyKind};
 use serde_json::Value;
@@ -36,11 +36,7 @@ impl Made {
     /// Asks a node, by its number from 1.
     fn ask(&self, node: usize, sql: &str) -> Result<u64, DbError> {
         let url = self.cluster.node_url(&format!("n{node}")).expect("a node");
-        let target: Target = url.parse().expect("a URL");
-        match self.cluster.state().topology {
-            TopologyKind::Postgres => asked(&PostgresDriver::new(&target)?, sql),
-            _ => asked(&MysqlDriver::new(&target)?, sql),
-        }
+        ask(&url, sql).map(|text| text.parse().expect("a number"))
     }
 
     /// How many reads of the table each node has executed since it began.
@@ -66,17 +62,6 @@ impl Made {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
-}
-
-fn asked<D: Driver>(driver: &D, sql: &str) -> Result<u64, DbError> {
-    let asked = dyno_reactor::block_on(async {
-        let mut session = driver.connect(0).await?;
-        let mut table = Table::default();
-        session.query(sql, &mut table).await?;
-        session.close().await;
-        Ok(table.single().and_then(|text| text.parse().ok()).expect("a number"))
-    });
-    asked.expect("a loop")
 }
 
 const ROWS: u64 = 1_000;

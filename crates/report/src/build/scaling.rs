@@ -58,7 +58,8 @@ fn nodes(target: &Target) -> Option<(u32, bool)> {
 
 fn of_cluster(cluster: &str, points: &[Point], targets: &[&Target]) -> Vec<NodeScaling> {
     let best = |target: &Target| {
-        let own = points.iter().filter(|p| p.target == target.label && p.status == "complete");
+        let is_usable = |p: &&Point| p.status == "complete" && !p.has_fault;
+        let own = points.iter().filter(|p| p.target == target.label).filter(is_usable);
         own.max_by(|a, b| a.qps.median.total_cmp(&b.qps.median))
     };
     let mut rows: Vec<((u32, bool), &Target, &Point)> = targets

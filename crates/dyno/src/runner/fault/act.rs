@@ -3,8 +3,9 @@
 use super::hands::Hands;
 use super::writable::{takes_writes, wait_for};
 use super::{Injection, done};
+use crate::signals;
 use dyno_core::{Nanos, SECOND};
-use dyno_suite::FaultAction;
+use dyno_suite::{FaultAction, Role};
 use std::time::Duration;
 
 /// How often the thread looks whether something is due.
@@ -94,7 +95,7 @@ impl Injection<'_> {
         }
         let others = (0..self.nodes.len()).filter(|node| *node != current && self.may_write(*node));
         for node in others {
-            if takes_writes(&self.nodes[node].database) {
+            if takes_writes(&self.nodes[node].database) == Some(true) {
                 self.database.switch_primary(node);
                 let at_s = self.step(&format!("{} takes writes", self.name(node)));
                 self.told().promoted = Some((node, at_s));
@@ -105,8 +106,7 @@ impl Injection<'_> {
 
     /// True for nodes that hold all data.
     fn may_write(&self, node: usize) -> bool {
-        use dyno_suite::Role::{Primary, ReadOnly};
-        matches!(self.nodes[node].role, Primary | ReadOnly)
+        matches!(self.nodes[node].role, Role::Primary | Role::ReadOnly)
     }
 
     /// Ends the fault, once.
@@ -152,8 +152,38 @@ impl Injection<'_> {
         }
     }
 
-    /// Brings the nodes back to the roles they had before. What could not be done is said in a sentence.
+    /// Brings the nodes back to the roles they had before. What could not be done is said in sentences, and
+    /// to whoever has stopped the run how the nodes are left.
     pub(in crate::runner) fn restore(&self) -> Option<String> {
+        let why = self.bring_back();
+        let is_touched = self.told().at_s.is_some() || self.told().failure.is_some();
+        if !(signals::has_come() && is_touched) {
+            return why;
+        }
+        Some(why.into_iter().chain([self.left()]).collect::<Vec<_>>().join(" "))
+    }
+
+    /// How the nodes are left, in sentences.
+    fn left(&self) -> String {
+        let mut text = "The run was stopped, and its nodes are left as they are.".to_owned();
+        for node in (0..self.nodes.len()).filter(|node| self.may_write(*node)) {
+            let how = match takes_writes(&self.nodes[node].database) {
+                Some(true) => "takes writes",
+                Some(false) => "takes reads only",
+                None => "does not answer",
+            };
+            text.push_str(&format!(" {} {how}.", self.name(node)));
+        }
+        if matches!(*self.hands(), Hands::Cluster(_)) {
+            text.push_str(
+                " `dyno cluster status` says more, and `dyno cluster rejoin NODE` has a node follow the \
+                 primary again.",
+            );
+        }
+        text
+    }
+
+    fn bring_back(&self) -> Option<String> {
         let told = self.told().clone();
         if told.at_s.is_none() {
             return told.failure.and_then(|_| self.undo());

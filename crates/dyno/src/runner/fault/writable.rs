@@ -1,5 +1,6 @@
 //! Which node takes writes.
 
+use super::is_given_up;
 use crate::databases::{Database, with_driver};
 use dyno_core::{DbError, Dialect, Driver, MILLISECOND, Nanos, Session, Table};
 use dyno_reactor::{block_on, now, sleep_until, timeout};
@@ -7,12 +8,13 @@ use dyno_reactor::{block_on, now, sleep_until, timeout};
 /// How long a node may take to say so; one that is dead or frozen takes all of it.
 const PATIENCE: Nanos = 500 * MILLISECOND;
 
-/// True when a node says that it takes writes; false also when it doesn't answer.
-pub(super) fn takes_writes(node: &Database) -> bool {
-    with_driver!(node, driver => answer(driver, PATIENCE)).unwrap_or(false)
+/// Whether a node says that it takes writes; `None` when it doesn't answer.
+pub(super) fn takes_writes(node: &Database) -> Option<bool> {
+    with_driver!(node, driver => answer(driver, PATIENCE))
 }
 
-/// Waits until a node says that it takes writes (or that it takes none), `patience` at most.
+/// Waits until a node says that it takes writes (or that it takes none), `patience` at most, and no longer
+/// than whoever has stopped the run.
 pub(super) fn wait_for(node: &Database, wanted: bool, patience: Nanos) -> bool {
     let waited = block_on(async {
         let until = now() + patience;
@@ -21,7 +23,7 @@ pub(super) fn wait_for(node: &Database, wanted: bool, patience: Nanos) -> bool {
             if matches!(said, Ok(Ok(answer)) if answer == wanted) {
                 return true;
             }
-            if now() >= until {
+            if now() >= until || is_given_up() {
                 return false;
             }
             sleep_until(now() + 100 * MILLISECOND).await;
