@@ -71,7 +71,7 @@ pub(super) async fn execute(
     let told: Vec<&str> = told.iter().map(|(name, _)| *name).chain(["DYNO_TARGET"]).collect();
     let message = format!("The command that {does} failed: {ended}.");
     Err(Failure::new(message).with_hint(format!(
-        "`{key}` is run by sh -c; what it says stands above. It is told in {}.",
+        "`{key}` is run by sh -c; what it says stands above. It finds {} in its environment.",
         told.join(", ")
     )))
 }
@@ -140,7 +140,7 @@ mod tests {
         let failure = executed(&command(text, &[("DYNO_NODE", "n2")]), false).expect_err("fails");
         assert_eq!(failure.message, "The command that promotes n2 failed: exit status: 1.");
         let hint = failure.hint.expect("a remedy");
-        assert!(hint.ends_with("It is told in DYNO_NODE, DYNO_TARGET."), "{hint}");
+        assert!(hint.ends_with("It finds DYNO_NODE, DYNO_TARGET in its environment."), "{hint}");
     }
 
     #[test]
