@@ -315,12 +315,12 @@ fn commands_of_the_suite_treat_a_cluster_of_ones_own() {
     let cluster = Cluster::up(scratch.path(), &words);
     let program = dyno_command(scratch.path()).get_program().to_str().expect("UTF-8").to_owned();
     let fault = format!(
-        "action = \"command\"\npromote = true\ncommand = \"{program} cluster kill $DYNO_NODE\"\n\
+        "action = \"command\"\npromote = true\nheal_after_s = 2\ncommand = \"{program} cluster kill $DYNO_NODE\"\n\
          promote_command = \"{program} cluster promote $DYNO_PROMOTE\"\n\
          heal_command = \"{program} cluster rejoin $DYNO_NODE && echo $DYNO_TARGET > told\""
     );
     let target = listed(&cluster, ["n1", "n2"]);
-    let (ran, trial, paper) = Trial::start(scratch.path(), &target, PGBENCH, [6, 2], &fault).end();
+    let (ran, trial, paper) = Trial::start(scratch.path(), &target, PGBENCH, [6, 1], &fault).end();
     assert_taken_over(&ran, &trial);
     let steps = trial["fault"]["steps"].to_string();
     for step in [

@@ -109,8 +109,8 @@ impl Injection<'_> {
         matches!(self.nodes[node].role, Role::Primary | Role::ReadOnly)
     }
 
-    /// Ends the fault, once.
-    fn heal(&self) {
+    /// Ends the fault, once; why that failed, in a sentence.
+    fn heal(&self) -> Option<String> {
         let name = self.name(self.node);
         let result = self.hands().heal(self.plan.action, name);
         self.told().is_ended = true;
@@ -123,9 +123,12 @@ impl Injection<'_> {
                 self.step(&format!("{name} is left as the suite's command has left it"));
             }
             Err(why) => {
-                self.step(&format!("{name} could not be brought back: {}", why.message));
+                let text = format!("{name} could not be brought back: {}", why.message);
+                self.step(&text);
+                return Some(text);
             }
         }
+        None
     }
 
     /// True while the fault should be ended by what ends it. A dead node whose place another one has taken
@@ -191,13 +194,13 @@ impl Injection<'_> {
         // A frozen primary that was replaced is not let go on: it would commit what nobody waits for any more.
         let is_replaced_and_frozen =
             told.promoted.is_some() && self.plan.action == FaultAction::Freeze;
-        if self.may_heal() && !is_replaced_and_frozen {
-            self.heal();
-        }
-        let (heir, _) = told.promoted?;
+        let is_wanted = self.may_heal() && !is_replaced_and_frozen;
+        let unhealed = is_wanted.then(|| self.heal()).flatten();
+        let Some((heir, _)) = told.promoted else { return unhealed };
         if matches!(*self.hands(), Hands::Commands(_)) {
+            let unhealed = unhealed.map(|why| why + " ").unwrap_or_default();
             return Some(format!(
-                "{} is still the primary after the trial: dyno brings only clusters of dyno cluster back to \
+                "{unhealed}{} is still the primary after the trial: dyno brings only clusters of dyno cluster back to \
                  their first state.",
                 self.name(heir)
             ));
