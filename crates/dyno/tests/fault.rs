@@ -316,7 +316,7 @@ fn commands_of_the_suite_treat_a_cluster_of_ones_own() {
     let program = dyno_command(scratch.path()).get_program().to_str().expect("UTF-8").to_owned();
     let fault = format!(
         "action = \"command\"\npromote = true\nheal_after_s = 2\ncommand = \"{program} cluster kill $DYNO_NODE\"\n\
-         promote_command = \"{program} cluster promote $DYNO_PROMOTE\"\n\
+         promote_command = \"sleep 0.5; {program} cluster promote $DYNO_PROMOTE\"\n\
          heal_command = \"{program} cluster rejoin $DYNO_NODE && echo $DYNO_TARGET > told\""
     );
     let target = listed(&cluster, ["n1", "n2"]);

@@ -81,14 +81,14 @@ fn ranked(paper: &Paper) -> [usize; 4] {
 fn trials_with_a_fault_are_no_capacity_and_are_compared_with_nothing() {
     let levels = [1, 2, 4, 8, 16, 32];
     let usual = two_targets(&levels, 2, 30);
-    let paper = Paper::new(&[usual.clone()], &[]);
+    let paper = Paper::new(std::slice::from_ref(&usual), &[]);
     assert!(ranked(&paper).iter().all(|count| *count > 0), "{:?}", ranked(&paper));
     let mut run = usual.clone();
     let facts = fault().trials[0].summary.fault.clone();
     for trial in &mut run.trials {
         trial.summary.fault.clone_from(&facts);
     }
-    let paper = Paper::new(&[run.clone()], &[]);
+    let paper = Paper::new(std::slice::from_ref(&run), &[]);
     assert_eq!(ranked(&paper), [0; 4]);
     assert!(paper.html(Lang::En).is_ok() && paper.markdown(Lang::Zh).is_ok());
     // Of an experiment without a fault, all stays.
