@@ -3,18 +3,24 @@
 use dyno_engine::Control;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// The signal that came first. Signals belong to the whole process, so does this.
 static FIRST: AtomicU8 = AtomicU8::new(SIGINT as u8);
 
-/// Whether one has come.
-static HAS_COME: AtomicBool = AtomicBool::new(false);
+/// When it came.
+static CAME: OnceLock<Instant> = OnceLock::new();
 
 /// True after the first Ctrl-C or SIGTERM, for work that is no trial.
 pub(crate) fn has_come() -> bool {
-    HAS_COME.load(Ordering::Relaxed)
+    CAME.get().is_some()
+}
+
+/// True when that is this long ago, for work that had better be ended properly.
+pub(crate) fn came_before(grace: Duration) -> bool {
+    CAME.get().is_some_and(|came| came.elapsed() >= grace)
 }
 
 /// The exit code of a process that a signal has stopped: 130 after Ctrl-C, 143 after SIGTERM.
@@ -30,7 +36,7 @@ pub(crate) fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> std::io::Res
         let mut signals = signals.forever();
         if let Some(signal) = signals.next() {
             FIRST.store(signal as u8, Ordering::Relaxed);
-            HAS_COME.store(true, Ordering::Relaxed);
+            let _ = CAME.set(Instant::now());
             stop();
         }
         if let Some(signal) = signals.next() {

@@ -1,9 +1,16 @@
 //! Faults in trials, on clusters of real servers: the primary is killed under load and a replica takes over.
 
-use dyno_tests::{Ran, Scratch, dyno, only_run, skipped};
+mod common;
+
+use common::ask;
+use dyno_tests::{
+    Ran, Running, Scratch, commits, dyno, dyno_command, only_run, skipped, wait_until,
+};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// A cluster that is taken down whatever comes of the test.
 struct Cluster<'a>(&'a Path);
@@ -24,6 +31,32 @@ impl<'a> Cluster<'a> {
         let nodes = json["nodes"].as_array().expect("nodes");
         let text = |node: &Value, key: &str| node[key].as_str().unwrap_or_default().to_owned();
         nodes.iter().map(|node| (text(node, "role"), text(node, "health"))).collect()
+    }
+
+    fn open(&self) -> dyno_topology::Cluster {
+        dyno_topology::Cluster::open(&self.0.join("dyno-cluster")).expect("a cluster")
+    }
+
+    /// The URL of a node, with the password of the load.
+    fn url(&self, node: &str) -> String {
+        self.open().node_url(node).expect("a node")
+    }
+
+    /// The same for whoever may change the server.
+    fn admin_url(&self, node: &str) -> String {
+        let secrets =
+            fs::read_to_string(self.0.join("dyno-cluster/secrets.json")).expect("secrets");
+        let secrets: Value = serde_json::from_str(&secrets).expect("JSON");
+        let (user, password) = ("dyno_admin", secrets["admin"].as_str().expect("a password"));
+        let load = self.url(node);
+        let (scheme, at) = (load.split("://").next(), load.rsplit('@').next());
+        let address = at.and_then(|at| at.split('/').next()).expect("an address");
+        format!("{}://{user}:{password}@{address}/", scheme.expect("a scheme"))
+    }
+
+    fn count(&self, node: &str, sql: &str) -> u64 {
+        let answer = ask(&self.url(node), sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        answer.parse().expect("a number")
     }
 }
 
@@ -49,23 +82,71 @@ const TPCC: &str =
 const PGBENCH: &str =
     "workload = \"pgbench\"\ntest = \"tpcb-like\"\noptions = { scale = 1 }\nclients = 4\n";
 
+/// A dyno that runs one trial with a fault.
+struct Trial {
+    folder: PathBuf,
+    running: Running,
+}
+
+impl Trial {
+    /// A trial of so many seconds with a fault after the others; `fault` has its other keys, `target` those of
+    /// the target.
+    fn start(folder: &Path, target: &str, load: &str, [s, at_s]: [u32; 2], fault: &str) -> Self {
+        let text = format!(
+            "[suite]\nname = \"f\"\n[target.main]\n{target}\n[[experiment]]\nname = \"e\"\n{load}\
+             duration_s = {s}\ncleanup = false\n[experiment.fault]\nat_s = {at_s}\n{fault}\n"
+        );
+        fs::write(folder.join("f.toml"), text).expect("a suite");
+        let of_cluster = ["--target", "main=cluster:dyno-cluster"];
+        let more = if target.is_empty() { &of_cluster[..] } else { &[] };
+        let words = [&["run", "f.toml"][..], more].concat();
+        Trial { folder: folder.to_owned(), running: Running::start(folder, &words) }
+    }
+
+    fn path(&self) -> Option<PathBuf> {
+        only_run(&self.folder.join("dyno-runs"))
+    }
+
+    fn events(&self) -> String {
+        let file = self.path().map(|path| path.join("events.jsonl"));
+        file.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default()
+    }
+
+    /// Waits until a tenth of a second of the window is measured.
+    fn is_measured(&mut self) {
+        let folder = self.folder.join("dyno-runs");
+        let has_begun =
+            |_: &Running| only_run(&folder).is_some_and(|run| !commits(&run, 1).is_empty());
+        self.running.wait_until("the window", has_begun);
+    }
+
+    /// Waits until an event says that.
+    fn says(&self, words: &str) {
+        wait_until(words, || self.events().contains(words));
+    }
+
+    /// Waits for its end; what was stored of the trial, and the paper.
+    fn end(mut self) -> (Ran, Value, String) {
+        let ran = self.running.end();
+        let path = self.path().unwrap_or_else(|| panic!("no run: {}", ran.all()));
+        let read = |file: &str| {
+            let text = fs::read_to_string(path.join(file));
+            text.unwrap_or_else(|error| panic!("{file}: {error}: {}", ran.all()))
+        };
+        let events = self.events();
+        assert!(events.contains("was "), "the fault is among the events: {events}");
+        let shown = dyno(&self.folder, &["show", path.to_str().expect("UTF-8")]);
+        assert!(shown.all().contains("fault"), "{}", shown.all());
+        let trial = serde_json::from_str(&read("trials/1.json")).expect("JSON");
+        let paper = read("paper.md");
+        (ran, trial, paper)
+    }
+}
+
 /// Runs one trial of 12 s with a fault after 4 s; `fault` has its other keys.
 fn run(folder: &Path, load: &str, fault: &str) -> (Ran, Value) {
-    let text = format!(
-        "[suite]\nname = \"f\"\n[target.main]\n[[experiment]]\nname = \"e\"\n{load}duration_s = 12\n\
-         cleanup = false\n[experiment.fault]\nat_s = 4\n{fault}\n"
-    );
-    fs::write(folder.join("f.toml"), text).expect("a suite");
-    let ran = dyno(folder, &["run", "f.toml", "--target", "main=cluster:dyno-cluster"]);
-    let runs = folder.join("dyno-runs");
-    let path = only_run(&runs).unwrap_or_else(|| panic!("no run: {}", ran.all()));
-    let trial = fs::read_to_string(path.join("trials/1.json"))
-        .unwrap_or_else(|error| panic!("{error}: {}", ran.all()));
-    let events = fs::read_to_string(path.join("events.jsonl")).unwrap_or_default();
-    assert!(events.contains("was "), "the fault is among the events: {events}");
-    let shown = dyno(folder, &["show", path.to_str().expect("UTF-8")]);
-    assert!(shown.all().contains("fault"), "{}", shown.all());
-    (ran, serde_json::from_str(&trial).expect("JSON"))
+    let (ran, trial, _) = Trial::start(folder, "", load, [12, 4], fault).end();
+    (ran, trial)
 }
 
 /// What every fault with an heir has in common.
@@ -101,24 +182,79 @@ fn a_semi_synchronous_pair_loses_no_order() {
     assert_eq!(cluster.nodes(), [up("primary"), up("read_only")], "{}", ran.all());
 }
 
+/// What was lost is what the servers themselves show: `rows` are there after the trial, of which `before` were
+/// there before it.
+fn assert_lost(fault: &Value, paper: &str, [rows, before]: [u64; 2]) {
+    let number = |key: &str| fault[key].as_u64().unwrap_or_else(|| panic!("{key}: {fault}"));
+    let (acknowledged, lost) = (number("acknowledged"), number("lost"));
+    assert!(lost > 0 && lost < acknowledged, "{fault}");
+    // Commits that were never answered are known to nobody but the server.
+    let evidence = fault["evidence"].as_str().expect("sentences");
+    let there = evidence.split("; of these ").nth(1).and_then(|rest| rest.split(' ').next());
+    let there: u64 = there.map_or(0, |count| count.parse().expect("a number"));
+    assert_eq!(rows - before, acknowledged - lost + there, "{rows} rows, {before} before: {fault}");
+    let grouped = |count: u64| match count / 1000 {
+        0 => count.to_string(),
+        thousands => format!("{thousands},{:03}", count % 1000),
+    };
+    let said =
+        format!("{} of {} acknowledged transactions lost", grouped(lost), grouped(acknowledged));
+    assert!(paper.contains(&said), "{said}:\n{paper}");
+    assert!(!paper.contains(" Capacity\n"), "a window with an outage is no capacity:\n{paper}");
+}
+
 #[test]
-fn an_asynchronous_pair_says_what_it_lost() {
-    if !has("mariadbd", "an_asynchronous_pair_says_what_it_lost") {
+fn an_asynchronous_pair_loses_every_order_that_the_replica_had_not_received() {
+    let test = "an_asynchronous_pair_loses_every_order_that_the_replica_had_not_received";
+    if !has("mariadbd", test) {
         return;
     }
     let scratch = Scratch::new();
     let words = ["mariadb", "--set", "innodb_buffer_pool_size=128M", "--replicas", "1"];
     let cluster = Cluster::up(scratch.path(), &words);
-    let (ran, trial) = run(scratch.path(), TPCC, "action = \"kill\"\npromote = true");
+    let fault = "action = \"kill\"\npromote = true";
+    let mut trial = Trial::start(scratch.path(), "", TPCC, [12, 4], fault);
+    trial.is_measured();
+    // What is committed from here on until the primary is killed exists nowhere else.
+    ask(&cluster.admin_url("n2"), "STOP SLAVE IO_THREAD").expect("the replica receives nothing");
+    let (ran, trial, paper) = trial.end();
     assert_taken_over(&ran, &trial);
-    // How much that is depends on the moment: that it is counted and told does not.
     let fault = &trial["fault"];
-    let lost = fault["lost"].as_u64().expect("a count");
-    assert!(lost <= fault["acknowledged"].as_u64().expect("a count"), "{fault}");
     let evidence = fault["evidence"].as_str().expect("a sentence");
-    assert_eq!(evidence.contains("The first lost ones:"), lost > 0, "{fault}");
+    assert!(evidence.contains("The first lost ones:"), "{fault}");
+    // Clause 1.2 of TPC-C: 3,000 orders in each of 10 districts of a warehouse.
+    let orders = cluster.count("n1", "SELECT count(*) FROM bmsql_oorder");
+    assert_lost(fault, &paper, [orders, 30_000]);
+    // The roles are what they were before.
     let up = |role: &str| (role.to_owned(), "up".to_owned());
     assert_eq!(cluster.nodes(), [up("primary"), up("read_only")], "{}", ran.all());
+}
+
+#[test]
+fn an_asynchronous_standby_loses_every_payment_that_it_had_not_received() {
+    let test = "an_asynchronous_standby_loses_every_payment_that_it_had_not_received";
+    if !Path::new("/usr/lib/postgresql").exists() && !has("postgres", test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let cluster = Cluster::up(scratch.path(), &["postgres", "--replicas", "1"]);
+    let fault = "action = \"kill\"\npromote = true";
+    let mut trial = Trial::start(scratch.path(), "", PGBENCH, [9, 4], fault);
+    trial.is_measured();
+    // The file is written anew when the standby is promoted.
+    let file = scratch.file("dyno-cluster/n2/data/postgresql.conf");
+    let mut settings = fs::File::options().append(true).open(file).expect("its configuration");
+    writeln!(settings, "primary_conninfo = ''").expect("written");
+    let pid = cluster.open().node("n2").expect("a node").pid;
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process");
+    kill_process(pid, Signal::HUP).expect("it reads its configuration");
+    wait_until("the standby receives nothing", || {
+        cluster.count("n2", "SELECT count(*) FROM pg_stat_wal_receiver") == 0
+    });
+    let (ran, trial, paper) = trial.end();
+    assert_taken_over(&ran, &trial);
+    let payments = cluster.count("n1", "SELECT count(*) FROM pgbench_history");
+    assert_lost(&trial["fault"], &paper, [payments, 0]);
 }
 
 #[test]
@@ -152,6 +288,109 @@ fn a_frozen_primary_is_given_up() {
     assert!((2.5..7.0).contains(&first), "the server is frozen for 3 s: {fault}");
     let errors = fault["errors"].to_string();
     assert!(errors.contains("no answer within 1 s"), "{errors}");
+}
+
+/// The nodes of a target as a suite lists them: a cluster that dyno has not started.
+fn listed(cluster: &Cluster<'_>, [primary, read_only]: [&str; 2]) -> String {
+    let node = |name: &str, role: &str| {
+        format!("{{ name = \"{name}\", role = \"{role}\", url = \"{}\" }}", cluster.url(name))
+    };
+    format!("nodes = [{}, {}]", node(primary, "primary"), node(read_only, "read_only"))
+}
+
+/// Processes with this in their command line.
+fn processes(words: &str) -> usize {
+    let entries = fs::read_dir("/proc").expect("a process list").flatten();
+    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|line| String::from_utf8_lossy(line).replace('\0', " ").contains(words)).count()
+}
+
+#[test]
+fn commands_of_the_suite_treat_a_cluster_of_ones_own() {
+    if !has("mariadbd", "commands_of_the_suite_treat_a_cluster_of_ones_own") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let words = ["mariadb", "--set", "innodb_buffer_pool_size=64M", "--replicas", "1"];
+    let cluster = Cluster::up(scratch.path(), &words);
+    let program = dyno_command(scratch.path()).get_program().to_str().expect("UTF-8").to_owned();
+    let fault = format!(
+        "action = \"command\"\npromote = true\nheal_after_s = 2\ncommand = \"{program} cluster kill $DYNO_NODE\"\n\
+         promote_command = \"sleep 0.5; {program} cluster promote $DYNO_PROMOTE\"\n\
+         heal_command = \"{program} cluster rejoin $DYNO_NODE && echo $DYNO_TARGET > told\""
+    );
+    let target = listed(&cluster, ["n1", "n2"]);
+    // One client: whoever applies what it has written keeps up.
+    let load = PGBENCH.replace("clients = 4", "clients = 1");
+    let (ran, trial, paper) = Trial::start(scratch.path(), &target, &load, [6, 1], &fault).end();
+    assert_taken_over(&ran, &trial);
+    let steps = trial["fault"]["steps"].to_string();
+    for step in [
+        "n1 was treated by the suite's command",
+        "n2 was promoted",
+        "n2 takes writes",
+        "n1 was brought back by the suite's command",
+    ] {
+        assert!(steps.contains(step), "{step}: {steps}");
+    }
+    assert!(trial["fault"]["lost"].is_u64(), "{}", trial["fault"]);
+    assert!(paper.contains("n1 treated by a command, n2 took over"), "{paper}");
+    assert_eq!(fs::read_to_string(scratch.file("told")).expect("the command ran"), "main\n");
+    assert!(ran.stderr.contains("n2 is still the primary after the trial"), "{}", ran.all());
+    let up = |role: &str| (role.to_owned(), "up".to_owned());
+    assert_eq!(cluster.nodes(), [up("read_only"), up("primary")], "{}", ran.all());
+    stops_a_command(&scratch, &listed(&cluster, ["n2", "n1"]), &load);
+}
+
+/// Ctrl-C while a command runs that would take far too long.
+fn stops_a_command(scratch: &Scratch, target: &str, load: &str) {
+    fs::remove_dir_all(scratch.file("dyno-runs")).expect("a run");
+    let sleep = format!("sleep 1{:06}", std::process::id());
+    let fault = format!(
+        "action = \"command\"\npromote = true\ncommand = \"true\"\npromote_command = \"{sleep} & {sleep}\""
+    );
+    let mut trial = Trial::start(scratch.path(), target, load, [60, 1], &fault);
+    trial.says("n2 was treated by");
+    wait_until("the command", || processes(&sleep) >= 2);
+    trial.running.signal(Signal::INT);
+    let ran = trial.running.end();
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("The run was stopped"), "{}", ran.all());
+    assert!(ran.stderr.contains(" n2 takes writes. n1 takes reads only."), "{}", ran.all());
+    let told = "n1 could not be promoted: The command that promotes n1 was killed, because the run was stopped";
+    assert!(trial.events().contains(told), "{}", trial.events());
+    wait_until("the end of what it has started", || processes(&sleep) == 0);
+}
+
+#[test]
+fn a_primary_that_is_cut_off_is_reached_again() {
+    let test = "a_primary_that_is_cut_off_is_reached_again";
+    if !has("mariadbd", test) {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        return skipped(test, "only root may make network namespaces");
+    }
+    let scratch = Scratch::new();
+    let words = ["mariadb", "--isolated", "--set", "innodb_buffer_pool_size=64M"];
+    let up = dyno(scratch.path(), &[&["cluster", "up"][..], &words[..]].concat());
+    if up.code != 0 && up.stderr.contains("networks of their own need root's full rights") {
+        return skipped(test, "network namespaces can't be made here");
+    }
+    assert_eq!(up.code, 0, "{}", up.all());
+    let _cluster = Cluster(scratch.path());
+    let fault = "action = \"partition\"\nheal_after_s = 2\nanswer_limit_s = 1";
+    let (ran, trial, paper) = Trial::start(scratch.path(), "", PGBENCH, [9, 2], fault).end();
+    let fault = &trial["fault"];
+    assert_eq!(trial["status"], "complete", "{trial}\n{}", ran.all());
+    assert_eq!((&fault["promoted"], &fault["lost"]), (&Value::Null, &0.into()), "{fault}");
+    let first = fault["first_success_after_s"].as_f64().expect("a first success");
+    assert!((1.5..6.0).contains(&first), "it is cut off for 2 s: {fault}");
+    let steps = fault["steps"].to_string();
+    assert!(steps.contains("n1 was cut off from the network"), "{steps}");
+    assert!(steps.contains("n1 is reached again"), "{steps}");
+    assert!(!fault["errors"].as_array().expect("errors").is_empty(), "{fault}");
+    assert!(paper.contains("n1 cut off from the network"), "{paper}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod common;
 #[path = "fleet/credentials.rs"]
 mod credentials;
 mod made;

@@ -1,5 +1,6 @@
 //! `dyno run` on clusters of real servers: what the servers themselves counted on each node.
 
+mod common;
 mod made;
 
 use dyno_tests::{Scratch, dyno, only_run, peer, skipped};

@@ -2,10 +2,11 @@
 
 use crate::Source;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// Output kept of a command; what is longer is read and dropped.
@@ -30,13 +31,38 @@ pub struct ShellEnd {
 }
 
 /// Kills the command when nobody waits for it any more.
-struct Running(Child);
+struct Running {
+    child: Child,
+    /// True when it leads a process group, which is killed with it.
+    is_leader: bool,
+}
+
+impl Running {
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    async fn end(&mut self) -> io::Result<ExitStatus> {
+        let ended = Source::new(pidfd_open(self.pid(), PidfdFlags::NONBLOCK)?)?;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            ended.not_readable();
+            ended.readable().await;
+        }
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
+        // What a command that has ended leaves behind is meant to stay, such as a server.
+        if self.is_leader && matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process_group(self.pid(), Signal::KILL);
+        }
         // Both fail only when the command has ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -52,20 +78,23 @@ pub async fn shell(command: &OsStr, output: Output) -> io::Result<ShellEnd> {
     if output == Output::Kept {
         shell.stdout(Stdio::piped());
     }
-    let mut child = Running(shell.spawn()?);
-    let pid = Pid::from_child(&child.0);
-    let ended = Source::new(pidfd_open(pid, PidfdFlags::NONBLOCK)?)?;
-    let kept = match child.0.stdout.take() {
+    let mut running = Running { child: shell.spawn()?, is_leader: false };
+    let kept = match running.child.stdout.take() {
         Some(pipe) => read_all(pipe).await?,
         None => Vec::new(),
     };
-    loop {
-        if let Some(status) = child.0.try_wait()? {
-            return Ok(ShellEnd { status, output: kept });
-        }
-        ended.not_readable();
-        ended.readable().await;
-    }
+    Ok(ShellEnd { status: running.end().await?, output: kept })
+}
+
+/// Runs a command in a process group of its own and waits for its end. Only the calling task waits. A
+/// command that isn't awaited to its end is killed with all processes of its group; what one that has
+/// ended has started goes on.
+///
+/// # Errors
+/// As [`shell`].
+pub async fn run_group(command: &mut Command) -> io::Result<ExitStatus> {
+    let child = command.process_group(0).spawn()?;
+    Running { child, is_leader: true }.end().await
 }
 
 /// Reads until everybody has closed the other end.
@@ -151,5 +180,35 @@ mod tests {
             crate::timeout(now() + 20_000_000, sleep).await.is_err()
         };
         assert!(block_on(timed).expect("a loop"));
+    }
+
+    /// Whether the process whose number the file has is there.
+    fn lives(file: &std::path::Path) -> bool {
+        let text = std::fs::read_to_string(file).expect("a number");
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", text.trim()));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    }
+
+    #[test]
+    fn a_group_is_killed_as_a_whole_and_what_it_has_left_goes_on() {
+        let file = std::env::temp_dir().join(format!("dyno-group-{}", std::process::id()));
+        let start = format!("sleep 1000 & echo $! > {}", file.display());
+        let run = |text: &str| {
+            let mut shell = Command::new("/bin/sh");
+            shell.arg("-c").arg(text);
+            block_on(crate::timeout(now() + 500_000_000, async { run_group(&mut shell).await }))
+                .expect("a loop")
+        };
+        let ended = run(&start).expect("it ends").expect("a shell");
+        assert!(ended.success() && lives(&file), "what it has started goes on");
+        let pid = std::fs::read_to_string(&file).expect("a number").trim().parse().expect("one");
+        let pid = Pid::from_raw(pid).expect("a number");
+        rustix::process::kill_process(pid, Signal::KILL).expect("it can be killed");
+        assert!(run(&format!("{start}; wait")).is_err(), "it takes too long");
+        let since = std::time::Instant::now();
+        while lives(&file) {
+            assert!(since.elapsed() < std::time::Duration::from_secs(10), "its child goes on");
+        }
+        std::fs::remove_file(file).expect("the file was made");
     }
 }

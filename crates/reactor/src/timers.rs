@@ -1,7 +1,7 @@
 //! Due times.
 
 use crate::event_loop::with_state;
-use dyno_core::Nanos;
+use dyno_core::{Nanos, SECOND};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -49,6 +49,22 @@ pub async fn yield_now() {
 /// When the loop has no task of this number.
 pub fn wake(task: u32) {
     with_state(|state| state.wake(task));
+}
+
+/// How often [`unless`] asks.
+const ASK_EVERY: Nanos = SECOND / 10;
+
+/// What `future` gives; `None` once `is_over`, which is asked ten times a second: the future is dropped then.
+/// It is given that long also where it is over from the begin.
+pub async fn unless<F: Future>(is_over: impl Fn() -> bool, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    loop {
+        match timeout(now() + ASK_EVERY, future.as_mut()).await {
+            Ok(output) => return Some(output),
+            Err(Elapsed) if is_over() => return None,
+            Err(Elapsed) => {}
+        }
+    }
 }
 
 /// The time given to [`timeout`] ran out.

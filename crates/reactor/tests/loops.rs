@@ -2,7 +2,7 @@
 
 use dyno_core::SECOND;
 use dyno_reactor::{
-    Clock, Elapsed, Loop, Next, Source, block_on, now, run_all, sleep_until, timeout, wake,
+    Clock, Elapsed, Loop, Next, Source, block_on, now, run_all, sleep_until, timeout, unless, wake,
     yield_now,
 };
 use std::cell::{Cell, RefCell};
@@ -184,6 +184,19 @@ fn a_timeout_drops_what_takes_too_long_and_passes_what_does_not() {
         .await
     });
     assert_eq!(Loop::new(Clock::Virtual, tasks).unwrap().finish(), [Err(Elapsed), Ok(5)]);
+}
+
+#[test]
+fn what_is_over_is_dropped_and_what_is_done_before_is_passed() {
+    let tasks = [20_u64, 5].map(|wait| async move {
+        let work = async {
+            sleep_until(wait * SECOND).await;
+            wait
+        };
+        let got = unless(|| now() >= 10 * SECOND, work).await;
+        (got, now() / SECOND)
+    });
+    assert_eq!(Loop::new(Clock::Virtual, tasks).unwrap().finish(), [(None, 10), (Some(5), 5)]);
 }
 
 #[test]

@@ -130,7 +130,7 @@ pub(crate) fn counterpart<'a>(
     // Of several runs a target's label has the run's number behind its name.
     let is_own = |point: &&Point| {
         let same = point.target == *target || point.target.starts_with(&format!("{target},"));
-        same && point.status == "complete"
+        same && point.status == "complete" && !point.has_fault
     };
     let own = || experiment.points.iter().filter(is_own);
     let is_level = |point: &&Point| row.workers().is_none_or(|workers| workers == point.load());

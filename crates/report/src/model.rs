@@ -266,6 +266,10 @@ pub struct Spread {
 pub struct Point {
     /// Label of the target.
     pub target: String,
+    /// True where something was done to a node in its trials: what is committed in a window with an outage is
+    /// no capacity, and is compared with nothing.
+    #[serde(skip)]
+    pub has_fault: bool,
     /// Workers.
     pub workers: u32,
     /// Offered transactions per second; `None` in a closed loop.

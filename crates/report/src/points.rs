@@ -85,6 +85,7 @@ fn point(group: &[&Trial]) -> Option<Point> {
     let sum = |value: fn(&Trial) -> u64| trials.iter().map(|trial| value(trial)).sum();
     Some(Point {
         target: first.target.clone(),
+        has_fault: trials.iter().any(|trial| trial.summary.fault.is_some()),
         workers: first.summary.workers,
         rate_per_s: first.summary.rate_per_s,
         purpose: first.summary.purpose,

@@ -24,6 +24,8 @@ pub struct Cluster {
     pub(crate) folder: Folder,
     pub(crate) state: State,
     pub(crate) secrets: Secrets,
+    /// Asked while something is waited for.
+    pub(crate) is_stopped: fn() -> bool,
 }
 
 impl Cluster {
@@ -74,7 +76,7 @@ impl Cluster {
         if state.isolated {
             network::make(&state)?;
         }
-        let mut cluster = Cluster { folder: folder.clone(), state, secrets };
+        let mut cluster = Cluster { folder: folder.clone(), state, secrets, is_stopped: || false };
         for node in &cluster.state.nodes {
             cluster.folder.make_inside(&node.name, cluster.state.run_as)?;
         }
@@ -98,7 +100,14 @@ impl Cluster {
                 .with_hint(format!("wait for its `up`; if that was killed, take it down: `dyno cluster down --dir {show}`")));
         }
         let secrets = folder.secrets()?;
-        Ok(Cluster { folder, state, secrets })
+        Ok(Cluster { folder, state, secrets, is_stopped: || false })
+    }
+
+    /// The same, whose changes give up waiting as soon as `is_stopped` says so. What was begun stays as it is
+    /// then, such as a server that is still starting.
+    #[must_use]
+    pub fn stopped_by(self, is_stopped: fn() -> bool) -> Self {
+        Cluster { is_stopped, ..self }
     }
 
     /// Stops all processes of the cluster in a folder and removes the folder, also when making it was

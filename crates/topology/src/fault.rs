@@ -38,10 +38,15 @@ impl Cluster {
     /// When there is no such node, or it is still there after two minutes.
     pub fn stop(&mut self, name: &str) -> Result<(), ClusterError> {
         let _lock = self.change()?;
-        self.shut_down(name)
+        let is_stopped = self.is_stopped;
+        self.shut_down(name, &is_stopped)
     }
 
-    pub(crate) fn shut_down(&mut self, name: &str) -> Result<(), ClusterError> {
+    pub(crate) fn shut_down(
+        &mut self,
+        name: &str,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), ClusterError> {
         let node = self.node(name)?;
         let process = Process { pid: node.pid, started_ticks: node.pid_started_ticks };
         if process.is_frozen() {
@@ -52,6 +57,9 @@ impl Cluster {
         process.signal(if is_postgres { Signal::INT } else { Signal::TERM })?;
         let begin = Instant::now();
         while process.is_alive() {
+            if is_stopped() {
+                return Err(ClusterError::stopped());
+            }
             if begin.elapsed() > STOP_WITHIN {
                 return Err(ClusterError::new(format!(
                     "Node {name} is still shutting down after {} s.",
@@ -84,9 +92,9 @@ impl Cluster {
         self.processes(node).kill()?;
         self.launch(name)?;
         if self.node(name)?.role == "endpoint" {
-            return self.wait_for_endpoint(&|| false);
+            return self.wait_for_endpoint(&self.is_stopped);
         }
-        self.wait_for_log_in(name, &|| false)
+        self.wait_for_log_in(name, &self.is_stopped)
     }
 
     /// Stops all processes of a node in their tracks (SIGSTOP): connections stay open, nothing is

@@ -109,7 +109,7 @@ impl Cluster {
         }
         self.processes(self.node(ENDPOINT)?).kill()?;
         self.launch(ENDPOINT)?;
-        self.wait_for_endpoint(&|| false)
+        self.wait_for_endpoint(&self.is_stopped)
     }
 }
 

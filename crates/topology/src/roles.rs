@@ -6,13 +6,15 @@ use crate::make::{not_in_time, wait};
 use crate::mysql::replication;
 use crate::process::Process;
 use crate::{Cluster, ClusterError, Product, StateNode, postgres};
-use std::fs;
+use std::fs::{self, File};
 
 /// Seconds for asking a node that may be cut off from the network.
 const CUT_OFF_LIMIT_S: u64 = 1;
 /// The same where nodes can't be cut off: one that lives and isn't frozen is only busy. A primary that is
 /// taken for gone keeps what nobody else has received, which is lost then.
 const BUSY_LIMIT_S: u64 = 10;
+/// A shutdown within a change of roles is waited for in any case: what comes next starts a node again.
+const NEVER: fn() -> bool = || false;
 
 impl Cluster {
     /// Makes a read-only node the primary; the other read-only nodes follow it. Nothing that any of them
@@ -24,7 +26,7 @@ impl Cluster {
     /// # Errors
     /// When the node is no read-only one that runs, or can't be made the primary.
     pub fn promote(&mut self, name: &str) -> Result<(), ClusterError> {
-        let _lock = self.change()?;
+        let _lock = self.change_roles()?;
         let node = self.node(name)?.clone();
         if node.role != "read_only" {
             return Err(ClusterError::new(format!(
@@ -62,6 +64,14 @@ impl Cluster {
         self.renew_endpoint()
     }
 
+    /// Begins a change of roles, unless it would be broken off at its first wait.
+    fn change_roles(&mut self) -> Result<File, ClusterError> {
+        match (self.is_stopped)() {
+            true => Err(ClusterError::stopped()),
+            false => self.change(),
+        }
+    }
+
     fn is_answering(&self, node: &StateNode) -> bool {
         let process = Process { pid: node.pid, started_ticks: node.pid_started_ticks };
         let limit_s = if self.state.isolated { CUT_OFF_LIMIT_S } else { BUSY_LIMIT_S };
@@ -80,12 +90,17 @@ impl Cluster {
         }
         if old.product == Product::Postgres {
             // It sends everything to its standbys before it leaves.
-            return self.shut_down(&old.name);
+            return self.shut_down(&old.name, &NEVER);
         }
-        self.admin(&old)?.ask(replication::set_read_only(old.product, true))?;
-        if self.catch_up(next, &old, &|| false)? {
+        let admin = self.admin(&old)?;
+        admin.ask(replication::set_read_only(old.product, true))?;
+        let has_caught_up = self.catch_up(next, &old, &self.is_stopped);
+        if matches!(has_caught_up, Ok(true)) {
             return Ok(());
         }
+        // Somebody has to take writes.
+        admin.ask(replication::set_read_only(old.product, false))?;
+        has_caught_up?;
         Err(not_in_time(next, &format!("doesn't catch up with {}", old.name)))
     }
 
@@ -97,7 +112,7 @@ impl Cluster {
             replication::stop_receiving(&admin, product)?;
             let received = replication::received(&admin, product)?;
             let is_applied =
-                wait(&|| false, || replication::wait_for(&admin, product, &received, 1))?;
+                wait(&self.is_stopped, || replication::wait_for(&admin, product, &received, 1))?;
             if !is_applied {
                 return Err(not_in_time(one, "doesn't apply what it has received"));
             }
@@ -109,7 +124,7 @@ impl Cluster {
                 continue;
             }
             replication::follow(&admin, product, other, &self.secrets.replication)?;
-            if !wait(&|| false, || replication::wait_for(&admin, product, &position, 1))? {
+            if !wait(&self.is_stopped, || replication::wait_for(&admin, product, &position, 1))? {
                 return Err(not_in_time(node, &format!("doesn't catch up with {}", other.name)));
             }
         }
@@ -144,7 +159,7 @@ impl Cluster {
                 continue;
             }
             postgres::replication::follow(self, node, Some(other))?;
-            if !postgres::replication::wait_for(&admin, position, &|| false)? {
+            if !postgres::replication::wait_for(&admin, position, &self.is_stopped)? {
                 return Err(not_in_time(node, &format!("doesn't catch up with {}", other.name)));
             }
         }
@@ -175,7 +190,7 @@ impl Cluster {
     /// # Errors
     /// When the node is the primary, an endpoint or a shard, or doesn't get ready.
     pub fn rejoin(&mut self, name: &str) -> Result<(), ClusterError> {
-        let _lock = self.change()?;
+        let _lock = self.change_roles()?;
         let node = self.node(name)?.clone();
         if node.role != "read_only" {
             return Err(ClusterError::new(format!(
@@ -186,7 +201,7 @@ impl Cluster {
         let primary =
             self.primary().cloned().ok_or_else(|| ClusterError::new("No node takes writes."))?;
         if self.is_answering(&node) {
-            self.shut_down(name)?;
+            self.shut_down(name, &NEVER)?;
         } else {
             self.processes(&node).kill()?;
             self.set_stopped(name)?;
@@ -194,13 +209,13 @@ impl Cluster {
         match node.product {
             Product::Postgres => {
                 postgres::replication::make_slots(self, &primary)?;
-                postgres::copy_primary(&self.state, &primary, &node)?;
+                postgres::copy_primary(&self.state, &primary, &node, &self.is_stopped)?;
                 self.start_again(name)?;
             }
             _ => self.rejoin_mysql(&node, &primary)?,
         }
-        self.wait_until_streaming(name, &|| false)?;
-        self.wait_for_acknowledgements(&|| false)?;
+        self.wait_until_streaming(name, &self.is_stopped)?;
+        self.wait_for_acknowledgements(&self.is_stopped)?;
         self.renew_endpoint()
     }
 
@@ -232,11 +247,11 @@ impl Cluster {
             })
             .unwrap_or(primary)
             .clone();
-        if spare.name != primary.name && !self.catch_up(&spare, primary, &|| false)? {
+        if spare.name != primary.name && !self.catch_up(&spare, primary, &self.is_stopped)? {
             return Err(not_in_time(&spare, &format!("doesn't catch up with {}", primary.name)));
         }
-        self.shut_down(&node.name)?;
-        self.shut_down(&spare.name)?;
+        self.shut_down(&node.name, &NEVER)?;
+        self.shut_down(&spare.name, &NEVER)?;
         let data = node.folder.join("data");
         let copied = fs::remove_dir_all(&data)
             .map_err(|error| {

@@ -10,6 +10,7 @@ use dyno_topology::{
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const COUNT: &str = "SELECT count(*) FROM t";
 
@@ -221,6 +222,34 @@ fn an_endpoint_learns_who_the_primary_is() {
     mine.cluster.kill("endpoint").unwrap();
     mine.cluster.start("endpoint").unwrap();
     assert_eq!(mine.sql("endpoint", COUNT), "1");
+}
+
+/// How often the stopped promotion has asked.
+static ASKED: AtomicU32 = AtomicU32::new(0);
+
+#[test]
+fn a_promotion_that_is_given_up_leaves_a_primary() {
+    let test = "a_promotion_that_is_given_up_leaves_a_primary";
+    let Some(mut mine) = up(test, TopologyKind::Mariadb, |request| request.replicas = 1) else {
+        return;
+    };
+    mine.sql("n1", "CREATE TABLE t(id int primary key)");
+    mine.wait_for("n2", COUNT, "0");
+    // It receives and does not apply: whoever promotes it waits.
+    mine.admin("n2", "STOP SLAVE SQL_THREAD");
+    mine.sql("n1", "INSERT INTO t VALUES (1)");
+    let stopped = Cluster::open(mine.dir()).unwrap();
+    let mut stopped = stopped.stopped_by(|| ASKED.fetch_add(1, Ordering::Relaxed) >= 2);
+    let error = stopped.promote("n2").unwrap_err();
+    assert!(error.is_stopped, "{error}");
+    mine.sql("n1", "INSERT INTO t VALUES (2)");
+    // Nothing is begun any more that would be broken off.
+    assert!(stopped.promote("n2").unwrap_err().is_stopped);
+    assert!(stopped.rejoin("n2").unwrap_err().is_stopped);
+    assert_eq!(stopped.primary().unwrap().name, "n1");
+    mine.admin("n2", "START SLAVE SQL_THREAD");
+    mine.cluster.promote("n2").unwrap();
+    assert_eq!(mine.sql("n2", COUNT), "2");
 }
 
 #[test]

@@ -1,27 +1,31 @@
 //! Commands of the shell that a suite names: they empty a server's caches or restore its data.
 
 use crate::failure::{Failure, sentence};
-use dyno_core::{DbError, Driver, SECOND, Session};
+use dyno_core::{DbError, Driver, Nanos, SECOND, Session};
 use dyno_engine::Control;
-use dyno_reactor::{Output, now, shell, sleep_until, timeout};
-use std::ffi::OsString;
-use std::pin::pin;
+use dyno_reactor::{now, run_group, sleep_until, unless};
+use std::process::Stdio;
 
-/// How often a stop is looked for while something else is waited for.
-const LOOK_EVERY: u64 = SECOND / 10;
-/// How long a server may take to come back after a command.
-const BACK_WITHIN: u64 = 120 * SECOND;
+/// How often a stop is looked for while a server is waited for.
+const LOOK_EVERY: Nanos = SECOND / 10;
+/// How long a server may take to come back after a command; as long may the command of a fault take.
+pub(super) const BACK_WITHIN: Nanos = 120 * SECOND;
 
 /// A command and how messages call it.
+#[derive(Clone, Copy)]
 pub(super) struct Command<'a> {
     /// Told to the command as `DYNO_TARGET`.
     pub(super) target: &'a str,
+    /// Names and values of what else it is told.
+    pub(super) told: &'a [(&'a str, &'a str)],
     /// What is executed by `sh -c`.
     pub(super) text: &'a str,
     /// Such as `empties the caches`.
     pub(super) does: &'a str,
     /// The suite's key.
     pub(super) key: &'a str,
+    /// How long it may take; `None` where it may have to copy any amount of data.
+    pub(super) limit: Option<Nanos>,
 }
 
 /// How long a command took, in seconds from its begin.
@@ -30,6 +34,46 @@ pub(super) struct Took {
     pub(super) ended_s: f64,
     /// Until the server could be reached again.
     pub(super) back_s: f64,
+}
+
+/// Runs the command, and kills it with all that it has started when `is_stopped` or its time is over;
+/// false when it was stopped.
+///
+/// # Errors
+/// A command that fails or takes too long.
+pub(super) async fn execute(
+    command: &Command<'_>,
+    is_stopped: impl Fn() -> bool,
+) -> Result<bool, Failure> {
+    let Command { target, told, text, does, key, limit } = *command;
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.arg("-c").arg(text).env("DYNO_TARGET", target).envs(told.iter().copied());
+    // Standard output belongs to dyno's data; a server that the command starts may keep it open.
+    shell.stdin(Stdio::null()).stdout(std::io::stderr());
+    let due = limit.map(|limit| now() + limit);
+    let is_late = || due.is_some_and(|due| now() >= due);
+    let ended = match unless(|| is_stopped() || is_late(), run_group(&mut shell)).await {
+        Some(ended) => ended,
+        None if is_stopped() => return Ok(false),
+        None => {
+            return Err(Failure::new(format!(
+                "The command that {does} took longer than {} s and was killed: let `{key}` end within \
+                 that, and start in the background what takes longer.",
+                limit.unwrap_or_default() / SECOND
+            )));
+        }
+    };
+    let ended = ended
+        .map_err(|error| Failure::new(format!("The command that {does} can't be run: {error}.")))?;
+    if ended.success() {
+        return Ok(true);
+    }
+    let told: Vec<&str> = told.iter().map(|(name, _)| *name).chain(["DYNO_TARGET"]).collect();
+    let message = format!("The command that {does} failed: {ended}.");
+    Err(Failure::new(message).with_hint(format!(
+        "`{key}` is run by sh -c; what it says stands above. It finds {} in its environment.",
+        told.join(", ")
+    )))
 }
 
 /// Runs the command and waits until the server answers; `None` when the user has stopped it.
@@ -41,23 +85,11 @@ pub(super) async fn run<D: Driver>(
     command: &Command<'_>,
     control: &Control,
 ) -> Result<Option<Took>, Failure> {
-    let Command { target, text, does, key } = command;
     let began = now();
-    // Standard output belongs to dyno's data; a server that the command starts may keep it open.
-    // A stored plan may come from anywhere: its names are no part of what the shell executes.
-    let target = target.replace('\'', "'\\''");
-    let script = OsString::from(format!("export DYNO_TARGET='{target}'; exec 1>&2\n{text}"));
-    let running = shell(&script, Output::Inherited);
-    let Some(ended) = unless_stopped(running, control).await else { return Ok(None) };
-    let ended = ended
-        .map_err(|error| Failure::new(format!("The command that {does} can't be run: {error}.")))?;
-    if !ended.status.success() {
-        let message = format!("The command that {does} failed: {}.", ended.status);
-        return Err(Failure::new(message).with_hint(format!(
-            "`{key}` is run by sh -c; what it says stands above. DYNO_TARGET holds the name of the \
-             target."
-        )));
+    if !execute(command, || control.is_stopped()).await? {
+        return Ok(None);
     }
+    let Command { does, key, .. } = command;
     let seconds = || (now() - began) as f64 / 1e9;
     let ended_s = seconds();
     let Some(error) = back(driver, control).await else {
@@ -69,21 +101,6 @@ pub(super) async fn run<D: Driver>(
         sentence(&error.to_string())
     ));
     Err(failure.with_hint(format!("`{key}` must end with a server that answers.")))
-}
-
-/// What `work` gives; `None` when the user has stopped it.
-pub(super) async fn unless_stopped<T>(
-    work: impl Future<Output = T>,
-    control: &Control,
-) -> Option<T> {
-    let mut work = pin!(work);
-    loop {
-        match timeout(now() + LOOK_EVERY, work.as_mut()).await {
-            Ok(done) => return Some(done),
-            Err(_) if control.is_stopped() => return None,
-            Err(_) => {}
-        }
-    }
 }
 
 /// Waits until the server can be reached; why it can't, when that takes too long.
@@ -99,5 +116,41 @@ async fn back<D: Driver>(driver: &D, control: &Control) -> Option<DbError> {
             Err(error) if now() >= until => return Some(error),
             Err(_) => sleep_until(now() + LOOK_EVERY).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_reactor::block_on;
+
+    fn command<'a>(text: &'a str, told: &'a [(&'a str, &'a str)]) -> Command<'a> {
+        let (does, key) = ("promotes n2", "promote_command");
+        Command { target: "o'main", told, text, does, key, limit: None }
+    }
+
+    fn executed(command: &Command<'_>, is_stopped: bool) -> Result<bool, Failure> {
+        block_on(execute(command, || is_stopped)).expect("a loop")
+    }
+
+    #[test]
+    fn a_command_is_told_who_is_meant() {
+        let text = "[ \"$DYNO_TARGET/$DYNO_NODE\" = \"o'main/n1\" ]";
+        assert_eq!(executed(&command(text, &[("DYNO_NODE", "n1")]), false), Ok(true));
+        let failure = executed(&command(text, &[("DYNO_NODE", "n2")]), false).expect_err("fails");
+        assert_eq!(failure.message, "The command that promotes n2 failed: exit status: 1.");
+        let hint = failure.hint.expect("a remedy");
+        assert!(hint.ends_with("It finds DYNO_NODE, DYNO_TARGET in its environment."), "{hint}");
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_is_killed_with_a_word_of_what_to_do() {
+        let slow = Command { limit: Some(2 * SECOND), ..command("sleep 1000", &[]) };
+        assert_eq!(
+            executed(&slow, false).expect_err("it takes too long").message,
+            "The command that promotes n2 took longer than 2 s and was killed: let `promote_command` \
+             end within that, and start in the background what takes longer."
+        );
+        assert_eq!(executed(&slow, true), Ok(false), "whoever stops it doesn't wait");
     }
 }

@@ -25,7 +25,8 @@ impl Runner<'_> {
             Some(Restore::Command(text)) => {
                 let owner = self.plan.owner(&step.target);
                 let does = "restores the data";
-                let command = Command { target: owner, text, does, key: "restore" };
+                let (told, limit, key) = (&[], None, "restore");
+                let command = Command { target: owner, told, text, does, key, limit };
                 let (_, reached) = self.parties(step)?;
                 let ran = with_driver!(&reached.database, driver =>
                     block_on(command::run(driver.primary(), &command, self.control)));

@@ -1,9 +1,7 @@
 //! A cluster of real servers that a test has to itself.
 
-use dyno_core::{DbError, Driver, Session, Table};
-use dyno_drivers::Target;
-use dyno_drivers::mysql::MysqlDriver;
-use dyno_drivers::postgres::PostgresDriver;
+use crate::common::ask;
+use dyno_core::DbError;
 use dyno_tests::Scratch;
 use dyno_topology::{Cluster, Replication, Request, Silent, TopologyKind};
 use std::path::PathBuf;
@@ -34,21 +32,6 @@ impl Made {
     /// Asks a node, by its number from 1.
     pub(crate) fn ask(&self, node: usize, sql: &str) -> Result<u64, DbError> {
         let url = self.cluster.node_url(&format!("n{node}")).expect("a node");
-        let target: Target = url.parse().expect("a URL");
-        match self.cluster.state().topology {
-            TopologyKind::Postgres => asked(&PostgresDriver::new(&target)?, sql),
-            _ => asked(&MysqlDriver::new(&target)?, sql),
-        }
+        ask(&url, sql).map(|text| text.parse().expect("a number"))
     }
-}
-
-fn asked<D: Driver>(driver: &D, sql: &str) -> Result<u64, DbError> {
-    let asked = dyno_reactor::block_on(async {
-        let mut session = driver.connect(0).await?;
-        let mut table = Table::default();
-        session.query(sql, &mut table).await?;
-        session.close().await;
-        Ok(table.single().and_then(|text| text.parse().ok()).expect("a number"))
-    });
-    asked.expect("a loop")
 }

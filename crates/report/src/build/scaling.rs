@@ -34,7 +34,8 @@ pub struct NodeScaling {
 /// One row per target, cluster by cluster; empty unless targets differ in their number of nodes.
 pub(super) fn by_nodes(points: &[Point], targets: &[Target]) -> Vec<NodeScaling> {
     let best = |target: &Target| {
-        let own = points.iter().filter(|p| p.target == target.label && p.status == "complete");
+        let is_usable = |p: &&Point| p.status == "complete" && !p.has_fault;
+        let own = points.iter().filter(|p| p.target == target.label).filter(is_usable);
         own.max_by(|a, b| a.qps.median.total_cmp(&b.qps.median))
     };
     let reached = targets.iter().filter_map(|target| {

@@ -8,7 +8,8 @@ use crate::text::Text;
 use crate::{tpcc, tpch};
 use dyno_measure::Purpose;
 
-/// The point with the most throughput per experiment and target; complete ones are preferred.
+/// The point with the most throughput per experiment and target; complete ones are preferred. Where
+/// something was done to a node, throughput over the whole window means little.
 pub(super) fn key_rows(paper: &Paper) -> Vec<KeyRow> {
     let mut rows = Vec::new();
     for (experiment_index, experiment) in paper.experiments.iter().enumerate() {
@@ -17,7 +18,8 @@ pub(super) fn key_rows(paper: &Paper) -> Vec<KeyRow> {
             let is_result =
                 |point: &Point| experiment.objective.is_none() || point.purpose == Purpose::Confirm;
             let is_own = |point: &&Point| {
-                point.target == target.label && point.tpch.is_none() && is_result(point)
+                let is_usual = point.tpch.is_none() && !point.has_fault;
+                point.target == target.label && is_usual && is_result(point)
             };
             let own = experiment.points.iter().filter(is_own);
             // Of points that were measured again, only the second time is without bias.
@@ -71,11 +73,8 @@ fn reached(paper: &Paper) -> Vec<Text> {
         let tables = experiment.tpch.iter().flat_map(|section| &section.tables);
         tables.map(|table| tpch::words::best(&experiment.title, table)).collect()
     };
-    // Where something was done to a node, throughput over the whole window means little.
-    let has_fault =
-        |row: &&KeyRow| paper.faults.iter().any(|fault| fault.experiment == row.experiment);
     let of_faults = paper.faults.iter().map(fault::summary_sentence);
-    let of_transactions = paper.key_rows.iter().filter(|row| !has_fault(row)).map(best);
+    let of_transactions = paper.key_rows.iter().map(best);
     of_faults.chain(of_transactions).chain(paper.experiments.iter().flat_map(of_tpch)).collect()
 }
 

@@ -111,7 +111,8 @@ impl<'a> Side<'a> {
             (point.target == self.target.label).then_some(point)
         });
         let own = self.experiment.points.iter();
-        let own = own.filter(|p| p.target == self.target.label && p.status == "complete");
+        let is_usable = |p: &&Point| p.status == "complete" && !p.has_fault;
+        let own = own.filter(|p| p.target == self.target.label).filter(is_usable);
         of_row
             .or_else(|| own.max_by(|a, b| a.throughput().median.total_cmp(&b.throughput().median)))
     }

@@ -63,6 +63,8 @@ pub(super) fn of<'a>(paper: &'a Paper, experiment: &str, duel: &Duel<'_>) -> Vec
                 && trial.target == target
                 && trial.status == "complete"
                 && trial.summary.purpose != Purpose::Search
+                // An outage decides there, not the speed.
+                && trial.summary.fault.is_none()
         };
         paper.trials.iter().filter(is_own).collect()
     };

@@ -25,6 +25,7 @@ fn of_target(experiment: &Experiment, experiment_index: usize, target: &str) -> 
     let is_own = |point: &&Point| {
         point.target == target
             && point.status == "complete"
+            && !point.has_fault
             && point.rate_per_s.is_none()
             && point.tpch.is_none()
             // With pauses throughput follows the number of terminals, whatever the system does.

@@ -72,6 +72,40 @@ fn it_is_told_in_both_languages_and_drawn() {
     assert!(fault_sentence(&quick).to_string().contains(": no outage of 0.2 s or more, "));
 }
 
+/// What stands beside each other in a paper: capacities, comparisons, costs.
+fn ranked(paper: &Paper) -> [usize; 4] {
+    [paper.key_rows.len(), paper.capacity.len(), paper.verdicts.len(), paper.scaling.len()]
+}
+
+#[test]
+fn trials_with_a_fault_are_no_capacity_and_are_compared_with_nothing() {
+    let levels = [1, 2, 4, 8, 16, 32];
+    let usual = two_targets(&levels, 2, 30);
+    let paper = Paper::new(std::slice::from_ref(&usual), &[]);
+    assert!(ranked(&paper).iter().all(|count| *count > 0), "{:?}", ranked(&paper));
+    let mut run = usual.clone();
+    let facts = fault().trials[0].summary.fault.clone();
+    for trial in &mut run.trials {
+        trial.summary.fault.clone_from(&facts);
+    }
+    let paper = Paper::new(std::slice::from_ref(&run), &[]);
+    assert_eq!(ranked(&paper), [0; 4]);
+    assert!(paper.html(Lang::En).is_ok() && paper.markdown(Lang::Zh).is_ok());
+    // Of an experiment without a fault, all stays.
+    let other = usual.trials.last().expect("a trial").summary.experiment.clone();
+    let mut mixed = run.clone();
+    for trial in mixed.trials.iter_mut().filter(|trial| trial.summary.experiment == other) {
+        trial.summary.fault = None;
+    }
+    let paper = Paper::new(&[mixed], &[]);
+    let is_other = |index: usize| paper.experiments[index].name == other;
+    assert!(!paper.capacity.is_empty());
+    assert!(paper.capacity.iter().all(|row| is_other(row.experiment_index)));
+    // Two runs of the same suite, one with faults: no pair is made of both.
+    assert!(!Paper::new(&[usual.clone(), usual.clone()], &[]).verdicts.is_empty());
+    assert!(Paper::new(&[usual, run], &[]).verdicts.is_empty());
+}
+
 #[test]
 fn papers_without_faults_say_nothing_of_them() {
     let paper = Paper::new(&[two_targets(&[1, 8], 2, 30)], &[]);

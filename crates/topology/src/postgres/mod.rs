@@ -224,6 +224,7 @@ pub(crate) fn copy_primary(
     state: &State,
     primary: &StateNode,
     node: &StateNode,
+    is_stopped: &dyn Fn() -> bool,
 ) -> Result<(), ClusterError> {
     let folder = data(node);
     if folder.exists() {
@@ -245,6 +246,6 @@ pub(crate) fn copy_primary(
         "-w".into(),
     ];
     let environment = vec![("PGPASSFILE".to_owned(), pass_file(node).into())];
-    run(state, node, "pg_basebackup", arguments, environment, &|| false)?;
+    run(state, node, "pg_basebackup", arguments, environment, is_stopped)?;
     write(&folder.join("standby.signal"), "")
 }

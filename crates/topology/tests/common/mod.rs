@@ -4,6 +4,7 @@ use dyno_core::{Driver, SECOND, Session, Table};
 use dyno_drivers::Target;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::target::Secret;
 use dyno_reactor::{block_on, now, timeout};
 use dyno_topology::{Cluster, Health, Request, Silent, TopologyKind};
 use std::fs::Permissions;
@@ -65,20 +66,17 @@ impl Mine {
 
     /// Executes a statement on a node as the account of the load.
     pub(crate) fn try_sql(&self, node: &str, sql: &str) -> Result<Table, String> {
-        let target: Target = self.cluster.node_url(node).unwrap().parse().unwrap();
-        let done = block_on(async {
-            let due = now() + 60 * SECOND;
-            let asked = async {
-                match target.dialect {
-                    dyno_core::Dialect::Postgres => {
-                        query(&PostgresDriver::new(&target)?, sql).await
-                    }
-                    _ => query(&MysqlDriver::new(&target)?, sql).await,
-                }
-            };
-            timeout(due, asked).await
-        });
-        done.unwrap().map_err(|_| "no answer".to_owned())?.map_err(|error| error.to_string())
+        asked(&self.cluster.node_url(node).unwrap().parse().unwrap(), sql)
+    }
+
+    /// The same as the account that arranges replication.
+    pub(crate) fn admin(&self, node: &str, sql: &str) {
+        let secrets = std::fs::read_to_string(self.dir.join("secrets.json")).unwrap();
+        let password = secrets.split('"').skip_while(|word| *word != "admin").nth(2).unwrap();
+        let mut target: Target = self.cluster.node_url(node).unwrap().parse().unwrap();
+        target.user = Some("dyno_admin".to_owned());
+        target.password = Some(Secret::new(password));
+        asked(&target, sql).unwrap_or_else(|error| panic!("{node}: {sql}: {error}"));
     }
 
     /// The first value of an answer.
@@ -111,6 +109,20 @@ impl Mine {
         }
         panic!("{node}: {sql}: {:?}, not {wanted}", self.try_sql(node, sql));
     }
+}
+
+fn asked(target: &Target, sql: &str) -> Result<Table, String> {
+    let done = block_on(async {
+        let due = now() + 60 * SECOND;
+        let asked = async {
+            match target.dialect {
+                dyno_core::Dialect::Postgres => query(&PostgresDriver::new(target)?, sql).await,
+                _ => query(&MysqlDriver::new(target)?, sql).await,
+            }
+        };
+        timeout(due, asked).await
+    });
+    done.unwrap().map_err(|_| "no answer".to_owned())?.map_err(|error| error.to_string())
 }
 
 async fn query<D: Driver>(driver: &D, sql: &str) -> Result<Table, dyno_core::DbError> {

@@ -3,8 +3,9 @@
 use super::hands::Hands;
 use super::writable::{takes_writes, wait_for};
 use super::{Injection, done};
+use crate::signals;
 use dyno_core::{Nanos, SECOND};
-use dyno_suite::FaultAction;
+use dyno_suite::{FaultAction, Role};
 use std::time::Duration;
 
 /// How often the thread looks whether something is due.
@@ -119,12 +120,11 @@ impl Injection<'_> {
 
     /// True for nodes that hold all data.
     fn may_write(&self, node: usize) -> bool {
-        use dyno_suite::Role::{Primary, ReadOnly};
-        matches!(self.nodes[node].role, Primary | ReadOnly)
+        matches!(self.nodes[node].role, Role::Primary | Role::ReadOnly)
     }
 
-    /// Ends the fault, once.
-    fn heal(&self) {
+    /// Ends the fault, once; why that failed, in a sentence.
+    fn heal(&self) -> Option<String> {
         let name = self.name(self.node);
         let result = self.hands().heal(self.plan.action, name);
         self.told().is_ended = true;
@@ -137,9 +137,12 @@ impl Injection<'_> {
                 self.step(&format!("{name} is left as the suite's command has left it"));
             }
             Err(why) => {
-                self.step(&format!("{name} could not be brought back: {}", why.message));
+                let text = format!("{name} could not be brought back: {}", why.message);
+                self.step(&text);
+                return Some(text);
             }
         }
+        None
     }
 
     /// True while the fault should be ended by what ends it. A dead node whose place another one has taken
@@ -166,8 +169,38 @@ impl Injection<'_> {
         }
     }
 
-    /// Brings the nodes back to the roles they had before. What could not be done is said in a sentence.
+    /// Brings the nodes back to the roles they had before. What could not be done is said in sentences, and
+    /// to whoever has stopped the run how the nodes are left.
     pub(in crate::runner) fn restore(&self) -> Option<String> {
+        let why = self.bring_back();
+        let is_touched = self.told().at_s.is_some() || self.told().failure.is_some();
+        if !(signals::has_come() && is_touched) {
+            return why;
+        }
+        Some(why.into_iter().chain([self.left()]).collect::<Vec<_>>().join(" "))
+    }
+
+    /// How the nodes are left, in sentences.
+    fn left(&self) -> String {
+        let mut text = "The run was stopped, and its nodes are left as they are.".to_owned();
+        for node in (0..self.nodes.len()).filter(|node| self.may_write(*node)) {
+            let how = match takes_writes(&self.nodes[node].database) {
+                Some(true) => "takes writes",
+                Some(false) => "takes reads only",
+                None => "does not answer",
+            };
+            text.push_str(&format!(" {} {how}.", self.name(node)));
+        }
+        if matches!(*self.hands(), Hands::Cluster(_)) {
+            text.push_str(
+                " `dyno cluster status` says more, and `dyno cluster rejoin NODE` has a node follow the \
+                 primary again.",
+            );
+        }
+        text
+    }
+
+    fn bring_back(&self) -> Option<String> {
         let told = self.told().clone();
         if told.at_s.is_none() {
             return told.failure.and_then(|_| self.undo());
@@ -175,13 +208,13 @@ impl Injection<'_> {
         // A frozen primary that was replaced is not let go on: it would commit what nobody waits for any more.
         let is_replaced_and_frozen =
             told.promoted.is_some() && self.plan.action == FaultAction::Freeze;
-        if self.may_heal() && !is_replaced_and_frozen {
-            self.heal();
-        }
-        let (heir, _) = told.promoted?;
+        let is_wanted = self.may_heal() && !is_replaced_and_frozen;
+        let unhealed = is_wanted.then(|| self.heal()).flatten();
+        let Some((heir, _)) = told.promoted else { return unhealed };
         if matches!(*self.hands(), Hands::Commands(_)) {
+            let unhealed = unhealed.map(|why| why + " ").unwrap_or_default();
             return Some(format!(
-                "{} is still the primary after the trial: dyno brings only clusters of dyno cluster back to \
+                "{unhealed}{} is still the primary after the trial: dyno brings only clusters of dyno cluster back to \
                  their first state.",
                 self.name(heir)
             ));

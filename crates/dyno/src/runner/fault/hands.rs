@@ -1,11 +1,14 @@
 //! Who does it: a cluster of `dyno cluster`, or commands of the suite.
 
+use super::is_given_up;
 use crate::databases::ReachedNode;
 use crate::failure::Failure;
+use crate::runner::command::{BACK_WITHIN, Command, execute};
+use crate::signals;
+use dyno_reactor::block_on;
 use dyno_suite::{Fault, FaultAction, PlannedTarget};
-use dyno_topology::{Cluster, ClusterError};
+use dyno_topology::Cluster;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// Who kills, starts and promotes nodes.
 pub(super) enum Hands {
@@ -54,9 +57,10 @@ impl Hands {
                     .with_hint("Add `promote_command`, or leave `promote` out of the fault."))
             }
             (FaultAction::Command, _) => Ok(Hands::Commands(commands())),
-            (_, Some(folder)) => Cluster::open(Path::new(folder))
-                .map(|cluster| Hands::Cluster(Box::new(cluster)))
-                .map_err(failure),
+            (_, Some(folder)) => {
+                let cluster = Cluster::open(Path::new(folder))?.stopped_by(is_given_up);
+                Ok(Hands::Cluster(Box::new(cluster)))
+            }
             (action, None) => Err(Failure::usage(format!(
                 "dyno has not started the node {name} of the target {}, so it can't {} it.",
                 target.name,
@@ -70,18 +74,20 @@ impl Hands {
     }
 
     /// Does the fault to a node.
-    pub(super) fn inject(&mut self, action: FaultAction, node: &str) -> Result<(), ClusterError> {
-        match self {
-            Hands::Commands(commands) => commands.run(commands.command.as_deref(), node),
-            Hands::Cluster(cluster) => match action {
-                FaultAction::Kill => cluster.kill(node),
-                FaultAction::Stop => cluster.stop(node),
-                FaultAction::Restart => cluster.stop(node).and_then(|()| cluster.start(node)),
-                FaultAction::Freeze => cluster.freeze(node),
-                FaultAction::Partition => cluster.partition(node),
-                FaultAction::Command => Ok(()),
-            },
-        }
+    pub(super) fn inject(&mut self, action: FaultAction, node: &str) -> Result<(), Failure> {
+        let cluster = match self {
+            Hands::Commands(commands) => return commands.inject(),
+            Hands::Cluster(cluster) => cluster,
+        };
+        let done = match action {
+            FaultAction::Kill => cluster.kill(node),
+            FaultAction::Stop => cluster.stop(node),
+            FaultAction::Restart => cluster.stop(node).and_then(|()| cluster.start(node)),
+            FaultAction::Freeze => cluster.freeze(node),
+            FaultAction::Partition => cluster.partition(node),
+            FaultAction::Command => Ok(()),
+        };
+        Ok(done?)
     }
 
     /// Ends the fault, and says what became of the node: `was started again`. `None` where nobody knows how
@@ -90,65 +96,77 @@ impl Hands {
         &mut self,
         action: FaultAction,
         node: &str,
-    ) -> Result<Option<&'static str>, ClusterError> {
-        match self {
-            Hands::Cluster(cluster) => match action {
-                FaultAction::Freeze => cluster.thaw(node).map(|()| Some("goes on")),
-                FaultAction::Partition => cluster.heal(node).map(|()| Some("is reached again")),
-                _ => cluster.start(node).map(|()| Some("was started again")),
-            },
-            Hands::Commands(commands) => match &commands.heal {
-                Some(text) => commands
-                    .run(Some(text), node)
-                    .map(|()| Some("was brought back by the suite's command")),
-                None => Ok(None),
-            },
-        }
+    ) -> Result<Option<&'static str>, Failure> {
+        let cluster = match self {
+            Hands::Commands(commands) => return commands.heal(),
+            Hands::Cluster(cluster) => cluster,
+        };
+        let (done, word) = match action {
+            FaultAction::Freeze => (cluster.thaw(node), "goes on"),
+            FaultAction::Partition => (cluster.heal(node), "is reached again"),
+            _ => (cluster.start(node), "was started again"),
+        };
+        done?;
+        Ok(Some(word))
     }
 
     /// Makes a node the primary.
-    pub(super) fn promote(&mut self, node: &str) -> Result<(), ClusterError> {
+    pub(super) fn promote(&mut self, node: &str) -> Result<(), Failure> {
         match self {
-            Hands::Cluster(cluster) => cluster.promote(node),
-            Hands::Commands(commands) => commands.run(commands.promote.as_deref(), node),
+            Hands::Cluster(cluster) => Ok(cluster.promote(node)?),
+            Hands::Commands(commands) => commands.promote(node),
         }
     }
 
     /// Makes a node a replica of the one that has taken its place.
-    pub(super) fn rejoin(&mut self, node: &str) -> Result<(), ClusterError> {
+    pub(super) fn rejoin(&mut self, node: &str) -> Result<(), Failure> {
         match self {
-            Hands::Cluster(cluster) => cluster.rejoin(node),
+            Hands::Cluster(cluster) => Ok(cluster.rejoin(node)?),
             Hands::Commands(_) => Ok(()),
         }
     }
 }
 
 impl Commands {
-    /// Executes one; `node` is told as `DYNO_PROMOTE` where it is not the node of the fault.
-    fn run(&self, command: Option<&str>, node: &str) -> Result<(), ClusterError> {
-        let Some(text) = command else { return Ok(()) };
-        let ended = Command::new("sh")
-            .arg("-c")
-            .arg(text)
-            .env("DYNO_TARGET", &self.target)
-            .env("DYNO_NODE", &self.node)
-            .env("DYNO_PROMOTE", if node == self.node { "" } else { node })
-            .stdin(Stdio::null())
-            // Standard output belongs to dyno's data.
-            .stdout(std::io::stderr())
-            .status();
-        match ended {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(ClusterError::new(format!("the suite's command failed: {status}"))),
-            Err(error) => Err(ClusterError::new(format!("sh can't be run: {error}"))),
-        }
+    fn inject(&self) -> Result<(), Failure> {
+        let does = format!("does the fault to {}", self.node);
+        self.run(self.command.as_deref(), &does, "command", "", signals::has_come)
     }
-}
 
-fn failure(error: ClusterError) -> Failure {
-    let failure = Failure::new(error.message);
-    match error.hint {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
+    fn heal(&self) -> Result<Option<&'static str>, Failure> {
+        if self.heal.is_none() {
+            return Ok(None);
+        }
+        let does = format!("brings {} back", self.node);
+        self.run(self.heal.as_deref(), &does, "heal_command", "", is_given_up)?;
+        Ok(Some("was brought back by the suite's command"))
+    }
+
+    fn promote(&self, heir: &str) -> Result<(), Failure> {
+        let does = format!("promotes {heir}");
+        self.run(self.promote.as_deref(), &does, "promote_command", heir, signals::has_come)
+    }
+
+    /// Executes one that there is.
+    fn run(
+        &self,
+        text: Option<&str>,
+        does: &str,
+        key: &str,
+        heir: &str,
+        is_stopped: fn() -> bool,
+    ) -> Result<(), Failure> {
+        let Some(text) = text else { return Ok(()) };
+        let told = [("DYNO_NODE", self.node.as_str()), ("DYNO_PROMOTE", heir)];
+        let (target, limit) = (&self.target, Some(BACK_WITHIN));
+        let command = Command { target, told: &told, text, does, key, limit };
+        let executed = block_on(execute(&command, is_stopped));
+        match executed.map_err(|error| Failure::new(format!("No event loop: {error}.")))? {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Failure::new(format!(
+                "The command that {does} was killed, because the run was stopped."
+            ))),
+            Err(failure) => Err(failure),
+        }
     }
 }

@@ -7,6 +7,7 @@ mod writable;
 
 use crate::databases::{Database, Reached, ReachedNode};
 use crate::failure::Failure;
+use crate::signals;
 use dyno_core::Nanos;
 use dyno_engine::{ErrorPolicy, TrialSpec};
 use dyno_measure::{Asked, FaultFacts, FaultWatch, TrialStatus, TrialSummary, Window};
@@ -17,6 +18,16 @@ use hands::Hands;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How long work on a cluster goes on when the user has stopped the run: most of it is done by then, and what
+/// is broken off leaves nodes that nobody wants.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// True once that is over.
+fn is_given_up() -> bool {
+    signals::came_before(GRACE)
+}
 
 /// What was acknowledged and is not there, as far as a workload can tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

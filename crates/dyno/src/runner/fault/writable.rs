@@ -1,5 +1,6 @@
 //! Which node takes writes.
 
+use super::is_given_up;
 use crate::databases::{Database, with_driver};
 use dyno_core::{DbError, Dialect, Driver, MILLISECOND, Nanos, Session, Table};
 use dyno_reactor::{block_on, now, sleep_until, timeout};
@@ -12,8 +13,8 @@ pub(super) fn takes_writes(node: &Database) -> Option<bool> {
     with_driver!(node, driver => answer(driver, PATIENCE))
 }
 
-/// Waits until a node says that it takes writes (or that it takes none), `patience` at most; also tells how
-/// often it has answered.
+/// Waits until a node says that it takes writes (or that it takes none), `patience` at most, and no longer than
+/// whoever has stopped the run; also tells how often it has answered.
 pub(super) fn wait_for(node: &Database, wanted: bool, patience: Nanos) -> (bool, u64) {
     let waited = block_on(async {
         let (until, mut answers) = (now() + patience, 0);
@@ -24,7 +25,7 @@ pub(super) fn wait_for(node: &Database, wanted: bool, patience: Nanos) -> (bool,
             if said == Some(wanted) {
                 return (true, answers);
             }
-            if now() >= until {
+            if now() >= until || is_given_up() {
                 return (false, answers);
             }
             sleep_until(now() + 100 * MILLISECOND).await;

@@ -178,10 +178,12 @@ impl Driven for Pgbench {
             verdict,
             evidence,
         });
-        let lost = history
-            .zip(workload.journal())
-            .filter(|(_, journal)| journal.is_useful())
-            .map(|(before, journal)| lost_rows(driver, journal, &before));
+        let lost = history.zip(workload.journal()).filter(|(_, journal)| journal.is_useful()).map(
+            |(before, journal)| match ran.unchecked() {
+                Some(why) => Lost::untold(why),
+                None => lost_rows(driver, journal, &before),
+            },
+        );
         After { statements, checks: named.into_iter().collect(), lost, ..After::default() }
     }
 }

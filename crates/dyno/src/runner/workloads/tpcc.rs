@@ -194,7 +194,10 @@ impl Driven for Tpcc {
         let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
         let mut facts = facts(workload, &found.loaded, crew(ran.spec), kinds, window_s);
         facts.conditions = findings.conditions;
-        let lost = found.ledger.map(|ledger| lost_orders(driver, workload, &ledger));
+        let lost = found.ledger.map(|ledger| match ran.unchecked() {
+            Some(why) => Lost::untold(why),
+            None => lost_orders(driver, workload, &ledger),
+        });
         After {
             lost,
             checks: findings.checks,

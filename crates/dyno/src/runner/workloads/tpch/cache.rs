@@ -2,11 +2,11 @@
 
 use super::options::Cache;
 use crate::failure::Failure;
-use crate::runner::command::{Command, run, unless_stopped};
+use crate::runner::command::{Command, run};
 use dyno_core::{DbError, Driver, Session};
 use dyno_engine::Control;
 use dyno_measure::CacheFacts;
-use dyno_reactor::block_on;
+use dyno_reactor::{block_on, unless};
 use dyno_tpch::warm::warm;
 
 /// Brings the caches into the state that is asked for; `None` when the user has stopped it.
@@ -22,7 +22,7 @@ pub(super) fn bring<D: Driver>(
     let brought = block_on(async {
         match cache {
             Cache::AsFound => Ok(Some(as_found())),
-            Cache::Warm => match unless_stopped(warmed(driver), control).await {
+            Cache::Warm => match unless(|| control.is_stopped(), warmed(driver)).await {
                 Some(warmed) => warmed.map(Some).map_err(|error| Failure::from(&error)),
                 None => Ok(None),
             },
@@ -53,7 +53,8 @@ async fn cooled<D: Driver>(
     text: &str,
     control: &Control,
 ) -> Result<Option<CacheFacts>, Failure> {
-    let command = Command { target, text, does: "empties the caches", key: "cold_command" };
+    let (told, does, key) = (&[], "empties the caches", "cold_command");
+    let command = Command { target, told, text, does, key, limit: None };
     let took = run(driver, &command, control).await?;
     Ok(took.map(|took| CacheFacts {
         state: "cold".to_owned(),
