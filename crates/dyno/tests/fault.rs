@@ -1,6 +1,6 @@
 //! Faults in trials, on clusters of real servers: the primary is killed under load and a replica takes over.
 
-use dyno_tests::{Ran, Scratch, dyno, only_run, skipped};
+use dyno_tests::{Ran, Scratch, dyno, english_in_chinese_paper, only_run, skipped};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -65,6 +65,7 @@ fn run(folder: &Path, load: &str, fault: &str) -> (Ran, Value) {
     assert!(events.contains("was "), "the fault is among the events: {events}");
     let shown = dyno(folder, &["show", path.to_str().expect("UTF-8")]);
     assert!(shown.all().contains("fault"), "{}", shown.all());
+    assert_eq!(english_in_chinese_paper(folder, &path), Vec::<String>::new());
     (ran, serde_json::from_str(&trial).expect("JSON"))
 }
 

@@ -4,7 +4,7 @@ use dyno_core::{DbError, Driver, Session, Table};
 use dyno_drivers::Target;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
-use dyno_tests::{Scratch, dyno, only_run, peer, skipped};
+use dyno_tests::{Scratch, dyno, english_in_chinese_paper, only_run, peer, skipped};
 use dyno_topology::{Cluster, Replication, Request, Silent, TopologyKind};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -151,6 +151,8 @@ fn the_servers_count_what_each_route_says(test: &str, topology: TopologyKind) {
     // Each number of read-only nodes is a target of its own, on the same data.
     let series = format!("{}\nread_only = [1, 2, 8]", of("oltp_point_select", 4_000, ""));
     let (reads, header) = measured(&scratch, &made, "spread", &series);
+    let run = only_run(&scratch.file("runs")).expect("a run");
+    assert_eq!(english_in_chinese_paper(scratch.path(), &run), Vec::<String>::new());
     assert!(few(reads[0] / 2), "{test}: series: {reads:?}");
     assert!(reads[1] >= 4_500 && (500..4_000).contains(&reads[2]), "{test}: series: {reads:?}");
     let parts: Vec<(&str, &str, usize)> = header["targets"]
