@@ -1,4 +1,13 @@
 //! The workloads that suites can name. A further one is a file here and a line in the registry below.
+//!
+//! The file says what the runner needs to know ([`Family`]): options, load, and how a trial is executed and
+//! stored. Where the engine drives it, one function does so, and the file says what is looked at before and
+//! checked after it ([`Driven`]). Workload and driver are told apart once per step, by two nested matches
+//! that the registry generates.
+//!
+//! A workload may add to the summary of a trial: facts of its data (how much is hot, how large beside the
+//! server's memory), latencies of single statements, and checks of the data. A check that fails makes the
+//! trial fail, and the run ends with exit code 4.
 
 mod pgbench;
 mod sysbench;

@@ -1,4 +1,9 @@
 //! TPC-H in suites.
+//!
+//! A trial is no work of the engine, but one pass over the queries at one parallel degree. Every query that
+//! ends is a line of `trials/<n>.executed.jsonl`, from which a trial that was killed is summarised. `dyno
+//! tpch run`, `power`, `throughput` and `refresh` write a suite in memory and go the same way, so they can
+//! be resumed and have papers.
 
 mod cache;
 mod generator;
