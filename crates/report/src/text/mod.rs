@@ -101,7 +101,11 @@ impl Text {
             [] => Text::default(),
             [only] => only.clone(),
             [first @ .., last] => {
-                Text::joined(&[Text::joined(first, ", ", "、"), last.clone()], " and ", "和")
+                let values = [("first", Text::joined(first, ", ", "、")), ("last", last.clone())];
+                Text {
+                    en: fill("{first} and {last}", &values, Lang::En),
+                    zh: fill("{first} 和 {last}", &values, Lang::Zh),
+                }
             }
         }
     }
