@@ -69,13 +69,12 @@ impl Family for Tpch {
         tables.chain(state::OWN_TABLES.map(str::to_owned)).collect()
     }
 
-    /// The tables make one data set and are dropped together: one that exists speaks for all.
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
         let existing = ask(driver, async |session| Ok(state::tables(session).await))?;
         let existing = existing.map_err(|error| load_failure(&error))?;
         let tables = self.tables();
         let is_there = tables.iter().any(|table| existing.contains(table));
-        Ok(if is_there { tables.into_iter().collect() } else { BTreeSet::new() })
+        Ok(super::all_or_none(is_there, tables))
     }
 
     fn remove<D: Driver>(
