@@ -190,12 +190,12 @@ pub(crate) struct LoadOrder<'a> {
 const UNPREPARED_HINT: &str = "Leave `prepare = false` out of the suite, so that the run loads the tables itself, or \
                                load them with the same options before.";
 
-/// The remedy for tables that can't be dropped; a server's own, CASCADE, would drop what is not dyno's.
 /// Tables that make one data set and are dropped together: one that exists speaks for all.
 fn all_or_none(is_there: bool, tables: Vec<String>) -> BTreeSet<String> {
     if is_there { tables.into_iter().collect() } else { BTreeSet::new() }
 }
 
+/// The remedy for tables that can't be dropped; a server's own, CASCADE, would drop what is not dyno's.
 fn drop_failure(failure: Failure, error: Option<&DbError>) -> Failure {
     // dependent_objects_still_exist
     if error.is_none_or(|error| error.sqlstate() != "2BP01") {
