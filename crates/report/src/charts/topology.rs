@@ -235,7 +235,7 @@ fn parts(paper: &Paper, target: &Target) -> Option<Text> {
         .collect();
     let is_any = !numbers.is_empty();
     is_any.then(|| {
-        say!("measured with its first {numbers} read-only nodes", numbers = Text::list(&numbers))
+        say!("measured with {numbers} of its read-only nodes", numbers = Text::list(&numbers))
     })
 }
 
