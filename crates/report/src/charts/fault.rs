@@ -7,8 +7,7 @@ use crate::model::{Paper, Trial};
 use crate::svg::Shade;
 use crate::text::{Lang, Text};
 use crate::{format, say};
-use dyno_measure::FaultFacts;
-use dyno_store::SeriesRow;
+use dyno_measure::{FaultFacts, SeriesRow};
 
 /// A moment is drawn as wide as this share of the whole.
 const MOMENT: f64 = 0.003;
