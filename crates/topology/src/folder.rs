@@ -297,8 +297,7 @@ pub(crate) fn copy_folder(
         }
         Ok(())
     };
-    copy()
-        .map_err(|error| failed("copied", from, &error))
+    copy().map_err(|error| failed("copied", from, &error))
 }
 
 /// Gives a file or folder to the user of the servers, where that is another one.

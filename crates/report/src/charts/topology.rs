@@ -199,7 +199,8 @@ fn node(paper: &Paper, target: &Target, lang: Lang) -> Block {
     if target.same_host {
         lines.push(say!("on the load generator's machine").in_lang(lang).to_owned());
     }
-    lines.extend(copies(paper, target, is_cluster).iter().map(|text| text.in_lang(lang).to_owned()));
+    lines
+        .extend(copies(paper, target, is_cluster).iter().map(|text| text.in_lang(lang).to_owned()));
     lines.retain(|line| !line.is_empty());
     let nodes = if is_cluster { Nodes::of(target, lang) } else { Nodes::default() };
     Block { lines, class: colour(paper, &target.label), top: 0.0, nodes }
@@ -217,9 +218,8 @@ fn copies(paper: &Paper, target: &Target, is_cluster: bool) -> Vec<Text> {
     }
     let mut modes: BTreeMap<&str, usize> = BTreeMap::new();
     replicas.for_each(|replica| *modes.entry(&replica.mode).or_default() += 1);
-    let told = |(mode, n): (&str, usize)| {
-        say!("copies: {mode} ({n})", mode = mode, n = n.to_string())
-    };
+    let told =
+        |(mode, n): (&str, usize)| say!("copies: {mode} ({n})", mode = mode, n = n.to_string());
     modes.into_iter().map(told).collect()
 }
 

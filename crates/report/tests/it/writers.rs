@@ -52,11 +52,16 @@ fn sentences(function: &str) -> Vec<String> {
     let mut rest = function;
     while let Some(at) = rest.find('"') {
         let Some((text, after)) = literal(&rest[at..]) else { break };
+        // Remedies are told at the terminal only.
+        let is_remedy = rest[..at].trim_end().ends_with("with_hint(");
         rest = after;
         let pieces = text.split('{').map(|part| part.split_once('}').map_or(part, |(_, p)| p));
         let text = pieces.collect::<Vec<_>>().join("7").trim().to_owned();
         let is_word = |word: &&str| word.len() > 1 && word.chars().all(char::is_alphabetic);
-        if text.split([' ', '.', ',', ':']).filter(is_word).count() >= 4 && !text.contains("SELECT") {
+        if text.split([' ', '.', ',', ':']).filter(is_word).count() >= 4
+            && !is_remedy
+            && !text.contains("SELECT")
+        {
             found.push(text);
         }
     }
@@ -87,7 +92,8 @@ fn sentences_of_run_folders_have_their_chinese() {
 
 #[test]
 fn a_sentence_without_chinese_is_noticed() {
-    let source = "fn words(&self) -> String {\n    format!(\"Nobody has said {this} before, {}.\", 1)\n}\n";
+    let source =
+        "fn words(&self) -> String {\n    format!(\"Nobody has said {this} before, {}.\", 1)\n}\n";
     let found = sentences(function(source, "words").expect("a function"));
     assert_eq!(found, ["Nobody has said 7 before, 7."]);
     assert_eq!(english(stored(&found[0]).in_lang(Lang::Zh)), ["Nobody has said"]);
