@@ -38,7 +38,7 @@ events = 40
 name = "tpch"
 workload = "tpch"
 test = "queries"
-options = { scale = 0.001 }
+options = { scale = 0.01 }
 "#;
 
 #[test]
