@@ -2,6 +2,7 @@
 //! folders, as an unprivileged user, stopped and removed when the test ends.
 
 mod binary;
+mod chinese;
 mod counting;
 mod mariadb;
 mod nats;
@@ -13,6 +14,7 @@ mod tiny_disk;
 mod transcript;
 
 pub use binary::{Ran, dyno, dyno_command, peer};
+pub use chinese::english_in_chinese_paper;
 pub use counting::{Counting, allocations};
 pub use mariadb::MariaDb;
 pub use nats::Nats;

@@ -144,6 +144,13 @@ fn randomness_has_a_seed() {
 }
 
 #[test]
+fn the_architecture_fits_on_a_page() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("a page");
+    let longest = text.lines().map(|line| line.chars().count()).max();
+    assert!(text.lines().count() <= 90 && longest <= Some(120), "details belong to module docs");
+}
+
+#[test]
 fn the_core_depends_on_nothing() {
     let text = fs::read_to_string(root().join("crates/core/Cargo.toml")).expect("the core");
     let dependencies = text.split("\n[dependencies]").nth(1).expect("a list of dependencies");

@@ -4,7 +4,8 @@ mod common;
 
 use common::ask;
 use dyno_tests::{
-    Ran, Running, Scratch, commits, dyno, dyno_command, only_run, skipped, wait_until,
+    Ran, Running, Scratch, commits, dyno, dyno_command, english_in_chinese_paper, only_run,
+    skipped, wait_until,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -137,6 +138,7 @@ impl Trial {
         assert!(events.contains("was "), "the fault is among the events: {events}");
         let shown = dyno(&self.folder, &["show", path.to_str().expect("UTF-8")]);
         assert!(shown.all().contains("fault"), "{}", shown.all());
+        assert_eq!(english_in_chinese_paper(&self.folder, &path), Vec::<String>::new());
         let trial = serde_json::from_str(&read("trials/1.json")).expect("JSON");
         let paper = read("paper.md");
         (ran, trial, paper)

@@ -1,7 +1,8 @@
 //! Several load generators: `dyno generator`, and `dyno run --nats --generators`.
 
 use dyno_tests::{
-    MariaDb, Nats, Ran, Running, Scratch, commits, only_run, server_or_skip, wait_until,
+    MariaDb, Nats, Ran, Running, Scratch, commits, english_in_chinese_paper, only_run,
+    server_or_skip, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -150,6 +151,8 @@ fn three_load_generators_make_the_load_of_one() {
     }
     let header = json(&run.join("run.json"));
     assert_eq!(header["fleet"].as_array().map(Vec::len), Some(3), "{}", header["fleet"]);
+    let left = english_in_chinese_paper(stage.scratch.path(), &run);
+    assert_eq!(left, Vec::<String>::new());
     for generator in &stage.generators {
         let shown = fs::read(format!("/proc/{}/cmdline", generator.process())).expect("it runs");
         assert!(!String::from_utf8_lossy(&shown).contains("geheim"));

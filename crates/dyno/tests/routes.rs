@@ -3,7 +3,7 @@
 mod common;
 mod made;
 
-use dyno_tests::{Scratch, dyno, only_run, peer, skipped};
+use dyno_tests::{Scratch, dyno, english_in_chinese_paper, only_run, peer, skipped};
 use dyno_topology::TopologyKind;
 use made::Made;
 use serde_json::Value;
@@ -107,6 +107,8 @@ fn the_servers_count_what_each_route_says(test: &str, topology: TopologyKind) {
     // Each number of read-only nodes is a target of its own, on the same data.
     let series = format!("{}\nread_only = [1, 2, 8]", of("oltp_point_select", 4_000, ""));
     let (reads, header) = measured(&scratch, &made, "spread", &series);
+    let run = only_run(&scratch.file("runs")).expect("a run");
+    assert_eq!(english_in_chinese_paper(scratch.path(), &run), Vec::<String>::new());
     assert!(few(reads[0] / 2), "{test}: series: {reads:?}");
     assert!(reads[1] >= 4_500 && (500..4_000).contains(&reads[2]), "{test}: series: {reads:?}");
     let parts: Vec<(&str, &str, usize)> = header["targets"]

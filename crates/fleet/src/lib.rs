@@ -4,6 +4,11 @@
 //! [`Fleet`] is the coordinator's side, [`Generator`] that of a load generator. Neither prints, and neither knows
 //! workloads: the coordinator is given a plan and gives back a result, a load generator gives out orders and is told
 //! what became of them.
+//!
+//! A trial: the coordinator asks each load generator to connect; when all are ready, they are told a moment
+//! of their own monotonic clocks to begin at. Intervals are joined as they come ([`dyno_engine::Joined`]).
+//! A load generator that gives no sign of life for 10 s is given up; one that nobody asks for 20 s is free
+//! again.
 
 mod call;
 mod clock;

@@ -3,6 +3,9 @@
 //! [`compile`] makes a PDF of a typst source, with the fonts of this crate and no others, so that the
 //! same source gives the same bytes on every machine. With the feature `typst` the compiler is inside;
 //! without it a `typst` program on the PATH is asked.
+//!
+//! The compiler is a feature because it is nearly 300 crates: `./test` builds it in a step of its own with
+//! the profile `quick`, and looks for every letter of every page.
 
 mod error;
 mod fonts;

@@ -43,6 +43,11 @@ pub(crate) fn plain(number: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Seconds that are known to a tenth at best.
+pub(crate) fn tenth(seconds: f64) -> String {
+    format!("{seconds:.1}")
+}
+
 /// Microseconds as milliseconds.
 pub(crate) fn ms(us: f64) -> String {
     short(us / 1e3)

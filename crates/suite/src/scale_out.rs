@@ -1,4 +1,9 @@
 //! `read_only = [1, 2, 4]`: one cluster, driven on the first one, two and four of its read-only nodes.
+//!
+//! A number of nodes is a target like any other: `NAME-ro2` is the same cluster with its first two
+//! read-only nodes, reached by itself (`PlannedTarget::reached_as`), while its data belong to NAME
+//! (`PlannedTarget::owner`), which loads and removes them once. So trials are interleaved, and figures and
+//! verdicts need no further dimension.
 
 use crate::plan::PlannedExperiment;
 use crate::problem::{Problem, SuiteError};

@@ -10,6 +10,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+/// Longest path of a unix socket that the system takes, in bytes.
+const SOCKET_PATH_MAX: usize = 107;
 const STATE: &str = "cluster.json";
 const LOCK: &str = "lock";
 const PASSWORD: &str = "password";
@@ -30,7 +32,8 @@ pub(crate) struct Secrets {
 #[derive(Clone, Debug)]
 pub(crate) struct Folder(PathBuf);
 
-fn failed(doing: &str, path: &Path, error: &io::Error) -> ClusterError {
+/// What could not be done with a file or folder.
+pub(crate) fn failed(doing: &str, path: &Path, error: &io::Error) -> ClusterError {
     ClusterError::new(format!("{} can't be {doing}: {error}.", path.display()))
 }
 
@@ -205,9 +208,7 @@ impl Folder {
             let mut options = OpenOptions::new();
             let mut file =
                 options.create(true).truncate(true).write(true).mode(0o600).open(path)?;
-            if let Some((user, group)) = owner {
-                chown(path, Some(user), Some(group))?;
-            }
+            give(path, owner)?;
             file.write_all(text.as_bytes())
         };
         write().map_err(|error| failed("written", path, &error))
@@ -223,10 +224,7 @@ impl Folder {
         let make = || {
             fs::create_dir(&path)?;
             fs::set_permissions(&path, Permissions::from_mode(0o700))?;
-            match owner {
-                Some((user, group)) => chown(&path, Some(user), Some(group)),
-                None => Ok(()),
-            }
+            give(&path, owner)
         };
         make().map_err(|error| failed("made", &path, &error))?;
         Ok(path)
@@ -286,6 +284,20 @@ impl Folder {
     }
 }
 
+/// Looks whether the system takes the path of a unix socket of `bytes` bytes below a folder.
+pub(crate) fn fits_socket(path: &Path, bytes: usize) -> Result<(), ClusterError> {
+    if path.as_os_str().len() + bytes <= SOCKET_PATH_MAX {
+        return Ok(());
+    }
+    Err(ClusterError::new(format!("The path {} is too long for a unix socket.", path.display()))
+        .with_hint("--dir names a folder with a shorter path"))
+}
+
+/// Writes a file.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), ClusterError> {
+    fs::write(path, text).map_err(|error| failed("written", path, &error))
+}
+
 /// Copies a data folder whose server doesn't run; holes stay holes as far as the system can do that.
 pub(crate) fn copy_folder(
     from: &Path,
@@ -311,11 +323,11 @@ pub(crate) fn copy_folder(
         }
         Ok(())
     };
-    copy()
-        .map_err(|error| ClusterError::new(format!("{} can't be copied: {error}.", from.display())))
+    copy().map_err(|error| failed("copied", from, &error))
 }
 
-fn give(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
+/// Gives a file or folder to the user of the servers, where that is another one.
+pub(crate) fn give(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
     match owner {
         Some((user, group)) => chown(path, Some(user), Some(group)),
         None => Ok(()),

@@ -3,10 +3,10 @@
 use crate::admin::Admin;
 use crate::cluster::ENDPOINT;
 use crate::endpoint::{self, router};
+use crate::folder::{failed, give};
 use crate::make::{PROBE_LIMIT_S, not_in_time, wait};
 use crate::request::Watch;
 use crate::{Backend, Cluster, ClusterError, EndpointKind, Launch, Place, StateNode};
-use std::os::unix::fs::chown;
 
 impl Cluster {
     /// Starts the endpoint, if the cluster has one.
@@ -61,14 +61,9 @@ impl Cluster {
             let (from, to) = (primary.folder.join("data").join(from), node.folder.join(to));
             let copy = || {
                 std::fs::copy(&from, &to)?;
-                match self.state.run_as {
-                    Some((user, group)) => chown(&to, Some(user), Some(group)),
-                    None => Ok(()),
-                }
+                give(&to, self.state.run_as)
             };
-            copy().map_err(|error| {
-                ClusterError::new(format!("{} can't be copied: {error}.", from.display()))
-            })?;
+            copy().map_err(|error| failed("copied", &from, &error))?;
         }
         Ok(())
     }

@@ -8,6 +8,17 @@
 //! - `mysql`, `postgres`, `endpoint`: what each product needs.
 //! - `fault`: kill, stop, start, freeze. `network`: partitions. `roles`: promotion and return. `status`: how it is.
 //! - `folder`, `process`, `programs`, `machine`, `admin`: what all of them stand on.
+//!
+//! Every process carries the cluster's drawn identity in its environment, so that `down` also finds what
+//! nobody lived to write down; nobody is found by name. Only children of PostgreSQL, which overwrite their
+//! environment, are found by the node's folder that they work in. Changes happen under a lock of the
+//! folder, and each reads `cluster.json` anew: a fault of a run and a terminal may act on the same cluster.
+//!
+//! Accounts are made before the first log-in is possible, so that no server ever listens with an empty
+//! password. Primaries wait for acknowledgements only once there is somebody to give them. Promotion loses
+//! nothing that any living node has received: the node applies all of its own, then fetches the rest from
+//! the node that is furthest. A node that comes back with transactions that nobody else has gets its data
+//! folder made anew.
 
 mod admin;
 mod cluster;

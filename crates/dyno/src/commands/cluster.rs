@@ -22,6 +22,7 @@ Examples:
   dyno cluster up sharded --shardingsphere ~/shardingsphere
   dyno cluster status --json
   dyno run my-suite.toml --target db=cluster:dyno-cluster
+  dyno run failover --shrink 0.2 --target semi-sync=cluster:dyno-cluster
   dyno cluster down
 
 Servers are found on this machine and listen on 127.0.0.1 only, on ports of their own. Their settings are

@@ -1,4 +1,10 @@
 //! Who makes the load of a trial: this process, or a fleet of load generators.
+//!
+//! With a fleet a run prepares, looks, samples, checks and stores as ever. `TrialSpec::part` shares the
+//! trial out; the order carries an excerpt of the plan, without steps and commands; each load generator
+//! makes its workload by `Driven::part`. What workloads keep themselves (ledgers, latencies of statements)
+//! is handed over by `Driven::leave` and `Driven::absorb`, so that the checks after a trial see one
+//! workload. Passes over TPC-H's queries and trials with faults stay with the coordinator.
 
 use super::workloads::{Driven, Experiment};
 use crate::failure::Failure;

@@ -1,4 +1,9 @@
 //! Executes a plan step by step and keeps everything in the run folder.
+//!
+//! A plan has all its steps before it begins, also those that may turn out not to be needed: pairs beyond
+//! the half-width, trials of a search that has ended. Before each trial [`repetition`] or [`search`] says
+//! what becomes of it, from the trials in the run folder and nothing else, so that an interrupted run goes
+//! on as it would have. What is not needed stands in `run.json` as skipped, with the reason.
 
 pub(crate) mod assist;
 mod command;

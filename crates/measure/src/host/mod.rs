@@ -1,6 +1,10 @@
 //! The load generator's own machine: what it is, how busy it was, and whether it held the load back.
 //!
 //! Everything is read from `/proc` and `/sys`; what is not there is `None`.
+//!
+//! [`GeneratorWatch`] counts from the opening of the window to its end; a thread that asks to be woken each
+//! millisecond records how late it was. The engine's collecting thread owns it: loops only read their own
+//! run delay, in warm-up and at their end.
 
 mod machine;
 mod metronome;

@@ -220,14 +220,14 @@ pub(super) fn summary_sentence(row: &FaultSummary) -> Text {
 fn outage(first_success_s: Option<f64>, noticed_s: f64) -> Text {
     match first_success_s {
         Some(0.0) => say!("no outage of {s} s or more", s = format::plain(noticed_s)),
-        Some(seconds) => say!("first success after {s} s", s = format::plain(seconds)),
+        Some(seconds) => say!("first success after {s} s", s = format::tenth(seconds)),
         None => say!("no commit followed"),
     }
 }
 
 fn back(recovered_s: Option<f64>) -> Text {
     match recovered_s {
-        Some(seconds) => say!("90 % of the throughput after {s} s", s = format::plain(seconds)),
+        Some(seconds) => say!("90 % of the throughput after {s} s", s = format::tenth(seconds)),
         None => say!("not back at 90 % of the throughput"),
     }
 }

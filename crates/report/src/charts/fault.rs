@@ -7,7 +7,7 @@ use crate::model::{Paper, Trial};
 use crate::svg::Shade;
 use crate::text::{Lang, Text};
 use crate::{format, say};
-use dyno_measure::FaultFacts;
+use dyno_measure::{FaultFacts, SeriesRow};
 
 /// A moment is drawn as wide as this share of the whole.
 const MOMENT: f64 = 0.003;
@@ -36,8 +36,15 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
     let width_s = (last.begins_s + last.length_s - trial.series[0].begins_s) * MOMENT;
     // What the fault has done takes the place of what is told of any trial.
     chart.shades.retain(|shade| shade.class == "warm");
-    chart.shades.extend(outage(facts, last.begins_s + last.length_s, lang));
-    let moments = moments(facts, last.begins_s + last.length_s);
+    let ends_s = last.begins_s + last.length_s;
+    let outage = outage(facts, &trial.series, ends_s);
+    chart.shades.extend(outage.map(|(from, to)| Shade {
+        from,
+        to,
+        class: "gap",
+        title: say!("no commit").in_lang(lang).to_owned(),
+    }));
+    let moments = moments(facts, ends_s);
     chart.shades.extend(moments.clone().into_iter().map(|(at_s, title)| Shade {
         from: at_s,
         to: at_s + width_s,
@@ -45,14 +52,19 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
         title: title.in_lang(lang).to_owned(),
     }));
     let caption = say!(
-        "Trial {trial}, {target}: {what} at {at} s.",
+        "Trial {trial}, {target}: fault at {at} s ({what}).",
         trial = &trial.label,
         target = &trial.target,
         what = what(facts),
-        at = format::plain((facts.at_s * 10.0).round() / 10.0),
+        at = format::tenth(facts.at_s),
     );
     let marks = moments.into_iter().map(|(_, title)| title).collect::<Vec<_>>();
-    let note = say!("Marked from left to right: {moments}.", moments = Text::list(&marks));
+    let marked = say!("Lines from left to right: {moments}.", moments = Text::list(&marks));
+    let shaded = outage.map(|(from_s, to_s)| {
+        let (from, to) = (format::tenth(from_s), format::tenth(to_s));
+        say!("Shaded: no commit from {from} s to {to} s.", from = from, to = to)
+    });
+    let note = Text::sentences(&shaded.into_iter().chain([marked]).collect::<Vec<_>>());
     Some(Figure {
         caption: caption.in_lang(lang).to_owned(),
         note: note.in_lang(lang).to_owned(),
@@ -61,36 +73,38 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
     })
 }
 
-/// The time without a commit.
-fn outage(facts: &FaultFacts, ends_s: f64, lang: Lang) -> Option<Shade> {
-    let to = match facts.first_success_after_s {
+/// From when to when there was no commit. The work of a node that is cut off or frozen may go on for a while
+/// after the fault, so the begin is looked for in the intervals.
+fn outage(facts: &FaultFacts, series: &[SeriesRow], ends_s: f64) -> Option<(f64, f64)> {
+    let to_s = match facts.first_success_after_s {
         Some(after_s) => facts.at_s + after_s,
         None => ends_s,
     };
-    let title = say!(
-        "no commit from {from} s to {to} s",
-        from = format::plain(facts.at_s),
-        to = format::plain(to)
-    );
-    let title = title.in_lang(lang).to_owned();
-    (to > facts.at_s).then_some(Shade { from: facts.at_s, to, class: "gap", title })
+    let half_s = facts.resolution_s / 2.0;
+    let before = series.iter().rev().skip_while(|row| row.begins_s > to_s - half_s);
+    let silent = before.take_while(|row| row.committed == 0);
+    let from_s = silent.last().map_or(to_s, |row| row.begins_s).max(facts.at_s);
+    (to_s > from_s).then_some((from_s, to_s))
 }
 
-/// The moments of the trial in the order of time; a node may have been brought back after it.
+/// The moments of the trial in the order of time, and of cause and effect where the intervals don't tell them
+/// apart; a node may have been brought back after the trial.
 fn moments(facts: &FaultFacts, ends_s: f64) -> Vec<(f64, Text)> {
-    let at = |seconds: f64| format::plain((seconds * 10.0).round() / 10.0);
+    let at = format::tenth;
     let recovered_s = facts.recovered_after_s.map(|after_s| facts.at_s + after_s);
     let mut moments = vec![(facts.at_s, say!("the fault ({at} s)", at = at(facts.at_s)))];
     if let Some(at_s) = facts.promoted_at_s {
         moments.push((at_s, say!("another node takes writes ({at} s)", at = at(at_s))));
     }
-    if let Some(at_s) = recovered_s {
-        moments.push((at_s, say!("90 % of the throughput ({at} s)", at = at(at_s))));
-    }
     if let Some(at_s) = facts.healed_at_s {
         moments.push((at_s, say!("the node is back ({at} s)", at = at(at_s))));
     }
+    if let Some(at_s) = recovered_s {
+        moments.push((at_s, say!("90 % of the throughput ({at} s)", at = at(at_s))));
+    }
     moments.retain(|(at_s, _)| *at_s <= ends_s);
-    moments.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // Throughput is known to an interval, the others are exact.
+    let interval = |at_s: f64| (at_s / facts.resolution_s.max(0.1)).round();
+    moments.sort_by(|a, b| interval(a.0).total_cmp(&interval(b.0)));
     moments
 }

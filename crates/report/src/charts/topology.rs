@@ -7,8 +7,9 @@ use crate::model::{Paper, RunFacts, Target, Trial};
 use crate::say;
 use crate::svg::{escape, open, width_of};
 use crate::text::{Lang, Text};
-use dyno_measure::NodeConditions;
+use dyno_measure::{NodeConditions, ReplicaFacts};
 use dyno_store::Environment;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const WIDTH: f64 = 960.0;
@@ -198,13 +199,28 @@ fn node(paper: &Paper, target: &Target, lang: Lang) -> Block {
     if target.same_host {
         lines.push(say!("on the load generator's machine").in_lang(lang).to_owned());
     }
-    for replica in conditions(paper, target).map(|node| &node.1.replicas).into_iter().flatten() {
-        let copy = say!("copy {name}, {mode}", name = &replica.name, mode = &replica.mode);
-        lines.push(copy.in_lang(lang).to_owned());
-    }
+    lines
+        .extend(copies(paper, target, is_cluster).iter().map(|text| text.in_lang(lang).to_owned()));
     lines.retain(|line| !line.is_empty());
     let nodes = if is_cluster { Nodes::of(target, lang) } else { Nodes::default() };
     Block { lines, class: colour(paper, &target.label), top: 0.0, nodes }
+}
+
+/// What copies the primary. Of a cluster the nodes are drawn, and the name of a copy is often no more than the
+/// port that it has connected from: there the ways of copying are enough.
+fn copies(paper: &Paper, target: &Target, is_cluster: bool) -> Vec<Text> {
+    let replicas = conditions(paper, target).map(|node| &node.1.replicas).into_iter().flatten();
+    if !is_cluster {
+        let copy = |replica: &ReplicaFacts| {
+            say!("copy {name}, {mode}", name = &replica.name, mode = &replica.mode)
+        };
+        return replicas.map(copy).collect();
+    }
+    let mut modes: BTreeMap<&str, usize> = BTreeMap::new();
+    replicas.for_each(|replica| *modes.entry(&replica.mode).or_default() += 1);
+    let told =
+        |(mode, n): (&str, usize)| say!("copies: {mode} ({n})", mode = mode, n = n.to_string());
+    modes.into_iter().map(told).collect()
 }
 
 /// With how many of its read-only nodes a cluster was measured, where it was with some of them.
@@ -219,7 +235,7 @@ fn parts(paper: &Paper, target: &Target) -> Option<Text> {
         .collect();
     let is_any = !numbers.is_empty();
     is_any.then(|| {
-        say!("measured with its first {numbers} read-only nodes", numbers = Text::list(&numbers))
+        say!("measured with {numbers} of its read-only nodes", numbers = Text::list(&numbers))
     })
 }
 

@@ -2,6 +2,11 @@
 //!
 //! A [`Rule`] is data: its id, its group, how much a finding weighs, what is expected, what it means
 //! where it is not so, and what to do about it. Each file holds the rules of one group.
+//!
+//! Thresholds are named constants with their source. What is `None` fires nothing; what only a suite states
+//! is marked "stated". The rules of TPC-C and TPC-H stand with their sections. `doc/checks.md` and
+//! `doc/checks.zh.md` list all rules and are kept by a test; `tests/it/checks` has, for every id, a change
+//! that makes it fire and one just beside it that does not.
 
 mod disclosure;
 mod generator;

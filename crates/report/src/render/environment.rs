@@ -52,6 +52,7 @@ pub(crate) fn environment(
         .add_filter("fixed2", |value: Value| number(&value, |number| format!("{number:.2}")));
     environment
         .add_filter("fixed3", |value: Value| number(&value, |number| format!("{number:.3}")));
+    environment.add_filter("tenth", |value: Value| number(&value, format::tenth));
     environment.add_filter("plain", |value: Value| number(&value, format::plain));
     environment
         .add_filter("path", |value: Value| Value::from_safe_string(path(&value.to_string())));

@@ -4,6 +4,10 @@
 //! Chinese. [`say!`](crate::say) makes a [`Text`], which holds both languages, so that the model of a
 //! paper is the same for all of them. A test looks whether every pattern of the sources and of the
 //! templates is in the dictionary.
+//!
+//! What others than this crate write into run folders is English there; [`stored`] finds the patterns of
+//! its sentences in `dictionary/stored.toml`. What has no pattern, such as a server's message, stays as it
+//! is.
 
 mod dictionary;
 mod stored;
@@ -97,7 +101,11 @@ impl Text {
             [] => Text::default(),
             [only] => only.clone(),
             [first @ .., last] => {
-                Text::joined(&[Text::joined(first, ", ", "、"), last.clone()], " and ", "和")
+                let values = [("first", Text::joined(first, ", ", "、")), ("last", last.clone())];
+                Text {
+                    en: fill("{first} and {last}", &values, Lang::En),
+                    zh: fill("{first} 和 {last}", &values, Lang::Zh),
+                }
             }
         }
     }

@@ -3,6 +3,9 @@
 //!
 //! `templates/paper.typ` says how everything looks; it gets the content as calls of the functions that
 //! it defines.
+//!
+//! So whoever changes a template of the page need not think of the PDF; what is for screens only has the
+//! class `no-print`.
 
 mod html;
 mod style;

@@ -260,7 +260,7 @@ fn the_figure_has_every_node_its_role_and_the_generators() {
         "s3, shard",
         "load: spread over the read-only nodes",
         "load: through the endpoint",
-        "measured with its first 1, 2 and 4 read-only nodes",
+        "measured with 1, 2 and 4 of its read-only nodes",
         "load generator load-1",
         "load generator load-2",
     ] {

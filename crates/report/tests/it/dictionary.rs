@@ -3,7 +3,7 @@
 use crate::support::texts_of;
 use crate::synthetic;
 use dyno_report::{Lang, Paper, PublishedTable};
-use dyno_store::RunData;
+use dyno_store::{RunData, RunStatus};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ fn dictionary(is_wanted: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
 }
 
 /// The string literal at the begin of a text, unescaped, and what follows it.
-fn literal(text: &str) -> Option<(String, &str)> {
+pub(crate) fn literal(text: &str) -> Option<(String, &str)> {
     let inside = text.trim_start().strip_prefix('"')?;
     let mut value = String::new();
     let mut letters = inside.char_indices();
@@ -330,7 +330,7 @@ fn the_chinese_keeps_its_style() {
 }
 
 /// The Latin words in a row, where they are three or more, that a reader of Chinese would stumble on.
-fn english(text: &str) -> Vec<String> {
+pub(crate) fn english(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut row: Vec<&str> = Vec::new();
     let mut end = |row: &mut Vec<&str>| {
@@ -363,16 +363,21 @@ fn english_is_recognised() {
     assert_eq!(english("级别为 read committed 时\nof no"), Vec::<String>::new());
 }
 
-/// What runs and published tables say themselves: names, messages of servers, settings.
+/// What runs and published tables say in words that are not dyno's: names, commands, settings, messages of
+/// servers. The sentences that dyno itself has written into a run folder are not among them.
 fn given(runs: &[RunData], published: &[PublishedTable]) -> String {
     let mut text = serde_json::to_string(published).expect("JSON");
     for run in runs {
-        text += &serde_json::to_string(&run.header).expect("JSON");
-        text += &format!("{:?}", run.events);
+        let mut header = run.header.clone();
+        header.skipped.clear();
+        header.status = RunStatus::default();
+        text += &serde_json::to_string(&header).expect("JSON");
         for trial in &run.trials {
-            text += &serde_json::to_string(&trial.summary).expect("JSON");
+            let summary = &trial.summary;
+            text += &format!("{:?}{:?}{:?}", summary.errors, summary.kinds, summary.test);
+            text += &format!("{:?}", summary.statement_latencies);
+            text += &format!("{:?}{:?}", trial.before, trial.after);
         }
-        text += &format!("{run:?}");
     }
     text
 }

@@ -107,6 +107,30 @@ fn trials_with_a_fault_are_no_capacity_and_are_compared_with_nothing() {
 }
 
 #[test]
+fn only_the_time_without_a_commit_is_shaded() {
+    let mut run = fault();
+    let trial = &mut run.trials[0];
+    let facts = trial.summary.fault.as_mut().expect("a fault");
+    // Until 12 s, two seconds after the fault, commits went on; then there was none until 15 s.
+    facts.first_success_after_s = Some(5.0);
+    // Known to an interval: it can't be before what it follows from.
+    (facts.promoted_at_s, facts.recovered_after_s) = (Some(15.02), Some(5.0));
+    for row in &mut trial.series {
+        if (12.0..15.0).contains(&row.begins_s) {
+            (row.committed, row.tps) = (0, 0.0);
+        }
+    }
+    let html = texts_of(&Paper::new(&[run], &[]).html(Lang::En).expect("rendered"));
+    for words in [
+        "fault at 10.0 s (n1 killed, n2 took over).",
+        "Shaded: no commit from 12.0 s to 15.0 s. Lines from left to right: the fault (10.0 s), another node \
+         takes writes (15.0 s) and 90 % of the throughput (15.0 s).",
+    ] {
+        assert!(html.contains(words), "{words}:\n{html}");
+    }
+}
+
+#[test]
 fn papers_without_faults_say_nothing_of_them() {
     let paper = Paper::new(&[two_targets(&[1, 8], 2, 30)], &[]);
     assert!(paper.faults.is_empty());

@@ -13,3 +13,4 @@ mod synthetic;
 mod tpcc;
 mod tpch;
 mod verdict;
+mod writers;

@@ -47,7 +47,12 @@ fn scripts_have_data_statements_checks_and_published_rows() {
     assert_eq!(statements[1].text, "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;");
     assert_eq!(statements[1].count, paper.trials[1].summary.counts.committed);
     let check = paper.checks.iter().find(|check| check.id == "data").expect("the check exists");
-    assert_eq!(check.lines, ["trial 3: balances: The sums changed by 6 and 5."]);
+    assert_eq!(
+        check.lines,
+        [
+            "trial 3: balances: The sums changed by different amounts, but must change alike: accounts by 6, tellers by 5."
+        ]
+    );
     assert_eq!(check.level, Level::E);
 }
 

@@ -8,11 +8,12 @@ pub mod pgpool;
 pub mod router;
 pub mod shardingsphere;
 
+use crate::folder::{failed, give};
 use crate::{Account, Backend, ClusterError, EndpointKind, Launch, Place};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// What can be said about an endpoint.
@@ -105,19 +106,12 @@ fn write_private(place: &Place, name: &str, text: &str) -> Result<PathBuf, Clust
         hand_over(place, &path)?;
         file.write_all(text.as_bytes())
     };
-    write().map_err(|error| unwritable(&path, &error))?;
+    write().map_err(|error| failed("written", &path, &error))?;
     Ok(path)
 }
 
 fn hand_over(place: &Place, path: &Path) -> std::io::Result<()> {
-    match place.run_as {
-        Some((user, group)) => chown(path, Some(user), Some(group)),
-        None => Ok(()),
-    }
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> ClusterError {
-    ClusterError::new(format!("{} can't be written: {error}.", path.display()))
+    give(path, place.run_as)
 }
 
 /// The file itself where the endpoint's user can get to it, else a copy in the endpoint's folder: software unpacked in
@@ -135,7 +129,7 @@ fn within_reach(place: &Place, file: &Path) -> Result<PathBuf, ClusterError> {
         fs::copy(file, &copy)?;
         hand_over(place, &copy)
     };
-    make().map_err(|error| unwritable(&copy, &error))?;
+    make().map_err(|error| failed("written", &copy, &error))?;
     Ok(copy)
 }
 

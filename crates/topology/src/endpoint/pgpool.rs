@@ -6,6 +6,7 @@
 use super::{
     Options, libraries, on_path, primary_and_readers, software, within_reach, write_private,
 };
+use crate::folder::fits_socket;
 use crate::{Account, Backend, ClusterError, Launch, Place};
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -13,9 +14,8 @@ use std::path::PathBuf;
 
 /// Libraries that the package asks for; the system rarely has them.
 const LIBRARIES: [&str; 3] = ["libpcp.so.2", "libmemcached.so.11", "libhashkit.so.2"];
-/// Longest path of a folder in which pgpool can make its sockets, in bytes: a socket's path has 107, and its name
-/// takes 15 of them.
-const FOLDER_BYTES_MAX: usize = 92;
+/// What the names of pgpool's sockets take of a path, in bytes.
+const SOCKET_NAME_BYTES: usize = 15;
 
 /// A pgpool on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,13 +66,7 @@ pub fn prepare(
     options: &Options,
 ) -> Result<Launch, ClusterError> {
     let software = Software::find(options)?;
-    if place.folder.as_os_str().len() > FOLDER_BYTES_MAX {
-        return Err(ClusterError::new(format!(
-            "The path {} is too long for a unix socket.",
-            place.folder.display()
-        ))
-        .with_hint("choose a folder with a shorter path with --dir"));
-    }
+    fits_socket(&place.folder, SOCKET_NAME_BYTES)?;
     let conf = write_private(place, "pgpool.conf", &configuration(place, backends, options)?)?;
     let pcp = write_private(place, "pcp.conf", "")?;
     let hba = "host all all 127.0.0.1/32 scram-sha-256\n";

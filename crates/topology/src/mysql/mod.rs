@@ -3,7 +3,7 @@
 pub(crate) mod replication;
 
 use crate::admin::{ADMIN, REPLICATION};
-use crate::folder::{Folder, Secrets, copy_folder};
+use crate::folder::{Folder, Secrets, copy_folder, fits_socket, write};
 use crate::process::Owner;
 use crate::{ClusterError, Launch, Product, Replication, State, StateNode, machine, programs};
 use std::ffi::OsString;
@@ -11,8 +11,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Longest path of a unix socket that the system takes, in bytes.
-const SOCKET_PATH_MAX: usize = 107;
 /// What the account of the load may do: everything with data, and look; no change of the server itself, and
 /// no writing where `read_only` forbids it.
 const PRIVILEGES: &str = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, RELOAD, PROCESS, REFERENCES, INDEX, \
@@ -198,12 +196,6 @@ fn joined(option: &str, path: &Path) -> OsString {
     word
 }
 
-fn write(path: &Path, text: &str) -> Result<(), ClusterError> {
-    fs::write(path, text).map_err(|error| {
-        ClusterError::new(format!("{} can't be written: {error}.", path.display()))
-    })
-}
-
 /// Statements, one a line, that a server executes before it lets anybody in: the accounts of the cluster
 /// take the place of those of a fresh data folder. They are no part of the binary log, since every node
 /// begins with them.
@@ -247,13 +239,7 @@ pub(crate) fn launch(
     number: usize,
 ) -> Result<Launch, ClusterError> {
     let socket = node.folder.join("s");
-    if socket.as_os_str().len() > SOCKET_PATH_MAX {
-        return Err(ClusterError::new(format!(
-            "The path {} is too long for a unix socket.",
-            socket.display()
-        ))
-        .with_hint("--dir names a folder with a shorter path"));
-    }
+    fits_socket(&socket, 0)?;
     let server = server(state, node.product)?;
     let configuration = node.folder.join("server.cnf");
     let first = node.folder.join("accounts.sql");

@@ -3,7 +3,7 @@
 pub(crate) mod replication;
 
 use crate::admin::{ADMIN, REPLICATION};
-use crate::folder::{Folder, Secrets, copy_folder};
+use crate::folder::{Folder, Secrets, copy_folder, failed, write};
 use crate::process::Owner;
 use crate::{Cluster, ClusterError, Launch, Replication, State, StateNode, programs};
 use std::ffi::OsString;
@@ -98,16 +98,8 @@ pub(crate) fn make_data(
     Ok(())
 }
 
-fn write(path: &Path, text: &str) -> Result<(), ClusterError> {
-    fs::write(path, text).map_err(|error| {
-        ClusterError::new(format!("{} can't be written: {error}.", path.display()))
-    })
-}
-
 fn remove(path: &Path) -> Result<(), ClusterError> {
-    fs::remove_file(path).map_err(|error| {
-        ClusterError::new(format!("{} can't be removed: {error}.", path.display()))
-    })
+    fs::remove_file(path).map_err(|error| failed("removed", path, &error))
 }
 
 /// Writes the configuration for what the node is now, and says how it is started.
@@ -228,9 +220,7 @@ pub(crate) fn copy_primary(
 ) -> Result<(), ClusterError> {
     let folder = data(node);
     if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(|error| {
-            ClusterError::new(format!("{} can't be removed: {error}.", folder.display()))
-        })?;
+        fs::remove_dir_all(&folder).map_err(|error| failed("removed", &folder, &error))?;
     }
     let connection = format!("host={} port={} user={REPLICATION}", primary.host, primary.port);
     let arguments = vec![

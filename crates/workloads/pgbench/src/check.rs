@@ -157,7 +157,7 @@ impl Change {
     }
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// `accounts`, `accounts and history`, `accounts, tellers and branches`.
 fn and<T: fmt::Display>(items: &[T]) -> String {
     let words: Vec<String> = items.iter().map(T::to_string).collect();
     match words.as_slice() {

@@ -1,6 +1,11 @@
 //! What surrounds a trial: the nodes of its target before, meanwhile and after.
 //!
 //! Nothing here can fail a run: what can't be read is listed and stays unknown.
+//!
+//! Each node is looked at and sampled by itself, an endpoint only for the way to it: its counters are those
+//! of whoever answers. What a replica applies is in none of its counts; positions (GTIDs) say how many
+//! commits that were. Client and servers are compared by the sum over all nodes, since nobody knows which
+//! node took which transaction. Embedded databases are not sampled: another session would be in the way.
 
 mod catch_up;
 mod client;

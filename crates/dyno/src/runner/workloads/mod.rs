@@ -1,4 +1,13 @@
 //! The workloads that suites can name. A further one is a file here and a line in the registry below.
+//!
+//! The file says what the runner needs to know ([`Family`]): options, load, and how a trial is executed and
+//! stored. Where the engine drives it, one function does so, and the file says what is looked at before and
+//! checked after it ([`Driven`]). Workload and driver are told apart once per step, by two nested matches
+//! that the registry generates.
+//!
+//! A workload may add to the summary of a trial: facts of its data (how much is hot, how large beside the
+//! server's memory), latencies of single statements, and checks of the data. A check that fails makes the
+//! trial fail, and the run ends with exit code 4.
 
 mod pgbench;
 mod sysbench;
@@ -181,6 +190,11 @@ pub(crate) struct LoadOrder<'a> {
 const UNPREPARED_HINT: &str = "Leave `prepare = false` out of the suite, so that the run loads the tables itself, or \
                                load them with the same options before.";
 
+/// Tables that make one data set and are dropped together: one that exists speaks for all.
+fn all_or_none(is_there: bool, tables: Vec<String>) -> BTreeSet<String> {
+    if is_there { tables.into_iter().collect() } else { BTreeSet::new() }
+}
+
 /// The remedy for tables that can't be dropped; a server's own, CASCADE, would drop what is not dyno's.
 fn drop_failure(failure: Failure, error: Option<&DbError>) -> Failure {
     // dependent_objects_still_exist
@@ -195,7 +209,9 @@ fn drop_failure(failure: Failure, error: Option<&DbError>) -> Failure {
     )
 }
 
-/// What a load did, in words: `loaded` rows, called `what`, and how, if any had to be.
+/// What a load did, in words: `loaded` rows, called `what`, and how, if any had to be. Such as `500 rows
+/// by COPY, 80 rows were there before` or `500 accounts by multi-row INSERT; no faster way: why`, where
+/// `80 accounts were there before`.
 fn loaded_sentence(
     what: &str,
     loaded: Option<(u64, BulkMethod)>,

@@ -73,10 +73,9 @@ impl Family for Pgbench {
         TABLES.map(str::to_owned).to_vec()
     }
 
-    /// The tables refer to each other and are dropped together: one that exists speaks for all.
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
         let existing = super::ask(driver, async |session| existing_tables(session).await)?;
-        Ok(if existing.is_empty() { BTreeSet::new() } else { self.tables().into_iter().collect() })
+        Ok(super::all_or_none(!existing.is_empty(), self.tables()))
     }
 
     fn remove<D: Driver>(

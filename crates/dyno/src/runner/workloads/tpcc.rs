@@ -67,11 +67,10 @@ impl Family for Tpcc {
         table_names().map(str::to_owned).collect()
     }
 
-    /// The tables make one data set and are dropped together: one that exists speaks for all.
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
         let asked = ask(driver, async |session| Ok(existing_tables(session).await))?;
         let existing = asked.map_err(|error| load_failure(&error))?;
-        Ok(if existing.is_empty() { BTreeSet::new() } else { self.tables().into_iter().collect() })
+        Ok(super::all_or_none(!existing.is_empty(), self.tables()))
     }
 
     fn remove<D: Driver>(

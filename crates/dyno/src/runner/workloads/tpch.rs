@@ -1,4 +1,9 @@
 //! TPC-H in suites.
+//!
+//! A trial is no work of the engine, but one pass over the queries at one parallel degree. Every query that
+//! ends is a line of `trials/<n>.executed.jsonl`, from which a trial that was killed is summarised. `dyno
+//! tpch run`, `power`, `throughput` and `refresh` write a suite in memory and go the same way, so they can
+//! be resumed and have papers.
 
 mod cache;
 mod generator;
@@ -64,13 +69,12 @@ impl Family for Tpch {
         tables.chain(state::OWN_TABLES.map(str::to_owned)).collect()
     }
 
-    /// The tables make one data set and are dropped together: one that exists speaks for all.
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
         let existing = ask(driver, async |session| Ok(state::tables(session).await))?;
         let existing = existing.map_err(|error| load_failure(&error))?;
         let tables = self.tables();
         let is_there = tables.iter().any(|table| existing.contains(table));
-        Ok(if is_there { tables.into_iter().collect() } else { BTreeSet::new() })
+        Ok(super::all_or_none(is_there, tables))
     }
 
     fn remove<D: Driver>(

@@ -294,7 +294,7 @@ pub(crate) fn run(targets: &[&str], trials: Vec<TrialData>) -> RunData {
         at: "2026-11-21T21:30:00Z".to_owned(),
         trial: Some(2),
         at_s: Some(21.0),
-        ..Event::new(EventKind::Server, "The server was killed and started again by the test.")
+        ..Event::new(EventKind::Server, "The server was restarted.")
     };
     RunData {
         path: PathBuf::from("dyno-runs/2026-11-21T211030Z-synthetic"),

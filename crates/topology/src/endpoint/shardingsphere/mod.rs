@@ -9,6 +9,7 @@
 mod rules;
 
 use super::{Options, on_path, primary_and_readers, software, within_reach, write_private};
+use crate::folder::failed;
 use crate::{Account, Backend, ClusterError, Launch, Place};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -151,7 +152,7 @@ fn copy_from_repository(maven: &Path, place: &Place) -> Result<Vec<PathBuf>, Clu
     }
     let jars = jars_in(&lib)?;
     for path in jars.iter().chain([&lib]) {
-        super::hand_over(place, path).map_err(|error| super::unwritable(path, &error))?;
+        super::hand_over(place, path).map_err(|error| failed("written", path, &error))?;
     }
     Ok(jars)
 }

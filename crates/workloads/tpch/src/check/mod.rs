@@ -224,7 +224,7 @@ fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{plural}")
 }
 
-/// The first differences, and how many there are.
+/// The first differences, and how many there are besides: `And 1 more difference.`
 #[derive(Default)]
 struct Told {
     lines: Vec<String>,

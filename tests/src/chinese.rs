@@ -1,0 +1,79 @@
+//! Chinese papers of real runs: what of them is still English.
+
+use crate::dyno;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// So many English words in a row are a sentence that nobody has translated, and no name.
+const WORDS: usize = 4;
+
+/// What the Chinese paper of a run says in English, code aside, beyond what the suite, the targets and the
+/// servers have said themselves. Empty where a reader of Chinese understands all of it.
+///
+/// # Panics
+/// When the paper can't be made.
+pub fn english_in_chinese_paper(folder: &Path, run: &Path) -> Vec<String> {
+    let name = run.to_str().expect("a path is UTF-8");
+    let words = ["paper", name, "--lang", "zh", "--format", "md", "--out", "chinese"];
+    let ran = dyno(folder, &words);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let paper = fs::read_to_string(folder.join("chinese/paper.zh.md")).expect("a paper");
+    let is_chinese = |letter: &char| ('\u{4e00}'..='\u{9fff}').contains(letter);
+    assert!(paper.chars().filter(is_chinese).count() > 1000, "{paper}");
+    let given = given(run);
+    let text: Vec<&str> = paper.split('`').step_by(2).collect();
+    let mut found = rows(&text.join(" ").replace('|', " | "));
+    found.retain(|row| !given.contains(row.as_str()));
+    found
+}
+
+/// The words of others: names and titles in the plan, and what servers have answered.
+fn given(run: &Path) -> String {
+    let header = fs::read_to_string(run.join("run.json")).expect("a header");
+    let mut header: Value = serde_json::from_str(&header).expect("JSON");
+    if let Some(fields) = header.as_object_mut() {
+        // Sentences of dyno.
+        fields.remove("skipped");
+        fields.remove("status");
+    }
+    let events = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
+    let is_error = |line: &&str| line.contains("\"kind\":\"error\"");
+    let errors: String = events.lines().filter(is_error).collect();
+    header.to_string() + &errors
+}
+
+fn rows(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut row: Vec<&str> = Vec::new();
+        // The blank word at the end ends the last row.
+        for word in line.split(' ').chain([""]) {
+            let plain = word.trim_end_matches(['.', ',', ';', ':']);
+            let is_word = plain.len() > 1
+                && plain.chars().all(|letter| letter.is_ascii_alphabetic() || letter == '\'');
+            if is_word {
+                row.push(plain);
+            }
+            if !is_word || plain != word {
+                if row.len() >= WORDS {
+                    found.push(row.join(" "));
+                }
+                row.clear();
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rows;
+
+    #[test]
+    fn sentences_are_told_from_names() {
+        assert_eq!(rows("| Nobody has translated this. |"), ["Nobody has translated this"]);
+        assert_eq!(rows("级别为 read committed 时 LOAD DATA LOCAL"), Vec::<String>::new());
+        assert_eq!(rows("a, one two, three four five"), Vec::<String>::new());
+    }
+}
