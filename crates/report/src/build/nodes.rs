@@ -181,7 +181,7 @@ fn table(point: &Point, trials: &[&Trial], targets: &[Target]) -> Option<NodeTab
     });
     let sum = sum(&nodes, point.qps.median);
     share_out(&mut nodes, &sum, point.qps.median);
-    let words = words(&nodes).into_iter().chain(gone(&nodes, trials)).chain(own(&sum, trials));
+    let words = words(&nodes).into_iter().chain(gone(&nodes, trials)).chain(own(trials));
     Some(NodeTable {
         target: point.target.clone(),
         load: point.load_words(),
@@ -290,15 +290,15 @@ fn gone(nodes: &[NodeLoad], trials: &[&Trial]) -> Option<Text> {
 }
 
 /// How many of the statements are dyno's own, where nobody knows which node executed them.
-fn own(sum: &NodeLoad, trials: &[&Trial]) -> Option<Text> {
+fn own(trials: &[&Trial]) -> Option<Text> {
     let freshness = trials.iter().filter_map(|trial| trial.summary.conditions.freshness.as_ref());
     let own: u64 = freshness.map(|freshness| freshness.unplaced).sum();
-    let all = sum.statements.or_else(|| work(sum)).filter(|all| *all > 0)?;
-    (own > 0).then(|| {
+    let of_load: u64 = trials.iter().map(|trial| trial.summary.statements.total()).sum();
+    (own > 0 && of_load > 0).then(|| {
         say!(
-            "Of all statements, {own} ({share} %) are dyno's own, which look through the endpoint at reads after writes.",
+            "Among these are {own} statements of dyno's own, which look through the endpoint at reads after writes: {share} % of the load's.",
             own = format::whole(own as f64),
-            share = format::percent(own as f64 / all as f64)
+            share = format::percent(own as f64 / of_load as f64)
         )
     })
 }

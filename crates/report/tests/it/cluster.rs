@@ -139,7 +139,10 @@ fn own_statements_through_an_endpoint_are_told() {
     let pair = table(&paper.experiments[1], "pair");
     let last = pair.words.last().expect("words").to_string();
     let trials = pair.trials.len() as u64;
-    assert!(last.starts_with(&format!("Of all statements, {} (", 40 * trials)), "{last}");
+    assert!(
+        last.starts_with(&format!("Among these are {} statements of dyno's own", 40 * trials)),
+        "{last}"
+    );
     assert_eq!(pair.words.len(), 3);
 }
 
