@@ -182,8 +182,8 @@ fn words(generators: &[GeneratorLoad], sum: &GeneratorLoad, apart_ms: Option<f64
     let number = generators.len();
     let mut words = vec![match number {
         1 => say!(
-            "One load generator of a fleet made the load, with {workers} workers.",
-            workers = format::whole(f64::from(sum.workers))
+            "One load generator of a fleet made the load, with {workers}.",
+            workers = Text::count(sum.workers.into(), "{n} worker", "{n} workers")
         ),
         _ => say!(
             "{n} load generators made the load together, with {workers} workers in all.",

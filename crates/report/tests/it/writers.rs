@@ -8,8 +8,8 @@ use std::path::Path;
 
 /// Files below `crates`, and their functions whose strings are sentences of run folders.
 const WRITERS: [(&str, &[&str]); 26] = [
-    ("dyno/src/runner/fault/act.rs", &["inject", "promote", "follow", "heal", "settle", "restore"]),
-    ("dyno/src/runner/fault/act.rs", &["undo", "back"]),
+    ("dyno/src/runner/fault/act.rs", &["inject", "promote", "follow", "heal", "settle", "left"]),
+    ("dyno/src/runner/fault/act.rs", &["bring_back", "undo", "back"]),
     ("dyno/src/runner/nodes/catch_up.rs", &["told"]),
     ("dyno/src/runner/nodes/freshness.rs", &["follow"]),
     ("dyno/src/runner/nodes/sampling.rs", &["silent", "take"]),
