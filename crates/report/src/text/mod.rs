@@ -274,7 +274,7 @@ mod tests {
     fn lists_are_joined_as_each_language_does() {
         let texts = ["a", "b", "c"].map(Text::from);
         let text = Text::list(&texts);
-        assert_eq!((text.in_lang(Lang::En), text.in_lang(Lang::Zh)), ("a, b and c", "a、b和c"));
+        assert_eq!((text.in_lang(Lang::En), text.in_lang(Lang::Zh)), ("a, b and c", "a、b 和 c"));
         assert_eq!(Text::list(&texts[..1]), Text::from("a"));
         assert_eq!(Text::count(1, "{n} trial", "{n} trials").in_lang(Lang::En), "1 trial");
         assert_eq!(Text::count(1200, "{n} trial", "{n} trials").in_lang(Lang::En), "1,200 trials");
