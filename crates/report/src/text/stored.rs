@@ -13,7 +13,7 @@ pub fn stored(text: &str) -> Text {
     Text { zh: zh.unwrap_or_else(|| text.to_owned()), en: text.to_owned() }
 }
 
-/// The Chinese of what fits one pattern as a whole, perhaps but for the full stop.
+/// The Chinese of what fits one pattern as a whole, perhaps but for the full stop at either's end.
 fn chinese(text: &str) -> Option<String> {
     let of_pattern = |text: &str| {
         PATTERNS.iter().find_map(|(pattern, chinese)| {
@@ -21,10 +21,9 @@ fn chinese(text: &str) -> Option<String> {
             Some(fill(chinese, &values, Lang::Zh))
         })
     };
-    of_pattern(text).or_else(|| {
-        let whole = of_pattern(&format!("{text}."))?;
-        whole.strip_suffix('。').map(str::to_owned)
-    })
+    let with_stop = || of_pattern(&format!("{text}."))?.strip_suffix('。').map(str::to_owned);
+    let without = || Some(of_pattern(text.strip_suffix('.')?)? + "。");
+    of_pattern(text).or_else(with_stop).or_else(without)
 }
 
 /// Takes the shortest beginning that fits a pattern, and goes on behind it; a sentence that fits none
@@ -101,6 +100,13 @@ mod tests {
             zh(said),
             "违反 C3：一个区的 NO_O_ID 连续无间断。共有 1 处违反：w 1, d 2。违反 X5：S_QUANTITY 在 10 与 \
              100 之间。共有 7 处违反：s_w_id 1 等。"
+        );
+        let lost = "The first lost ones: o_w_id 1, o_d_id 1, o_id 3105: another order has its number; o_w_id 1, o_d_id \
+                    2, o_id 3104: there is no such order; o_w_id 1, o_d_id 2, o_id 3105: 3 of its 7 lines are there.";
+        assert_eq!(
+            zh(lost),
+            "最先丢失的：o_w_id 1, o_d_id 1, o_id 3105：另一订单占用其编号；o_w_id 1, o_d_id 2, o_id 3104：没有该订单；\
+             o_w_id 1, o_d_id 2, o_id 3105：其 7 行中仅存 3 行。"
         );
         assert_eq!(zh("A checkpoint ended. Disk full."), "检查点结束。Disk full.");
         assert_eq!(zh("Disk full. A checkpoint ended."), "Disk full. 检查点结束。");
