@@ -40,7 +40,34 @@ fn given(run: &Path) -> String {
     let events = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
     let is_error = |line: &&str| line.contains("\"kind\":\"error\"");
     let errors: String = events.lines().filter(is_error).collect();
-    header.to_string() + &errors
+    header.to_string() + &errors + &states(run)
+}
+
+/// What servers call the states of their replicas.
+fn states(run: &Path) -> String {
+    fn collect(value: &Value, found: &mut String) {
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    match value.as_str() {
+                        Some(state) if name == "state" => found.push_str(state),
+                        _ => collect(value, found),
+                    }
+                }
+            }
+            Value::Array(values) => values.iter().for_each(|value| collect(value, found)),
+            _ => {}
+        }
+    }
+    let mut found = String::new();
+    for file in fs::read_dir(run.join("trials")).into_iter().flatten().flatten() {
+        let is_json = file.path().extension().is_some_and(|extension| extension == "json");
+        let text = fs::read_to_string(file.path()).unwrap_or_default();
+        if let (true, Ok(trial)) = (is_json, serde_json::from_str(&text)) {
+            collect(&trial, &mut found);
+        }
+    }
+    found
 }
 
 fn rows(text: &str) -> Vec<String> {
