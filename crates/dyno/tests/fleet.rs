@@ -37,9 +37,14 @@ impl Stage {
 
     /// One more load generator, once it listens.
     fn add(&mut self, name: &str) {
+        self.add_with(name, &[]);
+    }
+
+    /// The same with more arguments.
+    fn add_with(&mut self, name: &str, more: &[&str]) {
         let folder = self.scratch.file(name);
         fs::create_dir_all(&folder).expect("made");
-        let arguments = ["generator", "--nats", &self.nats, "--name", name];
+        let arguments = [&["generator", "--nats", &self.nats, "--name", name], more].concat();
         let mut generator = Running::start(&folder, &arguments);
         generator.wait_until("a load generator", |generator| {
             generator.stderr().contains("waiting for work")

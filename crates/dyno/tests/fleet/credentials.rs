@@ -107,12 +107,7 @@ fn a_file_with_credentials_lets_in_and_is_not_shown() {
     assert!(ran.stderr.contains("can't be used") && !ran.all().contains("geheim"), "{}", ran.all());
 
     let mut stage = Stage::new(&url, &[]);
-    let folder = stage.scratch.file("a");
-    fs::create_dir_all(&folder).expect("made");
-    let arguments = ["generator", "--nats", &url, "--nats-creds", &creds, "--name", "a"];
-    let mut generator = Running::start(&folder, &arguments);
-    generator.wait_until("a load generator", |it| it.stderr().contains("waiting for work"));
-    stage.generators.push(generator);
+    stage.add_with("a", &["--nats-creds", &creds]);
     let suite = stage.suite(&READS.replace("duration_s = 3", "duration_s = 1"));
     let ran = stage.run(&suite, &server.url(), &["--nats-creds", &creds]);
     assert_eq!(ran.code, 0, "{}", ran.all());

@@ -1,7 +1,7 @@
 //! Passwords of targets: found by load generators themselves, or sent where both ends are encrypted.
 
 use super::{READS, Stage, json, members};
-use dyno_tests::{MariaDb, Nats, Running, Scratch, server_or_skip};
+use dyno_tests::{MariaDb, Nats, Scratch, server_or_skip};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -53,12 +53,7 @@ fn passwords_travel_only_where_both_ends_are_encrypted() {
     let nats = Nats::start_with("127.0.0.1", &options).expect("it is installed");
     let url_of_nats = nats.url("").replace("nats://", "tls://");
     let mut stage = Stage::new(&url_of_nats, &[]);
-    let folder = stage.scratch.file("b");
-    fs::create_dir_all(&folder).expect("made");
-    let arguments = ["generator", "--nats", &url_of_nats, "--nats-ca", &authority, "--name", "b"];
-    let mut generator = Running::start(&folder, &arguments);
-    generator.wait_until("a load generator", |it| it.stderr().contains("waiting for work"));
-    stage.generators.push(generator);
+    stage.add_with("b", &["--nats-ca", &authority]);
     let suite = stage.suite(&READS.replace("duration_s = 3", "duration_s = 1"));
     let ran = stage.run(&suite, &url, &["--nats-ca", &authority]);
     assert_eq!(ran.code, 0, "{}", ran.all());
