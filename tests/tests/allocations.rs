@@ -14,7 +14,7 @@ use dyno_drivers::target::Target;
 use dyno_engine::{Control, Ended, TrialSpec, drive, drive_simulated};
 use dyno_nullserver::Config;
 use dyno_sysbench::{Options, Sysbench, Test};
-use dyno_tests::{Counting, Scratch, allocations};
+use dyno_testkit::{Counting, Scratch, allocations};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[global_allocator]

@@ -1,6 +1,6 @@
 //! The Chinese paper of a run of all workloads, as they write it themselves.
 
-use dyno_tests::{Scratch, dyno, english_in_chinese_paper, only_run};
+use dyno_testkit::{Scratch, dyno, english_in_chinese_paper, only_run};
 use std::fs;
 
 const SUITE: &str = r#"

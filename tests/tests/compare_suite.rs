@@ -2,7 +2,7 @@
 
 use dyno_measure::{Purpose, TrialStatus};
 use dyno_store::{RunData, RunStatus};
-use dyno_tests::{MariaDb, Ran, Running, Scratch, dyno, only_run, server_or_skip};
+use dyno_testkit::{MariaDb, Ran, Running, Scratch, dyno, only_run, server_or_skip};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! What a user gets wrong, and what is said then: one clear error, a remedy where one is known, an
 //! exit code, and never a password.
 
-use dyno_tests::{MariaDb, Postgres, Ran, Scratch, dyno, free_port, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, dyno, free_port, server_or_skip};
 use std::fs;
 use std::path::Path;
 
@@ -197,7 +197,7 @@ fn one_error_after_talk(ran: &Ran, words: &str, hint: &str) {
 fn mistakes_on_mariadb() {
     let (_server, kind) = match mariadb() {
         Ok(started) => started,
-        Err(why) => return dyno_tests::skipped("mistakes_on_mariadb", &why),
+        Err(why) => return dyno_testkit::skipped("mistakes_on_mariadb", &why),
     };
     log_ins(
         &kind,
@@ -211,7 +211,7 @@ fn mistakes_on_mariadb() {
 fn mistakes_on_postgres() {
     let (_server, kind) = match postgres() {
         Ok(started) => started,
-        Err(why) => return dyno_tests::skipped("mistakes_on_postgres", &why),
+        Err(why) => return dyno_testkit::skipped("mistakes_on_postgres", &why),
     };
     let denied = "password authentication failed for user \"app\"";
     let unknown = "database \"nodb\" does not exist";
@@ -280,10 +280,10 @@ fn passwords_are_nowhere() {
     let folder = scratch.path();
     suite(folder, |text| text.replace("duration_s = 1", "duration_s = 5"));
     let target = format!("--target=main=mysql://app:{RIGHT}@127.0.0.1:{}/sbtest", server.port);
-    let mut running = dyno_tests::Running::start(folder, &["run", "s.toml", &target]);
+    let mut running = dyno_testkit::Running::start(folder, &["run", "s.toml", &target]);
     running.wait_until("commits", |_| {
-        let run = dyno_tests::only_run(&folder.join("dyno-runs"));
-        run.is_some_and(|run| !dyno_tests::commits(&run, 1).is_empty())
+        let run = dyno_testkit::only_run(&folder.join("dyno-runs"));
+        run.is_some_and(|run| !dyno_testkit::commits(&run, 1).is_empty())
     });
     let arguments = fs::read(format!("/proc/{}/cmdline", running.process())).expect("it runs");
     let arguments = String::from_utf8_lossy(&arguments).into_owned();
@@ -292,7 +292,7 @@ fn passwords_are_nowhere() {
     let ran = running.end();
     decent(&ran);
     assert_eq!(ran.code, 0, "{}", ran.all());
-    let run = dyno_tests::only_run(&folder.join("dyno-runs")).expect("a run");
+    let run = dyno_testkit::only_run(&folder.join("dyno-runs")).expect("a run");
     let mut folders = vec![run];
     let mut files = 0;
     while let Some(folder) = folders.pop() {

@@ -8,7 +8,7 @@ use dyno_measure::{
     NodeLook, Seen, commits_grown, follows, has_reached, look, node_conditions, position,
 };
 use dyno_reactor::block_on;
-use dyno_tests::{MariaDb, Scratch, dyno, only_run, server_or_skip, skipped};
+use dyno_testkit::{MariaDb, Scratch, dyno, only_run, server_or_skip, skipped};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -132,7 +132,7 @@ fn commits_without_an_answer_of_a_replica_are_counted() {
     let on = |server: &MariaDb, sql: &str| server.sql(sql).expect(sql);
     on(&primary, "CREATE TABLE sbtest.t (id INT PRIMARY KEY)");
     let connected = "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_clients'";
-    dyno_tests::wait_until("a semi-synchronous replica", || {
+    dyno_testkit::wait_until("a semi-synchronous replica", || {
         on(&primary, connected).trim().ends_with('1')
     });
     on(&primary, "INSERT INTO sbtest.t VALUES (0)");

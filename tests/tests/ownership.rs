@@ -2,7 +2,7 @@
 
 use dyno_core::{Driver, Session};
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_tests::{Postgres, Ran, Running, Scratch, commits, dyno, only_run, server_or_skip};
+use dyno_testkit::{Postgres, Ran, Running, Scratch, commits, dyno, only_run, server_or_skip};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! pgbench in suites, on a real PostgreSQL: the white paper's suite at a thousandth of its size, and books
 //! that somebody else falsifies.
 
-use dyno_tests::{MariaDb, Postgres, Scratch, dyno, only_run, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, Scratch, dyno, only_run, server_or_skip};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The page beside a real run: what it tells while SQLite is measured, what it tells of a run that was
 //! killed, and what it refuses.
 
-use dyno_tests::{Running, Scratch, dyno, dyno_command, only_run};
+use dyno_testkit::{Running, Scratch, dyno, dyno_command, only_run};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,6 +1,6 @@
 //! The servers that all other black-box tests stand on.
 
-use dyno_tests::{MariaDb, Postgres, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, server_or_skip};
 
 #[test]
 fn mariadb_starts_dies_and_comes_back() {

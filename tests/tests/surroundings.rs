@@ -1,7 +1,9 @@
 //! What a run folder tells of what surrounded its trials: the load generator, the nodes before and
 //! after, what they did meanwhile. On real servers.
 
-use dyno_tests::{MariaDb, Postgres, Running, Scratch, dyno, only_run, server_or_skip, wait_until};
+use dyno_testkit::{
+    MariaDb, Postgres, Running, Scratch, dyno, only_run, server_or_skip, wait_until,
+};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -159,7 +161,7 @@ fn mariadb_tells_its_replica_and_its_log() {
     let replica = ["--server-id=2", "--rpl-semi-sync-slave-enabled=ON"];
     let (main, copy) = match (MariaDb::start_with(&primary), MariaDb::start_with(&replica)) {
         (Ok(main), Ok(copy)) => (main, copy),
-        (Err(why), _) | (_, Err(why)) => return dyno_tests::skipped(name, &why),
+        (Err(why), _) | (_, Err(why)) => return dyno_testkit::skipped(name, &why),
     };
     main.sql("CREATE USER repl@'%' IDENTIFIED BY 'repl'").expect("a user");
     main.sql("GRANT REPLICATION SLAVE ON *.* TO repl@'%'").expect("granted");

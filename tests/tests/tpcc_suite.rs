@@ -1,7 +1,9 @@
 //! TPC-C in suites on real databases: the white paper's suite at a thousandth of its size, loads that are
 //! interrupted, data that somebody breaks.
 
-use dyno_tests::{MariaDb, Postgres, Running, Scratch, dyno, only_run, server_or_skip, wait_until};
+use dyno_testkit::{
+    MariaDb, Postgres, Running, Scratch, dyno, only_run, server_or_skip, wait_until,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;

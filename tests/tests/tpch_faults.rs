@@ -2,7 +2,7 @@
 //! stopped, disks that are full. Nothing may hang, nothing that was stored may be lost or counted
 //! twice, and nothing may be left at work on a server.
 
-use dyno_tests::{
+use dyno_testkit::{
     MariaDb, Postgres, Ran, Running, Scratch, TinyDisk, dyno, only_run, server_or_skip, skipped,
     wait_until,
 };

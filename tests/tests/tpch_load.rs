@@ -1,6 +1,6 @@
 //! `dyno tpch load` and `dyno tpch drop` on real servers and files.
 
-use dyno_tests::{MariaDb, Postgres, Scratch, dyno, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, Scratch, dyno, server_or_skip};
 
 /// Loads a little into a database that does not exist, twice, and drops it.
 fn assert_loads(folder: &Scratch, url: &str) {

@@ -2,7 +2,7 @@
 
 use dyno_core::{Discard, Driver, Session, Table};
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_tests::{Ran, Scratch, dyno, only_run};
+use dyno_testkit::{Ran, Scratch, dyno, only_run};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! TPC-H on real servers: answers at several degrees, a row that somebody changes, refresh functions,
 //! engines held against each other.
 
-use dyno_tests::{MariaDb, Postgres, Ran, Scratch, dyno, only_run, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, dyno, only_run, server_or_skip};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

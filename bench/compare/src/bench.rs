@@ -3,7 +3,7 @@
 use crate::child::{Ended, run};
 use crate::client::{Load, Programs, Way, Who, reported_statements};
 use crate::null::{Counted, Null};
-use dyno_tests::Scratch;
+use dyno_testkit::Scratch;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 

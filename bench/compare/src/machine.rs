@@ -1,6 +1,6 @@
 //! What the figures were measured on.
 
-use dyno_tests::peer;
+use dyno_testkit::peer;
 use std::fs::read_to_string;
 use std::process::Command;
 

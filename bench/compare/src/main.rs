@@ -20,7 +20,7 @@ mod tpch_gen;
 use bench::Bench;
 use clap::Parser;
 use client::Programs;
-use dyno_tests::{Scratch, peer};
+use dyno_testkit::{Scratch, peer};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io::{self, Write as _};
 use std::path::Path;

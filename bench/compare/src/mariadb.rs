@@ -5,7 +5,7 @@ use crate::child::run;
 use crate::client::{Load, TABLE_ROWS, Way, Who, reported_statements};
 use crate::comparisons::{LOAD_ROWS, LOAD_TABLES, Loading, loading, prepare_lines, steady_lines};
 use crate::table::{Bar, Line};
-use dyno_tests::MariaDb;
+use dyno_testkit::MariaDb;
 
 /// Workers of the tests.
 const WORKERS: u32 = 64;

@@ -1,7 +1,7 @@
 //! The null server as a process of its own, on a core of its own.
 
 use crate::child::spawn;
-use dyno_tests::free_port;
+use dyno_testkit::free_port;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};

@@ -5,7 +5,7 @@ use crate::child::run;
 use crate::client::{Load, Way, Who, reported_statements};
 use crate::comparisons::{INIT_CONNECTIONS, Loading, SCALE, init_lines, init_rows, steady_lines};
 use crate::table::{Bar, Line};
-use dyno_tests::Postgres;
+use dyno_testkit::Postgres;
 
 /// Tables in memory, nothing waits for a disk: both clients meet the server at its fastest.
 pub(crate) const SETTINGS: [&str; 8] = [

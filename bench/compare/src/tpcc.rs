@@ -9,7 +9,7 @@ use crate::client::{Way, Who};
 use crate::comparisons::{Loading, loading_lines};
 use crate::postgres::SETTINGS;
 use crate::table::{Bar, Line};
-use dyno_tests::{MariaDb, Postgres};
+use dyno_testkit::{MariaDb, Postgres};
 use std::cell::Cell;
 use std::process::Command;
 

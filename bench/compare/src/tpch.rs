@@ -10,7 +10,7 @@ use crate::client::Who;
 use crate::comparisons::{Loading, loading_lines};
 use crate::postgres::SETTINGS;
 use crate::table::{Bar, Line};
-use dyno_tests::{Postgres, peer};
+use dyno_testkit::{Postgres, peer};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use dyno_core::{
 use dyno_drivers::Target;
 use dyno_drivers::postgres::{CancelToken, PostgresDriver, PostgresSession};
 use dyno_reactor::{block_on, now, run_all, sleep_until, timeout};
-use dyno_tests::{Postgres, server_or_skip};
+use dyno_testkit::{Postgres, server_or_skip};
 use dyno_wire::postgres::backend::TransactionStatus;
 use std::cell::{Cell, RefCell};
 

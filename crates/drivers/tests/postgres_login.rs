@@ -6,7 +6,7 @@ use dyno_core::{
 use dyno_drivers::Target;
 use dyno_drivers::postgres::{PostgresDriver, PostgresSession};
 use dyno_reactor::{block_on, run_all};
-use dyno_tests::{Postgres, Scratch, Transcript, free_port, skipped};
+use dyno_testkit::{Postgres, Scratch, Transcript, free_port, skipped};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;

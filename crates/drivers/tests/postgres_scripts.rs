@@ -9,7 +9,7 @@ use dyno_drivers::Target;
 use dyno_drivers::postgres::{PostgresDriver, PostgresSession};
 use dyno_drivers::target::LibpqOptions;
 use dyno_reactor::block_on;
-use dyno_tests::{Headings, Postgres, Transcript, server_or_skip};
+use dyno_testkit::{Headings, Postgres, Transcript, server_or_skip};
 
 async fn session(server: &Postgres, describe_each: bool) -> PostgresSession {
     let target: Target = server.socket_url().parse().unwrap();

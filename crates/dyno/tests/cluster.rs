@@ -1,6 +1,6 @@
 //! `dyno cluster` as users meet it: what it prints, and that nothing is ever left behind.
 
-use dyno_tests::{Running, Scratch, dyno, skipped};
+use dyno_testkit::{Running, Scratch, dyno, skipped};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn assert_nothing_is_left(dir: &Path) {
 }
 
 fn has_mariadb(test: &str) -> bool {
-    let has = dyno_tests::peer("mariadbd").is_some();
+    let has = dyno_testkit::peer("mariadbd").is_some();
     if !has {
         skipped(test, "mariadbd is not installed");
     }

@@ -6,7 +6,7 @@
 use dyno_core::{Driver, Session, Table};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
-use dyno_tests::skipped;
+use dyno_testkit::skipped;
 use dyno_topology::{Cluster, EndpointKind, Request, TopologyKind, Watch, endpoint};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::ask;
-use dyno_tests::{
+use dyno_testkit::{
     Ran, Running, Scratch, commits, dyno, dyno_command, english_in_chinese_paper, only_run,
     skipped, wait_until,
 };
@@ -71,7 +71,7 @@ impl Drop for Cluster<'_> {
 }
 
 fn has(program: &str, test: &str) -> bool {
-    let has = dyno_tests::peer(program).is_some();
+    let has = dyno_testkit::peer(program).is_some();
     if !has {
         skipped(test, &format!("{program} is not installed"));
     }

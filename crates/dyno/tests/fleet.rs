@@ -1,6 +1,6 @@
 //! Several load generators: `dyno generator`, and `dyno run --nats --generators`.
 
-use dyno_tests::{
+use dyno_testkit::{
     MariaDb, Nats, Ran, Running, Scratch, commits, english_in_chinese_paper, only_run,
     server_or_skip, wait_until,
 };
@@ -121,7 +121,7 @@ fn three_load_generators_make_the_load_of_one() {
     let server = server_or_skip!(MariaDb, "fleet");
     let nats = match Nats::start_with("127.0.0.1", &["--user", "u", "--pass", "geheim"]) {
         Ok(nats) => nats,
-        Err(why) => return dyno_tests::skipped("fleet", &why),
+        Err(why) => return dyno_testkit::skipped("fleet", &why),
     };
     let stage = Stage::new(&nats.url("u:geheim@"), &["c", "a", "b"]);
     let before = executed(&server);
@@ -381,12 +381,12 @@ fn what_load_generators_must_not_or_can_not_do_is_refused_at_once() {
     fs::write(&suite, READS).expect("written");
     let suite = suite.display().to_string();
     let run = |target: &str, nats: &str| {
-        dyno_tests::dyno(
+        dyno_testkit::dyno(
             scratch.path(),
             &["run", &suite, "--target", target, "--nats", nats, "--generators", "2"],
         )
     };
-    let nowhere = format!("nats://u:geheim@127.0.0.1:{}", dyno_tests_port());
+    let nowhere = format!("nats://u:geheim@127.0.0.1:{}", dyno_testkit_port());
     let ran = run("main=sqlite:a.db", &nowhere);
     assert_eq!(ran.code, 2, "{}", ran.all());
     assert!(ran.stderr.contains("main is an embedded database"), "{}", ran.all());
@@ -394,9 +394,9 @@ fn what_load_generators_must_not_or_can_not_do_is_refused_at_once() {
     assert_eq!(ran.code, 1, "{}", ran.all());
     assert!(ran.stderr.contains("NATS can't be reached at 127.0.0.1:"), "{}", ran.all());
     assert!(!ran.all().contains("geheim"), "{}", ran.all());
-    let ran = dyno_tests::dyno(scratch.path(), &["generator"]);
+    let ran = dyno_testkit::dyno(scratch.path(), &["generator"]);
     assert_eq!(ran.code, 2, "{}", ran.all());
-    let ran = dyno_tests::dyno(scratch.path(), &["run", &suite, "--generators", "2"]);
+    let ran = dyno_testkit::dyno(scratch.path(), &["run", &suite, "--generators", "2"]);
     assert_eq!(ran.code, 2, "{}", ran.all());
     assert!(!scratch.file("dyno-runs").exists());
     let script = scratch.file("a.sql");
@@ -411,8 +411,8 @@ fn what_load_generators_must_not_or_can_not_do_is_refused_at_once() {
 }
 
 /// A port at which nobody listens.
-fn dyno_tests_port() -> u16 {
-    dyno_tests::free_port()
+fn dyno_testkit_port() -> u16 {
+    dyno_testkit::free_port()
 }
 
 #[test]
@@ -421,7 +421,7 @@ fn names_are_unique_in_a_fleet() {
     let stage = Stage::new(&nats.url(""), &["a"]);
     let scratch = Scratch::new();
     let ran =
-        dyno_tests::dyno(scratch.path(), &["generator", "--nats", &stage.nats, "--name", "a"]);
+        dyno_testkit::dyno(scratch.path(), &["generator", "--nats", &stage.nats, "--name", "a"]);
     assert_eq!(ran.code, 1, "{}", ran.all());
     assert!(ran.stderr.contains("has a load generator `a` already"), "{}", ran.all());
     // Another fleet is another matter.

@@ -3,7 +3,7 @@
 mod common;
 mod made;
 
-use dyno_tests::{Scratch, dyno, english_in_chinese_paper, only_run, peer, skipped};
+use dyno_testkit::{Scratch, dyno, english_in_chinese_paper, only_run, peer, skipped};
 use dyno_topology::TopologyKind;
 use made::Made;
 use serde_json::Value;

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::NatsOptions;
     use crate::nats::Link;
-    use dyno_tests::{Nats, server_or_skip};
+    use dyno_testkit::{Nats, server_or_skip};
     use std::sync::mpsc::channel;
 
     #[test]

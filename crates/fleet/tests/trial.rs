@@ -12,7 +12,7 @@ use dyno_fleet::{
 };
 use dyno_measure::{Interval, Phase, Window};
 use dyno_suite::Trial;
-use dyno_tests::{Nats, server_or_skip};
+use dyno_testkit::{Nats, server_or_skip};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;

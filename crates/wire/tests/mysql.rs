@@ -1,7 +1,7 @@
 //! Answers of a MySQL server, whole, cut into pieces, truncated and made up.
 
 use dyno_core::{Columns, Discard, Executed, Row, Rows};
-use dyno_tests::{Headings, Transcript};
+use dyno_testkit::{Headings, Transcript};
 use dyno_wire::mysql::packet::{begin_packet, finish_packet};
 use dyno_wire::mysql::reader::push_lenenc_bytes;
 use dyno_wire::mysql::statement::PrepareStep;

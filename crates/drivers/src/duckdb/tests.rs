@@ -4,7 +4,7 @@ use dyno_core::{
     Session, Table,
 };
 use dyno_reactor::block_on;
-use dyno_tests::Transcript;
+use dyno_testkit::Transcript;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 use tempfile::TempDir;

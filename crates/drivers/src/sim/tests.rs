@@ -3,7 +3,7 @@ use dyno_core::{
     BulkMethod, Cause, Discard, Param, ParamType, RowSource, RowWriter, Session, Table,
 };
 use dyno_reactor::{Clock, Loop};
-use dyno_tests::Transcript;
+use dyno_testkit::Transcript;
 
 const MS: Nanos = MILLISECOND;
 

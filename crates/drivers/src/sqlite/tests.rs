@@ -4,7 +4,7 @@ use dyno_core::{
     Session, Table,
 };
 use dyno_reactor::block_on;
-use dyno_tests::{Headings, Transcript};
+use dyno_testkit::{Headings, Transcript};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

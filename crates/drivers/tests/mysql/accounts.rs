@@ -2,7 +2,7 @@
 
 use crate::support::{Certificates, ask, big_packets, connect, run, text};
 use dyno_core::Cause;
-use dyno_tests::{MariaDb, skipped};
+use dyno_testkit::{MariaDb, skipped};
 
 #[test]
 fn accounts() {
@@ -51,7 +51,7 @@ fn accounts() {
         let unknown = connect(&at("root", "nowhere")).await.unwrap_err();
         assert_eq!((unknown.cause(), unknown.errno()), (Cause::Rejected, 1049));
         assert!(unknown.hint().unwrap().contains("CREATE DATABASE"));
-        let url = format!("mysql://root@127.0.0.1:{}/", dyno_tests::free_port());
+        let url = format!("mysql://root@127.0.0.1:{}/", dyno_testkit::free_port());
         let port = connect(&url).await.unwrap_err();
         assert_eq!(port.cause(), Cause::Unreachable);
 

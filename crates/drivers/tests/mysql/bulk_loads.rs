@@ -3,7 +3,7 @@
 use crate::support::{ask, connect, run, run_sql, text};
 use dyno_core::{BulkMethod, Cause, Discard, ErrorClass, RowSource, RowWriter, Session};
 use dyno_drivers::mysql::MysqlSession;
-use dyno_tests::{MariaDb, server_or_skip};
+use dyno_testkit::{MariaDb, server_or_skip};
 
 /// Rows with everything that is hard to write: `count` of them, made on the fly.
 struct Odd {

@@ -1,7 +1,7 @@
 //! The server's side of a MySQL connection, played step by step by a test.
 
 use crate::support::Certificates;
-use dyno_tests::Scratch;
+use dyno_testkit::Scratch;
 use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};

@@ -6,7 +6,7 @@ use crate::support::{Certificates, connect, run};
 use dyno_core::{
     BulkMethod, Cause, Discard, ErrorClass, RowSource, RowWriter, Session, Statement, Table,
 };
-use dyno_tests::{allocations, skipped};
+use dyno_testkit::{allocations, skipped};
 
 const FULL_PATH: &[u8] = &[1, 4];
 

@@ -7,7 +7,7 @@ use crate::statements::every_statement;
 use crate::support::{ask, connect, run, run_sql, text};
 use dyno_core::Cause;
 use dyno_drivers::Target;
-use dyno_tests::skipped;
+use dyno_testkit::skipped;
 
 #[test]
 fn another_server() {

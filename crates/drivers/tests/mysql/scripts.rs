@@ -4,7 +4,7 @@
 use crate::support::{ask, connect, run, run_sql, text};
 use dyno_core::{Discard, ErrorClass, Executed, Param, ParamType, Session};
 use dyno_drivers::mysql::MysqlSession;
-use dyno_tests::{Headings, MariaDb, Transcript, server_or_skip};
+use dyno_testkit::{Headings, MariaDb, Transcript, server_or_skip};
 
 const READ: Executed = Executed { has_rows: true, rows: 1, affected: 0 };
 const CHANGED: Executed = Executed { has_rows: false, rows: 0, affected: 1 };
@@ -152,7 +152,7 @@ async fn changed_records_are_serialization_failures(server: &MariaDb) {
         (connect(&server.url()).await.unwrap(), connect(&server.url()).await.unwrap());
     let on = "SET innodb_snapshot_isolation=ON";
     if one.query(on, &mut Discard).await.is_err() {
-        return dyno_tests::skipped("changed records", "this MariaDB has no snapshot isolation");
+        return dyno_testkit::skipped("changed records", "this MariaDB has no snapshot isolation");
     }
     run_sql(&mut one, &["BEGIN", "SELECT * FROM t"]).await;
     run_sql(&mut two, &["UPDATE t SET d = d + 1 WHERE id = 77"]).await;

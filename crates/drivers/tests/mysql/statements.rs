@@ -5,7 +5,7 @@ use dyno_core::{
     Cause, Discard, Driver, ErrorClass, Executed, Param, ParamType, Row, Rows, Session, Table,
 };
 use dyno_drivers::mysql::MysqlSession;
-use dyno_tests::{MariaDb, allocations, server_or_skip, skipped};
+use dyno_testkit::{MariaDb, allocations, server_or_skip, skipped};
 
 #[test]
 fn statements() {

@@ -2,7 +2,7 @@
 
 use dyno_core::{DbError, Discard, Driver, Param, ParamType, Row, Rows, Session, Table};
 use dyno_drivers::mysql::{MysqlDriver, MysqlSession};
-use dyno_tests::{Counting, Scratch};
+use dyno_testkit::{Counting, Scratch};
 use std::process::{Command, Stdio};
 
 pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {

@@ -231,7 +231,7 @@ pub(super) const OPTIONS: &[GeneralOption] = &[
         |s, v| s.mysql.ignore_errors = mysql_errors(v)?),
     option!(Mysql Switch "mysql-dry-run" ["off"] "Known from sysbench; must be off",
         |_s, v| only_off(v, "dyno always talks to a database; a null server comes with it in \
-            bench/nullserver")?),
+            crates/nullserver")?),
     option!(Pgsql List "pgsql-host" ["localhost"]
         "Hosts of the servers; a path is the folder of a unix socket",
         |s, v| s.pgsql.hosts = texts(v)),

@@ -1,7 +1,7 @@
 //! Words and files that can't be followed.
 
 use super::support::{properties, ran, sqlite};
-use dyno_tests::Scratch;
+use dyno_testkit::Scratch;
 
 #[test]
 fn every_refusal_names_the_place_and_a_remedy() {

@@ -1,7 +1,7 @@
 //! The CSV files of `fileLocation`: PostgreSQL takes them, and holds the rows of a load then.
 
 use super::support::{good, properties, ran, sqlite};
-use dyno_tests::{Postgres, Scratch, server_or_skip};
+use dyno_testkit::{Postgres, Scratch, server_or_skip};
 
 /// Path, table and columns of each file, as standard output lists them.
 fn files(stdout: &str) -> Vec<(String, String, Vec<String>)> {

@@ -1,7 +1,7 @@
 //! The result directory: what its files hold against what was printed, and collectors that break.
 
 use super::support::{closing, good, loaded, ran};
-use dyno_tests::{Ran, Scratch, wait_until};
+use dyno_testkit::{Ran, Scratch, wait_until};
 use rustix::process::{Pid, test_kill_process_group};
 use std::collections::BTreeMap;
 use std::fs;
@@ -261,7 +261,7 @@ fn a_full_disk_ends_the_run_with_an_error() {
         Ok(tiny) => tiny,
         Err(why) => {
             let why = format!("a tmpfs can't be mounted: {why}");
-            return dyno_tests::skipped("a_full_disk_ends_the_run_with_an_error", &why);
+            return dyno_testkit::skipped("a_full_disk_ends_the_run_with_an_error", &why);
         }
     };
     // Longer than anybody waits.

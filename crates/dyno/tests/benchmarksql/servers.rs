@@ -1,7 +1,7 @@
 //! Properties files as people have them, on real servers.
 
 use super::support::{check_closing, good, properties, ran};
-use dyno_tests::{MariaDb, Postgres, Running, Scratch, server_or_skip, wait_until};
+use dyno_testkit::{MariaDb, Postgres, Running, Scratch, server_or_skip, wait_until};
 
 #[test]
 fn the_whole_way_on_postgres() {

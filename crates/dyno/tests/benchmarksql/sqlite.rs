@@ -4,7 +4,7 @@ use super::support::{check_closing, closing, good, loaded, ran, sqlite};
 use dyno_core::{Driver, Session, Table};
 use dyno_drivers::Target;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_tests::{Running, Scratch, wait_until};
+use dyno_testkit::{Running, Scratch, wait_until};
 use rustix::process::Signal;
 
 /// The first value of an answer of the folder's database.

@@ -1,6 +1,6 @@
 //! Properties files, the front end, and what it prints.
 
-use dyno_tests::{Ran, Scratch};
+use dyno_testkit::{Ran, Scratch};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 

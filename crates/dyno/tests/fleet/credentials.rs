@@ -3,7 +3,7 @@
 use super::{READS, Stage, members};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use dyno_tests::{MariaDb, Nats, Running, Scratch, dyno, dyno_command, server_or_skip, skipped};
+use dyno_testkit::{MariaDb, Nats, Running, Scratch, dyno, dyno_command, server_or_skip, skipped};
 use nkeys::KeyPair;
 use serde_json::{Value, json};
 use std::fs;

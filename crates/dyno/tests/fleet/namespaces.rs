@@ -1,7 +1,7 @@
 //! Load generators on hosts of their own: network namespaces with addresses of their own.
 
 use super::{READS, Stage, executed, json, members, number, sum};
-use dyno_tests::{MariaDb, Nats, Running, dyno_command};
+use dyno_testkit::{MariaDb, Nats, Running, dyno_command};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -83,18 +83,18 @@ fn generator(folder: &Path, host: &str, arguments: &[&str]) -> Running {
 fn three_hosts_make_the_load_that_the_server_counts() {
     let network = match Network::new() {
         Ok(network) => network,
-        Err(why) => return dyno_tests::skipped("fleet in namespaces", &why),
+        Err(why) => return dyno_testkit::skipped("fleet in namespaces", &why),
     };
     let address = network.address(1);
     let bind = format!("--bind-address={address}");
     let server = MariaDb::start_with(&[&bind, "--innodb-flush-log-at-trx-commit=2"]);
     let server = match server {
         Ok(server) => server,
-        Err(why) => return dyno_tests::skipped("fleet in namespaces", &why),
+        Err(why) => return dyno_testkit::skipped("fleet in namespaces", &why),
     };
     let nats = match Nats::start_with(&address, &[]) {
         Ok(nats) => nats,
-        Err(why) => return dyno_tests::skipped("fleet in namespaces", &why),
+        Err(why) => return dyno_testkit::skipped("fleet in namespaces", &why),
     };
     let account = "CREATE USER dyno@'%' IDENTIFIED BY 'geheim'; GRANT ALL ON *.* TO dyno@'%'";
     server.sql(account).expect("an account");

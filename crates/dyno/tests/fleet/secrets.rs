@@ -1,7 +1,7 @@
 //! Passwords of targets: found by load generators themselves, or sent where both ends are encrypted.
 
 use super::{READS, Stage, json, members};
-use dyno_tests::{MariaDb, Nats, Scratch, server_or_skip};
+use dyno_testkit::{MariaDb, Nats, Scratch, server_or_skip};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +31,7 @@ fn passwords_travel_only_where_both_ends_are_encrypted() {
     let server = server_or_skip!(MariaDb, "secrets of a fleet");
     let scratch = Scratch::new();
     if let Err(why) = certificate(scratch.path()) {
-        return dyno_tests::skipped("secrets of a fleet", &why);
+        return dyno_testkit::skipped("secrets of a fleet", &why);
     }
     server
         .sql("CREATE USER dyno@'%' IDENTIFIED BY 'g/heim@1'; GRANT ALL ON *.* TO dyno@'%'")
@@ -63,7 +63,7 @@ fn passwords_travel_only_where_both_ends_are_encrypted() {
     let stored = fs::read_to_string(run.join("run.json")).expect("read");
     assert!(!(stored + &ran.all() + &stage.generators[0].stderr()).contains("heim"));
     // Whoever doesn't know the authority isn't let in.
-    let ran = dyno_tests::dyno(scratch.path(), &["generator", "--nats", &url_of_nats]);
+    let ran = dyno_testkit::dyno(scratch.path(), &["generator", "--nats", &url_of_nats]);
     assert_eq!(ran.code, 1, "{}", ran.all());
     assert!(ran.stderr.contains("NATS can't be reached"), "{}", ran.all());
 }

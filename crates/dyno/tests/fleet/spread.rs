@@ -1,7 +1,7 @@
 //! Each load generator on a read-only node of its own, and what a load generator's own user lets it reach.
 
 use super::{READS, Stage, json, made::Made, members};
-use dyno_tests::{Nats, Running, dyno, dyno_command, peer, server_or_skip, skipped};
+use dyno_testkit::{Nats, Running, dyno, dyno_command, peer, server_or_skip, skipped};
 use dyno_topology::TopologyKind;
 use serde_json::Value;
 use std::fs;

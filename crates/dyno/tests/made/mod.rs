@@ -2,7 +2,7 @@
 
 use crate::common::ask;
 use dyno_core::DbError;
-use dyno_tests::Scratch;
+use dyno_testkit::Scratch;
 use dyno_topology::{Cluster, Replication, Request, Silent, TopologyKind};
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! Everything that needs no database.
 
 use super::support::{assert_same, finish, original, ours};
-use dyno_tests::{Scratch, skipped};
+use dyno_testkit::{Scratch, skipped};
 use std::net::TcpListener;
 use std::process::Command;
 

@@ -2,7 +2,7 @@
 //! can't be overlooked.
 
 use super::support::{Ran, finish, ours};
-use dyno_tests::{MariaDb, Postgres, Running, Scratch, server_or_skip, wait_until};
+use dyno_testkit::{MariaDb, Postgres, Running, Scratch, server_or_skip, wait_until};
 use rustix::process::Signal;
 use std::path::Path;
 
@@ -321,7 +321,7 @@ fn a_server_that_is_full_is_named_with_the_client_that_it_refused() {
         Ok(server) => server,
         Err(why) => {
             let test = "a_server_that_is_full_is_named_with_the_client_that_it_refused";
-            return dyno_tests::skipped(test, &why);
+            return dyno_testkit::skipped(test, &why);
         }
     };
     let folder = Scratch::new();

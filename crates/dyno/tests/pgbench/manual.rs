@@ -3,7 +3,7 @@
 
 use super::shape::shape;
 use super::support::{Ran, assert_same, original};
-use dyno_tests::{Postgres, Scratch, server_or_skip, skipped};
+use dyno_testkit::{Postgres, Scratch, server_or_skip, skipped};
 use std::path::Path;
 
 /// Names and values of environment variables.

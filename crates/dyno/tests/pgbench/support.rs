@@ -50,7 +50,7 @@ fn original_path() -> Option<&'static str> {
     let find = || {
         // Debian's pgbench is a script that looks for one; the tests want the program itself.
         let debian = "/usr/lib/postgresql/15/bin/pgbench".to_owned();
-        let candidates = [Some(debian), dyno_tests::peer("pgbench")];
+        let candidates = [Some(debian), dyno_testkit::peer("pgbench")];
         candidates.into_iter().flatten().find(|path| {
             let version = Command::new(path).arg("--version").output();
             version.is_ok_and(|output| {

@@ -1,7 +1,7 @@
 //! Everything that needs no database.
 
 use super::support::{Ran, command, finish, sysbench};
-use dyno_tests::Scratch;
+use dyno_testkit::Scratch;
 use std::net::TcpListener;
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! On a MariaDB of one's own, beside the original where that is installed.
 
 use super::support::{Ran, command, finish, shape};
-use dyno_tests::{MariaDb, Scratch, peer, server_or_skip, skipped};
+use dyno_testkit::{MariaDb, Scratch, peer, server_or_skip, skipped};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 

@@ -3,7 +3,7 @@
 
 use super::support::sysbench;
 use dyno_nullserver::{Config, Handle, start};
-use dyno_tests::Scratch;
+use dyno_testkit::Scratch;
 
 fn server(is_empty: bool) -> Handle {
     let ports =

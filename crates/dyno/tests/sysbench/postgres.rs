@@ -1,7 +1,7 @@
 //! On a PostgreSQL of one's own.
 
 use super::support::{Ran, command, finish, shape};
-use dyno_tests::{Postgres, Scratch, server_or_skip};
+use dyno_testkit::{Postgres, Scratch, server_or_skip};
 
 fn on(hosts: &str, port: u16, arguments: &[&str]) -> Ran {
     let folder = Scratch::new();

@@ -1,7 +1,7 @@
 //! The whole way on embedded SQLite: always there.
 
 use super::support::{Ran, command, finish, shape, sysbench};
-use dyno_tests::Scratch;
+use dyno_testkit::Scratch;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 

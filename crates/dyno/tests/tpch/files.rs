@@ -1,7 +1,7 @@
 //! `dyno tpch gen`.
 
 use super::support::{good, ran, refused};
-use dyno_tests::Scratch;
+use dyno_testkit::Scratch;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::symlink;

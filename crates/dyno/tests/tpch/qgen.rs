@@ -1,7 +1,7 @@
 //! `dyno tpch qgen`.
 
 use super::support::{good, ran, refused};
-use dyno_tests::Scratch;
+use dyno_testkit::Scratch;
 
 const GOLDEN: &str = include_str!("../../../workloads/tpch/golden/parameters.tsv");
 

@@ -1,6 +1,6 @@
 //! The verb, run to its end.
 
-use dyno_tests::{Ran, Scratch};
+use dyno_testkit::{Ran, Scratch};
 use std::process::{Command, Stdio};
 
 /// `dyno tpch` with these words.

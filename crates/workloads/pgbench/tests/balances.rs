@@ -7,7 +7,7 @@ use dyno_drivers::sqlite::SqliteDriver;
 use dyno_drivers::target::Target;
 use dyno_pgbench::check::{Balances, Ledger, balances};
 use dyno_reactor::block_on;
-use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip};
 
 const PAYMENT: &str = include_str!("../../../../suites/pgbench/read-write.sql");
 

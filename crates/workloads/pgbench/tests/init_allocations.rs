@@ -4,7 +4,7 @@
 mod recorder;
 
 use dyno_pgbench::init::{InitObserver, InitOptions, Progress, Step, initialize};
-use dyno_tests::{Counting, allocations};
+use dyno_testkit::{Counting, allocations};
 use recorder::Recorder;
 use std::sync::atomic::{AtomicU64, Ordering};
 

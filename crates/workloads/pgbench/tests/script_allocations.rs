@@ -6,7 +6,7 @@ use dyno_core::{Dialect, Ended, Outcome, Rng, Tally, Workload};
 use dyno_pgbench::run::{Options, PgBench};
 use dyno_pgbench::script::{QueryMode, Script, builtins};
 use dyno_reactor::block_on;
-use dyno_tests::{Counting, allocations};
+use dyno_testkit::{Counting, allocations};
 use sink::Sink;
 
 #[global_allocator]

@@ -6,7 +6,7 @@ use common::Sink;
 use dyno_core::{Dialect, Rng, Tally, Workload};
 use dyno_reactor::block_on;
 use dyno_sysbench::{Distribution, Options, Sysbench, Test};
-use dyno_tests::{Counting, allocations};
+use dyno_testkit::{Counting, allocations};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_delivery_is_a_line_with_its_times_and_orders() {
-        let scratch = dyno_tests::Scratch::new();
+        let scratch = dyno_testkit::Scratch::new();
         let path = scratch.file("deliveries.csv");
         let log = DeliveryLog::create(&path).unwrap();
         let mut notes = DeliveryNotes::new(&log);
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_buffer_never_grows() {
-        let scratch = dyno_tests::Scratch::new();
+        let scratch = dyno_testkit::Scratch::new();
         let log = DeliveryLog::create(&scratch.file("deliveries.csv")).unwrap();
         let mut notes = DeliveryNotes::new(&log);
         for _ in 0..1_000 {

@@ -6,7 +6,7 @@ use common::{Fake, FakeDriver};
 use dyno_core::{Dialect, Ended, MILLISECOND, Nanos, Outcome, Rng, SECOND, Tally, Workload};
 use dyno_engine::{Control, TrialSpec, drive_simulated};
 use dyno_reactor::block_on;
-use dyno_tests::{Counting, Scratch, allocations};
+use dyno_testkit::{Counting, Scratch, allocations};
 use dyno_tpcc::books::Books;
 use dyno_tpcc::ledger_file::{LedgerFile, read};
 use dyno_tpcc::load::Loaded;

@@ -7,7 +7,7 @@ use dyno_pgbench::init::{
     InitOptions, PartitionMethod, TableInfo, initialize, table_info, vacuum_accounts,
     vacuum_before_run,
 };
-use dyno_tests::{MariaDb, server_or_skip};
+use dyno_testkit::{MariaDb, server_or_skip};
 
 fn driver(mariadb: &MariaDb) -> MysqlDriver {
     MysqlDriver::new(&mariadb.url().parse().unwrap()).unwrap()

@@ -6,7 +6,7 @@ use dyno_pgbench::init::{
     InitError, InitObserver, InitOptions, PartitionMethod, Progress, TableInfo, initialize,
     table_info, vacuum_accounts, vacuum_before_run,
 };
-use dyno_tests::{Postgres, server_or_skip, skipped};
+use dyno_testkit::{Postgres, server_or_skip, skipped};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};

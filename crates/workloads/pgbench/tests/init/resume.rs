@@ -4,7 +4,7 @@ use crate::sqlite::{assert_rows, driver};
 use crate::support::{Failing, Said, ask, init, steps};
 use dyno_core::{DbError, ErrorClass};
 use dyno_pgbench::init::{InitOptions, InitReport, initialize};
-use dyno_tests::Scratch;
+use dyno_testkit::Scratch;
 
 fn options(scale: u32) -> InitOptions {
     InitOptions { scale, connections: 2, ..InitOptions::default() }

@@ -6,7 +6,7 @@ use dyno_pgbench::init::{
     InitOptions, TableInfo, TableInfoError, initialize, table_info, vacuum_accounts,
     vacuum_before_run,
 };
-use dyno_tests::Scratch;
+use dyno_testkit::Scratch;
 
 pub(crate) fn driver(scratch: &Scratch) -> SqliteDriver {
     let url = format!("sqlite:{}", scratch.file("bench.db").display());

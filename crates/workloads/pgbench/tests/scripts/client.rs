@@ -189,7 +189,7 @@ fn sleeps_take_their_time() {
 /// The first client's command ends only when the second one's has been run.
 #[test]
 fn a_shell_command_holds_nobody_up() {
-    let folder = dyno_tests::Scratch::new();
+    let folder = dyno_testkit::Scratch::new();
     let file = folder.file("there").display().to_string();
     let wait = format!(
         "\\if :client_id = 0\n\\shell for i in $(seq 600); do [ -e {file} ] && exit 0; sleep 0.1; \

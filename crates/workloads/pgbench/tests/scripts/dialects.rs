@@ -6,7 +6,7 @@ use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_pgbench::script::QueryMode;
 use dyno_reactor::block_on;
-use dyno_tests::{MariaDb, Scratch, server_or_skip};
+use dyno_testkit::{MariaDb, Scratch, server_or_skip};
 
 const SCRIPT: &str = "\\set a 7\n\\set half 0.5\n\\set n null\nBEGIN;\n\
     INSERT INTO t (i, d, s, n) VALUES (:a, :half, 'some text', :n);\n\

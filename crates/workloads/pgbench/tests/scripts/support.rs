@@ -7,7 +7,7 @@ use dyno_drivers::sim::{Script as SimScript, Service, SimDriver};
 use dyno_pgbench::run::{Options, PgBench, Talk};
 use dyno_pgbench::script::{QueryMode, Script};
 use dyno_reactor::block_on;
-use dyno_tests::{Postgres, Scratch, peer};
+use dyno_testkit::{Postgres, Scratch, peer};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
@@ -112,13 +112,13 @@ impl Original {
     /// `None`, having said why, where there is none.
     pub(crate) fn start(test: &str, options: &[&str]) -> Option<Original> {
         let Some(pgbench) = peer("pgbench") else {
-            dyno_tests::skipped(test, "pgbench is not installed");
+            dyno_testkit::skipped(test, "pgbench is not installed");
             return None;
         };
         let server = match Postgres::start_with(options) {
             Ok(server) => server,
             Err(why) => {
-                dyno_tests::skipped(test, &why);
+                dyno_testkit::skipped(test, &why);
                 return None;
             }
         };
@@ -126,7 +126,10 @@ impl Original {
         let version = original.command().arg("--version").output().unwrap();
         let version = String::from_utf8_lossy(&version.stdout).into_owned();
         if !version.starts_with("pgbench (PostgreSQL) 15.") {
-            dyno_tests::skipped(test, &format!("the golden files are those of 15, not {version}"));
+            dyno_testkit::skipped(
+                test,
+                &format!("the golden files are those of 15, not {version}"),
+            );
             return None;
         }
         let made = original.command().args(["-i", "-q", "sbtest"]).output().unwrap();

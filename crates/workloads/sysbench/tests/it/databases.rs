@@ -9,7 +9,7 @@ use dyno_drivers::{Target, sqlite};
 use dyno_reactor::block_on;
 use dyno_sysbench::check::{check_data, first_free_unique, preflight};
 use dyno_sysbench::{LegacyTest, Options, Sysbench, Test, cleanup, prepare, prewarm};
-use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip, skipped};
+use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, skipped};
 
 /// More than one chunk.
 const ROWS: u32 = 21_000;

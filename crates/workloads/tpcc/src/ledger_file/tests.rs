@@ -1,7 +1,7 @@
 use super::*;
 use crate::books::Books;
 use crate::load::Loaded;
-use dyno_tests::Scratch;
+use dyno_testkit::Scratch;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 

@@ -8,7 +8,7 @@ use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_engine::{Control, Ended, TrialSpec, drive};
 use dyno_reactor::block_on;
-use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip};
 use dyno_tpcc::books::{Books, books};
 use dyno_tpcc::check::{CONDITIONS, Stage, check};
 use dyno_tpcc::ledger_file::LedgerFile;

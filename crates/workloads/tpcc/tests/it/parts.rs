@@ -4,7 +4,7 @@
 use crate::common::FakeDriver;
 use dyno_core::{Dialect, MILLISECOND, SECOND};
 use dyno_engine::{Control, TrialResult, TrialSpec, drive_simulated, merge};
-use dyno_tests::Scratch;
+use dyno_testkit::Scratch;
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
 use dyno_tpcc::{Kept, Tpcc, TpccOptions};

@@ -5,7 +5,7 @@ use dyno_core::{Driver, LoadObserver, Session, Table, Unobserved};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip};
 use dyno_tpcc::check::Stage;
 use dyno_tpcc::load::{LoadOptions, load, loaded};
 use dyno_tpcc::schema::KeyTime;

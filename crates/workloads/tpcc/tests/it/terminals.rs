@@ -11,7 +11,7 @@ use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_engine::{Control, Ended, TrialResult, TrialSpec, drive, drive_simulated};
 use dyno_reactor::block_on;
-use dyno_tests::{MariaDb, Scratch, server_or_skip};
+use dyno_testkit::{MariaDb, Scratch, server_or_skip};
 use dyno_tpcc::check::Stage;
 use dyno_tpcc::load::{LoadOptions, Loaded, load, loaded};
 use dyno_tpcc::profile::{DELIVERY_DEFERRED, Kind, SPEC};

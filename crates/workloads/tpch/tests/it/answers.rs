@@ -5,7 +5,7 @@ use dyno_core::{Discard, Driver, Session, Table, Unobserved};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip, skipped};
+use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, skipped};
 use dyno_tpch::check::{Expected, reference};
 use dyno_tpch::load::{LoadOptions, load};
 use dyno_tpch::parameters::{Choice, parameters};

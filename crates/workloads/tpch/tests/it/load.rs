@@ -6,7 +6,7 @@ use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_measure::Verdict;
-use dyno_tests::{MariaDb, Postgres, Scratch, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip};
 use dyno_tpch::generate::row_count;
 use dyno_tpch::load::{LoadError, LoadOptions, Step, destroy, estimate, load};
 use dyno_tpch::schema::Table;
@@ -277,7 +277,7 @@ fn a_warm_up_of_postgres_that_does_not_fit_is_seen() {
     let name = "a_warm_up_of_postgres_that_does_not_fit_is_seen";
     let server = match Postgres::start_with(&["-c", "fsync=off", "-c", "shared_buffers=4MB"]) {
         Ok(server) => server,
-        Err(why) => return dyno_tests::skipped(name, &why),
+        Err(why) => return dyno_testkit::skipped(name, &why),
     };
     let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
     assert_cold(&driver, "The server has 4 MB of shared buffers");
@@ -288,7 +288,7 @@ fn a_warm_up_of_mariadb_that_does_not_fit_is_seen() {
     let name = "a_warm_up_of_mariadb_that_does_not_fit_is_seen";
     let server = match MariaDb::start_with(&["--innodb-buffer-pool-size=6M"]) {
         Ok(server) => server,
-        Err(why) => return dyno_tests::skipped(name, &why),
+        Err(why) => return dyno_testkit::skipped(name, &why),
     };
     let driver = MysqlDriver::new(&target(&server.socket_url())).unwrap();
     assert_cold(&driver, "of table lineitem are there");
