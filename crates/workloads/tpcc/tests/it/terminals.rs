@@ -160,7 +160,8 @@ fn logged(path: &Path) -> Vec<(u32, u32, Vec<Option<u32>>)> {
             else {
                 panic!("{line}")
             };
-            assert!(queued <= began && began < ended, "{line}");
+            // A delivery may take less than the millisecond to which times are written.
+            assert!(queued <= began && began <= ended, "{line}");
             assert_eq!((outcome, orders.len()), ("delivered", 10), "{line}");
             let orders = orders.iter().map(|order| order.parse().ok()).collect();
             (warehouse.parse().unwrap(), carrier.parse().unwrap(), orders)
