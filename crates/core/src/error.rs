@@ -52,13 +52,16 @@ pub enum Cause {
     Rejected,
     /// The server answered a statement with an error.
     Server,
-    /// The connection broke.
+    /// The connection broke, or the server ended it.
     Lost,
     /// The peer sent what the protocol does not allow, or a limit of dyno was passed.
     Protocol,
     /// The workload itself can't go on: an expression of a script failed. No server was asked.
     Workload,
 }
+
+/// dyno's own SQLSTATE for a connection that broke while the server said nothing.
+const LOST: [u8; 5] = *b"08006";
 
 /// An error of a session: small, boxed, allocated only when something went wrong.
 #[derive(Clone, PartialEq, Eq)]
@@ -89,7 +92,12 @@ impl DbError {
 
     /// The connection broke after it had been established.
     pub fn lost(message: impl Into<String>) -> Self {
-        Self::new(Cause::Lost, ErrorClass::ConnectionLost, 0, *b"08006", message)
+        Self::closed(0, LOST, message)
+    }
+
+    /// The server ended an established connection and sent a reason, with codes as for [`DbError::server`].
+    pub fn closed(errno: u32, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
+        Self::new(Cause::Lost, ErrorClass::ConnectionLost, errno, sqlstate, message)
     }
 
     /// The server could not be reached.
@@ -192,6 +200,15 @@ impl DbError {
         self.0.hint.as_deref()
     }
 
+    /// True when message and codes are a server's, false when they are dyno's own.
+    pub fn is_from_server(&self) -> bool {
+        match self.0.cause {
+            Cause::Server | Cause::Rejected => true,
+            Cause::Lost => self.0.errno != 0 || self.0.sqlstate != LOST,
+            Cause::Unreachable | Cause::Protocol | Cause::Workload => false,
+        }
+    }
+
     /// True when the session can't be used any more and must be connected again.
     pub fn is_fatal(&self) -> bool {
         self.0.class == ErrorClass::ConnectionLost
@@ -209,10 +226,9 @@ impl fmt::Display for DbError {
         let message = &self.0.message;
         // The codes stand inside the sentence.
         let open = message.strip_suffix('.').unwrap_or(message);
-        // A server that could not be asked has no codes; those are dyno's own, for counting.
-        let is_own = !matches!(self.0.cause, Cause::Server | Cause::Rejected);
         match (self.0.errno, self.sqlstate()) {
-            (0, _) if is_own => f.write_str(message),
+            // dyno's own codes are for counting.
+            (0, _) if !self.is_from_server() => f.write_str(message),
             (0, "00000") => f.write_str(message),
             (0, state) => write!(f, "{open} (SQLSTATE {state})"),
             (errno, "00000") => write!(f, "{open} (error {errno})"),
@@ -237,6 +253,8 @@ mod tests {
             (DbError::rejected(0, *b"28P01", "No"), "No (SQLSTATE 28P01)"),
             (DbError::unreachable("It can't be reached."), "It can't be reached."),
             (DbError::lost("gone"), "gone"),
+            (DbError::closed(0, *b"57P01", "bye"), "bye (SQLSTATE 57P01)"),
+            (DbError::closed(1927, *b"70100", "killed"), "killed (error 1927, SQLSTATE 70100)"),
         ];
         for (error, text) in cases {
             assert_eq!(error.to_string(), text);

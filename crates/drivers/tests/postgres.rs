@@ -489,6 +489,7 @@ async fn terminated(server: &Postgres) {
     assert_eq!(single(&mut other, &kill).await, "t");
     let lost = run(&mut victim, "SELECT 1").await.unwrap_err();
     assert_eq!((lost.sqlstate(), lost.class()), ("57P01", ErrorClass::ConnectionLost));
+    assert_eq!(lost.cause(), Cause::Lost);
     assert!(run(&mut victim, "SELECT 1").await.unwrap_err().is_fatal());
 }
 

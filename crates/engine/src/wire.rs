@@ -66,7 +66,7 @@ impl DbErrorForm {
             Cause::Server => DbError::server(class, errno, state, message),
             Cause::Rejected => DbError::rejected(errno, state, message),
             Cause::Unreachable => DbError::unreachable(message),
-            Cause::Lost => DbError::lost(message),
+            Cause::Lost => DbError::closed(errno, state, message),
             Cause::Protocol if state == *b"0A000" => DbError::unsupported(message),
             Cause::Protocol => DbError::protocol(message),
             Cause::Workload => DbError::workload(message),

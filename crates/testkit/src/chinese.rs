@@ -28,7 +28,7 @@ pub fn english_in_chinese_paper(folder: &Path, run: &Path) -> Vec<String> {
     found
 }
 
-/// The words of others: names and titles in the plan, and what servers have answered.
+/// The words of others: names and titles in the plan, and what servers have sent.
 fn given(run: &Path) -> String {
     let header = fs::read_to_string(run.join("run.json")).expect("a header");
     let mut header: Value = serde_json::from_str(&header).expect("JSON");
@@ -40,25 +40,31 @@ fn given(run: &Path) -> String {
     let events = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
     let is_error = |line: &&str| line.contains("\"kind\":\"error\"");
     let errors: String = events.lines().filter(is_error).collect();
-    header.to_string() + &errors + &states(run)
+    header.to_string() + &errors + &sent_by_servers(run)
 }
 
-/// What servers call the states of their replicas.
-fn states(run: &Path) -> String {
-    fn collect(value: &Value, found: &mut String) {
-        match value {
-            Value::Object(fields) => {
-                for (name, value) in fields {
-                    match value.as_str() {
-                        Some(state) if name == "state" => found.push_str(state),
-                        _ => collect(value, found),
-                    }
-                }
-            }
-            Value::Array(values) => values.iter().for_each(|value| collect(value, found)),
-            _ => {}
+/// Collects what servers call the states of their replicas, and their errors.
+fn collect(value: &Value, found: &mut String) {
+    match value {
+        Value::Object(fields) => {
+            let text = |name: &str| fields.get(name).and_then(Value::as_str);
+            // dyno's own errors have no number and one of these states.
+            let is_own = fields.get("errno") == Some(&0.into())
+                && matches!(
+                    text("sqlstate"),
+                    Some("00000" | "08001" | "08006" | "08P01" | "0A000")
+                );
+            let error = text("message").filter(|_| fields.contains_key("sqlstate") && !is_own);
+            let down = text("down").filter(|why| why.contains("SQLSTATE "));
+            found.extend(text("state").into_iter().chain(error).chain(down));
+            fields.values().for_each(|value| collect(value, found));
         }
+        Value::Array(values) => values.iter().for_each(|value| collect(value, found)),
+        _ => {}
     }
+}
+
+fn sent_by_servers(run: &Path) -> String {
     let mut found = String::new();
     for file in fs::read_dir(run.join("trials")).into_iter().flatten().flatten() {
         let is_json = file.path().extension().is_some_and(|extension| extension == "json");
@@ -97,12 +103,22 @@ fn rows(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::rows;
+    use super::{collect, rows};
+    use serde_json::json;
 
     #[test]
     fn sentences_are_told_from_names() {
         assert_eq!(rows("| Nobody has translated this. |"), ["Nobody has translated this"]);
         assert_eq!(rows("级别为 read committed 时 LOAD DATA LOCAL INFILE"), Vec::<String>::new());
         assert_eq!(rows("a, one two, three four five"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_errors_of_servers_are_the_words_of_others() {
+        let error = |sqlstate: &str, message: &str| json!({ "errno": 0, "sqlstate": sqlstate, "message": message });
+        let errors = [error("57P02", "The server crashed."), error("08006", "It is gone.")];
+        let mut found = String::new();
+        collect(&json!({ "fault": { "errors": errors }, "state": "streaming" }), &mut found);
+        assert_eq!(found, "streamingThe server crashed.");
     }
 }

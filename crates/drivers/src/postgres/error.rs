@@ -43,7 +43,11 @@ fn class(report: &Report<'_>) -> ErrorClass {
 /// The answer to a statement.
 #[cold]
 pub(super) fn server_error(report: &Report<'_>) -> DbError {
-    let error = DbError::server(class(report), 0, report.sqlstate, text(report.message));
+    let message = text(report.message);
+    let error = match class(report) {
+        ErrorClass::ConnectionLost => DbError::closed(0, report.sqlstate, message),
+        class => DbError::server(class, 0, report.sqlstate, message),
+    };
     with_fields(error, report)
 }
 
@@ -113,12 +117,13 @@ fn text(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_core::Cause;
 
     #[test]
     fn classes_follow_sqlstate_and_severity() {
-        let class_of = |severity: &str, sqlstate: &[u8; 5]| {
+        let error_of = |severity: &str, sqlstate: &[u8; 5]| {
             let severity = severity.as_bytes();
-            server_error(&Report { severity, sqlstate: *sqlstate, ..Report::default() }).class()
+            server_error(&Report { severity, sqlstate: *sqlstate, ..Report::default() })
         };
         for (sqlstate, class) in [
             (b"40P01", ErrorClass::Deadlock),
@@ -126,13 +131,22 @@ mod tests {
             (b"55P03", ErrorClass::LockTimeout),
             (b"23505", ErrorClass::Constraint),
             (b"57P01", ErrorClass::ConnectionLost),
+            (b"57P02", ErrorClass::ConnectionLost),
+            (b"57P03", ErrorClass::ConnectionLost),
             (b"08006", ErrorClass::ConnectionLost),
             (b"08P01", ErrorClass::Other),
             (b"57014", ErrorClass::Other),
             (b"42601", ErrorClass::Other),
         ] {
-            assert_eq!(class_of("ERROR", sqlstate), class, "{}", sqlstate.escape_ascii());
+            let error = error_of("ERROR", sqlstate);
+            let cause = match class {
+                ErrorClass::ConnectionLost => Cause::Lost,
+                _ => Cause::Server,
+            };
+            assert_eq!((error.class(), error.cause()), (class, cause), "{error}");
         }
-        assert_eq!(class_of("FATAL", b"25P03"), ErrorClass::ConnectionLost);
+        let idle = error_of("FATAL", b"25P03");
+        assert_eq!((idle.class(), idle.cause()), (ErrorClass::ConnectionLost, Cause::Lost));
+        assert_eq!(idle.sqlstate(), "25P03", "what the server sent is kept");
     }
 }

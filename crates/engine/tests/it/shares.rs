@@ -186,6 +186,7 @@ fn errors_of_all_causes_travel() {
     let errors = [
         DbError::server(ErrorClass::Constraint, 1062, *b"23000", "a").with_detail("b"),
         DbError::lost("gone"),
+        DbError::closed(1927, *b"70100", "killed"),
         DbError::unreachable("no route").with_hint("look"),
         DbError::rejected(1045, *b"28000", "no").with_class(ErrorClass::ConnectionLost),
         DbError::protocol("?"),

@@ -41,15 +41,13 @@ impl ServerError {
         Ok(ServerError { errno, sqlstate, message })
     }
 
-    /// The class under which this error is counted.
-    pub fn class(&self) -> ErrorClass {
-        classify(self.errno, &self.sqlstate)
-    }
-
     /// As the error of a statement.
     pub fn into_db_error(self) -> DbError {
-        let class = self.class();
-        let error = DbError::server(class, u32::from(self.errno), self.sqlstate, self.message);
+        let (errno, sqlstate, message) = (u32::from(self.errno), self.sqlstate, self.message);
+        let error = match classify(self.errno, &sqlstate) {
+            ErrorClass::ConnectionLost => DbError::closed(errno, sqlstate, message),
+            class => DbError::server(class, errno, sqlstate, message),
+        };
         match self.errno {
             1153 => error.with_hint("raise max_allowed_packet on the server"),
             _ => error,
@@ -97,13 +95,13 @@ pub fn classify(errno: u16, sqlstate: &[u8; 5]) -> ErrorClass {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_core::Cause;
 
     #[test]
     fn reads_packets_with_and_without_state() {
         let error = ServerError::parse(b"\xff\xbd\x04#40001Deadlock found").unwrap();
         assert_eq!((error.errno, &error.sqlstate), (1213, b"40001"));
         assert_eq!(error.message, "Deadlock found");
-        assert_eq!(error.class(), ErrorClass::Deadlock);
         let early = ServerError::parse(b"\xff\x10\x04Too many connections").unwrap();
         assert_eq!((early.errno, &early.sqlstate), (1040, b"HY000"));
         assert_eq!(early.message, "Too many connections");
@@ -129,7 +127,14 @@ mod tests {
             (1047, b"08S01", ErrorClass::Other),
             (1146, b"42S02", ErrorClass::Other),
         ] {
-            assert_eq!(classify(errno, state), class, "{errno}");
+            let message = "Sorry".to_owned();
+            let error = ServerError { errno, sqlstate: *state, message }.into_db_error();
+            let cause = match class {
+                ErrorClass::ConnectionLost => Cause::Lost,
+                _ => Cause::Server,
+            };
+            assert_eq!((error.class(), error.cause()), (class, cause), "{errno}");
+            assert_eq!((error.errno(), error.sqlstate().as_bytes()), (errno.into(), &state[..]));
         }
     }
 }

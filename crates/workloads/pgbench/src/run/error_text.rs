@@ -1,6 +1,6 @@
 //! Errors of the server as PostgreSQL's own clients print them.
 
-use dyno_core::{Cause, DbError};
+use dyno_core::DbError;
 
 /// Columns of a statement's line that are shown, and how close to the mark it is cut.
 const WIDTH: usize = 60;
@@ -9,7 +9,7 @@ const RIGHT_OF_MARK: usize = 10;
 /// An error as libpq prints it: the message with its severity, the line of the statement with a
 /// mark, and the details. What no server has said stays as it is.
 pub fn server_text(error: &DbError, statement: &str) -> String {
-    if error.cause() != Cause::Server {
+    if !error.is_from_server() {
         return error.to_string();
     }
     let severity = if error.is_fatal() { "FATAL" } else { "ERROR" };
@@ -85,6 +85,8 @@ mod tests {
         assert_eq!(server_text(&error, "select 1,\n\t   x"), text);
         let lost = DbError::lost("The connection is gone.");
         assert_eq!(server_text(&lost, "select 1"), "The connection is gone.");
+        let closed = DbError::closed(0, *b"57P02", "the server crashed");
+        assert_eq!(server_text(&closed, "select 1"), "FATAL:  the server crashed");
     }
 
     #[test]

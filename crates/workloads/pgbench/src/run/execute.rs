@@ -345,7 +345,7 @@ impl PgBench {
                         );
                         (self.talk)(Talk::Info(&text));
                     }
-                } else if error.is_fatal() && error.cause() != Cause::Server {
+                } else if error.is_fatal() && !error.is_from_server() {
                     // The server left without a word.
                     self.say(&text);
                     self.say(&format!(
