@@ -14,7 +14,7 @@ name = "sysbench"
 workload = "sysbench"
 test = "oltp_read_write"
 options = { tables = 1, table_size = 200 }
-threads = [1, 2]
+workers = [1, 2]
 events = 20
 repeats = 2
 
@@ -23,7 +23,7 @@ name = "pgbench"
 workload = "pgbench"
 test = "tpcb-like"
 options = { scale = 1 }
-clients = 1
+workers = 1
 events = 20
 
 [[experiment]]

@@ -26,7 +26,7 @@ fn data(folder: &Path, dir: &str) -> RunData {
     dyno_store::read(&path).expect("a run")
 }
 
-const PAIRS: &str = "threads = 1\nevents = 200\n\
+const PAIRS: &str = "workers = 1\nevents = 200\n\
                      compare = { baseline = \"old\", candidates = \"new\", pairs = 4 }";
 
 #[test]
@@ -72,7 +72,7 @@ fn gates_decide_the_exit_code() {
 fn a_denied_check_ends_a_run_with_4_and_an_allowed_one_does_not() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, "targets = \"old\"\nthreads = 1\nevents = 200");
+    suite(folder, "targets = \"old\"\nworkers = 1\nevents = 200");
     let found = run(folder, "first", &[]);
     assert_eq!(found.code, 0, "{}", found.all());
     // Embedded SQLite runs on the load generator's own machine.
@@ -94,7 +94,7 @@ fn a_denied_check_ends_a_run_with_4_and_an_allowed_one_does_not() {
 fn a_comparison_that_is_killed_goes_on_and_names_from_nowhere_are_targets() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, "threads = [1, 2]\nduration_s = 0.5");
+    suite(folder, "workers = [1, 2]\nduration_s = 0.5");
     let command = [
         "run",
         "s.toml",
@@ -143,7 +143,7 @@ fn a_comparison_that_is_killed_goes_on_and_names_from_nowhere_are_targets() {
 fn a_run_can_be_reproduced_from_its_folder() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, "targets = \"old\"\nthreads = [1, 2]\nevents = 100\nrepeats = 2\nconfirm = 1");
+    suite(folder, "targets = \"old\"\nworkers = [1, 2]\nevents = 100\nrepeats = 2\nconfirm = 1");
     assert_eq!(run(folder, "runs", &["--seed", "7"]).code, 0);
     let first = data(folder, "runs");
     let name = first.path.file_name().expect("a name").to_string_lossy().into_owned();
@@ -174,7 +174,7 @@ fn commands_of_a_stored_plan_are_run_only_where_that_is_allowed() {
     let folder = scratch.path();
     suite(
         folder,
-        "targets = \"old\"\nthreads = [1]\nevents = 10\nrepeats = 2\nrestore = \"touch restored\"",
+        "targets = \"old\"\nworkers = [1]\nevents = 10\nrepeats = 2\nrestore = \"touch restored\"",
     );
     assert_eq!(run(folder, "runs", &[]).code, 0);
     let restored = folder.join("restored");
@@ -208,14 +208,14 @@ fn bundled_suites_are_listed_with_what_they_need() {
 fn data_that_were_there_before_are_not_reloaded() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, "targets = \"old\"\nthreads = 1\nevents = 50\ncleanup = false");
+    suite(folder, "targets = \"old\"\nworkers = 1\nevents = 50\ncleanup = false");
     assert_eq!(run(folder, "first", &[]).code, 0);
-    suite(folder, "targets = \"old\"\nthreads = 1\nevents = 50\nrestore = \"reload\"");
+    suite(folder, "targets = \"old\"\nworkers = 1\nevents = 50\nrestore = \"reload\"");
     let ran = run(folder, "second", &[]);
     assert_eq!(ran.code, 1, "{}", ran.all());
     assert!(ran.stderr.contains("sbtest1 was there before this run"), "{}", ran.all());
     let restored = "restore = \"echo $DYNO_TARGET >> restored.txt\"";
-    suite(folder, &format!("targets = \"old\"\nthreads = 1\nevents = 50\nrepeats = 3\n{restored}"));
+    suite(folder, &format!("targets = \"old\"\nworkers = 1\nevents = 50\nrepeats = 3\n{restored}"));
     let ran = run(folder, "third", &[]);
     assert_eq!(ran.code, 0, "{}", ran.all());
     assert_eq!(fs::read_to_string(folder.join("restored.txt")).expect("run"), "old\nold\nold\n");
@@ -246,7 +246,7 @@ fn a_server_does_not_differ_from_itself() {
     let server = server_or_skip!(MariaDb, "a_server_does_not_differ_from_itself");
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, "threads = 2\nwarmup_s = 0.5\nduration_s = 1");
+    suite(folder, "workers = 2\nwarmup_s = 0.5\nduration_s = 1");
     let differs = |dir: &str| {
         let calls = calls_of_aa(folder, dir, &server.url());
         assert!(!calls.is_empty());

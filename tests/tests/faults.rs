@@ -77,7 +77,7 @@ fn survives_the_death_of_a_server(
 ) {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, url, "threads = [8]\nduration_s = 25");
+    suite(folder, url, "workers = [8]\nduration_s = 25");
     let mut running = Running::start(folder, &["run", "faults.toml"]);
     let run = wait_for_commits(&mut running, folder, 1);
     let measured = commits(&run, 1).len();
@@ -134,7 +134,7 @@ fn a_run_survives_the_death_of_postgres() {
 /// A suite of two trials on SQLite, and the arguments to run it.
 fn two_trials(folder: &Path, duration_s: u32) -> [&'static str; 2] {
     let url = format!("sqlite:{}", folder.join("data.db").display());
-    suite(folder, &url, &format!("threads = [1, 2]\nduration_s = {duration_s}"));
+    suite(folder, &url, &format!("workers = [1, 2]\nduration_s = {duration_s}"));
     ["run", "faults.toml"]
 }
 
@@ -220,7 +220,7 @@ fn a_run_that_a_server_ended_early_is_gone_on_with() {
     };
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, &server.url(), "threads = [2, 16]\nduration_s = 2");
+    suite(folder, &server.url(), "workers = [2, 16]\nduration_s = 2");
     let arguments = ["run", "faults.toml"];
     let ran = dyno(folder, &arguments);
     assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);

@@ -68,7 +68,7 @@ fn postgres() -> Result<(Postgres, Kind), String> {
 fn suite(folder: &Path, change: impl Fn(String) -> String) {
     let text = "[suite]\nname = \"mistakes\"\n\n[target.main]\n\n[[experiment]]\nname = \"rw\"\n\
                 workload = \"sysbench\"\ntest = \"oltp_read_write\"\n\
-                options = { tables = 2, table_size = 1000 }\nthreads = [2]\nduration_s = 1\n";
+                options = { tables = 2, table_size = 1000 }\nworkers = [2]\nduration_s = 1\n";
     fs::write(folder.join("s.toml"), change(text.to_owned())).expect("a suite can be written");
 }
 

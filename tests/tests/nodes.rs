@@ -164,7 +164,7 @@ fn a_node_is_sent_no_password_of_another_one() {
              {{ name = \"n2\", role = \"read_only\", url = \"{}\" }},\n]\n\n\
              [[experiment]]\nname = \"load\"\nworkload = \"sysbench\"\n\
              test = \"oltp_point_select\"\noptions = {{ tables = 1, table_size = 100 }}\n\
-             threads = 1\nevents = 50\n",
+             workers = 1\nevents = 50\n",
             url("a:g%2Fheim"),
             url(user)
         );
@@ -188,7 +188,7 @@ fn trial(folder: &Path, nodes: [&MariaDb; 2], route: &str, test: &str) -> Value 
          {{ name = \"n1\", role = \"primary\", url = \"{}\" }},\n\
          {{ name = \"n2\", role = \"read_only\", url = \"{}\" }},\n]\n\n\
          [[experiment]]\nname = \"load\"\nworkload = \"sysbench\"\ntest = \"{test}\"\n\
-         options = {{ tables = 1, table_size = 2000 }}\nthreads = [2]\nduration_s = 4\n",
+         options = {{ tables = 1, table_size = 2000 }}\nworkers = [2]\nduration_s = 4\n",
         nodes[0].url(),
         nodes[1].url()
     );

@@ -36,7 +36,7 @@ fn tables(folder: &Path) -> Vec<String> {
 fn suite(folder: &Path, workload: &str, test: &str, more: &str) {
     let text = format!(
         "[suite]\nname = \"own\"\n\n[target.main]\nurl = \"{}\"\n\n[[experiment]]\nname = \"rw\"\n\
-         workload = \"{workload}\"\ntest = \"{test}\"\nthreads = 1\n{more}\n",
+         workload = \"{workload}\"\ntest = \"{test}\"\nworkers = 1\n{more}\n",
         url(folder)
     );
     fs::write(folder.join("own.toml"), text).expect("a suite can be written");

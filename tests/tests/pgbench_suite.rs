@@ -89,7 +89,7 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
 fn small(folder: &Path, url: &str, test: &str, more: &str) {
     let text = format!(
         "[suite]\nname = \"small\"\n\n[target.main]\nurl = \"{url}\"\n\n[[experiment]]\nname = \"pay\"\n\
-         workload = \"pgbench\"\ntest = \"{test}\"\nclients = 4\nevents = 200\n{more}\n"
+         workload = \"pgbench\"\ntest = \"{test}\"\nworkers = 4\nevents = 200\n{more}\n"
     );
     fs::write(folder.join("small.toml"), text).expect("the suite can be written");
 }

@@ -26,7 +26,7 @@ title = "Point selects"
 workload = "sysbench"
 test = "oltp_point_select"
 options = { tables = 1, table_size = 1000 }
-threads = [1]
+workers = [1]
 warmup_s = 0
 duration_s = 120
 interval_s = 0.2

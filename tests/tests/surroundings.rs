@@ -133,7 +133,7 @@ fn an_account_that_may_see_little_still_runs() {
     server.sbtest("REVOKE ALL ON FUNCTION pg_control_checkpoint() FROM PUBLIC").expect("revoked");
     let scratch = Scratch::new();
     let url = server.url().replace("//postgres@", "//poor@");
-    suite(scratch.path(), "", &url, "oltp_point_select", "threads = [2]\nduration_s = 2");
+    suite(scratch.path(), "", &url, "oltp_point_select", "workers = [2]\nduration_s = 2");
     let run = run_to_end(scratch.path());
     let node = node(&run);
     assert_eq!(node["checkpoint_age_share"], Value::Null, "{node:#}");
@@ -203,7 +203,7 @@ fn mariadb_tells_its_replica_and_its_log() {
 fn a_restart_is_told_and_sampling_goes_on() {
     let mut server = server_or_skip!(MariaDb, "a_restart_is_told_and_sampling_goes_on");
     let scratch = Scratch::new();
-    suite(scratch.path(), "", &server.url(), "oltp_read_only", "threads = [2]\nduration_s = 25");
+    suite(scratch.path(), "", &server.url(), "oltp_read_only", "workers = [2]\nduration_s = 25");
     let (mut running, run) = spoken(scratch.path());
     server.kill();
     server.restart().expect("restarted");
@@ -241,7 +241,7 @@ fn an_embedded_database_has_no_server_to_ask() {
         "",
         "sqlite:{run}/a.db",
         "oltp_read_only",
-        "threads = [2]\nduration_s = 2",
+        "workers = [2]\nduration_s = 2",
     );
     let run = run_to_end(scratch.path());
     let node = node(&run);

@@ -279,9 +279,9 @@ fn wrong_options_are_one_error_with_its_place() {
         ("spec", "options = { terminal_warehouse_fixed = false }", "have a home warehouse"),
         ("spec", "options = { think_multiplier = -1 }", "a number from 0 to 1000"),
         ("spec", "rate = 5", "have no rate"),
-        ("bmsql-5.0", "clients = 11", "11 terminals are too many for warehouses = 1"),
+        ("bmsql-5.0", "workers = 11", "11 terminals are too many for warehouses = 1"),
     ] {
-        let terminals = if keys.contains("clients") { "" } else { "terminals = 4\n" };
+        let terminals = if keys.contains("workers") { "" } else { "terminals = 4\n" };
         small(folder, &url, test, &format!("{terminals}events = 10\n{keys}"));
         let ran = dyno(folder, &["run", "small.toml"]);
         assert_eq!(ran.code, 2, "{}", ran.all());

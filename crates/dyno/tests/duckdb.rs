@@ -68,10 +68,8 @@ fn other_workloads_refuse_it(folder: &Path) {
     {
         let suite = format!(
             "[suite]\nname = \"other\"\n[target.duck]\nurl = \"duckdb:other.db\"\n[[experiment]]\n\
-             name = \"one\"\nworkload = \"{workload}\"\ntest = \"{test}\"\nevents = 10\n{} = [1]\n",
-            if workload == "tpcc" { "terminals" } else { "threads" }
+             name = \"one\"\nworkload = \"{workload}\"\ntest = \"{test}\"\nevents = 10\nworkers = 1\n"
         );
-        let suite = suite.replace("terminals = [1]", "terminals = 1");
         fs::write(folder.join("other.toml"), suite).expect("the folder can be written");
         let ran = dyno(folder, "run other.toml");
         assert_eq!(ran.status.code(), Some(2), "{ran:?}");

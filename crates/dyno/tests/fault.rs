@@ -81,7 +81,7 @@ fn has(program: &str, test: &str) -> bool {
 const TPCC: &str =
     "workload = \"tpcc\"\ntest = \"bmsql-5.0\"\noptions = { warehouses = 1 }\nterminals = 4\n";
 const PGBENCH: &str =
-    "workload = \"pgbench\"\ntest = \"tpcb-like\"\noptions = { scale = 1 }\nclients = 4\n";
+    "workload = \"pgbench\"\ntest = \"tpcb-like\"\noptions = { scale = 1 }\nworkers = 4\n";
 
 /// A dyno that runs one trial with a fault.
 struct Trial {

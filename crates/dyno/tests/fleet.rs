@@ -112,7 +112,7 @@ title = "Reads"
 workload = "sysbench"
 test = "oltp_point_select"
 options = { tables = 2, table_size = 1000 }
-threads = [5]
+workers = [5]
 duration_s = 3
 "#;
 
@@ -185,7 +185,7 @@ title = "TPC-C"
 workload = "tpcc"
 test = "bmsql-5.0"
 options = { warehouses = 1 }
-threads = [4]
+workers = [4]
 duration_s = 4
 "#;
 
@@ -219,7 +219,7 @@ title = "Reads"
 workload = "sysbench"
 test = "oltp_point_select"
 options = { tables = 1, table_size = 1000 }
-threads = [6]
+workers = [6]
 duration_s = 16
 repeats = 2
 "#;

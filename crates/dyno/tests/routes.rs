@@ -41,7 +41,7 @@ const ROWS: u64 = 1_000;
 fn measured(scratch: &Scratch, made: &Made, route: &str, experiment: &str) -> ([u64; 3], Value) {
     let text = format!(
         "[suite]\nname = \"routes\"\nsample_servers = false\n[target.main]\nroute = \"{route}\"\n\
-         [[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\nthreads = 4\n{experiment}\n"
+         [[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\nworkers = 4\n{experiment}\n"
     );
     std::fs::write(scratch.file("routes.toml"), text).expect("written");
     let runs = scratch.file("runs");
@@ -136,7 +136,7 @@ fn mariadb_counts_what_each_route_says() {
 fn killed(scratch: &Scratch, made: &Made, route: &str, test: &str, options: &str) -> Value {
     let text = format!(
         "[suite]\nname = \"gone\"\n[target.main]\nroute = \"{route}\"\n[[experiment]]\nname = \"a\"\n\
-         workload = \"sysbench\"\ntest = \"{test}\"\nthreads = 4\nduration_s = 6\ncleanup = false\n\
+         workload = \"sysbench\"\ntest = \"{test}\"\nworkers = 4\nduration_s = 6\ncleanup = false\n\
          options = {{ tables = 1, table_size = {ROWS}{options} }}\n\
          [experiment.fault]\naction = \"kill\"\nnode = \"n2\"\nat_s = 2\n"
     );

@@ -7,6 +7,8 @@ pub(crate) struct WorkloadNames {
     pub(crate) tests: &'static [TestNames],
     /// What its points differ in.
     pub(crate) levels: Levels,
+    /// Another word for the key `workers`.
+    pub(crate) workers_alias: Option<&'static str>,
     /// Options that are tables: names of one's own with values.
     pub(crate) tables: &'static [&'static str],
     /// Options that are lists of texts.
@@ -107,6 +109,7 @@ const TPCC: WorkloadNames = WorkloadNames {
     name: "tpcc",
     tests: &[tpcc("bmsql-5.0"), tpcc("spec")],
     levels: Levels::Workers,
+    workers_alias: Some("terminals"),
     tables: &["weights", "shard"],
     lists: &[],
 };
@@ -120,6 +123,7 @@ const TPCH: WorkloadNames = WorkloadNames {
     name: "tpch",
     tests: &[tpch("queries"), tpch("power"), tpch("throughput"), tpch("refresh")],
     levels: Levels::Degrees,
+    workers_alias: None,
     tables: &[],
     lists: &["degree_set", "degree_off"],
 };
@@ -133,6 +137,7 @@ const PGBENCH: WorkloadNames = WorkloadNames {
         pgbench("script"),
     ],
     levels: Levels::Workers,
+    workers_alias: None,
     tables: &["define"],
     lists: &["scripts"],
 };
@@ -161,6 +166,7 @@ const SYSBENCH: WorkloadNames = WorkloadNames {
         v05("update_non_index"),
     ],
     levels: Levels::Workers,
+    workers_alias: None,
     tables: &[],
     lists: &[],
 };
@@ -184,10 +190,9 @@ pub(crate) fn instead_of_option(name: &str) -> Option<&'static str> {
         "mysql_ignore_errors",
     ];
     Some(match name {
-        "threads" | "num_threads" | "clients" | "client" => {
-            "Write `threads = [...]` in the experiment."
+        "workers" | "threads" | "num_threads" | "clients" | "client" | "terminals" => {
+            "Write `workers = [...]` in the experiment."
         }
-        "terminals" => "Write `terminals = [...]` in the experiment.",
         "time" | "max_time" => "Write `duration_s = ...` in the experiment.",
         "events" | "max_requests" => "Write `events = ...` in the experiment.",
         "rate" | "tx_rate" => "Write `rate = [...]` in the experiment.",
@@ -215,10 +220,12 @@ pub(crate) fn instead_of_option(name: &str) -> Option<&'static str> {
 pub(crate) const EXPERIMENT_SYNONYMS: &[(&str, &str)] = &[
     ("time", "duration_s"),
     ("seconds", "duration_s"),
-    ("connections", "threads"),
-    ("terminal", "terminals"),
-    ("workers", "threads"),
-    ("concurrency", "threads"),
+    ("connections", "workers"),
+    ("threads", "workers"),
+    ("clients", "workers"),
+    ("terminals", "workers"),
+    ("terminal", "workers"),
+    ("concurrency", "workers"),
     ("max_requests", "events"),
     ("script", "test"),
     ("runs", "repeats"),

@@ -6,17 +6,15 @@ use crate::problem::Problem;
 use crate::reader::Reader;
 use crate::suite::Written;
 
-/// Words for the number of workers.
-const WORDS: [&str; 3] = ["clients", "terminals", "threads"];
 /// What only an experiment has that is driven for some time.
-const OF_TIME: [&str; 6] =
-    ["rate", "duration_s", "events", "warmup_s", "interval_s", "percentiles"];
+const OF_TIME: [&str; 7] =
+    ["workers", "rate", "duration_s", "events", "warmup_s", "interval_s", "percentiles"];
 /// The largest parallel degree of a product that is known.
 const DEGREE_MAX: u64 = 1_024;
 
 /// The load that an experiment makes.
 pub(crate) struct Load {
-    pub(crate) threads: Vec<u32>,
+    pub(crate) workers: Vec<u32>,
     pub(crate) degrees: Vec<u32>,
     pub(crate) rates: Vec<f64>,
     pub(crate) warmup_s: f64,
@@ -33,24 +31,24 @@ pub(crate) fn read(table: &mut Reader<'_, '_>, workload: Option<&WorkloadNames>)
         Some((name, Levels::Workers)) => {
             let hint = "It is a key of workloads whose queries can be parallel.";
             refuse(table, &["degrees"], name, hint);
-            read_time(table)
+            read_time(table, workload)
         }
         None => {
             let _ = table.take("degrees");
-            read_time(table)
+            read_time(table, workload)
         }
     }
 }
 
-fn read_time(table: &mut Reader<'_, '_>) -> Option<Load> {
-    let threads = read_workers(table);
+fn read_time(table: &mut Reader<'_, '_>, workload: Option<&WorkloadNames>) -> Option<Load> {
+    let workers = read_workers(table, workload);
     let rates = table.numbers("rate", &(0.001..=100_000_000.0));
     let (duration_s, events) = read_length(table);
     let warmup_s = table.number("warmup_s", 0.0..=86_400.0);
     let interval_s = table.number("interval_s", 0.1..=3_600.0);
     let percentiles = table.numbers("percentiles", &(0.001..=100.0));
     Some(Load {
-        threads: threads?,
+        workers: workers?,
         degrees: Vec::new(),
         rates: rates.map_or_else(Vec::new, values),
         warmup_s: warmup_s.unwrap_or(0.0),
@@ -66,10 +64,9 @@ fn read_passes(table: &mut Reader<'_, '_>, workload: &str) -> Option<Load> {
     let degrees = table.wholes("degrees", &(0..=DEGREE_MAX));
     let hint = "A trial is one pass over the queries, as long as it takes; `degrees = [0, 16]` \
                 makes a point of each parallel degree.";
-    refuse(table, &WORDS, workload, hint);
     refuse(table, &OF_TIME, workload, hint);
     Some(Load {
-        threads: Vec::new(),
+        workers: Vec::new(),
         degrees: degrees.map_or_else(|| vec![0], numbers),
         rates: Vec::new(),
         warmup_s: 0.0,
@@ -99,25 +96,24 @@ fn numbers(list: Vec<Written<u64>>) -> Vec<u32> {
     list.into_iter().filter_map(|number| u32::try_from(number.value).ok()).collect()
 }
 
-/// `threads`, which users of pgbench may call `clients`, and those of TPC-C `terminals`.
-fn read_workers(table: &mut Reader<'_, '_>) -> Option<Vec<u32>> {
-    let Some(word) = WORDS.into_iter().find(|word| table.has(word)) else {
-        table.require("threads", "Add `threads = [1, 2, 4]`, for example.");
-        // Registers the keys, so that a misspelt one is recognised.
-        for word in WORDS {
-            let _ = table.take(word);
-        }
-        return None;
-    };
-    let workers = table.wholes(word, &(1..=100_000));
-    for other in WORDS.into_iter().filter(|other| *other != word) {
-        if let Some((span, _)) = table.take(other) {
-            let message = format!("{} has both `{word}` and `{other}`.", table.name);
-            let hint = "They are two words for the number of workers: keep one.";
-            table.note(&span, Problem::new(message).hint(hint));
-        }
+/// `workers`, for which a workload may have another word.
+fn read_workers(table: &mut Reader<'_, '_>, workload: Option<&WorkloadNames>) -> Option<Vec<u32>> {
+    let alias = workload.and_then(|workload| workload.workers_alias);
+    let given = alias.filter(|alias| table.has(alias));
+    if given.is_none() {
+        table.require("workers", "Add `workers = [1, 2, 4]`, for example.");
     }
-    workers.map(numbers)
+    let range = 1..=100_000;
+    let workers = table.wholes("workers", &range);
+    let Some(alias) = alias else { return workers.map(numbers) };
+    let span = table.span_of(alias);
+    let aliased = table.wholes(alias, &range);
+    if let (Some(span), Some(_)) = (span, &workers) {
+        let message = format!("{} has both `workers` and `{alias}`.", table.name);
+        let hint = "They are two words for the same number: keep one.";
+        table.note(&span, Problem::new(message).hint(hint));
+    }
+    workers.or(aliased).map(numbers)
 }
 
 /// `duration_s` and `events`: at least one must end the window.

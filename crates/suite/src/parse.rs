@@ -45,7 +45,7 @@ pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<S
         }
         None => file.missing(
             "[[experiment]]",
-            "Add at least one, with `name`, `workload`, `test` and `threads`.",
+            "Add at least one, with `name`, `workload`, `test` and `workers`.",
         ),
     }
     file.finish(&[("targets", "target"), ("experiments", "experiment")], |_, known| known);
@@ -257,7 +257,7 @@ fn read_experiments(sheet: &Sheet<'_>, file: &Reader<'_, '_>, value: Value<'_>) 
     if items.is_empty() {
         file.missing(
             "[[experiment]]",
-            "Add at least one, with `name`, `workload`, `test` and `threads`.",
+            "Add at least one, with `name`, `workload`, `test` and `workers`.",
         );
     }
     items
@@ -317,7 +317,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
         targets,
         read_only,
         options: options?,
-        threads: load.threads,
+        workers: load.workers,
         degrees: load.degrees,
         rates: load.rates,
         warmup_s: load.warmup_s,
@@ -599,11 +599,11 @@ fn check_experiment(
             }
         }
     }
-    let levels = experiment.threads.len() * experiment.rates.len().max(1);
+    let levels = experiment.workers.len() * experiment.rates.len().max(1);
     let is_sweep = levels > 1 || experiment.degrees.len() > 1;
     if experiment.beyond.confirm > 0 && experiment.beyond.search.is_none() && !is_sweep {
         let message = "There is no best point to confirm: the experiment has one point.";
-        let hint = "Give several numbers of threads, or leave `confirm` out.";
+        let hint = "Give several numbers of workers, or leave `confirm` out.";
         sheet.note(&experiment.name.span, Problem::new(message).hint(hint));
     }
 }

@@ -33,8 +33,8 @@ pub struct Overrides {
     pub nodes: Vec<(String, Vec<PlannedNode>)>,
     /// Scales data and durations, in (0, 1]. `suites/README.md` has the rules.
     pub shrink: Option<f64>,
-    /// Caps every number of threads.
-    pub max_threads: Option<u32>,
+    /// Caps every number of workers.
+    pub max_workers: Option<u32>,
     /// Replaces the suite's seed.
     pub seed: Option<u64>,
     /// Two targets that are compared in all experiments, instead of what these say themselves.
@@ -449,9 +449,9 @@ fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteErro
         let message = format!("`--shrink {shrink}` is not a share of the whole.");
         return Err(Problem::new(message).hint("Give a number above 0, at most 1.").into());
     }
-    if overrides.max_threads == Some(0) {
+    if overrides.max_workers == Some(0) {
         let hint = "Give at least 1.";
-        return Err(Problem::new("`--max-threads 0` leaves no thread.").hint(hint).into());
+        return Err(Problem::new("`--max-workers 0` leaves no worker.").hint(hint).into());
     }
     let names: Vec<&str> = suite.targets.iter().map(|target| target.name.value.as_str()).collect();
     let with_url = overrides.targets.iter().map(|(name, _)| name);
@@ -487,7 +487,7 @@ fn plan_experiments(
             without.push(planned.name);
             continue;
         }
-        if planned.threads != experiment.threads {
+        if planned.threads != experiment.workers {
             capped.push(planned.name.clone());
         }
         planned.scripts = scripts::read(suite, experiment)?;
@@ -506,9 +506,9 @@ fn plan_experiments(
         )),
     }
     if !capped.is_empty() {
-        let (cap, names) = (overrides.max_threads, some_of(&capped));
+        let (cap, names) = (overrides.max_workers, some_of(&capped));
         let at =
-            cap.map_or("what the shrunk data take".to_string(), |cap| format!("{cap} threads"));
+            cap.map_or("what the shrunk data take".to_string(), |cap| format!("{cap} workers"));
         notes.push(format!("Capped at {at}: {names}."));
     }
     Ok(experiments)
@@ -553,7 +553,7 @@ fn plan_experiment(
     let mut gates: Vec<String> =
         experiment.beyond.gates.iter().map(|gate| gate.value.clone()).collect();
     gates.extend(overrides.gates.iter().cloned());
-    let most_threads = [overrides.max_threads, of_data].into_iter().flatten().min();
+    let most_workers = [overrides.max_workers, of_data].into_iter().flatten().min();
     let duration_s = experiment.duration_s.map(|duration| shrink::seconds(duration, shrink));
     // Where both end the window, the count must not end it sooner than it did in full size.
     let shorter = match (experiment.duration_s, duration_s) {
@@ -569,7 +569,7 @@ fn plan_experiment(
         options,
         scripts: Vec::new(),
         targets: names,
-        threads: cap_threads(experiment, most_threads),
+        threads: cap_workers(experiment, most_workers),
         degrees: experiment.degrees.clone(),
         rates: experiment.rates.clone(),
         warmup_s: shrink::seconds(experiment.warmup_s, shrink),
@@ -607,16 +607,16 @@ fn names(written: &[Written<String>], given: &[String], opposite: &[String]) -> 
     names
 }
 
-fn cap_threads(experiment: &Experiment, cap: Option<u32>) -> Vec<u32> {
+fn cap_workers(experiment: &Experiment, cap: Option<u32>) -> Vec<u32> {
     let cap = cap.unwrap_or(u32::MAX);
-    let mut threads = Vec::new();
-    for &wanted in &experiment.threads {
+    let mut workers = Vec::new();
+    for &wanted in &experiment.workers {
         let kept = wanted.min(cap);
-        if !threads.contains(&kept) {
-            threads.push(kept);
+        if !workers.contains(&kept) {
+            workers.push(kept);
         }
     }
-    threads
+    workers
 }
 
 /// The first names of a list, and how many more there are.

@@ -103,6 +103,11 @@ impl<'s, 't> Reader<'s, 't> {
         self.entries.contains_key(key)
     }
 
+    /// Where a key stands that has not been taken.
+    pub(crate) fn span_of(&self, key: &str) -> Option<Span> {
+        self.entries.get(key).map(|(span, _)| span.clone())
+    }
+
     /// Notes that a key is missing, if it is.
     pub(crate) fn require(&self, key: &str, hint: &str) {
         if !self.has(key) {

@@ -112,7 +112,7 @@ mod tests {
         name = 'read'
         workload = 'sysbench'
         test = 'oltp_read_only'
-        threads = 4
+        workers = 4
         duration_s = 1
         read_only = [1, 2, 4]
     ";

@@ -124,7 +124,7 @@ mod tests {
             ("password = \"geheim\" # x", "password = ************"),
             ("\"mysql-password\"=\"x\"", "\"mysql-password\"=***"),
             ("url = 'postgres://h/d?password=x'", "url = 'postgres://h/d?password=**"),
-            ("threads = [1, 2]", "threads = [1, 2]"),
+            ("workers = [1, 2]", "workers = [1, 2]"),
         ] {
             assert_eq!(mask_line(line), masked);
             assert_eq!(line.chars().count(), masked.chars().count());

@@ -213,7 +213,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The searches on all targets side by side, one after the other for each number of threads.
+    /// The searches on all targets side by side, one after the other for each number of workers.
     fn searches(&self, steps: &mut Vec<Step>) {
         let experiment = self.experiment;
         let usual = SEARCH_USUAL + experiment.confirm;

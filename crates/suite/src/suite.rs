@@ -233,7 +233,7 @@ pub struct Experiment {
     /// in a list.
     pub options: Vec<OptionEntry>,
     /// Numbers of workers, no doubles; empty if a trial is a pass over queries.
-    pub threads: Vec<u32>,
+    pub workers: Vec<u32>,
     /// Parallel degrees of a pass over queries, no doubles; 0 is off. Empty otherwise.
     pub degrees: Vec<u32>,
     /// Offered rates in transactions per second; empty means a closed loop.

@@ -139,7 +139,7 @@ fn is_same_load(a: &Experiment, b: &Experiment) -> bool {
     let load = |experiment: &Experiment| {
         (
             (experiment.workload.clone(), experiment.test.value.clone()),
-            (experiment.threads.clone(), experiment.degrees.clone(), experiment.rates.clone()),
+            (experiment.workers.clone(), experiment.degrees.clone(), experiment.rates.clone()),
             (experiment.warmup_s, experiment.duration_s, experiment.events),
             experiment.beyond.search.clone(),
         )

@@ -15,7 +15,7 @@ const HEAD: &str = "[suite]\nname = \"s\"\ndeny = \"few-pairs\"\nallow = [\"stea
 fn experiment(keys: &str) -> String {
     format!(
         "{HEAD}[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\ntest = \"oltp_insert\"\n\
-         threads = [1, 8]\nduration_s = 10\n{keys}"
+         workers = [1, 8]\nduration_s = 10\n{keys}"
     )
 }
 
@@ -122,7 +122,7 @@ fn a_search_has_steps_for_its_trials() {
     let all = trials(&plan);
     assert!(all.iter().all(|(_, trial)| trial.aim == Aim::Search && trial.rate.is_none()));
     assert_eq!(all[0].0.id.split('/').next_back(), Some("repeat=1"));
-    // 10 trials and 3 confirmations of 10 s for two numbers of threads on two targets, 10,000 rows
+    // 10 trials and 3 confirmations of 10 s for two numbers of workers on two targets, 10,000 rows
     // reloaded before each.
     let trials_s: f64 = all.iter().map(|(step, _)| step.estimated_s).sum();
     assert!((trials_s - 13.0 * 4.0 * 10.1).abs() < 1e-6, "{trials_s}");
@@ -140,7 +140,7 @@ fn a_sweep_is_confirmed_after_all_repeats() {
         build(&experiment("targets = \"old\"\nrepeats = 2\nconfirm = 2\n"), &Overrides::default());
     let tail = &ids(&plan)[5..];
     assert_eq!(tail, ["e/old/confirm/repeat=1", "e/old/confirm/repeat=2", "e/old/cleanup"]);
-    let capped = Overrides { max_threads: Some(1), ..Overrides::default() };
+    let capped = Overrides { max_workers: Some(1), ..Overrides::default() };
     let plan = build(&experiment("targets = \"old\"\nconfirm = true\n"), &capped);
     assert!(
         trials(&plan).iter().all(|(_, trial)| trial.aim == Aim::Measure),

@@ -40,7 +40,7 @@ fn every_bad_file_is_refused_in_the_recorded_words() {
 fn good() -> Suite {
     let text = "[suite]\nname = \"good\"\n[target.main]\nurl = \"mysql://u:geheim@h/d\"\n\
                 [target.other]\n[[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\n\
-                test = \"oltp_insert\"\nthreads = 4\nduration_s = 5\n\
+                test = \"oltp_insert\"\nworkers = 4\nduration_s = 5\n\
                 options = { table-size = 1000, tabels = 2 }\n";
     Suite::parse("good.toml", text).expect("a good suite")
 }
@@ -66,8 +66,8 @@ fn overrides_are_checked() {
         let said = refused(&Overrides { shrink: Some(shrink), ..Overrides::default() });
         assert!(said.ends_with("hint: Give a number above 0, at most 1."), "{said}");
     }
-    let said = refused(&Overrides { max_threads: Some(0), ..Overrides::default() });
-    assert_eq!(said, "`--max-threads 0` leaves no thread.\nhint: Give at least 1.");
+    let said = refused(&Overrides { max_workers: Some(0), ..Overrides::default() });
+    assert_eq!(said, "`--max-workers 0` leaves no worker.\nhint: Give at least 1.");
 }
 
 #[test]

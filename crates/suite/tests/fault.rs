@@ -3,7 +3,7 @@
 use dyno_suite::{Fault, FaultAction, Overrides, Plan, Suite};
 
 const HEAD: &str = "[suite]\nname = \"s\"\n[target.main]\nurl = \"mysql://h/a\"\n[[experiment]]\n\
-    name = \"e\"\nworkload = \"tpcc\"\ntest = \"bmsql-5.0\"\nthreads = 4\nduration_s = 60\n";
+    name = \"e\"\nworkload = \"tpcc\"\ntest = \"bmsql-5.0\"\nworkers = 4\nduration_s = 60\n";
 
 fn build(keys: &str, overrides: &Overrides) -> Plan {
     let text = format!("{HEAD}{keys}");

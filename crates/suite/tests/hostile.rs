@@ -36,7 +36,7 @@ fn key() -> impl Strategy<Value = String> {
         "test",
         "targets",
         "options",
-        "threads",
+        "workers",
         "rate",
         "duration_s",
         "events",

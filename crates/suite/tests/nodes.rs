@@ -3,7 +3,7 @@
 use dyno_suite::{Overrides, Plan, PlannedNode, PlannedTarget, Role, Route, SecretUrl, Suite};
 
 const EXPERIMENT: &str = "[[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\n\
-                          test = \"oltp_read_only\"\nthreads = 4\nduration_s = 5\n";
+                          test = \"oltp_read_only\"\nworkers = 4\nduration_s = 5\n";
 /// A primary and two nodes that are read from.
 const THREE: &str = "nodes = [\n\
     { name = \"n1\", role = \"primary\", url = \"mysql://u:geheim@a/d\" },\n\

@@ -79,7 +79,7 @@ fn every_suite_file_is_bundled() {
 fn every_script_file_is_bundled() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/pgbench");
     let head = "[suite]\nname = \"a\"\n[target.main]\nurl = \"sqlite:x\"\n[[experiment]]\nname = \"a\"\n\
-                workload = \"pgbench\"\ntest = \"script\"\nclients = 1\nevents = 5\n";
+                workload = \"pgbench\"\ntest = \"script\"\nworkers = 1\nevents = 5\n";
     let mut count = 0;
     for entry in std::fs::read_dir(folder).expect("suites/pgbench/") {
         let path = entry.expect("an entry").path();
@@ -163,7 +163,7 @@ fn scripts_are_part_of_what_is_executed() {
     let file = folder.path().join("s.toml");
     let script = folder.path().join("own.sql");
     let text = "[suite]\nname = \"a\"\n[target.main]\nurl = \"sqlite:x\"\n[[experiment]]\nname = \"a\"\n\
-                workload = \"pgbench\"\ntest = \"script\"\nclients = [1, 2]\nevents = 5\n\
+                workload = \"pgbench\"\ntest = \"script\"\nworkers = [1, 2]\nevents = 5\n\
                 options = { scripts = [\"own.sql\", \"./own.sql@0\"] }\n";
     std::fs::write(&file, text).expect("a suite can be written");
     let built = || {
@@ -301,7 +301,7 @@ fn shrinking_keeps_shape_and_says_so() {
     let suite = Suite::open("polardb-mysql-oltp").expect("the suite");
     let mut given = overrides(&[("polardb-8-0", "mysql://a/d")]);
     given.shrink = Some(0.01);
-    given.max_threads = Some(50);
+    given.max_workers = Some(50);
     let plan = build(&suite, &given);
     let names: Vec<&str> = plan.experiments.iter().map(|e| e.name.as_str()).collect();
     assert_eq!(names, ["read-only-8-0", "write-only-8-0", "read-write-8-0"]);
@@ -321,7 +321,7 @@ fn shrinking_keeps_shape_and_says_so() {
     assert_eq!(option("range_selects"), Some("0"));
     assert_eq!(option("skip_trx"), Some("1"));
     assert!(plan.notes.iter().any(|note| note.contains("shrunk by 0.01")));
-    assert!(plan.notes.iter().any(|note| note.contains("Capped at 50 threads: read-only-8-0, ")));
+    assert!(plan.notes.iter().any(|note| note.contains("Capped at 50 workers: read-only-8-0, ")));
     assert_eq!(plan.targets[0].role, Role::Endpoint);
 }
 
@@ -338,7 +338,7 @@ name = \"x\"
 workload = \"sysbench\"
 test = \"oltp_insert\"
 options = { auto-inc = false, tables = 2 }
-threads = [1, 8]
+workers = [1, 8]
 rate = [100, 2.5]
 events = 10
 repeats = 3
@@ -346,7 +346,7 @@ repeats = 3
 name = \"y\"
 workload = \"sysbench\"
 test = \"bulk_insert\"
-threads = 1
+workers = 1
 duration_s = 2
 ";
 
@@ -461,7 +461,7 @@ fn degrees_take_turns_and_share_their_queries() {
                 name = \"q\"\nworkload = \"tpch\"\ntest = \"queries\"\ndegrees = [0, 4, 16]\n\
                 repeats = 4\noptions = { scale = 100 }\n";
     let suite = Suite::parse("a.toml", text).unwrap_or_else(|error| panic!("{error}"));
-    let given = Overrides { shrink: Some(0.0001), max_threads: Some(2), ..Overrides::default() };
+    let given = Overrides { shrink: Some(0.0001), max_workers: Some(2), ..Overrides::default() };
     let plan = build(&suite, &given);
     assert_eq!(plan.experiments[0].degrees, [0, 4, 16], "no thread is a degree");
     assert_eq!(plan.experiments[0].options[0].value, "0.01");

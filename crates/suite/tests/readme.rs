@@ -11,7 +11,7 @@ fn toml_blocks() -> Vec<&'static str> {
 
 const HEAD: &str = "[suite]\nname = \"a\"\n[target.main]\nurl = \"mysql://h/d\"\n";
 const EXPERIMENT: &str = "[[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\n\
-                          test = \"oltp_insert\"\nthreads = 1\nevents = 5\n";
+                          test = \"oltp_insert\"\nworkers = 1\nevents = 5\n";
 
 const PASSES: &str = "[[experiment]]\nname = \"a\"\nworkload = \"tpch\"\ntest = \"queries\"\n";
 

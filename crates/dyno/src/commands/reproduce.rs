@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn commands_of_faults_and_scripts_are_seen() {
         let text = "[suite]\nname = 's'\n[target.main]\nurl = 'mysql://h/a'\n[[experiment]]\nname = 'e'\nworkload = \
-                    'tpcc'\ntest = 'bmsql-5.0'\nthreads = 4\nduration_s = 60\nfault = { action = 'command', at_s = 5, \
+                    'tpcc'\ntest = 'bmsql-5.0'\nworkers = 4\nduration_s = 60\nfault = { action = 'command', at_s = 5, \
                     command = 'a', heal_command = 'b', promote = 'n3', promote_command = 'c' }\n";
         let suite = Suite::parse("s.toml", text).expect("a suite");
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");

@@ -49,9 +49,9 @@ pub(crate) struct Arguments {
     /// Scale data and durations down to this share, above 0 and at most 1.
     #[arg(long, value_name = "F")]
     shrink: Option<f64>,
-    /// Cap every number of threads.
+    /// Cap every number of workers.
     #[arg(long, value_name = "N")]
-    max_threads: Option<u32>,
+    max_workers: Option<u32>,
     /// Replace the suite's seed.
     #[arg(long)]
     seed: Option<u64>,
@@ -127,7 +127,7 @@ struct Comparing {
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let mut overrides = Overrides {
         shrink: arguments.shrink,
-        max_threads: arguments.max_threads,
+        max_workers: arguments.max_workers,
         seed: arguments.seed,
         compare: arguments.comparing.versus()?,
         gates: arguments.comparing.gates()?,

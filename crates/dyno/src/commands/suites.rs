@@ -180,5 +180,5 @@ fn experiments(suite: &Suite) -> Result<String, Failure> {
             human_time(seconds),
         ]);
     }
-    Ok(layout(&["experiment", "test", "threads", "targets", "rows", "time"], &lines, 3))
+    Ok(layout(&["experiment", "test", "workers", "targets", "rows", "time"], &lines, 3))
 }

@@ -230,7 +230,7 @@ mod tests {
     }
 
     const READS: &str =
-        "workload = 'sysbench'\ntest = 'oltp_read_only'\nthreads = 1\nduration_s = 5";
+        "workload = 'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\nduration_s = 5";
 
     fn target(target: &str) -> PlannedTarget {
         plan(Path::new(""), target, READS).target("t").expect("the target").clone()
@@ -313,7 +313,7 @@ mod tests {
         // What a workload itself would execute.
         std::fs::write(folder.path().join("a.sql"), "\\setshell n echo 1\nSELECT :n;\n")
             .expect("written");
-        let scripts = "workload = 'pgbench'\ntest = 'script'\noptions = { scripts = 'a.sql' }\nthreads = 1\nduration_s = 5";
+        let scripts = "workload = 'pgbench'\ntest = 'script'\noptions = { scripts = 'a.sql' }\nworkers = 1\nduration_s = 5";
         let queries = "workload = 'tpch'\ntest = 'queries'\noptions = { cache = 'cold', cold_command = 'touch x' }";
         for (experiment, shared) in [(scripts, None), (queries, Some(false)), (READS, Some(true))] {
             let plan = read(&given(experiment)).expect("no command of the plan's own");

@@ -91,7 +91,7 @@ fn go(plan: &Plan, run: &mut Run, most: usize, tps: impl Fn(&Step, &Trial) -> f6
     executed
 }
 
-const COMPARE: &str = "threads = [1, 8]\nduration_s = 10\n\
+const COMPARE: &str = "workers = [1, 8]\nduration_s = 10\n\
                        compare = { baseline = \"a\", candidates = \"b\", pairs = [4, 10], half_width = \"2%\" }\n";
 
 /// 8 threads vary too much, 1 thread doesn't.
@@ -158,7 +158,7 @@ fn an_interrupted_comparison_goes_on_as_it_would_have() {
 #[test]
 fn a_budget_ends_pairs_but_not_below_the_fewest() {
     let plan = plan(
-        "threads = 1\nduration_s = 10\n\
+        "workers = 1\nduration_s = 10\n\
          compare = { baseline = \"a\", candidates = \"b\", pairs = [5, 50], budget = \"130s\" }\n",
     );
     let dir = tempfile::tempdir().expect("a folder");
@@ -193,7 +193,7 @@ fn a_sweep_confirms_the_best_point_of_each_target() {
     }
 }
 
-const SEARCH: &str = "targets = \"a\"\nthreads = 8\nduration_s = 10\nobjective = \"p99 < 20ms\"\n";
+const SEARCH: &str = "targets = \"a\"\nworkers = 8\nduration_s = 10\nobjective = \"p99 < 20ms\"\n";
 
 #[test]
 fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {

@@ -181,7 +181,7 @@ mod tests {
     fn target(url: &str) -> PlannedTarget {
         let suite = format!(
             "[suite]\nname = 's'\n[target.t]\nurl = '{url}'\n[[experiment]]\nname = 'e'\nworkload = \
-             'sysbench'\ntest = 'oltp_read_only'\nthreads = 1\nduration_s = 5\n"
+             'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\nduration_s = 5\n"
         );
         let suite = Suite::parse("s.toml", &suite).expect("a suite");
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
