@@ -5,6 +5,7 @@
 //! is one that declares no options in the original.
 
 use super::options::{DEPRECATED, GeneralOption, Kind, OPTIONS};
+use super::originals;
 use super::settings::Settings;
 use dyno_core::nearest;
 use dyno_sysbench::{OptionKind, Test, options_of};
@@ -21,7 +22,7 @@ pub(super) enum Script {
     ParallelPrepare,
     /// A test that is built into sysbench and measures no database.
     BuiltIn(String),
-    /// A Lua script, from a file or from standard input (`-`).
+    /// A Lua script that is none of sysbench's own, from a file or from standard input (`-`).
     Lua(String),
     /// Nothing that sysbench would find.
     Unknown(String),
@@ -31,16 +32,44 @@ impl Script {
     fn from_word(word: &str) -> Script {
         const BUILT_IN: [&str; 5] = ["fileio", "cpu", "memory", "threads", "mutex"];
         let name = word.rsplit('/').next().unwrap_or(word);
-        if let Some(test) = Test::from_script(word) {
-            Script::Test(test)
+        let module = format!("{word}.lua");
+        if BUILT_IN.contains(&word) {
+            Script::BuiltIn(word.to_owned())
+        } else if word == "-" {
+            Script::Lua(word.to_owned())
+        } else if let Some(file) =
+            [word, &module].map(Path::new).into_iter().find(|file| file.is_file())
+        {
+            Script::from_file(file)
+        } else if let Some(test) = Test::from_script(word) {
+            Script::of_test(test, Path::new(word))
         } else if name.strip_suffix(".lua").unwrap_or(name) == "parallel_prepare" {
             Script::ParallelPrepare
-        } else if BUILT_IN.contains(&word) {
-            Script::BuiltIn(word.to_owned())
-        } else if word == "-" || Path::new(word).is_file() {
-            Script::Lua(word.to_owned())
         } else {
             Script::Unknown(word.to_owned())
+        }
+    }
+
+    /// The test of an original script, whatever its file is called.
+    fn from_file(file: &Path) -> Script {
+        match originals::original_name(file).and_then(Test::from_script) {
+            Some(test) => Script::of_test(test, file),
+            None => Script::Lua(file.display().to_string()),
+        }
+    }
+
+    /// The built-in test, unless its script would load an edited `oltp_common.lua`.
+    fn of_test(test: Test, script: &Path) -> Script {
+        let common = format!("{}.lua", originals::COMMON);
+        let loaded = [Path::new(".").join(&common), script.with_file_name(&common)];
+        let edited = loaded.iter().find(|file| {
+            file.is_file() && originals::original_name(file) != Some(originals::COMMON)
+        });
+        match edited {
+            Some(file) if !test.is_legacy() && !test.is_bulk_insert() => {
+                Script::Lua(file.display().to_string())
+            }
+            _ => Script::Test(test),
         }
     }
 

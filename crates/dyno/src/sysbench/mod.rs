@@ -13,6 +13,7 @@ mod intervals;
 mod load;
 mod notes;
 mod options;
+mod originals;
 mod report;
 mod run;
 mod settings;
@@ -158,9 +159,12 @@ fn test_of(line: &CommandLine, console: &mut Console) -> Option<Test> {
             console.fatal(format_args!("dyno measures databases; it has no test '{name}'"));
         }
         Script::Lua(path) => {
-            console.fatal(format_args!("Lua scripts are not run yet: '{path}'"));
+            console.fatal(format_args!(
+                "'{path}' is no script of sysbench 1.0.20 itself, and other Lua scripts are not executed yet"
+            ));
             console.hint(
-                "--help lists the tests that are built in, known by the name of their script",
+                "sysbench's own tests are built in: name one of which there is no file, such as \
+                 oltp_read_write; --help lists them",
             );
         }
         Script::Unknown(name) => {

@@ -1,8 +1,9 @@
 //! Everything that needs no database.
 
 use super::support::{Ran, command, finish, sysbench};
-use dyno_testkit::Scratch;
+use dyno_testkit::{Scratch, skipped};
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::Command;
 
 fn run(arguments: &[&str]) -> Ran {
@@ -73,17 +74,68 @@ fn mistakes_are_one_clear_error_each() {
     }
 }
 
+/// A refused script is named, with what can be done.
+fn assert_refused(ran: &Ran, script: &str) {
+    let expected = format!("FATAL: '{script}' is no script of sysbench 1.0.20 itself, and other ");
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stdout.contains(&expected), "{}", ran.all());
+    assert!(ran.stderr.contains("hint: sysbench's own tests are built in"), "{}", ran.all());
+}
+
 #[test]
-fn a_lua_script_of_ones_own_is_refused_by_name() {
+fn a_script_of_ones_own_is_refused_and_touches_no_row() {
     let folder = Scratch::new();
-    std::fs::write(folder.file("mine.lua"), "function event() end\n").expect("a file");
-    let ran = sysbench(folder.path(), &["./mine.lua", "run"]);
-    assert_eq!(ran.code, 1);
-    assert!(
-        ran.stdout.contains("FATAL: Lua scripts are not run yet: './mine.lua'"),
-        "{}",
-        ran.all()
-    );
+    let on = |words: &[&str]| {
+        let size = ["--db-driver=sqlite", "--table-size=100", "--events=50"];
+        sysbench(folder.path(), &[&size, words].concat())
+    };
+    let prepared = on(&["oltp_read_write", "prepare"]);
+    assert_eq!(prepared.code, 0, "{}", prepared.all());
+    let rows = || std::fs::read(folder.file("sbtest.db")).expect("a database");
+    let before = rows();
+    let selects = "function event() db_query('SELECT 1') end\n";
+    for name in ["delete.lua", "oltp_delete.lua", "mine.lua", "parallel_prepare.lua"] {
+        std::fs::write(folder.file(name), selects).expect("a file");
+        let path = format!("./{name}");
+        assert_refused(&on(&[&path, "run"]), &path);
+        assert_refused(&on(&[&path, "cleanup"]), &path);
+    }
+    // sysbench finds it by its name alone, too.
+    assert_refused(&on(&["oltp_delete", "run"]), "oltp_delete.lua");
+    std::fs::write(folder.file("oltp_common.lua"), selects).expect("a file");
+    assert_refused(&on(&["oltp_insert", "run"]), "./oltp_common.lua");
+    for name in ["oltp_common.lua", "oltp_delete.lua"] {
+        std::fs::remove_file(folder.file(name)).expect("a file");
+    }
+    assert!(rows() == before, "the database is as it was");
+    let ran = on(&["oltp_delete", "run"]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(rows() != before, "a test deletes");
+}
+
+#[test]
+fn an_unchanged_script_means_its_test_wherever_it_is() {
+    let installed = Path::new("/usr/share/sysbench/oltp_delete.lua");
+    if !installed.exists() {
+        let test = "an_unchanged_script_means_its_test_wherever_it_is";
+        return skipped(test, "sysbench's scripts are not in /usr/share/sysbench");
+    }
+    let folder = Scratch::new();
+    let copy = folder.file("mine.lua");
+    std::fs::copy(installed, &copy).expect("a copy");
+    let on = |script: &str, command: &str| {
+        let words = ["--db-driver=sqlite", "--table-size=100", "--events=50", script, command];
+        sysbench(folder.path(), &words)
+    };
+    assert_eq!(on("./mine.lua", "prepare").code, 0);
+    for script in [&installed.display().to_string(), "./mine.lua", "mine", "oltp_delete.lua"] {
+        let ran = on(script, "run");
+        assert_eq!(ran.code, 0, "{script}: {}", ran.all());
+        assert!((ran.number("write:") + ran.number("other:") - 50.0).abs() < 0.5, "{}", ran.all());
+    }
+    let original = std::fs::read_to_string(installed).expect("UTF-8");
+    std::fs::write(&copy, format!("{original}print('x')\n")).expect("written");
+    assert_refused(&on("./mine.lua", "run"), "./mine.lua");
 }
 
 #[test]
