@@ -153,7 +153,11 @@ fn log_ins(kind: &Kind, denied: [&str; 2], unknown: [&str; 2]) {
         let ran = sysbench(folder, &kind.sysbench(kind.port, WRONG, "sbtest", &[command]));
         fatal(&ran, denied[1], &format!("{option}-password"));
         let ran = sysbench(folder, &kind.sysbench(nobody, RIGHT, "sbtest", &[command]));
-        fatal(&ran, "Connection refused", &format!("{option}-port"));
+        let refused = match is_mysql {
+            true => "error 2002: Can't connect to server on '127.0.0.1' (111)",
+            false => "failed: Connection refused",
+        };
+        fatal(&ran, refused, &format!("{option}-port"));
         let ran = sysbench(folder, &kind.sysbench(kind.port, RIGHT, "nodb", &[command]));
         fatal(&ran, unknown[1], &format!("{option}-db"));
     }
@@ -201,8 +205,11 @@ fn mistakes_on_mariadb() {
     };
     log_ins(
         &kind,
-        ["target main: Access denied for user 'app'@'127.0.0.1'", "error 1045: Access denied"],
-        ["target main: Unknown database 'nodb'", "error 1049: Unknown database 'nodb'"],
+        [
+            "refused the log-in: Access denied for user 'app'@'127.0.0.1'",
+            "error 1045: Access denied",
+        ],
+        ["refused the log-in: Unknown database 'nodb'", "error 1049: Unknown database 'nodb'"],
     );
     tables(&kind, "Too many connections");
 }

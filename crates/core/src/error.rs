@@ -1,5 +1,7 @@
 //! What a database or the way to it answered instead of a result.
 
+use crate::Address;
+use std::borrow::Cow;
 use std::fmt;
 
 /// Why a transaction failed, in the classes that a report counts apart.
@@ -43,12 +45,14 @@ impl ErrorClass {
     }
 }
 
-/// Which part refused: decides the remedy and the drop-in front ends' wording.
+/// What failed: decides the remedy and the drop-in front ends' wording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The server could not be reached: refused, no route, no such host or socket.
     Unreachable,
-    /// The server was reached and refused the log-in (password, database, TLS, too many connections).
+    /// The two sides could not agree on TLS, or a certificate is not trusted.
+    Tls,
+    /// The log-in was refused (password, database, too many connections).
     Rejected,
     /// The server answered a statement with an error.
     Server,
@@ -56,26 +60,54 @@ pub enum Cause {
     Lost,
     /// The peer sent what the protocol does not allow, or a limit of dyno was passed.
     Protocol,
+    /// The driver has no such operation.
+    Unsupported,
     /// The workload itself can't go on: an expression of a script failed. No server was asked.
     Workload,
 }
 
-/// dyno's own SQLSTATE for a connection that broke while the server said nothing.
-const LOST: [u8; 5] = *b"08006";
+/// Who worded the message of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorOrigin {
+    /// The server.
+    Server,
+    /// The operating system, with its error number.
+    System(i32),
+    /// dyno: the message is a whole sentence.
+    Dyno,
+}
 
 /// An error of a session: small, boxed, allocated only when something went wrong.
 #[derive(Clone, PartialEq, Eq)]
-pub struct DbError(Box<Inner>);
+pub struct DbError(Box<ErrorParts>);
 
-#[derive(Clone, PartialEq, Eq)]
-struct Inner {
-    class: ErrorClass,
-    cause: Cause,
-    errno: u32,
-    sqlstate: [u8; 5],
-    message: String,
-    detail: Option<String>,
-    hint: Option<String>,
+/// What is known of an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorParts {
+    /// The class under which it is counted.
+    pub class: ErrorClass,
+    /// What failed.
+    pub cause: Cause,
+    /// Who worded the message.
+    pub origin: ErrorOrigin,
+    /// The server that was connected to; `None` for embedded databases and after the log-in.
+    pub address: Option<Address>,
+    /// MySQL's or SQLite's error number, 0 where there is none.
+    pub errno: u32,
+    /// `*b"00000"` where there is none.
+    pub sqlstate: [u8; 5],
+    /// The words of the origin, without any password.
+    pub message: String,
+    /// The server's detail line.
+    pub detail: Option<String>,
+    /// A remedy.
+    pub hint: Option<String>,
+}
+
+impl From<ErrorParts> for DbError {
+    fn from(parts: ErrorParts) -> Self {
+        DbError(Box::new(parts))
+    }
 }
 
 impl DbError {
@@ -87,82 +119,118 @@ impl DbError {
         sqlstate: [u8; 5],
         message: impl Into<String>,
     ) -> Self {
-        Self::new(Cause::Server, class, errno, sqlstate, message)
+        let error = Self::new(Cause::Server, class, sqlstate, message);
+        error.with(|parts| (parts.origin, parts.errno) = (ErrorOrigin::Server, errno))
+    }
+
+    /// The server's refusal of the log-in; arguments as of [`DbError::server`].
+    pub fn login(errno: u32, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
+        let error = Self::server(ErrorClass::Other, errno, sqlstate, message);
+        error.with(|parts| parts.cause = Cause::Rejected)
     }
 
     /// The connection broke after it had been established.
     pub fn lost(message: impl Into<String>) -> Self {
-        Self::closed(0, LOST, message)
+        Self::new(Cause::Lost, ErrorClass::ConnectionLost, *b"08006", message)
     }
 
-    /// The server ended an established connection and sent a reason, with codes as for [`DbError::server`].
+    /// The server ended an established connection and sent a reason; arguments as of [`DbError::server`].
     pub fn closed(errno: u32, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
-        Self::new(Cause::Lost, ErrorClass::ConnectionLost, errno, sqlstate, message)
+        let error = Self::server(ErrorClass::ConnectionLost, errno, sqlstate, message);
+        error.with(|parts| parts.cause = Cause::Lost)
     }
 
     /// The server could not be reached.
     pub fn unreachable(message: impl Into<String>) -> Self {
-        Self::new(Cause::Unreachable, ErrorClass::ConnectionLost, 0, *b"08001", message)
+        Self::new(Cause::Unreachable, ErrorClass::ConnectionLost, *b"08001", message)
     }
 
-    /// The server refused the log-in.
+    /// The system could not connect to the server at `address`; `errno` is the system's.
+    pub fn not_connected(address: Address, errno: i32) -> Self {
+        let text = std::io::Error::from_raw_os_error(errno).to_string();
+        // The standard library appends the number, which is kept apart here.
+        let words = text.split(" (os error").next().unwrap_or_default();
+        let error = Self::unreachable(words).at(&address);
+        error.with(|parts| parts.origin = ErrorOrigin::System(errno))
+    }
+
+    /// TLS is not possible.
+    pub fn tls(errno: u32, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
+        let error = Self::new(Cause::Tls, ErrorClass::Other, sqlstate, message);
+        error.with(|parts| parts.errno = errno)
+    }
+
+    /// The log-in is not possible, in dyno's words; `errno` and `sqlstate` as of [`DbError::server`].
     pub fn rejected(errno: u32, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
-        Self::new(Cause::Rejected, ErrorClass::Other, errno, sqlstate, message)
+        let error = Self::new(Cause::Rejected, ErrorClass::Other, sqlstate, message);
+        error.with(|parts| parts.errno = errno)
     }
 
     /// The peer broke the protocol, or a limit of dyno was passed.
     pub fn protocol(message: impl Into<String>) -> Self {
-        Self::new(Cause::Protocol, ErrorClass::ConnectionLost, 0, *b"08P01", message)
+        Self::new(Cause::Protocol, ErrorClass::ConnectionLost, *b"08P01", message)
     }
 
     /// The workload itself can't go on with this worker; its session is still usable.
     pub fn workload(message: impl Into<String>) -> Self {
-        Self::new(Cause::Workload, ErrorClass::Other, 0, *b"00000", message)
+        Self::new(Cause::Workload, ErrorClass::Other, *b"00000", message)
     }
 
     /// The driver has no such operation; its session is still usable.
     pub fn unsupported(message: impl Into<String>) -> Self {
-        Self::new(Cause::Protocol, ErrorClass::Other, 0, *b"0A000", message)
+        Self::new(Cause::Unsupported, ErrorClass::Other, *b"0A000", message)
     }
 
-    fn new(
-        cause: Cause,
-        class: ErrorClass,
-        errno: u32,
-        sqlstate: [u8; 5],
-        message: impl Into<String>,
-    ) -> Self {
-        DbError(Box::new(Inner {
+    #[cold]
+    fn new(cause: Cause, class: ErrorClass, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
+        DbError::from(ErrorParts {
             class,
             cause,
-            errno,
+            origin: ErrorOrigin::Dyno,
+            address: None,
+            errno: 0,
             sqlstate,
             message: message.into(),
             detail: None,
             hint: None,
-        }))
+        })
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut ErrorParts)) -> Self {
+        change(&mut self.0);
+        self
     }
 
     /// Counts the error under another class: a log-in that is refused because the server is just
     /// starting is a lost connection, a parameter of the wrong type is none.
     #[must_use]
-    pub fn with_class(mut self, class: ErrorClass) -> Self {
-        self.0.class = class;
-        self
+    pub fn with_class(self, class: ErrorClass) -> Self {
+        self.with(|parts| parts.class = class)
     }
 
     /// Adds the server's detail line.
     #[must_use]
-    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
-        self.0.detail = Some(detail.into());
-        self
+    pub fn with_detail(self, detail: impl Into<String>) -> Self {
+        self.with(|parts| parts.detail = Some(detail.into()))
     }
 
     /// Adds a remedy, shown after `hint:`.
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint = Some(hint.into());
-        self
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        self.with(|parts| parts.hint = Some(hint.into()))
+    }
+
+    /// Names the server that was connected to, unless the error names one already.
+    #[must_use]
+    pub fn at(self, address: &Address) -> Self {
+        self.with(|parts| {
+            parts.address.get_or_insert_with(|| address.clone());
+        })
+    }
+
+    /// All that is known, for what stores or sends errors.
+    pub fn parts(&self) -> &ErrorParts {
+        &self.0
     }
 
     /// The class under which the error is counted.
@@ -170,9 +238,19 @@ impl DbError {
         self.0.class
     }
 
-    /// Which part refused.
+    /// What failed.
     pub fn cause(&self) -> Cause {
         self.0.cause
+    }
+
+    /// Who worded [`DbError::message`].
+    pub fn origin(&self) -> ErrorOrigin {
+        self.0.origin
+    }
+
+    /// The server that was connected to.
+    pub fn address(&self) -> Option<&Address> {
+        self.0.address.as_ref()
     }
 
     /// MySQL's or SQLite's error number, 0 where there is none.
@@ -185,7 +263,7 @@ impl DbError {
         std::str::from_utf8(&self.0.sqlstate).unwrap_or("?????")
     }
 
-    /// The server's or system's own words, without any password.
+    /// The words of the origin, without any password.
     pub fn message(&self) -> &str {
         &self.0.message
     }
@@ -202,16 +280,33 @@ impl DbError {
 
     /// True when message and codes are a server's, false when they are dyno's own.
     pub fn is_from_server(&self) -> bool {
-        match self.0.cause {
-            Cause::Server | Cause::Rejected => true,
-            Cause::Lost => self.0.errno != 0 || self.0.sqlstate != LOST,
-            Cause::Unreachable | Cause::Protocol | Cause::Workload => false,
-        }
+        self.0.origin == ErrorOrigin::Server
     }
 
     /// True when the session can't be used any more and must be connected again.
     pub fn is_fatal(&self) -> bool {
         self.0.class == ErrorClass::ConnectionLost
+    }
+
+    /// True when no session could be opened.
+    pub fn is_connect(&self) -> bool {
+        matches!(self.0.cause, Cause::Unreachable | Cause::Tls | Cause::Rejected)
+    }
+
+    /// The error in dyno's words, without codes.
+    pub fn sentence(&self) -> Cow<'_, str> {
+        let ErrorParts { cause, origin, address, message, .. } = &*self.0;
+        let Some(address) = address else { return Cow::Borrowed(message) };
+        match (cause, origin) {
+            (_, ErrorOrigin::System(errno)) => {
+                format!("The server at {address} can't be reached: {message} (os error {errno}).")
+                    .into()
+            }
+            (Cause::Rejected, ErrorOrigin::Server) => {
+                format!("The server at {address} refused the log-in: {message}.").into()
+            }
+            _ => Cow::Borrowed(message),
+        }
     }
 }
 
@@ -223,13 +318,15 @@ impl fmt::Debug for DbError {
 
 impl fmt::Display for DbError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = &self.0.message;
+        let sentence = self.sentence();
         // The codes stand inside the sentence.
-        let open = message.strip_suffix('.').unwrap_or(message);
+        let open = sentence.strip_suffix('.').unwrap_or(&sentence);
+        let is_counted_only =
+            !self.is_from_server() && !matches!(self.0.cause, Cause::Tls | Cause::Rejected);
         match (self.0.errno, self.sqlstate()) {
             // dyno's own codes are for counting.
-            (0, _) if !self.is_from_server() => f.write_str(message),
-            (0, "00000") => f.write_str(message),
+            (0, _) if is_counted_only => f.write_str(&sentence),
+            (0, "00000") => f.write_str(&sentence),
             (0, state) => write!(f, "{open} (SQLSTATE {state})"),
             (errno, "00000") => write!(f, "{open} (error {errno})"),
             (errno, state) => write!(f, "{open} (error {errno}, SQLSTATE {state})"),
@@ -259,5 +356,22 @@ mod tests {
         for (error, text) in cases {
             assert_eq!(error.to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_server_that_was_connected_to_is_named() {
+        let address = Address::Tcp { host: "db".to_owned(), port: 3306 };
+        let refused = DbError::not_connected(address.clone(), 111);
+        assert_eq!(refused.message(), "Connection refused");
+        assert_eq!(
+            refused.to_string(),
+            "The server at db:3306 can't be reached: Connection refused (os error 111)."
+        );
+        let denied = DbError::login(1045, *b"28000", "Access denied").at(&address);
+        assert_eq!(denied.message(), "Access denied");
+        assert_eq!(
+            denied.to_string(),
+            "The server at db:3306 refused the log-in: Access denied (error 1045, SQLSTATE 28000)"
+        );
     }
 }

@@ -8,6 +8,7 @@
 //! - [`Rng`]: one random stream per worker and purpose.
 //! - [`nearest`]: the name that a misspelt one was meant to be.
 
+mod address;
 pub mod catalog;
 mod error;
 mod load;
@@ -20,7 +21,8 @@ mod text;
 mod value;
 mod workload;
 
-pub use error::{Cause, DbError, ErrorClass};
+pub use address::Address;
+pub use error::{Cause, DbError, ErrorClass, ErrorOrigin, ErrorParts};
 pub use load::{LoadObserver, Unobserved};
 pub use nearest::nearest;
 pub use outcome::{Outcome, StatementKind, Tally};

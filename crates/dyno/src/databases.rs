@@ -157,11 +157,6 @@ pub(crate) struct Watched<'a, D> {
 }
 
 impl<'a, D: Driver> Watched<'a, D> {
-    /// Only remembers.
-    pub(crate) fn new(driver: &'a D) -> Self {
-        Self::telling(driver, |_, _| {})
-    }
-
     /// Calls `tell` with the number of each connection that fails.
     pub(crate) fn telling(driver: &'a D, tell: impl Fn(u32, &DbError) + Sync + 'a) -> Self {
         Watched { driver, failed: AtomicU32::new(0), tell: Box::new(tell) }

@@ -82,7 +82,7 @@ impl ErrorTable {
             class: error.class(),
             errno: error.errno(),
             sqlstate: error.sqlstate().to_owned(),
-            message: error.message().to_owned(),
+            message: error.sentence().into_owned(),
             count: 1,
         });
     }

@@ -126,7 +126,7 @@ impl<'a> Login<'a> {
             TlsMode::Disable | TlsMode::Allow => Ok(false),
             TlsMode::Prefer => Ok(offered && !self.transport.is_local()),
             TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull if offered => Ok(true),
-            _ => Err(DbError::rejected(
+            _ => Err(DbError::tls(
                 2026,
                 *b"HY000",
                 format!("The server at {} does not offer TLS.", self.account.address),
@@ -255,9 +255,10 @@ impl<'a> Login<'a> {
             1130 => "the user may not log in from this host: CREATE USER 'name'@'host'",
             1251 | 1275 => "give the account a password of the current format",
             3159 => "the server takes encrypted connections only: add tls=require to the URL",
-            _ => return DbError::rejected(u32::from(error.errno), error.sqlstate, error.message),
+            _ => "",
         };
-        DbError::rejected(u32::from(error.errno), error.sqlstate, error.message).with_hint(hint)
+        let refused = DbError::login(u32::from(error.errno), error.sqlstate, error.message);
+        if hint.is_empty() { refused } else { refused.with_hint(hint) }
     }
 
     /// What broke before the log-in was done, seen from one who wants to connect.

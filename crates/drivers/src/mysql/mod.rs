@@ -138,6 +138,7 @@ impl Driver for MysqlDriver {
             Ok(session)
         })
         .await
+        .map_err(|error| error.at(host.address()))
     }
 
     fn dialect(&self) -> Dialect {

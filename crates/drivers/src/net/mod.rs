@@ -32,7 +32,8 @@ mod tests;
 #[cfg(test)]
 mod tls_tests;
 
-pub use address::{Address, Hosts, Resolved, ResolvedHosts};
+pub use address::{Hosts, Resolved, ResolvedHosts};
+pub use dyno_core::Address;
 pub use inbox::Inbox;
 pub use tls::{TlsConfig, TlsMode, TlsOptions};
 pub use transport::{Transport, before};

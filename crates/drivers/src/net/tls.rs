@@ -79,7 +79,7 @@ impl TlsConfig {
     /// against them.
     ///
     /// # Errors
-    /// Rejected, when a file can't be read or holds nothing of use.
+    /// When a file can't be read or holds nothing of use.
     pub fn new(options: &TlsOptions) -> Result<Self, DbError> {
         let mode = match options.mode {
             TlsMode::Require if options.ca.is_some() => TlsMode::VerifyCa,
@@ -208,7 +208,7 @@ pub(super) fn explain(error: &Error, host: &str) -> DbError {
 }
 
 fn refused(message: impl Into<String>) -> DbError {
-    DbError::rejected(0, *b"08001", message)
+    DbError::tls(0, *b"08001", message)
 }
 
 /// Takes any certificate: TLS against listening only.

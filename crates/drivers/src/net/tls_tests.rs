@@ -142,14 +142,14 @@ fn the_chain_is_verified_and_in_full_mode_the_name_too() {
     papers.talk(&options(TlsMode::VerifyCa, ca.clone()), "elsewhere").unwrap();
 
     let error = papers.talk(&options(TlsMode::VerifyFull, ca), "elsewhere").unwrap_err();
-    assert_eq!(error.cause(), Cause::Rejected);
+    assert_eq!(error.cause(), Cause::Tls);
     assert!(error.hint().unwrap().contains("verify-ca"), "{error}");
 
     let stranger = Papers::new(false);
     // A CA makes `require` verify, as in libpq.
     for mode in [TlsMode::VerifyCa, TlsMode::VerifyFull, TlsMode::Require] {
         let error = papers.talk(&options(mode, stranger.file("ca.pem")), "localhost").unwrap_err();
-        assert_eq!(error.cause(), Cause::Rejected);
+        assert_eq!(error.cause(), Cause::Tls);
         assert!(error.message().starts_with("TLS with localhost failed"), "{error}");
     }
 }

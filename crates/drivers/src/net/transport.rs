@@ -1,9 +1,9 @@
 //! A byte stream to a server: TCP or unix socket, plain or under TLS.
 
-use super::address::{Address, Resolved};
+use super::address::Resolved;
 use super::inbox::Inbox;
 use super::tls::{TlsConfig, explain};
-use dyno_core::{DbError, MILLISECOND, Nanos, SECOND};
+use dyno_core::{Address, DbError, MILLISECOND, Nanos, SECOND};
 use dyno_reactor::{Source, now, sleep_until, timeout};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -64,13 +64,13 @@ impl Transport {
     /// before are not part of the TLS stream.
     ///
     /// # Errors
-    /// Rejected, when the server's certificate is not trusted or the two sides do not agree.
+    /// When the server's certificate is not trusted or the two sides do not agree.
     pub async fn start_tls(&mut self, config: &TlsConfig, host: &str) -> Result<(), DbError> {
         let Some(client) = config.client() else {
             return Err(DbError::protocol("TLS is disabled for this target."));
         };
         let name = ServerName::try_from(host.to_owned()).map_err(|_| {
-            DbError::rejected(0, *b"08001", format!("TLS can't be used with the host name {host}."))
+            DbError::tls(0, *b"08001", format!("TLS can't be used with the host name {host}."))
         })?;
         let mut tls = ClientConnection::new(client, name).map_err(|error| explain(&error, host))?;
         while tls.is_handshaking() {
@@ -449,10 +449,7 @@ fn broken(error: &io::Error) -> DbError {
 
 #[cold]
 fn unreachable(address: &Address, errno: Errno) -> DbError {
-    let error = DbError::unreachable(format!(
-        "The server at {address} can't be reached: {}.",
-        io::Error::from(errno)
-    ));
+    let error = DbError::not_connected(address.clone(), errno.raw_os_error());
     match errno {
         Errno::CONNREFUSED => error.with_hint("is the server running, and is this its address?"),
         Errno::NOENT => error.with_hint("no such socket: is the server running on this machine?"),

@@ -92,7 +92,7 @@ async fn attempt(
         Err(error) => {
             // After "prefer" has fallen back to no TLS there is no other way left.
             let fell_back = encryption == Encryption::IfOffered && !link.transport.is_tls();
-            let other_way = error.cause() == Cause::Rejected && !fell_back;
+            let other_way = matches!(error.cause(), Cause::Rejected | Cause::Tls) && !fell_back;
             Err(Failure { error, other_way })
         }
     }
@@ -126,7 +126,7 @@ async fn start_tls(
         [b'E', ..] => {
             let (_, body) = link.message().await.map_err(|error| closed(error, address))?;
             let report = backend::report(&body).map_err(broken)?;
-            Err(login_error(&report, &address.to_string()))
+            Err(login_error(&report))
         }
         _ => Err(broken(WireError("it did not understand the request for TLS"))),
     }
@@ -134,7 +134,7 @@ async fn start_tls(
 
 fn no_tls(address: &Address) -> DbError {
     let message = format!("The server at {address} does not offer TLS, which sslmode demands.");
-    DbError::rejected(0, *b"08001", message)
+    DbError::tls(0, *b"08001", message)
         .with_hint("set `ssl = on` on the server, or connect with sslmode=prefer or disable")
 }
 
@@ -144,14 +144,13 @@ async fn login(
     settings: &Settings,
     address: &Address,
 ) -> Result<Option<BackendKey>, DbError> {
-    let place = address.to_string();
     let parameters: Vec<_> =
         settings.startup.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     link.out.clear();
     frontend::startup(&mut link.out, &parameters).map_err(unsendable)?;
     link.transport.send(&link.out).await.map_err(|error| closed(error, address))?;
 
-    let mut login = Login { settings, place: &place, step: Step::Asked };
+    let mut login = Login { settings, address, step: Step::Asked };
     let mut key = None;
     loop {
         let (tag, body) = link.message().await.map_err(|error| closed(error, address))?;
@@ -167,7 +166,7 @@ async fn login(
             }
             tag::ERROR => {
                 let report = backend::report(&body).map_err(broken)?;
-                return Err(login_error(&report, &place));
+                return Err(login_error(&report));
             }
             tag::NEGOTIATE => drop(backend::negotiate(&body).map_err(broken)?),
             tag::BACKEND_KEY => key = Some(backend::backend_key(&body).map_err(broken)?),
@@ -195,7 +194,7 @@ fn closed(error: DbError, address: &Address) -> DbError {
 /// The client's side of authentication.
 struct Login<'a> {
     settings: &'a Settings,
-    place: &'a str,
+    address: &'a Address,
     step: Step,
 }
 
@@ -251,7 +250,7 @@ impl Login<'_> {
             let user = &self.settings.user;
             let message = format!(
                 "The server at {} asks for a password for the user {user}, and none is given.",
-                self.place
+                self.address
             );
             DbError::rejected(0, *b"28P01", message)
                 .with_hint("give it in the URL, in DYNO_PASSWORD_NAME or in ~/.pgpass")
@@ -259,7 +258,7 @@ impl Login<'_> {
     }
 
     fn scram(&self, error: &ScramError) -> DbError {
-        let message = format!("The log-in at {} failed: {error}.", self.place);
+        let message = format!("The log-in at {} failed: {error}.", self.address);
         DbError::rejected(0, *b"28000", message)
             .with_hint("is this really your server? Check the address, and use sslmode=verify-full")
     }
@@ -267,7 +266,7 @@ impl Login<'_> {
     fn unsupported(&self) -> DbError {
         let message = format!(
             "The server at {} asks for an authentication method that dyno does not speak.",
-            self.place
+            self.address
         );
         DbError::rejected(0, *b"28000", message)
             .with_hint("let this user in with scram-sha-256, md5 or password in pg_hba.conf")

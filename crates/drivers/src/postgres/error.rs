@@ -1,6 +1,6 @@
 //! What the server reports, in dyno's words.
 
-use dyno_core::{DbError, ErrorClass};
+use dyno_core::{Address, Cause, DbError, ErrorClass, ErrorOrigin};
 use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::backend::Report;
 
@@ -51,11 +51,9 @@ pub(super) fn server_error(report: &Report<'_>) -> DbError {
     with_fields(error, report)
 }
 
-/// The answer to a log-in. `place` is host and port.
-pub(super) fn login_error(report: &Report<'_>, place: &str) -> DbError {
-    let message = text(report.message);
-    let message = format!("The server at {place} refused the log-in: {message}.");
-    let error = with_fields(DbError::rejected(0, report.sqlstate, message), report);
+/// The answer to a log-in.
+pub(super) fn login_error(report: &Report<'_>) -> DbError {
+    let error = with_fields(DbError::login(0, report.sqlstate, text(report.message)), report);
     let error = match &report.sqlstate {
         // The server is starting, stopping or recovering: worth another try later.
         [b'5', b'7', b'P', b'0', _] | [b'0', b'8', ..] => {
@@ -67,6 +65,27 @@ pub(super) fn login_error(report: &Report<'_>, place: &str) -> DbError {
         (Some(hint), None) => error.with_hint(hint),
         _ => error,
     }
+}
+
+/// A failed connection in libpq's words; `None` where only dyno has words.
+pub fn libpq_connection_failure(error: &DbError) -> Option<String> {
+    let (place, question) = match error.address()? {
+        Address::Tcp { host, port } => (
+            format!("at \"{host}\", port {port}"),
+            "on that host and accepting TCP/IP connections?",
+        ),
+        Address::Unix(path) => (
+            format!("on socket \"{}\"", path.display()),
+            "locally and accepting connections on that socket?",
+        ),
+    };
+    let message = error.message();
+    let why = match (error.cause(), error.origin()) {
+        (_, ErrorOrigin::System(_)) => format!("{message}\n\tIs the server running {question}"),
+        (Cause::Rejected, ErrorOrigin::Server) => format!("FATAL:  {message}"),
+        _ => return None,
+    };
+    Some(format!("connection to server {place} failed: {why}"))
 }
 
 fn login_hint(sqlstate: &[u8; 5]) -> Option<&'static str> {
@@ -117,7 +136,6 @@ fn text(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_core::Cause;
 
     #[test]
     fn classes_follow_sqlstate_and_severity() {
@@ -148,5 +166,26 @@ mod tests {
         let idle = error_of("FATAL", b"25P03");
         assert_eq!((idle.class(), idle.cause()), (ErrorClass::ConnectionLost, Cause::Lost));
         assert_eq!(idle.sqlstate(), "25P03", "what the server sent is kept");
+    }
+
+    #[test]
+    fn connections_fail_in_libpqs_words() {
+        let tcp = Address::Tcp { host: "db".to_owned(), port: 5433 };
+        let words = |error| libpq_connection_failure(&error);
+        assert_eq!(
+            words(DbError::not_connected(tcp.clone(), 111)).unwrap(),
+            "connection to server at \"db\", port 5433 failed: Connection refused\n\
+             \tIs the server running on that host and accepting TCP/IP connections?"
+        );
+        assert_eq!(
+            words(DbError::not_connected(Address::Unix("/s".into()), 2)).unwrap(),
+            "connection to server on socket \"/s\" failed: No such file or directory\n\
+             \tIs the server running locally and accepting connections on that socket?"
+        );
+        assert_eq!(
+            words(DbError::login(0, *b"28000", "role \"x\" does not exist").at(&tcp)).unwrap(),
+            "connection to server at \"db\", port 5433 failed: FATAL:  role \"x\" does not exist"
+        );
+        assert_eq!(words(DbError::unreachable("It is gone.").at(&tcp)), None);
     }
 }

@@ -20,7 +20,7 @@ mod session;
 mod wanted;
 
 pub use cancel::CancelToken;
-pub use error::Notice;
+pub use error::{Notice, libpq_connection_failure};
 pub use session::PostgresSession;
 
 use crate::net::{Address, ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before};
@@ -118,8 +118,8 @@ impl PostgresDriver {
     async fn connect_to(&self, number: u32) -> Result<PostgresSession, DbError> {
         let host = self.settings.hosts.pick(number);
         let due = now().saturating_add(self.settings.connect_timeout);
-        let opened = connect::open(&self.settings, host, due);
-        let (link, key) = before(due, host.address(), opened).await?;
+        let opened = before(due, host.address(), connect::open(&self.settings, host, due)).await;
+        let (link, key) = opened.map_err(|error| error.at(host.address()))?;
         let cancel = CancelToken::new(self.settings.clone(), number, key);
         Ok(PostgresSession::new(link, cancel, self.describe_each))
     }
@@ -128,6 +128,7 @@ impl PostgresDriver {
 fn unwanted(address: &Address, objection: &str) -> DbError {
     let message = format!("The server at {address} is not the one wanted: {objection}.");
     DbError::rejected(0, *b"08001", message)
+        .at(address)
         .with_hint("name the right host, or change target_session_attrs")
 }
 

@@ -75,10 +75,10 @@ async fn tls(certificates: &Certificates, at: &impl Fn(&str, &str) -> String) {
     let refused = connect(&at("secure:x", "sbtest?tls=disable")).await.unwrap_err();
     assert_eq!(refused.cause(), Cause::Rejected);
     let untrusted = connect(&at("secure:x", "sbtest?tls=verify-ca")).await.unwrap_err();
-    assert_eq!(untrusted.cause(), Cause::Rejected, "{untrusted}");
+    assert_eq!(untrusted.cause(), Cause::Tls, "{untrusted}");
     let other = certificates.other_ca();
     let url = at("secure:x", &format!("sbtest?tls=verify-full&ca={other}"));
-    assert_eq!(connect(&url).await.unwrap_err().cause(), Cause::Rejected);
+    assert_eq!(connect(&url).await.unwrap_err().cause(), Cause::Tls);
 }
 
 async fn ed25519(server: &MariaDb, at: &impl Fn(&str, &str) -> String) {

@@ -257,7 +257,7 @@ fn tls_that_is_asked_for_and_not_offered_is_an_error() {
         assert_eq!(client.read_to_end(), b"");
     });
     let error = run(connect(&fake.url("?tls=require"))).unwrap_err();
-    assert_eq!(error.cause(), Cause::Rejected);
+    assert_eq!(error.cause(), Cause::Tls);
     assert!(error.message().contains("does not offer TLS"), "{error}");
     fake.join();
 }

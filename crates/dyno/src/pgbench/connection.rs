@@ -2,7 +2,6 @@
 
 use super::refusal::Refusal;
 use super::settings::{Connection, Settings};
-use super::words::connection_failed;
 use crate::databases::{self, Database, with_driver};
 use crate::output;
 use dyno_core::{DbError, Driver, Product, Session};
@@ -47,7 +46,7 @@ pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<Reached, Refus
         other => other,
     };
     let (database, product) =
-        opened.map_err(|error| unconnected(connection_failed(&error, &target)))?;
+        opened.map_err(|error| unconnected(Refusal::unconnected(&error, target.dialect)))?;
     Ok(Reached { target, database, product })
 }
 

@@ -2,7 +2,6 @@
 
 use super::refusal::Refusal;
 use super::settings::Settings;
-use super::words::connection_failed;
 use crate::databases::with_driver;
 use crate::output;
 use dyno_core::Driver;
@@ -122,7 +121,7 @@ fn summary(report: &InitReport) -> String {
 fn failed(error: &InitError, target: &Target) -> Refusal {
     let refusal = match (error, error.db_error()) {
         (InitError::Session { step: None, .. }, Some(error)) => {
-            return connection_failed(error, target)
+            return Refusal::unconnected(error, target.dialect)
                 .then("could not create connection for initialization");
         }
         (_, Some(db_error)) => {

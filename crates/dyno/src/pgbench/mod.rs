@@ -23,7 +23,6 @@ mod run;
 mod scripts;
 mod settings;
 mod setup;
-mod words;
 
 use crate::output;
 use crate::process_list;

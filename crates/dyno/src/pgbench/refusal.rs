@@ -1,5 +1,7 @@
 //! Why a command line can't be followed, in pgbench's lines.
 
+use dyno_core::{DbError, Dialect};
+use dyno_drivers::postgres::libpq_connection_failure;
 use std::fmt;
 
 /// The lines for standard error, as pgbench writes them.
@@ -10,6 +12,20 @@ impl Refusal {
     /// `pgbench: error: ...`
     pub(super) fn error(message: impl fmt::Display) -> Self {
         Refusal(format!("pgbench: error: {message}\n"))
+    }
+
+    /// Why a connection could not be made.
+    pub(super) fn unconnected(error: &DbError, dialect: Dialect) -> Self {
+        if dialect == Dialect::Postgres
+            && let Some(words) = libpq_connection_failure(error)
+        {
+            return Refusal::error(words);
+        }
+        let refusal = Refusal::error(error);
+        match error.hint() {
+            Some(hint) => refusal.with_hint(hint),
+            None => refusal,
+        }
     }
 
     /// A complaint about the words themselves, with the advice that follows it.

@@ -8,7 +8,6 @@ use super::refusal::Refusal;
 use super::scripts::{Loader, words};
 use super::settings::{Length, Settings};
 use super::setup::{Tables, set_up};
-use super::words::connection_failed;
 use super::{Exit, VERSION, figures, has_secret};
 use crate::databases::{Watched, with_driver};
 use crate::output;
@@ -110,7 +109,7 @@ impl Job<'_> {
         let is_running = AtomicBool::new(false);
         let watched = Watched::telling(driver, |number, error| {
             if is_running.load(Ordering::Relaxed) {
-                let refusal = connection_failed(error, self.target);
+                let refusal = Refusal::unconnected(error, self.target.dialect);
                 let what = format!("client {number} aborted while establishing connection");
                 output::talk(refusal.then(what).to_string().trim_end());
             }
@@ -144,7 +143,7 @@ impl Job<'_> {
     fn not_begun(&self, error: DriveError, number: Option<u32>) -> Refusal {
         match error {
             DriveError::Connect(error) => {
-                let refusal = connection_failed(&error, self.target);
+                let refusal = Refusal::unconnected(&error, self.target.dialect);
                 match number {
                     Some(number) => refusal
                         .then(format_args!("could not create connection for client {number}")),

@@ -3,7 +3,6 @@
 use super::connection::Reached;
 use super::refusal::Refusal;
 use super::settings::Settings;
-use super::words::connection_failed;
 use crate::databases::with_driver;
 use crate::output;
 use dyno_core::{DbError, Driver, Session};
@@ -47,7 +46,8 @@ async fn on_session<D: Driver>(
 ) -> Result<Tables, Refusal> {
     let connected = driver.connect(0).await;
     let mut session = connected.map_err(|error| {
-        connection_failed(&error, &reached.target).then("could not create connection for setup")
+        let refusal = Refusal::unconnected(&error, reached.target.dialect);
+        refusal.then("could not create connection for setup")
     })?;
     let scale = settings.scale.map_or(1, i64::from);
     let mut tables = Tables { scale, partitions: None };

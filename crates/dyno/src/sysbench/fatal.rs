@@ -2,9 +2,8 @@
 
 use super::console::Console;
 use super::settings::DbDriver;
-use dyno_core::{Cause, DbError};
-use dyno_drivers::Target;
-use dyno_drivers::net::Address;
+use dyno_core::{Address, Cause, DbError, ErrorOrigin};
+use dyno_drivers::postgres::libpq_connection_failure;
 
 /// What the client library of MySQL answers when a server can't be reached.
 const UNREACHABLE: u32 = 2002;
@@ -27,25 +26,23 @@ impl Place {
     }
 }
 
-/// The server of connection `number`.
-fn address(target: &Target, number: Option<u32>) -> Option<&Address> {
-    let addresses = &target.hosts.0;
-    addresses.get(number? as usize % addresses.len().max(1))
+/// The message of MariaDB's client library.
+fn mysql_message(error: &DbError) -> String {
+    match (error.origin(), error.address()) {
+        (ErrorOrigin::System(errno), Some(Address::Tcp { host, .. })) => {
+            format!("Can't connect to server on '{host}' ({errno})")
+        }
+        (ErrorOrigin::System(errno), Some(Address::Unix(path))) => {
+            let path = path.display();
+            format!("Can't connect to local server through socket '{path}' ({errno})")
+        }
+        _ => error.message().to_owned(),
+    }
 }
 
-fn is_connect(error: &DbError) -> bool {
-    matches!(error.cause(), Cause::Unreachable | Cause::Rejected)
-}
-
-/// The lines after `FATAL: ` for an error of connection `number`.
-fn lines(
-    error: &DbError,
-    place: Place,
-    driver: DbDriver,
-    target: &Target,
-    number: Option<u32>,
-) -> Vec<String> {
-    if !is_connect(error) {
+/// The lines after `FATAL: ` for an error.
+fn lines(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
+    if !error.is_connect() {
         return vec![format!(
             "`{}' function failed: SQL error, errno = {}, state = '{}': {}",
             place.function(),
@@ -56,7 +53,7 @@ fn lines(
     }
     match driver {
         DbDriver::Mysql => {
-            let server = match address(target, number) {
+            let server = match error.address() {
                 Some(Address::Tcp { host, port }) => format!(" on host '{host}', port {port}"),
                 Some(Address::Unix(path)) => format!(" on socket '{}'", path.display()),
                 None => String::new(),
@@ -64,28 +61,25 @@ fn lines(
             let errno = if error.errno() == 0 { UNREACHABLE } else { error.errno() };
             vec![
                 format!("unable to connect to MySQL server{server}, aborting..."),
-                format!("error {errno}: {}", error.message()),
+                format!("error {errno}: {}", mysql_message(error)),
                 format!("`{}' function failed: connection creation failed", place.function()),
             ]
         }
-        DbDriver::Pgsql => vec![
-            format!("Connection to database failed: {}", error.message()),
-            format!("`{}' function failed: connection creation failed", place.function()),
-        ],
+        DbDriver::Pgsql => {
+            let message =
+                libpq_connection_failure(error).unwrap_or_else(|| error.message().to_owned());
+            vec![
+                format!("Connection to database failed: {message}"),
+                format!("`{}' function failed: connection creation failed", place.function()),
+            ]
+        }
         DbDriver::Sqlite => vec![format!("unable to open the database: {}", error.message())],
     }
 }
 
 /// Prints the `FATAL:` lines of an error and, where one is known, the remedy.
-pub(super) fn print(
-    console: &mut Console,
-    error: &DbError,
-    place: Place,
-    driver: DbDriver,
-    target: &Target,
-    number: Option<u32>,
-) {
-    for line in lines(error, place, driver, target, number) {
+pub(super) fn print(console: &mut Console, error: &DbError, place: Place, driver: DbDriver) {
+    for line in lines(error, place, driver) {
         console.fatal(line);
     }
     if let Some(detail) = error.detail() {
@@ -126,35 +120,39 @@ mod tests {
     use super::*;
     use dyno_core::ErrorClass;
 
-    fn fatal(error: &DbError, place: Place, url: &str, number: Option<u32>) -> Vec<String> {
-        let target: Target = url.parse().expect(url);
-        let driver = if url.starts_with("mysql") { DbDriver::Mysql } else { DbDriver::Pgsql };
-        lines(error, place, driver, &target, number)
-    }
-
     #[test]
     fn a_failed_connection_names_its_server_in_the_originals_words() {
-        let denied =
-            DbError::rejected(1045, *b"28000", "Access denied for user 'sbtest'@'localhost'");
+        let tcp = Address::Tcp { host: "b".to_owned(), port: 2 };
+        let denied = DbError::login(1045, *b"28000", "Access denied for user 'sbtest'").at(&tcp);
         assert_eq!(
-            fatal(&denied, Place::ThreadInit, "mysql://a:1,b:2/x", Some(3)),
+            lines(&denied, Place::ThreadInit, DbDriver::Mysql),
             [
                 "unable to connect to MySQL server on host 'b', port 2, aborting...",
-                "error 1045: Access denied for user 'sbtest'@'localhost'",
+                "error 1045: Access denied for user 'sbtest'",
                 "`thread_init' function failed: connection creation failed",
             ]
         );
-        let refused = DbError::unreachable("Connection refused");
+        let refused = DbError::not_connected(tcp, 111);
         assert_eq!(
-            fatal(&refused, Place::Command, "mysql:///x?socket=/s", Some(0))[..2],
+            lines(&refused, Place::Command, DbDriver::Mysql)[1],
+            "error 2002: Can't connect to server on 'b' (111)"
+        );
+        assert!(lines(&refused, Place::Command, DbDriver::Pgsql)[0].starts_with(
+            "Connection to database failed: connection to server at \"b\", port 2 failed: \
+                 Connection refused\n\tIs the server running"
+        ));
+        let missing = DbError::not_connected(Address::Unix("/s".into()), 2);
+        assert_eq!(
+            lines(&missing, Place::Command, DbDriver::Mysql)[..2],
             [
                 "unable to connect to MySQL server on socket '/s', aborting...",
-                "error 2002: Connection refused",
+                "error 2002: Can't connect to local server through socket '/s' (2)",
             ]
         );
+        let unknown = DbError::unreachable("The host name x could not be looked up.");
         assert_eq!(
-            fatal(&refused, Place::Command, "postgres://h/x", None)[0],
-            "Connection to database failed: Connection refused"
+            lines(&unknown, Place::Command, DbDriver::Mysql)[0],
+            "unable to connect to MySQL server, aborting..."
         );
     }
 
@@ -162,7 +160,7 @@ mod tests {
     fn an_error_of_a_statement_has_number_and_state() {
         let error = DbError::server(ErrorClass::Other, 1146, *b"42S02", "Table 'x' doesn't exist");
         assert_eq!(
-            fatal(&error, Place::ThreadRun, "mysql://h/x", None),
+            lines(&error, Place::ThreadRun, DbDriver::Mysql),
             ["`thread_run' function failed: SQL error, errno = 1146, state = '42S02': \
               Table 'x' doesn't exist"]
         );

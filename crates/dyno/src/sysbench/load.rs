@@ -4,10 +4,8 @@ use super::Exit;
 use super::console::{Console, Level};
 use super::fatal::{self, Place};
 use super::settings::Settings;
-use crate::databases::Watched;
 use crate::progress::LoadProgress;
 use dyno_core::{Driver, LoadObserver};
-use dyno_drivers::Target;
 use dyno_sysbench::{LoadError, LoadReport, Options, cleanup, prepare, prewarm};
 use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
@@ -75,10 +73,8 @@ pub(super) fn load<D: Driver>(
     command: LoadCommand,
     settings: &Settings,
     options: &Options,
-    target: &Target,
     console: &mut Console,
 ) -> Exit {
-    let watched = Watched::new(driver);
     if settings.threads > 1 && command != LoadCommand::Cleanup {
         console.notice("Initializing worker threads...\n");
     }
@@ -87,10 +83,10 @@ pub(super) fn load<D: Driver>(
     let threads = settings.threads;
     let done = match command {
         LoadCommand::Prepare => {
-            prepare(&watched, options, threads, settings.rand_seed, &lines).map(Some)
+            prepare(driver, options, threads, settings.rand_seed, &lines).map(Some)
         }
-        LoadCommand::Prewarm => prewarm(&watched, options, threads, &lines).map(|()| None),
-        LoadCommand::Cleanup => cleanup(&watched, options, threads, &lines).map(|()| None),
+        LoadCommand::Prewarm => prewarm(driver, options, threads, &lines).map(|()| None),
+        LoadCommand::Cleanup => cleanup(driver, options, threads, &lines).map(|()| None),
     };
     let Lines { console, progress } = lines;
     let console = console.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +101,7 @@ pub(super) fn load<D: Driver>(
         }
         Err(error) => {
             progress.clear();
-            print(console, &error, settings, target, watched.failed());
+            print(console, &error, settings);
             Exit::Failed
         }
     }
@@ -120,19 +116,13 @@ fn summary(report: &LoadReport) -> String {
     format!("{} rows loaded{method}{found}", report.rows_loaded)
 }
 
-fn print(
-    console: &mut Console,
-    error: &LoadError,
-    settings: &Settings,
-    target: &Target,
-    number: Option<u32>,
-) {
+fn print(console: &mut Console, error: &LoadError, settings: &Settings) {
     match error {
         LoadError::Session { doing, error, hint } => {
-            if number.is_none() {
+            if !error.is_connect() {
                 console.fatal(format_args!("{doing} failed"));
             }
-            fatal::print(console, error, Place::Command, settings.db_driver, target, number);
+            fatal::print(console, error, Place::Command, settings.db_driver);
             if let (None, Some(hint)) = (error.hint(), hint) {
                 console.hint(hint);
             }

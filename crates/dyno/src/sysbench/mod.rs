@@ -219,15 +219,15 @@ fn with_test(test: Test, line: &CommandLine, words: &[String], console: &mut Con
         Ok(database) => database,
         Err(error) => {
             let place = fatal::Place::Command;
-            fatal::print(console, &error, place, settings.db_driver, &target, None);
+            fatal::print(console, &error, place, settings.db_driver);
             return Exit::Failed;
         }
     };
     with_driver!(&database, driver => match load_command {
-        Some(command) => load::load(driver, command, settings, &options, &target, console),
+        Some(command) => load::load(driver, command, settings, &options, console),
         None => {
             let command_line = without_secrets(words);
-            let job = run::Job { settings, options, target: &target, command_line: &command_line };
+            let job = run::Job { settings, options, command_line: &command_line };
             run::run(driver, job, console)
         }
     })

@@ -9,11 +9,9 @@ use super::notes::Notes;
 use super::report::{Fairness, Figures};
 use super::settings::Settings;
 use super::target::error_policy;
-use crate::databases::Watched;
 use crate::runner::{TrialName, summarise};
 use crate::trial_json::JsonFile;
 use dyno_core::{DbError, Driver, Nanos, SECOND, Session};
-use dyno_drivers::Target;
 use dyno_engine::{Control, DriveError, Ended, Observer, TrialResult, TrialSpec, drive};
 use dyno_measure::{Interval, SeriesRow, Window};
 use dyno_reactor::{block_on, monotonic_now};
@@ -25,7 +23,6 @@ use std::sync::Arc;
 pub(super) struct Job<'a> {
     pub(super) settings: &'a Settings,
     pub(super) options: Options,
-    pub(super) target: &'a Target,
     pub(super) command_line: &'a [String],
 }
 
@@ -49,8 +46,7 @@ pub(super) fn run<D: Driver>(driver: &D, mut job: Job<'_>, console: &mut Console
         seed => seed,
     };
     console.text(Level::Notice, header(settings, &job.options));
-    let watched = Watched::new(driver);
-    if let Err(exit) = look_before(&watched, &mut job, console) {
+    if let Err(exit) = look_before(driver, &mut job, console) {
         return exit;
     }
     let spec = spec(settings, seed);
@@ -66,13 +62,13 @@ pub(super) fn run<D: Driver>(driver: &D, mut job: Job<'_>, console: &mut Console
         rows: Vec::new(),
     };
     let begun = monotonic_now();
-    let driven = drive(&workload, &watched, &spec, &control, &mut reporter);
+    let driven = drive(&workload, driver, &spec, &control, &mut reporter);
     let Reporter { intervals, rows, .. } = reporter;
     let result = match driven {
         Ok(result) => result,
         Err(error) => {
             let too_late = job.is_too_late(begun);
-            return not_begun(error, too_late, &watched, &job, console);
+            return not_begun(error, too_late, &job, console);
         }
     };
     if let Some(json) = json {
@@ -84,7 +80,7 @@ pub(super) fn run<D: Driver>(driver: &D, mut job: Job<'_>, console: &mut Console
             return Exit::Failed;
         }
     }
-    ended(&result, &intervals, &watched, &job, console)
+    ended(&result, &intervals, &job, console)
 }
 
 /// The current time, which is never 0.
@@ -144,14 +140,14 @@ fn header(settings: &Settings, options: &Options) -> String {
 
 /// Looks whether the database fits the options, so that a mistake is one sentence.
 fn look_before<D: Driver>(
-    watched: &Watched<'_, D>,
+    driver: &D,
     job: &mut Job<'_>,
     console: &mut Console,
 ) -> Result<(), Exit> {
     let threads = job.settings.threads;
     let begun = monotonic_now();
     let looked = block_on(async {
-        let mut session = watched.connect(0).await?;
+        let mut session = driver.connect(0).await?;
         let looked = preflight(&mut session, &job.options, threads).await;
         let numbers_itself = job.options.test.is_insert() && !job.options.auto_inc;
         if looked.is_ok() && numbers_itself {
@@ -173,7 +169,7 @@ fn look_before<D: Driver>(
             job.say_too_late(console);
             return Err(Exit::Forced);
         }
-        PreflightError::Db(db) => job.print(console, db, Place::ThreadInit, watched.failed()),
+        PreflightError::Db(db) => job.print(console, db, Place::ThreadInit),
         PreflightError::Unprepared { problem, hint } | PreflightError::Unfit { problem, hint } => {
             console.fatal(problem);
             console.hint(hint);
@@ -196,8 +192,8 @@ impl Job<'_> {
         ));
     }
 
-    fn print(&self, console: &mut Console, error: &DbError, place: Place, number: Option<u32>) {
-        fatal::print(console, error, place, self.settings.db_driver, self.target, number);
+    fn print(&self, console: &mut Console, error: &DbError, place: Place) {
+        fatal::print(console, error, place, self.settings.db_driver);
     }
 }
 
@@ -241,20 +237,14 @@ impl Observer for Reporter<'_, '_> {
 }
 
 /// No worker began: says why.
-fn not_begun<D: Driver>(
-    error: DriveError,
-    too_late: bool,
-    watched: &Watched<'_, D>,
-    job: &Job<'_>,
-    console: &mut Console,
-) -> Exit {
+fn not_begun(error: DriveError, too_late: bool, job: &Job<'_>, console: &mut Console) -> Exit {
     match error {
         DriveError::Connect(_) if too_late => {
             job.say_too_late(console);
             Exit::Forced
         }
         DriveError::Connect(error) => {
-            job.print(console, &error, Place::ThreadInit, watched.failed());
+            job.print(console, &error, Place::ThreadInit);
             Exit::Failed
         }
         DriveError::Interrupted => Exit::Interrupted,
@@ -266,10 +256,9 @@ fn not_begun<D: Driver>(
 }
 
 /// Prints the report of a trial and decides the exit code.
-fn ended<D: Driver>(
+fn ended(
     result: &TrialResult,
     intervals: &Intervals<'_>,
-    watched: &Watched<'_, D>,
     job: &Job<'_>,
     console: &mut Console,
 ) -> Exit {
@@ -277,7 +266,7 @@ fn ended<D: Driver>(
     match &result.ended {
         // As in sysbench there is no report when a worker failed: scripts would take it for a result.
         Ended::Aborted(error) => {
-            job.print(console, error, Place::ThreadRun, watched.failed());
+            job.print(console, error, Place::ThreadRun);
             return Exit::Failed;
         }
         Ended::Time => console.info("Time limit exceeded, exiting..."),

@@ -231,6 +231,7 @@ fn only_what_belongs_together_is_merged() {
 fn of_machines_the_worst_is_told_and_of_ends_the_first_error() {
     let mut one = sample();
     // What this machine did meanwhile is not what the test is about.
+    (one.host.cpu_share, one.host.memory_available_mib) = (0.1, 1000.0);
     one.conditions.run_delay_s = None;
     let mut other = one.clone();
     let mut third = one.clone();
