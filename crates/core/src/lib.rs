@@ -6,6 +6,7 @@
 //! - [`Tally`]: what an attempt did, statement by statement.
 //! - [`LoadObserver`]: what a loader tells while it works.
 //! - [`Rng`]: one random stream per worker and purpose.
+//! - [`offer`], [`options`]: what workloads offer to suites, and their options as tables.
 //! - [`nearest`]: the name that a misspelt one was meant to be.
 
 mod address;
@@ -13,6 +14,8 @@ pub mod catalog;
 mod error;
 mod load;
 mod nearest;
+pub mod offer;
+pub mod options;
 mod outcome;
 mod rng;
 mod session;

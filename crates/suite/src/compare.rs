@@ -3,13 +3,13 @@
 
 use std::ops::RangeInclusive;
 
+use dyno_core::offer::{Levels, WorkloadOffer};
 use dyno_statistics::gate::{Gate, Mistake};
 use dyno_statistics::objective::Objective;
 use dyno_statistics::ratio::DEFAULT_PAIRS;
 use serde::{Deserialize, Serialize};
 use toml::de::DeValue;
 
-use crate::catalogue::{Levels, WorkloadNames};
 use crate::plan::PlannedExperiment;
 use crate::problem::Problem;
 use crate::reader::{Reader, Sheet, Value};
@@ -129,7 +129,7 @@ pub struct Beyond {
 pub(crate) fn read(
     sheet: &Sheet<'_>,
     table: &mut Reader<'_, '_>,
-    workload: Option<&WorkloadNames>,
+    workload: Option<&WorkloadOffer>,
 ) -> Beyond {
     let compare = table
         .take("compare")
@@ -272,7 +272,7 @@ fn read_seconds(
     }
 }
 
-fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadNames>) -> Option<Search> {
+fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<Search> {
     let objective = table.text("objective");
     let rates = 0.001..=100_000_000.0;
     let start = table.take("start_rate");

@@ -1,7 +1,8 @@
 //! What load an experiment makes: workers that are driven for some time, or passes over queries at
 //! parallel degrees.
 
-use crate::catalogue::{Levels, WorkloadNames};
+use dyno_core::offer::{Levels, WorkloadOffer};
+
 use crate::problem::Problem;
 use crate::reader::Reader;
 use crate::suite::Written;
@@ -25,7 +26,7 @@ pub(crate) struct Load {
 }
 
 /// Takes all keys that say how much load there is; of an unknown workload those of most.
-pub(crate) fn read(table: &mut Reader<'_, '_>, workload: Option<&WorkloadNames>) -> Option<Load> {
+pub(crate) fn read(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<Load> {
     match workload.map(|workload| (workload.name, workload.levels)) {
         Some((name, Levels::Degrees)) => read_passes(table, name),
         Some((name, Levels::Workers)) => {
@@ -40,7 +41,7 @@ pub(crate) fn read(table: &mut Reader<'_, '_>, workload: Option<&WorkloadNames>)
     }
 }
 
-fn read_time(table: &mut Reader<'_, '_>, workload: Option<&WorkloadNames>) -> Option<Load> {
+fn read_time(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<Load> {
     let workers = read_workers(table, workload);
     let rates = table.numbers("rate", &(0.001..=100_000_000.0));
     let (duration_s, events) = read_length(table);
@@ -97,7 +98,7 @@ fn numbers(list: Vec<Written<u64>>) -> Vec<u32> {
 }
 
 /// `workers`, for which a workload may have another word.
-fn read_workers(table: &mut Reader<'_, '_>, workload: Option<&WorkloadNames>) -> Option<Vec<u32>> {
+fn read_workers(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<Vec<u32>> {
     let alias = workload.and_then(|workload| workload.workers_alias);
     let given = alias.filter(|alias| table.has(alias));
     if given.is_none() {

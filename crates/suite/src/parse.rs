@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use dyno_core::offer::{Levels, TestOffer, WorkloadOffer};
+use dyno_core::options::Shape;
 use toml::de::DeValue;
 
-use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS, WorkloadNames};
+use crate::catalogue::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS};
 use crate::compare;
 use crate::fault;
 use crate::figures::{self, Value as FigureValue};
@@ -274,25 +276,23 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
     }
     let title = table.text("title").map(|text| text.value);
     let workload = read_workload(&mut table);
-    let test = read_test(&mut table, workload.as_deref());
+    let test = read_test(&mut table, workload);
     let targets = table.texts("targets");
     let options = match table.take("options") {
         Some((span, value)) => {
-            let names = workload.as_deref().and_then(catalogue::workload);
             let reader = Reader::of_value(sheet, "`options`", span, value);
             // With an unknown workload nothing is known of its options.
-            reader.zip(names).map(|(reader, names)| read_options(reader, names))
+            reader.zip(workload).map(|(reader, workload)| read_options(reader, workload))
         }
         None => Some(Vec::new()),
     };
-    let names = workload.as_deref().and_then(catalogue::workload);
     let has_interval = table.has("interval_s");
-    let load = load::read(&mut table, names);
-    let beyond = compare::read(sheet, &mut table, names);
+    let load = load::read(&mut table, workload);
+    let beyond = compare::read(sheet, &mut table, workload);
     let around = fault::Surroundings {
         duration_s: load.as_ref().and_then(|load| load.duration_s),
         is_search: beyond.search.is_some(),
-        is_pass: names.is_some_and(|names| names.levels == catalogue::Levels::Degrees),
+        is_pass: workload.is_some_and(|workload| workload.levels == Levels::Degrees),
     };
     let fault = fault::read(sheet, &mut table, &around);
     let read_only = read_read_only(&mut table, &beyond);
@@ -309,11 +309,13 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Exper
     });
     let name = name?;
     let load = load?;
+    let (test, offer) = test?;
     Some(Experiment {
         title: title.unwrap_or_else(|| name.value.clone()),
         name,
-        workload: workload?,
-        test: test?,
+        workload: workload?.name.to_owned(),
+        test,
+        sizing: offer.size,
         targets,
         read_only,
         options: options?,
@@ -377,34 +379,37 @@ fn read_repeats(table: &mut Reader<'_, '_>, beyond: &compare::Beyond, has_rates:
     repeats.and_then(|n| u32::try_from(n).ok()).unwrap_or(1)
 }
 
-fn read_workload(table: &mut Reader<'_, '_>) -> Option<String> {
+fn read_workload<'s>(table: &mut Reader<'s, '_>) -> Option<&'s WorkloadOffer> {
     let name = table.required_text("workload", "Add `workload = \"sysbench\"`.")?;
-    if catalogue::workload(&name.value).is_none() {
-        let known: Vec<&str> = catalogue::WORKLOADS.iter().map(|workload| workload.name).collect();
+    let offers = table.sheet.offers;
+    let found = offers.iter().find(|workload| workload.name == name.value);
+    if found.is_none() {
+        let known: Vec<&str> = offers.iter().map(|workload| workload.name).collect();
         let message = format!("There is no workload `{}`.", short(&name.value));
         let hint = hint_of_known(&name.value, "Workloads", &known);
         table.note(&name.span, Problem::new(message).hint(hint));
-        return None;
     }
-    Some(name.value)
+    found
 }
 
-fn read_test(table: &mut Reader<'_, '_>, workload: Option<&str>) -> Option<Written<String>> {
+fn read_test(
+    table: &mut Reader<'_, '_>,
+    workload: Option<&WorkloadOffer>,
+) -> Option<(Written<String>, &'static TestOffer)> {
     let name = table.required_text("test", "Add `test = \"oltp_read_write\"`, for example.")?;
     // With an unknown workload there is nothing to compare the test with.
-    let workload = catalogue::workload(workload?)?;
-    let known: Vec<&str> = workload.tests.iter().map(|test| test.name).collect();
-    if !known.contains(&name.value.as_str()) {
-        let message =
-            format!("The workload `{}` has no test `{}`.", workload.name, short(&name.value));
-        let hint = hint_of_known(&name.value, "Tests", &known);
-        table.note(&name.span, Problem::new(message).hint(hint));
-        return None;
+    let workload = workload?;
+    if let Some(test) = workload.test(&name.value) {
+        return Some((name, test));
     }
-    Some(name)
+    let known: Vec<&str> = workload.tests.iter().map(|test| test.name).collect();
+    let message = format!("The workload `{}` has no test `{}`.", workload.name, short(&name.value));
+    let hint = hint_of_known(&name.value, "Tests", &known);
+    table.note(&name.span, Problem::new(message).hint(hint));
+    None
 }
 
-fn read_options(table: Reader<'_, '_>, workload: &WorkloadNames) -> Vec<OptionEntry> {
+fn read_options(table: Reader<'_, '_>, workload: &WorkloadOffer) -> Vec<OptionEntry> {
     let sheet = table.sheet;
     let mut options: Vec<OptionEntry> = Vec::new();
     let mut given: Vec<String> = Vec::new();
@@ -413,7 +418,8 @@ fn read_options(table: Reader<'_, '_>, workload: &WorkloadNames) -> Vec<OptionEn
         let note = |message: String, hint: &str| {
             sheet.note(&key_span, Problem::new(message).hint(hint));
         };
-        if let Some(remedy) = catalogue::instead_of_option(&name) {
+        let shape = workload.shape_of(&name);
+        if let Some(remedy) = catalogue::instead_of_option(&name).filter(|_| shape.is_none()) {
             note(format!("`{}` can't be an option in a suite.", short(key)), remedy);
             continue;
         }
@@ -423,8 +429,8 @@ fn read_options(table: Reader<'_, '_>, workload: &WorkloadNames) -> Vec<OptionEn
             continue;
         }
         given.push(name.clone());
-        match value.get_ref() {
-            DeValue::Table(_) if workload.tables.contains(&name.as_str()) => {
+        match (value.get_ref(), shape) {
+            (DeValue::Table(_), Some(Shape::Table)) => {
                 let title = format!("`{name}`");
                 let inner = Reader::of_value(sheet, title, key_span.clone(), value);
                 for (key, span, value) in inner.into_iter().flat_map(Reader::into_entries) {
@@ -432,14 +438,14 @@ fn read_options(table: Reader<'_, '_>, workload: &WorkloadNames) -> Vec<OptionEn
                     options.extend(option_entry(sheet, OPTION, entry, span, value));
                 }
             }
-            DeValue::Array(items) if workload.lists.contains(&name.as_str()) => {
+            (DeValue::Array(items), Some(Shape::List)) => {
                 for (number, item) in (1..).zip(items.iter()) {
                     let entry = format!("{name}.{number}");
                     options.extend(option_entry(sheet, OPTION, entry, key_span.clone(), item));
                 }
             }
             // A list of one needs no brackets.
-            DeValue::String(_) if workload.lists.contains(&name.as_str()) => {
+            (DeValue::String(_), Some(Shape::List)) => {
                 options.extend(option_entry(sheet, OPTION, format!("{name}.1"), key_span, value));
             }
             _ => options.extend(option_entry(sheet, OPTION, name, key_span, value)),

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue;
 use crate::compare::{self, PlannedComparison, Restore, Search};
 use crate::fault::Fault;
 use crate::nodes::{PlannedNode, usual_name};
@@ -543,13 +542,13 @@ fn plan_experiment(
             value_span: Some(entry.value_span.clone()),
         })
         .collect();
-    let test = catalogue::test(&experiment.workload, &experiment.test.value);
-    if let Some(test) = test.filter(|_| shrink < 1.0) {
-        shrink::data(test, &mut options, shrink);
+    let sizing = experiment.sizing.as_ref();
+    if let Some(sizing) = sizing.filter(|_| shrink < 1.0) {
+        shrink::data(sizing, &mut options, shrink);
     }
     // In full size it is the workload that refuses too many.
     let of_data =
-        test.filter(|_| shrink < 1.0).and_then(|test| shrink::workers_max(test, &options));
+        sizing.filter(|_| shrink < 1.0).and_then(|sizing| shrink::workers_max(sizing, &options));
     let mut gates: Vec<String> =
         experiment.beyond.gates.iter().map(|gate| gate.value.clone()).collect();
     gates.extend(overrides.gates.iter().cloned());
@@ -565,7 +564,7 @@ fn plan_experiment(
         title: experiment.title.clone(),
         workload: experiment.workload.clone(),
         test: experiment.test.value.clone(),
-        data: test.and_then(|test| shrink::data_size(test, &options)),
+        data: sizing.and_then(|sizing| shrink::data_size(sizing, &options)),
         options,
         scripts: Vec::new(),
         targets: names,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use dyno_core::nearest;
+use dyno_core::offer::WorkloadOffer;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -20,12 +21,14 @@ pub(crate) type Value<'t> = &'t Spanned<DeValue<'t>>;
 /// Where problems of one file are collected.
 pub(crate) struct Sheet<'s> {
     pub(crate) source: &'s Source,
+    /// The workloads that the file may name.
+    pub(crate) offers: &'s [WorkloadOffer],
     problems: RefCell<Vec<(usize, Problem)>>,
 }
 
 impl<'s> Sheet<'s> {
-    pub(crate) fn new(source: &'s Source) -> Self {
-        Sheet { source, problems: RefCell::default() }
+    pub(crate) fn new(source: &'s Source, offers: &'s [WorkloadOffer]) -> Self {
+        Sheet { source, offers, problems: RefCell::default() }
     }
 
     /// Notes a problem at `span`.

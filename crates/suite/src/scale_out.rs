@@ -102,7 +102,9 @@ mod tests {
     use crate::secret::SecretUrl;
     use crate::steps::{Action, expand};
     use crate::suite::Suite;
+    use dyno_core::offer::WorkloadOffer;
 
+    const OFFERS: &[WorkloadOffer] = &[dyno_sysbench::OFFER];
     const SUITE: &str = "
         [suite]
         name = 'growing'
@@ -128,7 +130,7 @@ mod tests {
     }
 
     fn planned(route: Route, read_only: usize) -> Result<Planned, SuiteError> {
-        let suite = Suite::parse("growing.toml", SUITE).expect("a suite");
+        let suite = Suite::parse("growing.toml", SUITE, OFFERS).expect("a suite");
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
         let (mut targets, mut experiment) = (plan.targets, plan.experiments[0].clone());
         let mut notes = Vec::new();
@@ -216,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_single_address_is_measured_as_it_stands() {
-        let suite = Suite::parse("growing.toml", SUITE).expect("a suite");
+        let suite = Suite::parse("growing.toml", SUITE, OFFERS).expect("a suite");
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
         assert_eq!(plan.experiments[0].targets, ["cluster"]);
         assert!(plan.notes[0].contains("is one address"), "{:?}", plan.notes);
@@ -225,7 +227,7 @@ mod tests {
     #[test]
     fn a_comparison_names_its_targets() {
         let suite = format!("{SUITE}compare = {{ baseline = 'cluster', aa = true }}");
-        let error = Suite::parse("growing.toml", &suite).expect_err("refused").to_string();
+        let error = Suite::parse("growing.toml", &suite, OFFERS).expect_err("refused").to_string();
         assert!(error.contains("has both `compare` and `read_only`"), "{error}");
     }
 }

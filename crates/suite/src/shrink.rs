@@ -1,6 +1,7 @@
 //! `--shrink F`: the same plan, smaller. `suites/README.md` states these rules for users.
 
-use crate::catalogue::{Scale, Size, TestNames};
+use dyno_core::offer::{DataSizing, Scale};
+
 use crate::plan::{DataSize, PlannedOption};
 
 /// A table is not shrunk below this many rows: ranges of 100 rows must still fit.
@@ -26,17 +27,17 @@ pub(crate) fn events(events: u64, shrink: f64) -> u64 {
 
 /// The size of the data as the options state it; `None` if the test has no size of its own.
 /// Values that are no numbers are left to the workload, which refuses them.
-pub(crate) fn data_size(test: &TestNames, options: &[PlannedOption]) -> Option<DataSize> {
-    match test.size.as_ref()? {
-        Size::Tables { rows, tables } => Some(DataSize {
+pub(crate) fn data_size(sizing: &DataSizing, options: &[PlannedOption]) -> Option<DataSize> {
+    match sizing {
+        DataSizing::Tables { rows, tables } => Some(DataSize {
             tables: value(options, tables)?,
             rows_per_table: value(options, rows)?,
         }),
-        Size::Factor { factor, rows_per_unit, .. } => Some(DataSize {
+        DataSizing::Factor { factor, rows_per_unit, .. } => Some(DataSize {
             tables: 1,
             rows_per_table: value(options, factor)?.checked_mul(*rows_per_unit)?,
         }),
-        Size::Fraction { option, rows_per_unit } => Some(DataSize {
+        DataSizing::Fraction { option, rows_per_unit } => Some(DataSize {
             tables: 1,
             rows_per_table: (fraction(options, option)? * *rows_per_unit as f64).round() as u64,
         }),
@@ -55,18 +56,17 @@ fn whole(value: &str) -> Option<u64> {
 }
 
 /// Shrinks the data to the share `shrink` of all rows and rewrites the options that say so.
-pub(crate) fn data(test: &TestNames, options: &mut Vec<PlannedOption>, shrink: f64) {
-    match &test.size {
-        Some(Size::Tables { rows, tables }) => shrink_tables(rows, tables, options, shrink),
-        Some(Size::Factor { factor, rows, .. }) => shrink_factor(factor, rows, options, shrink),
-        Some(Size::Fraction { option, .. }) => shrink_fraction(option, options, shrink),
-        None => {}
+pub(crate) fn data(sizing: &DataSizing, options: &mut Vec<PlannedOption>, shrink: f64) {
+    match sizing {
+        DataSizing::Tables { rows, tables } => shrink_tables(rows, tables, options, shrink),
+        DataSizing::Factor { factor, rows, .. } => shrink_factor(factor, rows, options, shrink),
+        DataSizing::Fraction { option, .. } => shrink_fraction(option, options, shrink),
     }
 }
 
 /// The most workers that data of this size can have, if there is such a bound.
-pub(crate) fn workers_max(test: &TestNames, options: &[PlannedOption]) -> Option<u32> {
-    let Some(Size::Factor { factor, workers_per_unit, .. }) = &test.size else { return None };
+pub(crate) fn workers_max(sizing: &DataSizing, options: &[PlannedOption]) -> Option<u32> {
+    let DataSizing::Factor { factor, workers_per_unit, .. } = sizing else { return None };
     let most = value(options, factor)?.saturating_mul(u64::from((*workers_per_unit)?));
     Some(u32::try_from(most).unwrap_or(u32::MAX).max(1))
 }
@@ -126,76 +126,96 @@ fn put(options: &mut Vec<PlannedOption>, name: &str, value: String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue;
 
-    fn shrunk(test: &str, tables: u64, rows: u64, shrink: f64) -> (u64, u64) {
-        let test = catalogue::test("sysbench", test).expect("a test of the catalogue");
-        let Some(Size::Tables { rows: row_names, tables: table_names }) = &test.size else {
+    const fn tables(rows: &'static str, tables: &'static str) -> DataSizing {
+        DataSizing::Tables {
+            rows: Scale { option: rows, default: 10_000 },
+            tables: Scale { option: tables, default: 1 },
+        }
+    }
+
+    const TABLES: DataSizing = tables("table_size", "tables");
+    const OLD_TABLES: DataSizing = tables("oltp_table_size", "oltp_tables_count");
+    const HOT_RANGE: DataSizing = DataSizing::Factor {
+        factor: Scale { option: "scale", default: 1 },
+        rows_per_unit: 100_000,
+        rows: &["define.range"],
+        workers_per_unit: None,
+    };
+    const TEN_WORKERS: DataSizing = DataSizing::Factor {
+        factor: Scale { option: "warehouses", default: 1 },
+        rows_per_unit: 300_000,
+        rows: &[],
+        workers_per_unit: Some(10),
+    };
+    const FRACTION: DataSizing = DataSizing::Fraction { option: "scale", rows_per_unit: 6_000_000 };
+
+    fn shrunk(sizing: &DataSizing, tables: u64, rows: u64, shrink: f64) -> (u64, u64) {
+        let DataSizing::Tables { rows: row_names, tables: table_names } = sizing else {
             panic!("a test with tables")
         };
         let mut options = vec![
             PlannedOption::new(table_names.option, tables.to_string()),
             PlannedOption::new(row_names.option, rows.to_string()),
         ];
-        data(test, &mut options, shrink);
-        let size = data_size(test, &options).expect("a size");
+        data(sizing, &mut options, shrink);
+        let size = data_size(sizing, &options).expect("a size");
         (size.tables, size.rows_per_table)
     }
 
     #[test]
     fn rows_first_then_tables() {
-        assert_eq!(shrunk("oltp", 64, 10_000_000, 1.0), (64, 10_000_000));
-        assert_eq!(shrunk("oltp", 64, 10_000_000, 0.01), (64, 100_000));
-        assert_eq!(shrunk("oltp", 64, 10_000_000, 0.000_05), (32, 1_000));
-        assert_eq!(shrunk("oltp_read_only", 250, 25_000, 0.1), (250, 2_500));
-        assert_eq!(shrunk("oltp_read_only", 250, 25_000, 0.001), (6, 1_000));
-        assert_eq!(shrunk("oltp_read_only", 4, 100, 0.5), (2, 100));
-        assert_eq!(shrunk("oltp_read_only", 1, 0, 0.5), (1, 0));
+        assert_eq!(shrunk(&OLD_TABLES, 64, 10_000_000, 1.0), (64, 10_000_000));
+        assert_eq!(shrunk(&OLD_TABLES, 64, 10_000_000, 0.01), (64, 100_000));
+        assert_eq!(shrunk(&OLD_TABLES, 64, 10_000_000, 0.000_05), (32, 1_000));
+        assert_eq!(shrunk(&TABLES, 250, 25_000, 0.1), (250, 2_500));
+        assert_eq!(shrunk(&TABLES, 250, 25_000, 0.001), (6, 1_000));
+        assert_eq!(shrunk(&TABLES, 4, 100, 0.5), (2, 100));
+        assert_eq!(shrunk(&TABLES, 1, 0, 0.5), (1, 0));
     }
 
     #[test]
     fn the_share_of_hot_rows_stays() {
-        let test = catalogue::test("pgbench", "script").expect("a test of the catalogue");
         let shrunk = |scale: &str, range: &str, shrink: f64| {
             let mut options = vec![
                 PlannedOption::new("scale", scale.to_string()),
                 PlannedOption::new("define.range", range.to_string()),
                 PlannedOption::new("define.other", "7".to_string()),
             ];
-            data(test, &mut options, shrink);
+            data(&HOT_RANGE, &mut options, shrink);
             assert_eq!(options[2].value, "7");
-            let rows = data_size(test, &options).expect("a size").rows_per_table;
+            let rows = data_size(&HOT_RANGE, &options).expect("a size").rows_per_table;
             (rows, options[1].value.clone())
         };
         assert_eq!(shrunk("1000", "50000000", 0.01), (1_000_000, "500000".to_string()));
         assert_eq!(shrunk("10000", "100000000", 0.000_01), (100_000, "10000".to_string()));
         assert_eq!(shrunk("1000", "half", 0.01), (1_000_000, "half".to_string()));
         let mut options = vec![PlannedOption::new("scale", "many".to_string())];
-        data(test, &mut options, 0.5);
+        data(&HOT_RANGE, &mut options, 0.5);
         assert_eq!(options, [PlannedOption::new("scale", "many".to_string())]);
     }
 
     #[test]
     fn a_warehouse_has_ten_terminals() {
-        let test = catalogue::test("tpcc", "bmsql-5.0").expect("a test of the catalogue");
         let mut options = vec![PlannedOption::new("warehouses", "1000".to_string())];
-        assert_eq!(workers_max(test, &options), Some(10_000));
-        data(test, &mut options, 0.002);
-        assert_eq!(data_size(test, &options).expect("a size").rows_per_table, 600_000);
-        assert_eq!(workers_max(test, &options), Some(20));
-        data(test, &mut options, 0.000_1);
-        assert_eq!(workers_max(test, &options), Some(10));
-        let test = catalogue::test("pgbench", "tpcb-like").expect("a test of the catalogue");
-        assert_eq!(workers_max(test, &[]), None);
+        assert_eq!(workers_max(&TEN_WORKERS, &options), Some(10_000));
+        data(&TEN_WORKERS, &mut options, 0.002);
+        assert_eq!(data_size(&TEN_WORKERS, &options).expect("a size").rows_per_table, 600_000);
+        assert_eq!(workers_max(&TEN_WORKERS, &options), Some(20));
+        data(&TEN_WORKERS, &mut options, 0.000_1);
+        assert_eq!(workers_max(&TEN_WORKERS, &options), Some(10));
+        assert_eq!(workers_max(&HOT_RANGE, &[]), None);
     }
 
     #[test]
     fn a_scale_factor_may_be_a_fraction() {
-        let test = catalogue::test("tpch", "queries").expect("a test of the catalogue");
         let shrunk = |scale: &str, shrink: f64| {
             let mut options = vec![PlannedOption::new("scale", scale.to_string())];
-            data(test, &mut options, shrink);
-            (options[0].value.clone(), data_size(test, &options).map(|size| size.rows_per_table))
+            data(&FRACTION, &mut options, shrink);
+            (
+                options[0].value.clone(),
+                data_size(&FRACTION, &options).map(|size| size.rows_per_table),
+            )
         };
         assert_eq!(shrunk("100", 0.0001), ("0.01".to_string(), Some(60_000)));
         assert_eq!(shrunk("100", 0.01), ("1".to_string(), Some(6_000_000)));
@@ -206,7 +226,7 @@ mod tests {
         assert_eq!(shrunk("tiny", 0.5), ("tiny".to_string(), None));
         assert_eq!(shrunk("0", 0.5), ("0".to_string(), None));
         let mut options = Vec::new();
-        data(test, &mut options, 0.5);
+        data(&FRACTION, &mut options, 0.5);
         assert_eq!(options, [PlannedOption::new("scale", "0.5".to_string())]);
     }
 
@@ -223,15 +243,14 @@ mod tests {
 
     #[test]
     fn defaults_are_shrunk_too() {
-        let test = catalogue::test("sysbench", "oltp_read_only").expect("a test");
         let mut options = Vec::new();
-        data(test, &mut options, 0.2);
+        data(&TABLES, &mut options, 0.2);
         assert_eq!(options, [PlannedOption::new("table_size", "2000".to_string())]);
         let mut options = vec![PlannedOption::new("table_size", "1e6".to_string())];
-        data(test, &mut options, 0.5);
+        data(&TABLES, &mut options, 0.5);
         assert_eq!(options, [PlannedOption::new("table_size", "500000".to_string())]);
         let mut options = vec![PlannedOption::new("table_size", "many".to_string())];
-        data(test, &mut options, 0.5);
+        data(&TABLES, &mut options, 0.5);
         assert_eq!(options, [PlannedOption::new("table_size", "many".to_string())]);
     }
 }

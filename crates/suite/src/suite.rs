@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dyno_core::nearest;
+use dyno_core::offer::{DataSizing, WorkloadOffer};
 use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
@@ -224,6 +225,8 @@ pub struct Experiment {
     pub workload: String,
     /// Such as `oltp_read_only`.
     pub test: Written<String>,
+    /// The options that say how much data the test has.
+    pub sizing: Option<DataSizing>,
     /// Names of targets; `None` means all.
     pub targets: Option<Vec<Written<String>>>,
     /// Numbers of read-only nodes: the first so many of each target's are driven. Empty means that all
@@ -297,16 +300,16 @@ pub struct Link {
 
 impl Suite {
     /// Opens a suite: the bundled one if `name` is the name of one, otherwise the file at that
-    /// path.
+    /// path. `offers` are the workloads that it may name.
     ///
     /// # Errors
     /// There is no such suite, the file can't be read, or what [`Suite::parse`] says.
-    pub fn open(name: &str) -> Result<Suite, SuiteError> {
+    pub fn open(name: &str, offers: &[WorkloadOffer]) -> Result<Suite, SuiteError> {
         if let Some(suite) = bundled().iter().find(|suite| suite.name == name) {
-            return Suite::parse(&format!("{BUNDLED_PREFIX}{name}.toml"), suite.text);
+            return Suite::parse(&format!("{BUNDLED_PREFIX}{name}.toml"), suite.text, offers);
         }
         match std::fs::read_to_string(name) {
-            Ok(text) => Suite::parse(name, &text),
+            Ok(text) => Suite::parse(name, &text, offers),
             Err(error) => {
                 let names: Vec<&str> = bundled().iter().map(|suite| suite.name).collect();
                 let hint = match nearest(name, names.iter().copied()) {
@@ -320,17 +323,17 @@ impl Suite {
     }
 
     /// Reads the text of a suite. `file` is what error messages call it; without a name they say no
-    /// places: the text was made of something else.
+    /// places: the text was made of something else. `offers` are the workloads that it may name.
     ///
     /// # Errors
     /// All problems with their places, in the order of the file.
-    pub fn parse(file: &str, text: &str) -> Result<Suite, SuiteError> {
+    pub fn parse(file: &str, text: &str, offers: &[WorkloadOffer]) -> Result<Suite, SuiteError> {
         let source = Source { file: file.to_string(), text: text.to_string() };
         let root = DeTable::parse(text).map_err(|error| {
             let message = format!("This is not valid TOML: {}.", error.message());
             Problem::new(message).at(&source, &error.span().unwrap_or(0..0))
         })?;
-        let sheet = Sheet::new(&source);
+        let sheet = Sheet::new(&source, offers);
         let suite = read_file(&sheet, Reader::new(&sheet, "The file", 0..0, root.get_ref()));
         let problems = sheet.into_problems();
         match suite {

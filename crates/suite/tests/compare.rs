@@ -1,5 +1,8 @@
 //! Comparisons, searches, confirmations and prices in plans.
 
+mod common;
+
+use common::WORKLOADS;
 use std::collections::BTreeSet;
 
 use dyno_suite::{
@@ -20,7 +23,7 @@ fn experiment(keys: &str) -> String {
 }
 
 fn build(text: &str, overrides: &Overrides) -> Plan {
-    let suite = Suite::parse("s.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    let suite = Suite::parse("s.toml", text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     Plan::build(&suite, overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -161,7 +164,7 @@ fn versus(a: &str, b: &str) -> Overrides {
 #[test]
 fn every_bundled_suite_can_compare_any_two_targets() {
     for bundle in bundled() {
-        let suite = Suite::open(bundle.name).unwrap_or_else(|error| panic!("{error}"));
+        let suite = Suite::open(bundle.name, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
         for (a, b) in [("red", "blue"), ("red", "red")] {
             let mut given = versus(a, b);
             given.shrink = Some(0.001);
@@ -181,7 +184,7 @@ fn every_bundled_suite_can_compare_any_two_targets() {
 
 #[test]
 fn the_same_load_is_compared_once() {
-    let suite = Suite::open("polardb-mysql-oltp").expect("the suite");
+    let suite = Suite::open("polardb-mysql-oltp", WORKLOADS).expect("the suite");
     let names = |given: &Overrides| -> Vec<String> {
         let plan = Plan::build(&suite, given).unwrap_or_else(|error| panic!("{error}"));
         plan.experiments.iter().map(|experiment| experiment.name.clone()).collect()
@@ -196,7 +199,7 @@ fn the_same_load_is_compared_once() {
 
 #[test]
 fn both_targets_of_the_command_line_need_an_address() {
-    let suite = Suite::open("quickstart").expect("the suite");
+    let suite = Suite::open("quickstart", WORKLOADS).expect("the suite");
     let mut given = versus("red", "blue");
     given.targets.pop();
     let said = Plan::build(&suite, &given).expect_err("no URL of blue").to_string();
@@ -269,18 +272,18 @@ fn shares_and_lengths_are_read_as_people_write_them() {
 #[test]
 fn searches_are_no_pairs() {
     let keys = "objective = \"p99 < 20ms\"\n";
-    let suite = Suite::parse("s.toml", &experiment(keys)).expect("a suite");
+    let suite = Suite::parse("s.toml", &experiment(keys), WORKLOADS).expect("a suite");
     let plan = Plan::build(&suite, &versus("old", "new")).expect("a plan");
     assert!(plan.notes.iter().any(|note| note.contains("no pairs: e.")), "{:?}", plan.notes);
     let keys = format!("{keys}compare = {{ baseline = \"old\", candidates = [] }}\n");
-    let said = Suite::parse("s.toml", &experiment(&keys)).expect_err("both").to_string();
+    let said = Suite::parse("s.toml", &experiment(&keys), WORKLOADS).expect_err("both").to_string();
     assert!(said.contains("has both `compare` and `objective`"), "{said}");
     assert!(said.contains("candidates"), "{said}");
 }
 
 #[test]
 fn names_of_the_command_line_are_those_of_suites() {
-    let suite = Suite::open("quickstart").expect("the suite");
+    let suite = Suite::open("quickstart", WORKLOADS).expect("the suite");
     for name in ["a;b", "$(id)", "a b", "mysql://h/d", "", "-a"] {
         let said = Plan::build(&suite, &versus(name, "b")).expect_err(name).to_string();
         assert!(said.contains("does not name a target"), "{said}");

@@ -1,6 +1,9 @@
 //! Bad files and what is said about them: `errors/NAME.toml` gives the text `errors/NAME.txt`.
 //! `DYNO_WRITE_GOLDEN=1 cargo test -p dyno-suite` writes the texts anew, to be read in a diff.
 
+mod common;
+
+use common::WORKLOADS;
 use std::path::{Path, PathBuf};
 
 use dyno_suite::{OptionPart, Overrides, Plan, SecretUrl, Suite};
@@ -23,7 +26,7 @@ fn every_bad_file_is_refused_in_the_recorded_words() {
     for path in files {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).expect("a bad file");
-        let error = Suite::parse(&name, &text)
+        let error = Suite::parse(&name, &text, WORKLOADS)
             .and_then(|suite| Plan::build(&suite, &Overrides::default()))
             .expect_err(&name);
         let said = format!("{error}\n");
@@ -42,7 +45,7 @@ fn good() -> Suite {
                 [target.other]\n[[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\n\
                 test = \"oltp_insert\"\nworkers = 4\nduration_s = 5\n\
                 options = { table-size = 1000, tabels = 2 }\n";
-    Suite::parse("good.toml", text).expect("a good suite")
+    Suite::parse("good.toml", text, WORKLOADS).expect("a good suite")
 }
 
 fn refused(overrides: &Overrides) -> String {
@@ -110,7 +113,7 @@ fn complaints_of_workloads_and_drivers_get_their_place() {
 
 #[test]
 fn an_unknown_suite_is_refused_with_the_nearest_name() {
-    let error = Suite::open("quikstart").expect_err("no such suite").to_string();
+    let error = Suite::open("quikstart", WORKLOADS).expect_err("no such suite").to_string();
     assert!(error.starts_with("The suite `quikstart` can't be read: "), "{error}");
     assert!(error.ends_with("hint: Did you mean the bundled suite `quickstart`?"), "{error}");
 }

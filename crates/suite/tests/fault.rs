@@ -1,5 +1,8 @@
 //! Faults in plans.
 
+mod common;
+
+use common::WORKLOADS;
 use dyno_suite::{Fault, FaultAction, Overrides, Plan, Suite};
 
 const HEAD: &str = "[suite]\nname = \"s\"\n[target.main]\nurl = \"mysql://h/a\"\n[[experiment]]\n\
@@ -7,7 +10,7 @@ const HEAD: &str = "[suite]\nname = \"s\"\n[target.main]\nurl = \"mysql://h/a\"\
 
 fn build(keys: &str, overrides: &Overrides) -> Plan {
     let text = format!("{HEAD}{keys}");
-    let suite = Suite::parse("s.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+    let suite = Suite::parse("s.toml", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     Plan::build(&suite, overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -1,12 +1,15 @@
 //! Whatever a file holds, it is read or refused, never more.
 
+mod common;
+
+use common::WORKLOADS;
 use dyno_suite::{Overrides, Plan, SecretUrl, Suite, bundled};
 use proptest::prelude::*;
 
 /// Reads and builds; a refusal must be printable and have something to say.
 fn survive(text: &str) {
     let mut given = Overrides { shrink: Some(0.001), ..Overrides::default() };
-    let built = Suite::parse("any.toml", text).and_then(|suite| {
+    let built = Suite::parse("any.toml", text, WORKLOADS).and_then(|suite| {
         given.targets = suite
             .targets
             .iter()
@@ -127,10 +130,10 @@ proptest! {
         let url = format!("mysql://bench:{secret}@db.example:3306/bench");
         prop_assert!(!SecretUrl::new(url.as_str()).to_string().contains(&secret));
         let text = format!("[suite]\nname = \"a\"\n[target.main]\nurl = \"{url}\" \nx\n");
-        let error = Suite::parse("a.toml", &text).expect_err("not TOML").to_string();
+        let error = Suite::parse("a.toml", &text, WORKLOADS).expect_err("not TOML").to_string();
         prop_assert!(!error.contains(&secret), "{}", error);
         let wrong = format!("[suite]\nname = \"a\"\n[target.main]\nuri = \"{url}\"\n");
-        let error = Suite::parse("a.toml", &wrong).expect_err("an unknown key").to_string();
+        let error = Suite::parse("a.toml", &wrong, WORKLOADS).expect_err("an unknown key").to_string();
         prop_assert!(!error.contains(&secret), "{}", error);
     }
 }

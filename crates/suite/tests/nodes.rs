@@ -1,5 +1,8 @@
 //! Targets with several nodes: how they are written, given and stored.
 
+mod common;
+
+use common::WORKLOADS;
 use dyno_suite::{Overrides, Plan, PlannedNode, PlannedTarget, Role, Route, SecretUrl, Suite};
 
 const EXPERIMENT: &str = "[[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\n\
@@ -12,7 +15,7 @@ const THREE: &str = "nodes = [\n\
 
 fn suite(target: &str, experiment: &str) -> Suite {
     let text = format!("[suite]\nname = \"s\"\n[target.main]\n{target}{EXPERIMENT}{experiment}");
-    Suite::parse("s.toml", &text).unwrap_or_else(|error| panic!("{error}"))
+    Suite::parse("s.toml", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn plan(suite: &Suite, given: &Overrides) -> Plan {

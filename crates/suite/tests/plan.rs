@@ -1,5 +1,8 @@
 //! Plans of bundled and small suites: expansion, shrinking, storing, resuming.
 
+mod common;
+
+use common::WORKLOADS;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -38,7 +41,7 @@ fn build(suite: &Suite, overrides: &Overrides) -> Plan {
 #[test]
 fn every_bundled_suite_builds_at_any_size_and_survives_storing() {
     for bundle in bundled() {
-        let suite = Suite::open(bundle.name).unwrap_or_else(|error| panic!("{error}"));
+        let suite = Suite::open(bundle.name, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(suite.name, bundle.name);
         let mut given = all_targets(&suite);
         for shrink in [1.0, 0.001] {
@@ -85,7 +88,7 @@ fn every_script_file_is_bundled() {
         let path = entry.expect("an entry").path();
         let file = path.file_name().expect("a name").to_string_lossy().into_owned();
         let text = format!("{head}options = {{ scripts = \"pgbench/{file}@2\" }}\n");
-        let suite = Suite::parse("bundled:any.toml", &text).expect("a suite");
+        let suite = Suite::parse("bundled:any.toml", &text, WORKLOADS).expect("a suite");
         let scripts = &build(&suite, &Overrides::default()).experiments[0].scripts;
         assert_eq!(scripts[0].text, std::fs::read_to_string(&path).expect("a script"));
         assert_eq!((scripts[0].name.as_str(), scripts[0].weight), (&*format!("pgbench/{file}"), 2));
@@ -96,7 +99,7 @@ fn every_script_file_is_bundled() {
 
 #[test]
 fn the_pgbench_paper_has_all_its_rows() {
-    let suite = Suite::open("polardb-oracle-pgbench").expect("the suite");
+    let suite = Suite::open("polardb-oracle-pgbench", WORKLOADS).expect("the suite");
     let plan = build(&suite, &all_targets(&suite));
     assert_eq!((plan.targets.len(), plan.experiments.len(), plan.steps.len()), (6, 32, 32 + 12));
     let figure = figures::figure("polardb-for-oracle-pgbench").expect("the figure");
@@ -135,7 +138,7 @@ fn the_pgbench_paper_has_all_its_rows() {
 
 #[test]
 fn a_shrunk_hot_range_keeps_its_share() {
-    let suite = Suite::open("polardb-oracle-pgbench").expect("the suite");
+    let suite = Suite::open("polardb-oracle-pgbench", WORKLOADS).expect("the suite");
     let mut given = overrides(&[("x4-large", "postgres://a/d")]);
     given.shrink = Some(0.001);
     let plan = build(&suite, &given);
@@ -167,7 +170,8 @@ fn scripts_are_part_of_what_is_executed() {
                 options = { scripts = [\"own.sql\", \"./own.sql@0\"] }\n";
     std::fs::write(&file, text).expect("a suite can be written");
     let built = || {
-        let suite = Suite::open(&file.to_string_lossy()).unwrap_or_else(|error| panic!("{error}"));
+        let suite = Suite::open(&file.to_string_lossy(), WORKLOADS)
+            .unwrap_or_else(|error| panic!("{error}"));
         Plan::build(&suite, &Overrides::default())
     };
     let error = built().expect_err("there is no script").to_string();
@@ -186,7 +190,7 @@ fn scripts_are_part_of_what_is_executed() {
 
 #[test]
 fn quickstart_needs_nothing_and_is_short() {
-    let suite = Suite::open("quickstart").expect("quickstart");
+    let suite = Suite::open("quickstart", WORKLOADS).expect("quickstart");
     let plan = build(&suite, &Overrides::default());
     assert!(plan.estimated_s <= 100.0, "{} s", plan.estimated_s);
     let tests: Vec<&str> = plan.experiments.iter().map(|e| e.test.as_str()).collect();
@@ -208,7 +212,7 @@ fn quickstart_needs_nothing_and_is_short() {
 
 #[test]
 fn polardb_mysql_has_published_times_for_both_degrees() {
-    let suite = Suite::open("polardb-mysql-tpch").expect("the suite");
+    let suite = Suite::open("polardb-mysql-tpch", WORKLOADS).expect("the suite");
     let plan = build(&suite, &all_targets(&suite));
     let [experiment] = plan.experiments.as_slice() else { panic!("one experiment") };
     assert_eq!(experiment.data.expect("a size").rows_per_table, 600_000_000);
@@ -239,7 +243,7 @@ fn polardb_mysql_has_published_times_for_both_degrees() {
 
 #[test]
 fn polardb_x_stands_beside_the_published_editions() {
-    let suite = Suite::open("polardb-x-tpcc").expect("the suite");
+    let suite = Suite::open("polardb-x-tpcc", WORKLOADS).expect("the suite");
     let plan = build(&suite, &all_targets(&suite));
     let found = plan.experiments.iter().map(|experiment| {
         let rows = &experiment.published[0].rows;
@@ -272,7 +276,7 @@ fn polardb_x_stands_beside_the_published_editions() {
 
 #[test]
 fn rds_stands_beside_the_published_rows() {
-    let suite = Suite::open("rds-mysql-5.6").expect("the suite");
+    let suite = Suite::open("rds-mysql-5.6", WORKLOADS).expect("the suite");
     let given = overrides(&[("s3-large", "mysql://a/d"), ("main", "mysql://b/d")]);
     let plan = build(&suite, &given);
     let experiment = plan.experiment("oltp").expect("the experiment");
@@ -298,7 +302,7 @@ fn rds_stands_beside_the_published_rows() {
 
 #[test]
 fn shrinking_keeps_shape_and_says_so() {
-    let suite = Suite::open("polardb-mysql-oltp").expect("the suite");
+    let suite = Suite::open("polardb-mysql-oltp", WORKLOADS).expect("the suite");
     let mut given = overrides(&[("polardb-8-0", "mysql://a/d")]);
     given.shrink = Some(0.01);
     given.max_workers = Some(50);
@@ -352,7 +356,8 @@ duration_s = 2
 
 #[test]
 fn repeats_are_outermost_and_targets_are_interleaved() {
-    let plan = build(&Suite::parse("two.toml", TWO).expect("a suite"), &Overrides::default());
+    let plan =
+        build(&Suite::parse("two.toml", TWO, WORKLOADS).expect("a suite"), &Overrides::default());
     let of_x: Vec<(&Step, &Trial)> =
         trials(&plan).into_iter().filter(|(step, _)| step.experiment == "x").collect();
     assert_eq!(of_x.len(), 2 * 2 * 2 * 3);
@@ -380,7 +385,7 @@ fn repeats_are_outermost_and_targets_are_interleaved() {
 #[test]
 fn the_hash_ignores_passwords_and_titles_only() {
     let hash = |text: &str, given: &Overrides| {
-        build(&Suite::parse("two.toml", text).expect("a suite"), given).hash
+        build(&Suite::parse("two.toml", text, WORKLOADS).expect("a suite"), given).hash
     };
     let none = Overrides::default();
     let base = hash(TWO, &none);
@@ -405,7 +410,8 @@ fn the_hash_ignores_passwords_and_titles_only() {
 #[test]
 fn resuming_loads_again_only_what_was_removed() {
     let text = TWO.replace("repeats = 3", "repeats = 1").replace("rate = [100, 2.5]", "");
-    let plan = build(&Suite::parse("two.toml", &text).expect("a suite"), &Overrides::default());
+    let plan =
+        build(&Suite::parse("two.toml", &text, WORKLOADS).expect("a suite"), &Overrides::default());
     let all: BTreeSet<String> = plan.steps.iter().map(|step| step.id.clone()).collect();
     let left = |missing: &[&str]| -> Vec<String> {
         let mut done = all.clone();
@@ -429,7 +435,7 @@ fn resuming_loads_again_only_what_was_removed() {
 
 #[test]
 fn shared_data_live_through_several_experiments() {
-    let suite = Suite::open("quickstart").expect("quickstart");
+    let suite = Suite::open("quickstart", WORKLOADS).expect("quickstart");
     let plan = build(&suite, &Overrides::default());
     let mut done: BTreeSet<String> = plan.steps.iter().map(|step| step.id.clone()).collect();
     let id = "read-only/sqlite/threads=2/repeat=1";
@@ -440,7 +446,7 @@ fn shared_data_live_through_several_experiments() {
 
 #[test]
 fn passwords_come_from_variables_named_after_targets() {
-    let suite = Suite::open("rds-mysql-5.6").expect("the suite");
+    let suite = Suite::open("rds-mysql-5.6", WORKLOADS).expect("the suite");
     let plan = build(&suite, &overrides(&[("c2-2xlarge", "mysql://u:geheim@h/d")]));
     let target = plan.target("c2-2xlarge").expect("the target");
     assert_eq!(target.password_variable(), "DYNO_PASSWORD_C2_2XLARGE");
@@ -460,7 +466,7 @@ fn degrees_take_turns_and_share_their_queries() {
     let text = "[suite]\nname = \"a\"\n[target.main]\nurl = \"postgres://h/d\"\n[[experiment]]\n\
                 name = \"q\"\nworkload = \"tpch\"\ntest = \"queries\"\ndegrees = [0, 4, 16]\n\
                 repeats = 4\noptions = { scale = 100 }\n";
-    let suite = Suite::parse("a.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    let suite = Suite::parse("a.toml", text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let given = Overrides { shrink: Some(0.0001), max_workers: Some(2), ..Overrides::default() };
     let plan = build(&suite, &given);
     assert_eq!(plan.experiments[0].degrees, [0, 4, 16], "no thread is a degree");
@@ -495,7 +501,7 @@ fn degrees_take_turns_and_share_their_queries() {
     assert!(trials.iter().all(|(step, trial)| trial.threads == 1 && step.estimated_s > 0.1));
     let again = build(&suite, &given);
     assert_eq!(again.hash, plan.hash);
-    let other = Suite::parse("a.toml", &text.replace("16]", "8]")).expect("a suite");
+    let other = Suite::parse("a.toml", &text.replace("16]", "8]"), WORKLOADS).expect("a suite");
     assert_ne!(build(&other, &given).hash, plan.hash, "other degrees are another plan");
 }
 
@@ -503,7 +509,7 @@ fn degrees_take_turns_and_share_their_queries() {
 fn without_degrees_there_is_one_point_at_degree_0() {
     let text = "[suite]\nname = \"a\"\n[target.main]\nurl = \"sqlite:a.db\"\n[[experiment]]\n\
                 name = \"q\"\nworkload = \"tpch\"\ntest = \"power\"\n";
-    let suite = Suite::parse("a.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    let suite = Suite::parse("a.toml", text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let plan = build(&suite, &Overrides::default());
     assert_eq!(passes(&plan), [(1, Some(0))]);
     let ids: Vec<&str> = plan.steps.iter().map(|step| step.id.as_str()).collect();

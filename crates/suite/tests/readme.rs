@@ -1,5 +1,8 @@
 //! `suites/README.md` against the code.
 
+mod common;
+
+use common::WORKLOADS;
 use dyno_suite::{Overrides, Plan, Suite, bundled, figures};
 
 const README: &str = include_str!("../../../suites/README.md");
@@ -21,41 +24,48 @@ fn its_examples_are_valid() {
     let is_fault = |block: &&str| block.starts_with("[experiment.fault]");
     let fault = blocks.iter().copied().find(is_fault).expect("an example of a fault");
     let text = format!("{HEAD}{EXPERIMENT}duration_s = 60\n{fault}");
-    let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
+    let suite =
+        Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(suite.experiments[0].fault.as_ref().map(|fault| fault.at_s), Some(20.0));
     blocks.retain(|block| !is_fault(block));
     assert_eq!(blocks.len(), 6);
-    let suite = Suite::parse("README.md", blocks[0]).unwrap_or_else(|error| panic!("{error}"));
+    let suite =
+        Suite::parse("README.md", blocks[0], WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(plan.steps.len(), 3 * 6 + 2);
     let options = blocks[1].trim_end();
     let text = format!("{HEAD}{EXPERIMENT}{options}\n")
         .replace("\"sysbench\"", "\"pgbench\"")
         .replace("oltp_insert", "script");
-    let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
+    let suite =
+        Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<&str> = suite.experiments[0].options.iter().map(|o| o.name.as_str()).collect();
     assert_eq!(names, ["scripts.1", "scripts.2", "scale", "define.range", "mode"]);
     let text = format!("{HEAD}{EXPERIMENT}{}\n", blocks[2].trim_end())
         .replace("\"sysbench\"", "\"tpcc\"")
         .replace("oltp_insert", "spec");
-    let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
+    let suite =
+        Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<&str> = suite.experiments[0].options.iter().map(|o| o.name.as_str()).collect();
     let weights = ["weights.payment", "weights.stock_level"];
     assert_eq!(names, [["warehouses", "flight", "isolation"].as_slice(), &weights].concat());
     let text = format!("{HEAD}{PASSES}{}\n", blocks[3].trim_end());
-    let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
+    let suite =
+        Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<&str> = suite.experiments[0].options.iter().map(|o| o.name.as_str()).collect();
     assert_eq!(names, ["scale", "timeout_s", "cache", "parameters", "plans"]);
     let two = "[target.old]\nurl = \"mysql://h/a\"\n[target.new]\nurl = \"mysql://h/b\"\n";
     let text = format!("{HEAD}{two}{EXPERIMENT}{}\n", blocks[4].trim_end());
-    let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
+    let suite =
+        Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
     let experiment = &plan.experiments[0];
     assert_eq!((experiment.gates.len(), experiment.repeats), (3, 20));
     assert!(experiment.comparison.is_some());
     for (line, rows) in blocks[5].lines().zip([12, 6]) {
         let text = format!("{HEAD}{EXPERIMENT}{line}\n");
-        let suite = Suite::parse("README.md", &text).unwrap_or_else(|error| panic!("{error}"));
+        let suite =
+            Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
         assert_eq!(plan.experiments[0].published[0].rows.len(), rows, "{line}");
     }
@@ -74,7 +84,8 @@ fn it_names_every_key_suite_and_test() {
             "{HEAD}{EXPERIMENT}compare = {{ baseline = \"main\", aa = true, zzzzzzzzzzzz = 1 }}\n"
         ),
     ] {
-        let said = Suite::parse("a.toml", &text).expect_err("an unknown key").to_string();
+        let said =
+            Suite::parse("a.toml", &text, WORKLOADS).expect_err("an unknown key").to_string();
         let keys = said.split("Known keys: ").nth(1).expect("the known keys");
         for key in keys.split('.').next().unwrap_or("").split(", ") {
             assert!(README.contains(&format!("| `{key}` |")), "`{key}` is not described");
@@ -85,7 +96,8 @@ fn it_names_every_key_suite_and_test() {
     }
     for workload in ["sysbench", "pgbench", "tpcc", "tpch"] {
         let text = EXPERIMENT.replace("sysbench", workload).replace("oltp_insert", "zzzzzzzzzzzz");
-        let said = Suite::parse("a.toml", &text).expect_err("an unknown test").to_string();
+        let said =
+            Suite::parse("a.toml", &text, WORKLOADS).expect_err("an unknown test").to_string();
         let tests = said.split("Tests: ").nth(1).and_then(|rest| rest.lines().next());
         for test in tests.expect("the known tests").trim_end_matches('.').split(", ") {
             assert!(README.contains(&format!("`{test}`")), "`{test}` is not described");

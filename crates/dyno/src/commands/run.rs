@@ -7,6 +7,7 @@ use crate::databases::add_target;
 use crate::failure::Failure;
 use crate::fleet::{Lost, Muster, NatsArguments, versions};
 use crate::progress::human_time;
+use crate::runner::WORKLOADS;
 use crate::runner::{self, facts};
 use crate::{Done, output, signals};
 use dyno_engine::Control;
@@ -202,7 +203,7 @@ pub(crate) fn run_suite(
     new: bool,
     muster: Option<Muster>,
 ) -> Done {
-    let suite = Suite::open(suite)?;
+    let suite = Suite::open(suite, WORKLOADS)?;
     let plan = Plan::build(&suite, overrides)?;
     run_kept(&plan, &Keeping { dir, new, reproduces: None, muster })?.verdict
 }

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::progress::human_time;
+use crate::runner::WORKLOADS;
 use crate::table::{grouped, layout};
 use crate::{Done, output};
 use dyno_suite::{Overrides, Plan, PlannedExperiment, SecretUrl, Suite, bundled};
@@ -30,7 +31,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let Some(name) = &arguments.suite else {
         for bundle in bundled() {
-            let suite = Suite::open(bundle.name)?;
+            let suite = Suite::open(bundle.name, WORKLOADS)?;
             output::data(&overview(&suite, arguments.shrink)?);
         }
         return Ok(());
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         output::data(bundle.text);
         return Ok(());
     }
-    let suite = Suite::open(name)?;
+    let suite = Suite::open(name, WORKLOADS)?;
     output::data(&overview(&suite, arguments.shrink)?);
     if !suite.description.is_empty() {
         output::data(&format!("\n{}\n", suite.description));

@@ -218,6 +218,7 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runner::WORKLOADS;
     use dyno_suite::{Overrides, Suite};
 
     fn plan(folder: &Path, target: &str, experiment: &str) -> Plan {
@@ -225,7 +226,7 @@ mod tests {
             "[suite]\nname = 's'\n[target.t]\n{target}\n[[experiment]]\nname = 'e'\n{experiment}\n"
         );
         let file = folder.join("s.toml").display().to_string();
-        let suite = Suite::parse(&file, &suite).expect("a suite");
+        let suite = Suite::parse(&file, &suite, WORKLOADS).expect("a suite");
         Plan::build(&suite, &Overrides::default()).expect("a plan")
     }
 

@@ -2,6 +2,7 @@
 
 use super::repetition::{Clock, Next};
 use super::{repetition, search};
+use crate::runner::WORKLOADS;
 use dyno_measure::{Purpose, TrialStatus};
 use dyno_store::{Run, RunHeader, TrialIdentity};
 use dyno_suite::{Action, Aim, Overrides, Plan, Step, Suite, Trial};
@@ -14,7 +15,7 @@ fn plan(experiment: &str) -> Plan {
          [[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\ntest = \"oltp_point_select\"\n\
          prepare = false\ncleanup = false\n{experiment}"
     );
-    let suite = Suite::parse("s.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+    let suite = Suite::parse("s.toml", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -26,7 +26,7 @@ pub(crate) use fleet::Crew;
 pub(crate) use permits::Permits;
 use summary::resident_mib;
 pub(crate) use summary::{TrialName, summarise};
-pub(crate) use workloads::Experiment;
+pub(crate) use workloads::{Experiment, WORKLOADS};
 
 use crate::databases::{Reached, reach_planned};
 use crate::failure::Failure;

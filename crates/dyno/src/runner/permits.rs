@@ -176,6 +176,7 @@ fn parsed(url: &SecretUrl) -> Result<Target, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runner::WORKLOADS;
     use dyno_suite::{Overrides, Plan, Suite};
 
     fn target(url: &str) -> PlannedTarget {
@@ -183,7 +184,7 @@ mod tests {
             "[suite]\nname = 's'\n[target.t]\nurl = '{url}'\n[[experiment]]\nname = 'e'\nworkload = \
              'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\nduration_s = 5\n"
         );
-        let suite = Suite::parse("s.toml", &suite).expect("a suite");
+        let suite = Suite::parse("s.toml", &suite, WORKLOADS).expect("a suite");
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
         plan.target("t").expect("the target").clone()
     }

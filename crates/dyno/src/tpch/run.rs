@@ -7,6 +7,7 @@ use crate::commands::RUNS;
 use crate::commands::run::run_plan;
 use crate::databases::add_target;
 use crate::failure::Failure;
+use crate::runner::WORKLOADS;
 use dyno_suite::{Overrides, Plan, Suite};
 use dyno_tpch::run::Test;
 use std::fmt::Write;
@@ -266,7 +267,7 @@ fn targets(place: &Place) -> Result<Overrides, Failure> {
 
 fn execute(text: &str, place: &Place) -> Done {
     // Without a name: nobody has written this text, and no place in it would say anything.
-    let suite = Suite::parse("", text)?;
+    let suite = Suite::parse("", text, WORKLOADS)?;
     let plan = Plan::build(&suite, &targets(place)?)?;
     run_plan(&plan, &place.dir, place.new)
 }
@@ -294,7 +295,7 @@ mod tests {
         assert!(!text.contains("geheim"), "{text}");
         let queries = Some(&arguments.queries);
         experiment(&mut text, "power", &arguments.place, queries, &[]);
-        let suite = Suite::parse("", &text).unwrap_or_else(|error| panic!("{error}"));
+        let suite = Suite::parse("", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
         let overrides = targets(&arguments.place).expect("targets");
         let plan = Plan::build(&suite, &overrides).unwrap_or_else(|error| panic!("{error}"));
         let names: Vec<&str> = plan.targets.iter().map(|target| target.name.as_str()).collect();

@@ -14,6 +14,7 @@ pub mod check;
 pub mod history;
 pub mod init;
 pub mod log;
+pub mod options;
 pub mod random;
 pub mod run;
 pub mod script;

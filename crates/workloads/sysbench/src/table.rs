@@ -2,6 +2,7 @@
 
 use crate::options::{LegacyTest, Options, Test};
 use crate::parse::{distribution, engine_transactions, exact_switch, number, switch, whole, word};
+use dyno_core::options::{OptionDoc, Shape};
 
 /// What kind of value an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,30 @@ impl OptionSpec {
     /// True when an empty value means something of its own.
     pub(crate) fn takes_empty(&self) -> bool {
         self.kind == OptionKind::Switch || self.name == "oltp-secondary"
+    }
+
+    /// The option as help and documentation of suites show it.
+    pub(crate) fn describe(&self) -> OptionDoc {
+        let values = match self.kind {
+            OptionKind::Switch | OptionKind::ExactSwitch => "true or false",
+            OptionKind::Number => "a number",
+            OptionKind::Text => "a text",
+        };
+        let of = match self.group {
+            OptionGroup::Random | OptionGroup::Database => "",
+            OptionGroup::Oltp => "sysbench 1.0, but for bulk_insert",
+            OptionGroup::RandomPoints => "select_random_points",
+            OptionGroup::RandomRanges => "select_random_ranges",
+            OptionGroup::Legacy => "sysbench 0.5",
+        };
+        OptionDoc {
+            name: self.name.replace('-', "_"),
+            shape: Shape::Single,
+            values: values.to_owned(),
+            default: self.default,
+            doc: self.help,
+            tests: Vec::from_iter(Some(of).filter(|of| !of.is_empty())),
+        }
     }
 
     pub(crate) fn is_exact_switch(&self) -> bool {

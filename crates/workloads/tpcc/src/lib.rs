@@ -19,6 +19,7 @@ mod ledger;
 pub mod ledger_file;
 pub mod load;
 pub mod log;
+pub mod options;
 pub mod profile;
 pub mod random;
 mod run;

@@ -8,6 +8,7 @@ pub mod degree;
 pub mod generate;
 pub mod load;
 pub mod metrics;
+pub mod options;
 pub mod parameters;
 mod plans;
 pub mod queries;

@@ -20,6 +20,7 @@ use super::trial::{Done, Job, driven};
 use crate::databases::{Database, with_driver};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
+use dyno_core::offer::WorkloadOffer;
 use dyno_core::{BulkMethod, DbError, Driver, Session, Workload, nearest};
 use dyno_engine::TrialSpec;
 use dyno_measure::{DataCheck, DataFacts, StatementLatency, TpccFacts, TrialStatus, TrialSummary};
@@ -477,6 +478,14 @@ fn flag(value: &str) -> Result<bool, String> {
         _ => Err("true or false".to_owned()),
     }
 }
+
+/// What the workloads of the registry offer to suites.
+pub(crate) const WORKLOADS: &[WorkloadOffer] = &[
+    dyno_sysbench::OFFER,
+    dyno_pgbench::options::OFFER,
+    dyno_tpcc::options::OFFER,
+    dyno_tpch::options::OFFER,
+];
 
 registry! {
     Sysbench: sysbench::Sysbench,

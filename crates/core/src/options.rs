@@ -1,0 +1,385 @@
+//! Options of workloads as tables: a row has a name, the values, the default, the meaning and the setter.
+//! Reading, errors, help, documentation and shell completion all come from the rows.
+
+use crate::nearest;
+use std::fmt::Write;
+
+/// The values of an option, and what sets one in the settings `S`.
+#[derive(Debug)]
+pub enum Kind<S> {
+    /// A whole number from the first to the second.
+    Whole(u32, u32, fn(&mut S, u32)),
+    /// A number from the first to the second.
+    Decimal(f64, f64, fn(&mut S, f64)),
+    /// True or false; `on` or `off` on a command line.
+    Flag(fn(&mut S, bool)),
+    /// One of these words; the setter gets its index.
+    Choice(&'static [&'static str], fn(&mut S, usize)),
+    /// A text of this kind. The error says what the option takes, to be put after "it takes".
+    Text(&'static str, fn(&mut S, &str) -> Result<(), String>),
+    /// Texts, or a single one. The setter is called for each.
+    List(fn(&mut S, &str)),
+    /// Values by keys. The keys are these, or any if there are none here; the error is as of `Text`.
+    Table(&'static [&'static str], fn(&mut S, &str, &str) -> Result<(), String>),
+}
+
+/// One option of a workload with the settings `S`.
+#[derive(Debug)]
+pub struct OptionRow<S: 'static> {
+    /// The name, with underscores.
+    pub name: &'static str,
+    /// The values.
+    pub kind: Kind<S>,
+    /// The default as it would be written; empty if there is none.
+    pub default: &'static str,
+    /// The meaning, with the unit.
+    pub doc: &'static str,
+    /// The tests that have the option; empty: all tests.
+    pub tests: &'static [&'static str],
+}
+
+/// Why options are refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionError {
+    /// The option as it was given, with `.KEY` where that is meant; `None` is the experiment as a whole.
+    pub option: Option<String>,
+    /// True when the value is wrong, false when the name is.
+    pub is_value: bool,
+    /// A full sentence.
+    pub message: String,
+    /// A remedy.
+    pub hint: Option<String>,
+}
+
+impl OptionError {
+    /// A complaint about the value of an option.
+    pub fn value(option: &str, message: String) -> Self {
+        OptionError { option: Some(option.to_owned()), is_value: true, message, hint: None }
+    }
+
+    /// A complaint about an experiment as a whole.
+    pub fn experiment<'a>(message: impl Into<String>, hint: impl Into<Option<&'a str>>) -> Self {
+        let hint = hint.into().map(str::to_owned);
+        OptionError { option: None, is_value: false, message: message.into(), hint }
+    }
+}
+
+/// How an option is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One value.
+    Single,
+    /// A list of values, or one.
+    List,
+    /// Values by keys.
+    Table,
+}
+
+/// An option as help and documentation show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionDoc {
+    /// The name, with underscores.
+    pub name: String,
+    /// How it is written.
+    pub shape: Shape,
+    /// The values in words, such as `whole number from 1 to 10`.
+    pub values: String,
+    /// The default as it would be written; empty if there is none.
+    pub default: &'static str,
+    /// The meaning.
+    pub doc: &'static str,
+    /// The tests that have the option, if not all have it.
+    pub tests: Vec<&'static str>,
+}
+
+impl<S> OptionRow<S> {
+    /// An option of all tests.
+    pub const fn new(
+        name: &'static str,
+        default: &'static str,
+        kind: Kind<S>,
+        doc: &'static str,
+    ) -> Self {
+        OptionRow { name, kind, default, doc, tests: &[] }
+    }
+
+    /// The option of some tests only.
+    pub const fn of(self, tests: &'static [&'static str]) -> Self {
+        OptionRow { name: self.name, kind: self.kind, default: self.default, doc: self.doc, tests }
+    }
+
+    /// Sets one value. `key` is what stands behind the dot of a table or list.
+    ///
+    /// # Errors
+    /// The values that the option takes.
+    pub fn set(&self, settings: &mut S, key: Option<&str>, value: &str) -> Result<(), String> {
+        let wanted = || self.kind.words();
+        match (&self.kind, key) {
+            (Kind::Whole(low, high, set), None) => {
+                let number = whole(value).filter(|number| (*low..=*high).contains(number));
+                set(settings, number.ok_or_else(wanted)?);
+            }
+            (Kind::Decimal(low, high, set), None) => {
+                let number = value.parse().ok().filter(|number| (*low..=*high).contains(number));
+                set(settings, number.ok_or_else(wanted)?);
+            }
+            (Kind::Flag(set), None) => match value {
+                "on" | "true" => set(settings, true),
+                "off" | "false" => set(settings, false),
+                _ => return Err(wanted()),
+            },
+            (Kind::Choice(words, set), None) => {
+                let at = words.iter().position(|word| *word == value);
+                set(settings, at.ok_or_else(wanted)?);
+            }
+            (Kind::Text(_, set), None) => set(settings, value)?,
+            (Kind::List(set), _) => set(settings, value),
+            (Kind::Table(_, set), Some(key)) => set(settings, key, value)?,
+            (Kind::Table(keys, _), None) => {
+                let key = keys.first().unwrap_or(&"NAME");
+                return Err(format!("a table: `{} = {{ {key} = ... }}`", self.name));
+            }
+            (_, Some(_)) => return Err(wanted()),
+        }
+        Ok(())
+    }
+
+    /// The option as help and documentation show it.
+    pub fn describe(&self) -> OptionDoc {
+        OptionDoc {
+            name: self.name.to_owned(),
+            shape: self.kind.shape(),
+            values: self.kind.words(),
+            default: self.default,
+            doc: self.doc,
+            tests: self.tests.to_vec(),
+        }
+    }
+}
+
+impl<S> Kind<S> {
+    fn shape(&self) -> Shape {
+        match self {
+            Kind::List(_) => Shape::List,
+            Kind::Table(..) => Shape::Table,
+            _ => Shape::Single,
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Kind::Whole(low, high, _) => format!("a whole number from {low} to {high}"),
+            Kind::Decimal(low, high, _) => format!("a number from {low} to {high}"),
+            Kind::Flag(_) => "true or false".to_owned(),
+            Kind::Choice(words, _) => match words {
+                [others @ .., last] if !others.is_empty() => {
+                    format!("{} or {last}", others.join(", "))
+                }
+                words => words.join(", "),
+            },
+            Kind::Text(words, _) => (*words).to_owned(),
+            Kind::List(_) => "a text or a list of texts".to_owned(),
+            Kind::Table(..) => "a table".to_owned(),
+        }
+    }
+}
+
+/// A whole number; `1e6` and `10000.0` are whole numbers, too.
+fn whole(value: &str) -> Option<u32> {
+    let number: f64 = value.parse().ok()?;
+    let fits = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
+    fits.then_some(number as u32)
+}
+
+/// Reads the options of one test. Names of tables and lists have a key behind a dot.
+///
+/// # Errors
+/// The first unknown name or wrong value.
+pub fn read<'a, S>(
+    table: &[OptionRow<S>],
+    (workload, test): (&str, &str),
+    given: impl IntoIterator<Item = (&'a str, &'a str)>,
+    settings: &mut S,
+) -> Result<(), OptionError> {
+    for (name, value) in given {
+        let (stem, key) = match name.split_once('.') {
+            Some((stem, key)) => (stem, Some(key)),
+            None => (name, None),
+        };
+        let refuse = |message: String, hint: String| {
+            let option = Some(name.to_owned());
+            Err(OptionError { option, is_value: false, message, hint: Some(hint) })
+        };
+        let unknown = || format!("{workload} has no option `{name}` in suites.");
+        let Some(row) = table.iter().find(|row| row.name == stem) else {
+            let names = || table.iter().map(|row| row.name);
+            let all = || format!("Its options: {}.", names().collect::<Vec<_>>().join(", "));
+            return refuse(unknown(), did_you_mean(nearest(name, names()), "").unwrap_or_else(all));
+        };
+        if !row.tests.is_empty() && !row.tests.contains(&test) {
+            let tests = row.tests.join("`, `");
+            let message = format!("The test `{test}` has no option `{stem}`.");
+            return refuse(message, format!("It is an option of `{tests}`."));
+        }
+        if let (Kind::Table(keys @ [_, ..], _), Some(key)) = (&row.kind, key)
+            && !keys.contains(&key)
+        {
+            let near = nearest(key, keys.iter().copied());
+            let all = || format!("Its keys: {}. {}.", keys.join(", "), row.doc);
+            let hint = did_you_mean(near, &format!("{stem}.")).unwrap_or_else(all);
+            return refuse(unknown(), hint);
+        }
+        row.set(settings, key, value).map_err(|wanted| {
+            OptionError::value(name, format!("`{name}` can't be `{value}`: it takes {wanted}."))
+        })?;
+    }
+    Ok(())
+}
+
+fn did_you_mean(name: Option<&str>, before: &str) -> Option<String> {
+    name.map(|name| format!("Did you mean `{before}{name}`?"))
+}
+
+/// The rows of a Markdown table of options, with its head.
+pub fn markdown(options: &[OptionDoc]) -> String {
+    let mut text = "| option | values, default | meaning |\n|---|---|---|\n".to_owned();
+    for option in options {
+        let default = match option.default {
+            "" => String::new(),
+            default => format!(", `{default}`"),
+        };
+        let tests = match option.tests.as_slice() {
+            [] => String::new(),
+            tests => format!("in `{}`: ", tests.join("`, `")),
+        };
+        let OptionDoc { name, values, doc, .. } = option;
+        let _ = writeln!(text, "| `{name}` | {values}{default} | {tests}{doc} |");
+    }
+    text
+}
+
+/// The options for a terminal, a paragraph each.
+pub fn help(options: &[OptionDoc]) -> String {
+    let mut text = String::new();
+    for option in options {
+        let default = match option.default {
+            "" => String::new(),
+            default => format!(", {default}"),
+        };
+        let tests = match option.tests.as_slice() {
+            [] => String::new(),
+            tests => format!(" (in {})", tests.join(", ")),
+        };
+        let doc = option.doc.replace('`', "");
+        let _ = writeln!(text, "  {}: {}{default}{tests}", option.name, option.values);
+        let mut line = String::from("     ");
+        for word in doc.split_whitespace() {
+            if line.chars().count() + word.chars().count() > 98 {
+                let _ = writeln!(text, "{line}");
+                line = String::from("     ");
+            }
+            let _ = write!(line, " {word}");
+        }
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+/// Tries every default and every word of a table: for a test of each table.
+///
+/// # Panics
+/// When a name stands twice, or a row refuses what it says that it takes.
+pub fn check_table<S>(table: &[OptionRow<S>], mut new: impl FnMut() -> S) {
+    for (at, row) in table.iter().enumerate() {
+        let is_twice = table[at + 1..].iter().any(|other| other.name == row.name);
+        assert!(!is_twice, "the option {} stands twice", row.name);
+        let words: &[&str] = if let Kind::Choice(words, _) = row.kind { words } else { &[] };
+        let default = Some(row.default).filter(|default| !default.is_empty());
+        for value in words.iter().copied().chain(default) {
+            let set = row.set(&mut new(), None, value);
+            assert_eq!(set, Ok(()), "{} = {value}", row.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq)]
+    struct Settings {
+        size: u32,
+        share: f64,
+        is_fast: bool,
+        mode: usize,
+        names: Vec<String>,
+        weights: Vec<(String, u32)>,
+    }
+
+    type Row = OptionRow<Settings>;
+
+    const TABLE: &[Row] = &[
+        Row::new("size", "1", Kind::Whole(1, 100, |s, n| s.size = n), "rows"),
+        Row::new("share", "0.5", Kind::Decimal(0.0, 1.0, |s, n| s.share = n), "a share"),
+        Row::new("fast", "false", Kind::Flag(|s, on| s.is_fast = on), "no checks").of(&["quick"]),
+        Row::new("mode", "a", Kind::Choice(&["a", "b", "c"], |s, at| s.mode = at), "how"),
+        Row::new("names", "", Kind::List(|s, name| s.names.push(name.to_owned())), "who"),
+        Row::new("weights", "", Kind::Table(&["left", "right"], weight), "percent"),
+    ];
+
+    fn weight(settings: &mut Settings, key: &str, value: &str) -> Result<(), String> {
+        let percent = value.parse().map_err(|_| "a whole number of percent".to_owned())?;
+        settings.weights.push((key.to_owned(), percent));
+        Ok(())
+    }
+
+    fn read_test(test: &str, given: &[(&str, &str)]) -> Result<Settings, String> {
+        let mut settings = Settings::default();
+        match read(TABLE, ("ping", test), given.iter().copied(), &mut settings) {
+            Ok(()) => Ok(settings),
+            Err(error) => Err(format!("{} {}", error.message, error.hint.unwrap_or_default())),
+        }
+    }
+
+    #[test]
+    fn every_kind_of_value_reaches_its_field() {
+        check_table(TABLE, Settings::default);
+        let given = [("size", "1e2"), ("share", "0.25"), ("fast", "on"), ("mode", "c")];
+        let more = [("names.1", "x"), ("names.2", "y"), ("weights.right", "7")];
+        let settings = read_test("quick", &[&given[..], &more].concat()).expect("good options");
+        let names = vec!["x".to_owned(), "y".to_owned()];
+        let weights = vec![("right".to_owned(), 7)];
+        let expected = Settings { size: 100, share: 0.25, is_fast: true, mode: 2, names, weights };
+        assert_eq!(settings, expected);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_a_remedy() {
+        for (option, value, said) in [
+            ("sise", "1", "ping has no option `sise` in suites. Did you mean `size`?"),
+            ("zzzzzzzz", "1", "Its options: size, share, fast, mode, names, weights."),
+            ("size", "101", "`size` can't be `101`: it takes a whole number from 1 to 100."),
+            ("size", "1.5", "it takes a whole number from 1 to 100."),
+            ("size.x", "1", "it takes a whole number from 1 to 100."),
+            ("share", "2", "it takes a number from 0 to 1."),
+            ("fast", "on", "The test `slow` has no option `fast`. It is an option of `quick`."),
+            ("mode", "d", "it takes a, b or c."),
+            ("weights", "5", "it takes a table: `weights = { left = ... }`."),
+            ("weights.lef", "5", "no option `weights.lef` in suites. Did you mean `weights.left`?"),
+            ("weights.top", "5", "Its keys: left, right. percent."),
+            ("weights.left", "x", "it takes a whole number of percent."),
+        ] {
+            let refused = read_test("slow", &[(option, value)]).expect_err(option);
+            assert!(refused.contains(said), "{refused}");
+        }
+    }
+
+    #[test]
+    fn documentation_has_a_line_for_each_option() {
+        let docs: Vec<OptionDoc> = TABLE.iter().map(OptionRow::describe).collect();
+        let table = markdown(&docs);
+        assert!(table.contains("| `size` | a whole number from 1 to 100, `1` | rows |"), "{table}");
+        assert!(table.contains("| `fast` | true or false, `false` | in `quick`: no checks |"));
+        assert!(help(&docs).starts_with("  size: a whole number from 1 to 100, 1\n      rows\n"));
+    }
+}

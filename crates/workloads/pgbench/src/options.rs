@@ -1,0 +1,198 @@
+//! The options of pgbench in suites.
+
+use crate::init::SCALE_MAX;
+use crate::script::{QueryMode, Script, find_builtin};
+use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, WorkloadOffer};
+use dyno_core::options::{Kind, OptionError, OptionRow, read};
+
+/// pgbench as suites name it.
+pub const OFFER: WorkloadOffer = WorkloadOffer {
+    name: "pgbench",
+    tests: &[test("tpcb-like"), test("simple-update"), test("select-only"), test("script")],
+    levels: Levels::Workers,
+    workers_alias: None,
+    options: || OPTIONS.iter().map(Row::describe).collect(),
+};
+
+/// The variable `range` is the number of accounts that keys are drawn from.
+const fn test(name: &'static str) -> TestOffer {
+    let size = DataSizing::Factor {
+        factor: Scale { option: "scale", default: 1 },
+        rows_per_unit: 100_000,
+        rows: &["define.range"],
+        workers_per_unit: None,
+    };
+    TestOffer { name, size: Some(size) }
+}
+
+type Row = OptionRow<PgbenchSettings>;
+
+/// All options.
+pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
+    Row::new(
+        "scripts",
+        "",
+        Kind::List(|o, file| o.files.push(file.to_owned())),
+        "for `test = \"script\"`: files in the folder of the suite, or below it; what follows the last `@` is the \
+         weight, 1 if there is none. The texts are stored with the run",
+    ),
+    Row::new(
+        "scale",
+        "1",
+        Kind::Whole(1, SCALE_MAX, |o, n| o.scale = n),
+        "100,000 accounts, 10 tellers and 1 branch for each; also `:scale` in scripts",
+    ),
+    Row::new(
+        "define",
+        "",
+        Kind::Table(&[], |o, name, value| {
+            o.defines.push((name.to_owned(), value.to_owned()));
+            Ok(())
+        }),
+        "variables of the scripts: `define = { range = 50000000 }`",
+    ),
+    Row::new(
+        "mode",
+        "simple",
+        Kind::Choice(&["simple", "extended", "prepared"], |o, at| o.mode = QueryMode::ALL[at]),
+        "how statements are sent, as pgbench's `-M`",
+    ),
+    Row::new(
+        "jobs",
+        "",
+        Kind::Whole(1, 10_000, |o, n| o.jobs = Some(n)),
+        "loops (system threads) that drive the workers; without it one per core",
+    ),
+    Row::new(
+        "vacuum",
+        "none",
+        Kind::Choice(&["none", "some", "all"], |o, at| {
+            o.vacuum = [Vacuum::None, Vacuum::Some, Vacuum::All][at];
+        }),
+        "before each trial: `none` is pgbench's `-n`, `some` is what it does without (branches and tellers are \
+         vacuumed, the history is emptied), `all` is `-v` (accounts too)",
+    ),
+    Row::new(
+        "check",
+        "true",
+        Kind::Flag(|o, on| o.check = on),
+        "after each trial that writes: check the balances, see below",
+    ),
+];
+
+/// What happens to the tables before each trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vacuum {
+    /// Nothing: pgbench's `-n`.
+    None,
+    /// Branches and tellers are vacuumed, the history is emptied: what pgbench does unasked.
+    Some,
+    /// Accounts too: pgbench's `-v`.
+    All,
+}
+
+/// Valid options of an experiment.
+pub struct PgbenchSettings {
+    /// The scripts and their weights.
+    pub scripts: Vec<(Script, u32)>,
+    /// How statements are sent.
+    pub mode: QueryMode,
+    /// The scale factor.
+    pub scale: u32,
+    /// Variables of the scripts.
+    pub defines: Vec<(String, String)>,
+    /// Loops; `None` is one per core.
+    pub jobs: Option<u32>,
+    /// What happens to the tables before each trial.
+    pub vacuum: Vacuum,
+    /// The balances are checked after each trial that writes.
+    pub check: bool,
+    files: Vec<String>,
+    texts: Vec<String>,
+}
+
+impl PgbenchSettings {
+    /// Reads the options of a test. `scripts` has the name, the weight and the text of each file that they name.
+    ///
+    /// # Errors
+    /// The first wrong option, or a script that can't be parsed.
+    pub fn read<'a>(
+        test: &str,
+        given: impl IntoIterator<Item = (&'a str, &'a str)>,
+        scripts: impl IntoIterator<Item = (&'a str, u32, &'a str)>,
+    ) -> Result<Self, OptionError> {
+        let mut settings = PgbenchSettings::new();
+        read(OPTIONS, (OFFER.name, test), given, &mut settings)?;
+        let mode = settings.mode;
+        if settings.files.is_empty() {
+            let refuse = |message: String| OptionError::experiment(message, None);
+            // Prefixes are for command lines; a suite names the test in full.
+            let builtin = find_builtin(test).ok().filter(|builtin| builtin.name == test);
+            let no_test = || refuse(format!("`{test}` is no test of pgbench."));
+            let builtin = builtin.ok_or_else(no_test)?;
+            let script = builtin.script(mode).map_err(|error| refuse(error.to_string()))?;
+            settings.scripts.push((script, 1));
+            settings.texts.push(builtin.text.to_owned());
+        }
+        for (number, (name, weight, text)) in (1..).zip(scripts) {
+            let script = Script::parse(text.as_bytes(), name, mode).map_err(|error| {
+                OptionError::value(&format!("scripts.{number}"), error.to_string())
+            })?;
+            settings.scripts.push((script, weight));
+            settings.texts.push(text.to_owned());
+        }
+        Ok(settings)
+    }
+
+    fn new() -> Self {
+        PgbenchSettings {
+            scripts: Vec::new(),
+            mode: QueryMode::Simple,
+            scale: 1,
+            defines: Vec::new(),
+            jobs: None,
+            vacuum: Vacuum::None,
+            check: true,
+            files: Vec::new(),
+            texts: Vec::new(),
+        }
+    }
+
+    /// The texts of the scripts that run.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let weights = self.scripts.iter().map(|(_, weight)| *weight);
+        self.texts.iter().zip(weights).filter(|(_, weight)| *weight > 0).map(|(text, _)| &**text)
+    }
+
+    /// The texts of all scripts, in their order.
+    pub fn all_texts(&self) -> &[String] {
+        &self.texts
+    }
+
+    /// The value of a variable that is an integer before the scripts run.
+    pub fn variable(&self, name: &str) -> Option<i64> {
+        let defined = self.defines.iter().find(|(other, _)| other == name);
+        match defined {
+            Some((_, value)) => value.parse().ok(),
+            None => (name == "scale").then(|| i64::from(self.scale)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_takes_what_it_says() {
+        dyno_core::options::check_table(OPTIONS, PgbenchSettings::new);
+        let modes = OPTIONS.iter().find_map(|row| match row.kind {
+            Kind::Choice(words, _) if row.name == "mode" => Some(words),
+            _ => None,
+        });
+        assert_eq!(modes, Some(&QueryMode::ALL.map(QueryMode::name)[..]));
+        let given = [("define.range", "10"), ("scale", "2")];
+        let settings = PgbenchSettings::read("select-only", given, []).expect("good options");
+        assert_eq!((settings.variable("range"), settings.variable("scale")), (Some(10), Some(2)));
+    }
+}

@@ -1,0 +1,379 @@
+//! The options of TPC-C in suites.
+
+use crate::load::Loaded;
+use crate::profile::{BMSQL_5_0, Binding, Choice, DeliveryMode, Kind, PerKind, Profile};
+use crate::schema::{KeyTime, Shard};
+use crate::{DISTRICTS, FlightMode, Isolation, TpccOptions, WAREHOUSES_MAX};
+use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, WorkloadOffer};
+use dyno_core::options::{Kind as Values, OptionError, OptionRow, read};
+
+/// TPC-C as suites name it.
+pub const OFFER: WorkloadOffer = WorkloadOffer {
+    name: "tpcc",
+    tests: &[test("bmsql-5.0"), test(SPEC)],
+    levels: Levels::Workers,
+    workers_alias: Some("terminals"),
+    options: || OPTIONS.iter().map(Row::describe).collect(),
+};
+
+/// The profile with keying and think times.
+const SPEC: &str = "spec";
+
+/// The order lines of a warehouse are its largest table.
+const fn test(name: &'static str) -> TestOffer {
+    let size = DataSizing::Factor {
+        factor: Scale { option: "warehouses", default: 1 },
+        rows_per_unit: 300_000,
+        rows: &[],
+        workers_per_unit: Some(DISTRICTS),
+    };
+    TestOffer { name, size: Some(size) }
+}
+
+type Row = OptionRow<TpccSettings>;
+
+/// All options.
+pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
+    Row::new(
+        "warehouses",
+        "1",
+        Values::Whole(1, WAREHOUSES_MAX, |o, n| o.warehouses = n),
+        "what is loaded, and used: about 500,000 rows and 100 MB each. A warehouse has ten terminals at most",
+    ),
+    Row::new(
+        "flight",
+        "statement",
+        Values::Choice(&["statement", "pipelined"], |o, at| {
+            o.flight = [FlightMode::Statement, FlightMode::Pipelined][at];
+        }),
+        "`statement`: a round trip for each statement, as papers do. `pipelined`: statements that don't need each \
+         other's answers share one",
+    ),
+    Row::new(
+        "isolation",
+        "",
+        Values::Choice(
+            &["server", "read-committed", "repeatable-read", "serializable"],
+            |o, at| {
+                use Isolation::{ReadCommitted, RepeatableRead, Serializable, ServerDefault};
+                o.isolation =
+                    Some([ServerDefault, ReadCommitted, RepeatableRead, Serializable][at]);
+            },
+        ),
+        "what sessions ask for; `server` is nothing. Without it `read-committed` on MySQL, elsewhere nothing",
+    ),
+    Row::new(
+        "weights",
+        "",
+        Values::Table(&WEIGHT_NAMES, TpccSettings::set_weight),
+        "percent of `payment` (43), `order_status`, `delivery` and `stock_level` (4 each); New-Order has what the \
+         others leave of 100. Instead of the decks of `spec`, too",
+    ),
+    Row::new(
+        "terminal_warehouse_fixed",
+        "true",
+        Values::Text("true or false", |o, value| o.set_binding(value)),
+        "`false` in `bmsql-5.0`: a terminal keeps its district and draws the warehouse for each transaction",
+    ),
+    Row::new(
+        "sessions",
+        "",
+        Values::Whole(1, 100_000, |o, n| o.sessions = Some(n)),
+        "sessions that execute what the terminals enter; without it one for 100 terminals, at least 8",
+    )
+    .of(&[SPEC]),
+    Row::new(
+        "keying_multiplier",
+        "1",
+        Values::Decimal(0.0, 1_000.0, |o, n| o.keying = n),
+        "keying times are so many times those of clause 5.2.5.7",
+    )
+    .of(&[SPEC]),
+    Row::new(
+        "think_multiplier",
+        "1",
+        Values::Decimal(0.0, 1_000.0, |o, n| o.think = n),
+        "think times are so many times those of clause 5.2.5.7",
+    )
+    .of(&[SPEC]),
+    Row::new(
+        "delivery_log",
+        "true",
+        Values::Flag(|o, on| o.delivery_log = on),
+        "the result file of deferred Deliveries (clause 2.7.2.2), `trials/<n>.deliveries.csv` in the run folder",
+    )
+    .of(&[SPEC]),
+    Row::new(
+        "checks",
+        "",
+        Values::Choice(&["none", "after", "before-and-after"], |o, at| {
+            o.checks = Some([CheckTime::Never, CheckTime::After, CheckTime::BeforeAndAfter][at]);
+        }),
+        "when the consistency conditions are checked: before and after each trial (so without this option up to 10 \
+         warehouses), after it (so with more) or never",
+    ),
+    Row::new(
+        "load_workers",
+        "",
+        Values::Whole(1, 10_000, |o, n| o.load_workers = Some(n)),
+        "sessions that load at once; without it two for each core, 2 to 16",
+    ),
+    Row::new(
+        "keys",
+        "",
+        Values::Choice(&["before", "primary-before", "after"], |o, at| {
+            use KeyTime::{AfterLoad, BeforeLoad, PrimaryBeforeLoad};
+            o.keys = Some([BeforeLoad, PrimaryBeforeLoad, AfterLoad][at]);
+        }),
+        "when primary keys and indexes are made: `before` the rows, `primary-before` (without this option on MySQL \
+         and SQLite) or `after` them (on PostgreSQL)",
+    ),
+    Row::new(
+        "foreign_keys",
+        "false",
+        Values::Flag(|o, on| o.foreign_keys = on),
+        "foreign keys, after the rows; not on SQLite",
+    ),
+    Row::new(
+        "shard",
+        "",
+        Values::Table(
+            &["before", "suffix", "after", "item_before", "item_suffix", "item_after"],
+            TpccSettings::set_shard,
+        ),
+        "what a distributed database is told of each table: statements `before` and `after` its CREATE TABLE and the \
+         text `suffix` at its end; `item_before`, `item_suffix` and `item_after` are those of the catalogue. `{table}` \
+         and `{column}` (its warehouse) are filled in: \
+         `shard = { suffix = \"dbpartition by hash({column})\", item_suffix = \"broadcast\" }`",
+    ),
+];
+
+/// The kinds of transactions that have a weight of their own.
+const WEIGHTS: [Kind; 4] = [Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
+const WEIGHT_NAMES: [&str; 4] = ["payment", "order_status", "delivery", "stock_level"];
+
+/// When the consistency conditions are checked: that reads all tables. The books are always read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckTime {
+    /// Never.
+    Never,
+    /// After each trial.
+    After,
+    /// Before and after each trial.
+    BeforeAndAfter,
+}
+
+impl CheckTime {
+    /// Warehouses whose check takes minutes: it is not made twice.
+    const LARGE: u32 = 10;
+
+    /// The default for so many warehouses.
+    pub fn usual(warehouses: u32) -> Self {
+        if warehouses > Self::LARGE { CheckTime::After } else { CheckTime::BeforeAndAfter }
+    }
+}
+
+/// Valid options of an experiment.
+#[derive(Debug)]
+pub struct TpccSettings {
+    /// The profile, with the weights and the binding that options give it.
+    pub profile: Profile,
+    /// Warehouses.
+    pub warehouses: u32,
+    /// Statements that share a round trip.
+    pub flight: FlightMode,
+    /// `None` is the default of the dialect.
+    pub isolation: Option<Isolation>,
+    /// Sessions of a profile with pauses; `None` is the usual number.
+    pub sessions: Option<u32>,
+    /// Sessions that load; `None` is the usual number.
+    pub load_workers: Option<u32>,
+    /// `None` is the default of the dialect.
+    pub keys: Option<KeyTime>,
+    /// Foreign keys are made.
+    pub foreign_keys: bool,
+    /// What a distributed database is told of each table.
+    pub shard: Option<Shard>,
+    /// Deferred Deliveries are noted in the run folder.
+    pub delivery_log: bool,
+    checks: Option<CheckTime>,
+    keying: f64,
+    think: f64,
+    weights: PerKind<Option<u32>>,
+}
+
+impl TpccSettings {
+    /// Reads the options of the test `test`, which is the name of a profile.
+    ///
+    /// # Errors
+    /// The first wrong one.
+    pub fn read<'a>(
+        test: &str,
+        given: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, OptionError> {
+        let Some(profile) = Profile::named(test) else {
+            let names = Profile::ALL.map(|profile| profile.name).join(", ");
+            let hint = format!("Its tests are its profiles: {names}.");
+            return Err(OptionError::experiment(format!("`{test}` is no test of tpcc."), &*hint));
+        };
+        let mut settings = TpccSettings::new(*profile);
+        read(OPTIONS, (OFFER.name, test), given, &mut settings)?;
+        if settings.weights.iter().any(Option::is_some) {
+            settings.profile = settings.weighted().map_err(|message| {
+                let hint = "Lower a weight; New-Order has what the others leave of 100.";
+                OptionError::experiment(message, hint)
+            })?;
+        }
+        Ok(settings)
+    }
+
+    fn new(profile: Profile) -> Self {
+        TpccSettings {
+            profile,
+            warehouses: 1,
+            flight: FlightMode::Statement,
+            isolation: None,
+            sessions: None,
+            load_workers: None,
+            keys: None,
+            foreign_keys: false,
+            shard: None,
+            delivery_log: profile.delivery == DeliveryMode::Deferred,
+            checks: None,
+            keying: 1.0,
+            think: 1.0,
+            weights: [None; 5],
+        }
+    }
+
+    /// Checks the load that an experiment makes with these settings.
+    ///
+    /// # Errors
+    /// More terminals than the warehouses have, or a rate beside pauses.
+    pub fn check_load(&self, workers: &[u32], has_rates: bool) -> Result<(), OptionError> {
+        let most = self.warehouses.saturating_mul(DISTRICTS);
+        if let Some(terminals) = workers.iter().find(|&&terminals| terminals > most) {
+            let message = format!(
+                "{terminals} terminals are too many for warehouses = {}: a warehouse has {DISTRICTS}, one for each \
+                 district.",
+                self.warehouses
+            );
+            let least = terminals.div_ceil(DISTRICTS);
+            let hint = format!("Use at most {most} terminals, or at least {least} warehouses.");
+            return Err(OptionError::experiment(message, &*hint));
+        }
+        if self.profile.pacing.is_some() && has_rates {
+            let name = self.profile.name;
+            let message = format!("Terminals of the profile `{name}` have no rate.");
+            let hint = "Leave `rate` out: keying and think times say when a terminal begins.";
+            return Err(OptionError::experiment(message, hint));
+        }
+        Ok(())
+    }
+
+    /// What a trial on a database that `loaded` describes is asked to run.
+    pub fn of_run(&self, loaded: &Loaded, seed: u64) -> TpccOptions {
+        TpccOptions {
+            flight: self.flight,
+            warehouses: self.warehouses,
+            isolation: self.isolation,
+            keying_multiplier: self.keying,
+            think_multiplier: self.think,
+            ..TpccOptions::new(self.profile, loaded, seed)
+        }
+    }
+
+    /// Sessions that execute what so many terminals with pauses enter; `None` where each terminal
+    /// has its own.
+    pub fn sessions_of(&self, terminals: u32) -> Option<u32> {
+        let loaded = Loaded { warehouses: self.warehouses, c_last: 0 };
+        let staff = self.of_run(&loaded, 0).staff(self.sessions);
+        staff.terminals.map(|_| staff.workers.min(terminals))
+    }
+
+    /// When the conditions are checked.
+    pub fn checks(&self) -> CheckTime {
+        self.checks.unwrap_or(CheckTime::usual(self.warehouses))
+    }
+
+    fn set_binding(&mut self, value: &str) -> Result<(), String> {
+        self.profile.binding = match (self.profile.binding, value) {
+            (Binding::Home, "on") => Binding::Home,
+            (Binding::Home, "off") => {
+                return Err("true: terminals of this profile have a home warehouse".to_owned());
+            }
+            (_, "on" | "true") => Binding::Drawn,
+            (_, "off" | "false") => Binding::Roaming,
+            _ => return Err("true or false".to_owned()),
+        };
+        Ok(())
+    }
+
+    fn set_weight(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let percent = value.parse().ok().filter(|percent| *percent <= 100);
+        let percent = percent.ok_or("a whole number of percent from 0 to 100")?;
+        let kind = WEIGHTS.into_iter().find(|kind| kind.name() == name);
+        self.weights[kind.ok_or("no value")?.index()] = Some(percent);
+        Ok(())
+    }
+
+    fn set_shard(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let shard = self.shard.get_or_insert_default();
+        let (clauses, name) = match name.strip_prefix("item_") {
+            Some(name) => (&mut shard.item, name),
+            None => (&mut shard.by_warehouse, name),
+        };
+        let text = Some(value.to_owned());
+        match name {
+            "before" => clauses.before = text,
+            "suffix" => clauses.suffix = text,
+            _ => clauses.after = text,
+        }
+        Ok(())
+    }
+
+    /// The profile with the weights; those that are not given are of BenchmarkSQL's own files.
+    fn weighted(&self) -> Result<Profile, String> {
+        let usual = BMSQL_5_0.choice.shares();
+        let weight = |kind: Kind| self.weights[kind.index()].unwrap_or(usual[kind.index()]);
+        let [payment, order_status, delivery, stock_level] = WEIGHTS.map(weight);
+        let profile = self.profile.with_weights(payment, order_status, delivery, stock_level);
+        profile.map_err(|error| error.to_string())
+    }
+
+    /// How terminals choose and where they work, in a sentence.
+    pub fn words(&self) -> String {
+        let shares = self.profile.choice.shares().map(|share| share.to_string()).join(", ");
+        let choice = match self.profile.choice {
+            Choice::Weights(_) => "weights",
+            Choice::Deck(_) => "decks of cards",
+        };
+        let place = match self.profile.binding {
+            Binding::Home => "a home warehouse and district each",
+            Binding::Drawn => "a warehouse and district each, drawn once",
+            Binding::Roaming => "a district each, the warehouse drawn for each transaction",
+        };
+        format!(
+            "Items and customers are drawn by NURand. Terminals have {place}; they choose by \
+             {choice} of {shares}."
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::options::check_table;
+
+    #[test]
+    fn the_table_takes_what_it_says() {
+        check_table(OPTIONS, || TpccSettings::new(BMSQL_5_0));
+        assert_eq!(WEIGHTS.map(Kind::name), WEIGHT_NAMES);
+        let profiles = Profile::ALL.map(|profile| profile.name);
+        assert_eq!(OFFER.tests.iter().map(|test| test.name).collect::<Vec<_>>(), profiles);
+        let binding = [("terminal_warehouse_fixed", "off"), ("weights.payment", "50")];
+        let settings = TpccSettings::read("bmsql-5.0", binding).expect("good options");
+        assert_eq!(settings.profile.binding, Binding::Roaming);
+        assert_eq!(settings.profile.choice.shares()[Kind::Payment.index()], 50);
+    }
+}

@@ -1,0 +1,372 @@
+//! The options of TPC-H in suites.
+
+use crate::degree::{DegreeRule, rules};
+use crate::generate::check_scale;
+use crate::parameters::Choice;
+use crate::run::{Plans, Test};
+use dyno_core::nearest;
+use dyno_core::offer::{DataSizing, Levels, TestOffer, WorkloadOffer};
+use dyno_core::options::{Kind, OptionError, OptionRow, read};
+
+/// TPC-H as suites name it.
+pub const OFFER: WorkloadOffer = WorkloadOffer {
+    name: "tpch",
+    tests: &[test("queries"), test("power"), test("throughput"), test("refresh")],
+    levels: Levels::Degrees,
+    workers_alias: None,
+    options: || OPTIONS.iter().map(Row::describe).collect(),
+};
+
+/// The lines of orders are the largest table.
+const fn test(name: &'static str) -> TestOffer {
+    let size = DataSizing::Fraction { option: "scale", rows_per_unit: 6_000_000 };
+    TestOffer { name, size: Some(size) }
+}
+
+/// The tests with queries.
+const QUERIES: &[&str] = &["queries", "power", "throughput"];
+/// The longest bound of a query: a month.
+const TIMEOUT_S_MAX: f64 = 2_592_000.0;
+/// What qgen's generator can be started with.
+const SEED_MAX: u64 = 2_147_483_646;
+
+type Row = OptionRow<TpchSettings>;
+
+/// All options.
+pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
+    Row::new(
+        "scale",
+        "1",
+        Kind::Text("a number above 0", |o, value| scale(value).map(|n| o.scale = n)),
+        "scale factor: 1 is about a gigabyte and 8.7 million rows; fractions are allowed",
+    ),
+    Row::new(
+        "timeout_s",
+        "",
+        Kind::Decimal(0.01, TIMEOUT_S_MAX, |o, seconds| o.timeout_s = Some(seconds)),
+        "seconds after which a query is cancelled; it counts with this time, and every figure that it is in says so",
+    )
+    .of(QUERIES),
+    Row::new(
+        "cache",
+        "",
+        Kind::Choice(&CACHES, |o, at| o.written.cache = Some(CACHES[at])),
+        "`warm` (so without this option in `queries`): every index and table is read into memory before each trial; \
+         `cold`: `cold_command` is executed before each trial; `as-is` (so in the other tests, as the specification \
+         asks): neither",
+    ),
+    Row::new(
+        "cold_command",
+        "",
+        Kind::Text("a text", |o, command| {
+            o.written.cold_command = Some(command.to_owned());
+            Ok(())
+        }),
+        "for `cache = \"cold\"`: a command of the shell that empties the caches, such as one that restarts the server; \
+         the name of the target is in the variable `DYNO_TARGET`: `cold_command = \"systemctl restart mariadb\"`. The \
+         command stands in the run folder and the paper: a password belongs into a file that it reads",
+    ),
+    Row::new(
+        "parameters",
+        "default",
+        Kind::Text("default, seed or a whole number from 1 to 2147483646", |o, value| {
+            values(value).map(|v| o.values = v)
+        }),
+        "values in the queries: `default` is qgen's `-d`, `seed` draws them anew for each repeat (the same for all \
+         degrees and targets of it), a number is qgen's `-r`",
+    )
+    .of(QUERIES),
+    Row::new(
+        "streams",
+        "",
+        // More streams than any published result has.
+        Kind::Whole(1, 1_000, |o, n| o.written.streams = Some(n)),
+        "streams of queries; without it the fewest that clause 5.3.4 allows for the scale factor",
+    )
+    .of(&["throughput"]),
+    Row::new(
+        "refresh",
+        "true",
+        Kind::Flag(|o, on| o.written.refresh = Some(on)),
+        "the refresh functions are executed. Answers are only known before the first of them",
+    )
+    .of(&["power", "throughput"]),
+    Row::new(
+        "pairs",
+        "1",
+        // dbgen numbers its refresh sets up to this.
+        Kind::Whole(1, 4_000, |o, n| o.written.pairs = Some(n)),
+        "pairs of refresh functions",
+    )
+    .of(&["refresh"]),
+    Row::new(
+        "plans",
+        "executed",
+        Kind::Text("executed, estimated or none", |o, value| plans(value).map(|p| o.plans = p)),
+        "the plans of all queries are taken in a pass of their own, which is not timed, and stored in the run \
+         (`trials/<n>.plans/`): `executed` executes each query once more for them where the product can, so that \
+         workers and pages are told, `estimated` does not, `none` takes no plans",
+    )
+    .of(QUERIES),
+    Row::new(
+        "degree_rule",
+        "",
+        Kind::Text("the name of a rule", |o, name| rule(name).map(|r| o.rule = Some(r))),
+        "how the degree is set, by the name of a product; without it as the server says what it is",
+    )
+    .of(QUERIES),
+    Row::new(
+        "degree_set",
+        "",
+        Kind::List(|o, sql| o.written.set.push(sql.to_owned())),
+        "your own rule: statements that set the degree, with `{degree}` in them: \
+         `degree_set = [\"SET max_parallel_degree = {degree}\"]`",
+    )
+    .of(QUERIES),
+    Row::new(
+        "degree_off",
+        "",
+        Kind::List(|o, sql| o.written.off.push(sql.to_owned())),
+        "your own rule: statements for degree 0; without them those of `degree_set` with 0",
+    )
+    .of(QUERIES),
+    Row::new(
+        "load_sessions",
+        "",
+        Kind::Whole(1, 10_000, |o, n| o.load_sessions = Some(n)),
+        "sessions that load at once; without it two for each core, 2 to 16",
+    ),
+    Row::new(
+        "foreign_keys",
+        "true",
+        Kind::Flag(|o, on| o.foreign_keys = Some(on)),
+        "the ten foreign keys, after the rows; not on SQLite; DuckDB can't have them",
+    ),
+    Row::new(
+        "indexes",
+        "true",
+        Kind::Flag(|o, on| o.indexes = on),
+        "the 14 secondary indexes of the white paper, after the keys",
+    ),
+    Row::new(
+        "force",
+        "false",
+        Kind::Flag(|o, on| o.force = on),
+        "loads what does not fit disk or memory by dyno's estimate",
+    ),
+];
+
+const CACHES: [&str; 3] = ["warm", "cold", "as-is"];
+
+/// What is done to the caches before a trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// Tables and indexes are read into memory.
+    Warm,
+    /// This command of the shell empties them.
+    Cold(String),
+    /// Nothing.
+    AsFound,
+}
+
+/// Where the values in the queries come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Values {
+    Default,
+    /// Anew for each repeat, from the suite's seed.
+    Drawn,
+    Seed(u64),
+}
+
+/// Valid options of an experiment.
+#[derive(Debug)]
+pub struct TpchSettings {
+    /// The test.
+    pub test: Test,
+    /// The scale factor.
+    pub scale: f64,
+    /// Seconds after which a query is cancelled.
+    pub timeout_s: Option<f64>,
+    /// What is done to the caches before a trial.
+    pub cache: Cache,
+    /// Which plans are taken.
+    pub plans: Plans,
+    /// `None` is what fits the product.
+    pub rule: Option<DegreeRule>,
+    /// Sessions that load; `None` is the usual number.
+    pub load_sessions: Option<u32>,
+    /// `None` is wherever the dialect can have them.
+    pub foreign_keys: Option<bool>,
+    /// The secondary indexes are made.
+    pub indexes: bool,
+    /// Loads what doesn't fit by the estimate.
+    pub force: bool,
+    values: Values,
+    written: Written,
+}
+
+/// Options as they are written, before those that belong together are put together.
+#[derive(Debug, Default)]
+struct Written {
+    streams: Option<u32>,
+    pairs: Option<u32>,
+    refresh: Option<bool>,
+    cache: Option<&'static str>,
+    cold_command: Option<String>,
+    set: Vec<String>,
+    off: Vec<String>,
+}
+
+impl TpchSettings {
+    /// Reads the options of a test.
+    ///
+    /// # Errors
+    /// The first wrong one.
+    pub fn read<'a>(
+        test: &str,
+        given: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, OptionError> {
+        let mut settings = TpchSettings::new();
+        read(OPTIONS, (OFFER.name, test), given, &mut settings)?;
+        settings.finish(test)?;
+        Ok(settings)
+    }
+
+    fn new() -> Self {
+        TpchSettings {
+            test: Test::Queries,
+            scale: 1.0,
+            timeout_s: None,
+            cache: Cache::AsFound,
+            plans: Plans::Executed,
+            rule: None,
+            load_sessions: None,
+            foreign_keys: None,
+            indexes: true,
+            force: false,
+            values: Values::Default,
+            written: Written::default(),
+        }
+    }
+
+    /// The values of the queries of a trial with this seed.
+    pub fn parameters(&self, seed: u64) -> Choice {
+        match self.values {
+            Values::Default => Choice::Default,
+            Values::Drawn => Choice::Seed(1 + seed % SEED_MAX),
+            Values::Seed(seed) => Choice::Seed(seed),
+        }
+    }
+
+    /// What several options decide together.
+    fn finish(&mut self, test: &str) -> Result<(), OptionError> {
+        let written = std::mem::take(&mut self.written);
+        let refresh = written.refresh.unwrap_or(true);
+        let least = Test::least_streams(self.scale);
+        self.test = match test {
+            "queries" => Test::Queries,
+            "power" => Test::Power { refresh },
+            "throughput" => Test::Throughput { streams: written.streams.unwrap_or(least), refresh },
+            "refresh" => Test::Refresh { pairs: written.pairs.unwrap_or(1) },
+            other => {
+                let message = format!("`{other}` is no test of tpch.");
+                let hint = "Its tests: queries, power, throughput, refresh.";
+                return Err(OptionError::experiment(message, hint));
+            }
+        };
+        // The papers warm before they measure; clause 5.3.1.4 forbids it in the tests of the
+        // specification.
+        let usual = if self.test == Test::Queries { "warm" } else { "as-is" };
+        self.cache = cache(written.cache.unwrap_or(usual), written.cold_command)?;
+        if written.set.is_empty() && written.off.is_empty() {
+            return Ok(());
+        }
+        if self.rule.is_some() {
+            let message = "Both `degree_rule` and a rule of the suite's own are given.";
+            return Err(OptionError::experiment(message, "Leave out one of them."));
+        }
+        let off = match written.off.is_empty() {
+            true => written.set.iter().map(|sql| sql.replace("{degree}", "0")).collect(),
+            false => written.off,
+        };
+        let hint = "Write `degree_set = [\"SET name = {degree}\"]`.";
+        let own = DegreeRule::own(written.set, off);
+        self.rule = Some(own.map_err(|wrong| OptionError::experiment(wrong, hint))?);
+        Ok(())
+    }
+}
+
+fn scale(value: &str) -> Result<f64, String> {
+    let number: f64 = value.parse().map_err(|_| "a number above 0".to_owned())?;
+    check_scale(number).map(|()| number).map_err(|error| {
+        let hint = error.hint();
+        format!("another scale factor. {error} {hint}").trim_end_matches('.').to_owned()
+    })
+}
+
+fn values(value: &str) -> Result<Values, String> {
+    match value {
+        "default" => Ok(Values::Default),
+        "seed" => Ok(Values::Drawn),
+        seed => {
+            let seed = seed.parse().ok().filter(|seed| (1..=SEED_MAX).contains(seed));
+            let wanted = || format!("default, seed or a whole number from 1 to {SEED_MAX}");
+            seed.map(Values::Seed).ok_or_else(wanted)
+        }
+    }
+}
+
+fn plans(value: &str) -> Result<Plans, String> {
+    match value {
+        "executed" | "on" => Ok(Plans::Executed),
+        "estimated" => Ok(Plans::Estimated),
+        "none" | "off" => Ok(Plans::Off),
+        _ => Err("executed, estimated or none".to_owned()),
+    }
+}
+
+fn rule(name: &str) -> Result<DegreeRule, String> {
+    let rules = rules();
+    let names = || rules.iter().map(|rule| rule.name.as_str());
+    match rules.iter().find(|rule| rule.name == name) {
+        Some(rule) => Ok(rule.clone()),
+        None => Err(match nearest(name, names()) {
+            Some(near) => format!("the name of a rule; did you mean `{near}`?"),
+            None => format!("the name of a rule: {}", names().collect::<Vec<_>>().join(", ")),
+        }),
+    }
+}
+
+fn cache(state: &str, cold_command: Option<String>) -> Result<Cache, OptionError> {
+    match (state, cold_command) {
+        ("cold", Some(command)) => Ok(Cache::Cold(command)),
+        ("cold", None) => Err(OptionError::experiment(
+            "`cache` is `cold`, but nothing is said that empties the caches.",
+            "Add `cold_command`: a command of the shell, such as one that restarts the server.",
+        )),
+        (other, Some(_)) => Err(OptionError::experiment(
+            format!("`cold_command` is given, but `cache` is `{other}`."),
+            "Write `cache = \"cold\"`, or leave the command out.",
+        )),
+        ("warm", None) => Ok(Cache::Warm),
+        (_, None) => Ok(Cache::AsFound),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_takes_what_it_says() {
+        dyno_core::options::check_table(OPTIONS, TpchSettings::new);
+        let given =
+            [("cache", "cold"), ("cold_command", "true"), ("degree_set.1", "SET x = {degree}")];
+        let settings = TpchSettings::read("power", given).expect("good options");
+        assert_eq!(settings.test, Test::Power { refresh: true });
+        assert_eq!(settings.cache, Cache::Cold("true".to_owned()));
+        assert!(settings.rule.is_some());
+        let refused = TpchSettings::read("queries", [("streams", "2")]).expect_err("no streams");
+        assert_eq!(refused.hint.as_deref(), Some("It is an option of `throughput`."));
+    }
+}
