@@ -2,10 +2,10 @@
 
 use crate::format;
 use crate::model::{Experiment, Point, Spread};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
 use crate::tpcc::words;
 use crate::{Published, PublishedRow};
+use dyno_facts::say;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -21,13 +21,13 @@ pub struct Comparison {
     /// What a reader must know before comparing.
     pub note: Option<String>,
     /// What the load level is: `Workers`, or `Terminals` of TPC-C.
-    pub load: Text,
+    pub load: Message,
     /// What the columns count, in a sentence; empty where the titles say it.
-    pub counts: Text,
+    pub counts: Message,
     /// Names of the conditions that differ between rows of the same label.
     pub conditions: Vec<String>,
     /// Titles of the measured quantities: the metric and what tells apart the columns of one row.
-    pub columns: Vec<Text>,
+    pub columns: Vec<Message>,
     /// In the order of the publication.
     pub rows: Vec<ComparisonRow>,
 }
@@ -48,7 +48,7 @@ pub struct ComparisonRow {
     /// Its workers; its terminals where it is TPC-C.
     pub workers: u32,
     /// How it was run, where that stands beside every number; empty for most workloads.
-    pub setup: Text,
+    pub setup: Message,
     /// Share of the rows that is hot, 0 to 1, where it is known.
     pub hot_share: Option<f64>,
     /// How many times the data fill the server's memory for them, where that is known.
@@ -139,7 +139,7 @@ pub(crate) fn counterpart<'a>(
 }
 
 fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
-    let mut columns: Vec<Text> = Vec::new();
+    let mut columns: Vec<Message> = Vec::new();
     let mut rows: Vec<ComparisonRow> = Vec::new();
     let splitting = splitting(cells);
     let conditions = distinguishing(cells, &splitting);
@@ -175,7 +175,7 @@ fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
             setup: cell
                 .point
                 .and_then(|point| point.tpcc.as_ref())
-                .map_or(Text::default(), |tpcc| words::setup(&tpcc.setup)),
+                .map_or(Message::default(), |tpcc| words::setup(&tpcc.setup)),
             hot_share: data.and_then(|data| data.hot_share),
             size_to_memory: data.and_then(|data| data.size_to_memory),
             pairs,
@@ -188,11 +188,11 @@ fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
         source: table.table.source.clone(),
         method: table.table.method.clone(),
         note: table.table.note.clone(),
-        load: if has("tpmc") { say!("Terminals") } else { say!("Workers") },
+        load: if has("tpmc") { say!(terminals) } else { say!(workers) },
         counts: match (has("tpmc"), has("data_qps")) {
-            (true, _) => say!("tpmC are New-Orders per minute."),
-            (_, true) => say!("QPS counts the statements that read or change data."),
-            _ => Text::default(),
+            (true, _) => say!(tpmc_are_new_orders_per_minute),
+            (_, true) => say!(qps_counts_the_statements_that_read),
+            _ => Message::default(),
         },
         conditions,
         columns,
@@ -259,19 +259,19 @@ fn description(row: &PublishedRow, elsewhere: &[&[String]]) -> String {
     told.map(|(name, value)| format!("{name} {}", readable(value))).collect::<Vec<_>>().join(", ")
 }
 
-fn column(cell: &Cell<'_>, splitting: &[String]) -> Text {
+fn column(cell: &Cell<'_>, splitting: &[String]) -> Message {
     let value = |name: &String| cell.row.conditions.get(name).cloned();
     let told: Vec<String> = splitting.iter().filter_map(value).collect();
     let metric = match cell.metric {
-        "tps" => say!("transactions/s"),
-        "qps" => say!("statements/s"),
-        "data_qps" => Text::from("QPS"),
-        "tpmc" => Text::from("tpmC"),
-        other => Text::from(other),
+        "tps" => say!(transactions_s),
+        "qps" => say!(statements_s),
+        "data_qps" => Message::from("QPS"),
+        "tpmc" => Message::from("tpmC"),
+        other => Message::from(other),
     };
     match told.is_empty() {
         true => metric,
-        false => Text::joined(&[Text::same(told.join(", ")), metric], ", ", "，"),
+        false => Message::joined(&[Message::verbatim(told.join(", ")), metric], ", ", "，"),
     }
 }
 

@@ -2,18 +2,18 @@
 
 use crate::format;
 use crate::model::{Experiment, Point, Spread};
-use crate::say;
 use crate::svg::{Axis, Scale};
-use crate::text::{Lang, Text};
+use crate::text::{Lang, Message};
+use dyno_facts::say;
 
 /// The throughput that an experiment is about.
 pub(crate) struct Measure {
     /// Of the y axis.
-    pub(crate) label: Text,
+    pub(crate) label: Message,
     /// In captions.
-    pub(crate) name: Text,
+    pub(crate) name: Message,
     /// In front of a caption, with its unit.
-    pub(crate) head: Text,
+    pub(crate) head: Message,
     pub(crate) of: fn(&Point) -> Spread,
     /// Its name among published metrics.
     pub(crate) metric: &'static str,
@@ -23,15 +23,15 @@ impl Measure {
     pub(crate) fn of(experiment: &Experiment) -> Measure {
         let (label, head, name, metric) = match &experiment.tpcc {
             Some(_) => (
-                say!("New-Orders per minute (tpmC)"),
-                say!("New-Orders per minute (tpmC)"),
-                Text::from("tpmC"),
+                say!(new_orders_per_minute_tpmc),
+                say!(new_orders_per_minute_tpmc),
+                Message::from("tpmC"),
                 "tpmc",
             ),
             None => (
-                say!("transactions per second"),
-                say!("Transactions per second"),
-                say!("Throughput"),
+                say!(transactions_per_second),
+                say!(transactions_per_second_2),
+                say!(throughput),
                 "tps",
             ),
         };
@@ -42,7 +42,7 @@ impl Measure {
 /// The x axis of an experiment: workers (terminals of TPC-C), or the offered rate or the warehouses
 /// where those are what changes.
 pub(crate) struct Levels {
-    pub(crate) label: Text,
+    pub(crate) label: Message,
     /// True when they are virtual clients.
     pub(crate) is_clients: bool,
     pub(crate) of: fn(&Point) -> f64,
@@ -61,7 +61,7 @@ impl Levels {
         let rates = distinct(rate);
         if rates.len() > 1 {
             return Levels {
-                label: say!("offered transactions per second"),
+                label: say!(offered_transactions_per_second),
                 is_clients: false,
                 of: rate,
                 values: rates,
@@ -73,13 +73,13 @@ impl Levels {
         let of_warehouses = distinct(warehouses);
         if loads.len() == 1 && of_warehouses.len() > 1 {
             return Levels {
-                label: say!("warehouses"),
+                label: say!(warehouses),
                 is_clients: false,
                 of: warehouses,
                 values: of_warehouses,
             };
         }
-        let label = if experiment.tpcc.is_some() { say!("terminals") } else { say!("workers") };
+        let label = if experiment.tpcc.is_some() { say!(terminals_2) } else { say!(workers_2) };
         Levels { label, is_clients: true, of: Point::load, values: loads }
     }
 
@@ -95,6 +95,6 @@ impl Levels {
             if is_log { Scale::log(low, high) } else { Scale::Linear { from: low, to: high } };
         let ticks = if values.len() <= 12 { values } else { scale.ticks(8) };
         let ticks = ticks.into_iter().map(|value| (value, format::whole(value))).collect();
-        Axis { label: self.label.in_lang(lang).to_owned(), scale, ticks }
+        Axis { label: self.label.render(lang), scale, ticks }
     }
 }

@@ -26,6 +26,17 @@ mod tpch;
 mod typst;
 mod verdict;
 
+#[expect(non_upper_case_globals, reason = "keys are written as in the catalogue")]
+#[expect(dead_code, reason = "templates name their words in English")]
+mod messages {
+    include!(concat!(env!("OUT_DIR"), "/messages.rs"));
+}
+
+/// The messages of this crate.
+pub static CATALOGUE: dyno_facts::Catalogue = &messages::CATALOGUE;
+
+pub use dyno_facts::{Lang, Message};
+
 pub use build::{
     Capacity, Chapter, CommitRow, Cover, Difference, DifferenceTable, Distribution, Fairness,
     FaultSummary, FaultTrial, FleetTable, FreshnessRow, GeneratorLoad, GlossaryRow, MemoryRow,
@@ -45,7 +56,7 @@ pub use published::{
 };
 pub use render::{ReportError, Templates};
 pub use schema::schema;
-pub use text::{Lang, Text, stored};
+pub use text::stored;
 pub use tpcc::{
     AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection,
     TpccSetup,

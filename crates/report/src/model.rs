@@ -4,12 +4,12 @@ use crate::build::{
     Capacity, Chapter, Cover, Distribution, Fairness, FaultSummary, FleetTable, FreshnessRow,
     GlossaryRow, NodeFacts, NodeScaling, NodeTable, Resources, SchemaRow,
 };
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
 use crate::tpcc::{TpccPoint, TpccSection};
 use crate::tpch::{TpchSection, TpchSetup};
 use crate::verdict::{GateRow, PairedComparison, Scaling, SteadyRow};
 use crate::{Beside, Comparison, Cost, Published};
+use dyno_facts::say;
 use dyno_measure::{DataFacts, NodeRow, Purpose, SeriesRow, TrialSummary};
 use dyno_store::{ComparisonFacts, Event, Price, RunHeader, ScriptFacts};
 use serde::Serialize;
@@ -21,13 +21,13 @@ pub struct Paper {
     /// [`dyno_measure::SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Its title.
-    pub title: Text,
+    pub title: Message,
     /// What stands on the first page.
     pub cover: Cover,
     /// The whole in a paragraph, sentence by sentence.
-    pub summary: Vec<Text>,
+    pub summary: Vec<Message>,
     /// What the measurement was made for and what its claims hold for, in sentences.
-    pub purpose: Vec<Text>,
+    pub purpose: Vec<Message>,
     /// The best point of each experiment and target.
     pub key_rows: Vec<KeyRow>,
     /// The runs it is about.
@@ -37,7 +37,7 @@ pub struct Paper {
     /// What makes the comparison of the targets fair or unfair.
     pub fairness: Fairness,
     /// How every experiment was measured, in sentences.
-    pub method: Vec<Text>,
+    pub method: Vec<Message>,
     /// The experiments of all runs.
     pub experiments: Vec<Experiment>,
     /// The chapters of the results, each with its experiments.
@@ -57,7 +57,7 @@ pub struct Paper {
     /// Every check that was made; those without findings have nothing to remark.
     pub checks: Vec<Check>,
     /// All comparisons in one sentence; `None` where nothing is compared.
-    pub verdict: Option<Text>,
+    pub verdict: Option<Message>,
     /// Targets held against each other, pair by pair of trials.
     pub verdicts: Vec<PairedComparison>,
     /// How the gates stand.
@@ -69,7 +69,7 @@ pub struct Paper {
     /// How the load fared when something was done to a node.
     pub faults: Vec<FaultSummary>,
     /// How far the claims reach, in sentences.
-    pub limits: Vec<Text>,
+    pub limits: Vec<Message>,
     /// Published tables that belong to no experiment of these runs.
     pub other_published: Vec<Published>,
     /// Tables and indexes of the targets, as far as they could be read.
@@ -90,7 +90,7 @@ pub struct RunFacts {
     /// `run.json`.
     pub header: RunHeader,
     /// How it ended, in words.
-    pub status: Text,
+    pub status: Message,
     /// The command, quoted for a shell.
     pub command: String,
     /// Events that are no errors of single intervals: notes, server events.
@@ -100,7 +100,7 @@ pub struct RunFacts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// What is damaged or missing in the folder.
-    pub warnings: Vec<Text>,
+    pub warnings: Vec<Message>,
 }
 
 /// A target as the paper shows it.
@@ -124,7 +124,7 @@ pub struct Target {
     pub route: String,
     /// How the load reaches the nodes, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub route_words: Option<Text>,
+    pub route_words: Option<Message>,
     /// Label of the target whose cluster this is, of which only the first read-only nodes are driven.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_of: Option<String>,
@@ -137,7 +137,7 @@ pub struct Target {
     /// All settings of its first node, as the server states them.
     pub all_settings: BTreeMap<String, String>,
     /// What the server did not let dyno read.
-    pub not_readable: Vec<Text>,
+    pub not_readable: Vec<Message>,
     /// Virtual CPUs of a node, as stated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vcpu: Option<f64>,
@@ -163,7 +163,7 @@ pub struct SettingRow {
     /// Its value before the first trial.
     pub value: String,
     /// What it decides.
-    pub meaning: Text,
+    pub meaning: Message,
     /// True when a commit may be lost or torn with this value.
     pub is_weak: bool,
 }
@@ -193,7 +193,7 @@ pub struct Experiment {
     /// The scripts that it runs, where the suite brings its own.
     pub scripts: Vec<ScriptFacts>,
     /// How transactions arrive, how long and what latency means, in sentences.
-    pub method: Vec<Text>,
+    pub method: Vec<Message>,
     /// True when transactions follow a schedule.
     pub is_open_loop: bool,
     /// Length of the shortest measured window, seconds.
@@ -203,7 +203,7 @@ pub struct Experiment {
     /// Statement by statement, where the workload measures them one by one.
     pub statements: Vec<StatementRow>,
     /// How keys are drawn, in sentences.
-    pub access: Vec<Text>,
+    pub access: Vec<Message>,
     /// Errors of all trials.
     pub errors: Vec<ErrorRow>,
     /// Published figures.
@@ -246,7 +246,7 @@ pub struct LeftOut {
     /// Target and load level, such as `main, degree=2`.
     pub what: String,
     /// Why, in a sentence.
-    pub why: Text,
+    pub why: Message,
 }
 
 /// Median of the repeats of a point, with the lowest and the highest.
@@ -489,17 +489,17 @@ pub struct Check {
     /// How much a finding weighs.
     pub level: Level,
     /// What is looked at, threshold included.
-    pub rule: Text,
+    pub rule: Message,
     /// What it means where it is found.
-    pub meaning: Text,
+    pub meaning: Message,
     /// What to do about it.
-    pub advice: Text,
+    pub advice: Message,
     /// True when every run of the paper accepts what it found (`--allow`).
     pub is_accepted: bool,
     /// Where it was found; empty when there is nothing to remark.
     pub findings: Vec<Finding>,
     /// The same for printing: places with the same value share a line.
-    pub lines: Vec<Text>,
+    pub lines: Vec<Message>,
 }
 
 /// A place where a check found something.
@@ -508,7 +508,7 @@ pub struct Finding {
     /// A trial, a target, an experiment, a run.
     pub place: Spot,
     /// The value that was found.
-    pub value: Text,
+    pub value: Message,
 }
 
 /// Where a check found something.
@@ -573,23 +573,23 @@ impl Spot {
     }
 
     /// In words: `trials 1 and 4`.
-    pub fn text(&self) -> Text {
-        let names: Vec<Text> = self.names.iter().map(Text::from).collect();
-        let names = Text::list(&names);
+    pub fn text(&self) -> Message {
+        let names: Vec<Message> = self.names.iter().map(Message::from).collect();
+        let names = Message::list(&names);
         match (self.kind, self.names.len()) {
             // A range of labels is one name.
             (SpotKind::Trial, 1) if !self.names[0].contains('–') => {
-                say!("trial {names}", names = names)
+                say!(trial_names, names = names)
             }
-            (SpotKind::Trial, _) => say!("trials {names}", names = names),
-            (SpotKind::Target, 1) => say!("target {names}", names = names),
-            (SpotKind::Target, _) => say!("targets {names}", names = names),
-            (SpotKind::Experiment, 1) => say!("experiment {names}", names = names),
-            (SpotKind::Experiment, _) => say!("experiments {names}", names = names),
-            (SpotKind::Run, 1) => say!("run {names}", names = names),
-            (SpotKind::Run, _) => say!("runs {names}", names = names),
-            (SpotKind::Comparison, 1) => say!("comparison {names}", names = names),
-            (SpotKind::Comparison, _) => say!("comparisons {names}", names = names),
+            (SpotKind::Trial, _) => say!(trials_names, names = names),
+            (SpotKind::Target, 1) => say!(target_names, names = names),
+            (SpotKind::Target, _) => say!(targets_names, names = names),
+            (SpotKind::Experiment, 1) => say!(experiment_names, names = names),
+            (SpotKind::Experiment, _) => say!(experiments_names, names = names),
+            (SpotKind::Run, 1) => say!(run_names, names = names),
+            (SpotKind::Run, _) => say!(runs_names, names = names),
+            (SpotKind::Comparison, 1) => say!(comparison_names, names = names),
+            (SpotKind::Comparison, _) => say!(comparisons_names, names = names),
         }
     }
 }

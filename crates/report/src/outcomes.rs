@@ -1,7 +1,7 @@
 //! How something ended in some trials, told once for all that ended alike.
 
 use crate::model::{Spot, SpotKind, Trial};
-use crate::text::Text;
+use crate::text::Message;
 use dyno_measure::Verdict;
 use serde::Serialize;
 
@@ -11,13 +11,13 @@ pub struct Outcome {
     /// How it ended; `None` where there is nothing to judge.
     pub verdict: Option<Verdict>,
     /// The figures it rests on, or why it was not made.
-    pub evidence: Option<Text>,
+    pub evidence: Option<Message>,
     /// `trial 1`, `trials 2 and 3`; `None` where it is about every trial of the experiment.
-    pub trials: Option<Text>,
+    pub trials: Option<Message>,
 }
 
 /// A verdict and what it rests on.
-pub(crate) type Judged = (Option<Verdict>, Option<Text>);
+pub(crate) type Judged = (Option<Verdict>, Option<Message>);
 
 /// Groups trials of the same outcome, in the order of their first.
 pub(crate) fn outcomes(trials: &[&Trial], of: impl Fn(&Trial) -> Judged) -> Vec<Outcome> {

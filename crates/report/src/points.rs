@@ -1,10 +1,11 @@
 //! Trials to points: repeats of the same load level become one line.
 
+use crate::format;
 use crate::model::{Point, PointData, Spread, Trial};
-use crate::text::Text;
+use crate::text::Message;
 use crate::tpcc::{self, TpccSetup};
 use crate::tpch::{self, TpchSetup};
-use crate::{format, say};
+use dyno_facts::say;
 use dyno_measure::{LatencySummary, Purpose};
 
 /// A percentile rests on at least this many samples beyond it.
@@ -124,20 +125,16 @@ impl Point {
     }
 
     /// At which load it is: workers or terminals and an offered rate, or a degree.
-    pub(crate) fn load_words(&self) -> Text {
+    pub(crate) fn load_words(&self) -> Message {
         if let Some(setup) = &self.tpch {
-            return say!("degree {degree}", degree = setup.degree.to_string());
+            return say!(degree_degree, degree = setup.degree.to_string());
         }
         let clients = match &self.tpcc {
-            Some(tpcc) => Text::count(tpcc.setup.terminals.into(), "{n} terminal", "{n} terminals"),
-            None => Text::count(self.workers.into(), "{n} worker", "{n} workers"),
+            Some(tpcc) => say!(n_terminals, n = tpcc.setup.terminals),
+            None => say!(n_workers, n = self.workers),
         };
         match self.rate_per_s {
-            Some(rate) => say!(
-                "{workers}, {rate} per second offered",
-                workers = clients,
-                rate = format::plain(rate)
-            ),
+            Some(rate) => say!(per_second_offered, workers = clients, rate = format::plain(rate)),
             None => clients,
         }
     }

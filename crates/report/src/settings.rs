@@ -2,13 +2,13 @@
 
 use crate::format;
 use crate::model::{Counter, SettingRow};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use dyno_measure::ServerFacts;
 use std::collections::BTreeMap;
 
 /// What a setting decides.
-type Meaning = fn() -> Text;
+type Meaning = fn() -> Message;
 
 struct Known {
     name: &'static str,
@@ -25,45 +25,33 @@ const OFF: &[&str] = &["off", "0"];
 
 /// In the order in which they are shown: MySQL and MariaDB, PostgreSQL, SQLite.
 const SETTINGS: &[Known] = &[
-    known(
-        "innodb_flush_log_at_trx_commit",
-        || say!("1: every commit waits until the redo log is on disk"),
-        &["0", "2"],
-    ),
-    known(
-        "sync_binlog",
-        || say!("1: every commit waits until the binary log is on disk; 0: the system decides"),
-        &[],
-    ),
-    known("log_bin", || say!("whether a binary log is written"), &[]),
-    known("innodb_doublewrite", || say!("protects pages that are torn by a power loss"), OFF),
-    known("innodb_flush_method", || say!("how InnoDB's files are written"), &["nosync"]),
-    known("innodb_buffer_pool_size", || say!("memory for data and indexes"), &[]),
-    known("innodb_log_file_size", || say!("size of the redo log"), &[]),
-    known("innodb_redo_log_capacity", || say!("size of the redo log"), &[]),
-    known("rpl_semi_sync_master_enabled", || say!("whether a commit waits for a replica"), &[]),
-    known("rpl_semi_sync_source_enabled", || say!("whether a commit waits for a replica"), &[]),
-    known("transaction_isolation", || say!("isolation of sessions by default"), &[]),
-    known("tx_isolation", || say!("isolation of sessions by default"), &[]),
-    known("query_cache_type", || say!("whether answers may come from the query cache"), &[]),
-    known(
-        "synchronous_commit",
-        || say!("whether a commit waits until the write-ahead log is on disk"),
-        OFF,
-    ),
-    known("fsync", || say!("whether anything waits for the disk"), OFF),
-    known("full_page_writes", || say!("protects pages that are torn by a power loss"), OFF),
-    known("wal_sync_method", || say!("how the write-ahead log is forced to disk"), &[]),
-    known("synchronous_standby_names", || say!("standbys that acknowledge commits"), &[]),
-    known("default_transaction_isolation", || say!("isolation of sessions by default"), &[]),
-    known("shared_buffers", || say!("memory for data and indexes"), &[]),
-    known("max_wal_size", || say!("write-ahead log between checkpoints"), &[]),
-    known("checkpoint_timeout", || say!("longest time between checkpoints"), &[]),
-    known("journal_mode", || say!("how a transaction is made atomic"), &["off", "memory"]),
-    known("synchronous", || say!("0 off, 1 normal, 2 full: what waits for the disk"), OFF),
-    known("cache_size", || say!("page cache of a session: pages, or KiB when negative"), &[]),
-    known("mmap_size", || say!("bytes of the file that are mapped into memory"), &[]),
-    known("locking_mode", || say!("whether other connections may use the file"), &[]),
+    known("innodb_flush_log_at_trx_commit", || say!(n_1_every_commit_waits_until_the), &["0", "2"]),
+    known("sync_binlog", || say!(n_1_every_commit_waits_until_the_2), &[]),
+    known("log_bin", || say!(whether_a_binary_log_is_written), &[]),
+    known("innodb_doublewrite", || say!(protects_pages_that_are_torn_by), OFF),
+    known("innodb_flush_method", || say!(how_innodbs_files_are_written), &["nosync"]),
+    known("innodb_buffer_pool_size", || say!(memory_for_data_and_indexes), &[]),
+    known("innodb_log_file_size", || say!(size_of_the_redo_log), &[]),
+    known("innodb_redo_log_capacity", || say!(size_of_the_redo_log), &[]),
+    known("rpl_semi_sync_master_enabled", || say!(whether_a_commit_waits_for_a), &[]),
+    known("rpl_semi_sync_source_enabled", || say!(whether_a_commit_waits_for_a), &[]),
+    known("transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
+    known("tx_isolation", || say!(isolation_of_sessions_by_default), &[]),
+    known("query_cache_type", || say!(whether_answers_may_come_from_the), &[]),
+    known("synchronous_commit", || say!(whether_a_commit_waits_until_the), OFF),
+    known("fsync", || say!(whether_anything_waits_for_the_disk), OFF),
+    known("full_page_writes", || say!(protects_pages_that_are_torn_by), OFF),
+    known("wal_sync_method", || say!(how_the_write_ahead_log_is), &[]),
+    known("synchronous_standby_names", || say!(standbys_that_acknowledge_commits), &[]),
+    known("default_transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
+    known("shared_buffers", || say!(memory_for_data_and_indexes), &[]),
+    known("max_wal_size", || say!(write_ahead_log_between_checkpoints), &[]),
+    known("checkpoint_timeout", || say!(longest_time_between_checkpoints), &[]),
+    known("journal_mode", || say!(how_a_transaction_is_made_atomic), &["off", "memory"]),
+    known("synchronous", || say!(n_0_off_1_normal_2_full), OFF),
+    known("cache_size", || say!(page_cache_of_a_session_pages), &[]),
+    known("mmap_size", || say!(bytes_of_the_file_that_are), &[]),
+    known("locking_mode", || say!(whether_other_connections_may_use_the), &[]),
 ];
 
 /// Where servers state the isolation level of sessions.
@@ -88,7 +76,7 @@ pub(crate) fn is_of_commits(name: &str) -> bool {
 }
 
 /// What a setting decides, where that is known.
-pub(crate) fn meaning(name: &str) -> Option<Text> {
+pub(crate) fn meaning(name: &str) -> Option<Message> {
     let of_queries = || OF_QUERIES.iter().find(|(known, _)| *known == name).map(|row| row.1);
     let found = SETTINGS.iter().find(|known| known.name == name).map(|known| known.meaning);
     found.or_else(of_queries).map(|meaning| meaning())
@@ -170,32 +158,32 @@ fn readable(name: &str, value: &str) -> String {
 /// What decides how queries are executed, in the order in which it is shown: PostgreSQL, MySQL and
 /// its relatives, SQLite, DuckDB.
 const OF_QUERIES: &[(&str, Meaning)] = &[
-    ("max_parallel_workers_per_gather", || say!("workers of one plan node; the degree")),
-    ("max_parallel_workers", || say!("parallel workers of the whole server")),
-    ("max_worker_processes", || say!("background processes of the whole server")),
-    ("parallel_setup_cost", || say!("what starting workers costs a plan")),
-    ("parallel_tuple_cost", || say!("what handing over a row costs a plan")),
-    ("min_parallel_table_scan_size", || say!("smaller tables are not read in parallel")),
-    ("work_mem", || say!("memory of a sort or hash table before it goes to disk")),
-    ("hash_mem_multiplier", || say!("hash tables may have so many times work_mem")),
-    ("effective_cache_size", || say!("the cache that the optimizer reckons with")),
-    ("random_page_cost", || say!("what a random page costs a plan")),
-    ("jit", || say!("whether expressions are compiled")),
-    ("max_parallel_degree", || say!("the degree")),
-    ("parallel_degree_policy", || say!("when a query becomes parallel")),
-    ("innodb_parallel_read_threads", || say!("threads of scans of the clustered index alone")),
-    ("join_buffer_size", || say!("memory of a join without an index")),
-    ("sort_buffer_size", || say!("memory of a sort before it goes to disk")),
-    ("tmp_table_size", || say!("largest temporary table in memory")),
-    ("max_heap_table_size", || say!("the same, whichever is smaller")),
-    ("optimizer_switch", || say!("which ways of executing the optimizer may choose")),
-    ("innodb_buffer_pool_size", || say!("memory for data and indexes")),
-    ("shared_buffers", || say!("memory for data and indexes")),
-    ("cache_size", || say!("page cache of a session: pages, or KiB when negative")),
-    ("mmap_size", || say!("bytes of the file that are mapped into memory")),
-    ("temp_store", || say!("where temporary tables are: 0 default, 1 file, 2 memory")),
-    ("threads", || say!("threads of a query; the degree")),
-    ("memory_limit", || say!("most memory that is used")),
+    ("max_parallel_workers_per_gather", || say!(workers_of_one_plan_node_the)),
+    ("max_parallel_workers", || say!(parallel_workers_of_the_whole_server)),
+    ("max_worker_processes", || say!(background_processes_of_the_whole_server)),
+    ("parallel_setup_cost", || say!(what_starting_workers_costs_a_plan)),
+    ("parallel_tuple_cost", || say!(what_handing_over_a_row_costs)),
+    ("min_parallel_table_scan_size", || say!(smaller_tables_are_not_read_in)),
+    ("work_mem", || say!(memory_of_a_sort_or_hash)),
+    ("hash_mem_multiplier", || say!(hash_tables_may_have_so_many)),
+    ("effective_cache_size", || say!(the_cache_that_the_optimizer_reckons)),
+    ("random_page_cost", || say!(what_a_random_page_costs_a)),
+    ("jit", || say!(whether_expressions_are_compiled)),
+    ("max_parallel_degree", || say!(the_degree)),
+    ("parallel_degree_policy", || say!(when_a_query_becomes_parallel)),
+    ("innodb_parallel_read_threads", || say!(threads_of_scans_of_the_clustered)),
+    ("join_buffer_size", || say!(memory_of_a_join_without_an)),
+    ("sort_buffer_size", || say!(memory_of_a_sort_before_it)),
+    ("tmp_table_size", || say!(largest_temporary_table_in_memory)),
+    ("max_heap_table_size", || say!(the_same_whichever_is_smaller)),
+    ("optimizer_switch", || say!(which_ways_of_executing_the_optimizer)),
+    ("innodb_buffer_pool_size", || say!(memory_for_data_and_indexes)),
+    ("shared_buffers", || say!(memory_for_data_and_indexes)),
+    ("cache_size", || say!(page_cache_of_a_session_pages)),
+    ("mmap_size", || say!(bytes_of_the_file_that_are)),
+    ("temp_store", || say!(where_temporary_tables_are_0_default)),
+    ("threads", || say!(threads_of_a_query_the_degree)),
+    ("memory_limit", || say!(most_memory_that_is_used)),
 ];
 
 /// The settings that decide how queries are executed, as far as the server has them.

@@ -1,7 +1,7 @@
 //! Statement by statement, over the repeats of each load level.
 
 use crate::model::{StatementRow, Trial};
-use crate::text::{Text, stored};
+use crate::text::{Message, stored};
 
 /// One row per load level and statement, in the order of the trials and scripts. As with points,
 /// trials that were cut off or failed stand back where there are complete ones.
@@ -54,8 +54,8 @@ fn add(row: &mut StatementRow, more: &StatementRow) {
 }
 
 /// How keys are drawn, each way once.
-pub(crate) fn access(trials: &[&Trial]) -> Vec<Text> {
-    let mut sentences: Vec<Text> = Vec::new();
+pub(crate) fn access(trials: &[&Trial]) -> Vec<Message> {
+    let mut sentences: Vec<Message> = Vec::new();
     for data in trials.iter().filter_map(|trial| trial.summary.data.as_ref()) {
         let sentence = stored(&data.access);
         if !sentence.is_empty() && !sentences.contains(&sentence) {

@@ -1,8 +1,8 @@
 //! The most that each target did.
 
 use crate::model::{Paper, Spread, Target};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use dyno_measure::Purpose;
 use serde::Serialize;
 
@@ -16,11 +16,11 @@ pub struct Capacity {
     /// Label of the target.
     pub target: String,
     /// At which load, in words.
-    pub load: Text,
+    pub load: Message,
     /// The throughput.
     pub throughput: Spread,
     /// What it counts.
-    pub unit: Text,
+    pub unit: Message,
     /// Trials that it rests on.
     pub repeats: usize,
     /// The objective that limits it, as it is written; `None` for the most of a list of load levels.
@@ -50,8 +50,8 @@ pub(super) fn rows(paper: &Paper) -> Vec<Capacity> {
             load: point.load_words(),
             throughput,
             unit: match point.tpcc {
-                Some(_) => Text::from("tpmC"),
-                None => say!("transactions/s"),
+                Some(_) => Message::from("tpmC"),
+                None => say!(transactions_s),
             },
             repeats: point.repeats,
             objective: experiment.objective.clone(),

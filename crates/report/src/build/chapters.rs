@@ -1,8 +1,8 @@
 //! The chapters of the results.
 
 use crate::model::Experiment;
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use serde::Serialize;
 
 /// A chapter of the results: the experiments of one family of workloads.
@@ -11,7 +11,7 @@ pub struct Chapter {
     /// Such as `6.1`.
     pub number: String,
     /// Its heading.
-    pub title: Text,
+    pub title: Message,
     /// Numbers of its experiments in the paper, from 0.
     pub experiments: Vec<usize>,
 }
@@ -43,13 +43,13 @@ impl Family {
         }
     }
 
-    fn title(self) -> Text {
+    fn title(self) -> Message {
         match self {
-            Family::Sysbench => say!("sysbench OLTP"),
-            Family::Pgbench => Text::from("pgbench"),
-            Family::Tpcc => say!("TPC-C-like"),
-            Family::Tpch => say!("TPC-H-like"),
-            Family::Other => say!("Other workloads"),
+            Family::Sysbench => say!(sysbench_oltp),
+            Family::Pgbench => Message::from("pgbench"),
+            Family::Tpcc => say!(tpc_c_like),
+            Family::Tpch => say!(tpc_h_like),
+            Family::Other => say!(other_workloads),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! The first page.
 
 use crate::model::{Paper, RunFacts};
-use crate::text::Text;
+use crate::text::Message;
 use serde::Serialize;
 
 /// What stands on the first page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cover {
     /// The verdict in a sentence or two.
-    pub verdict: Vec<Text>,
+    pub verdict: Vec<Message>,
     /// Checks that make a claim unusable, without those that the run accepts.
     pub errors: usize,
     /// Checks that put a caveat beside a number.

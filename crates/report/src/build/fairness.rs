@@ -3,9 +3,9 @@
 
 use crate::checks::nodes_of;
 use crate::model::{Experiment, Target, Trial};
-use crate::say;
 use crate::settings;
-use crate::text::{Text, stored};
+use crate::text::{Message, stored};
+use dyno_facts::say;
 use dyno_measure::NodeConditions;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -27,15 +27,15 @@ pub struct CommitRow {
     /// Label of the target.
     pub target: String,
     /// Whether a commit is on disk when it is acknowledged, by the settings; `None` where none is known.
-    pub on_disk: Option<Text>,
+    pub on_disk: Option<Message>,
     /// True when a commit may be lost or torn.
     pub is_weak: bool,
     /// The settings that say so.
     pub settings: Vec<String>,
     /// What a commit waits for beside the node's own disk.
-    pub acknowledged_by: Option<Text>,
+    pub acknowledged_by: Option<Message>,
     /// How copies are kept: their modes.
-    pub copies: Vec<Text>,
+    pub copies: Vec<Message>,
     /// How a commit is made durable in the suite's words: stated, not read.
     pub stated: Option<String>,
     /// The isolation level of sessions.
@@ -67,7 +67,7 @@ pub struct Difference {
     /// Its values in the order of the targets; `None` where a target has no such setting.
     pub values: Vec<Option<String>>,
     /// What it decides, where that is known.
-    pub meaning: Option<Text>,
+    pub meaning: Option<Message>,
 }
 
 /// Size of the data against memory.
@@ -84,7 +84,7 @@ pub struct MemoryRow {
     /// How many times the data fill it.
     pub size_to_memory: Option<f64>,
     /// In memory, at the edge, or disk-bound.
-    pub class: Option<Text>,
+    pub class: Option<Message>,
     /// Share of page requests that memory answered, 0 to 1: the lowest of the trials.
     pub hit_share: Option<f64>,
 }
@@ -117,10 +117,10 @@ fn commit(target: &Target, trials: &[Trial]) -> CommitRow {
     let of_commits = || target.settings.iter().filter(|row| settings::is_of_commits(&row.name));
     let is_weak = of_commits().any(|row| row.is_weak);
     let shown = of_commits().filter(|row| !is_weak || row.is_weak);
-    let mut copies: Vec<Text> = Vec::new();
+    let mut copies: Vec<Message> = Vec::new();
     for replica in own().next().map(|node| node.replicas.as_slice()).unwrap_or_default() {
         copies.push(say!(
-            "{name}: {mode}, {state}",
+            name_mode_state,
             name = &replica.name,
             mode = &replica.mode,
             state = &replica.state
@@ -129,8 +129,8 @@ fn commit(target: &Target, trials: &[Trial]) -> CommitRow {
     CommitRow {
         target: target.label.clone(),
         on_disk: of_commits().next().map(|_| match is_weak {
-            true => say!("may be lost or torn"),
-            false => say!("on disk"),
+            true => say!(may_be_lost_or_torn),
+            false => say!(on_disk),
         }),
         is_weak,
         settings: shown.map(|row| format!("{}={}", row.name, row.value)).collect(),
@@ -209,10 +209,10 @@ fn memory(experiments: &[Experiment], trials: &[Trial]) -> Vec<MemoryRow> {
     rows
 }
 
-fn class(size_to_memory: f64) -> Text {
+fn class(size_to_memory: f64) -> Message {
     match size_to_memory {
-        ratio if ratio <= IN_MEMORY => say!("in memory"),
-        ratio if ratio <= DISK_BOUND => say!("at the edge"),
-        _ => say!("disk-bound"),
+        ratio if ratio <= IN_MEMORY => say!(in_memory),
+        ratio if ratio <= DISK_BOUND => say!(at_the_edge),
+        _ => say!(disk_bound),
     }
 }

@@ -1,8 +1,9 @@
 //! Faults: how the load fared when something was done to a node, and what was lost.
 
+use crate::format;
 use crate::model::{Paper, Spread, Trial};
-use crate::text::{Text, stored};
-use crate::{format, say};
+use crate::text::{Message, stored};
+use dyno_facts::say;
 use dyno_measure::FaultFacts;
 use serde::Serialize;
 
@@ -12,11 +13,11 @@ pub struct FaultTrial {
     /// Label of the trial.
     pub trial: String,
     /// What was done, in words.
-    pub what: Text,
+    pub what: Message,
     /// What happened, in the order of time.
-    pub steps: Vec<Text>,
+    pub steps: Vec<Message>,
     /// How the lost ones were looked for, or why nobody could look.
-    pub evidence: Text,
+    pub evidence: Message,
     /// The facts as they are stored.
     pub facts: FaultFacts,
     /// Numbers of the checks that found something in it.
@@ -33,9 +34,9 @@ pub struct FaultSummary {
     /// Workers.
     pub workers: u32,
     /// What a commit waits for, as the servers say; else as the suite states it.
-    pub acknowledged_by: Option<Text>,
+    pub acknowledged_by: Option<Message>,
     /// What was done, in words.
-    pub what: Text,
+    pub what: Message,
     /// Seconds to the first success; of the trials that had one.
     pub first_success_s: Option<Spread>,
     /// Trials in which no commit followed.
@@ -91,7 +92,7 @@ fn summary(paper: &Paper, first: &Trial, own: &[(&Trial, &FaultFacts)]) -> Fault
     let titled = paper.experiments.iter().find(|other| other.name == *experiment);
     let commits = paper.fairness.commits.iter().find(|row| row.target == first.target);
     let acknowledged_by = commits.and_then(|row| {
-        row.acknowledged_by.clone().or_else(|| row.stated.as_ref().map(Text::from))
+        row.acknowledged_by.clone().or_else(|| row.stated.as_ref().map(Message::from))
     });
     let sum = |of: fn(&FaultFacts) -> Option<u64>| facts().filter_map(of).reduce(|a, b| a + b);
     let mut checks: Vec<usize> = own.iter().flat_map(|(trial, _)| trial.checks.clone()).collect();
@@ -132,18 +133,18 @@ fn of_trial(trial: &Trial, facts: &FaultFacts) -> FaultTrial {
 }
 
 /// What was done, in words.
-pub(crate) fn what(facts: &FaultFacts) -> Text {
+pub(crate) fn what(facts: &FaultFacts) -> Message {
     let node = &facts.node;
     let done = match facts.action.as_str() {
-        "kill" => say!("{node} killed", node = node),
-        "stop" => say!("{node} stopped", node = node),
-        "restart" => say!("{node} restarted", node = node),
-        "freeze" => say!("{node} frozen", node = node),
-        "partition" => say!("{node} cut off from the network", node = node),
-        _ => say!("{node} treated by a command", node = node),
+        "kill" => say!(node_killed, node = node),
+        "stop" => say!(node_stopped, node = node),
+        "restart" => say!(node_restarted, node = node),
+        "freeze" => say!(node_frozen, node = node),
+        "partition" => say!(cut_off_from_the_network, node = node),
+        _ => say!(treated_by_a_command, node = node),
     };
     match &facts.promoted {
-        Some(heir) => say!("{done}, {heir} took over", done = done, heir = heir),
+        Some(heir) => say!(done_heir_took_over, done = done, heir = heir),
         None => done,
     }
 }
@@ -173,9 +174,9 @@ fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
 }
 
 /// How a fault went, in a sentence for a terminal.
-pub fn fault_sentence(facts: &FaultFacts) -> Text {
+pub fn fault_sentence(facts: &FaultFacts) -> Message {
     say!(
-        "{what}: {outage}, {back}, {lost}.",
+        what_outage_back_lost,
         what = what(facts),
         outage = outage(facts.first_success_after_s, facts.noticed_s),
         back = back(facts.recovered_after_s),
@@ -184,61 +185,55 @@ pub fn fault_sentence(facts: &FaultFacts) -> Text {
 }
 
 /// How the faults of one experiment on one target went, in a sentence for the summary of a paper.
-pub(super) fn summary_sentence(row: &FaultSummary) -> Text {
+pub(super) fn summary_sentence(row: &FaultSummary) -> Message {
     let trials = row.trials.len();
     let median = |spread: &Option<Spread>| spread.as_ref().map(|spread| spread.median);
     let outage = match row.without_success {
         some if some > 0 && some < trials => {
-            say!(
-                "no commit followed in {n} of {all} trials",
-                n = some.to_string(),
-                all = trials.to_string()
-            )
+            say!(no_commit_followed_in_of_trials, n = some.to_string(), all = trials.to_string())
         }
         _ => outage(median(&row.first_success_s), row.noticed_s),
     };
     let back = match row.not_recovered {
-        some if some > 0 && some < trials => say!(
-            "not back at 90 % of the throughput in {n} of {all} trials",
-            n = some.to_string(),
-            all = trials.to_string()
-        ),
+        some if some > 0 && some < trials => {
+            say!(not_back_at_90_percent_of, n = some.to_string(), all = trials.to_string())
+        }
         _ => back(median(&row.recovered_s)),
     };
     say!(
-        "{experiment}, {target}, {what}: {outage}, {back}, {lost} ({trials}).",
+        experiment_target_what_outage_back_lost,
         experiment = &row.experiment,
         target = &row.target,
         what = &row.what,
         outage = outage,
         back = back,
         lost = lost(row.acknowledged, row.lost),
-        trials = Text::count(trials as u64, "{n} trial", "medians of {n} trials")
+        trials = say!(medians_of_trials, n = trials)
     )
 }
 
-fn outage(first_success_s: Option<f64>, noticed_s: f64) -> Text {
+fn outage(first_success_s: Option<f64>, noticed_s: f64) -> Message {
     match first_success_s {
-        Some(0.0) => say!("no outage of {s} s or more", s = format::plain(noticed_s)),
-        Some(seconds) => say!("first success after {s} s", s = format::tenth(seconds)),
-        None => say!("no commit followed"),
+        Some(0.0) => say!(no_outage_of_s_or_more, s = format::plain(noticed_s)),
+        Some(seconds) => say!(first_success_after_s, s = format::tenth(seconds)),
+        None => say!(no_commit_followed),
     }
 }
 
-fn back(recovered_s: Option<f64>) -> Text {
+fn back(recovered_s: Option<f64>) -> Message {
     match recovered_s {
-        Some(seconds) => say!("90 % of the throughput after {s} s", s = format::tenth(seconds)),
-        None => say!("not back at 90 % of the throughput"),
+        Some(seconds) => say!(n_90_percent_of_the_throughput_after, s = format::tenth(seconds)),
+        None => say!(not_back_at_90_percent_of_the),
     }
 }
 
-fn lost(acknowledged: Option<u64>, lost: Option<u64>) -> Text {
+fn lost(acknowledged: Option<u64>, lost: Option<u64>) -> Message {
     match (acknowledged, lost) {
         (Some(acknowledged), Some(lost)) => say!(
-            "{lost} of {acknowledged} acknowledged transactions lost",
+            of_acknowledged_transactions_lost,
             lost = format::whole(lost as f64),
             acknowledged = format::whole(acknowledged as f64)
         ),
-        _ => say!("nobody can tell what was lost"),
+        _ => say!(nobody_can_tell_what_was_lost),
     }
 }

@@ -4,8 +4,8 @@
 use crate::checks::reads_of;
 use crate::format;
 use crate::model::{Point, Trial};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use dyno_measure::{GeneratorMember, NodeConditions};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -16,11 +16,11 @@ pub struct FleetTable {
     /// Label of the target.
     pub target: String,
     /// At which load, in words.
-    pub load: Text,
+    pub load: Message,
     /// Labels of the trials that it rests on.
     pub trials: Vec<String>,
     /// Who made the load and how well they started together, in sentences.
-    pub words: Vec<Text>,
+    pub words: Vec<Message>,
     /// A row per load generator, in their order.
     pub generators: Vec<GeneratorLoad>,
     /// All of them together.
@@ -178,15 +178,12 @@ pub(crate) fn start_spread_ms(trial: &Trial) -> Option<f64> {
     (late.len() > 1).then_some(last - first)
 }
 
-fn words(generators: &[GeneratorLoad], sum: &GeneratorLoad, apart_ms: Option<f64>) -> Vec<Text> {
+fn words(generators: &[GeneratorLoad], sum: &GeneratorLoad, apart_ms: Option<f64>) -> Vec<Message> {
     let number = generators.len();
     let mut words = vec![match number {
-        1 => say!(
-            "One load generator of a fleet made the load, with {workers}.",
-            workers = Text::count(sum.workers.into(), "{n} worker", "{n} workers")
-        ),
+        1 => say!(one_load_generator_of_a_fleet, workers = say!(n_workers, n = sum.workers)),
         _ => say!(
-            "{n} load generators made the load together, with {workers} workers in all.",
+            load_generators_made_the_load_together,
             n = format::whole(number as f64),
             workers = format::whole(f64::from(sum.workers))
         ),
@@ -194,7 +191,7 @@ fn words(generators: &[GeneratorLoad], sum: &GeneratorLoad, apart_ms: Option<f64
     let bound = generators.iter().filter_map(|one| one.clock_bound_ms).reduce(f64::max);
     if let (Some(apart_ms), Some(bound_ms)) = (apart_ms, bound) {
         words.push(say!(
-            "They started within {apart} ms of each other, by clocks that were known to ± {bound} ms.",
+            they_started_within_ms_of_each,
             apart = format::short(apart_ms),
             bound = format::short(bound_ms)
         ));
@@ -240,7 +237,7 @@ pub(crate) fn strayed(
 }
 
 /// Who drove which read-only nodes, and whether the servers say so too.
-fn node_words(trials: &[&Trial]) -> Vec<Text> {
+fn node_words(trials: &[&Trial]) -> Vec<Message> {
     let kind = |trial: &&Trial| {
         let members = &trial.summary.conditions.members;
         let sets: Vec<&[String]> = by_nodes(trial).into_keys().collect();
@@ -248,31 +245,22 @@ fn node_words(trials: &[&Trial]) -> Vec<Text> {
         let is_single = sets.iter().all(|set| set.len() == 1);
         match (members.len(), sets.len()) {
             (0 | 1, _) | (_, 0) => None,
-            (_, 1) if !is_single => Some(say!(
-                "The load generators could not have read-only nodes of their own in equal numbers: the workers of each were spread over all {n} of them.",
-                n = format::whole(all as f64)
-            )),
-            (members, sets) if members > sets => {
-                Some(say!("Several load generators shared a read-only node, as many each."))
+            (_, 1) if !is_single => {
+                Some(say!(the_load_generators_could_not_have, n = format::whole(all as f64)))
             }
-            _ if is_single => {
-                Some(say!("Each load generator drove a read-only node of its own, and no other."))
-            }
-            _ => Some(say!("Each load generator drove read-only nodes of its own, and no others.")),
+            (members, sets) if members > sets => Some(say!(several_load_generators_shared_a_read)),
+            _ if is_single => Some(say!(each_load_generator_drove_a_read)),
+            _ => Some(say!(each_load_generator_drove_read_only)),
         }
     };
-    let mut kinds: Vec<Option<Text>> = trials.iter().map(kind).collect();
+    let mut kinds: Vec<Option<Message>> = trials.iter().map(kind).collect();
     kinds.dedup();
     // Where load generators were lost, it was one way before and another after.
     let [Some(kind)] = &kinds[..] else { return Vec::new() };
     let off: Vec<f64> =
         trials.iter().filter_map(|trial| Some(strayed(trial, reads_of(trial))?.0)).collect();
     let agrees = (off.len() == trials.len()).then(|| off.into_iter().fold(0.0, f64::max));
-    let agrees = agrees.map(|off| {
-        say!(
-            "The servers' own counts of reads agree with that to {share} % of all reads.",
-            share = format::percent(off)
-        )
-    });
+    let agrees =
+        agrees.map(|off| say!(the_servers_own_counts_of_reads, share = format::percent(off)));
     [kind.clone()].into_iter().chain(agrees).collect()
 }

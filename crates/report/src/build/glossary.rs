@@ -2,17 +2,17 @@
 
 use super::chapters::Family;
 use crate::model::Experiment;
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use serde::Serialize;
 
 /// A word and what it means here.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct GlossaryRow {
     /// The word.
-    pub word: Text,
+    pub word: Message,
     /// Its meaning.
-    pub meaning: Text,
+    pub meaning: Message,
 }
 
 /// The words that these experiments need.
@@ -27,100 +27,49 @@ pub(super) fn rows(experiments: &[Experiment]) -> Vec<GlossaryRow> {
     let has = |family: Family| experiments.iter().any(|e| Family::of(e) == family);
     if has(Family::Tpcc) {
         rows.extend([
-            row(
-                say!("tpmC"),
-                say!("New-Order transactions per minute whose commit was acknowledged."),
-            ),
-            row(say!("terminal"), say!("A virtual client of TPC-C.")),
+            row(say!(tpmc), say!(new_order_transactions_per_minute_whose)),
+            row(say!(terminal), say!(a_virtual_client_of_tpc_c)),
         ]);
     }
     if has(Family::Tpch) {
-        rows.push(row(
-            say!("degree"),
-            say!("How many workers a server may use for one query; 0 or 1 means without parallel query."),
-        ));
+        rows.push(row(say!(degree), say!(how_many_workers_a_server_may)));
     }
     rows
 }
 
 fn of_clusters() -> [GlossaryRow; 4] {
     [
-        row(
-            say!("primary"),
-            say!("The node of a target that takes writes; the others copy from it."),
-        ),
-        row(say!("read-only node"), say!("A node that copies from the primary and answers reads.")),
-        row(say!("endpoint"), say!("A proxy that spreads what it takes over the other nodes.")),
-        row(say!("replica lag"), say!("How far a copy is behind its primary, in seconds.")),
+        row(say!(primary), say!(the_node_of_a_target_that)),
+        row(say!(read_only_node), say!(a_node_that_copies_from_the)),
+        row(say!(endpoint), say!(a_proxy_that_spreads_what_it)),
+        row(say!(replica_lag), say!(how_far_a_copy_is_behind)),
     ]
 }
 
-fn row(word: Text, meaning: Text) -> GlossaryRow {
+fn row(word: Message, meaning: Message) -> GlossaryRow {
     GlossaryRow { word, meaning }
 }
 
 fn common() -> Vec<GlossaryRow> {
     vec![
-        row(say!("target"), say!("A database system under test, with all its nodes and settings.")),
-        row(say!("load generator"), say!("The machine that makes the load and takes the times.")),
-        row(say!("statement"), say!("One SQL command of a transaction.")),
-        row(
-            say!("load level"),
-            say!("A workload on a target with a number of workers, an offered rate or a degree."),
-        ),
-        row(
-            say!("trial"),
-            say!("One timed execution of a load level; the unit of all statistics."),
-        ),
-        row(
-            say!("window"),
-            say!("The time in which is counted: after connecting, preparing and warm-up."),
-        ),
-        row(
-            say!("95 % interval"),
-            say!(
-                "A range made so that it holds the true value in 95 of 100 repetitions of the whole measurement."
-            ),
-        ),
-        row(
-            say!("check"),
-            say!(
-                "A computed verdict on fairness or correctness. E: not usable for a claim; W: a caveat; I: disclosed."
-            ),
-        ),
+        row(say!(target), say!(a_database_system_under_test_with)),
+        row(say!(load_generator), say!(the_machine_that_makes_the_load)),
+        row(say!(statement), say!(one_sql_command_of_a_transaction)),
+        row(say!(load_level), say!(a_workload_on_a_target_with)),
+        row(say!(trial), say!(one_timed_execution_of_a_load)),
+        row(say!(window), say!(the_time_in_which_is_counted)),
+        row(say!(n_95_percent_interval), say!(a_range_made_so_that_it)),
+        row(say!(check), say!(a_computed_verdict_on_fairness_or)),
     ]
 }
 
 /// Words of workloads whose transactions are counted.
 fn of_transactions() -> Vec<GlossaryRow> {
     vec![
-        row(
-            say!("worker"),
-            say!(
-                "A virtual client with a session and a random stream of its own; a thread of sysbench, a client of pgbench."
-            ),
-        ),
-        row(
-            say!("transaction"),
-            say!("The unit of a workload that is counted and timed, its retries included."),
-        ),
-        row(
-            say!("closed loop"),
-            say!(
-                "A worker begins its next transaction when the last one has ended. Latency is service time, which hides stalls."
-            ),
-        ),
-        row(
-            say!("open loop"),
-            say!(
-                "Transactions fall due on a schedule. Latency is counted from the due time, so that stalls show in full."
-            ),
-        ),
-        row(
-            say!("95th percentile (p95)"),
-            say!(
-                "The latency that 95 % of the transactions do not exceed; not printed with fewer than 10 samples beyond it."
-            ),
-        ),
+        row(say!(worker), say!(a_virtual_client_with_a_session)),
+        row(say!(transaction), say!(the_unit_of_a_workload_that)),
+        row(say!(closed_loop), say!(a_worker_begins_its_next_transaction)),
+        row(say!(open_loop), say!(transactions_fall_due_on_a_schedule)),
+        row(say!(n_95th_percentile_p95), say!(the_latency_that_95_percent_of)),
     ]
 }

@@ -36,7 +36,7 @@ pub use scaling::NodeScaling;
 pub use schema::SchemaRow;
 
 use crate::model::{Paper, RunFacts, Target, Trial};
-use crate::text::Text;
+use crate::text::Message;
 use crate::{Published, PublishedTable, checks, comparison, published, verdict};
 use dyno_measure::SCHEMA_VERSION;
 use dyno_store::RunData;
@@ -58,9 +58,9 @@ impl Paper {
         let is_elsewhere = |table: &&PublishedTable| {
             !experiments.iter().any(|experiment| experiment.name == table.experiment)
         };
-        let mut titles: Vec<Text> = Vec::new();
+        let mut titles: Vec<Message> = Vec::new();
         for run in runs {
-            let title = Text::from(&run.header.title);
+            let title = Message::from(&run.header.title);
             if !titles.contains(&title) {
                 titles.push(title);
             }
@@ -73,7 +73,7 @@ impl Paper {
         }
         let mut paper = Paper {
             schema_version: SCHEMA_VERSION,
-            title: Text::list(&titles),
+            title: Message::list(&titles),
             cover: Cover::default(),
             summary: Vec::new(),
             purpose: Vec::new(),

@@ -3,8 +3,8 @@
 
 use crate::format;
 use crate::model::{Point, Target, Trial};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use dyno_measure::NodeConditions;
 use dyno_store::{TargetFacts, TargetNode};
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub struct NodeFacts {
     /// `primary`, `read_only`, `endpoint` or `shard`.
     pub role: String,
     /// The role in words.
-    pub role_words: Text,
+    pub role_words: Message,
     /// Product and version.
     pub product: String,
     /// Its URL without password.
@@ -32,13 +32,13 @@ pub struct NodeTable {
     /// Label of the target.
     pub target: String,
     /// At which load, in words.
-    pub load: Text,
+    pub load: Message,
     /// Labels of the trials that it rests on.
     pub trials: Vec<String>,
     /// True of the load level with the highest throughput of its target.
     pub is_best: bool,
     /// Who executed the reads and the writes, in sentences.
-    pub words: Vec<Text>,
+    pub words: Vec<Message>,
     /// A row per node: the primary first, endpoints last.
     pub nodes: Vec<NodeLoad>,
     /// All nodes together, without endpoints: what passes through one is executed by the others.
@@ -54,7 +54,7 @@ pub struct NodeLoad {
     /// `primary`, `read_only`, `endpoint` or `shard`; empty in the sum.
     pub role: String,
     /// The role in words.
-    pub role_words: Text,
+    pub role_words: Message,
     /// Statements that only read.
     pub reads: Option<u64>,
     /// Statements that write.
@@ -83,7 +83,7 @@ pub struct FreshnessRow {
     /// Label of the target.
     pub target: String,
     /// At which load, in words.
-    pub load: Text,
+    pub load: Message,
     /// Writes that were read again by the session that wrote.
     pub asked: u64,
     /// Of these, reads that did not show the write.
@@ -117,27 +117,23 @@ fn place(role: &str) -> usize {
     ROLES.iter().position(|known| *known == role).unwrap_or(ROLES.len())
 }
 
-fn role(role: &str) -> Text {
+fn role(role: &str) -> Message {
     match role {
-        "primary" => say!("primary"),
-        "read_only" => say!("read-only node"),
-        "shard" => say!("shard"),
-        "endpoint" => say!("endpoint"),
-        other => Text::from(other),
+        "primary" => say!(primary),
+        "read_only" => say!(read_only_node),
+        "shard" => say!(shard),
+        "endpoint" => say!(endpoint),
+        other => Message::from(other),
     }
 }
 
 /// How the load reaches the nodes of a target, in a sentence.
-pub(super) fn route(target: &TargetFacts) -> Option<Text> {
+pub(super) fn route(target: &TargetFacts) -> Option<Message> {
     match target.route.as_str() {
-        "primary" => Some(say!("All load goes to the primary.")),
-        "endpoint" => Some(say!("All load goes through the endpoint, which spreads it.")),
-        "split" => Some(say!(
-            "Transactions and writes go to the primary; reads outside of transactions, and transactions begun as read-only, go to the read-only nodes, each worker to its own one."
-        )),
-        "spread" => {
-            Some(say!("All load goes to the read-only nodes, over which the workers are spread."))
-        }
+        "primary" => Some(say!(all_load_goes_to_the_primary)),
+        "endpoint" => Some(say!(all_load_goes_through_the_endpoint)),
+        "split" => Some(say!(transactions_and_writes_go_to_the)),
+        "spread" => Some(say!(all_load_goes_to_the_read)),
         _ => None,
     }
 }
@@ -264,39 +260,33 @@ fn share_out(nodes: &mut [NodeLoad], sum: &NodeLoad, qps: f64) {
     }
 }
 
-fn words(nodes: &[NodeLoad]) -> Vec<Text> {
+fn words(nodes: &[NodeLoad]) -> Vec<Message> {
     let reads = shares(nodes, |node| node.read_share);
     let writes = shares(nodes, |node| node.write_share);
-    let reads = (!reads.is_empty()).then(|| say!("Reads: {shares}.", shares = Text::list(&reads)));
-    let writes =
-        (!writes.is_empty()).then(|| say!("Writes: {shares}.", shares = Text::list(&writes)));
+    let reads = (!reads.is_empty()).then(|| say!(reads_shares, shares = Message::list(&reads)));
+    let writes = (!writes.is_empty()).then(|| say!(writes_shares, shares = Message::list(&writes)));
     reads.into_iter().chain(writes).collect()
 }
 
 /// Why there are no shares, where a node was away.
-fn gone(nodes: &[NodeLoad], trials: &[&Trial]) -> Option<Text> {
+fn gone(nodes: &[NodeLoad], trials: &[&Trial]) -> Option<Message> {
     let was_away = |node: &&NodeLoad| {
         let own = trials.iter().filter_map(|trial| trial.summary.conditions.nodes.get(&node.node));
         node.statements.is_none() && own.into_iter().any(|found| found.down.is_some())
     };
-    let names: Vec<Text> =
+    let names: Vec<Message> =
         counted(nodes).filter(was_away).map(|node| node.node[..].into()).collect();
-    (!names.is_empty()).then(|| {
-        say!(
-            "{nodes} lost counters while away in a trial, so that no node's share is known.",
-            nodes = Text::list(&names)
-        )
-    })
+    (!names.is_empty()).then(|| say!(lost_counters_while_away_in_a, nodes = Message::list(&names)))
 }
 
 /// How many of the statements are dyno's own, where nobody knows which node executed them.
-fn own(trials: &[&Trial]) -> Option<Text> {
+fn own(trials: &[&Trial]) -> Option<Message> {
     let freshness = trials.iter().filter_map(|trial| trial.summary.conditions.freshness.as_ref());
     let own: u64 = freshness.map(|freshness| freshness.unplaced).sum();
     let of_load: u64 = trials.iter().map(|trial| trial.summary.statements.total()).sum();
     (own > 0 && of_load > 0).then(|| {
         say!(
-            "Among these are {own} statements of dyno's own, which look through the endpoint at reads after writes: {share} % of the load's.",
+            among_these_are_statements_of_dynos,
             own = format::whole(own as f64),
             share = format::percent(own as f64 / of_load as f64)
         )
@@ -304,7 +294,7 @@ fn own(trials: &[&Trial]) -> Option<Text> {
 }
 
 /// What each role did; how even it was where there is only one.
-fn shares(nodes: &[NodeLoad], of: fn(&NodeLoad) -> Option<f64>) -> Vec<Text> {
+fn shares(nodes: &[NodeLoad], of: fn(&NodeLoad) -> Option<f64>) -> Vec<Message> {
     let mut roles: Vec<(&str, Vec<f64>)> = Vec::new();
     for node in counted(nodes) {
         let Some(share) = of(node) else { return Vec::new() };
@@ -317,7 +307,7 @@ fn shares(nodes: &[NodeLoad], of: fn(&NodeLoad) -> Option<f64>) -> Vec<Text> {
         let low = shares.iter().copied().fold(f64::INFINITY, f64::min);
         let high = shares.iter().copied().fold(0.0, f64::max);
         return vec![say!(
-            "{low} % to {high} % for each node",
+            percent_to_percent_for_each_node,
             low = format::percent(low),
             high = format::percent(high)
         )];
@@ -326,12 +316,12 @@ fn shares(nodes: &[NodeLoad], of: fn(&NodeLoad) -> Option<f64>) -> Vec<Text> {
         let share = format::percent(shares.iter().sum());
         let number = shares.len() as u64;
         let nodes = match *role {
-            "primary" => Text::count(number, "the primary", "{n} primaries"),
-            "read_only" => Text::count(number, "the read-only node", "{n} read-only nodes"),
-            "shard" => Text::count(number, "the shard", "{n} shards"),
-            other => Text::from(other),
+            "primary" => say!(n_primaries, n = number),
+            "read_only" => say!(read_only_nodes, n = number),
+            "shard" => say!(n_shards, n = number),
+            other => Message::from(other),
         };
-        say!("{nodes} {share} %", nodes = nodes, share = share)
+        say!(nodes_share_percent, nodes = nodes, share = share)
     };
     roles.iter().map(of_role).collect()
 }

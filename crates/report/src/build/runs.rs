@@ -4,23 +4,24 @@ use super::nodes;
 use crate::format::shell_word;
 use crate::model::{Counter, Gap, Place, RunFacts, Target, Trial};
 use crate::text::stored;
-use crate::{say, settings, verdict};
+use crate::{settings, verdict};
+use dyno_facts::say;
 use dyno_measure::{Purpose, SeriesRow, ServerFacts, TrialStatus};
 use dyno_statistics::{knee, objective::Objective};
 use dyno_store::{EventKind, RunData, RunStatus, TargetFacts, TrialData};
 
 pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
     let status = match run.status() {
-        RunStatus::Running => say!("still going when this paper was made"),
+        RunStatus::Running => say!(still_going_when_this_paper_was),
         RunStatus::Complete => match &run.header.finished_at {
-            Some(ended) => say!("complete at {time}", time = ended),
-            None => say!("complete at an unknown time"),
+            Some(ended) => say!(complete_at_time, time = ended),
+            None => say!(complete_at_an_unknown_time),
         },
         RunStatus::Interrupted => match &run.header.finished_at {
-            Some(ended) => say!("interrupted at {time}", time = ended),
-            None => say!("cut off; what was written until then is kept"),
+            Some(ended) => say!(interrupted_at_time, time = ended),
+            None => say!(cut_off_what_was_written_until),
         },
-        RunStatus::Failed(why) => say!("failed: {why}", why = stored(&why)),
+        RunStatus::Failed(why) => say!(failed_why, why = stored(&why)),
     };
     // Errors and reconnects are counted in the trials; here is what is told nowhere else.
     let is_told = |kind: EventKind| !matches!(kind, EventKind::Error | EventKind::Reconnect);

@@ -2,8 +2,8 @@
 
 use crate::format;
 use crate::model::{Experiment, Point, Spread, Target};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use serde::Serialize;
 
 /// What a target with so many read-only nodes reached.
@@ -148,20 +148,20 @@ fn rows(own: &[Reached<'_>], cluster: &str) -> Vec<NodeScaling> {
 }
 
 /// What the most nodes of each cluster did beside the fewest.
-pub(super) fn sentences(experiment: &Experiment) -> Vec<Text> {
+pub(super) fn sentences(experiment: &Experiment) -> Vec<Message> {
     let rows = &experiment.node_scaling;
     let is_one = rows.iter().all(|row| row.cluster == rows[0].cluster);
     let of_cluster = |part: &[NodeScaling]| {
         let (first, last) = (part.first()?, part.last()?);
         let (title, cluster) = (&experiment.title, &last.cluster);
         let title = match is_one {
-            true => Text::from(title),
-            false => say!("{experiment}, {cluster}", experiment = title, cluster = cluster),
+            true => Message::from(title),
+            false => say!(experiment_cluster, experiment = title, cluster = cluster),
         };
         Some(say!(
-            "{experiment}: {most} executed {factor} times the statements per second of {fewest} ({efficiency} % of what the number of nodes promises).",
+            executed_times_the_statements_per_second,
             experiment = title,
-            most = Text::count(last.nodes.into(), "{n} read-only node", "{n} read-only nodes"),
+            most = say!(read_only_node_or_more, n = last.nodes),
             factor = format::plain(last.speedup),
             fewest = first.nodes.to_string(),
             efficiency = format::percent(last.efficiency),

@@ -3,9 +3,9 @@
 use super::{fault, scaling};
 use crate::format;
 use crate::model::{Experiment, KeyRow, Paper, Point, Target};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
 use crate::{tpcc, tpch};
+use dyno_facts::say;
 use dyno_measure::Purpose;
 
 /// The point with the most throughput per experiment and target; complete ones are preferred. Where
@@ -43,9 +43,9 @@ pub(super) fn key_rows(paper: &Paper) -> Vec<KeyRow> {
 const MOST: usize = 3;
 
 /// What was measured, what did not end well, what was reached.
-pub(super) fn sentences(paper: &Paper) -> Vec<Text> {
+pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
     if paper.trials.is_empty() {
-        return vec![say!("No trial has been executed yet.")];
+        return vec![say!(no_trial_has_been_executed_yet)];
     }
     let mut sentences = vec![extent(paper)];
     sentences.extend(not_ended_well(paper));
@@ -53,23 +53,23 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Text> {
     let told = reached(paper);
     sentences.extend(told.iter().take(MOST).cloned());
     if told.len() > MOST {
-        sentences.push(say!("The table has the others."));
+        sentences.push(say!(the_table_has_the_others));
     }
     sentences.extend(paper.experiments.iter().flat_map(scaling::sentences));
     sentences
 }
 
 /// The first sentences of what was reached: the cover has no more room.
-pub(super) fn headline(paper: &Paper) -> Vec<Text> {
+pub(super) fn headline(paper: &Paper) -> Vec<Message> {
     match paper.trials.is_empty() {
-        true => vec![say!("No trial has been executed yet.")],
+        true => vec![say!(no_trial_has_been_executed_yet)],
         false => paper.verdict.iter().cloned().chain(reached(paper)).take(2).collect(),
     }
 }
 
 /// A sentence for each experiment and target.
-fn reached(paper: &Paper) -> Vec<Text> {
-    let of_tpch = |experiment: &Experiment| -> Vec<Text> {
+fn reached(paper: &Paper) -> Vec<Message> {
+    let of_tpch = |experiment: &Experiment| -> Vec<Message> {
         let tables = experiment.tpch.iter().flat_map(|section| &section.tables);
         tables.map(|table| tpch::words::best(&experiment.title, table)).collect()
     };
@@ -78,24 +78,24 @@ fn reached(paper: &Paper) -> Vec<Text> {
     of_faults.chain(of_transactions).chain(paper.experiments.iter().flat_map(of_tpch)).collect()
 }
 
-fn extent(paper: &Paper) -> Text {
+fn extent(paper: &Paper) -> Message {
     let describe = |target: &Target| match target.product.as_str() {
-        "" => Text::from(&target.label),
-        product => say!("{target} ({product})", target = &target.label, product = product),
+        "" => Message::from(&target.label),
+        product => say!(target_product, target = &target.label, product = product),
     };
     let is_measured =
         |target: &&Target| paper.trials.iter().any(|trial| trial.target == target.label);
-    let targets: Vec<Text> = paper.targets.iter().filter(is_measured).map(describe).collect();
+    let targets: Vec<Message> = paper.targets.iter().filter(is_measured).map(describe).collect();
     let points: usize = paper.experiments.iter().map(|experiment| experiment.points.len()).sum();
     let points = match paper.experiments.iter().any(|experiment| experiment.tpch.is_some()) {
-        true => Text::count(points as u64, "{n} point", "{n} points"),
-        false => Text::count(points as u64, "{n} load level", "{n} load levels"),
+        true => say!(n_points, n = points),
+        false => say!(n_load_levels, n = points),
     };
     say!(
-        "dyno measured {trials} at {points} on {targets}.",
-        trials = Text::count(ended(paper, "complete"), "{n} complete trial", "{n} complete trials"),
+        dyno_measured_at_on,
+        trials = say!(n_complete_trials, n = ended(paper, "complete")),
         points = points,
-        targets = Text::list(&targets),
+        targets = Message::list(&targets),
     )
 }
 
@@ -103,30 +103,28 @@ fn ended(paper: &Paper, status: &str) -> u64 {
     paper.trials.iter().filter(|trial| trial.status == status).count() as u64
 }
 
-fn not_ended_well(paper: &Paper) -> Option<Text> {
+fn not_ended_well(paper: &Paper) -> Option<Message> {
     let cut = ended(paper, "interrupted") + ended(paper, "running");
     let failed = ended(paper, "failed");
-    let others: Vec<Text> = [
-        (cut, Text::count(cut, "{n} trial was cut off", "{n} trials were cut off")),
-        (failed, Text::count(failed, "{n} trial failed", "{n} trials failed")),
-    ]
-    .into_iter()
-    .filter(|(number, _)| *number > 0)
-    .map(|(_, words)| words)
-    .collect();
-    (!others.is_empty()).then(|| say!("Beside these, {others}.", others = Text::list(&others)))
+    let others: Vec<Message> =
+        [(cut, say!(trials_were_cut_off, n = cut)), (failed, say!(n_trials_failed, n = failed))]
+            .into_iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(_, words)| words)
+            .collect();
+    (!others.is_empty()).then(|| say!(beside_these_others, others = Message::list(&others)))
 }
 
-fn best(row: &KeyRow) -> Text {
+fn best(row: &KeyRow) -> Message {
     let point = &row.point;
     if let Some(tpcc) = &point.tpcc {
         return tpcc::words::best(&row.experiment, &point.target, tpcc);
     }
-    let workers = Text::count(point.workers.into(), "{n} worker", "{n} workers");
+    let workers = say!(n_workers, n = point.workers);
     let (tps, qps) = (format::short(point.tps.median), format::short(point.qps.median));
     match point.p95_us {
         Some(p95) => say!(
-            "{experiment}: {target} reached {tps} transactions/s ({qps} statements/s) with {workers}, 95th percentile {p95} ms.",
+            reached_transactions_s_statements_s_with,
             experiment = &row.experiment,
             target = &point.target,
             tps = tps,
@@ -135,7 +133,7 @@ fn best(row: &KeyRow) -> Text {
             p95 = format::ms(p95.median),
         ),
         None => say!(
-            "{experiment}: {target} reached {tps} transactions/s ({qps} statements/s) with {workers}.",
+            reached_transactions_s_statements_s_with_2,
             experiment = &row.experiment,
             target = &point.target,
             tps = tps,

@@ -2,9 +2,9 @@
 
 use crate::build::NodeFacts;
 use crate::model::Target;
-use crate::say;
 use crate::svg::escape;
 use crate::text::Lang;
+use dyno_facts::say;
 use std::fmt::Write;
 
 /// Between a node's box and the box of its target.
@@ -110,8 +110,8 @@ impl Shown {
 }
 
 fn shown(node: &NodeFacts, lang: Lang) -> Shown {
-    let name = say!("{node}, {role}", node = &node.name, role = &node.role_words);
-    Shown { name: name.in_lang(lang).to_owned(), address: address(&node.url).to_owned() }
+    let name = say!(node_role, node = &node.name, role = &node.role_words);
+    Shown { name: name.render(lang), address: address(&node.url).to_owned() }
 }
 
 /// Host and port of a URL: all that tells the nodes of a cluster apart.

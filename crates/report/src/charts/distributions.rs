@@ -3,9 +3,9 @@
 use super::{COLOURS, Figure, WIDE, colour, latency_axis, legend};
 use crate::build::Distribution;
 use crate::model::Paper;
-use crate::say;
 use crate::svg::{Axis, Chart, Scale, Series, Stroke};
 use crate::text::Lang;
+use dyno_facts::say;
 
 /// One figure per experiment: the slower a transaction, the further right it is, each share of the
 /// rest as far as the one before.
@@ -55,15 +55,13 @@ fn figure(paper: &Paper, index: usize, own: &[&Distribution], lang: Lang) -> Opt
     let finer = [(1e3, "99.9 %"), (1e4, "99.99 %"), (1e5, "99.999 %"), (1e6, "99.9999 %")];
     let ticks = shares.into_iter().chain(finer).filter(|(at, _)| *at <= longest * 1.001);
     let experiment = &paper.experiments[index].title;
-    let x = say!("share of the transactions that take no longer");
+    let x = say!(share_of_the_transactions_that_take);
     let chart = Chart {
         width: WIDE.0,
         height: WIDE.1,
-        description: say!("Distribution of latency of {experiment}", experiment = experiment)
-            .in_lang(lang)
-            .to_owned(),
+        description: say!(distribution_of_latency_of, experiment = experiment).render(lang),
         x: Axis {
-            label: x.in_lang(lang).to_owned(),
+            label: x.render(lang),
             scale: Scale::log(1.0, longest),
             ticks: ticks.map(|(at, text)| (at, text.to_owned())).collect(),
         },
@@ -72,13 +70,10 @@ fn figure(paper: &Paper, index: usize, own: &[&Distribution], lang: Lang) -> Opt
         shades: Vec::new(),
         series,
     };
-    let caption = say!(
-        "Distribution of latency of {experiment} at the best load level; the slower transactions are, the more room they have.",
-        experiment = experiment
-    );
+    let caption = say!(distribution_of_latency_of_at_the, experiment = experiment);
     Some(Figure {
         note: String::new(),
-        caption: caption.in_lang(lang).to_owned(),
+        caption: caption.render(lang),
         legend: legend(&chart),
         svgs: vec![chart.svg()],
     })

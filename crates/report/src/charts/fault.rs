@@ -3,10 +3,11 @@
 use super::over_time::{TPS, panel, rate_over_time, stretches};
 use super::{Figure, WIDE, colour, linear_axis};
 use crate::build::what;
+use crate::format;
 use crate::model::{Paper, Trial};
 use crate::svg::Shade;
-use crate::text::{Lang, Text};
-use crate::{format, say};
+use crate::text::{Lang, Message};
+use dyno_facts::say;
 use dyno_measure::{FaultFacts, SeriesRow};
 
 /// A moment is drawn as wide as this share of the whole.
@@ -26,11 +27,11 @@ pub(crate) fn figures(paper: &Paper, lang: Lang) -> Vec<Vec<Figure>> {
 
 fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
     let facts = trial.summary.fault.as_ref().filter(|_| trial.series.len() > 1)?;
-    let per_s = say!("transactions per second");
+    let per_s = say!(transactions_per_second);
     let mut line = rate_over_time(&stretches(&trial.series), &TPS, &colour(paper, &trial.target));
-    line.name = per_s.in_lang(lang).to_owned();
-    let axis = linear_axis(per_s.in_lang(lang), trial.series.iter().map(|row| row.tps), 4);
-    let mut chart = panel(trial, &say!("Throughput"), axis, vec![line], lang);
+    line.name = per_s.render(lang);
+    let axis = linear_axis(per_s.render(lang).as_str(), trial.series.iter().map(|row| row.tps), 4);
+    let mut chart = panel(trial, &say!(throughput), axis, vec![line], lang);
     (chart.width, chart.height) = (WIDE.0, 240.0);
     let last = &trial.series[trial.series.len() - 1];
     let width_s = (last.begins_s + last.length_s - trial.series[0].begins_s) * MOMENT;
@@ -42,32 +43,32 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
         from,
         to,
         class: "gap",
-        title: say!("no commit").in_lang(lang).to_owned(),
+        title: say!(no_commit).render(lang),
     }));
     let moments = moments(facts, ends_s);
     chart.shades.extend(moments.clone().into_iter().map(|(at_s, title)| Shade {
         from: at_s,
         to: at_s + width_s,
         class: "moment",
-        title: title.in_lang(lang).to_owned(),
+        title: title.render(lang),
     }));
     let caption = say!(
-        "Trial {trial}, {target}: fault at {at} s ({what}).",
+        trial_fault_at_s,
         trial = &trial.label,
         target = &trial.target,
         what = what(facts),
         at = format::tenth(facts.at_s),
     );
     let marks = moments.into_iter().map(|(_, title)| title).collect::<Vec<_>>();
-    let marked = say!("Lines from left to right: {moments}.", moments = Text::list(&marks));
+    let marked = say!(lines_from_left_to_right, moments = Message::list(&marks));
     let shaded = outage.map(|(from_s, to_s)| {
         let (from, to) = (format::tenth(from_s), format::tenth(to_s));
-        say!("Shaded: no commit from {from} s to {to} s.", from = from, to = to)
+        say!(shaded_no_commit_from_s_to, from = from, to = to)
     });
-    let note = Text::sentences(&shaded.into_iter().chain([marked]).collect::<Vec<_>>());
+    let note = Message::sentences(&shaded.into_iter().chain([marked]).collect::<Vec<_>>());
     Some(Figure {
-        caption: caption.in_lang(lang).to_owned(),
-        note: note.in_lang(lang).to_owned(),
+        caption: caption.render(lang),
+        note: note.render(lang),
         svgs: vec![chart.svg()],
         legend: Vec::new(),
     })
@@ -89,18 +90,18 @@ fn outage(facts: &FaultFacts, series: &[SeriesRow], ends_s: f64) -> Option<(f64,
 
 /// The moments of the trial in the order of time, and of cause and effect where the intervals don't tell them
 /// apart; a node may have been brought back after the trial.
-fn moments(facts: &FaultFacts, ends_s: f64) -> Vec<(f64, Text)> {
+fn moments(facts: &FaultFacts, ends_s: f64) -> Vec<(f64, Message)> {
     let at = format::tenth;
     let recovered_s = facts.recovered_after_s.map(|after_s| facts.at_s + after_s);
-    let mut moments = vec![(facts.at_s, say!("the fault ({at} s)", at = at(facts.at_s)))];
+    let mut moments = vec![(facts.at_s, say!(the_fault_s, at = at(facts.at_s)))];
     if let Some(at_s) = facts.promoted_at_s {
-        moments.push((at_s, say!("another node takes writes ({at} s)", at = at(at_s))));
+        moments.push((at_s, say!(another_node_takes_writes_s, at = at(at_s))));
     }
     if let Some(at_s) = facts.healed_at_s {
-        moments.push((at_s, say!("the node is back ({at} s)", at = at(at_s))));
+        moments.push((at_s, say!(the_node_is_back_s, at = at(at_s))));
     }
     if let Some(at_s) = recovered_s {
-        moments.push((at_s, say!("90 % of the throughput ({at} s)", at = at(at_s))));
+        moments.push((at_s, say!(n_90_percent_of_the_throughput_s, at = at(at_s))));
     }
     moments.retain(|(at_s, _)| *at_s <= ends_s);
     // Throughput is known to an interval, the others are exact.

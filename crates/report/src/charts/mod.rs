@@ -13,10 +13,10 @@ pub(crate) use over_time::{Rate, of_trials, panel, rate_over_time, stretches};
 use crate::format;
 use crate::levels::{Levels, Measure};
 use crate::model::{Experiment, Paper, Point, Spread};
-use crate::say;
 use crate::svg::{Axis, Bar, Chart, Scale, Series, Stroke, bars};
-use crate::text::{Lang, Text};
+use crate::text::{Lang, Message};
 use crate::verdict;
+use dyno_facts::say;
 use dyno_measure::Purpose;
 use serde::Serialize;
 
@@ -80,18 +80,18 @@ pub(crate) fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks:
 
 /// Linear; logarithmic where the values span more than a factor of 30.
 pub(crate) fn latency_axis(values: &[f64], ticks: usize, lang: Lang) -> Axis {
-    let label = say!("latency, ms");
+    let label = say!(latency_ms);
     let above_zero = || values.iter().copied().filter(|value| *value > 0.0);
     let low = above_zero().fold(f64::INFINITY, f64::min);
     let high = above_zero().fold(0.0, f64::max);
     if !(low.is_finite() && high / low > 30.0) {
-        return linear_axis(label.in_lang(lang), values.iter().copied(), ticks);
+        return linear_axis(label.render(lang).as_str(), values.iter().copied(), ticks);
     }
     let scale = Scale::round_log(low, high);
     let ticks =
         scale.ticks(ticks + 2).into_iter().map(|value| (value, format::plain(value))).collect();
-    let label = say!("{axis} (logarithmic)", axis = label);
-    Axis { label: label.in_lang(lang).to_owned(), scale, ticks }
+    let label = say!(axis_logarithmic, axis = label);
+    Axis { label: label.render(lang), scale, ticks }
 }
 
 fn targets_of(experiment: &Experiment) -> Vec<&str> {
@@ -138,7 +138,7 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
     let has_band = series.iter().any(|series| !series.band.is_empty());
     if !published.is_empty() {
         series.push(Series {
-            name: say!("published").in_lang(lang).to_owned(),
+            name: say!(published).render(lang),
             class: PUBLISHED.to_owned(),
             stroke: Stroke::Dotted,
             points: published.iter().map(|(x, y)| (*x, Some(*y))).collect(),
@@ -155,15 +155,14 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
         width: WIDE.0,
         height: WIDE.1,
         description: say!(
-            "{measure} of {experiment} against {levels}",
+            measure_of_experiment_against_levels,
             measure = &measure.name,
             experiment = &experiment.title,
             levels = &levels.label,
         )
-        .in_lang(lang)
-        .to_owned(),
+        .render(lang),
         x: levels.axis(&more, lang),
-        y: linear_axis(measure.label.in_lang(lang), highest, 5),
+        y: linear_axis(measure.label.render(lang).as_str(), highest, 5),
         left_letters: 0,
         shades: Vec::new(),
         series,
@@ -172,7 +171,7 @@ fn throughput(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lan
     let caption = throughput_caption(&measure, levels, shown);
     Figure {
         note: String::new(),
-        caption: Text::sentences(&caption).in_lang(lang).to_owned(),
+        caption: Message::sentences(&caption).render(lang),
         legend: legend(&chart),
         svgs: vec![chart.svg()],
     }
@@ -187,23 +186,22 @@ struct Shown {
     has_published: bool,
 }
 
-fn throughput_caption(measure: &Measure, levels: &Levels, shown: Shown) -> Vec<Text> {
+fn throughput_caption(measure: &Measure, levels: &Levels, shown: Shown) -> Vec<Message> {
     let mut caption =
-        vec![say!("{measure} against {levels}.", measure = &measure.name, levels = &levels.label,)];
+        vec![say!(measure_against_levels, measure = &measure.name, levels = &levels.label,)];
     if shown.has_band {
         caption.push(match shown.has_intervals {
-            true => say!("Lines join the medians; the band is the 95 % interval of the mean."),
+            true => say!(lines_join_the_medians_the_band),
             false => {
-                say!("Lines join the medians; the band spans the lowest and the highest repeat.")
+                say!(lines_join_the_medians_the_band_spans)
             }
         });
     }
     if shown.has_curve {
-        caption
-            .push(say!("Dashed: the Universal Scalability Law, as far as points were measured."));
+        caption.push(say!(dashed_the_universal_scalability_law_as));
     }
     if shown.has_published {
-        caption.push(say!("Published figures in grey."));
+        caption.push(say!(published_figures_in_grey));
     }
     caption
 }
@@ -274,12 +272,11 @@ fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) 
         width: WIDE.0,
         height: WIDE.1,
         description: say!(
-            "Latency percentiles of {experiment} against {levels}",
+            latency_percentiles_of_against,
             experiment = &experiment.title,
             levels = &levels.label,
         )
-        .in_lang(lang)
-        .to_owned(),
+        .render(lang),
         x: levels.axis(&[], lang),
         y: latency_axis(&values, 5, lang),
         left_letters: 0,
@@ -287,19 +284,18 @@ fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) 
         series,
     };
     let meaning = match (experiment.is_open_loop, &experiment.tpcc) {
-        (true, _) => say!("from the due time"),
-        (false, Some(_)) => say!("response time of all kinds"),
-        (false, None) => say!("service time"),
+        (true, _) => say!(from_the_due_time),
+        (false, Some(_)) => say!(response_time_of_all_kinds),
+        (false, None) => say!(service_time),
     };
     Some(Figure {
         note: String::new(),
         caption: say!(
-            "Latency ({meaning}) against {levels}: median (solid), 95th (dashed) and 99th percentile (dotted).",
+            latency_against_median_solid_95th_dashed,
             meaning = meaning,
             levels = &levels.label,
         )
-        .in_lang(lang)
-        .to_owned(),
+        .render(lang),
         legend: legend(&chart),
         svgs: vec![chart.svg()],
     })
@@ -339,29 +335,22 @@ fn latency_against_throughput(
     if values.len() < 2 {
         return None;
     }
-    let x = linear_axis(measure.label.in_lang(lang), points().map(|(x, _)| *x), 8);
+    let x = linear_axis(measure.label.render(lang).as_str(), points().map(|(x, _)| *x), 8);
     let chart = Chart {
         width: WIDE.0,
         height: WIDE.1,
-        description: say!(
-            "95th percentile of latency of {experiment} against throughput",
-            experiment = &experiment.title
-        )
-        .in_lang(lang)
-        .to_owned(),
+        description: say!(n_95th_percentile_of_latency_of_against, experiment = &experiment.title)
+            .render(lang),
         x,
         y: latency_axis(&values, 5, lang),
         left_letters: 0,
         shades: Vec::new(),
         series,
     };
-    let caption = say!(
-        "95th percentile of latency against throughput; each dot is a load level, from the fewest to the most {levels}.",
-        levels = &levels.label
-    );
+    let caption = say!(n_95th_percentile_of_latency_against_throughput, levels = &levels.label);
     Some(Figure {
         note: String::new(),
-        caption: caption.in_lang(lang).to_owned(),
+        caption: caption.render(lang),
         legend: legend(&chart),
         svgs: vec![chart.svg()],
     })
@@ -385,7 +374,7 @@ fn throughput_bars(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option
     let published = rows.filter_map(|row| {
         let value = *row.metrics.get(measure.metric)?;
         Some(Bar {
-            name: say!("{row}, published", row = &row.label).in_lang(lang).to_owned(),
+            name: say!(row_published, row = &row.label).render(lang),
             class: PUBLISHED.to_owned(),
             value,
             low_high: None,
@@ -397,16 +386,16 @@ fn throughput_bars(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option
         return None;
     }
     let has_published = all.iter().any(|bar| bar.class == PUBLISHED);
-    let mut caption = vec![say!("{measure} at the only load level.", measure = measure.head)];
+    let mut caption = vec![say!(at_the_only_load_level, measure = measure.head)];
     if has_published {
-        caption.push(say!("Published figures in grey."));
+        caption.push(say!(published_figures_in_grey));
     }
     let description =
-        say!("{measure} of {experiment}", measure = measure.name, experiment = &experiment.title);
+        say!(measure_of_experiment, measure = measure.name, experiment = &experiment.title);
     Some(Figure {
         note: String::new(),
-        caption: Text::sentences(&caption).in_lang(lang).to_owned(),
-        svgs: vec![bars(WIDE.0, description.in_lang(lang), &all)],
+        caption: Message::sentences(&caption).render(lang),
+        svgs: vec![bars(WIDE.0, description.render(lang).as_str(), &all)],
         legend: Vec::new(),
     })
 }

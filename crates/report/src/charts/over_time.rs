@@ -1,10 +1,11 @@
 //! A trial over time.
 
 use super::{Figure, Percentile, SMALL, colour, latency_axis, legend, linear_axis};
+use crate::format;
 use crate::model::{Paper, Trial};
 use crate::svg::{Axis, Chart, Scale, Series, Shade, Stroke};
-use crate::text::{Lang, Text};
-use crate::{format, say};
+use crate::text::{Lang, Message};
+use dyno_facts::say;
 use dyno_measure::SeriesRow;
 
 /// A series with more intervals is drawn in as many stretches; papers of many trials draw fewer, so
@@ -45,34 +46,30 @@ fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
     let stretches = stretches_of(paper, &trial.series);
     let class = colour(paper, &trial.target);
     let longest = stretches.iter().map(|stretch| stretch.len()).max().unwrap_or(1);
-    let per_s = say!("transactions per second");
+    let per_s = say!(transactions_per_second);
     let mut throughput = rate_over_time(&stretches, &TPS, &class);
-    throughput.name = per_s.in_lang(lang).to_owned();
+    throughput.name = per_s.render(lang);
     let percentiles = latency_over_time(&stretches, &class);
     let points = percentiles.iter().flat_map(|series| &series.points);
     let values: Vec<f64> = points.filter_map(|(_, value)| *value).collect();
     let tps = trial.series.iter().map(|row| row.tps);
-    let axis = linear_axis(per_s.in_lang(lang), tps, 3);
-    let mut tps = panel(trial, &say!("Throughput"), axis, vec![throughput], lang);
+    let axis = linear_axis(per_s.render(lang).as_str(), tps, 3);
+    let mut tps = panel(trial, &say!(throughput), axis, vec![throughput], lang);
     let axis = latency_axis(&values, 3, lang);
-    let mut latency = panel(trial, &say!("Latency"), axis, percentiles, lang);
+    let mut latency = panel(trial, &say!(latency), axis, percentiles, lang);
     // One time axis for both.
     tps.x.label.clear();
     tps.height -= 14.0;
     tps.left_letters = latency.y.letters();
     latency.left_letters = tps.y.letters();
     let summary = &trial.summary;
-    let workers = Text::count(summary.workers.into(), "{n} worker", "{n} workers");
+    let workers = say!(n_workers, n = summary.workers);
     let load = match summary.rate_per_s {
-        Some(rate) => say!(
-            "{workers}, {rate} per second offered",
-            workers = workers,
-            rate = format::plain(rate),
-        ),
+        Some(rate) => say!(per_second_offered, workers = workers, rate = format::plain(rate),),
         None => workers,
     };
     let mut caption = vec![say!(
-        "Trial {trial}: {experiment}, {target}, {load}, repeat {repeat}.",
+        trial_trial_experiment_target_load_repeat,
         trial = &trial.label,
         experiment = &summary.experiment,
         target = &trial.target,
@@ -80,20 +77,23 @@ fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Figure> {
         repeat = summary.repeat.to_string(),
     )];
     if longest > 1 {
-        caption.push(say!(
-            "Drawn in stretches of {n} intervals: mean throughput with its range, highest percentile.",
-            n = longest.to_string(),
-        ));
+        caption.push(say!(drawn_in_stretches_of_intervals_mean, n = longest.to_string(),));
     }
     Some(Figure {
         note: String::new(),
-        caption: Text::sentences(&caption).in_lang(lang).to_owned(),
+        caption: Message::sentences(&caption).render(lang),
         legend: legend(&latency),
         svgs: vec![tps.svg(), latency.svg()],
     })
 }
 
-pub(crate) fn panel(trial: &Trial, what: &Text, y: Axis, series: Vec<Series>, lang: Lang) -> Chart {
+pub(crate) fn panel(
+    trial: &Trial,
+    what: &Message,
+    y: Axis,
+    series: Vec<Series>,
+    lang: Lang,
+) -> Chart {
     let from = trial.series[0].begins_s;
     let last = &trial.series[trial.series.len() - 1];
     let scale = Scale::Linear { from, to: (last.begins_s + last.length_s).max(from + 1e-3) };
@@ -101,10 +101,8 @@ pub(crate) fn panel(trial: &Trial, what: &Text, y: Axis, series: Vec<Series>, la
     Chart {
         width: SMALL.0,
         height: SMALL.1,
-        description: say!("{what} of trial {trial} over time", what = what, trial = &trial.label)
-            .in_lang(lang)
-            .to_owned(),
-        x: Axis { label: say!("seconds").in_lang(lang).to_owned(), scale, ticks: seconds },
+        description: say!(of_trial_over_time, what = what, trial = &trial.label).render(lang),
+        x: Axis { label: say!(seconds).render(lang), scale, ticks: seconds },
         y,
         left_letters: 0,
         shades: shades(trial, lang),
@@ -197,17 +195,16 @@ fn shades(trial: &Trial, lang: Lang) -> Vec<Shade> {
     let warm = trial.series.iter().filter(|row| row.phase != "measured");
     let end_of_warm_up = warm.map(|row| row.begins_s + row.length_s).reduce(f64::max);
     if let Some(to) = end_of_warm_up {
-        let title = say!("warm-up, not measured").in_lang(lang).to_owned();
+        let title = say!(warm_up_not_measured).render(lang);
         shades.push(Shade { from: trial.series[0].begins_s, to, class: "warm", title });
     }
     for gap in &trial.gaps {
         let title = say!(
-            "no commit from {from} s to {to} s",
+            no_commit_from_s_to_s,
             from = format::plain(gap.from_s),
             to = format::plain(gap.to_s),
         )
-        .in_lang(lang)
-        .to_owned();
+        .render(lang);
         shades.push(Shade { from: gap.from_s, to: gap.to_s, class: "gap", title });
     }
     let mut marks: Vec<Shade> = Vec::new();
@@ -227,11 +224,8 @@ fn shades(trial: &Trial, lang: Lang) -> Vec<Shade> {
         let rows = || trial.series.iter().filter(within);
         let errors: u64 = rows().map(|row| row.errors).sum();
         let reconnects: u64 = rows().map(|row| row.reconnects).sum();
-        let both = [
-            Text::count(errors, "{n} error", "{n} errors"),
-            Text::count(reconnects, "{n} reconnect", "{n} reconnects"),
-        ];
-        mark.title = Text::list(&both).in_lang(lang).to_owned();
+        let both = [say!(n_errors, n = errors), say!(n_reconnects, n = reconnects)];
+        mark.title = Message::list(&both).render(lang);
     }
     shades.extend(marks);
     shades

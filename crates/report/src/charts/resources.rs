@@ -3,9 +3,9 @@
 use super::{Figure, colour, legend, linear_axis, panel};
 use crate::format::unique;
 use crate::model::{Paper, Trial};
-use crate::say;
 use crate::svg::{Series, Stroke};
-use crate::text::{Lang, Text};
+use crate::text::{Lang, Message};
+use dyno_facts::say;
 use dyno_measure::NodeRow;
 
 /// So many trials are drawn; the table has all of them.
@@ -27,20 +27,20 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Figure {
     let generator = trial.series.iter().map(|row| (row.begins_s, Some(row.host_cpu_share * 100.0)));
     let mut busy = vec![Series {
         class: "published".to_owned(),
-        ..line(say!("load generator").in_lang(lang).to_owned(), generator.collect())
+        ..line(say!(load_generator).render(lang), generator.collect())
     }];
     busy.extend(lines(paper, trial, None, |row| row.cpu_share.map(|share| share * 100.0), lang));
-    let mut sessions = lines(paper, trial, Some(&say!("at work")), |row| row.active_sessions, lang);
-    let waiting = lines(paper, trial, Some(&say!("waiting")), |row| row.waiting_sessions, lang);
+    let mut sessions = lines(paper, trial, Some(&say!(at_work)), |row| row.active_sessions, lang);
+    let waiting = lines(paper, trial, Some(&say!(waiting)), |row| row.waiting_sessions, lang);
     sessions.extend(waiting.into_iter().map(|series| Series { stroke: Stroke::Dotted, ..series }));
     let mut entries = Vec::new();
     let mut svgs = Vec::new();
     for (what, unit, series) in [
-        (say!("Machine busy"), say!("machine busy, %"), busy),
-        (say!("Sessions"), say!("sessions"), sessions),
+        (say!(machine_busy), say!(machine_busy_percent), busy),
+        (say!(sessions), say!(sessions_2), sessions),
     ] {
         let values = series.iter().flat_map(|series| &series.points).filter_map(|point| point.1);
-        let y = linear_axis(unit.in_lang(lang), values, 3);
+        let y = linear_axis(unit.render(lang).as_str(), values, 3);
         let chart = panel(trial, &what, y, series, lang);
         if !chart.series.is_empty() {
             entries.extend(legend(&chart));
@@ -48,19 +48,19 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Figure {
         }
     }
     let caption = say!(
-        "Trial {trial}, {experiment}, {target}: how busy the machines were, and the sessions of the servers at work and waiting for locks (dotted).",
+        trial_how_busy_the_machines_were,
         trial = &trial.label,
         experiment = &trial.summary.experiment,
         target = &trial.target,
     );
-    Figure { note: String::new(), caption: caption.in_lang(lang).to_owned(), legend: entries, svgs }
+    Figure { note: String::new(), caption: caption.render(lang), legend: entries, svgs }
 }
 
 /// A line for each node that tells the quantity.
 fn lines(
     paper: &Paper,
     trial: &Trial,
-    what: Option<&Text>,
+    what: Option<&Message>,
     of: fn(&NodeRow) -> Option<f64>,
     lang: Lang,
 ) -> Vec<Series> {
@@ -70,11 +70,11 @@ fn lines(
         let points: Vec<(f64, Option<f64>)> =
             rows.filter_map(|row| Some((row.at_s, Some(of(row)?)))).collect();
         let label = match what {
-            Some(what) => say!("{node}, {what}", node = name, what = what),
-            None => Text::from(name),
+            Some(what) => say!(node_what, node = name, what = what),
+            None => Message::from(name),
         };
         let class = colour(paper, &trial.target);
-        let line = Series { class, ..line(label.in_lang(lang).to_owned(), points) };
+        let line = Series { class, ..line(label.render(lang), points) };
         (!line.points.is_empty()).then_some(line)
     };
     names.iter().filter_map(own).collect()

@@ -3,9 +3,9 @@
 use super::{Figure, WIDE, colour, legend, linear_axis};
 use crate::NodeScaling;
 use crate::model::{Experiment, Paper};
-use crate::say;
 use crate::svg::{Axis, Chart, Scale, Series, Stroke};
-use crate::text::{Lang, Text};
+use crate::text::{Lang, Message};
+use dyno_facts::say;
 
 /// `None` unless targets differ in their number of nodes.
 pub(super) fn figure(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Figure> {
@@ -21,17 +21,14 @@ pub(super) fn figure(paper: &Paper, experiment: &Experiment, lang: Lang) -> Opti
     let values: Vec<f64> =
         series.iter().flat_map(|series| &series.points).filter_map(|point| point.1).collect();
     let highest = rows.iter().map(|row| row.qps.max);
-    let description = say!(
-        "Statements per second of {experiment} against the number of read-only nodes",
-        experiment = &experiment.title
-    );
+    let description = say!(statements_per_second_of_against_the, experiment = &experiment.title);
     let chart = Chart {
         width: WIDE.0,
         height: WIDE.1,
-        description: description.in_lang(lang).to_owned(),
+        description: description.render(lang),
         x: nodes_axis(least, most, lang),
         y: linear_axis(
-            say!("statements per second").in_lang(lang),
+            say!(statements_per_second).render(lang).as_str(),
             values.into_iter().chain(highest),
             5,
         ),
@@ -40,19 +37,15 @@ pub(super) fn figure(paper: &Paper, experiment: &Experiment, lang: Lang) -> Opti
         series,
     };
     let mut caption = vec![
-        say!(
-            "Statements per second against the number of read-only nodes, each at its best load level."
-        ),
-        say!("Dashed: in proportion to the fewest nodes."),
+        say!(statements_per_second_against_the_number),
+        say!(dashed_in_proportion_to_the_fewest),
     ];
     if chart.series.iter().any(|series| !series.band.is_empty()) {
-        caption.push(say!(
-            "Lines join the medians; the band spans the lowest and the highest repeat."
-        ));
+        caption.push(say!(lines_join_the_medians_the_band_spans));
     }
     Some(Figure {
         note: String::new(),
-        caption: Text::sentences(&caption).in_lang(lang).to_owned(),
+        caption: Message::sentences(&caption).render(lang),
         legend: legend(&chart),
         svgs: vec![chart.svg()],
     })
@@ -61,7 +54,7 @@ pub(super) fn figure(paper: &Paper, experiment: &Experiment, lang: Lang) -> Opti
 fn nodes_axis(least: u32, most: u32, lang: Lang) -> Axis {
     let scale = Scale::Linear { from: f64::from(least), to: f64::from(most) };
     Axis {
-        label: say!("read-only nodes").in_lang(lang).to_owned(),
+        label: say!(read_only_nodes_2).render(lang),
         scale,
         ticks: (least..=most).map(|nodes| (f64::from(nodes), nodes.to_string())).collect(),
     }
@@ -73,7 +66,7 @@ fn class(paper: &Paper, cluster: &[NodeScaling]) -> String {
 
 fn measured(paper: &Paper, cluster: &[NodeScaling], lang: Lang) -> Series {
     let name = match cluster.first().map(|row| row.cluster.as_str()) {
-        None | Some("") => say!("measured").in_lang(lang).to_owned(),
+        None | Some("") => say!(measured).render(lang),
         Some(name) => name.to_owned(),
     };
     let is_repeated = cluster.iter().any(|row| row.qps.max > row.qps.min);
@@ -93,14 +86,14 @@ fn measured(paper: &Paper, cluster: &[NodeScaling], lang: Lang) -> Series {
 /// What the fewest nodes promise for more of them.
 fn proportional(paper: &Paper, cluster: &[NodeScaling], is_named: bool, lang: Lang) -> Series {
     let name = match cluster.first() {
-        Some(row) if is_named => say!("in proportion, {cluster}", cluster = &row.cluster),
-        _ => say!("in proportion"),
+        Some(row) if is_named => say!(in_proportion_cluster, cluster = &row.cluster),
+        _ => say!(in_proportion),
     };
     let ideal = |row: &NodeScaling| {
         (f64::from(row.nodes), (row.efficiency > 0.0).then(|| row.qps.median / row.efficiency))
     };
     Series {
-        name: name.in_lang(lang).to_owned(),
+        name: name.render(lang),
         class: class(paper, cluster),
         stroke: Stroke::Dashed,
         points: cluster.iter().map(ideal).collect(),

@@ -4,9 +4,9 @@ use super::cluster::Nodes;
 use super::{Figure, colour};
 use crate::format;
 use crate::model::{Paper, RunFacts, Target, Trial};
-use crate::say;
 use crate::svg::{escape, open, width_of};
-use crate::text::{Lang, Text};
+use crate::text::{Lang, Message};
+use dyno_facts::say;
 use dyno_measure::{NodeConditions, ReplicaFacts};
 use dyno_store::Environment;
 use std::collections::BTreeMap;
@@ -72,8 +72,8 @@ pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Figure> {
     let targets = stacked(shown.iter().map(|target| node(paper, target, lang)));
     let bottom = |blocks: &[Block]| blocks.last().map_or(0.0, |last| last.top + last.height());
     let height = bottom(&generators).max(bottom(&targets)) + 4.0;
-    let description = say!("Load generators and targets, and how they are connected");
-    let mut out = open(WIDTH, height, description.in_lang(lang), "");
+    let description = say!(load_generators_and_targets_and_how);
+    let mut out = open(WIDTH, height, description.render(lang).as_str(), "");
     let right = WIDTH - RIGHT_WIDTH - 2.0;
     // Few generators stand in the middle of many targets.
     let shift = (bottom(&targets) - bottom(&generators)).max(0.0) / 2.0;
@@ -106,12 +106,10 @@ pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Figure> {
     }
     out.push_str("</svg>");
     let has_copies = shown.iter().any(|target| has_copies(target));
-    let note = if has_copies { say!("Dashed: copies of the primary.") } else { Text::default() };
+    let note = if has_copies { say!(dashed_copies_of_the_primary) } else { Message::default() };
     Some(Figure {
-        note: note.in_lang(lang).to_owned(),
-        caption: say!("Load generators and targets, and how they are connected")
-            .in_lang(lang)
-            .to_owned(),
+        note: note.render(lang),
+        caption: say!(load_generators_and_targets_and_how).render(lang),
         svgs: vec![out],
         legend: Vec::new(),
     })
@@ -147,18 +145,17 @@ fn generators_of(run: &RunFacts, lang: Lang) -> Vec<(Block, usize)> {
 /// A machine; `member` is its name in a fleet, if it is in one.
 fn generator(env: &Environment, member: &str, lang: Lang) -> Block {
     let size = say!(
-        "{cores} cores, {memory} GiB",
+        cores_cores_memory_gib,
         cores = env.cores.to_string(),
         memory = format::plain(env.memory_mib / 1024.0)
     );
     let known = [member, &env.host].into_iter().filter(|name| !name.is_empty());
     let name = match crate::format::unique(known.collect()).join(", ") {
-        name if name.is_empty() => say!("load generator"),
-        name => say!("load generator {host}", host = name),
+        name if name.is_empty() => say!(load_generator),
+        name => say!(load_generator_host, host = name),
     };
-    let lines = [name.in_lang(lang), &env.cpu_model, size.in_lang(lang), &env.system];
-    let known = lines.into_iter().filter(|line| !line.is_empty());
-    Block { lines: known.map(str::to_owned).collect(), ..Block::default() }
+    let lines = [name.render(lang), env.cpu_model.clone(), size.render(lang), env.system.clone()];
+    Block { lines: lines.into_iter().filter(|line| !line.is_empty()).collect(), ..Block::default() }
 }
 
 fn conditions<'a>(paper: &'a Paper, target: &Target) -> Option<(&'a String, &'a NodeConditions)> {
@@ -179,28 +176,25 @@ fn conditions<'a>(paper: &'a Paper, target: &Target) -> Option<(&'a String, &'a 
 
 fn node(paper: &Paper, target: &Target, lang: Lang) -> Block {
     let size = match (target.vcpu, target.memory_gib) {
-        (Some(vcpu), Some(memory)) => say!(
-            "{vcpu} vCPU, {memory} GiB",
-            vcpu = format::plain(vcpu),
-            memory = format::plain(memory)
-        ),
-        _ => Text::from(&target.class),
+        (Some(vcpu), Some(memory)) => {
+            say!(vcpu_vcpu_memory_gib, vcpu = format::plain(vcpu), memory = format::plain(memory))
+        }
+        _ => Message::from(&target.class),
     };
     let mut lines: Vec<String> = vec![target.label.clone()];
     lines.push(target.product.clone());
-    lines.push(size.in_lang(lang).to_owned());
+    lines.push(size.render(lang));
     let is_cluster = target.nodes.len() > 1;
     if !is_cluster {
         lines.extend(target.urls.iter().cloned());
     }
-    lines.extend(parts(paper, target).map(|text| text.in_lang(lang).to_owned()));
+    lines.extend(parts(paper, target).map(|text| text.render(lang)));
     let route = if is_cluster { short_route(&target.route) } else { None };
-    lines.extend(route.map(|text| text.in_lang(lang).to_owned()));
+    lines.extend(route.map(|text| text.render(lang)));
     if target.same_host {
-        lines.push(say!("on the load generator's machine").in_lang(lang).to_owned());
+        lines.push(say!(on_the_load_generators_machine).render(lang));
     }
-    lines
-        .extend(copies(paper, target, is_cluster).iter().map(|text| text.in_lang(lang).to_owned()));
+    lines.extend(copies(paper, target, is_cluster).iter().map(|text| text.render(lang)));
     lines.retain(|line| !line.is_empty());
     let nodes = if is_cluster { Nodes::of(target, lang) } else { Nodes::default() };
     Block { lines, class: colour(paper, &target.label), top: 0.0, nodes }
@@ -208,35 +202,32 @@ fn node(paper: &Paper, target: &Target, lang: Lang) -> Block {
 
 /// What copies the primary. Of a cluster the nodes are drawn, and the name of a copy is often no more than the
 /// port that it has connected from: there the ways of copying are enough.
-fn copies(paper: &Paper, target: &Target, is_cluster: bool) -> Vec<Text> {
+fn copies(paper: &Paper, target: &Target, is_cluster: bool) -> Vec<Message> {
     let replicas = conditions(paper, target).map(|node| &node.1.replicas).into_iter().flatten();
     if !is_cluster {
         let copy = |replica: &ReplicaFacts| {
-            say!("copy {name}, {mode}", name = &replica.name, mode = &replica.mode)
+            say!(copy_name_mode, name = &replica.name, mode = &replica.mode)
         };
         return replicas.map(copy).collect();
     }
     let mut modes: BTreeMap<&str, usize> = BTreeMap::new();
     replicas.for_each(|replica| *modes.entry(&replica.mode).or_default() += 1);
-    let told =
-        |(mode, n): (&str, usize)| say!("copies: {mode} ({n})", mode = mode, n = n.to_string());
+    let told = |(mode, n): (&str, usize)| say!(copies_mode_n, mode = mode, n = n.to_string());
     modes.into_iter().map(told).collect()
 }
 
 /// With how many of its read-only nodes a cluster was measured, where it was with some of them.
-fn parts(paper: &Paper, target: &Target) -> Option<Text> {
+fn parts(paper: &Paper, target: &Target) -> Option<Message> {
     let is_own = |other: &&Target| other.part_of.as_ref() == Some(&target.label);
     let count = |part: &Target| part.nodes.iter().filter(|node| node.role == "read_only").count();
-    let numbers: Vec<Text> = paper
+    let numbers: Vec<Message> = paper
         .targets
         .iter()
         .filter(is_own)
-        .map(|part| Text::same(count(part).to_string()))
+        .map(|part| Message::verbatim(count(part).to_string()))
         .collect();
     let is_any = !numbers.is_empty();
-    is_any.then(|| {
-        say!("measured with {numbers} of its read-only nodes", numbers = Text::list(&numbers))
-    })
+    is_any.then(|| say!(measured_with_of_its_read_only, numbers = Message::list(&numbers)))
 }
 
 /// Whether copies are drawn: behind an endpoint lines are statements.
@@ -245,12 +236,12 @@ fn has_copies(target: &Target) -> bool {
     has("primary") && has("read_only") && !has("endpoint")
 }
 
-fn short_route(route: &str) -> Option<Text> {
+fn short_route(route: &str) -> Option<Message> {
     match route {
-        "primary" => Some(say!("load: to the primary")),
-        "endpoint" => Some(say!("load: through the endpoint")),
-        "split" => Some(say!("load: writes to the primary, reads to the read-only nodes")),
-        "spread" => Some(say!("load: spread over the read-only nodes")),
+        "primary" => Some(say!(load_to_the_primary)),
+        "endpoint" => Some(say!(load_through_the_endpoint)),
+        "split" => Some(say!(load_writes_to_the_primary_reads)),
+        "spread" => Some(say!(load_spread_over_the_read_only)),
         _ => None,
     }
 }
@@ -258,9 +249,8 @@ fn short_route(route: &str) -> Option<Text> {
 /// How the load generator reaches a target.
 fn connection(paper: &Paper, target: &Target, lang: Lang) -> String {
     let Some((_, node)) = conditions(paper, target) else { return String::new() };
-    let round_trip = node
-        .round_trip_us
-        .map(|us| say!("round trip {ms} ms", ms = format::ms(us)).in_lang(lang).to_owned());
+    let round_trip =
+        node.round_trip_us.map(|us| say!(round_trip_ms, ms = format::ms(us)).render(lang));
     let both = [node.transport.clone(), round_trip];
     both.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -2,10 +2,11 @@
 
 use super::case::each_node;
 use super::{Find, Rule, generator, parts, percent};
+use crate::messages;
 use crate::model::{Group, Level, Trial};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
 use crate::{format, tpcc};
+use dyno_facts::say;
 use dyno_measure::GeneratorMember;
 
 /// By how much workers times time may differ from the sum of latencies, as a share.
@@ -24,61 +25,59 @@ pub(super) const RULES: &[Rule] = &[
         id: "adds-up",
         group: Group::G,
         level: Level::E,
-        rule: "Transactions started equal those committed, rolled back, failed, skipped and in flight.",
-        meaning: "The trial's counts contradict each other; this is a defect of dyno.",
-        advice: "Report it together with the run folder; use none of the trial's figures.",
+        rule: messages::adds_up_rule,
+        meaning: messages::adds_up_meaning,
+        advice: messages::adds_up_advice,
         find: Find::Trial(|trial| {
             let counts = trial.summary.counts;
             let ended = format::whole((counts.ended() + trial.summary.in_flight) as f64);
             let started = format::whole(counts.started as f64);
-            (!trial.adds_up).then(|| {
-                say!("{started} started, {ended} accounted for", started = started, ended = ended)
-            })
+            (!trial.adds_up).then(|| say!(started_accounted_for, started = started, ended = ended))
         }),
     },
     Rule {
         id: "littles-law",
         group: Group::G,
         level: Level::E,
-        rule: "In a closed loop without think time latency times throughput is the number of workers, to 5 % (Little's law).",
-        meaning: "Throughput and latency can't both be right: workers spent their time where nothing was measured, most likely in the load generator.",
-        advice: "Look at the load generator's CPU and loops; use none of the trial's figures before this is explained.",
+        rule: messages::littles_law_rule,
+        meaning: messages::littles_law_meaning,
+        advice: messages::littles_law_advice,
         find: Find::Trial(|trial| {
             let inside = inside(trial)?;
             let is_found =
                 inside.is_too_much() || (inside.is_too_little() && !is_explained(trial, &inside));
-            is_found.then(|| say!("{share} inside transactions", share = percent(inside.share)))
+            is_found.then(|| say!(share_inside_transactions, share = percent(inside.share)))
         }),
     },
     Rule {
         id: "idle-workers",
         group: Group::G,
         level: Level::W,
-        rule: "Without a schedule workers are inside transactions at least 95 % of the window.",
-        meaning: "The rest of the time went into failed attempts, reconnects, waiting for a server that was away or for a CPU, or transactions that had not ended: some workers may have been starved.",
-        advice: "Look at the errors and gaps of the trial, and at what else uses the load generator's CPUs.",
+        rule: messages::idle_workers_rule,
+        meaning: messages::idle_workers_meaning,
+        advice: messages::idle_workers_advice,
         find: Find::Trial(|trial| {
             let inside = inside(trial)?;
             let is_found = inside.is_too_little() && is_explained(trial, &inside);
-            is_found.then(|| say!("{share} inside transactions", share = percent(inside.share)))
+            is_found.then(|| say!(share_inside_transactions, share = percent(inside.share)))
         }),
     },
     Rule {
         id: "commits-missing",
         group: Group::G,
         level: Level::E,
-        rule: "The server counts at least as many commits as its clients, to 1 %.",
-        meaning: "Commits were counted that the server does not know: they were lost, or went to another server.",
-        advice: "Look for a failover, a proxy or a second server behind the address; use none of the trial's figures.",
+        rule: messages::commits_missing_rule,
+        meaning: messages::commits_missing_meaning,
+        advice: messages::commits_missing_advice,
         find: Find::Trial(|trial| server_commits(trial, |server, client| client - server)),
     },
     Rule {
         id: "foreign-load",
         group: Group::G,
         level: Level::W,
-        rule: "The server counts at most 1 % more commits than its clients.",
-        meaning: "Somebody else worked on this server while it was measured.",
-        advice: "Keep other clients away from the server, and repeat the trial.",
+        rule: messages::foreign_load_rule,
+        meaning: messages::foreign_load_meaning,
+        advice: messages::foreign_load_advice,
         find: Find::Trial(|trial| {
             // An endpoint may end transactions on more nodes than one.
             let together = trial.summary.conditions.together.as_ref();
@@ -90,16 +89,16 @@ pub(super) const RULES: &[Rule] = &[
         id: "generators-sum",
         group: Group::G,
         level: Level::E,
-        rule: "What several load generators counted adds up to the trial's figures.",
-        meaning: "A part of the load is counted twice or not at all.",
-        advice: "Repeat the trial with all load generators; report it together with the run folder.",
+        rule: messages::generators_sum_rule,
+        meaning: messages::generators_sum_meaning,
+        advice: messages::generators_sum_advice,
         find: Find::Trial(|trial| {
             let members = &trial.summary.conditions.members;
             let sum: u64 = members.iter().map(|member| member.committed).sum();
             let committed = trial.summary.counts.committed;
             (!members.is_empty() && sum != committed).then(|| {
                 say!(
-                    "{sum} together, {committed} in the trial",
+                    together_in_the_trial,
                     sum = format::whole(sum as f64),
                     committed = format::whole(committed as f64)
                 )
@@ -110,9 +109,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "windows-overlap",
         group: Group::G,
         level: Level::E,
-        rule: "The windows of several load generators cover the trial's window to at least 95 %.",
-        meaning: "Part of the time only some of them made load: their sum is no throughput that the server ever had.",
-        advice: "Start all load generators together, and let them run until the last one has measured its window.",
+        rule: messages::windows_overlap_rule,
+        meaning: messages::windows_overlap_meaning,
+        advice: messages::windows_overlap_advice,
         find: Find::Trial(overlap),
     },
 ];
@@ -169,7 +168,7 @@ fn is_explained(trial: &Trial, inside: &Inside) -> bool {
 }
 
 /// What is found of each node that was compared by itself, or of all together.
-fn server_commits(trial: &Trial, more: fn(f64, f64) -> f64) -> Option<Text> {
+fn server_commits(trial: &Trial, more: fn(f64, f64) -> f64) -> Option<Message> {
     // A server that was started anew counts from 0; what is lost is said by `lost-acknowledged`.
     if trial.summary.fault.is_some() {
         return None;
@@ -181,26 +180,25 @@ fn server_commits(trial: &Trial, more: fn(f64, f64) -> f64) -> Option<Text> {
 }
 
 /// Commits by the server and by its clients, where `more` of them is above what is allowed.
-fn commits(server: Option<u64>, client: Option<u64>, more: fn(f64, f64) -> f64) -> Option<Text> {
+fn commits(server: Option<u64>, client: Option<u64>, more: fn(f64, f64) -> f64) -> Option<Message> {
     let (server, client) = (server? as f64, client? as f64);
     let allowed = (COMMITS * client).max(COMMITS_OF_OTHERS);
     (more(server, client) > allowed).then(|| {
         say!(
-            "{server} by the server, {client} by the client",
+            by_the_server_by_the_client,
             server = format::whole(server),
             client = format::whole(client)
         )
     })
 }
 
-fn overlap(trial: &Trial) -> Option<Text> {
+fn overlap(trial: &Trial) -> Option<Message> {
     let members = &trial.summary.conditions.members;
     let window_s = Some(trial.summary.window_s).filter(|window_s| *window_s > 0.0)?;
     let covered = |member: &GeneratorMember| {
         let covered_s = member.to_s.min(window_s) - member.from_s.max(0.0);
         let share = covered_s.max(0.0) / window_s;
-        (share < OVERLAP)
-            .then(|| say!("{node}: {value}", node = &member.name, value = percent(share)))
+        (share < OVERLAP).then(|| say!(node_value, node = &member.name, value = percent(share)))
     };
     parts(members.iter().filter_map(covered).collect())
 }

@@ -1,7 +1,7 @@
 //! What checks look at: the model of the paper and the runs behind it.
 
 use crate::model::{Experiment, Paper, Target, Trial};
-use crate::text::Text;
+use crate::text::Message;
 use dyno_measure::{GeneratorConditions, GeneratorMember, NodeConditions};
 use dyno_store::{ExperimentFacts, RunData, TargetFacts};
 
@@ -49,8 +49,8 @@ pub(super) fn generator(trial: &Trial) -> Option<&GeneratorConditions> {
 /// What `find` says of the load generators of a trial, each with its name where there are several.
 pub(super) fn each_generator(
     trial: &Trial,
-    find: impl Fn(&GeneratorConditions) -> Option<Text>,
-) -> Option<Text> {
+    find: impl Fn(&GeneratorConditions) -> Option<Message>,
+) -> Option<Message> {
     each_member(trial, |member| find(&member.conditions), || find(generator(trial)?))
 }
 
@@ -58,9 +58,9 @@ pub(super) fn each_generator(
 /// `alone` says.
 pub(super) fn each_member(
     trial: &Trial,
-    of_one: impl Fn(&GeneratorMember) -> Option<Text>,
-    alone: impl FnOnce() -> Option<Text>,
-) -> Option<Text> {
+    of_one: impl Fn(&GeneratorMember) -> Option<Message>,
+    alone: impl FnOnce() -> Option<Message>,
+) -> Option<Message> {
     let members = &trial.summary.conditions.members;
     if members.is_empty() {
         return alone();
@@ -68,7 +68,7 @@ pub(super) fn each_member(
     // Of one that was lost nothing is known but that.
     let told = |member: &GeneratorMember| {
         let value = of_one(member)?;
-        Some(crate::say!("{node}: {value}", node = &member.name, value = value))
+        Some(dyno_facts::say!(node_value, node = &member.name, value = value))
     };
     super::parts(members.iter().filter(|member| member.lost.is_none()).filter_map(told).collect())
 }
@@ -88,14 +88,14 @@ pub(crate) fn nodes(trial: &Trial) -> impl Iterator<Item = (&str, &NodeCondition
 /// What `find` says of the nodes of a trial, each with its name where there are several.
 pub(super) fn each_node(
     trial: &Trial,
-    find: impl Fn(&NodeConditions) -> Option<Text>,
-) -> Option<Text> {
+    find: impl Fn(&NodeConditions) -> Option<Message>,
+) -> Option<Message> {
     let is_one = trial.summary.conditions.nodes.len() == 1;
     let told = |(name, node): (&str, &NodeConditions)| {
         let value = find(node)?;
         Some(match is_one {
             true => value,
-            false => crate::say!("{node}: {value}", node = name, value = value),
+            false => dyno_facts::say!(node_value, node = name, value = value),
         })
     };
     super::parts(nodes(trial).filter_map(told).collect())

@@ -2,9 +2,10 @@
 
 use super::{Case, Find, Rule};
 use crate::format;
+use crate::messages;
 use crate::model::{Finding, Group, Level, RunFacts, Spot, Target};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use dyno_store::{RunData, RunStatus};
 use serde_json::Value;
 
@@ -13,27 +14,27 @@ pub(super) const RULES: &[Rule] = &[
         id: "secrets",
         group: Group::H,
         level: Level::E,
-        rule: "No password stands in the run folder.",
-        meaning: "Whoever reads the run or its paper can log in.",
-        advice: "Change that password now, remove the folder, and report it: dyno should have removed it.",
+        rule: messages::secrets_rule,
+        meaning: messages::secrets_meaning,
+        advice: messages::secrets_advice,
         find: Find::Case(|case| each_run(case, secrets)),
     },
     Rule {
         id: "full-size",
         group: Group::H,
         level: Level::W,
-        rule: "A suite runs in full size.",
-        meaning: "Data and durations are smaller than those of the suite: a rehearsal, whose figures can't be compared with published ones.",
-        advice: "Leave out --shrink for figures that count.",
+        rule: messages::full_size_rule,
+        meaning: messages::full_size_meaning,
+        advice: messages::full_size_advice,
         find: Find::Paper(|paper| paper.runs.iter().filter_map(shrunk).collect()),
     },
     Rule {
         id: "damaged-folder",
         group: Group::H,
         level: Level::W,
-        rule: "Nothing in the run folder is damaged or missing.",
-        meaning: "Some of what was measured could not be read.",
-        advice: "Copy the run folder again from where it was measured, or repeat the trial.",
+        rule: messages::damaged_folder_rule,
+        meaning: messages::damaged_folder_meaning,
+        advice: messages::damaged_folder_advice,
         find: Find::Paper(|paper| {
             let of_run = |run: &RunFacts| -> Vec<Finding> {
                 let place = Spot::run(&run.folder);
@@ -47,44 +48,44 @@ pub(super) const RULES: &[Rule] = &[
         id: "captured",
         group: Group::H,
         level: Level::I,
-        rule: "Everything that a reader needs to repeat the run is on record: host, kernel, CPU, memory, disk, program, seed, command, begin and end, server version, all settings, tables.",
-        meaning: "Whoever repeats this run has to guess the rest.",
-        advice: "Give dyno's account the right to read settings and tables, or state the facts in the suite (stated).",
+        rule: messages::captured_rule,
+        meaning: messages::captured_meaning,
+        advice: messages::captured_advice,
         find: Find::Case(captured),
     },
     Rule {
         id: "replay",
         group: Group::H,
         level: Level::I,
-        rule: "One command repeats the run: its plan and its command line are in the folder.",
-        meaning: "The run can be repeated by hand only.",
-        advice: "Use dyno run with a suite for figures that others should repeat.",
+        rule: messages::replay_rule,
+        meaning: messages::replay_meaning,
+        advice: messages::replay_advice,
         find: Find::Case(|case| each_run(case, replay)),
     },
     Rule {
         id: "stated",
         group: Group::H,
         level: Level::I,
-        rule: "All facts are read from the servers.",
-        meaning: "These facts stand here as the suite states them; nobody has checked them.",
-        advice: "Where a server lets dyno read a fact, leave the statement out.",
+        rule: messages::stated_rule,
+        meaning: messages::stated_meaning,
+        advice: messages::stated_advice,
         find: Find::Case(|case| each_target(case, stated)),
     },
     Rule {
         id: "not-readable",
         group: Group::H,
         level: Level::I,
-        rule: "The server lets dyno read its settings and counters.",
-        meaning: "What could not be read is not known; checks that need it were not made.",
-        advice: "Give dyno's account the right to read them (PROCESS, pg_monitor), or state them in the suite.",
+        rule: messages::not_readable_rule,
+        meaning: messages::not_readable_meaning,
+        advice: messages::not_readable_advice,
         find: Find::Target(|target| {
             (!target.not_readable.is_empty())
-                .then(|| Text::joined(&target.not_readable, "; ", "；"))
+                .then(|| Message::joined(&target.not_readable, "; ", "；"))
         }),
     },
 ];
 
-fn each_run(case: &Case<'_>, find: fn(&RunData) -> Option<Text>) -> Vec<Finding> {
+fn each_run(case: &Case<'_>, find: fn(&RunData) -> Option<Message>) -> Vec<Finding> {
     let runs = case.paper.runs.iter().zip(case.runs);
     let finding = |(facts, run): (&RunFacts, &RunData)| {
         Some(Finding { place: Spot::run(&facts.folder), value: find(run)? })
@@ -92,7 +93,7 @@ fn each_run(case: &Case<'_>, find: fn(&RunData) -> Option<Text>) -> Vec<Finding>
     runs.filter_map(finding).collect()
 }
 
-fn each_target(case: &Case<'_>, find: fn(&Case<'_>, &Target) -> Option<Text>) -> Vec<Finding> {
+fn each_target(case: &Case<'_>, find: fn(&Case<'_>, &Target) -> Option<Message>) -> Vec<Finding> {
     let is_measured =
         |target: &&Target| case.paper.trials.iter().any(|trial| trial.target == target.label);
     let measured = case.paper.targets.iter().filter(is_measured);
@@ -105,7 +106,7 @@ fn each_target(case: &Case<'_>, find: fn(&Case<'_>, &Target) -> Option<Text>) ->
 /// The share of the suite's size that was executed, where that is less than the whole.
 fn shrunk(run: &RunFacts) -> Option<Finding> {
     let share = run.header.plan.get("shrink")?.as_f64().filter(|share| *share < 1.0)?;
-    let value = say!("shrunk to {share} of its data and durations", share = share.to_string());
+    let value = say!(shrunk_to_of_its_data_and, share = share.to_string());
     Some(Finding { place: Spot::run(&run.folder), value })
 }
 
@@ -117,78 +118,79 @@ fn captured(case: &Case<'_>) -> Vec<Finding> {
 }
 
 /// Names of facts, and whether they are known: `8 of 10; not: kernel and seed`.
-fn missing(fields: Vec<(Text, bool)>) -> Option<Text> {
+fn missing(fields: Vec<(Message, bool)>) -> Option<Message> {
     let (all, known) = (fields.len(), fields.iter().filter(|(_, is_known)| *is_known).count());
     let unknown = fields.into_iter().filter(|(_, is_known)| !is_known).map(|(name, _)| name);
-    let unknown: Vec<Text> = unknown.collect();
+    let unknown: Vec<Message> = unknown.collect();
     (!unknown.is_empty()).then(|| {
         say!(
-            "{known} of {all} facts; missing: {unknown}",
+            of_facts_missing,
             known = known.to_string(),
             all = all.to_string(),
-            unknown = Text::list(&unknown)
+            unknown = Message::list(&unknown)
         )
     })
 }
 
-fn of_run(run: &RunData) -> Vec<(Text, bool)> {
+fn of_run(run: &RunData) -> Vec<(Message, bool)> {
     let header = &run.header;
     let machine = &header.environment;
     let is_over = header.status != RunStatus::Running && !run.is_growing;
     let mut fields = vec![
-        (say!("host name"), !machine.host.is_empty()),
-        (say!("kernel version"), !machine.kernel.is_empty()),
-        (say!("CPU model"), !machine.cpu_model.is_empty() && machine.cores > 0),
-        (say!("memory"), machine.memory_mib > 0.0),
-        (say!("disk"), machine.machine.disk.is_some()),
-        (say!("program"), !machine.binary_sha256.is_empty() && !machine.dyno_version.is_empty()),
-        (say!("command"), !header.command_line.is_empty()),
-        (say!("seed"), header.seed != 0),
-        (say!("begin"), !header.started_at.is_empty()),
+        (say!(host_name), !machine.host.is_empty()),
+        (say!(kernel_version), !machine.kernel.is_empty()),
+        (say!(cpu_model), !machine.cpu_model.is_empty() && machine.cores > 0),
+        (say!(memory), machine.memory_mib > 0.0),
+        (say!(disk), machine.machine.disk.is_some()),
+        (say!(program), !machine.binary_sha256.is_empty() && !machine.dyno_version.is_empty()),
+        (say!(command), !header.command_line.is_empty()),
+        (say!(seed), header.seed != 0),
+        (say!(begin), !header.started_at.is_empty()),
     ];
     if is_over {
-        fields.push((say!("end"), header.finished_at.is_some()));
+        fields.push((say!(end), header.finished_at.is_some()));
     }
     fields
 }
 
-fn of_target(case: &Case<'_>, target: &Target) -> Vec<(Text, bool)> {
+fn of_target(case: &Case<'_>, target: &Target) -> Vec<(Message, bool)> {
     let own = || case.paper.trials.iter().filter(|trial| trial.target == target.label);
     let nodes = || own().flat_map(super::case::nodes);
     let mut fields = vec![
-        (say!("server version"), target.product.contains(' ')),
-        (say!("settings"), !target.all_settings.is_empty()),
+        (say!(server_version), target.product.contains(' ')),
+        (say!(settings), !target.all_settings.is_empty()),
     ];
     // Older runs and drop-in front ends have no conditions; what was never asked for isn't missing.
     if nodes().next().is_some() {
-        fields.push((say!("tables"), nodes().any(|(_, node)| node.schema_checksum.is_some())));
+        fields.push((say!(tables), nodes().any(|(_, node)| node.schema_checksum.is_some())));
     }
     fields
 }
 
-fn replay(run: &RunData) -> Option<Text> {
+fn replay(run: &RunData) -> Option<Message> {
     let has_plan = run.header.plan.as_object().is_some_and(|plan| !plan.is_empty());
     match (has_plan, run.header.command_line.is_empty()) {
         (true, false) => None,
-        (true, true) => Some(say!("no command line")),
-        (false, _) => Some(say!("no plan")),
+        (true, true) => Some(say!(no_command_line)),
+        (false, _) => Some(say!(no_plan)),
     }
 }
 
 /// What the suite states of a target.
-fn stated(case: &Case<'_>, target: &Target) -> Option<Text> {
+fn stated(case: &Case<'_>, target: &Target) -> Option<Message> {
     let facts = case.facts(target)?;
     let vcpu = facts.vcpu.map(|vcpu| ("vcpu".to_owned(), format::plain(vcpu)));
     let memory = facts.memory_gib.map(|memory| ("memory_gib".to_owned(), format::plain(memory)));
     let durability = facts.durability.clone().map(|words| ("durability".to_owned(), words));
     let others = facts.stated.iter().map(|(name, value)| (name.clone(), value.clone()));
     let all = vcpu.into_iter().chain(memory).chain(durability).chain(others);
-    let all: Vec<Text> = all.map(|(name, value)| Text::same(format!("{name} = {value}"))).collect();
-    (!all.is_empty()).then(|| Text::joined(&all, ", ", "、"))
+    let all: Vec<Message> =
+        all.map(|(name, value)| Message::verbatim(format!("{name} = {value}"))).collect();
+    (!all.is_empty()).then(|| Message::joined(&all, ", ", "、"))
 }
 
 /// Where a password stands, without it.
-fn secrets(run: &RunData) -> Option<Text> {
+fn secrets(run: &RunData) -> Option<Message> {
     let header = &run.header;
     let targets = || header.targets.iter();
     let of_nodes = targets().flat_map(|target| &target.nodes).map(|node| &node.url);
@@ -199,14 +201,14 @@ fn secrets(run: &RunData) -> Option<Text> {
         .flat_map(|trial| trial.before.values())
         .any(|node| node.settings.values().any(|value| has_secret(value)));
     let places = [
-        (say!("URL of a target"), urls.any(|url| has_secret(url))),
-        (say!("command"), header.command_line.iter().any(|word| has_secret(word))),
-        (say!("plan"), any_text(&header.plan, has_secret)),
-        (say!("settings"), is_in_settings),
+        (say!(url_of_a_target), urls.any(|url| has_secret(url))),
+        (say!(command), header.command_line.iter().any(|word| has_secret(word))),
+        (say!(plan), any_text(&header.plan, has_secret)),
+        (say!(settings), is_in_settings),
     ];
     let found = places.into_iter().filter(|(_, is_found)| *is_found).map(|(name, _)| name);
-    let found: Vec<Text> = found.collect();
-    (!found.is_empty()).then(|| Text::list(&found))
+    let found: Vec<Message> = found.collect();
+    (!found.is_empty()).then(|| Message::list(&found))
 }
 
 fn any_text(value: &Value, is_found: fn(&str) -> bool) -> bool {

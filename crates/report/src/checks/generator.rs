@@ -3,10 +3,11 @@
 use super::case::{each_generator, each_member, generator};
 use super::{Find, Rule, parts, percent};
 use crate::build::start_spread_ms;
+use crate::messages;
 use crate::model::{Group, Level, Place, Trial};
-use crate::say;
-use crate::text::{self, Text};
+use crate::text::{self, Message};
 use crate::{format, points};
+use dyno_facts::say;
 use dyno_measure::{GeneratorConditions, GeneratorMember, LatencySummary, Purpose};
 
 /// CPU of a machine of its own, and of both together on a shared one; a queue grows without bounds
@@ -37,18 +38,18 @@ pub(super) const RULES: &[Rule] = &[
         id: "rate-missed",
         group: Group::A,
         level: Level::E,
-        rule: "With a schedule at least 99 % of the offered transactions are executed within the window.",
-        meaning: "The offered rate was not reached, so latency grows with the length of the window.",
-        advice: "Offer a lower rate, or let an objective find the highest rate that is held.",
+        rule: messages::rate_missed_rule,
+        meaning: messages::rate_missed_meaning,
+        advice: messages::rate_missed_advice,
         find: Find::Trial(rate_missed),
     },
     Rule {
         id: "generator-cpu-95",
         group: Group::A,
         level: Level::E,
-        rule: "A load generator with a machine of its own leaves at least 5 % of its CPU idle.",
-        meaning: "The load generator itself may be the limit: throughput is a lower bound and latency an upper bound of what the server can do.",
-        advice: "Use a larger machine for the load generator, or several of them.",
+        rule: messages::generator_cpu_95_rule,
+        meaning: messages::generator_cpu_95_meaning,
+        advice: messages::generator_cpu_95_advice,
         find: Find::Trial(|trial| {
             each_host_cpu(trial, |share| (share > CPU_UNUSABLE).then(|| percent(share)))
         }),
@@ -57,9 +58,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "generator-cpu",
         group: Group::A,
         level: Level::W,
-        rule: "A load generator with a machine of its own leaves at least 20 % of its CPU idle.",
-        meaning: "The load generator may have added to the latency.",
-        advice: "Use a larger machine for the load generator, or stop what else runs on it.",
+        rule: messages::generator_cpu_rule,
+        meaning: messages::generator_cpu_meaning,
+        advice: messages::generator_cpu_advice,
         find: Find::Trial(|trial| {
             let is_found = |share| share > CPU_CAVEAT && share <= CPU_UNUSABLE;
             each_host_cpu(trial, |share| is_found(share).then(|| percent(share)))
@@ -69,9 +70,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "shared-cpu",
         group: Group::A,
         level: Level::W,
-        rule: "A machine that load generator and server share is at most 95 % busy.",
-        meaning: "CPU was the limit of both together: what the load generator used, the server missed.",
-        advice: "Run the load generator on a machine of its own.",
+        rule: messages::shared_cpu_rule,
+        meaning: messages::shared_cpu_meaning,
+        advice: messages::shared_cpu_advice,
         find: Find::Trial(|trial| {
             let share = trial.summary.generator.host.cpu_share;
             // Queries of TPC-H are meant to take all CPUs, and their client takes next to nothing.
@@ -83,9 +84,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "generator-loop",
         group: Group::A,
         level: Level::W,
-        rule: "No loop of the load generator is more than 90 % busy.",
-        meaning: "One thread of the load generator was at its limit; use more loops.",
-        advice: "Give the load generator more loops (--loops), at most one per CPU.",
+        rule: messages::generator_loop_rule,
+        meaning: messages::generator_loop_meaning,
+        advice: messages::generator_loop_advice,
         find: Find::Trial(|trial| {
             busiest_loop(trial).filter(|share| *share > LOOP_CPU).map(percent)
         }),
@@ -94,27 +95,27 @@ pub(super) const RULES: &[Rule] = &[
         id: "run-delay",
         group: Group::A,
         level: Level::W,
-        rule: "The load generator's loops wait for a CPU for at most 5 % of the window.",
-        meaning: "What the loops waited for is in the latency of every transaction that was under way.",
-        advice: "Keep other programs off the load generator's machine, or use fewer loops than it has CPUs.",
+        rule: messages::run_delay_rule,
+        meaning: messages::run_delay_meaning,
+        advice: messages::run_delay_advice,
         find: Find::Trial(run_delay),
     },
     Rule {
         id: "hiccups",
         group: Group::A,
         level: Level::W,
-        rule: "The load generator's own hiccups (99.9th percentile) are at most 1 ms and at most 10 % of the reported 99.9th percentile.",
-        meaning: "The machine of the load generator stopped now and then: the highest percentiles are its own, not the server's.",
-        advice: "Use a machine without noisy neighbours and power saving; trust no percentile above the 99th.",
+        rule: messages::hiccups_rule,
+        meaning: messages::hiccups_meaning,
+        advice: messages::hiccups_advice,
         find: Find::Trial(hiccups),
     },
     Rule {
         id: "network",
         group: Group::A,
         level: Level::W,
-        rule: "The load generator's busiest network interface uses at most 70 % of its link.",
-        meaning: "The network may be the limit, not the server.",
-        advice: "Use a faster link or several load generators, or select fewer bytes.",
+        rule: messages::network_rule,
+        meaning: messages::network_meaning,
+        advice: messages::network_advice,
         find: Find::Trial(|trial| {
             each_generator(trial, |known| {
                 known.network_share.filter(|share| *share > NETWORK).map(percent)
@@ -125,9 +126,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "retransmits",
         group: Group::A,
         level: Level::W,
-        rule: "At most 0.1 % of the TCP segments are sent again.",
-        meaning: "The network lost packets; each loss shows as 200 ms and more of latency.",
-        advice: "Look for a saturated link, a full queue or a broken cable between load generator and server.",
+        rule: messages::retransmits_rule,
+        meaning: messages::retransmits_meaning,
+        advice: messages::retransmits_advice,
         find: Find::Trial(|trial| {
             each_generator(trial, |known| {
                 known.retransmitted_share.filter(|share| *share > RETRANSMITTED).map(percent)
@@ -138,13 +139,13 @@ pub(super) const RULES: &[Rule] = &[
         id: "headroom",
         group: Group::A,
         level: Level::W,
-        rule: "Against a null server this load generator reaches at least 3 times the measured rate.",
-        meaning: "A noticeable part of the latency and of the limit may be the load generator's.",
-        advice: "Use more loops, a larger machine or several load generators.",
+        rule: messages::headroom_rule,
+        meaning: messages::headroom_meaning,
+        advice: messages::headroom_advice,
         find: Find::Trial(|trial| {
             each_generator(trial, |known| {
                 let headroom = known.headroom.filter(|times| *times < HEADROOM)?;
-                Some(say!("{times} times the measured rate", times = format::plain(headroom)))
+                Some(say!(times_the_measured_rate, times = format::plain(headroom)))
             })
         }),
     },
@@ -152,14 +153,14 @@ pub(super) const RULES: &[Rule] = &[
         id: "headroom-unproven",
         group: Group::A,
         level: Level::I,
-        rule: "The load generator has proven its head-room against a null server.",
-        meaning: "That the load generator was not the limit follows from its CPU only.",
-        advice: "Run dyno calibrate once on this machine; later runs then carry the proof.",
+        rule: messages::headroom_unproven_rule,
+        meaning: messages::headroom_unproven_meaning,
+        advice: messages::headroom_unproven_advice,
         find: Find::Trial(|trial| {
             let is_asked = trial.place != Place::Embedded && trial.summary.tpch.is_none();
             each_generator(trial, |known| {
                 let is_unproven = is_asked && known.headroom.is_none();
-                is_unproven.then(|| say!("no calibration for this protocol"))
+                is_unproven.then(|| say!(no_calibration_for_this_protocol))
             })
         }),
     },
@@ -167,36 +168,36 @@ pub(super) const RULES: &[Rule] = &[
         id: "clock-skew",
         group: Group::A,
         level: Level::W,
-        rule: "The clocks of several load generators differ by at most 10 ms.",
-        meaning: "What their machines and the servers write down cannot be laid side by side; the windows themselves open by measured offsets and are not touched.",
-        advice: "Synchronise the machines' clocks (chrony, PTP) before the run.",
+        rule: messages::clock_skew_rule,
+        meaning: messages::clock_skew_meaning,
+        advice: messages::clock_skew_advice,
         find: Find::Trial(|trial| {
             let members = trial.summary.conditions.members.iter();
             let skews = members.filter_map(|member| member.clock_skew_ms).map(f64::abs);
             let largest = skews.reduce(f64::max).filter(|skew| *skew > CLOCK_SKEW_MS)?;
-            Some(Text::same(format!("{} ms", format::plain(largest))))
+            Some(Message::verbatim(format!("{} ms", format::plain(largest))))
         }),
     },
     Rule {
         id: "start-apart",
         group: Group::A,
         level: Level::W,
-        rule: "Several load generators start within 5 ms of each other, as far as their clocks are known.",
-        meaning: "At the begin and at the end of the window only some of them made load.",
-        advice: "Use machines near each other and without other work; a network with short round trips lets the clocks be known better.",
+        rule: messages::start_apart_rule,
+        meaning: messages::start_apart_meaning,
+        advice: messages::start_apart_advice,
         find: Find::Trial(start_apart),
     },
     Rule {
         id: "generator-lost",
         group: Group::A,
         level: Level::E,
-        rule: "No load generator is lost in a trial.",
-        meaning: "From then on a part of the load was missing, and what it did after its last report is not counted; the trial is no measurement.",
-        advice: "Find out why it died or answered no more (memory, network, somebody who stopped it); repeat the trial.",
+        rule: messages::generator_lost_rule,
+        meaning: messages::generator_lost_meaning,
+        advice: messages::generator_lost_advice,
         find: Find::Trial(|trial| {
             let lost = |member: &GeneratorMember| {
                 let why = member.lost.as_deref()?;
-                Some(say!("{node}: {value}", node = &member.name, value = text::stored(why)))
+                Some(say!(node_value, node = &member.name, value = text::stored(why)))
             };
             parts(trial.summary.conditions.members.iter().filter_map(lost).collect())
         }),
@@ -205,16 +206,16 @@ pub(super) const RULES: &[Rule] = &[
         id: "same-host",
         group: Group::A,
         level: Level::I,
-        rule: "Load generator and server have a machine each.",
-        meaning: "Both compete for the same CPUs, and there is no network between them; a server of its own may be faster, a network makes it slower.",
-        advice: "For figures that others should compare with, run the load generator on another machine of the same zone.",
+        rule: messages::same_host_rule,
+        meaning: messages::same_host_meaning,
+        advice: messages::same_host_advice,
         find: Find::Target(|target| {
-            target.same_host.then(|| say!("shares the load generator's machine"))
+            target.same_host.then(|| say!(shares_the_load_generators_machine))
         }),
     },
 ];
 
-fn rate_missed(trial: &Trial) -> Option<Text> {
+fn rate_missed(trial: &Trial) -> Option<Message> {
     let offered = trial.summary.offered? as f64;
     let done = trial.summary.counts.ended() as f64;
     // What is in flight at the end is at most one transaction per worker, and not missed.
@@ -223,11 +224,11 @@ fn rate_missed(trial: &Trial) -> Option<Text> {
     let is_judged = trial.status != "interrupted" && trial.summary.purpose != Purpose::Search;
     let is_missed = is_judged && offered - done > allowed;
     let share = format!("{:.2} %", 100.0 * done / offered);
-    is_missed.then(|| say!("{share} of the offered transactions", share = share))
+    is_missed.then(|| say!(of_the_offered_transactions, share = share))
 }
 
 /// What `find` says of the busy share of the load generators' machines, where no server is on them.
-fn each_host_cpu(trial: &Trial, find: impl Fn(f64) -> Option<Text>) -> Option<Text> {
+fn each_host_cpu(trial: &Trial, find: impl Fn(f64) -> Option<Message>) -> Option<Message> {
     if trial.place != Place::Elsewhere {
         return None;
     }
@@ -236,14 +237,14 @@ fn each_host_cpu(trial: &Trial, find: impl Fn(f64) -> Option<Text>) -> Option<Te
 }
 
 /// How well the clocks are known counts against the load generators: what is not proven is not so.
-fn start_apart(trial: &Trial) -> Option<Text> {
+fn start_apart(trial: &Trial) -> Option<Message> {
     let apart_ms = start_spread_ms(trial)?;
     let members = trial.summary.conditions.members.iter();
     let bound_ms = members.filter_map(|member| member.clock_bound_ms).reduce(f64::max);
     let bound_ms = bound_ms.unwrap_or_default();
     (apart_ms + bound_ms > START_APART_MS).then(|| {
         say!(
-            "{apart} ms, by clocks known to ± {bound} ms",
+            ms_by_clocks_known_to_ms,
             apart = format::plain(apart_ms),
             bound = format::plain(bound_ms)
         )
@@ -258,7 +259,7 @@ fn busiest_loop(trial: &Trial) -> Option<f64> {
 
 /// A loop that waits for a CPU delays all its transactions; where the loops' own waiting isn't known,
 /// that of any task on a machine without a server.
-fn run_delay(trial: &Trial) -> Option<Text> {
+fn run_delay(trial: &Trial) -> Option<Message> {
     if trial.place == Place::Embedded || trial.summary.window_s <= 0.0 {
         return None;
     }
@@ -273,7 +274,7 @@ pub(super) fn run_delay_share(trial: &Trial) -> Option<f64> {
     generator(trial)?.run_delay_s.filter(|_| loops_s > 0.0).map(|delay_s| delay_s / loops_s)
 }
 
-fn hiccups(trial: &Trial) -> Option<Text> {
+fn hiccups(trial: &Trial) -> Option<Message> {
     each_member(
         trial,
         |member| hiccups_of(&member.conditions, member.latency.as_ref()?),
@@ -281,7 +282,7 @@ fn hiccups(trial: &Trial) -> Option<Text> {
     )
 }
 
-fn hiccups_of(known: &GeneratorConditions, latency: &LatencySummary) -> Option<Text> {
+fn hiccups_of(known: &GeneratorConditions, latency: &LatencySummary) -> Option<Message> {
     let hiccup_us = known.hiccup_p999_us?;
     let is_printed = latency.count as f64 * 0.001 >= points::SAMPLES_BEYOND;
     let p999_us = Some(latency.p999_us).filter(|_| is_printed);
@@ -291,11 +292,7 @@ fn hiccups_of(known: &GeneratorConditions, latency: &LatencySummary) -> Option<T
     }
     let hiccup = format::ms(hiccup_us);
     Some(match p999_us {
-        Some(p999_us) => say!(
-            "{hiccup} ms; reported {latency} ms",
-            hiccup = hiccup,
-            latency = format::ms(p999_us)
-        ),
-        None => Text::same(format!("{hiccup} ms")),
+        Some(p999_us) => say!(ms_reported_ms, hiccup = hiccup, latency = format::ms(p999_us)),
+        None => Message::verbatim(format!("{hiccup} ms")),
     })
 }

@@ -28,8 +28,9 @@ pub(crate) use nodes::reads_of;
 use crate::model::{
     Check, Experiment, Finding, Group, Level, Paper, Spot, SpotKind, Target, Trial,
 };
-use crate::text::{Lang, Text};
-use crate::{format, say, tpcc, tpch};
+use crate::text::{Lang, Message};
+use crate::{format, tpcc, tpch};
+use dyno_facts::{Entry, say};
 use dyno_store::RunData;
 
 pub(crate) struct Rule {
@@ -37,20 +38,20 @@ pub(crate) struct Rule {
     pub(crate) group: Group,
     pub(crate) level: Level,
     /// What is expected, threshold included: a pattern of the dictionary, as are the next two.
-    pub(crate) rule: &'static str,
+    pub(crate) rule: &'static Entry,
     /// What it means where it is found.
-    pub(crate) meaning: &'static str,
+    pub(crate) meaning: &'static Entry,
     /// What to do about it.
-    pub(crate) advice: &'static str,
+    pub(crate) advice: &'static Entry,
     pub(crate) find: Find,
 }
 
 pub(crate) enum Find {
     /// One value per trial.
-    Trial(fn(&Trial) -> Option<Text>),
-    Target(fn(&Target) -> Option<Text>),
+    Trial(fn(&Trial) -> Option<Message>),
+    Target(fn(&Target) -> Option<Message>),
     /// One value per experiment that has measured something.
-    Experiment(fn(&Experiment) -> Option<Text>),
+    Experiment(fn(&Experiment) -> Option<Message>),
     Paper(fn(&Paper) -> Vec<Finding>),
     /// What needs more than the model holds.
     Case(fn(&Case<'_>) -> Vec<Finding>),
@@ -146,9 +147,9 @@ fn check(rule: &Rule, case: &Case<'_>) -> Check {
         id: rule.id,
         group: rule.group,
         level: rule.level,
-        rule: Text::of(rule.rule, &[]),
-        meaning: Text::of(rule.meaning, &[]),
-        advice: Text::of(rule.advice, &[]),
+        rule: Message::of(rule.rule, []),
+        meaning: Message::of(rule.meaning, []),
+        advice: Message::of(rule.advice, []),
         is_accepted,
         lines: lines(&findings),
         findings,
@@ -157,15 +158,15 @@ fn check(rule: &Rule, case: &Case<'_>) -> Check {
 
 fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
     let paper = case.paper;
-    let trials = |find: &dyn Fn(&Trial) -> Option<Text>| -> Vec<Finding> {
+    let trials = |find: &dyn Fn(&Trial) -> Option<Message>| -> Vec<Finding> {
         let place = |trial: &Trial| Spot::trial(&trial.label);
         paper.trials.iter().filter_map(|trial| found(place(trial), find(trial))).collect()
     };
-    let targets = |find: &dyn Fn(&Target) -> Option<Text>| -> Vec<Finding> {
+    let targets = |find: &dyn Fn(&Target) -> Option<Message>| -> Vec<Finding> {
         let place = |target: &Target| Spot::target(&target.label);
         paper.targets.iter().filter_map(|target| found(place(target), find(target))).collect()
     };
-    let experiments = |find: &dyn Fn(&Experiment) -> Option<Text>| -> Vec<Finding> {
+    let experiments = |find: &dyn Fn(&Experiment) -> Option<Message>| -> Vec<Finding> {
         let place = |experiment: &Experiment| Spot::experiment(&experiment.name);
         let measured = paper.experiments.iter().filter(|experiment| !experiment.points.is_empty());
         measured.filter_map(|experiment| found(place(experiment), find(experiment))).collect()
@@ -179,17 +180,17 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
     }
 }
 
-fn found(place: Spot, value: Option<Text>) -> Option<Finding> {
+fn found(place: Spot, value: Option<Message>) -> Option<Finding> {
     value.map(|value| Finding { place, value })
 }
 
 /// Places with the same value in one line: `trials 1, 4 and 5: 97 %`.
-fn lines(findings: &[Finding]) -> Vec<Text> {
-    let mut groups: Vec<(SpotKind, &Text, Vec<String>)> = Vec::new();
+fn lines(findings: &[Finding]) -> Vec<Message> {
+    let mut groups: Vec<(SpotKind, &Message, Vec<String>)> = Vec::new();
     for Finding { place, value } in findings {
         // Several targets are one finding: joined with others they would be compared wrongly.
         let is_single = place.names.len() == 1;
-        let same = |group: &&mut (SpotKind, &Text, Vec<String>)| {
+        let same = |group: &&mut (SpotKind, &Message, Vec<String>)| {
             is_single && (group.0, group.1) == (place.kind, value)
         };
         match groups.iter_mut().find(same) {
@@ -197,10 +198,10 @@ fn lines(findings: &[Finding]) -> Vec<Text> {
             None => groups.push((place.kind, value, place.names.clone())),
         }
     }
-    let line = |(kind, value, names): (SpotKind, &Text, Vec<String>)| {
+    let line = |(kind, value, names): (SpotKind, &Message, Vec<String>)| {
         let names = if kind == SpotKind::Trial { ranges(&names) } else { names };
         let place = Spot { kind, names }.text();
-        say!("{place}: {value}", place = place, value = value)
+        say!(place_value, place = place, value = value)
     };
     groups.into_iter().map(line).collect()
 }
@@ -226,13 +227,13 @@ fn ranges(labels: &[String]) -> Vec<String> {
 }
 
 /// Evidence that has several parts, set apart by semicolons; `None` without any.
-pub(crate) fn parts(texts: Vec<Text>) -> Option<Text> {
-    (!texts.is_empty()).then(|| Text::joined(&texts, "; ", "；"))
+pub(crate) fn parts(texts: Vec<Message>) -> Option<Message> {
+    (!texts.is_empty()).then(|| Message::joined(&texts, "; ", "；"))
 }
 
 /// A share with its sign: `97 %`.
-fn percent(share: f64) -> Text {
-    Text::same(format!("{} %", format::percent(share)))
+fn percent(share: f64) -> Message {
+    Message::verbatim(format!("{} %", format::percent(share)))
 }
 
 impl Paper {
@@ -261,11 +262,11 @@ impl Paper {
         if self.checks.is_empty() {
             return String::new();
         }
-        let told = |text: Text| text.in_lang(lang).to_owned();
+        let told = |text: Message| text.render(lang);
         let [errors, caveats, remarks] = self.check_counts().map(|count| count.to_string());
         let made = self.checks.len().to_string();
         let mut lines = vec![told(say!(
-            "{made} checks: {errors} make figures unusable (E), {caveats} are caveats (W), {remarks} are disclosed (I).",
+            checks_make_figures_unusable_e_are,
             made = made,
             errors = errors,
             caveats = caveats,
@@ -282,39 +283,40 @@ impl Paper {
             }
         }
         let ids = |checks: &[&Check]| {
-            let ids: Vec<Text> = checks.iter().map(|check| Text::same(check.id)).collect();
-            (!ids.is_empty()).then(|| Text::list(&ids))
+            let ids: Vec<Message> =
+                checks.iter().map(|check| Message::verbatim(check.id)).collect();
+            (!ids.is_empty()).then(|| Message::list(&ids))
         };
         let disclosed: Vec<&Check> =
             open.into_iter().filter(|check| check.level == Level::I).collect();
-        lines.extend(ids(&disclosed).map(|ids| told(say!("I: {ids}.", ids = ids))));
-        lines.extend(ids(&accepted).map(|ids| told(say!("Accepted: {ids}.", ids = ids))));
+        lines.extend(ids(&disclosed).map(|ids| told(say!(i_ids, ids = ids))));
+        lines.extend(ids(&accepted).map(|ids| told(say!(accepted_ids, ids = ids))));
         lines.join("\n") + "\n"
     }
 }
 
 /// What is expected, where it is not so, and what to do.
-fn in_full(check: &Check) -> Vec<Text> {
+fn in_full(check: &Check) -> Vec<Message> {
     const MOST_LINES: usize = 4;
-    let mut lines = vec![say!("E {id}: {rule}", id = check.id, rule = &check.rule)];
-    let indented = |text: &Text| say!("    {line}", line = text);
+    let mut lines = vec![say!(e_id_rule, id = check.id, rule = &check.rule)];
+    let indented = |text: &Message| say!(line, line = text);
     lines.extend(check.lines.iter().take(MOST_LINES).map(indented));
     if let Some(more) = check.lines.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
-        lines.push(indented(&Text::count(more as u64, "and {n} more line", "and {n} more lines")));
+        lines.push(indented(&say!(and_more_lines, n = more)));
     }
     lines.push(indented(&check.advice));
     lines
 }
 
-fn in_a_line(check: &Check) -> Text {
+fn in_a_line(check: &Check) -> Message {
     let first = check.lines.first().cloned().unwrap_or_default();
     match check.lines.len() {
-        0 | 1 => say!("W {id}: {first}", id = check.id, first = first),
+        0 | 1 => say!(w_id_first, id = check.id, first = first),
         all => say!(
-            "W {id}: {first}, {more}",
+            w_id_first_more,
             id = check.id,
             first = first,
-            more = Text::count(all as u64 - 1, "and {n} more line", "and {n} more lines")
+            more = say!(and_more_lines, n = all as u64 - 1)
         ),
     }
 }
@@ -342,9 +344,8 @@ mod tests {
         ids.dedup();
         assert_eq!(ids.len(), count);
         for rule in all() {
-            for text in [rule.rule, rule.meaning, rule.advice] {
+            for text in [rule.rule.en, rule.meaning.en, rule.advice.en] {
                 assert!(text.ends_with('.'), "{}: {text}", rule.id);
-                assert!(crate::text::chinese(text).is_some(), "{}: {text}", rule.id);
             }
         }
         for (rules, group) in GROUPS.iter().zip([

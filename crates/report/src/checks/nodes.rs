@@ -6,9 +6,10 @@ use super::sides::has_copy;
 use super::{Case, Find, Rule, parts, percent};
 use crate::build::strayed;
 use crate::format;
+use crate::messages;
 use crate::model::{Finding, Group, Level, Spot, Target, Trial};
-use crate::say;
-use crate::text::{Text, stored};
+use crate::text::{Message, stored};
+use dyno_facts::say;
 use dyno_measure::{KindSummary, NodeConditions};
 use dyno_store::TargetFacts;
 
@@ -32,52 +33,48 @@ pub(super) const RULES: &[Rule] = &[
         id: "reads-on-primary",
         group: Group::F,
         level: Level::W,
-        rule: "Where reads are split from writes, the read-only nodes execute at least half of their even share of the reads outside of transactions.",
-        meaning: "The splitter leaves reads on the primary, as many do with prepared statements: figures stand for one node, not for the cluster.",
-        advice: "Look at the counters of the nodes, use the text protocol or another splitter (route = \"split\"), and repeat the trial.",
+        rule: messages::reads_on_primary_rule,
+        meaning: messages::reads_on_primary_meaning,
+        advice: messages::reads_on_primary_advice,
         find: Find::Case(|case| of_trials(case, reads_on_primary)),
     },
     Rule {
         id: "uneven-nodes",
         group: Group::F,
         level: Level::W,
-        rule: "Nodes that share reads execute like numbers of them: the most and the fewest differ by at most 20 % of the mean.",
-        meaning: "One node reaches its limit while others have time: the figures are too low for so many nodes.",
-        advice: "Use a number of workers that is a multiple of the number of nodes, or look how connections are dealt out.",
+        rule: messages::uneven_nodes_rule,
+        meaning: messages::uneven_nodes_meaning,
+        advice: messages::uneven_nodes_advice,
         find: Find::Case(|case| of_trials(case, uneven)),
     },
     Rule {
         id: "strayed-load",
         group: Group::F,
         level: Level::W,
-        rule: "Where each load generator has read-only nodes of its own, these count its part of the reads, to 5 % of all reads.",
-        meaning: "Statements went to other nodes than was asked for, or somebody else used them: the figures of single nodes and load generators don't hold.",
-        advice: "Look whether a proxy or a name with several addresses stands before the nodes and who else reads from them, and repeat the trial.",
+        rule: messages::strayed_load_rule,
+        meaning: messages::strayed_load_meaning,
+        advice: messages::strayed_load_advice,
         find: Find::Trial(|trial| {
             let known =
                 of_role(trial, "read_only").iter().filter_map(|(_, node)| node.reads).sum::<u64>();
             let (share, nodes) = strayed(trial, reads_of(trial))
                 .filter(|(share, _)| *share > STRAYED && known >= READS_LEAST)?;
-            Some(say!(
-                "{nodes}: {share} of all reads more or less than its load generators made",
-                nodes = nodes,
-                share = percent(share)
-            ))
+            Some(say!(of_all_reads_more_or_less, nodes = nodes, share = percent(share)))
         }),
     },
     Rule {
         id: "replica-lag",
         group: Group::E,
         level: Level::W,
-        rule: "Replicas are at most 1 s behind in 95 % of the window.",
-        meaning: "Writes were faster than replicas could apply them: reads showed old data, and part of the work was left for after the window.",
-        advice: "Lower the rate of writes, give replicas more threads to apply them, or say how far behind they were.",
+        rule: messages::replica_lag_rule,
+        meaning: messages::replica_lag_meaning,
+        advice: messages::replica_lag_advice,
         find: Find::Trial(|trial| {
             each_node(trial, |node| {
                 let lag_s = node.lag_p95_s.filter(|lag_s| *lag_s > LAG_S)?;
                 let most_s = node.lag_max_s.unwrap_or(lag_s);
                 Some(say!(
-                    "{lag} s behind at the 95th percentile, {most} s at most",
+                    s_behind_at_the_95th_percentile,
                     lag = format!("{lag_s:.1}"),
                     most = format!("{most_s:.1}")
                 ))
@@ -88,9 +85,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "stale-reads",
         group: Group::F,
         level: Level::W,
-        rule: "A session reads what it has just written.",
-        meaning: "Reads go to nodes that have not applied the write yet: an application that needs its own writes can't run like this.",
-        advice: "Have the endpoint wait for a session's own writes, read these from the primary, or say so beside the figures.",
+        rule: messages::stale_reads_rule,
+        meaning: messages::stale_reads_meaning,
+        advice: messages::stale_reads_advice,
         find: Find::Trial(|trial| {
             let found = trial.summary.conditions.freshness.as_ref()?;
             stale(found.stale, found.asked, found.stale_max_ms)
@@ -100,9 +97,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "stale-reads-of-others",
         group: Group::F,
         level: Level::I,
-        rule: "A session reads what another one has just written.",
-        meaning: "Reads show data that is a little old; an application has to bear that.",
-        advice: "Name it beside the figures.",
+        rule: messages::stale_reads_of_others_rule,
+        meaning: messages::stale_reads_of_others_meaning,
+        advice: messages::stale_reads_of_others_advice,
         find: Find::Trial(|trial| {
             let found = trial.summary.conditions.freshness.as_ref()?;
             stale(found.stale_other, found.asked_other, found.stale_max_ms)
@@ -112,9 +109,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "node-down",
         group: Group::F,
         level: Level::E,
-        rule: "All nodes are there from before to after a trial, unless the experiment takes one away.",
-        meaning: "The load met another cluster than the one that is named.",
-        advice: "Look into the log of that node, and repeat the trial.",
+        rule: messages::node_down_rule,
+        meaning: messages::node_down_meaning,
+        advice: messages::node_down_advice,
         find: Find::Trial(|trial| {
             // A fault is what such a trial is about.
             trial
@@ -128,17 +125,13 @@ pub(super) const RULES: &[Rule] = &[
         id: "semi-sync-fallback",
         group: Group::D,
         level: Level::W,
-        rule: "Semi-synchronous replication waits for a replica at each commit.",
-        meaning: "It has fallen back to asynchronous replication for a time: these commits were acknowledged with one copy, and cost less.",
-        advice: "Look for a replica that stopped or lagged, raise the time-out of semi-synchronous replication, and repeat the trial.",
+        rule: messages::semi_sync_fallback_rule,
+        meaning: messages::semi_sync_fallback_meaning,
+        advice: messages::semi_sync_fallback_advice,
         find: Find::Trial(|trial| {
             each_node(trial, |node| {
                 let commits = node.unacknowledged.filter(|commits| *commits > 0)?;
-                Some(Text::count(
-                    commits,
-                    "{n} commit without a replica's answer",
-                    "{n} commits without a replica's answer",
-                ))
+                Some(say!(commits_without_a_replicas_answer, n = commits))
             })
         }),
     },
@@ -146,24 +139,27 @@ pub(super) const RULES: &[Rule] = &[
         id: "durability-claimed",
         group: Group::D,
         level: Level::E,
-        rule: "A target whose suite says that commits wait for another copy does wait for one.",
-        meaning: "Replication is asynchronous: a commit that was acknowledged is lost with its node, and costs less than one that waits.",
-        advice: "Turn semi-synchronous or synchronous replication on, or correct what the suite says (durability).",
+        rule: messages::durability_claimed_rule,
+        meaning: messages::durability_claimed_meaning,
+        advice: messages::durability_claimed_advice,
         find: Find::Case(claimed),
     },
     Rule {
         id: "nodes-differ",
         group: Group::D,
         level: Level::E,
-        rule: "Read-only nodes have the tables, indexes and rows of their primary (rows to 10 %: servers estimate them).",
-        meaning: "Reads of these nodes are answered from other data: replication has stopped or left something out.",
-        advice: "Look at the replication of these nodes, build them anew, and repeat the trial.",
+        rule: messages::nodes_differ_rule,
+        meaning: messages::nodes_differ_meaning,
+        advice: messages::nodes_differ_advice,
         find: Find::Trial(differing),
     },
 ];
 
 /// What `find` says of the trials, with the facts of their targets.
-fn of_trials(case: &Case<'_>, find: impl Fn(&Trial, &TargetFacts) -> Option<Text>) -> Vec<Finding> {
+fn of_trials(
+    case: &Case<'_>,
+    find: impl Fn(&Trial, &TargetFacts) -> Option<Message>,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     for trial in &case.paper.trials {
         let target = case.paper.targets.iter().find(|target| target.label == trial.target);
@@ -201,7 +197,7 @@ pub(crate) fn reads_of(trial: &Trial) -> impl Fn(&NodeConditions) -> Option<u64>
     move |node| reads(node, commits_are_reads)
 }
 
-fn reads_on_primary(trial: &Trial, target: &TargetFacts) -> Option<Text> {
+fn reads_on_primary(trial: &Trial, target: &TargetFacts) -> Option<Message> {
     let readers = of_role(trial, "read_only");
     let is_split = ["endpoint", "split"].contains(&target.route.as_str());
     if !is_split || readers.is_empty() {
@@ -228,14 +224,14 @@ fn reads_on_primary(trial: &Trial, target: &TargetFacts) -> Option<Text> {
     let movable = (moved + stayed) as f64 * single as f64 / all as f64;
     (movable >= READS_LEAST as f64 && (moved as f64) < READS_MOVED * even * movable).then(|| {
         say!(
-            "{stayed} reads by the primary, {moved} by the read-only nodes",
+            reads_by_the_primary_by_the,
             stayed = format::whole(stayed as f64),
             moved = format::whole(moved as f64)
         )
     })
 }
 
-fn uneven(trial: &Trial, target: &TargetFacts) -> Option<Text> {
+fn uneven(trial: &Trial, target: &TargetFacts) -> Option<Message> {
     let readers = of_role(trial, "read_only");
     if readers.len() < 2 || target.route == "primary" {
         return None;
@@ -253,16 +249,16 @@ fn uneven(trial: &Trial, target: &TargetFacts) -> Option<Text> {
     let is_found = is_shared && (most - least) as f64 > UNEVEN * sum as f64 / count;
     is_found.then(|| {
         let told = readers.iter().zip(&counts).map(|((name, _), reads)| {
-            say!("{node}: {value}", node = *name, value = format::whole(*reads as f64))
+            say!(node_value, node = *name, value = format::whole(*reads as f64))
         });
-        say!("reads: {nodes}", nodes = Text::list(&told.collect::<Vec<_>>()))
+        say!(reads_nodes, nodes = Message::list(&told.collect::<Vec<_>>()))
     })
 }
 
-fn stale(stale: u64, asked: u64, longest_ms: Option<f64>) -> Option<Text> {
+fn stale(stale: u64, asked: u64, longest_ms: Option<f64>) -> Option<Message> {
     (stale > 0).then(|| {
         say!(
-            "{stale} of {asked} reads did not show the write; the longest for {longest} ms",
+            of_reads_did_not_show_the,
             stale = format::whole(stale as f64),
             asked = format::whole(asked as f64),
             longest = format::whole(longest_ms.unwrap_or_default().ceil())
@@ -283,11 +279,7 @@ fn claimed(case: &Case<'_>) -> Vec<Finding> {
         let place = Spot::target(&target.label);
         findings.extend(acknowledged.map(|words| Finding {
             place,
-            value: say!(
-                "{claim} (stated), but a commit waits for: {words}",
-                claim = claim,
-                words = stored(words)
-            ),
+            value: say!(stated_but_a_commit_waits_for, claim = claim, words = stored(words)),
         }));
     }
     findings
@@ -300,7 +292,7 @@ fn claim<'a>(case: &Case<'a>, target: &Target) -> Option<&'a String> {
     (has_copy(claim) == Some(true)).then_some(claim)
 }
 
-fn differing(trial: &Trial) -> Option<Text> {
+fn differing(trial: &Trial) -> Option<Message> {
     let (_, primary) = *of_role(trial, "primary").first()?;
     let rows = |node: &NodeConditions| {
         (!node.table_rows.is_empty())
@@ -308,17 +300,17 @@ fn differing(trial: &Trial) -> Option<Text> {
     };
     let differences = |(name, node): &(&str, &NodeConditions)| {
         let schemas = primary.schema_checksum.as_ref().zip(node.schema_checksum.as_ref());
-        let schema = schemas.filter(|(a, b)| a != b).map(|_| say!("other tables or indexes"));
+        let schema = schemas.filter(|(a, b)| a != b).map(|_| say!(other_tables_or_indexes));
         let counts = rows(primary).zip(rows(node)).filter(|((tables_a, a), (tables_b, b))| {
             let (least, most) = (*a.min(b) as f64, *a.max(b) as f64);
             tables_a != tables_b || most - least > ROWS_SHARE * most
         });
         let counts = counts.map(|((_, a), (_, b))| {
             let share = if a == 0 { 1.0 } else { b as f64 / a as f64 };
-            say!("{share} of the primary's rows", share = percent(share))
+            say!(of_the_primarys_rows, share = percent(share))
         });
         let found = parts(schema.into_iter().chain(counts).collect())?;
-        Some(say!("{node}: {value}", node = *name, value = found))
+        Some(say!(node_value, node = *name, value = found))
     };
     parts(of_role(trial, "read_only").iter().filter_map(differences).collect())
 }

@@ -2,10 +2,11 @@
 
 use super::{Case, Find, Rule, parts};
 use crate::format;
+use crate::messages;
 use crate::model::{Experiment, Finding, Group, Level, Paper, Point, Spot, Trial};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
 use crate::verdict::{Call, PairOrder, PairedComparison, VerdictRow};
+use dyno_facts::say;
 use dyno_measure::Purpose;
 use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
 use dyno_statistics::{CONFIDENCE, median, variation};
@@ -24,9 +25,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "aa-differs",
         group: Group::C,
         level: Level::E,
-        rule: "A comparison of a system with itself (A/A) finds no difference.",
-        meaning: "The way of measuring favours one side: no comparison made so can be trusted.",
-        advice: "Look for what differs between the two names: order, data, warm caches, address.",
+        rule: messages::aa_differs_rule,
+        meaning: messages::aa_differs_meaning,
+        advice: messages::aa_differs_advice,
         find: Find::Paper(|paper| {
             each_comparison(paper, |of| {
                 of.is_aa.then(|| metrics(of, |row| row.call.is_difference()))?
@@ -37,22 +38,22 @@ pub(super) const RULES: &[Rule] = &[
         id: "few-pairs",
         group: Group::C,
         level: Level::W,
-        rule: "A comparison rests on at least 4 pairs of trials, and on as many as the suite wants.",
-        meaning: "With fewer pairs no test can tell a difference from chance (three pairs: p is 0.10 at best).",
-        advice: "Repeat: 6 pairs are the least with which a rank test reaches 5 %.",
+        rule: messages::few_pairs_rule,
+        meaning: messages::few_pairs_meaning,
+        advice: messages::few_pairs_advice,
         find: Find::Paper(|paper| each_comparison(paper, few_pairs)),
     },
     Rule {
         id: "block-order",
         group: Group::C,
         level: Level::W,
-        rule: "Trials of targets that are compared take turns.",
-        meaning: "All trials of one target came before those of the other: what drifts over the session (temperature, neighbours, growing data) looks like a difference. Simulated with 5 % of drift, such comparisons find a difference between equal systems in every second case.",
-        advice: "Measure both in one run with repeats: dyno takes turns in random order.",
+        rule: messages::block_order_rule,
+        meaning: messages::block_order_meaning,
+        advice: messages::block_order_advice,
         find: Find::Paper(|paper| {
             each_comparison(paper, |of| {
                 let is_in_blocks = of.order == PairOrder::Blocks && of.pairs.len() > 1;
-                is_in_blocks.then(|| say!("one after the other"))
+                is_in_blocks.then(|| say!(one_after_the_other))
             })
         }),
     },
@@ -60,78 +61,77 @@ pub(super) const RULES: &[Rule] = &[
         id: "noise-floor",
         group: Group::C,
         level: Level::W,
-        rule: "A difference is larger than what the same system shows to itself (A/A).",
-        meaning: "The difference is within the noise floor: it is no verdict.",
-        advice: "Reduce the noise (dedicated machines, longer windows), or do not claim a difference.",
+        rule: messages::noise_floor_rule,
+        meaning: messages::noise_floor_meaning,
+        advice: messages::noise_floor_advice,
         find: Find::Paper(|paper| each_comparison(paper, noise_floor)),
     },
     Rule {
         id: "variation",
         group: Group::C,
         level: Level::W,
-        rule: "Trials of the same point vary by at most 5 % (coefficient of variation).",
-        meaning: "Deviation too high: no verdict can rest on such trials.",
-        advice: "Find out what differs between the trials (neighbours, cache, background work); repeat more often.",
+        rule: messages::variation_rule,
+        meaning: messages::variation_meaning,
+        advice: messages::variation_advice,
         find: Find::Case(|case| each_group(case, variation_of)),
     },
     Rule {
         id: "peak-not-rerun",
         group: Group::C,
         level: Level::W,
-        rule: "The best of several load levels is measured again, and that figure is printed.",
-        meaning: "The best of a sweep was chosen after measuring: chance helped it, by some 2 to 3 %.",
-        advice: "Set confirm = true: the best point is run again.",
+        rule: messages::peak_not_rerun_rule,
+        meaning: messages::peak_not_rerun_meaning,
+        advice: messages::peak_not_rerun_advice,
         find: Find::Case(peak_not_rerun),
     },
     Rule {
         id: "half-width",
         group: Group::C,
         level: Level::I,
-        rule: "The interval of a comparison is as narrow as the suite wants.",
-        meaning: "Repetition ended before (budget, most pairs): smaller differences than this could not be found.",
-        advice: "Raise the budget or the number of pairs, and run the same command again.",
+        rule: messages::half_width_rule,
+        meaning: messages::half_width_meaning,
+        advice: messages::half_width_advice,
         find: Find::Paper(|paper| each_comparison(paper, half_width)),
     },
     Rule {
         id: "many-metrics",
         group: Group::C,
         level: Level::I,
-        rule: "Differences hold among all metrics and levels that are judged together (Holm's correction).",
-        meaning: "Alone these would have passed for differences; of so many figures some do by chance.",
-        advice: "Decide before measuring which metric counts, or measure more pairs.",
+        rule: messages::many_metrics_rule,
+        meaning: messages::many_metrics_meaning,
+        advice: messages::many_metrics_advice,
         find: Find::Paper(|paper| each_comparison(paper, lost_to_holm)),
     },
     Rule {
         id: "many-gates",
         group: Group::C,
         level: Level::I,
-        rule: "One gate on a ratio is judged.",
-        meaning: "Each gate is judged by its own 95 % interval, without correction: with several, one of them errs by chance more often.",
-        advice: "Keep to the gate that counts, or repeat a run in which a single gate broke.",
+        rule: messages::many_gates_rule,
+        meaning: messages::many_gates_meaning,
+        advice: messages::many_gates_advice,
         find: Find::Paper(many_gates),
     },
     Rule {
         id: "outliers",
         group: Group::C,
         level: Level::I,
-        rule: "No trial lies far from the others of its point (3.5 deviations of the median).",
-        meaning: "Something happened in that trial. It is in all figures all the same: nothing is removed.",
-        advice: "Look at its events and series; repeat the point rather than leave the trial out.",
+        rule: messages::outliers_rule,
+        meaning: messages::outliers_meaning,
+        advice: messages::outliers_advice,
         find: Find::Case(|case| each_group(case, outliers)),
     },
     Rule {
         id: "few-repeats",
         group: Group::C,
         level: Level::I,
-        rule: "Every point is measured at least 4 times.",
-        meaning: "Differences between points may be chance; no verdict on which is faster is given.",
-        advice: "Repeat each point 6 times or more (repeats), the targets by turns.",
+        rule: messages::few_repeats_rule,
+        meaning: messages::few_repeats_meaning,
+        advice: messages::few_repeats_advice,
         find: Find::Experiment(|experiment| {
             // Steps of a search are not repeated; what it found is.
             let judged = experiment.points.iter().filter(|point| point.purpose != Purpose::Search);
             let fewest = judged.map(|point| point.repeats).min()?;
-            (fewest < LEAST_PAIRS)
-                .then(|| Text::count(fewest as u64, "{n} trial per point", "{n} trials per point"))
+            (fewest < LEAST_PAIRS).then(|| say!(trials_per_point, n = fewest))
         }),
     },
 ];
@@ -139,7 +139,7 @@ pub(super) const RULES: &[Rule] = &[
 /// One finding for each comparison of which `find` has something to say.
 fn each_comparison(
     paper: &Paper,
-    find: impl Fn(&PairedComparison) -> Option<Text>,
+    find: impl Fn(&PairedComparison) -> Option<Message>,
 ) -> Vec<Finding> {
     let finding = |of: &PairedComparison| {
         Some(Finding { place: Spot::comparison(&of.name), value: find(of)? })
@@ -148,42 +148,38 @@ fn each_comparison(
 }
 
 /// The metrics of a comparison that `is_found`, in words.
-fn metrics(of: &PairedComparison, is_found: impl Fn(&VerdictRow) -> bool) -> Option<Text> {
-    let rows: Vec<Text> =
+fn metrics(of: &PairedComparison, is_found: impl Fn(&VerdictRow) -> bool) -> Option<Message> {
+    let rows: Vec<Message> =
         of.rows.iter().filter(|row| is_found(row)).map(|row| row.name.clone()).collect();
-    (!rows.is_empty()).then(|| Text::list(&rows))
+    (!rows.is_empty()).then(|| Message::list(&rows))
 }
 
-fn few_pairs(of: &PairedComparison) -> Option<Text> {
+fn few_pairs(of: &PairedComparison) -> Option<Message> {
     let least = (of.pairs_least as usize).max(LEAST_PAIRS);
     (of.pairs.len() < least).then(|| {
-        say!(
-            "{pairs} of {least} pairs",
-            pairs = of.pairs.len().to_string(),
-            least = least.to_string()
-        )
+        say!(pairs_of_least_pairs, pairs = of.pairs.len().to_string(), least = least.to_string())
     })
 }
 
-fn half_width(of: &PairedComparison) -> Option<Text> {
+fn half_width(of: &PairedComparison) -> Option<Message> {
     let (row, wanted) = (of.rows.first()?, of.wanted_half_width?);
     let reached = row.half_width.filter(|reached| *reached > wanted)?;
     let (reached, wanted) = (super::percent(reached), super::percent(wanted));
     Some(match row.pairs_needed {
         Some(pairs) => say!(
-            "{reached} instead of {wanted}; {pairs} pairs would do",
+            instead_of_pairs_would_do,
             reached = reached,
             wanted = wanted,
             pairs = format::whole(pairs as f64)
         ),
-        None => say!("{reached} instead of {wanted}", reached = reached, wanted = wanted),
+        None => say!(reached_instead_of_wanted, reached = reached, wanted = wanted),
     })
 }
 
-fn noise_floor(of: &PairedComparison) -> Option<Text> {
+fn noise_floor(of: &PairedComparison) -> Option<Message> {
     let told = of.rows.iter().filter(|row| row.call == Call::BelowNoiseFloor).map(|row| {
         say!(
-            "{metric}: ratio {ratio}, the same system differs by {floor}",
+            ratio_the_same_system_differs_by,
             metric = &row.name,
             ratio = format!("{:.3}", row.ratio),
             floor = super::percent(row.noise_floor.unwrap_or_default())
@@ -193,7 +189,7 @@ fn noise_floor(of: &PairedComparison) -> Option<Text> {
 }
 
 /// Differences that each would be one alone, and are none among all that is judged.
-fn lost_to_holm(of: &PairedComparison) -> Option<Text> {
+fn lost_to_holm(of: &PairedComparison) -> Option<Message> {
     let level = 1.0 - CONFIDENCE;
     metrics(of, |row| {
         let (alone, among) = (row.p.unwrap_or(1.0), row.p_adjusted.unwrap_or(1.0));
@@ -204,14 +200,14 @@ fn lost_to_holm(of: &PairedComparison) -> Option<Text> {
 /// Gates on ratios are judged one by one, each with its own interval.
 fn many_gates(paper: &Paper) -> Vec<Finding> {
     let judged = paper.gates.iter().filter(|gate| gate.gate.contains(".ratio")).count();
-    let value = || Text::count(judged as u64, "{n} gate on a ratio", "{n} gates on ratios");
+    let value = || say!(gates_on_ratios, n = judged);
     let place = paper.runs.first().map(|run| Spot::run(&run.folder));
     let place = place.filter(|_| judged > 1);
     place.map(|place| Finding { place, value: value() }).into_iter().collect()
 }
 
 /// What is found in the trials behind a point: in which of them, and its value.
-type InGroup = fn(&Point, &[&Trial]) -> Option<(Spot, Text)>;
+type InGroup = fn(&Point, &[&Trial]) -> Option<(Spot, Message)>;
 
 /// What `find` says of the trials behind a point, with the point's target and load.
 fn each_group(case: &Case<'_>, find: InGroup) -> Vec<Finding> {
@@ -235,14 +231,14 @@ fn trials_of(trials: &[&Trial]) -> Spot {
     Spot { names, ..Spot::trial("") }
 }
 
-fn variation_of(point: &Point, trials: &[&Trial]) -> Option<(Spot, Text)> {
+fn variation_of(point: &Point, trials: &[&Trial]) -> Option<(Spot, Message)> {
     let share = variation(&throughputs(trials))
         .filter(|share| trials.len() >= LEAST_REPEATS && *share > MOST_VARIATION)?;
-    let value = say!("{target}: {value}", target = &point.target, value = super::percent(share));
+    let value = say!(target_value, target = &point.target, value = super::percent(share));
     Some((trials_of(trials), value))
 }
 
-fn outliers(_: &Point, trials: &[&Trial]) -> Option<(Spot, Text)> {
+fn outliers(_: &Point, trials: &[&Trial]) -> Option<(Spot, Message)> {
     let values = throughputs(trials);
     let centre = median(&values).filter(|_| trials.len() >= REPEATS_FOR_OUTLIERS)?;
     let distances: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
@@ -251,7 +247,7 @@ fn outliers(_: &Point, trials: &[&Trial]) -> Option<(Spot, Text)> {
     let far: Vec<&Trial> = far.copied().collect();
     let told = far.iter().map(|trial| {
         say!(
-            "{found} per second, median {median}",
+            per_second_median,
             found = format::short(trial.summary.tps),
             median = format::short(centre)
         )
@@ -269,10 +265,10 @@ fn peak_not_rerun(case: &Case<'_>) -> Vec<Finding> {
             let has = |purpose: Purpose| own().any(|trial| trial.summary.purpose == purpose);
             (has(Purpose::Search) || is_sweep(experiment, &target.label)) && !has(Purpose::Confirm)
         });
-        let targets: Vec<Text> = targets.map(|target| Text::from(&target.label)).collect();
+        let targets: Vec<Message> = targets.map(|target| Message::from(&target.label)).collect();
         if !targets.is_empty() {
             let place = Spot::experiment(&experiment.name);
-            findings.push(Finding { place, value: Text::list(&targets) });
+            findings.push(Finding { place, value: Message::list(&targets) });
         }
     }
     findings

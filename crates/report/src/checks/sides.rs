@@ -4,8 +4,8 @@
 use super::Case;
 use crate::format;
 use crate::model::{Experiment, Target, Trial};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use dyno_measure::NodeConditions;
 use dyno_statistics::median;
 use dyno_store::TargetFacts;
@@ -42,10 +42,10 @@ impl Fact {
         Fact { value: value.into(), is_stated: true }
     }
 
-    pub(super) fn text(&self) -> Text {
+    pub(super) fn text(&self) -> Message {
         match self.is_stated {
-            true => say!("{value} (stated)", value = &self.value),
-            false => Text::same(&self.value),
+            true => say!(value_stated, value = &self.value),
+            false => Message::verbatim(&self.value),
         }
     }
 
@@ -58,10 +58,9 @@ impl Fact {
 
 /// What differs, such as `isolation: read committed against repeatable read`; `None` where it is the
 /// same or unknown on one side.
-pub(super) fn difference(name: Text, a: Option<Fact>, b: Option<Fact>) -> Option<Text> {
+pub(super) fn difference(name: Message, a: Option<Fact>, b: Option<Fact>) -> Option<Message> {
     let (a, b) = (a?, b?);
-    (!a.is_same(&b))
-        .then(|| say!("{name}: {a} against {b}", name = name, a = a.text(), b = b.text()))
+    (!a.is_same(&b)).then(|| say!(name_a_against_b, name = name, a = a.text(), b = b.text()))
 }
 
 /// What is compared: as the suite says, or else the first target of an experiment with all others.
@@ -263,7 +262,7 @@ mod tests {
     #[test]
     fn spelling_is_no_difference() {
         let fact = |value: &str| Some(Fact::read(value));
-        let name = || Text::same("isolation");
+        let name = || Message::verbatim("isolation");
         assert_eq!(difference(name(), fact("READ-COMMITTED"), fact("read committed")), None);
         assert_eq!(difference(name(), fact("read committed"), None), None);
         let found = difference(name(), fact("a"), Some(Fact::stated("b")));

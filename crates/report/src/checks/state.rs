@@ -4,9 +4,10 @@ use super::case::{each_node, generator, nodes};
 use super::{Case, Find, Rule, parts, percent};
 use crate::build::{DISK_BOUND, IN_MEMORY};
 use crate::format;
+use crate::messages;
 use crate::model::{Experiment, Finding, Group, Level, Place, Point, Spot, Trial};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use dyno_measure::NodeConditions;
 
 /// Of the load generator's CPU, taken by the hypervisor, or held back by a quota.
@@ -33,18 +34,18 @@ pub(super) const RULES: &[Rule] = &[
         id: "memory-class",
         group: Group::E,
         level: Level::W,
-        rule: "The data of targets that are compared fit into memory on all of them or on none.",
-        meaning: "One target answers from memory what the other reads from disk: the comparison is one of memory.",
-        advice: "Give both the same memory for data, or choose data that are far smaller or larger than both.",
+        rule: messages::memory_class_rule,
+        meaning: messages::memory_class_meaning,
+        advice: messages::memory_class_advice,
         find: Find::Case(memory_class),
     },
     Rule {
         id: "data-at-edge",
         group: Group::E,
         level: Level::W,
-        rule: "The data are clearly smaller or larger than the server's memory for them (not 0.8 to 1.2 times).",
-        meaning: "Just here a little more data or memory changes the figures by a lot.",
-        advice: "Choose another size of data, so that the class (in memory, disk-bound) is clear.",
+        rule: messages::data_at_edge_rule,
+        meaning: messages::data_at_edge_meaning,
+        advice: messages::data_at_edge_advice,
         find: Find::Experiment(|experiment| {
             sizes(experiment, |times| (IN_MEMORY..=DISK_BOUND).contains(&times))
         }),
@@ -53,9 +54,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "data-in-memory",
         group: Group::E,
         level: Level::I,
-        rule: "The data do not fit into the server's memory for them.",
-        meaning: "Reads are answered from memory: the figures say nothing about data that are larger than it.",
-        advice: "Add an experiment with data of several times the memory.",
+        rule: messages::data_in_memory_rule,
+        meaning: messages::data_in_memory_meaning,
+        advice: messages::data_in_memory_advice,
         find: Find::Experiment(|experiment| {
             // Warehouses have a rule of their own.
             experiment.tpcc.is_none().then(|| sizes(experiment, |times| times < IN_MEMORY))?
@@ -65,9 +66,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "cold",
         group: Group::E,
         level: Level::W,
-        rule: "Data that fit into memory are there: at least 99 % of the page requests in the window are answered from it.",
-        meaning: "The cache was still cold: part of the window measured the disk.",
-        advice: "Warm up for longer, or read all tables and indexes before the first trial.",
+        rule: messages::cold_rule,
+        meaning: messages::cold_meaning,
+        advice: messages::cold_advice,
         find: Find::Trial(|trial| {
             let times = trial.summary.data.as_ref()?.size_to_memory()?;
             (times < IN_MEMORY).then(|| misses(trial))?
@@ -77,9 +78,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "disk-reads",
         group: Group::E,
         level: Level::I,
-        rule: "At least 99 % of the page requests in the window are answered from memory.",
-        meaning: "The figures depend on the disk below the server.",
-        advice: "State the disk (kind, IOPS, throughput) beside the figures.",
+        rule: messages::disk_reads_rule,
+        meaning: messages::disk_reads_meaning,
+        advice: messages::disk_reads_advice,
         find: Find::Trial(|trial| {
             let times =
                 trial.summary.data.as_ref().and_then(dyno_measure::DataFacts::size_to_memory);
@@ -90,22 +91,22 @@ pub(super) const RULES: &[Rule] = &[
         id: "unsettled-start",
         group: Group::E,
         level: Level::W,
-        rule: "When a trial begins the server has no backlog: at most 10 % dirty pages, 75 % of the log since the last checkpoint, 100,000 old row versions.",
-        meaning: "Work of an earlier load was done inside this window.",
-        advice: "Wait between trials until the server has settled, or restore the data (restore).",
+        rule: messages::unsettled_start_rule,
+        meaning: messages::unsettled_start_meaning,
+        advice: messages::unsettled_start_advice,
         find: Find::Trial(|trial| each_node(trial, backlog)),
     },
     Rule {
         id: "background",
         group: Group::E,
         level: Level::I,
-        rule: "The server does no work of its own in the window.",
-        meaning: "Part of the server's time went into it; that belongs to a realistic load, but by chance more into one trial than another.",
-        advice: "Measure long enough for several such jobs, and repeat.",
+        rule: messages::background_rule,
+        meaning: messages::background_meaning,
+        advice: messages::background_advice,
         find: Find::Trial(|trial| {
             each_node(trial, |node| {
-                let jobs: Vec<Text> = node.background.iter().map(Text::from).collect();
-                (!jobs.is_empty()).then(|| Text::joined(&jobs, ", ", "、"))
+                let jobs: Vec<Message> = node.background.iter().map(Message::from).collect();
+                (!jobs.is_empty()).then(|| Message::joined(&jobs, ", ", "、"))
             })
         }),
     },
@@ -113,9 +114,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "growth",
         group: Group::E,
         level: Level::W,
-        rule: "The data grow by at most 5 % in a trial.",
-        meaning: "Later trials ran on larger data than earlier ones.",
-        advice: "Restore the data before each trial (restore), or compare trials of the same repeat only.",
+        rule: messages::growth_rule,
+        meaning: messages::growth_meaning,
+        advice: messages::growth_advice,
         find: Find::Trial(|trial| {
             each_node(trial, |node| node.growth_share.filter(|share| *share > GROWTH).map(percent))
         }),
@@ -124,18 +125,18 @@ pub(super) const RULES: &[Rule] = &[
         id: "idle-server",
         group: Group::E,
         level: Level::W,
-        rule: "At the highest throughput of a sweep the server's CPU is at most 30 % idle.",
-        meaning: "CPU was not the limit: locks, the disk, the network or too few workers were. The maximum of this server may be higher.",
-        advice: "Add load levels; if throughput stays level, name what the limit is.",
+        rule: messages::idle_server_rule,
+        meaning: messages::idle_server_meaning,
+        advice: messages::idle_server_advice,
         find: Find::Case(idle_server),
     },
     Rule {
         id: "steal",
         group: Group::E,
         level: Level::W,
-        rule: "The hypervisor takes at most 1 % of the load generator's CPU for others.",
-        meaning: "Other virtual machines disturbed the measurement.",
-        advice: "Use a dedicated machine, or repeat at another time.",
+        rule: messages::steal_rule,
+        meaning: messages::steal_meaning,
+        advice: messages::steal_advice,
         find: Find::Trial(|trial| {
             let share = trial.summary.generator.host.steal_share;
             (share > STEAL).then(|| percent(share))
@@ -145,9 +146,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "throttled",
         group: Group::E,
         level: Level::W,
-        rule: "No CPU quota holds the load generator back for more than 1 % of the window.",
-        meaning: "The container's quota may have been the limit, and its pauses are in the latency.",
-        advice: "Raise or remove the CPU quota of the load generator's container.",
+        rule: messages::throttled_rule,
+        meaning: messages::throttled_meaning,
+        advice: messages::throttled_advice,
         find: Find::Trial(|trial| {
             generator(trial)?.throttled_share.filter(|share| *share > THROTTLED).map(percent)
         }),
@@ -156,29 +157,29 @@ pub(super) const RULES: &[Rule] = &[
         id: "swap",
         group: Group::E,
         level: Level::W,
-        rule: "The load generator's machine neither swaps nor waits for memory.",
-        meaning: "Memory was short: any program there stopped now and then.",
-        advice: "Give the machine more memory, or turn swapping off.",
+        rule: messages::swap_rule,
+        meaning: messages::swap_meaning,
+        advice: messages::swap_advice,
         find: Find::Trial(swap),
     },
     Rule {
         id: "governor",
         group: Group::E,
         level: Level::I,
-        rule: "The load generator's CPUs keep their frequency (governor performance).",
-        meaning: "CPUs that clock down while idle answer later: latency at low load is too high.",
-        advice: "Set the governor to performance before measuring latency.",
+        rule: messages::governor_rule,
+        meaning: messages::governor_meaning,
+        advice: messages::governor_advice,
         find: Find::Trial(|trial| {
             let governor = generator(trial)?.governor.as_deref()?;
-            (governor != "performance" && !governor.is_empty()).then(|| Text::same(governor))
+            (governor != "performance" && !governor.is_empty()).then(|| Message::verbatim(governor))
         }),
     },
 ];
 
 /// Targets whose data have such a size by the memory for them. An embedded database shares its memory
 /// with the load generator and the system's cache.
-fn sizes(experiment: &Experiment, is_found: fn(f64) -> bool) -> Option<Text> {
-    let mut texts: Vec<Text> = Vec::new();
+fn sizes(experiment: &Experiment, is_found: fn(f64) -> bool) -> Option<Message> {
+    let mut texts: Vec<Message> = Vec::new();
     for point in &experiment.points {
         let Some((times, text)) = size(point) else { continue };
         if is_found(times) && !texts.contains(&text) {
@@ -189,11 +190,11 @@ fn sizes(experiment: &Experiment, is_found: fn(f64) -> bool) -> Option<Text> {
 }
 
 /// How many times the data of a point fill the memory, and that in words.
-fn size(point: &Point) -> Option<(f64, Text)> {
+fn size(point: &Point) -> Option<(f64, Message)> {
     let data = point.data.as_ref()?;
     let times = data.size_to_memory?;
     let text = say!(
-        "{target}: {times} times {setting}",
+        target_times_times_setting,
         target = &point.target,
         times = format!("{times:.1}"),
         setting = &data.facts.memory_setting
@@ -213,7 +214,7 @@ fn memory_class(case: &Case<'_>) -> Vec<Finding> {
         let (Some((times_a, text_a)), Some((times_b, text_b))) = (of(a), of(b)) else { continue };
         let (least, most) = (times_a.min(times_b), times_a.max(times_b));
         if least < IN_MEMORY && most > DISK_BOUND {
-            let value = Text::joined(&[text_a, text_b], "; ", "；");
+            let value = Message::joined(&[text_a, text_b], "; ", "；");
             findings.push(Finding { place: Spot::targets(&[a, b]), value });
         }
     }
@@ -222,29 +223,27 @@ fn memory_class(case: &Case<'_>) -> Vec<Finding> {
 }
 
 /// The nodes on which more than one page request in a hundred went to disk.
-fn misses(trial: &Trial) -> Option<Text> {
+fn misses(trial: &Trial) -> Option<Message> {
     each_node(trial, |node| {
         let hits = node.hit_share.filter(|share| *share < WARM_HITS)?;
-        let hits = Text::same(format!("{:.1} %", 100.0 * hits));
+        let hits = Message::verbatim(format!("{:.1} %", 100.0 * hits));
         Some(match node.pages_read {
-            Some(pages) => say!(
-                "{hits} from memory, {pages} pages read",
-                hits = hits,
-                pages = format::whole(pages as f64)
-            ),
-            None => say!("{hits} from memory", hits = hits),
+            Some(pages) => {
+                say!(from_memory_pages_read, hits = hits, pages = format::whole(pages as f64))
+            }
+            None => say!(hits_from_memory, hits = hits),
         })
     })
 }
 
-fn backlog(node: &NodeConditions) -> Option<Text> {
+fn backlog(node: &NodeConditions) -> Option<Message> {
     let dirty = node.dirty_share.filter(|share| *share > DIRTY);
     let age = node.checkpoint_age_share.filter(|share| *share > CHECKPOINT_AGE);
     let purge = node.purge_backlog.filter(|backlog| *backlog > PURGE_BACKLOG);
     let texts = [
-        dirty.map(|share| say!("{share} of the pages dirty", share = percent(share))),
-        age.map(|share| say!("checkpoint age {share}", share = percent(share))),
-        purge.map(|rows| say!("{rows} old row versions", rows = format::whole(rows as f64))),
+        dirty.map(|share| say!(of_the_pages_dirty, share = percent(share))),
+        age.map(|share| say!(checkpoint_age_share, share = percent(share))),
+        purge.map(|rows| say!(old_row_versions, rows = format::whole(rows as f64))),
     ];
     parts(texts.into_iter().flatten().collect())
 }
@@ -263,7 +262,7 @@ fn idle_server(case: &Case<'_>) -> Vec<Finding> {
             for trial in case.paper.trials.iter().filter(|trial| best.trials.contains(&trial.label))
             {
                 let idle = server_cpu(trial).filter(|share| *share < BUSY_SERVER);
-                let value = idle.map(|share| say!("{share} busy", share = percent(share)));
+                let value = idle.map(|share| say!(share_busy, share = percent(share)));
                 let place = Spot::trial(&trial.label);
                 findings.extend(value.map(|value| Finding { place, value }));
             }
@@ -279,14 +278,13 @@ fn server_cpu(trial: &Trial) -> Option<f64> {
     busiest.or_else(|| (trial.place == Place::SameHost).then(of_host))
 }
 
-fn swap(trial: &Trial) -> Option<Text> {
+fn swap(trial: &Trial) -> Option<Message> {
     let known = generator(trial)?;
     let pages = known.swapped_pages.filter(|pages| *pages > SWAPPED_PAGES);
     let pressure = known.memory_pressure_share.filter(|share| *share > MEMORY_PRESSURE);
     let texts = [
-        pages.map(|pages| Text::count(pages, "{n} page swapped", "{n} pages swapped")),
-        pressure
-            .map(|share| say!("waited for memory {share} of the window", share = percent(share))),
+        pages.map(|pages| say!(n_pages_swapped, n = pages)),
+        pressure.map(|share| say!(waited_for_memory_of_the_window, share = percent(share))),
     ];
     parts(texts.into_iter().flatten().collect())
 }

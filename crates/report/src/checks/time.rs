@@ -3,10 +3,11 @@
 use super::case::nodes;
 use super::{Find, Rule, parts};
 use crate::format;
+use crate::messages;
 use crate::model::{Finding, Group, Level, Paper, Spot, Trial};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
 use crate::verdict::{LevelChange, StallRow, SteadyRow};
+use dyno_facts::say;
 use dyno_measure::{NodeConditions, Purpose};
 
 /// Shorter windows see few checkpoints and other slow cycles, seconds.
@@ -21,69 +22,65 @@ pub(super) const RULES: &[Rule] = &[
         id: "gaps",
         group: Group::B,
         level: Level::W,
-        rule: "Every interval of a window has a commit.",
-        meaning: "The server stood still or was away. Without a schedule the percentiles hide most of it: requests that were not sent have no latency.",
-        advice: "Look at the events of that time; measure latency with a schedule (a rate), which counts what waited.",
+        rule: messages::gaps_rule,
+        meaning: messages::gaps_meaning,
+        advice: messages::gaps_advice,
         find: Find::Trial(|trial| {
             let seconds: f64 = trial.gaps.iter().map(|gap| gap.to_s - gap.from_s).sum();
             // An outage that was asked for is told beside its fault.
             let is_told = trial.summary.fault.is_some();
             let seconds = Some(seconds).filter(|seconds| *seconds > 0.0 && !is_told)?;
-            Some(say!("{seconds} s without a commit", seconds = format::plain(seconds)))
+            Some(say!(s_without_a_commit, seconds = format::plain(seconds)))
         }),
     },
     Rule {
         id: "warm-up",
         group: Group::B,
         level: Level::W,
-        rule: "First and last third of a window differ by at most 3 %, or show no trend (Theil-Sen slope).",
-        meaning: "Warm-up was not over, or the system slows down as it goes: the mean depends on when it was measured.",
-        advice: "Warm up for longer, until the throughput stays level, and look for growing data or backlogs.",
+        rule: messages::warm_up_rule,
+        meaning: messages::warm_up_meaning,
+        advice: messages::warm_up_advice,
         find: Find::Paper(|paper| each_window(paper, warm_up)),
     },
     Rule {
         id: "change-point",
         group: Group::B,
         level: Level::W,
-        rule: "The level of throughput does not change for good inside a window.",
-        meaning: "Two states of the system were measured as one; the mean describes neither.",
-        advice: "Find out what changed at that moment (server events, host, neighbours), and repeat the trial.",
+        rule: messages::change_point_rule,
+        meaning: messages::change_point_meaning,
+        advice: messages::change_point_advice,
         find: Find::Paper(|paper| each_window(paper, change_points)),
     },
     Rule {
         id: "slow-seconds",
         group: Group::B,
         level: Level::W,
-        rule: "No interval of a window has less than half of the median throughput.",
-        meaning: "The system stalled now and then; means and medians hide it.",
-        advice: "Read the seconds together with the server's events; take latency from a schedule, where stalls show.",
+        rule: messages::slow_seconds_rule,
+        meaning: messages::slow_seconds_meaning,
+        advice: messages::slow_seconds_advice,
         find: Find::Paper(|paper| each_window(paper, slow_seconds)),
     },
     Rule {
         id: "checkpoint-cycles",
         group: Group::B,
         level: Level::W,
-        rule: "A window in which data are written is at least two checkpoint cycles long.",
-        meaning: "Writing that the server puts off falls into the window by chance or not at all.",
-        advice: "Measure for at least two checkpoint intervals.",
+        rule: messages::checkpoint_cycles_rule,
+        meaning: messages::checkpoint_cycles_meaning,
+        advice: messages::checkpoint_cycles_advice,
         find: Find::Trial(checkpoint_cycles),
     },
     Rule {
         id: "cut-off",
         group: Group::B,
         level: Level::W,
-        rule: "Every trial lasts as long as planned.",
-        meaning: "The trial was stopped early; its figures cover a shorter window.",
-        advice: "Run the same command again: it goes on with what is missing.",
+        rule: messages::cut_off_rule,
+        meaning: messages::cut_off_meaning,
+        advice: messages::cut_off_advice,
         find: Find::Trial(|trial| {
             let window = || match &trial.summary.tpch {
-                Some(facts) => Text::count(
-                    facts.queries.len() as u64,
-                    "{n} query executed",
-                    "{n} queries executed",
-                ),
+                Some(facts) => say!(n_queries_executed, n = facts.queries.len()),
                 None => {
-                    say!("{seconds} s measured", seconds = format::plain(trial.summary.window_s))
+                    say!(seconds_s_measured, seconds = format::plain(trial.summary.window_s))
                 }
             };
             matches!(trial.status, "interrupted" | "running").then(window)
@@ -93,21 +90,21 @@ pub(super) const RULES: &[Rule] = &[
         id: "short-window",
         group: Group::B,
         level: Level::I,
-        rule: "A window lasts at least 60 s.",
-        meaning: "Checkpoints and other slow cycles of a server may not show in it.",
-        advice: "Measure for several minutes, and for longer than two checkpoints where data are written.",
+        rule: messages::short_window_rule,
+        meaning: messages::short_window_meaning,
+        advice: messages::short_window_advice,
         find: Find::Experiment(|experiment| {
             // The 22 queries take the time that they take.
             let window_s = experiment.shortest_window_s.filter(|_| experiment.tpch.is_none())?;
             let is_short = window_s < LEAST_WINDOW_S;
-            is_short.then(|| Text::same(format!("{} s", format::plain(window_s))))
+            is_short.then(|| Message::verbatim(format!("{} s", format::plain(window_s))))
         }),
     },
 ];
 
 /// One finding for each trial whose window has something to remark. Steps of a search overload a
 /// server on purpose, and a fault makes it unsteady.
-fn each_window(paper: &Paper, find: fn(&SteadyRow) -> Option<Text>) -> Vec<Finding> {
+fn each_window(paper: &Paper, find: fn(&SteadyRow) -> Option<Message>) -> Vec<Finding> {
     let is_disturbed =
         |trial: &&Trial| trial.summary.purpose == Purpose::Search || trial.summary.fault.is_some();
     let searches = paper.trials.iter().filter(is_disturbed);
@@ -118,16 +115,16 @@ fn each_window(paper: &Paper, find: fn(&SteadyRow) -> Option<Text>) -> Vec<Findi
     judged.filter_map(finding).collect()
 }
 
-fn warm_up(row: &SteadyRow) -> Option<Text> {
+fn warm_up(row: &SteadyRow) -> Option<Message> {
     let drift = row.drift.filter(|_| row.is_warmed_up == Some(false))?;
     let drift = format!("{:+.1}", 100.0 * drift);
-    Some(say!("{drift} % from the first to the last third", drift = drift))
+    Some(say!(percent_from_the_first_to_the, drift = drift))
 }
 
-fn change_points(row: &SteadyRow) -> Option<Text> {
+fn change_points(row: &SteadyRow) -> Option<Message> {
     let change = |change: &LevelChange| {
         say!(
-            "after {at} s from {before} to {after} per second",
+            after_s_from_to_per_second,
             at = format::plain(change.at_s),
             before = format::short(change.before_per_s),
             after = format::short(change.after_per_s)
@@ -137,31 +134,31 @@ fn change_points(row: &SteadyRow) -> Option<Text> {
 }
 
 /// The stalls of a trial, each with what the server did at that time.
-fn slow_seconds(row: &SteadyRow) -> Option<Text> {
-    let mut texts: Vec<Text> = row.stalls.iter().take(MOST_LISTED).map(stall).collect();
+fn slow_seconds(row: &SteadyRow) -> Option<Message> {
+    let mut texts: Vec<Message> = row.stalls.iter().take(MOST_LISTED).map(stall).collect();
     if let Some(more) = row.stalls.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
-        texts.push(Text::count(more as u64, "{n} more", "{n} more"));
+        texts.push(say!(n_more, n = more));
     }
     parts(texts)
 }
 
-fn stall(stall: &StallRow) -> Text {
+fn stall(stall: &StallRow) -> Message {
     let told = say!(
-        "{from} to {to} s: {lowest} per second",
+        to_s_per_second,
         from = format::plain(stall.from_s),
         to = format::plain(stall.to_s),
         lowest = format::short(stall.lowest_per_s)
     );
     // That nothing was committed is what a stall is, and no reason for it.
     let reasons = stall.events.iter().filter(|event| **event != "No transaction was committed.");
-    let reasons: Vec<Text> = reasons.cloned().collect();
+    let reasons: Vec<Message> = reasons.cloned().collect();
     match reasons.is_empty() {
         true => told,
-        false => say!("{stall} – {events}", stall = told, events = Text::sentences(&reasons)),
+        false => say!(stall_events, stall = told, events = Message::sentences(&reasons)),
     }
 }
 
-fn checkpoint_cycles(trial: &Trial) -> Option<Text> {
+fn checkpoint_cycles(trial: &Trial) -> Option<Message> {
     let summary = &trial.summary;
     let has_seen_two = |node: &NodeConditions| node.checkpoints.is_some_and(|seen| seen >= 2);
     let intervals = nodes(trial).filter(|(_, node)| !has_seen_two(node));
@@ -170,7 +167,7 @@ fn checkpoint_cycles(trial: &Trial) -> Option<Text> {
     let is_short = summary.window_s < LEAST_CYCLES * interval_s;
     (is_short && summary.statements.writes > 0 && summary.tpch.is_none()).then(|| {
         say!(
-            "window of {window} s, a checkpoint every {interval} s",
+            window_of_s_a_checkpoint_every,
             window = format::plain(summary.window_s),
             interval = format::plain(interval_s)
         )

@@ -1,10 +1,11 @@
 //! F: the truth of the workload.
 
 use super::{Case, Find, Rule, parts, workload};
+use crate::messages;
 use crate::model::{Experiment, Finding, Group, Level, Spot, Trial};
-use crate::say;
-use crate::text::{Text, stored};
+use crate::text::{Message, stored};
 use crate::{format, tpch};
+use dyno_facts::say;
 use dyno_measure::{KindSummary, TpccFacts, TrialStatus, Verdict};
 use dyno_store::ExperimentFacts;
 
@@ -23,9 +24,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "trial-failed",
         group: Group::F,
         level: Level::E,
-        rule: "Every trial ends as planned.",
-        meaning: "A failed trial is not usable for a claim; its figures are shown only where no other trial of the point exists.",
-        advice: "Remove the cause, then run the same command again: it repeats failed trials.",
+        rule: messages::trial_failed_rule,
+        meaning: messages::trial_failed_meaning,
+        advice: messages::trial_failed_advice,
         find: Find::Trial(|trial| match &trial.summary.status {
             TrialStatus::Failed(why) => Some(stored(why)),
             _ => None,
@@ -35,50 +36,50 @@ pub(super) const RULES: &[Rule] = &[
         id: "data",
         group: Group::F,
         level: Level::E,
-        rule: "Wherever a workload can check its data after a trial, they are as they must be.",
-        meaning: "Work was lost, invented or done twice, or somebody else changed the data: the trial's figures count what did not happen.",
-        advice: "See that nobody else uses the data; then look for lost commits.",
+        rule: messages::data_rule,
+        meaning: messages::data_meaning,
+        advice: messages::data_advice,
         find: Find::Trial(|trial| data_check(trial, Verdict::Failed)),
     },
     Rule {
         id: "data-not-checked",
         group: Group::F,
         level: Level::W,
-        rule: "Every check of the data can be made.",
-        meaning: "Nobody knows whether the work that was counted was done.",
-        advice: "Remove what kept the check from being made, and repeat the trial.",
+        rule: messages::data_not_checked_rule,
+        meaning: messages::data_not_checked_meaning,
+        advice: messages::data_not_checked_advice,
         find: Find::Trial(|trial| data_check(trial, Verdict::NotMade)),
     },
     Rule {
         id: "statements-per-transaction",
         group: Group::F,
         level: Level::E,
-        rule: "Statements per transaction are the workload's own, to 1 %.",
-        meaning: "Another workload was executed than the one that is named, or statements were counted wrongly.",
-        advice: "Compare options and script with what is claimed; report it when they are right.",
+        rule: messages::statements_per_transaction_rule,
+        meaning: messages::statements_per_transaction_meaning,
+        advice: messages::statements_per_transaction_advice,
         find: Find::Case(statements_per_transaction),
     },
     Rule {
         id: "mix",
         group: Group::F,
         level: Level::W,
-        rule: "The kinds of transactions have their planned shares (chi-square test, once in a thousand by chance).",
-        meaning: "Throughput is that of another mix: cheaper or dearer than planned.",
-        advice: "Measure for longer, and look for a kind that fails or waits.",
+        rule: messages::mix_rule,
+        meaning: messages::mix_meaning,
+        advice: messages::mix_advice,
         find: Find::Case(mix),
     },
     Rule {
         id: "terminals",
         group: Group::F,
         level: Level::W,
-        rule: "TPC-C has at most 10 terminals for each warehouse.",
-        meaning: "More terminals meet in one warehouse than the specification has: conflicts are what is measured.",
-        advice: "Load more warehouses, or use fewer terminals.",
+        rule: messages::terminals_rule,
+        meaning: messages::terminals_meaning,
+        advice: messages::terminals_advice,
         find: Find::Trial(|trial| {
             let facts = trial.summary.tpcc.as_ref()?;
             (facts.terminals > TERMINALS_PER_WAREHOUSE * facts.warehouses.max(1)).then(|| {
                 say!(
-                    "{terminals} terminals on {warehouses} warehouses",
+                    terminals_on_warehouses,
                     terminals = format::whole(facts.terminals.into()),
                     warehouses = format::whole(facts.warehouses.into())
                 )
@@ -89,9 +90,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "errors-1",
         group: Group::F,
         level: Level::E,
-        rule: "Attempts that failed (transactions given up, and retries) are at most 1 % of the transactions.",
-        meaning: "So many errors change what is measured.",
-        advice: "Remove their cause; where they are conflicts, use more data or fewer workers.",
+        rule: messages::errors_1_rule,
+        meaning: messages::errors_1_meaning,
+        advice: messages::errors_1_advice,
         find: Find::Trial(|trial| {
             let share = error_share(trial).filter(|share| *share > ERRORS_UNUSABLE)?;
             Some(errors(trial, share))
@@ -101,9 +102,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "errors",
         group: Group::F,
         level: Level::W,
-        rule: "Attempts that failed (transactions given up, and retries) are at most 0.1 % of the transactions.",
-        meaning: "Failed attempts cost the server work that is in no throughput figure.",
-        advice: "Name the errors beside the figure, or remove their cause.",
+        rule: messages::errors_rule,
+        meaning: messages::errors_meaning,
+        advice: messages::errors_advice,
         find: Find::Trial(|trial| {
             let share = error_share(trial)?;
             let is_found = share > ERRORS_CAVEAT && share <= ERRORS_UNUSABLE;
@@ -114,27 +115,26 @@ pub(super) const RULES: &[Rule] = &[
         id: "reconnects",
         group: Group::F,
         level: Level::W,
-        rule: "No session is lost.",
-        meaning: "Sessions were connected again during the window; the time that took is in the window.",
-        advice: "Look for a restart, a failover or a limit of connections in the server's log.",
+        rule: messages::reconnects_rule,
+        meaning: messages::reconnects_meaning,
+        advice: messages::reconnects_advice,
         find: Find::Trial(|trial| {
             let reconnects = trial.summary.counts.reconnects;
-            (reconnects > 0 && !has_fault(trial))
-                .then(|| Text::count(reconnects, "{n} reconnect", "{n} reconnects"))
+            (reconnects > 0 && !has_fault(trial)).then(|| say!(n_reconnects, n = reconnects))
         }),
     },
     Rule {
         id: "lost-acknowledged",
         group: Group::F,
         level: Level::E,
-        rule: "Every transaction that was acknowledged is there after a fault.",
-        meaning: "The database confirmed work and lost it: its commits are not durable against this fault.",
-        advice: "Let a commit wait for a copy on another node (semi-synchronous with a long time-out, or a quorum), and measure the price of that.",
+        rule: messages::lost_acknowledged_rule,
+        meaning: messages::lost_acknowledged_meaning,
+        advice: messages::lost_acknowledged_advice,
         find: Find::Trial(|trial| {
             let fault = trial.summary.fault.as_ref()?;
             let (lost, acknowledged) = (fault.lost.filter(|lost| *lost > 0)?, fault.acknowledged?);
             Some(say!(
-                "{lost} of {acknowledged} acknowledged transactions lost",
+                of_acknowledged_transactions_lost,
                 lost = format::whole(lost as f64),
                 acknowledged = format::whole(acknowledged as f64)
             ))
@@ -144,15 +144,15 @@ pub(super) const RULES: &[Rule] = &[
         id: "not-recovered",
         group: Group::F,
         level: Level::W,
-        rule: "The throughput comes back to 90 % of that before a fault.",
-        meaning: "The window ended before the system had recovered, or it never does: how long that takes is not known.",
-        advice: "Let the window be longer after the fault, or promote a node.",
+        rule: messages::not_recovered_rule,
+        meaning: messages::not_recovered_meaning,
+        advice: messages::not_recovered_advice,
         find: Find::Trial(|trial| {
             let fault = trial.summary.fault.as_ref()?;
             let is_found = fault.recovered_after_s.is_none() && has_fault(trial);
             is_found.then(|| match fault.first_success_after_s {
-                None => say!("no commit followed"),
-                Some(_) => say!("not back at 90 % of the throughput"),
+                None => say!(no_commit_followed),
+                Some(_) => say!(not_back_at_90_percent_of_the),
             })
         }),
     },
@@ -160,45 +160,45 @@ pub(super) const RULES: &[Rule] = &[
         id: "no-fault",
         group: Group::F,
         level: Level::E,
-        rule: "What a suite wants to be done to a node is done in each of its trials.",
-        meaning: "The trial shows a system to which nothing happened.",
-        advice: "Look why the trial failed; the cluster must be one of dyno cluster, or the suite's command must succeed.",
+        rule: messages::no_fault_rule,
+        meaning: messages::no_fault_meaning,
+        advice: messages::no_fault_advice,
         find: Find::Case(no_fault),
     },
     Rule {
         id: "lighter-workload",
         group: Group::F,
         level: Level::I,
-        rule: "The workload keeps its full transaction: no option takes statements or the transaction away.",
-        meaning: "Figures are not comparable with those of the full transaction.",
-        advice: "Name these options beside every figure, as here.",
+        rule: messages::lighter_workload_rule,
+        meaning: messages::lighter_workload_meaning,
+        advice: messages::lighter_workload_advice,
         find: Find::Experiment(lighter_workload),
     },
     Rule {
         id: "skew",
         group: Group::F,
         level: Level::I,
-        rule: "Keys are drawn evenly.",
-        meaning: "Few rows take most of the accesses: caches do better, and writers meet more often, than with even draws.",
-        advice: "Compare only with figures of the same distribution; name it beside them.",
+        rule: messages::skew_rule,
+        meaning: messages::skew_meaning,
+        advice: messages::skew_advice,
         find: Find::Experiment(workload::skew),
     },
     Rule {
         id: "hot-range",
         group: Group::F,
         level: Level::I,
-        rule: "Keys are drawn from all rows.",
-        meaning: "The rest of the data is never touched: what counts for caches is the hot range.",
-        advice: "Name the hot range beside the figures.",
+        rule: messages::hot_range_rule,
+        meaning: messages::hot_range_meaning,
+        advice: messages::hot_range_advice,
         find: Find::Experiment(hot_range),
     },
     Rule {
         id: "not-a-tpc-result",
         group: Group::F,
         level: Level::I,
-        rule: "The workload is not derived from a TPC benchmark.",
-        meaning: "This is not a TPC result: it was neither audited nor run under all rules of the specification, and is not comparable with published TPC results.",
-        advice: "Say so wherever the figures are quoted, and call the workload TPC-like.",
+        rule: messages::not_a_tpc_result_rule,
+        meaning: messages::not_a_tpc_result_meaning,
+        advice: messages::not_a_tpc_result_advice,
         find: Find::Experiment(of_tpc),
     },
 ];
@@ -217,7 +217,7 @@ fn no_fault(case: &Case<'_>) -> Vec<Finding> {
         let wanted = run.header.experiments.iter().find(own).and_then(|facts| facts.fault.as_ref());
         let is_over = !matches!(trial.status, "interrupted" | "running");
         if let Some(wanted) = wanted.filter(|_| is_over && !has_fault(trial)) {
-            let value = say!("nothing was done to {node}", node = &wanted.node);
+            let value = say!(nothing_was_done_to, node = &wanted.node);
             findings.push(Finding { place: Spot::trial(&trial.label), value });
         }
     }
@@ -225,7 +225,7 @@ fn no_fault(case: &Case<'_>) -> Vec<Finding> {
 }
 
 /// The evidence of a trial's checks that ended like that.
-fn data_check(trial: &Trial, verdict: Verdict) -> Option<Text> {
+fn data_check(trial: &Trial, verdict: Verdict) -> Option<Message> {
     // Answers of TPC-H have rules of their own.
     // What a fault has cost, too.
     let has_lost = trial.summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|n| n > 0);
@@ -235,11 +235,10 @@ fn data_check(trial: &Trial, verdict: Verdict) -> Option<Text> {
     };
     let found = trial.summary.checks.iter();
     let found = found.filter(|check| check.verdict == verdict && !is_told(&check.name));
-    let told = found.map(|check| {
-        say!("{name}: {evidence}", name = &check.name, evidence = stored(&check.evidence))
-    });
-    let told: Vec<Text> = told.collect();
-    (!told.is_empty()).then(|| Text::sentences(&told))
+    let told = found
+        .map(|check| say!(name_evidence, name = &check.name, evidence = stored(&check.evidence)));
+    let told: Vec<Message> = told.collect();
+    (!told.is_empty()).then(|| Message::sentences(&told))
 }
 
 fn error_share(trial: &Trial) -> Option<f64> {
@@ -253,7 +252,7 @@ fn error_share(trial: &Trial) -> Option<f64> {
 }
 
 /// The share, and the errors by class and code, the most frequent first.
-fn errors(trial: &Trial, share: f64) -> Text {
+fn errors(trial: &Trial, share: f64) -> Message {
     const MOST: usize = 3;
     let mut errors: Vec<_> = trial.summary.errors.iter().collect();
     errors.sort_by_key(|error| std::cmp::Reverse(error.count));
@@ -261,18 +260,18 @@ fn errors(trial: &Trial, share: f64) -> Text {
         let codes = [error.errno.to_string(), error.sqlstate.clone()];
         let codes: Vec<String> =
             codes.into_iter().filter(|code| !code.is_empty() && code != "0").collect();
-        Text::same(format!(
+        Message::verbatim(format!(
             "{} {} × {}",
             error.class,
             codes.join("/"),
             format::whole(error.count as f64)
         ))
     });
-    let all: Vec<Text> = [super::percent(share)].into_iter().chain(told).collect();
+    let all: Vec<Message> = [super::percent(share)].into_iter().chain(told).collect();
     parts(all).unwrap_or_default()
 }
 
-fn lighter_workload(experiment: &Experiment) -> Option<Text> {
+fn lighter_workload(experiment: &Experiment) -> Option<Message> {
     const NONE: &[&str] = &["0"];
     const LIGHTER: [(&str, &[&str]); 10] = [
         ("range_selects", &["off", "0", "false"]),
@@ -293,9 +292,9 @@ fn lighter_workload(experiment: &Experiment) -> Option<Text> {
         LIGHTER.iter().any(|(known, values)| *known == name && values.contains(&value))
     };
     let found = experiment.options.iter().filter(|(name, value)| is_lighter(name, value));
-    let found: Vec<Text> =
-        found.map(|(name, value)| Text::same(format!("{name}={value}"))).collect();
-    (!found.is_empty()).then(|| Text::joined(&found, ", ", "、"))
+    let found: Vec<Message> =
+        found.map(|(name, value)| Message::verbatim(format!("{name}={value}"))).collect();
+    (!found.is_empty()).then(|| Message::joined(&found, ", ", "、"))
 }
 
 fn statements_per_transaction(case: &Case<'_>) -> Vec<Finding> {
@@ -306,7 +305,7 @@ fn statements_per_transaction(case: &Case<'_>) -> Vec<Finding> {
                 |(_, found, wanted): &(String, f64, f64)| (found / wanted - 1.0).abs() > STATEMENTS;
             let told = |(kind, found, wanted): (String, f64, f64)| {
                 say!(
-                    "{kind}: {found} instead of {wanted}",
+                    kind_found_instead_of_wanted,
                     kind = kind,
                     found = format!("{found:.2}"),
                     wanted = format::plain(wanted)
@@ -353,7 +352,7 @@ fn weights<'a>(experiment: &Experiment, trial: &'a Trial) -> Option<Vec<(&'a Kin
 
 /// Shares beside the planned ones, where chance does not explain the difference. What is in flight at
 /// the end may be of any kind.
-fn unlike_mix(trial: &Trial, weights: &[(&KindSummary, f64)]) -> Option<Text> {
+fn unlike_mix(trial: &Trial, weights: &[(&KindSummary, f64)]) -> Option<Message> {
     let ended = |kind: &KindSummary| kind.counts.ended() as f64;
     let all: f64 = weights.iter().map(|(kind, _)| ended(kind)).sum();
     let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
@@ -368,7 +367,7 @@ fn unlike_mix(trial: &Trial, weights: &[(&KindSummary, f64)]) -> Option<Text> {
     }
     let told = |(kind, weight): &(&KindSummary, f64)| {
         say!(
-            "{kind}: {found} instead of {wanted}",
+            kind_found_instead_of_wanted,
             kind = &kind.name,
             found = format!("{:.2} %", 100.0 * ended(kind) / all),
             wanted = format!("{:.2} %", 100.0 * weight / sum)
@@ -384,15 +383,15 @@ fn chi_square_limit(freedom: usize) -> f64 {
     freedom * (1.0 - part + MIX_CHANCE_Z * part.sqrt()).powi(3)
 }
 
-fn hot_range(experiment: &Experiment) -> Option<Text> {
+fn hot_range(experiment: &Experiment) -> Option<Message> {
     let data = |point: &crate::model::Point| point.data.as_ref()?.hot_share;
     let shares = experiment.points.iter().filter_map(data).filter(|share| *share < 1.0);
     let shares: Vec<String> = shares.map(format::percent).collect();
-    let shares: Vec<Text> = format::unique(shares).into_iter().map(Text::same).collect();
-    (!shares.is_empty()).then(|| say!("{share} % of the rows", share = Text::list(&shares)))
+    let shares: Vec<Message> = format::unique(shares).into_iter().map(Message::verbatim).collect();
+    (!shares.is_empty()).then(|| say!(percent_of_the_rows, share = Message::list(&shares)))
 }
 
-fn of_tpc(experiment: &Experiment) -> Option<Text> {
+fn of_tpc(experiment: &Experiment) -> Option<Message> {
     let test = experiment.test.to_ascii_lowercase();
     let family = match () {
         () if experiment.tpcc.is_some() || test.contains("tpcc") => "TPC-C",
@@ -400,7 +399,7 @@ fn of_tpc(experiment: &Experiment) -> Option<Text> {
         () if test.contains("pgbench") => "TPC-B",
         () => return None,
     };
-    Some(say!("derived from {benchmark}", benchmark = family))
+    Some(say!(derived_from_benchmark, benchmark = family))
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! how unevenly keys are drawn.
 
 use crate::model::Experiment;
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use dyno_measure::TrialSummary;
 
 /// An option by its name of sysbench 1.0, whatever its spelling: `oltp-simple-ranges` of 0.5 is
@@ -113,7 +113,7 @@ pub(super) fn expected(experiment: &Experiment, summary: &TrialSummary) -> Vec<(
 
 /// How keys are drawn where that is not evenly: the law and its share of draws that meet the hottest
 /// 1 % of the rows.
-pub(super) fn skew(experiment: &Experiment) -> Option<Text> {
+pub(super) fn skew(experiment: &Experiment) -> Option<Message> {
     let test = experiment.test.strip_prefix("sysbench ")?;
     if matches!(test, "oltp_insert" | "insert" | "bulk_insert") {
         return None;
@@ -121,11 +121,7 @@ pub(super) fn skew(experiment: &Experiment) -> Option<Text> {
     // 1.0.20 and 0.5 draw so when nothing is said.
     let law = option(experiment, "rand_type").unwrap_or("special");
     let share = hottest_share(experiment, law)?;
-    Some(say!(
-        "{law}: {share} % of the draws on 1 % of the rows",
-        law = law,
-        share = format!("{:.0}", 100.0 * share)
-    ))
+    Some(say!(percent_of_the_draws_on_1, law = law, share = format!("{:.0}", 100.0 * share)))
 }
 
 /// The share of draws that meet the hottest 1 % of the rows; `None` of even draws.

@@ -4,8 +4,8 @@ use super::PublishedRow;
 use super::differences::{Here, differences};
 use crate::comparison::counterpart;
 use crate::model::{Experiment, Paper, Point, Spread, Target};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use serde::Serialize;
 
 /// A result beside a published one.
@@ -24,7 +24,7 @@ pub struct Beside {
     /// True when the suite names the row as the target's counterpart; else it is the nearest one.
     pub is_named: bool,
     /// What is counted.
-    pub metric: Text,
+    pub metric: Message,
     /// What was measured.
     pub measured: Spread,
     /// Trials that it rests on.
@@ -36,7 +36,7 @@ pub struct Beside {
     /// Both by the virtual CPUs that they were measured on; `None` where one side doesn't state them.
     pub per_vcpu: Option<PerVcpu>,
     /// Conditions that differ, as far as both sides state them.
-    pub differences: Vec<Text>,
+    pub differences: Vec<Message>,
     /// Numbers of the checks that found something.
     pub checks: Vec<usize>,
 }
@@ -137,10 +137,10 @@ impl<'a> Side<'a> {
         let point = self.point(Some(row))?;
         let published = *row.metrics.get(metric)?;
         let (name, measured) = match metric {
-            "tps" => (say!("transactions/s"), point.tps),
-            "qps" => (say!("statements/s"), point.qps),
-            "data_qps" => (Text::from("QPS"), point.data_qps),
-            _ => (Text::from("tpmC"), point.tpcc.as_ref()?.tpmc),
+            "tps" => (say!(transactions_s), point.tps),
+            "qps" => (say!(statements_s), point.qps),
+            "data_qps" => (Message::from("QPS"), point.data_qps),
+            _ => (Message::from("tpmC"), point.tpcc.as_ref()?.tpmc),
         };
         let own_vcpu = vcpu(self.paper, self.target);
         let per_vcpu = own_vcpu.zip(row.vcpu()).map(|(here, there)| {

@@ -1,8 +1,8 @@
 //! What throughput costs, where the suite states a target's price.
 
 use crate::model::{Paper, Point, Target};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use dyno_store::Price;
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub struct Cost {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CostRow {
     /// Such as `per million transactions`.
-    pub what: Text,
+    pub what: Message,
     /// In the currency of the target's price.
     pub amount: f64,
 }
@@ -47,7 +47,7 @@ pub(crate) fn costs(paper: &Paper) -> Vec<Cost> {
             let qphh = degrees.filter_map(|degree| degree.qphh).map(|spread| spread.median);
             rows.extend(qphh.reduce(f64::max).and_then(|best| {
                 let amount = of_rate(price, best)?;
-                Some(CostRow { what: say!("hourly price per 1,000 QphH-like @ size"), amount })
+                Some(CostRow { what: say!(hourly_price_per_1_000_qphh), amount })
             }));
             if !rows.is_empty() {
                 found.push(Cost {
@@ -71,12 +71,12 @@ fn of_point(price: &Price, point: &Point) -> Vec<CostRow> {
     const PER_HOUR: f64 = 3600.0;
     let tps = point.tps.median;
     let transactions = (tps > 0.0).then(|| CostRow {
-        what: say!("per million transactions"),
+        what: say!(per_million_transactions),
         amount: price.per_hour / (tps * PER_HOUR) * 1e6,
     });
     let tpmc = point.tpcc.as_ref().and_then(|tpcc| {
         let amount = of_rate(price, tpcc.tpmc.median)?;
-        Some(CostRow { what: say!("hourly price per 1,000 tpmC"), amount })
+        Some(CostRow { what: say!(hourly_price_per_1_000_tpmc), amount })
     });
     transactions.into_iter().chain(tpmc).collect()
 }

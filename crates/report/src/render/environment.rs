@@ -4,7 +4,7 @@ use super::escape::{coded, markdown_code, markdown_text, path};
 use super::templates::Templates;
 use crate::format;
 use crate::svg::escape;
-use crate::text::{Lang, Text, chinese, fill, stored};
+use crate::text::{Lang, Message, chinese, fill, stored};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior, Value};
@@ -20,6 +20,7 @@ pub(crate) fn environment(
     lang: Lang,
     templates: &Templates,
 ) -> Result<Environment<'static>, minijinja::Error> {
+    dyno_facts::register(&[crate::CATALOGUE]);
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let syntax = SyntaxConfig::builder()
@@ -40,8 +41,7 @@ pub(crate) fn environment(
     environment.add_filter("sentences", move |texts: Value| joined(&texts, lang, " ", ""));
     environment.add_filter("listed", move |texts: Value| joined(&texts, lang, ", ", "、"));
     environment.add_filter("lines", move |texts: Value| joined(&texts, lang, "; ", "；"));
-    environment
-        .add_filter("stored", move |sentence: &str| stored(sentence).in_lang(lang).to_owned());
+    environment.add_filter("stored", move |sentence: &str| stored(sentence).render(lang));
     environment.add_filter("plan", |plan: Value| Ok::<_, minijinja::Error>(without_steps(&plan)));
     environment.add_filter("shell", |word: &str| crate::format::shell_word(word));
     environment.add_filter("short", |value: Value| number(&value, format::short));
@@ -88,13 +88,15 @@ fn write_value(
     Ok(())
 }
 
-/// What a [`Text`](crate::Text) says in this language; `None` of any other value.
+/// What a [`Message`] says in this language; `None` of any other value.
 fn in_lang(value: &Value, lang: Lang) -> Option<Value> {
-    if value.kind() != ValueKind::Map || value.len() != Some(Lang::ALL.len()) {
-        return None;
-    }
-    let is_text = |lang: &Lang| value.get_attr(lang.code()).is_ok_and(|v| v.as_str().is_some());
-    Lang::ALL.iter().all(is_text).then(|| value.get_attr(lang.code()).ok())?
+    let is_message = value.kind() == ValueKind::Map
+        && (value.get_attr("en").is_ok_and(|en| !en.is_undefined())
+            || value.get_attr("joined").is_ok_and(|parts| !parts.is_undefined())
+            || value.get_attr("list").is_ok_and(|parts| !parts.is_undefined()));
+    let message = is_message.then(|| serde_json::to_value(value).ok())??;
+    let message: Message = serde_json::from_value(message).ok()?;
+    Some(Value::from(message.render(lang)))
 }
 
 /// The filter `t`: a text in the paper's language, or the dictionary's word for a pattern that stands
@@ -128,10 +130,10 @@ fn told(
         _ => text.to_owned(),
     };
     let part = |value: &Value| match value.is_safe() || !has_markup {
-        true => Text::same(value.to_string()),
-        false => Text::same(escaped(&value.to_string())),
+        true => Message::verbatim(value.to_string()),
+        false => Message::verbatim(escaped(&value.to_string())),
     };
-    let places: Vec<(&str, Text)> =
+    let places: Vec<(&str, Message)> =
         filled.iter().map(|(name, value)| (*name, part(value))).collect();
     Ok(match has_markup {
         true => Value::from_safe_string(fill(&escaped(pattern), &places, lang)),

@@ -69,7 +69,7 @@ pub(crate) struct Series {
     pub(crate) band: Vec<(f64, f64, f64)>,
     pub(crate) has_dots: bool,
     pub(crate) has_line: bool,
-    /// Text at its end.
+    /// Message at its end.
     pub(crate) end_label: Option<String>,
 }
 
@@ -343,7 +343,7 @@ pub(crate) fn width_of(text: &str) -> f64 {
     letters(text) as f64 * LETTER
 }
 
-/// Text for elements and attributes.
+/// Message for elements and attributes.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

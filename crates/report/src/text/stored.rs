@@ -1,16 +1,25 @@
 //! Sentences that stand in run folders, in English as they were written when a trial ran.
 
-use super::dictionary::stored_patterns;
-use super::{Lang, Text, fill};
+use super::{Lang, Message, fill};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
-static PATTERNS: LazyLock<Vec<(String, String)>> = LazyLock::new(stored_patterns);
+static PATTERNS: LazyLock<Vec<(String, String)>> = LazyLock::new(patterns);
+
+fn patterns() -> Vec<(String, String)> {
+    let entries: HashMap<String, String> =
+        toml::from_str(include_str!("../../dictionary/stored.toml")).unwrap_or_default();
+    let mut entries: Vec<(String, String)> = entries.into_iter().collect();
+    // The longest first: a pattern may be the beginning of another one.
+    entries.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
+    entries
+}
 
 /// What is stored, with its Chinese as far as the dictionary has patterns that its sentences fit; what
 /// has none, such as a server's message, is the same in both languages.
-pub fn stored(text: &str) -> Text {
+pub fn stored(text: &str) -> Message {
     let zh = chinese(text).or_else(|| sentence_by_sentence(text));
-    Text { zh: zh.unwrap_or_else(|| text.to_owned()), en: text.to_owned() }
+    Message::both(text, zh.unwrap_or_else(|| text.to_owned()))
 }
 
 /// The Chinese of what fits one pattern as a whole, perhaps but for the full stop at either's end.
@@ -33,17 +42,17 @@ fn sentence_by_sentence(text: &str) -> Option<String> {
     let fitting = ends.iter().find_map(|end| Some((*end, chinese(&text[..*end])?)));
     if let Some((end, zh)) = fitting {
         let rest = stored(&text[end + 1..]);
-        return Some(zh + rest.in_lang(Lang::Zh));
+        return Some(zh + &rest.render(Lang::Zh));
     }
     let end = *ends.first()?;
     let rest = stored(&text[end + 1..]);
-    let is_known = rest.in_lang(Lang::Zh) != rest.in_lang(Lang::En);
-    is_known.then(|| format!("{} {}", &text[..end], rest.in_lang(Lang::Zh)))
+    let is_known = rest.render(Lang::Zh) != rest.render(Lang::En);
+    is_known.then(|| format!("{} {}", &text[..end], rest.render(Lang::Zh)))
 }
 
 /// What stands in the places of a pattern; `None` when the sentence isn't made of it. A place takes no
 /// second sentence, unless the pattern ends with it.
-fn values<'a>(pattern: &'a str, sentence: &str) -> Option<Vec<(&'a str, Text)>> {
+fn values<'a>(pattern: &'a str, sentence: &str) -> Option<Vec<(&'a str, Message)>> {
     let (head, mut rest_of_pattern) = pattern.split_once('{').unwrap_or((pattern, ""));
     let mut rest = sentence.strip_prefix(head)?;
     let mut values = Vec::new();
@@ -71,14 +80,14 @@ mod tests {
     use super::*;
 
     fn zh(text: &str) -> String {
-        stored(text).in_lang(Lang::Zh).to_owned()
+        stored(text).render(Lang::Zh)
     }
 
     #[test]
     fn a_sentence_is_taken_apart_by_its_pattern() {
         let found = |pattern, sentence| {
             values(pattern, sentence).map(|values| {
-                values.iter().map(|(_, text)| text.in_lang(Lang::En).to_owned()).collect::<Vec<_>>()
+                values.iter().map(|(_, text)| text.render(Lang::En)).collect::<Vec<_>>()
             })
         };
         let pattern = "Only {share} % of the offered {rate} transactions per second were done.";

@@ -5,9 +5,9 @@ use super::words;
 use crate::charts::{self, Figure, Rate};
 use crate::format;
 use crate::model::{Experiment, Paper, Trial};
-use crate::say;
 use crate::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
-use crate::text::{Lang, Text};
+use crate::text::{Lang, Message};
+use dyno_facts::say;
 use dyno_measure::{SeriesRow, TpccFacts};
 use serde::Serialize;
 
@@ -69,7 +69,7 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Fig
     let begin = series[0].begins_s;
     let last = &series[series.len() - 1];
     let limit = facts.tpmc_limit.map(|limit| Series {
-        name: say!("most that keying and think times allow").in_lang(lang).to_owned(),
+        name: say!(most_that_keying_and_think_times).render(lang),
         class: "published".to_owned(),
         stroke: Stroke::Dashed,
         points: vec![(begin, Some(limit)), (last.begins_s + last.length_s, Some(limit))],
@@ -80,7 +80,7 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Fig
     });
     lines.extend(limit);
     let y = charts::linear_axis(
-        say!("New-Orders per minute (tpmC)").in_lang(lang),
+        say!(new_orders_per_minute_tpmc).render(lang).as_str(),
         [highest, facts.tpmc_limit.unwrap_or(0.0)].into_iter(),
         4,
     );
@@ -89,23 +89,20 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Fig
     chart.height += 40.0;
     let thinned = match (longest, is_sparse) {
         (1, _) => None,
-        (n, true) => Some(say!("Drawn in stretches of {n} intervals: means.", n = n.to_string())),
-        (n, false) => Some(say!(
-            "Drawn in stretches of {n} intervals: mean with its range.",
-            n = n.to_string()
-        )),
+        (n, true) => Some(say!(drawn_in_stretches_of_intervals_means, n = n.to_string())),
+        (n, false) => Some(say!(drawn_in_stretches_of_intervals_mean_with, n = n.to_string())),
     };
     let caption = say!(
-        "Trial {trial}: tpmC over time, {target}, {terminals}, repeat {repeat}.",
+        trial_tpmc_over_time_repeat,
         trial = &trial.label,
         target = &trial.target,
         terminals = words::terminals(facts.terminals),
         repeat = trial.summary.repeat.to_string()
     );
-    let caption: Vec<Text> = [caption].into_iter().chain(thinned).collect();
+    let caption: Vec<Message> = [caption].into_iter().chain(thinned).collect();
     Some(Figure {
         note: String::new(),
-        caption: Text::sentences(&caption).in_lang(lang).to_owned(),
+        caption: Message::sentences(&caption).render(lang),
         legend: charts::legend(&chart),
         svgs: vec![chart.svg()],
     })
@@ -145,29 +142,31 @@ fn responses(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Figur
         (values().into_iter().reduce(f64::min)?, values().into_iter().reduce(f64::max)?);
     let scale = Scale::round_log(low, high);
     let ticks = scale.ticks(7).into_iter().map(|ms| (ms, duration(ms))).collect();
-    let axis =
-        Axis { label: say!("response time (logarithmic)").in_lang(lang).to_owned(), scale, ticks };
+    let axis = Axis { label: say!(response_time_logarithmic).render(lang), scale, ticks };
     let legend = [
-        (Some(Mark::Ring), say!("mean")),
-        (Some(Mark::Disc), say!("90th percentile")),
-        (Some(Mark::Tick), say!("95th, 99th percentile and maximum")),
-        (None, say!("limit of the 90th")),
+        (Some(Mark::Ring), say!(mean)),
+        (Some(Mark::Disc), say!(n_90th_percentile)),
+        (Some(Mark::Tick), say!(n_95th_99th_percentile_and_maximum)),
+        (None, say!(limit_of_the_90th)),
     ];
-    let legend = legend.each_ref().map(|(mark, words)| (*mark, words.in_lang(lang)));
+    let legend = legend.map(|(mark, words)| (mark, words.render(lang)));
+    let legend = legend.each_ref().map(|(mark, words)| (*mark, words.as_str()));
     let caption = match has_targets {
-        true => say!(
-            "Response times beside the limits of their 90th percentile, at the point with the most tpmC of each target; behind each the 90th percentile."
-        ),
-        false => say!(
-            "Response times beside the limits of their 90th percentile, at the point with the most tpmC; behind each the 90th percentile."
-        ),
+        true => say!(response_times_beside_the_limits_of),
+        false => say!(response_times_beside_the_limits_of_their),
     };
-    let description = say!("Response times of {experiment}", experiment = &experiment.title);
+    let description = say!(response_times_of, experiment = &experiment.title);
     Some(Figure {
         note: String::new(),
-        caption: caption.in_lang(lang).to_owned(),
+        caption: caption.render(lang),
         legend: Vec::new(),
-        svgs: vec![marks(charts::WIDE.0, description.in_lang(lang), &axis, &legend, &drawn)],
+        svgs: vec![marks(
+            charts::WIDE.0,
+            description.render(lang).as_str(),
+            &axis,
+            &legend,
+            &drawn,
+        )],
     })
 }
 
@@ -187,11 +186,10 @@ fn mark_row(paper: &Paper, row: &ResponseRow, has_targets: bool, lang: Lang) -> 
     let p90 = row.p90_us.map_or_else(|| format::DASH.to_owned(), |p90| duration(p90.median / 1e3));
     MarkRow {
         name: match has_targets {
-            true => Text::joined(&[row.kind.clone(), Text::from(&row.target)], ", ", "，"),
+            true => Message::joined(&[row.kind.clone(), Message::from(&row.target)], ", ", "，"),
             false => row.kind.clone(),
         }
-        .in_lang(lang)
-        .to_owned(),
+        .render(lang),
         class: charts::colour(paper, &row.target),
         marks,
         limit: row.limit_s.filter(|limit| *limit > 0.0).map(|limit| limit * 1e3),

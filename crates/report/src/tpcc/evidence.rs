@@ -3,8 +3,8 @@
 use super::words;
 use crate::model::Trial;
 use crate::outcomes::{Outcome, outcomes};
-use crate::say;
-use crate::text::{Text, stored};
+use crate::text::{Message, stored};
+use dyno_facts::say;
 use dyno_measure::{AuditLine, ConditionLine, ConditionState, TpccFacts, Verdict};
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub struct ConditionRow {
     /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
     pub id: String,
     /// What has to hold.
-    pub rule: Text,
+    pub rule: Message,
     /// Before the trials.
     pub before: Vec<Outcome>,
     /// After them.
@@ -54,26 +54,26 @@ pub(super) fn conditions(trials: &[&Trial]) -> Vec<ConditionRow> {
 }
 
 /// Evidence as it was stored.
-fn found(evidence: &str) -> Option<Text> {
+fn found(evidence: &str) -> Option<Message> {
     (!evidence.is_empty()).then(|| stored(evidence))
 }
 
 /// Where no condition was checked at a moment, and for one reason, that is said once: the sentences,
 /// and the reason is taken out of the rows.
-pub(super) fn common_reasons(rows: &mut [ConditionRow]) -> Option<Text> {
+pub(super) fn common_reasons(rows: &mut [ConditionRow]) -> Option<Message> {
     let before = common_reason(rows.iter_mut().flat_map(|row| &mut row.before));
     let after = common_reason(rows.iter_mut().flat_map(|row| &mut row.after));
-    let sentences: Vec<Text> = [
-        before.map(|reason| say!("Before: not made: {reason}", reason = reason)),
-        after.map(|reason| say!("After: not made: {reason}", reason = reason)),
+    let sentences: Vec<Message> = [
+        before.map(|reason| say!(before_not_made, reason = reason)),
+        after.map(|reason| say!(after_not_made, reason = reason)),
     ]
     .into_iter()
     .flatten()
     .collect();
-    (!sentences.is_empty()).then(|| Text::sentences(&sentences))
+    (!sentences.is_empty()).then(|| Message::sentences(&sentences))
 }
 
-fn common_reason<'a>(outcomes: impl Iterator<Item = &'a mut Outcome>) -> Option<Text> {
+fn common_reason<'a>(outcomes: impl Iterator<Item = &'a mut Outcome>) -> Option<Message> {
     let mut judged: Vec<&mut Outcome> =
         outcomes.filter(|outcome| outcome.verdict.is_some()).collect();
     let reason = judged.first()?.evidence.clone()?;
@@ -91,14 +91,14 @@ fn common_reason<'a>(outcomes: impl Iterator<Item = &'a mut Outcome>) -> Option<
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Proof {
     /// What is compared.
-    pub what: Text,
+    pub what: Message,
     /// How that ended.
     pub outcomes: Vec<Outcome>,
 }
 
 /// The books and the ledger.
 pub(super) fn proofs(trials: &[&Trial]) -> Vec<Proof> {
-    let made = |trial: &Trial, name: &str, absent: fn() -> Text| {
+    let made = |trial: &Trial, name: &str, absent: fn() -> Message| {
         let check = trial.summary.checks.iter().find(|check| check.name == name);
         match check {
             // The figures differ from trial to trial; they stand with the checks of each.
@@ -109,21 +109,13 @@ pub(super) fn proofs(trials: &[&Trial]) -> Vec<Proof> {
             None => (Some(Verdict::NotMade), Some(absent())),
         }
     };
-    let proof = |what, name: &'static str, absent: fn() -> Text| Proof {
+    let proof = |what, name: &'static str, absent: fn() -> Message| Proof {
         what,
         outcomes: outcomes(trials, |trial| made(trial, name, absent)),
     };
     vec![
-        proof(
-            say!("Books: what was acknowledged, by district, against the database"),
-            TpccFacts::BOOKS,
-            words::no_books,
-        ),
-        proof(
-            say!("Ledger: every acknowledged order is found"),
-            TpccFacts::LEDGER,
-            words::no_ledger,
-        ),
+        proof(say!(books_what_was_acknowledged_by_district), TpccFacts::BOOKS, words::no_books),
+        proof(say!(ledger_every_acknowledged_order_is_found), TpccFacts::LEDGER, words::no_ledger),
     ]
 }
 
@@ -148,13 +140,13 @@ pub struct AuditTable {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct AuditRow {
     /// What is observed.
-    pub name: Text,
+    pub name: Message,
     /// What was observed, with its unit.
-    pub observed: Text,
+    pub observed: Message,
     /// What was expected.
-    pub expected: Text,
+    pub expected: Message,
     /// How far from it chance may lead, or the range that is allowed.
-    pub bound: Text,
+    pub bound: Message,
     /// Observations it rests on.
     pub of: u64,
     /// Whether the observation lies within the bound.

@@ -15,7 +15,7 @@ pub(crate) use rules::{RULES, named, target_has};
 
 use crate::format::unique;
 use crate::model::{SettingRow, Spread, Target, Trial};
-use crate::text::Text;
+use crate::text::Message;
 use dyno_measure::{KindSummary, TpccFacts};
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ pub struct TpccSetup {
     /// `statement` or `pipelined`.
     pub flight: String,
     /// The isolation level that sessions asked for, in lower case.
-    pub isolation: Text,
+    pub isolation: Message,
     /// Warehouses used.
     pub warehouses: u32,
     /// Warehouses loaded.
@@ -70,7 +70,7 @@ pub struct TpccPoint {
     /// The least tpmC that the specification takes for as many warehouses; `None` without its pauses.
     pub floor: Option<f64>,
     /// What that bound says of this point.
-    pub bound: Text,
+    pub bound: Message,
     /// New-Orders whose commit was sent and never answered, of all repeats and their warm-ups.
     pub orders_unknown: u64,
 }
@@ -103,11 +103,11 @@ pub(crate) fn point(trials: &[&Trial]) -> Option<TpccPoint> {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TpccSection {
     /// That this is no TPC result.
-    pub disclosure: Text,
+    pub disclosure: Message,
     /// In what the trials depart from the specification, in sentences.
-    pub deviations: Vec<Text>,
+    pub deviations: Vec<Message>,
     /// What the bounds that pauses set say of the points; `None` where there are none.
-    pub bounds: Option<Text>,
+    pub bounds: Option<Message>,
     /// The mix by point and kind.
     pub mix: Vec<MixRow>,
     /// Response times by point and kind.
@@ -115,7 +115,7 @@ pub struct TpccSection {
     /// The conditions before and after; empty where no trial has recorded any.
     pub conditions: Vec<ConditionRow>,
     /// Why none of them was checked before or after the trials, in sentences.
-    pub conditions_left_out: Option<Text>,
+    pub conditions_left_out: Option<Message>,
     /// What was acknowledged against what the database holds.
     pub proofs: Vec<Proof>,
     /// The audit, trial by trial.
@@ -123,7 +123,7 @@ pub struct TpccSection {
 }
 
 /// How an experiment's transactions arrive, in sentences; `None` where it is no TPC-C.
-pub(crate) fn method(trials: &[&Trial]) -> Option<Vec<Text>> {
+pub(crate) fn method(trials: &[&Trial]) -> Option<Vec<Message>> {
     let facts: Vec<&TpccFacts> =
         trials.iter().filter_map(|trial| trial.summary.tpcc.as_ref()).collect();
     let setups: Vec<TpccSetup> = facts.iter().copied().map(TpccSetup::of).collect();
@@ -172,12 +172,12 @@ pub(crate) fn section(trials: &[&Trial], targets: &[Target]) -> Option<TpccSecti
     let points = rows::points(&own);
     let mut conditions = evidence::conditions(&own);
     let conditions_left_out = evidence::common_reasons(&mut conditions);
-    let bounds: Vec<Text> =
+    let bounds: Vec<Message> =
         points.iter().filter_map(|trials| point(trials)).map(|point| point.bound).collect();
     Some(TpccSection {
         disclosure: words::disclosure(),
         deviations: words::deviations(&deviations),
-        bounds: (!bounds.is_empty()).then(|| Text::sentences(&unique(bounds))),
+        bounds: (!bounds.is_empty()).then(|| Message::sentences(&unique(bounds))),
         mix: points.iter().flat_map(|point| rows::mix(point)).collect(),
         responses: points.iter().flat_map(|point| rows::responses(point)).collect(),
         conditions,

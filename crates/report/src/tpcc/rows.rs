@@ -3,7 +3,7 @@
 use super::{TpccSetup, words};
 use crate::model::{Spread, Trial};
 use crate::points::{SAMPLES_BEYOND, chosen, groups};
-use crate::text::Text;
+use crate::text::Message;
 use dyno_measure::{Counts, KindSummary, LatencySummary, TpccFacts, TpccKind};
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub struct MixRow {
     /// Terminals.
     pub terminals: u32,
     /// Its name in the specification.
-    pub kind: Text,
+    pub kind: Message,
     /// Transactions that ended as the profile wants: committed, and rolled back for an unused item.
     pub executed: u64,
     /// Their share of those of all kinds, percent; `None` of what is no part of the mix.
@@ -46,7 +46,7 @@ pub struct ResponseRow {
     /// Terminals.
     pub terminals: u32,
     /// Its name in the specification.
-    pub kind: Text,
+    pub kind: Message,
     /// Transactions, over all repeats.
     pub count: u64,
     /// Trials.
@@ -205,8 +205,8 @@ pub(super) fn responses(trials: &[&Trial]) -> Vec<ResponseRow> {
 }
 
 /// The kinds of some rows, each once, in their order.
-pub(super) fn kinds(rows: &[&ResponseRow]) -> Vec<Text> {
-    let mut kinds: Vec<Text> = Vec::new();
+pub(super) fn kinds(rows: &[&ResponseRow]) -> Vec<Message> {
+    let mut kinds: Vec<Message> = Vec::new();
     for row in rows {
         if !kinds.contains(&row.kind) {
             kinds.push(row.kind.clone());

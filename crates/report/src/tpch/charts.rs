@@ -5,9 +5,9 @@ use super::{PublishedSeconds, QueryCell, TpchSection, TpchTable};
 use crate::charts::{self, Figure};
 use crate::format;
 use crate::model::{Experiment, Paper};
-use crate::say;
 use crate::svg::{Axis, Column, Columns, Group, Scale};
-use crate::text::{Lang, Text};
+use crate::text::{Lang, Message};
+use dyno_facts::say;
 use serde::Serialize;
 
 /// The charts of an experiment's section on TPC-H, in the order of its tables.
@@ -28,16 +28,16 @@ pub(crate) fn drawings(paper: &Paper, experiment: &Experiment, lang: Lang) -> Dr
     Drawings { tables: section.tables.iter().map(of).collect() }
 }
 
-fn place(table: &TpchTable) -> Text {
-    say!("{target}, {setup}", target = &table.target, setup = words::setup(&table.setup))
+fn place(table: &TpchTable) -> Message {
+    say!(target_setup, target = &table.target, setup = words::setup(&table.setup))
 }
 
-fn said(text: Text, lang: Lang) -> String {
-    text.in_lang(lang).to_owned()
+fn said(text: Message, lang: Lang) -> String {
+    text.render(lang)
 }
 
-fn all_said(texts: &[Text], lang: Lang) -> Vec<String> {
-    texts.iter().map(|text| text.in_lang(lang).to_owned()).collect()
+fn all_said(texts: &[Message], lang: Lang) -> Vec<String> {
+    texts.iter().map(|text| text.render(lang)).collect()
 }
 
 /// A logarithmic axis whose begin lies clearly below all values, or at `base` where one is given.
@@ -54,15 +54,11 @@ fn log_axis(label: String, values: &[f64], base: Option<f64>) -> Option<Axis> {
     Some(Axis { label, scale, ticks })
 }
 
-fn published_name(published: &PublishedSeconds, degree: u32) -> Text {
+fn published_name(published: &PublishedSeconds, degree: u32) -> Message {
     let degree = degree.to_string();
     match published.scale {
-        Some(scale) => say!(
-            "published at SF {scale}, degree {degree}",
-            scale = format::plain(scale),
-            degree = degree
-        ),
-        None => say!("published, degree {degree}", degree = degree),
+        Some(scale) => say!(published_at_sf_degree, scale = format::plain(scale), degree = degree),
+        None => say!(published_degree_degree, degree = degree),
     }
 }
 
@@ -92,33 +88,30 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
     });
     let marks = groups.iter().flat_map(|group| &group.marks).copied().flatten();
     let values: Vec<f64> = ends.chain(marks).collect();
-    let y = log_axis(said(say!("seconds (logarithmic axis)"), lang), &values, None)?;
+    let y = log_axis(said(say!(seconds_logarithmic_axis), lang), &values, None)?;
     let base = y.scale.ends().0;
     let has_bound = groups.iter().flat_map(|group| &group.columns).any(|column| column.is_bound);
     let limit = table.timeouts_s.first().copied();
     let limit = limit.filter(|_| has_bound && table.timeouts_s.len() == 1);
     let bound_name = match limit {
         Some(bound) => {
-            say!("given up after {s} s: the true time lies beyond", s = format::plain(bound))
+            say!(given_up_after_s_the_true, s = format::plain(bound))
         }
-        None => say!("given up: the true time lies beyond"),
+        None => say!(given_up_the_true_time_lies),
     };
-    let names: Vec<Text> = table
+    let names: Vec<Message> = table
         .degrees
         .iter()
-        .map(|degree| say!("degree {degree}", degree = degree.degree.to_string()))
+        .map(|degree| say!(degree_degree, degree = degree.degree.to_string()))
         .collect();
-    let mark_names: Vec<Text> = published.map_or(Vec::new(), |published| {
+    let mark_names: Vec<Message> = published.map_or(Vec::new(), |published| {
         degrees.iter().map(|degree| published_name(published, *degree)).collect()
     });
     let is_repeated = groups_are_spread(&groups);
     let chart = Columns {
         width: charts::WIDE.0,
         height: charts::WIDE.1,
-        description: said(
-            say!("Seconds of the 22 queries of TPC-H on {place}", place = place(table)),
-            lang,
-        ),
+        description: said(say!(seconds_of_the_22_queries_of, place = place(table)), lang),
         class: charts::colour(paper, &table.target),
         base,
         y,
@@ -128,16 +121,13 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
         mark_names: all_said(&mark_names, lang),
         groups,
     };
-    let mut note = vec![say!(
-        "The axis is logarithmic and begins at {base} s: where a bar ends is its time, and its length is no measure.",
-        base = format::plain(base)
-    )];
+    let mut note = vec![say!(the_axis_is_logarithmic_and_begins, base = format::plain(base))];
     if is_repeated {
-        note.push(say!("Bars end at the median, strokes span the shortest and the longest time."));
+        note.push(say!(bars_end_at_the_median_strokes));
     }
     Some(Figure {
-        caption: said(say!("Seconds of each query, {place}", place = place(table)), lang),
-        note: said(Text::sentences(&note), lang),
+        caption: said(say!(seconds_of_each_query, place = place(table)), lang),
+        note: said(Message::sentences(&note), lang),
         svgs: vec![chart.svg()],
         legend: Vec::new(),
     })
@@ -150,20 +140,20 @@ fn groups_are_spread(groups: &[Group]) -> bool {
 
 fn time(query: u8, cell: &QueryCell, degree: u32, lang: Lang) -> Column {
     let seconds = match cell.seconds {
-        Some(seconds) => say!("{seconds} s", seconds = format::short(seconds.median)),
-        None => say!("no time"),
+        Some(seconds) => say!(seconds_s, seconds = format::short(seconds.median)),
+        None => say!(no_time),
     };
     let seconds = match cell.timed_out {
         0 => seconds,
         timed_out => say!(
-            "{seconds}, given up in {n} of {all}",
+            given_up_in_of,
             seconds = seconds,
             n = timed_out.to_string(),
             all = cell.executions.to_string()
         ),
     };
     let title = say!(
-        "Q{query} at degree {degree}: {seconds}",
+        q_at_degree,
         query = query.to_string(),
         degree = degree.to_string(),
         seconds = seconds
@@ -211,23 +201,23 @@ fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang)
     }
     values.extend(groups.iter().flat_map(|group| &group.marks).copied().flatten());
     let over = |to: u32, from: u32| (to.to_string(), from.to_string());
-    let names: Vec<Text> = table.degrees[1..]
+    let names: Vec<Message> = table.degrees[1..]
         .iter()
         .map(|degree| {
             let (to, from) = over(degree.degree, first);
-            say!("degree {to} over {from}", to = to, from = from)
+            say!(degree_to_over_from, to = to, from = from)
         })
         .collect();
-    let mark_names: Vec<Text> = published
+    let mark_names: Vec<Message> = published
         .iter()
         .map(|published| {
             let degrees = &published.degrees;
             let (to, from) = over(degrees[degrees.len() - 1], degrees[0]);
-            say!("published, degree {to} over {from}", to = to, from = from)
+            say!(published_degree_over, to = to, from = from)
         })
         .collect();
-    let description = say!("Speed-up of the 22 queries of TPC-H on {place}", place = place(table));
-    let axis = said(say!("times as fast (logarithmic axis)"), lang);
+    let description = say!(speed_up_of_the_22_queries, place = place(table));
+    let axis = said(say!(times_as_fast_logarithmic_axis), lang);
     let chart = Columns {
         width: charts::WIDE.0,
         height: charts::WIDE.1 - 60.0,
@@ -241,23 +231,18 @@ fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang)
         mark_names: all_said(&mark_names, lang),
         groups,
     };
-    let mut note = vec![say!(
-        "Bars begin at 1; those below it are of queries that became slower. On the logarithmic axis twice as fast is as long as half as fast."
-    )];
+    let mut note = vec![say!(bars_begin_at_1_those_below)];
     if groups_are_spread(&chart.groups) {
-        note.push(say!("Strokes span the lowest and the highest that two trials give."));
+        note.push(say!(strokes_span_the_lowest_and_the));
     }
     if published.is_some() {
-        note.push(say!("Published ones in grey."));
+        note.push(say!(published_ones_in_grey));
     }
-    let caption = say!(
-        "Speed-up of each query over degree {degree}, {place}",
-        degree = first.to_string(),
-        place = place(table)
-    );
+    let caption =
+        say!(speed_up_of_each_query_over, degree = first.to_string(), place = place(table));
     Some(Figure {
         caption: said(caption, lang),
-        note: said(Text::sentences(&note), lang),
+        note: said(Message::sentences(&note), lang),
         svgs: vec![chart.svg()],
         legend: Vec::new(),
     })
@@ -265,7 +250,7 @@ fn speedups(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang)
 
 fn speedup(query: u8, cell: &QueryCell, degree: u32, is_alone: bool, lang: Lang) -> Column {
     let Some(speedup) = cell.speedup else {
-        let title = said(say!("Q{query}: no speed-up", query = query.to_string()), lang);
+        let title = said(say!(q_no_speed_up, query = query.to_string()), lang);
         return Column { title, ..Column::default() };
     };
     let sign = match speedup.bound {
@@ -274,7 +259,7 @@ fn speedup(query: u8, cell: &QueryCell, degree: u32, is_alone: bool, lang: Lang)
         None => "",
     };
     let title = say!(
-        "Q{query} at degree {degree}: {factor} times as fast",
+        q_at_degree_times_as_fast,
         query = query.to_string(),
         degree = degree.to_string(),
         factor = words::speedup(&speedup)

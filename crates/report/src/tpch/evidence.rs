@@ -4,7 +4,7 @@
 use super::{facts, words};
 use crate::model::{Point, Trial};
 use crate::outcomes::{Judged, Outcome, outcomes};
-use crate::text::{Text, stored};
+use crate::text::{Message, stored};
 use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
 use serde::Serialize;
 
@@ -18,9 +18,9 @@ pub struct WrongAnswer {
     /// 1 to 22.
     pub query: u8,
     /// What it was held against.
-    pub against: Text,
+    pub against: Message,
     /// The rows that differ.
-    pub differences: Vec<Text>,
+    pub differences: Vec<Message>,
 }
 
 /// The wrong answers; those that differ alike in several trials are told once.
@@ -72,7 +72,7 @@ pub struct FailureRow {
     /// Number of the stream.
     pub stream: u32,
     /// What happened.
-    pub what: Text,
+    pub what: Message,
 }
 
 pub(super) fn failures(trials: &[&Trial]) -> Vec<FailureRow> {
@@ -98,7 +98,7 @@ pub struct CacheRow {
     /// The parallel degree asked for.
     pub degree: u32,
     /// `warm`, `cold`, `as found` or unknown.
-    pub state: Text,
+    pub state: Message,
     /// What was done and what proves it.
     pub outcomes: Vec<Outcome>,
 }
@@ -113,8 +113,8 @@ pub(super) fn caches(trials: &[&Trial], points: &[Point]) -> Vec<CacheRow> {
             return None;
         }
         let told = |evidence: &[String]| {
-            let told: Vec<Text> = evidence.iter().map(|line| stored(line)).collect();
-            (!told.is_empty()).then(|| Text::sentences(&told))
+            let told: Vec<Message> = evidence.iter().map(|line| stored(line)).collect();
+            (!told.is_empty()).then(|| Message::sentences(&told))
         };
         let judged = |trial: &Trial| -> Judged {
             match facts(trial).map(|facts| (facts.cache.verdict, told(&facts.cache.evidence))) {
@@ -142,7 +142,7 @@ pub struct FormulaRow {
     /// The parallel degree asked for.
     pub degree: u32,
     /// With its numbers.
-    pub lines: Vec<Text>,
+    pub lines: Vec<Message>,
 }
 
 pub(super) fn formulas(trials: &[&Trial]) -> Vec<FormulaRow> {
@@ -177,7 +177,7 @@ pub struct RefreshRow {
     /// Rows inserted or deleted in orders and lineitem together.
     pub rows: u64,
     /// How it ended, where it did not end well.
-    pub failure: Option<Text>,
+    pub failure: Option<Message>,
 }
 
 pub(super) fn refreshes(trials: &[&Trial]) -> Vec<RefreshRow> {
@@ -205,26 +205,26 @@ pub(super) fn refreshes(trials: &[&Trial]) -> Vec<RefreshRow> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Told {
     /// Labels of the targets; `None` where it holds for all.
-    pub targets: Option<Text>,
+    pub targets: Option<Message>,
     /// The sentence.
-    pub sentence: Text,
+    pub sentence: Message,
 }
 
 impl Told {
-    pub(super) fn of_all(sentence: Text) -> Self {
+    pub(super) fn of_all(sentence: Message) -> Self {
         Told { targets: None, sentence }
     }
 }
 
 /// The sentences of all trials, each once, in their order.
 pub(super) fn told(trials: &[&Trial], of: fn(&TpchFacts) -> &Vec<String>) -> Vec<Told> {
-    let mut known: Vec<(&String, Vec<Text>)> = Vec::new();
+    let mut known: Vec<(&String, Vec<Message>)> = Vec::new();
     let mut targets: Vec<&String> = Vec::new();
     for trial in trials {
         if !targets.contains(&&trial.target) {
             targets.push(&trial.target);
         }
-        let label = Text::from(&trial.target);
+        let label = Message::from(&trial.target);
         for sentence in facts(trial).map(of).into_iter().flatten() {
             match known.iter_mut().find(|(other, _)| *other == sentence) {
                 Some((_, labels)) if labels.contains(&label) => {}
@@ -233,8 +233,8 @@ pub(super) fn told(trials: &[&Trial], of: fn(&TpchFacts) -> &Vec<String>) -> Vec
             }
         }
     }
-    let told = |(sentence, labels): (&String, Vec<Text>)| Told {
-        targets: (labels.len() < targets.len()).then(|| Text::list(&labels)),
+    let told = |(sentence, labels): (&String, Vec<Message>)| Told {
+        targets: (labels.len() < targets.len()).then(|| Message::list(&labels)),
         sentence: stored(sentence),
     };
     known.into_iter().map(told).collect()

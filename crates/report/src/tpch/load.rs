@@ -2,7 +2,7 @@
 
 use super::{facts, words};
 use crate::model::Trial;
-use crate::text::Text;
+use crate::text::Message;
 use dyno_measure::{LoadStep, TpchLoad};
 use serde::Serialize;
 
@@ -36,7 +36,7 @@ pub struct LoadTable {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LoadRow {
     /// In words.
-    pub name: Text,
+    pub name: Message,
     /// True of the part of a step.
     pub is_part: bool,
     /// Seconds.

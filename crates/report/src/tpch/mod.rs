@@ -20,7 +20,7 @@ pub(crate) use charts::{Drawings, drawings};
 pub(crate) use rules::RULES;
 
 use crate::model::{Point, SettingRow, Target, Trial};
-use crate::text::Text;
+use crate::text::Message;
 use crate::{PublishedTable, settings};
 use dyno_measure::{TpchFacts, TrialSummary};
 use serde::Serialize;
@@ -64,13 +64,13 @@ impl TpchSetup {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TpchSection {
     /// That this is no TPC result.
-    pub disclosure: Text,
+    pub disclosure: Message,
     /// Which columns have something in them.
     pub shown: Shown,
     /// By target and test: the 22 queries at every degree.
     pub tables: Vec<TpchTable>,
     /// How the degrees were set and what is to be said of them, in sentences.
-    pub degrees: Vec<Text>,
+    pub degrees: Vec<Message>,
     /// Published times of the same queries.
     pub published: Vec<PublishedSeconds>,
     /// Answers that differ from those that they were held against.
@@ -141,7 +141,7 @@ pub(crate) fn is_measured(trial: &Trial) -> bool {
 }
 
 /// How an experiment's queries are executed and timed, in sentences; `None` where it is no TPC-H.
-pub(crate) fn method(trials: &[&Trial]) -> Option<Vec<Text>> {
+pub(crate) fn method(trials: &[&Trial]) -> Option<Vec<Message>> {
     let own: Vec<&Trial> = trials.iter().copied().filter(|trial| facts(trial).is_some()).collect();
     (!own.is_empty()).then(|| words::method(&own))
 }

@@ -4,11 +4,12 @@ use super::words::{self, most_of, queries};
 use super::{QUERIES, TpchSetup, facts, plans};
 use crate::checks::{Find, Rule};
 use crate::format::{self, unique};
+use crate::messages;
 use crate::model::{Experiment, Finding, Group, Level, Paper, Spot, Trial};
 use crate::points::chosen;
-use crate::say;
-use crate::text::{Text, stored};
+use crate::text::{Message, stored};
 use crate::tpcc::{named, target_has};
+use dyno_facts::say;
 use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
 
 /// Below this a query's time is that of the round trip and of planning rather than of executing.
@@ -20,33 +21,29 @@ pub(crate) const RULES: &[Rule] = &[
         id: "tpch-answers",
         group: Group::F,
         level: Level::E,
-        rule: "Every answer of a TPC-H query equals the one that it is held against, row by row.",
-        meaning: "A wrong answer has no speed: times of this query, and sums with it, say nothing.",
-        advice: "Compare the rows that differ with the reference. If the server is right, report the reference; if not, report the server's error and leave its times out.",
+        rule: messages::tpch_answers_rule,
+        meaning: messages::tpch_answers_meaning,
+        advice: messages::tpch_answers_advice,
         find: Find::Trial(|trial| {
             of_queries(trial, |query| has_verdict(query, Verdict::Failed))
-                .map(|queries| say!("{queries} wrong", queries = queries))
+                .map(|queries| say!(queries_wrong, queries = queries))
         }),
     },
     Rule {
         id: "tpch-failed",
         group: Group::F,
         level: Level::E,
-        rule: "Every TPC-H query ends with an answer or at its bound.",
-        meaning: "A query that failed has no time; a pass without it has no total and no metric.",
-        advice: "Read the error, give the server what it lacks (memory, temporary space, a longer bound) and run the test again.",
+        rule: messages::tpch_failed_rule,
+        meaning: messages::tpch_failed_meaning,
+        advice: messages::tpch_failed_advice,
         find: Find::Trial(|trial| {
             let is_failed = |query: &QueryFacts| matches!(query.outcome, QueryOutcome::Failed(_));
             let refreshes = &facts(trial)?.refreshes;
             let refreshes =
                 refreshes.iter().filter(|r| matches!(r.outcome, QueryOutcome::Failed(_)));
-            let refreshes: Vec<Text> = refreshes
+            let refreshes: Vec<Message> = refreshes
                 .map(|r| {
-                    say!(
-                        "RF{function} of pair {pair}",
-                        function = r.function.to_string(),
-                        pair = r.pair.to_string()
-                    )
+                    say!(rf_of_pair, function = r.function.to_string(), pair = r.pair.to_string())
                 })
                 .collect();
             some(of_queries(trial, is_failed).into_iter().chain(refreshes).collect())
@@ -56,23 +53,23 @@ pub(crate) const RULES: &[Rule] = &[
         id: "tpch-not-compared",
         group: Group::F,
         level: Level::W,
-        rule: "Every answer of a TPC-H query is held against another one.",
-        meaning: "Nobody knows whether these answers are right.",
-        advice: "Use a scale factor and parameters for which there are reference answers, or let another product's answers stand against these.",
+        rule: messages::tpch_not_compared_rule,
+        meaning: messages::tpch_not_compared_meaning,
+        advice: messages::tpch_not_compared_advice,
         find: Find::Trial(|trial| of_queries(trial, |query| has_verdict(query, Verdict::NotMade))),
     },
     Rule {
         id: "tpch-timeouts",
         group: Group::F,
         level: Level::W,
-        rule: "Every TPC-H query ends before it is given up.",
-        meaning: "The bound counts as the time of these queries, which is a penalty too small: totals, means and speed-ups with them are bounds and no measurements.",
-        advice: "Raise the bound (option timeout_s) until all queries end, or say beside every sum that it is a lower bound.",
+        rule: messages::tpch_timeouts_rule,
+        meaning: messages::tpch_timeouts_meaning,
+        advice: messages::tpch_timeouts_advice,
         find: Find::Trial(|trial| {
             let found = of_queries(trial, |query| query.outcome == QueryOutcome::TimedOut)?;
             Some(match facts(trial)?.timeout_s {
                 Some(bound) => {
-                    say!("{queries} after {s} s", queries = found, s = format::plain(bound))
+                    say!(queries_after_s_s, queries = found, s = format::plain(bound))
                 }
                 None => found,
             })
@@ -82,26 +79,26 @@ pub(crate) const RULES: &[Rule] = &[
         id: "tpch-degree",
         group: Group::F,
         level: Level::W,
-        rule: "A parallel degree has the effect that is asked for: some plan has as many workers, and with degree 0 none has any.",
-        meaning: "The column is not what its heading says. Servers cap degrees, or find a query too cheap for more workers.",
-        advice: "Raise the server's limits of parallel workers, or name the column after the degree that was reached.",
+        rule: messages::tpch_degree_rule,
+        meaning: messages::tpch_degree_meaning,
+        advice: messages::tpch_degree_advice,
         find: Find::Trial(degree),
     },
     Rule {
         id: "tpch-cache-failed",
         group: Group::F,
         level: Level::W,
-        rule: "Where caches were to be warm or cold before a TPC-H trial, the server's counters prove it.",
-        meaning: "The first queries read from the disk, or did not, other than the heading says.",
-        advice: "Give the server a buffer pool that holds the data before a warm test; restart it and drop the system's page cache before a cold one.",
+        rule: messages::tpch_cache_failed_rule,
+        meaning: messages::tpch_cache_failed_meaning,
+        advice: messages::tpch_cache_failed_advice,
         find: Find::Trial(|trial| {
             let cache = &facts(trial)?.cache;
             (cache.verdict == Some(Verdict::Failed)).then(|| {
-                let told: Vec<Text> = cache.evidence.iter().map(|line| stored(line)).collect();
+                let told: Vec<Message> = cache.evidence.iter().map(|line| stored(line)).collect();
                 say!(
-                    "not {state}: {evidence}",
+                    not_state_evidence,
                     state = words::cache(&cache.state),
-                    evidence = Text::sentences(&told)
+                    evidence = Message::sentences(&told)
                 )
             })
         }),
@@ -110,136 +107,130 @@ pub(crate) const RULES: &[Rule] = &[
         id: "tpch-cache-mixed",
         group: Group::F,
         level: Level::W,
-        rule: "All trials of a TPC-H experiment begin with their caches in the same state.",
-        meaning: "A difference between these figures may come from the caches.",
-        advice: "Give all trials the same cache state (option cache).",
+        rule: messages::tpch_cache_mixed_rule,
+        meaning: messages::tpch_cache_mixed_meaning,
+        advice: messages::tpch_cache_mixed_advice,
         find: Find::Experiment(|experiment| {
             differing(experiment, &|setup| words::cache(&setup.cache))
-                .map(|states| say!("caches {states}", states = states))
+                .map(|states| say!(caches_states, states = states))
         }),
     },
     Rule {
         id: "tpch-unlike",
         group: Group::F,
         level: Level::E,
-        rule: "Targets of one TPC-H experiment run the same: scale factor, streams, parameters, bound.",
-        meaning: "The comparison is unfair: a difference between these targets may come from what they ran.",
-        advice: "Run all targets with the same scale factor, streams, parameters and bound.",
+        rule: messages::tpch_unlike_rule,
+        meaning: messages::tpch_unlike_meaning,
+        advice: messages::tpch_unlike_advice,
         find: Find::Paper(unlike),
     },
     Rule {
         id: "tpch-load-differs",
         group: Group::F,
         level: Level::W,
-        rule: "Targets of one TPC-H experiment have the same keys, indexes and statistics.",
-        meaning: "A difference between these targets may come from how their data were loaded.",
-        advice: "Load all targets with the same steps: primary keys, foreign keys, indexes, statistics.",
+        rule: messages::tpch_load_differs_rule,
+        meaning: messages::tpch_load_differs_meaning,
+        advice: messages::tpch_load_differs_advice,
         find: Find::Paper(loads_differ),
     },
     Rule {
         id: "tpch-plans",
         group: Group::F,
         level: Level::W,
-        rule: "Repeats of a TPC-H query with the same parameters and degree have the same plan.",
-        meaning: "The optimizer changed its mind between trials: their median mixes plans.",
-        advice: "Take statistics anew before the trials and let no background job change them in between; or tell the two plans' times apart.",
+        rule: messages::tpch_plans_rule,
+        meaning: messages::tpch_plans_meaning,
+        advice: messages::tpch_plans_advice,
         find: Find::Paper(plans_changed),
     },
     Rule {
         id: "tpch-once",
         group: Group::F,
         level: Level::W,
-        rule: "Every TPC-H test is repeated at every degree.",
-        meaning: "One pass shows no noise: nobody knows how far the next one would be off.",
-        advice: "Repeat every test at least three times at every degree.",
+        rule: messages::tpch_once_rule,
+        meaning: messages::tpch_once_meaning,
+        advice: messages::tpch_once_advice,
         find: Find::Experiment(|experiment| {
             let own = experiment.points.iter().filter(|point| point.tpch.is_some());
-            let once: Vec<Text> = own
+            let once: Vec<Message> = own
                 .filter(|point| point.repeats == 1)
                 .filter_map(|point| {
                     Some(words::at_degree(&point.target, point.tpch.as_ref()?.degree))
                 })
                 .collect();
             (!once.is_empty())
-                .then(|| say!("one trial: {points}", points = Text::list(&unique(once))))
+                .then(|| say!(one_trial_points, points = Message::list(&unique(once))))
         }),
     },
     Rule {
         id: "tpch-refreshed",
         group: Group::F,
         level: Level::W,
-        rule: "Queries whose answers are compared run on data that no refresh function has changed.",
-        meaning: "The reference holds for the data as they were loaded; after refresh functions other answers are right.",
-        advice: "Load the data anew before answers are compared, or apply refresh functions last.",
+        rule: messages::tpch_refreshed_rule,
+        meaning: messages::tpch_refreshed_meaning,
+        advice: messages::tpch_refreshed_advice,
         find: Find::Trial(|trial| {
             let facts = facts(trial)?;
             let pairs = facts.load.as_ref()?.refresh_pairs;
             let is_compared = facts.queries.iter().any(|query| query.answer.is_some());
-            (pairs > 0 && is_compared).then(|| {
-                Text::count(
-                    pairs.into(),
-                    "{n} pair applied since the load",
-                    "{n} pairs applied since the load",
-                )
-            })
+            (pairs > 0 && is_compared).then(|| say!(pairs_applied_since_the_load, n = pairs))
         }),
     },
     Rule {
         id: "tpch-power",
         group: Group::F,
         level: Level::W,
-        rule: "A power test runs refresh function 1, the queries in the order of stream 0, and refresh function 2.",
-        meaning: "Its figure is not what the specification calls power.",
-        advice: "Run the power test with refresh functions and in the order of stream 0, or give its figure another name.",
+        rule: messages::tpch_power_rule,
+        meaning: messages::tpch_power_meaning,
+        advice: messages::tpch_power_advice,
         find: Find::Trial(power),
     },
     Rule {
         id: "tpch-streams",
         group: Group::F,
         level: Level::W,
-        rule: "A throughput test has as many streams as its scale factor asks for (two at 1, three at 10, five at 100), and a pair of refresh functions for each.",
-        meaning: "Its figure is not what the specification calls throughput.",
-        advice: "Use as many streams as the specification asks for and a pair of refresh functions for each, or give the figure another name.",
+        rule: messages::tpch_streams_rule,
+        meaning: messages::tpch_streams_meaning,
+        advice: messages::tpch_streams_advice,
         find: Find::Trial(streams),
     },
     Rule {
         id: "tpch-unlike-published",
         group: Group::F,
         level: Level::I,
-        rule: "What stands beside published times of TPC-H queries has their scale factor and degrees.",
-        meaning: "Times of another amount of data stand beside each other; at best the pattern of the speed-ups can be compared.",
-        advice: "Compare the pattern of the speed-ups alone, or run at the published scale factor and degrees.",
+        rule: messages::tpch_unlike_published_rule,
+        meaning: messages::tpch_unlike_published_meaning,
+        advice: messages::tpch_unlike_published_advice,
         find: Find::Experiment(unlike_published),
     },
     Rule {
         id: "tpch-plans-by-degree",
         group: Group::F,
         level: Level::I,
-        rule: "TPC-H queries keep their plan from degree to degree.",
-        meaning: "Other plans are what a parallel degree is for; their speed-up is that of the plan and of the workers together.",
-        advice: "Read the plans beside the speed-ups.",
+        rule: messages::tpch_plans_by_degree_rule,
+        meaning: messages::tpch_plans_by_degree_meaning,
+        advice: messages::tpch_plans_by_degree_advice,
         find: Find::Experiment(plans_by_degree),
     },
     Rule {
         id: "tpch-degree-unknown",
         group: Group::F,
         level: Level::I,
-        rule: "Plans tell how many workers TPC-H queries had.",
-        meaning: "Whether the degree that was asked for was reached is not known.",
-        advice: "Let plans be taken (option plans), or look at the server's own record of parallel workers.",
+        rule: messages::tpch_degree_unknown_rule,
+        meaning: messages::tpch_degree_unknown_meaning,
+        advice: messages::tpch_degree_unknown_advice,
         find: Find::Trial(|trial| {
             let degree = &facts(trial)?.degree;
             (degree.asked > 0 && !degree.rule.is_empty() && degree.got.is_none())
-                .then(|| say!("asked {n}, got an unknown number", n = degree.asked.to_string()))
+                .then(|| say!(asked_got_an_unknown_number, n = degree.asked.to_string()))
         }),
     },
     Rule {
         id: "tpch-cache-unknown",
         group: Group::F,
         level: Level::I,
-        rule: "What the caches held when a TPC-H trial began is known.",
-        meaning: "The first queries may have read from the disk or not.",
-        advice: "Let the caches be warmed or emptied before every trial (option cache) and give dyno the right to read the server's counters.",
+        rule: messages::tpch_cache_unknown_rule,
+        meaning: messages::tpch_cache_unknown_meaning,
+        advice: messages::tpch_cache_unknown_advice,
         find: Find::Trial(|trial| {
             let cache = &facts(trial).filter(|facts| !facts.queries.is_empty())?.cache;
             (!matches!(cache.verdict, Some(Verdict::Passed | Verdict::Failed))).then(|| match cache
@@ -247,7 +238,7 @@ pub(crate) const RULES: &[Rule] = &[
                 .as_str()
             {
                 "" => words::unknown(),
-                state => say!("{state}, not proven", state = words::cache(state)),
+                state => say!(state_not_proven, state = words::cache(state)),
             })
         }),
     },
@@ -255,9 +246,9 @@ pub(crate) const RULES: &[Rule] = &[
         id: "tpch-short",
         group: Group::F,
         level: Level::I,
-        rule: "Every TPC-H query takes at least 10 ms.",
-        meaning: "Round trips and planning are a large part of such a time; a larger scale factor shows more of the executing.",
-        advice: "Use a larger scale factor.",
+        rule: messages::tpch_short_rule,
+        meaning: messages::tpch_short_meaning,
+        advice: messages::tpch_short_advice,
         find: Find::Trial(|trial| {
             of_queries(trial, |query| {
                 query.outcome == QueryOutcome::Answered && query.seconds < SHORT_S
@@ -271,12 +262,12 @@ fn has_verdict(query: &QueryFacts, wanted: Verdict) -> bool {
     query.outcome == QueryOutcome::Answered && verdict == wanted
 }
 
-fn some(words: Vec<Text>) -> Option<Text> {
-    (!words.is_empty()).then(|| Text::joined(&words, "; ", "；"))
+fn some(words: Vec<Message>) -> Option<Message> {
+    (!words.is_empty()).then(|| Message::joined(&words, "; ", "；"))
 }
 
 /// The queries of a trial of which one execution is such.
-fn of_queries(trial: &Trial, is_such: impl Fn(&QueryFacts) -> bool) -> Option<Text> {
+fn of_queries(trial: &Trial, is_such: impl Fn(&QueryFacts) -> bool) -> Option<Message> {
     let found = &facts(trial)?.queries;
     let numbers: Vec<u8> = (1..=QUERIES)
         .filter(|query| found.iter().any(|facts| facts.query == *query && is_such(facts)))
@@ -284,18 +275,18 @@ fn of_queries(trial: &Trial, is_such: impl Fn(&QueryFacts) -> bool) -> Option<Te
     (!numbers.is_empty()).then(|| most_of(&numbers))
 }
 
-fn degree(trial: &Trial) -> Option<Text> {
+fn degree(trial: &Trial) -> Option<Message> {
     let degree = &facts(trial)?.degree;
     let asked = degree.asked;
     // The remark says more than the numbers do.
     let remark = || degree.remark.as_deref().map(stored);
     let number = |number: u32| number.to_string();
     match degree.got {
-        _ if asked > 0 && degree.rule.is_empty() => Some(remark().unwrap_or_else(|| {
-            say!("asked {asked}, and the product has no degree", asked = number(asked))
-        })),
+        _ if asked > 0 && degree.rule.is_empty() => Some(
+            remark().unwrap_or_else(|| say!(asked_and_the_product_has_no, asked = number(asked))),
+        ),
         Some(got) if asked > 0 && got < asked => Some(remark().unwrap_or_else(|| {
-            say!("asked {asked}, got {got}", asked = number(asked), got = number(got))
+            say!(asked_asked_got_got, asked = number(asked), got = number(got))
         })),
         // What counts as off is the product's own: one worker on some, none on others.
         Some(got) if asked == 0 && got > 0 => remark(),
@@ -304,8 +295,8 @@ fn degree(trial: &Trial) -> Option<Text> {
 }
 
 /// Values of the experiment's points, where there are several: `cold: a; warm: b`.
-fn differing(experiment: &Experiment, of: &dyn Fn(&TpchSetup) -> Text) -> Option<Text> {
-    let mut by_value: Vec<(Text, Vec<Text>)> = Vec::new();
+fn differing(experiment: &Experiment, of: &dyn Fn(&TpchSetup) -> Message) -> Option<Message> {
+    let mut by_value: Vec<(Message, Vec<Message>)> = Vec::new();
     for point in &experiment.points {
         let Some(setup) = &point.tpch else { continue };
         let (value, place) = (of(setup), words::at_degree(&point.target, setup.degree));
@@ -315,12 +306,12 @@ fn differing(experiment: &Experiment, of: &dyn Fn(&TpchSetup) -> Text) -> Option
         }
     }
     let is_one = by_value.len() < 2;
-    let told = by_value.into_iter().map(|(value, places)| named(value, Text::list(&places)));
+    let told = by_value.into_iter().map(|(value, places)| named(value, Message::list(&places)));
     some(told.collect()).filter(|_| !is_one)
 }
 
 /// What is found in each TPC-H experiment of a paper.
-fn by_experiment(paper: &Paper, find: impl Fn(&[&Trial]) -> Option<Text>) -> Vec<Finding> {
+fn by_experiment(paper: &Paper, find: impl Fn(&[&Trial]) -> Option<Message>) -> Vec<Finding> {
     let of_one = |experiment: &Experiment| {
         let is_own =
             |trial: &&Trial| trial.summary.experiment == experiment.name && facts(trial).is_some();
@@ -332,8 +323,8 @@ fn by_experiment(paper: &Paper, find: impl Fn(&[&Trial]) -> Option<Text>) -> Vec
 }
 
 /// What the targets of some trials have, where it is not the same of all: `a 1, b 0.1`.
-fn by_target(trials: &[&Trial], of: &dyn Fn(&Trial) -> Text) -> Option<Text> {
-    let mut targets: Vec<(&str, Vec<Text>)> = Vec::new();
+fn by_target(trials: &[&Trial], of: &dyn Fn(&Trial) -> Message) -> Option<Message> {
+    let mut targets: Vec<(&str, Vec<Message>)> = Vec::new();
     for trial in trials {
         let value = of(trial);
         match targets.iter_mut().find(|(target, _)| *target == trial.target) {
@@ -343,29 +334,30 @@ fn by_target(trials: &[&Trial], of: &dyn Fn(&Trial) -> Text) -> Option<Text> {
         }
     }
     let first = targets.first().map(|(_, values)| values.clone())?;
-    let told: Vec<Text> =
+    let told: Vec<Message> =
         targets.iter().map(|(target, values)| target_has(target, values)).collect();
     let is_same = targets.iter().all(|(_, values)| *values == first);
-    (!is_same).then(|| Text::joined(&told, ", ", "，"))
+    (!is_same).then(|| Message::joined(&told, ", ", "，"))
 }
 
 fn unlike(paper: &Paper) -> Vec<Finding> {
-    type Alike = (fn() -> Text, fn(&TpchFacts, &Trial) -> Text);
+    type Alike = (fn() -> Message, fn(&TpchFacts, &Trial) -> Message);
     const VALUES: [Alike; 4] = [
-        (|| say!("scale factor"), |facts, _| Text::same(format::plain(facts.scale))),
-        (|| say!("streams"), |_, trial| Text::same(trial.summary.workers.to_string())),
-        (|| say!("parameters"), |facts, _| stored(&facts.parameters)),
+        (|| say!(scale_factor), |facts, _| Message::verbatim(format::plain(facts.scale))),
+        (|| say!(streams), |_, trial| Message::verbatim(trial.summary.workers.to_string())),
+        (|| say!(parameters), |facts, _| stored(&facts.parameters)),
         (
-            || say!("bound in s"),
+            || say!(bound_in_s),
             |facts, _| match facts.timeout_s {
-                Some(bound) => Text::same(format::plain(bound)),
-                None => say!("none"),
+                Some(bound) => Message::verbatim(format::plain(bound)),
+                None => say!(none),
             },
         ),
     ];
     by_experiment(paper, |trials| {
         let difference = |(name, of): &Alike| {
-            let of = |trial: &Trial| facts(trial).map_or(Text::default(), |facts| of(facts, trial));
+            let of =
+                |trial: &Trial| facts(trial).map_or(Message::default(), |facts| of(facts, trial));
             by_target(trials, &of).map(|told| named(name(), told))
         };
         some(VALUES.iter().filter_map(difference).collect())
@@ -382,11 +374,11 @@ fn loads_differ(paper: &Paper) -> Vec<Finding> {
                 load.steps.iter().any(|s| super::load::step_of(&s.name) == **step)
             })
         };
-        let found: Vec<Text> = STEPS.iter().filter(has).map(|step| words::step(step)).collect();
+        let found: Vec<Message> = STEPS.iter().filter(has).map(|step| words::step(step)).collect();
         match (load, found.is_empty()) {
-            (None, _) => say!("with an unknown load"),
-            (Some(_), true) => say!("with none of them"),
-            (Some(_), false) => say!("with {steps}", steps = Text::list(&found)),
+            (None, _) => say!(with_an_unknown_load),
+            (Some(_), true) => say!(with_none_of_them),
+            (Some(_), false) => say!(with_steps, steps = Message::list(&found)),
         }
     };
     by_experiment(paper, |trials| by_target(trials, &steps))
@@ -407,21 +399,21 @@ fn plans_changed(paper: &Paper) -> Vec<Finding> {
 }
 
 /// `Q5 on main`.
-fn on(queries: Text, target: Text) -> Text {
-    say!("{queries} on {target}", queries = queries, target = target)
+fn on(queries: Message, target: Message) -> Message {
+    say!(queries_on_target, queries = queries, target = target)
 }
 
-fn plans_by_degree(experiment: &Experiment) -> Option<Text> {
+fn plans_by_degree(experiment: &Experiment) -> Option<Message> {
     let section = experiment.tpch.as_ref()?;
     let of_table = |table: &super::TpchTable| {
         let differs = |row: &&super::PlanRow| row.cells.iter().any(|cell| cell.differs_from_first);
         let numbers: Vec<u8> = table.plans.iter().filter(differs).map(|row| row.query).collect();
-        (!numbers.is_empty()).then(|| on(most_of(&numbers), Text::from(&table.target)))
+        (!numbers.is_empty()).then(|| on(most_of(&numbers), Message::from(&table.target)))
     };
     some(section.tables.iter().filter_map(of_table).collect())
 }
 
-fn power(trial: &Trial) -> Option<Text> {
+fn power(trial: &Trial) -> Option<Message> {
     let facts = facts(trial).filter(|facts| facts.test == "power")?;
     let order: Vec<u8> = facts.queries.iter().map(|query| query.query).collect();
     let is_begun = order.len() <= words::POWER_ORDER.len()
@@ -432,31 +424,29 @@ fn power(trial: &Trial) -> Option<Text> {
         facts.refreshes.iter().any(|r| r.function == function && is_there(r.began_s))
     };
     let found = [
-        (!is_begun).then(|| say!("the queries ran in another order")),
-        (!ran(1, &|began_s| began_s <= first_s))
-            .then(|| say!("refresh function 1 did not run before them")),
-        (!ran(2, &|began_s| began_s >= last_s))
-            .then(|| say!("refresh function 2 did not run after them")),
+        (!is_begun).then(|| say!(the_queries_ran_in_another_order)),
+        (!ran(1, &|began_s| began_s <= first_s)).then(|| say!(refresh_function_1_did_not_run)),
+        (!ran(2, &|began_s| began_s >= last_s)).then(|| say!(refresh_function_2_did_not_run)),
     ];
     some(found.into_iter().flatten().collect())
 }
 
-fn streams(trial: &Trial) -> Option<Text> {
+fn streams(trial: &Trial) -> Option<Message> {
     let facts = facts(trial).filter(|facts| facts.test == "throughput")?;
     let (streams, least) = (trial.summary.workers, words::least_streams(facts.scale));
     let pairs = facts.refreshes.iter().filter(|refresh| refresh.function == 2).count();
     let found = [
         (streams < least).then(|| {
             say!(
-                "{streams} instead of {least}",
+                streams_instead_of_least,
                 streams = words::count_streams(streams),
                 least = least.to_string()
             )
         }),
         (pairs < streams as usize).then(|| {
             say!(
-                "{pairs} of refresh functions for {streams}",
-                pairs = Text::count(pairs as u64, "{n} pair", "{n} pairs"),
+                of_refresh_functions_for,
+                pairs = say!(n_pairs, n = pairs),
                 streams = words::count_streams(streams)
             )
         }),
@@ -464,28 +454,24 @@ fn streams(trial: &Trial) -> Option<Text> {
     some(found.into_iter().flatten().collect())
 }
 
-fn unlike_published(experiment: &Experiment) -> Option<Text> {
+fn unlike_published(experiment: &Experiment) -> Option<Message> {
     let section = experiment.tpch.as_ref()?;
     let of_table = |table: &super::TpchTable| {
         let published = section.published.first()?;
         let here = table.setup.scale;
         let scale = published.scale.filter(|there| *there != here).map(|there| {
-            say!(
-                "scale factor {here} instead of {there}",
-                here = format::plain(here),
-                there = format::plain(there)
-            )
+            say!(scale_factor_instead_of, here = format::plain(here), there = format::plain(there))
         });
         let measured: Vec<u32> = table.degrees.iter().map(|degree| degree.degree).collect();
         let degrees = (measured != published.degrees).then(|| {
             say!(
-                "degrees {here} instead of {there}",
+                degrees_instead_of,
                 here = words::numbers(&measured),
                 there = words::numbers(&published.degrees)
             )
         });
         some([scale, degrees].into_iter().flatten().collect())
-            .map(|told| named(Text::from(&table.target), told))
+            .map(|told| named(Message::from(&table.target), told))
     };
     some(section.tables.iter().filter_map(of_table).collect())
 }

@@ -6,7 +6,7 @@ use crate::PublishedTable;
 use crate::format::unique;
 use crate::model::{Point, Spread, Trial};
 use crate::published::PublishedRow;
-use crate::text::{Text, stored};
+use crate::text::{Message, stored};
 use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics, Verdict};
 use serde::Serialize;
 
@@ -18,10 +18,10 @@ pub struct TpchTable {
     /// What all columns share; the degree is that of the first.
     pub setup: TpchSetup,
     /// The same in words.
-    pub described: Text,
+    pub described: Message,
     /// What the parameters of the queries are; several where trials differ in them; `None` where no
     /// trial says.
-    pub parameters: Option<Text>,
+    pub parameters: Option<Message>,
     /// Bounds after which a query was given up, seconds; empty where there was none.
     pub timeouts_s: Vec<f64>,
     /// The degrees in ascending order; speed-ups are those over the first.
@@ -33,7 +33,7 @@ pub struct TpchTable {
     /// Their plans; empty where none was taken.
     pub plans: Vec<PlanRow>,
     /// Queries whose plan changed between repeats, in words; `None` where none did.
-    pub changed_plans: Option<Text>,
+    pub changed_plans: Option<Message>,
 }
 
 /// One parallel degree.
@@ -48,7 +48,7 @@ pub struct DegreeColumn {
     /// The statements that set it.
     pub statements: Vec<String>,
     /// What is to be said of it.
-    pub remarks: Vec<Text>,
+    pub remarks: Vec<Message>,
     /// Place of its point among those of the experiment.
     pub point: usize,
     /// Trials that the figures rest on.
@@ -87,7 +87,7 @@ pub struct AnswerCount {
     /// Queries without an answer.
     pub unanswered: Vec<u8>,
     /// The same in words.
-    pub words: Text,
+    pub words: Message,
 }
 
 /// One query.
@@ -209,10 +209,10 @@ pub(super) fn tables(trials: &[&Trial], points: &[Point]) -> Vec<TpchTable> {
     groups.into_iter().map(table).collect()
 }
 
-fn parameters<'a>(facts: impl Iterator<Item = &'a TpchFacts>) -> Option<Text> {
+fn parameters<'a>(facts: impl Iterator<Item = &'a TpchFacts>) -> Option<Message> {
     let known = facts.map(|facts| &facts.parameters).filter(|parameters| !parameters.is_empty());
     let known = unique(known.map(|parameters| stored(parameters)).collect());
-    (!known.is_empty()).then(|| Text::joined(&known, ", ", "、"))
+    (!known.is_empty()).then(|| Message::joined(&known, ", ", "、"))
 }
 
 fn timeouts<'a>(facts: impl Iterator<Item = &'a TpchFacts>) -> Vec<f64> {
@@ -313,7 +313,7 @@ fn answers(column: &Column<'_>) -> AnswerCount {
         wrong: with(Some(Verdict::Failed)),
         not_compared: with(Some(Verdict::NotMade)),
         unanswered: with(None),
-        words: Text::default(),
+        words: Message::default(),
     };
     count.words = words::answers(&count);
     count

@@ -43,7 +43,7 @@ impl Paper {
         let context = context! {
             paper => Serde(self),
             lang => lang.code(),
-            title => write::quoted(self.title.in_lang(lang)),
+            title => write::quoted(self.title.render(lang).as_str()),
             style => write::quoted(&style.of_drawings()),
             colours,
             body => write::written(&html::parse(&page)),

@@ -5,7 +5,7 @@ use super::model::{Bounds, Call, PairedComparison, VerdictRow};
 use super::pairs::{self, Duel, Pairs};
 use super::{figure_of, ratio_of, words};
 use crate::model::{Experiment, Paper, RunFacts, Spread, Target};
-use crate::text::Text;
+use crate::text::Message;
 use dyno_measure::TrialSummary;
 use dyno_statistics::noise;
 use dyno_statistics::ratio::{PairedRatio, Verdict, Why};
@@ -146,7 +146,7 @@ fn comparison(
         wanted_half_width: wanted,
         pairs_least: duel.pairs_least,
         rows: metrics.iter().filter_map(|metric| row(&summaries, *metric, wanted)).collect(),
-        sentence: Text::default(),
+        sentence: Message::default(),
         checks: Vec::new(),
     }
 }
@@ -186,7 +186,7 @@ fn row(
         noise_floor: None,
         pairs_needed: ratio.pairs_needed(wanted_half_width.unwrap_or(PLANNED_HALF_WIDTH)),
         call: called(ratio.verdict(metric.better(), wanted_half_width)),
-        words: Text::default(),
+        words: Message::default(),
     })
 }
 
@@ -204,7 +204,7 @@ fn called(verdict: Verdict) -> Call {
 /// What a comparison of a system with itself has shown of one metric.
 struct NoiseFloor {
     experiment_index: usize,
-    level: Text,
+    level: Message,
     metric: &'static str,
     share: f64,
 }
@@ -230,7 +230,7 @@ fn noise_floor(
     paper: &Paper,
     floors: &[NoiseFloor],
     experiment_index: usize,
-    level: &Text,
+    level: &Message,
     metric: &str,
 ) -> Option<f64> {
     let test = |index: usize| paper.experiments.get(index).map(|experiment| &experiment.test);

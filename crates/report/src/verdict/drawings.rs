@@ -6,9 +6,9 @@ use super::words::ratio;
 use crate::charts::{Figure, WIDE, colour};
 use crate::format;
 use crate::model::{Paper, Point};
-use crate::say;
 use crate::svg::{Axis, ForestGroup, ForestRow, Scale, Series, Stroke, forest};
-use crate::text::{Lang, Text};
+use crate::text::{Lang, Message};
+use dyno_facts::say;
 use dyno_statistics::ratio::LEAST_PAIRS;
 use dyno_statistics::{Metric, mean_interval};
 
@@ -50,29 +50,27 @@ fn figure(paper: &Paper, of_times: bool, lang: Lang) -> Option<Figure> {
     if shown.is_empty() {
         return None;
     }
-    let sides = [say!("slower"), say!("faster")];
-    let [slower, faster] = sides.each_ref().map(|side| side.in_lang(lang));
+    let sides = [say!(slower), say!(faster)].map(|side| side.render(lang));
+    let [slower, faster] = sides.each_ref().map(String::as_str);
     let what = match of_times {
         true => {
-            say!("Times and latencies, candidate by baseline: left of 1 the candidate is faster")
+            say!(times_and_latencies_candidate_by_baseline)
         }
-        false => say!("Throughput, candidate by baseline: right of 1 the candidate is faster"),
+        false => say!(throughput_candidate_by_baseline_right_of),
     };
-    let how = say!(
-        "Marks are geometric means over the pairs, lines are 95 % intervals; a full mark is a verdict, a hollow one is none."
-    );
-    let caption = Text::sentences(&[say!("{what}.", what = &what), how]);
+    let how = say!(marks_are_geometric_means_over_the);
+    let caption = Message::sentences(&[say!(what, what = &what), how]);
     let has_noise = shown.iter().any(|row| row.noise_floor.is_some());
     let note = match has_noise {
-        true => say!("Shaded: what the same system differs from itself."),
-        false => Text::default(),
+        true => say!(shaded_what_the_same_system_differs),
+        false => Message::default(),
     };
     let sides = if of_times { [faster, slower] } else { [slower, faster] };
     let axis = axis(&shown, lang);
     Some(Figure {
-        caption: caption.in_lang(lang).to_owned(),
-        note: note.in_lang(lang).to_owned(),
-        svgs: vec![forest(WIDE.0, what.in_lang(lang), &axis, sides, &groups)],
+        caption: caption.render(lang),
+        note: note.render(lang),
+        svgs: vec![forest(WIDE.0, what.render(lang).as_str(), &axis, sides, &groups)],
         legend: Vec::new(),
     })
 }
@@ -81,7 +79,7 @@ fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang
     let is_only = of.rows.iter().filter(|other| other.is_less_better == row.is_less_better).count();
     let name = match is_only {
         1 => of.level.clone(),
-        _ => say!("{level}, {metric}", level = &of.level, metric = &row.name),
+        _ => say!(level_metric, level = &of.level, metric = &row.name),
     };
     let found = match row.interval {
         Some(both) => {
@@ -89,15 +87,15 @@ fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang
         }
         None => ratio(row.ratio),
     };
-    let text = say!("{found} {verdict}", found = found, verdict = &row.words);
+    let text = say!(found_verdict, found = found, verdict = &row.words);
     ForestRow {
-        name: name.in_lang(lang).to_owned(),
+        name: name.render(lang),
         class: colour(paper, &of.candidate),
         ratio: row.ratio,
         interval: row.interval.map(|both| (both.low, both.high)),
         noise: row.noise_floor.map(|share| (1.0 / (1.0 + share), 1.0 + share)),
         is_proven: row.call.is_difference() || row.call == Call::NoDifference,
-        text: text.in_lang(lang).to_owned(),
+        text: text.render(lang),
     }
 }
 
@@ -119,7 +117,7 @@ fn axis(rows: &[&VerdictRow], lang: Lang) -> Axis {
         false => scale.ticks(6),
     };
     Axis {
-        label: say!("ratio (logarithmic)").in_lang(lang).to_owned(),
+        label: say!(ratio_logarithmic).render(lang),
         scale,
         ticks: places.into_iter().map(|value| (value, format::plain(value))).collect(),
     }
@@ -135,9 +133,9 @@ pub(crate) fn curve_of(
     let is_own = |index: usize| paper.experiments.get(index).is_some_and(|e| e.name == experiment);
     let scaling =
         paper.scaling.iter().find(|row| row.target == target && is_own(row.experiment_index))?;
-    let name = say!("{target}, fitted", target = target);
+    let name = say!(target_fitted, target = target);
     Some(Series {
-        name: name.in_lang(lang).to_owned(),
+        name: name.render(lang),
         class: colour(paper, target),
         stroke: Stroke::Dashed,
         points: scaling.curve.iter().map(|(x, y)| (*x, Some(*y))).collect(),

@@ -1,8 +1,8 @@
 //! The figures of a trial that comparisons and gates are about.
 
 use crate::points::SAMPLES_BEYOND;
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use dyno_measure::{LatencySummary, TrialSummary};
 use dyno_statistics::Metric;
 
@@ -49,20 +49,20 @@ pub fn judged_metrics(trial: &TrialSummary) -> &'static [Metric] {
 }
 
 /// The metric in words, with its unit.
-pub(super) fn name(metric: Metric) -> Text {
+pub(super) fn name(metric: Metric) -> Message {
     match metric {
-        Metric::Tps => say!("transactions per second"),
-        Metric::Qps => say!("statements per second"),
-        Metric::Tpmc => Text::same("tpmC"),
-        Metric::TotalS => say!("total time, s"),
-        Metric::GeometricMeanS => say!("geometric mean, s"),
-        Metric::Qphh => Text::same("QphH"),
-        Metric::MeanMs => say!("mean latency, ms"),
-        Metric::P50Ms => say!("median latency, ms"),
-        Metric::P95Ms => say!("95th percentile of latency, ms"),
-        Metric::P99Ms => say!("99th percentile of latency, ms"),
-        Metric::P999Ms => say!("99.9th percentile of latency, ms"),
-        Metric::MaxMs => say!("largest latency, ms"),
-        Metric::Errors => say!("errors by transactions begun"),
+        Metric::Tps => say!(transactions_per_second),
+        Metric::Qps => say!(statements_per_second),
+        Metric::Tpmc => Message::verbatim("tpmC"),
+        Metric::TotalS => say!(total_time_s),
+        Metric::GeometricMeanS => say!(geometric_mean_s),
+        Metric::Qphh => Message::verbatim("QphH"),
+        Metric::MeanMs => say!(mean_latency_ms),
+        Metric::P50Ms => say!(median_latency_ms),
+        Metric::P95Ms => say!(n_95th_percentile_of_latency_ms),
+        Metric::P99Ms => say!(n_99th_percentile_of_latency_ms),
+        Metric::P999Ms => say!(n_99_9th_percentile_of_latency_ms),
+        Metric::MaxMs => say!(largest_latency_ms),
+        Metric::Errors => say!(errors_by_transactions_begun),
     }
 }

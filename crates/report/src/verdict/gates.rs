@@ -4,8 +4,8 @@ use super::figure_of;
 use super::model::{Bounds, GateResult, GateRow, PairedComparison};
 use super::pairs::{Level, level_of, level_words};
 use crate::model::{Experiment, Paper, Trial};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use dyno_measure::Purpose;
 use dyno_statistics::gate::{Figure, Gate, Judged, Verdict, Why};
 use dyno_statistics::ratio::PairedRatio;
@@ -39,13 +39,13 @@ pub(super) fn all(paper: &Paper, more: &[String]) -> Vec<GateRow> {
 fn row(
     experiment: &Experiment,
     gate: &Gate,
-    level: Text,
+    level: Message,
     target: String,
     found: &Judged,
 ) -> GateRow {
     let (result, why) = match found.verdict {
-        Verdict::Pass => (GateResult::Pass, Text::default()),
-        Verdict::Broken => (GateResult::Broken, Text::default()),
+        Verdict::Pass => (GateResult::Pass, Message::default()),
+        Verdict::Broken => (GateResult::Broken, Message::default()),
         Verdict::Inconclusive(why) => (GateResult::Inconclusive, words(why)),
     };
     GateRow {
@@ -80,7 +80,7 @@ fn of_values(paper: &Paper, experiment: &Experiment, gate: &Gate) -> Vec<GateRow
     }
     if groups.is_empty() {
         let found = gate.judge(&[], None);
-        return vec![row(experiment, gate, Text::default(), String::new(), &found)];
+        return vec![row(experiment, gate, Message::default(), String::new(), &found)];
     }
     groups.sort_by(|a, b| a.1.size().total_cmp(&b.1.size()));
     let judged = |(target, _, mut trials): (&str, Level, Vec<&Trial>)| {
@@ -96,7 +96,7 @@ fn of_values(paper: &Paper, experiment: &Experiment, gate: &Gate) -> Vec<GateRow
         match row.result == GateResult::Pass && trials.iter().any(|trial| has_failed(trial, &own)) {
             true => GateRow {
                 result: GateResult::Inconclusive,
-                why: say!("A trial failed here; the others alone prove nothing."),
+                why: say!(a_trial_failed_here_the_others),
                 ..row
             },
             false => row,
@@ -128,7 +128,7 @@ fn of_ratios(paper: &Paper, experiment: &Experiment, index: usize, gate: &Gate) 
     let rows: Vec<GateRow> = paper.verdicts.iter().filter(is_own).map(judged).collect();
     match rows.is_empty() {
         true => {
-            vec![row(experiment, gate, Text::default(), String::new(), &gate.judge(&[], None))]
+            vec![row(experiment, gate, Message::default(), String::new(), &gate.judge(&[], None))]
         }
         false => rows,
     }
@@ -148,29 +148,26 @@ fn unread(experiment: &Experiment, text: &str, column: usize) -> GateRow {
     GateRow {
         gate: text.to_owned(),
         title: experiment.title.clone(),
-        level: Text::default(),
+        level: Message::default(),
         target: String::new(),
         is_ratio: false,
         value: None,
         interval: None,
         count: 0,
         result: GateResult::Inconclusive,
-        why: say!(
-            "The gate can't be read from its character {column} on.",
-            column = column.to_string()
-        ),
+        why: say!(the_gate_cant_be_read_from, column = column.to_string()),
     }
 }
 
-fn words(why: Why) -> Text {
+fn words(why: Why) -> Message {
     match why {
-        Why::NoValue => say!("No complete trial has this figure."),
-        Why::OneTrial => say!("One trial has no interval; repeat it."),
-        Why::NoPair => say!("Nothing is compared here: there is no pair of complete trials."),
-        Why::TooFewPairs => say!("There are fewer than 4 pairs."),
+        Why::NoValue => say!(no_complete_trial_has_this_figure),
+        Why::OneTrial => say!(one_trial_has_no_interval_repeat),
+        Why::NoPair => say!(nothing_is_compared_here_there_is),
+        Why::TooFewPairs => say!(there_are_fewer_than_4_pairs),
         Why::DeviationTooHigh => {
-            say!("The deviation is too high: the trials of a side vary by more than 5 %.")
+            say!(the_deviation_is_too_high_the)
         }
-        Why::IntervalHoldsBound => say!("The interval holds the bound; more repeats would tell."),
+        Why::IntervalHoldsBound => say!(the_interval_holds_the_bound_more),
     }
 }

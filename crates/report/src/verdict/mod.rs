@@ -25,7 +25,7 @@ pub use model::{
 };
 
 use crate::model::Paper;
-use crate::text::{Lang, Text};
+use crate::text::{Lang, Message};
 use dyno_measure::TrialSummary;
 use dyno_statistics::{Metric, ratio::PairedRatio};
 
@@ -56,13 +56,13 @@ impl Paper {
 
     /// A line for each gate, for the end of a run; empty where there is none.
     pub fn gates_text(&self, lang: Lang) -> String {
-        let line = |text: Text| text.in_lang(lang).to_owned() + "\n";
+        let line = |text: Message| text.render(lang) + "\n";
         self.gates.iter().map(|gate| line(words::gate(gate))).collect()
     }
 
     /// A line for each comparison, for the end of a run; empty where nothing is compared.
     pub fn verdicts_text(&self, lang: Lang) -> String {
-        let line = |of: &PairedComparison| of.sentence.in_lang(lang).to_owned() + "\n";
+        let line = |of: &PairedComparison| of.sentence.render(lang) + "\n";
         self.verdicts.iter().map(line).collect()
     }
 }

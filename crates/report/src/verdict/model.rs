@@ -1,7 +1,7 @@
 //! What a paper says about which target is faster, about gates, scaling and steadiness.
 
 use crate::model::Spread;
-use crate::text::Text;
+use crate::text::Message;
 use serde::Serialize;
 
 /// Two targets held against each other at one load level.
@@ -18,7 +18,7 @@ pub struct PairedComparison {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
     /// The load level in words: `8 workers`.
-    pub level: Text,
+    pub level: Message,
     /// Label of the target that ratios are taken to.
     pub baseline: String,
     /// Label of the target whose ratios are told.
@@ -36,7 +36,7 @@ pub struct PairedComparison {
     /// By metric; the one that decides first.
     pub rows: Vec<VerdictRow>,
     /// The first row in a sentence.
-    pub sentence: Text,
+    pub sentence: Message,
     /// Numbers of the checks that found something in it or in its trials.
     pub checks: Vec<usize>,
 }
@@ -58,7 +58,7 @@ pub struct VerdictRow {
     /// Its name in gates, CSV and JSON: `tps`.
     pub metric: &'static str,
     /// The metric in words, with its unit.
-    pub name: Text,
+    pub name: Message,
     /// True for times, of which less is better.
     pub is_less_better: bool,
     /// The baseline's trials of the pairs.
@@ -92,7 +92,7 @@ pub struct VerdictRow {
     /// The verdict.
     pub call: Call,
     /// The verdict in words.
-    pub words: Text,
+    pub words: Message,
 }
 
 /// An interval.
@@ -170,7 +170,7 @@ pub struct GateRow {
     /// Heading of the experiment.
     pub title: String,
     /// The load level in words.
-    pub level: Text,
+    pub level: Message,
     /// Label of the target; of a ratio both, candidate first: `new / old`.
     pub target: String,
     /// True when the figure is a ratio.
@@ -184,7 +184,7 @@ pub struct GateRow {
     /// How it stands.
     pub result: GateResult,
     /// Why, in a sentence; empty where the figures say it.
-    pub why: Text,
+    pub why: Message,
 }
 
 /// Throughput of a target against concurrency, as the Universal Scalability Law describes it.
@@ -211,7 +211,7 @@ pub struct Scaling {
     /// Largest distance of a point from the curve, as a share.
     pub largest_miss: f64,
     /// What it means, in a sentence.
-    pub words: Text,
+    pub words: Message,
     /// The curve (workers, throughput), from the fewest to the most workers measured.
     #[serde(skip)]
     pub curve: Vec<(f64, f64)>,
@@ -265,5 +265,5 @@ pub struct StallRow {
     /// Lowest commits per second in it.
     pub lowest_per_s: f64,
     /// What the server did or had done to it at that time.
-    pub events: Vec<Text>,
+    pub events: Vec<Message>,
 }

@@ -3,10 +3,10 @@
 use super::model::PairOrder;
 use crate::format;
 use crate::model::{Paper, Trial};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
 use crate::tpcc::TpccSetup;
 use crate::tpch::TpchSetup;
+use dyno_facts::say;
 use dyno_measure::Purpose;
 use dyno_statistics::ratio::LEAST_PAIRS;
 
@@ -117,27 +117,27 @@ fn order(pairs: &[(&Trial, &Trial)]) -> PairOrder {
 }
 
 /// A load level in words.
-pub(super) fn level_words(trial: &Trial) -> Text {
+pub(super) fn level_words(trial: &Trial) -> Message {
     let summary = &trial.summary;
     let Level { workers, tpcc, tpch, .. } = level_of(trial);
     if let Some(setup) = tpch {
-        let degree = say!("degree {n}", n = setup.degree.to_string());
+        let degree = say!(degree_n, n = setup.degree.to_string());
         return match setup.test.as_str() {
             "queries" => degree,
-            test => say!("{test}, {degree}", test = test, degree = degree),
+            test => say!(test_degree, test = test, degree = degree),
         };
     }
     if let Some(setup) = tpcc {
         return say!(
-            "{warehouses}, {terminals}",
-            warehouses = Text::count(setup.warehouses.into(), "{n} warehouse", "{n} warehouses"),
-            terminals = Text::count(setup.terminals.into(), "{n} terminal", "{n} terminals"),
+            warehouses_terminals,
+            warehouses = say!(n_warehouses, n = setup.warehouses),
+            terminals = say!(n_terminals, n = setup.terminals),
         );
     }
-    let workers = Text::count(workers.into(), "{n} worker", "{n} workers");
+    let workers = say!(n_workers, n = workers);
     match summary.rate_per_s {
         Some(rate) => {
-            say!("{workers} at {rate} per second", workers = workers, rate = format::plain(rate))
+            say!(at_per_second, workers = workers, rate = format::plain(rate))
         }
         None => workers,
     }

@@ -3,8 +3,8 @@
 use super::model::Scaling;
 use crate::format;
 use crate::model::{Experiment, Paper, Point};
-use crate::say;
-use crate::text::Text;
+use crate::text::Message;
+use dyno_facts::say;
 use dyno_statistics::usl::Usl;
 
 /// Places at which a curve is drawn.
@@ -51,15 +51,9 @@ fn of_target(experiment: &Experiment, experiment_index: usize, target: &str) -> 
     })
 }
 
-fn words(fit: &Usl) -> Text {
+fn words(fit: &Usl) -> Message {
     match fit.peak() {
-        Some(peak) => say!(
-            "throughput peaks at about {peak} workers; measured points lie beyond",
-            peak = format::whole(peak)
-        ),
-        None => say!(
-            "no peak up to {most} workers; the curve says nothing beyond",
-            most = format::whole(fit.most_workers)
-        ),
+        Some(peak) => say!(throughput_peaks_at_about_workers_measured, peak = format::whole(peak)),
+        None => say!(no_peak_up_to_workers_the, most = format::whole(fit.most_workers)),
     }
 }

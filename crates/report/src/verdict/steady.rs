@@ -2,7 +2,7 @@
 
 use super::model::{LevelChange, StallRow, SteadyRow};
 use crate::model::{Paper, Trial};
-use crate::text::{Text, stored};
+use crate::text::{Message, stored};
 use dyno_statistics::steady::{Second, Stall, steady};
 use dyno_store::EventKind;
 
@@ -55,10 +55,10 @@ pub(super) fn of(paper: &Paper, trial: &Trial) -> Option<SteadyRow> {
 }
 
 /// What the server did at that time.
-fn events(paper: &Paper, trial: &Trial, stall: &Stall) -> Vec<Text> {
+fn events(paper: &Paper, trial: &Trial, stall: &Stall) -> Vec<Message> {
     let Some(run) = paper.runs.get(trial.run - 1) else { return Vec::new() };
     let is_then = |at_s: f64| stall.from_s - AROUND_S <= at_s && at_s <= stall.to_s + AROUND_S;
-    let mut texts: Vec<Text> = Vec::new();
+    let mut texts: Vec<Message> = Vec::new();
     for event in &run.events {
         let is_own = event.kind == EventKind::Server && event.trial == Some(trial.summary.trial);
         let text = stored(&event.text);

@@ -2,18 +2,11 @@
 
 use crate::support::texts_of;
 use crate::synthetic;
-use dyno_report::{Lang, Paper, PublishedTable};
+use dyno_report::{CATALOGUE, Lang, Paper, PublishedTable};
 use dyno_store::{RunData, RunStatus};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// A pattern, where it stands, and the names of the values that it gets there.
-struct Use {
-    pattern: String,
-    place: String,
-    values: BTreeSet<String>,
-}
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
@@ -36,15 +29,10 @@ fn files(below: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-fn dictionary(is_wanted: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
-    let all = files(&folder().join("dictionary"), &["toml"]);
-    let wanted = all.iter().filter(|path| is_wanted(path.file_name().unwrap().to_str().unwrap()));
-    wanted
-        .flat_map(|path| {
-            let text = fs::read_to_string(path).expect("readable");
-            toml::from_str::<BTreeMap<String, String>>(&text).expect("a dictionary")
-        })
-        .collect()
+/// The patterns of stored sentences with their Chinese.
+fn stored_sentences() -> BTreeMap<String, String> {
+    let text = fs::read_to_string(folder().join("dictionary/stored.toml")).expect("readable");
+    toml::from_str(&text).expect("a dictionary")
 }
 
 /// The string literal at the begin of a text, unescaped, and what follows it.
@@ -77,138 +65,33 @@ pub(crate) fn literal(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// What stands before the parenthesis that closes the one that is open; strings are skipped.
-fn arguments(text: &str) -> &str {
-    let (mut depth, mut is_string, mut is_escaped) = (1, false, false);
-    for (at, letter) in text.char_indices() {
-        match (is_string, letter) {
-            (true, '\\') if !is_escaped => {
-                is_escaped = true;
-                continue;
-            }
-            (_, '"') if !is_escaped => is_string = !is_string,
-            (false, '(') => depth += 1,
-            (false, ')') => depth -= 1,
-            _ => {}
-        }
-        is_escaped = false;
-        if depth == 0 {
-            return &text[..at];
-        }
-    }
-    text
-}
-
-/// `name` of each `name = value`.
-fn names(arguments: &str) -> BTreeSet<String> {
-    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let mut found = BTreeSet::new();
-    for (at, _) in arguments.match_indices('=') {
-        let before = arguments[..at].trim_end();
-        let name = before.rsplit(|letter| !is_name(letter)).next().unwrap_or_default();
-        found.insert(name.to_owned());
-    }
-    found
-}
-
-fn of_source(path: &Path, uses: &mut Vec<Use>) {
-    let source = fs::read_to_string(path).expect("readable");
-    // Unit tests make up their own words.
-    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
-    let place = path.file_name().unwrap().to_string_lossy().into_owned();
-    let mut add = |pattern: String, values: BTreeSet<String>| {
-        uses.push(Use { pattern, place: place.clone(), values });
-    };
-    for (at, call) in source.match_indices("say!(") {
-        let inside = arguments(&source[at + call.len()..]);
-        if let Some((pattern, rest)) = literal(inside) {
-            add(pattern, names(rest));
-        }
-    }
-    for (at, call) in source.match_indices("Text::count(") {
-        let mut literals = Vec::new();
-        let mut rest = arguments(&source[at + call.len()..]);
-        while let Some(next) = rest.find('"') {
-            let Some((pattern, after)) = literal(&rest[next..]) else { break };
-            literals.push(pattern);
-            rest = after;
-        }
-        // The patterns are the last two arguments; the number in front may have words in it as well.
-        let patterns = literals.split_off(literals.len().saturating_sub(2));
-        patterns.into_iter().for_each(|pattern| add(pattern, BTreeSet::from(["n".to_owned()])));
-    }
-    for field in ["rule: ", "meaning: ", "advice: "] {
-        for (at, _) in source.match_indices(field) {
-            if let Some((pattern, _)) = literal(&source[at + field.len()..]) {
-                add(pattern, BTreeSet::new());
-            }
-        }
-    }
-}
-
 /// `"words"|t` and `"words with {n}"|t(n=1)`.
-fn of_template(path: &Path, uses: &mut Vec<Use>) {
+fn of_template(path: &Path, uses: &mut BTreeSet<String>) {
     let text = fs::read_to_string(path).expect("readable");
-    let place = path.file_name().unwrap().to_string_lossy().into_owned();
     for (end, filter) in text.match_indices("\"|t") {
         let after = &text[end + filter.len()..];
         if after.starts_with(|letter: char| letter.is_alphanumeric() || letter == '_') {
             continue;
         }
         let begin = text[..end].rfind('"').expect("a string begins");
-        let values = after.strip_prefix('(').map_or(BTreeSet::new(), |rest| names(arguments(rest)));
-        uses.push(Use { pattern: text[begin + 1..end].to_owned(), place: place.clone(), values });
+        uses.insert(text[begin + 1..end].to_owned());
     }
-}
-
-fn uses() -> Vec<Use> {
-    let mut uses = Vec::new();
-    let sources = files(&folder().join("src"), &["rs"]);
-    // The documentation of the macro shows a use that is none.
-    for path in sources.iter().filter(|path| !path.ends_with("text/mod.rs")) {
-        of_source(path, &mut uses);
-    }
-    for path in files(&folder().join("templates"), &["html", "md", "typ"]) {
-        of_template(&path, &mut uses);
-    }
-    uses.retain(|used| !used.pattern.is_empty());
-    uses
-}
-
-fn places(pattern: &str) -> BTreeSet<String> {
-    let inside = pattern.split('{').skip(1);
-    inside.filter_map(|part| Some(part.split_once('}')?.0.to_owned())).collect()
 }
 
 #[test]
-fn every_pattern_has_its_chinese_and_every_place_its_value() {
-    let known = dictionary(|file| file != "stored.toml");
-    let uses = uses();
-    assert!(uses.len() > 300, "the scan finds the patterns");
-    let missing: BTreeSet<String> = uses
-        .iter()
-        .filter(|used| !known.contains_key(&used.pattern))
-        .map(|used| format!("{}: {:?}", used.place, used.pattern))
-        .collect();
+fn the_words_of_templates_are_in_the_catalogue() {
+    let mut uses = BTreeSet::new();
+    for path in files(&folder().join("templates"), &["html", "md", "typ"]) {
+        of_template(&path, &mut uses);
+    }
+    let is_known = |text: &String| CATALOGUE.iter().any(|entry| entry.en == text);
+    let missing: BTreeSet<String> =
+        uses.into_iter().filter(|text| !text.is_empty() && !is_known(text)).collect();
     assert!(missing.is_empty(), "{} without Chinese:\n{}", missing.len(), lines(&missing));
-    let unfilled: BTreeSet<String> = uses
-        .iter()
-        .filter(|used| !places(&used.pattern).is_subset(&used.values))
-        .map(|used| format!("{}: {:?} has {:?}", used.place, used.pattern, used.values))
-        .collect();
-    assert!(unfilled.is_empty(), "places without a value:\n{}", lines(&unfilled));
 }
 
 fn lines(texts: &BTreeSet<String>) -> String {
     texts.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
-}
-
-/// All string literals of a source or template.
-fn literals(path: &Path, found: &mut BTreeSet<String>) {
-    let text = fs::read_to_string(path).expect("readable");
-    for (at, _) in text.match_indices('"') {
-        found.extend(literal(&text[at..]).map(|(value, _)| value));
-    }
 }
 
 /// What published tables say of themselves, each text in one line as papers have it.
@@ -227,29 +110,11 @@ fn publications() -> Vec<String> {
 
 #[test]
 fn publications_have_their_chinese() {
-    let known = dictionary(|file| file == "published.toml");
     let texts = publications();
     assert!(texts.len() >= 16, "{} texts", texts.len());
     for text in texts {
-        assert!(known.contains_key(&text), "{text}");
+        assert!(CATALOGUE.iter().any(|entry| entry.en == text), "{text}");
     }
-}
-
-#[test]
-fn no_entry_is_unused() {
-    let mut found: BTreeSet<String> = uses().into_iter().map(|used| used.pattern).collect();
-    for path in files(&folder().join("src"), &["rs"]) {
-        literals(&path, &mut found);
-    }
-    for path in files(&folder().join("templates"), &["html", "md", "typ"]) {
-        literals(&path, &mut found);
-    }
-    found.extend(publications());
-    let unused: BTreeSet<String> = dictionary(|file| file != "stored.toml")
-        .into_keys()
-        .filter(|pattern| !found.contains(pattern))
-        .collect();
-    assert!(unused.is_empty(), "{} unused:\n{}", unused.len(), lines(&unused));
 }
 
 /// Sources of the crates that write into run folders.
@@ -287,8 +152,7 @@ fn no_stored_sentence_is_stale() {
         // A sentence that is put together of parts has pairs of its own where they meet.
         found * 4 < pairs.len() * 3
     };
-    let stale: BTreeSet<String> =
-        dictionary(|file| file == "stored.toml").into_keys().filter(is_stale).collect();
+    let stale: BTreeSet<String> = stored_sentences().into_keys().filter(is_stale).collect();
     assert!(stale.is_empty(), "{} that nobody writes:\n{}", stale.len(), lines(&stale));
 }
 
@@ -296,7 +160,7 @@ fn no_stored_sentence_is_stale() {
 fn every_condition_of_tpcc_has_its_chinese() {
     let source = folder().join("../workloads/tpcc/src/check/mod.rs");
     let source = fs::read_to_string(source).expect("readable");
-    let known = dictionary(|file| file == "stored.toml");
+    let known = stored_sentences();
     let mut rules = Vec::new();
     for (at, call) in source.match_indices("\n    condition(") {
         let (_, rest) = literal(&source[at + call.len()..]).expect("an id");
@@ -313,7 +177,8 @@ fn the_chinese_keeps_its_style() {
     let is_han = |letter: char| ('\u{4e00}'..='\u{9fff}').contains(&letter);
     let is_latin = |letter: char| letter.is_ascii_alphanumeric();
     let mut wrong = BTreeSet::new();
-    for chinese in dictionary(|_| true).into_values() {
+    let catalogue = CATALOGUE.iter().map(|entry| entry.zh.to_owned());
+    for chinese in catalogue.chain(stored_sentences().into_values()) {
         let letters: Vec<char> = chinese.chars().collect();
         for two in letters.windows(2) {
             let is_narrow = is_han(two[0]) && matches!(two[1], ',' | ';' | '?' | '!');

@@ -112,7 +112,7 @@ fn a_value_that_does_not_fit_is_found() {
     let paper = Paper::new(&[two_targets(&[8], 1, 6)], &[]);
     let good: Value = serde_json::from_str(&paper.json().expect("written")).expect("JSON");
     let spoil: [fn(&mut Value); 4] = [
-        |paper| paper["title"] = "a title in one language".into(),
+        |paper| paper["title"] = 3.into(),
         |paper| paper["checks"][0]["level"] = "X".into(),
         |paper| paper["trials"][0]["summary"]["tps"] = "fast".into(),
         |paper| drop(paper.as_object_mut().and_then(|paper| paper.remove("cover"))),

@@ -45,14 +45,14 @@ fn pairs_of_two_targets_have_a_verdict_in_both_languages() {
     assert!(latency.bootstrap.is_some_and(|bounds| bounds.high < 1.0), "{latency:?}");
     assert!(row.p_adjusted > row.p, "corrected for three metrics");
     let sentence = paper.verdict.as_ref().expect("a verdict");
-    let english = sentence.in_lang(Lang::En);
+    let english = sentence.render(Lang::En);
     assert!(english.starts_with("Read only, 8 workers: postgres is "), "{english}");
     assert!(
         english.contains(" % faster than maria; ratio of transactions per second 1."),
         "{english}"
     );
     assert!(english.ends_with(", 8 pairs."), "{english}");
-    let chinese = sentence.in_lang(Lang::Zh);
+    let chinese = sentence.render(Lang::Zh);
     assert!(
         chinese.contains("postgres 比 maria 快 ") && chinese.ends_with("共 8 对。"),
         "{chinese}"

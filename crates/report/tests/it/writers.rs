@@ -79,7 +79,7 @@ fn sentences_of_run_folders_have_their_chinese() {
             let text = function(&source, name).unwrap_or_else(|| panic!("{file} has no `{name}`"));
             for sentence in sentences(text) {
                 seen += 1;
-                let chinese = stored(&sentence).in_lang(Lang::Zh).to_owned();
+                let chinese = stored(&sentence).render(Lang::Zh);
                 if chinese == sentence || !english(&chinese).is_empty() {
                     wrong.push(format!("{file}, {name}: {sentence}"));
                 }
@@ -96,5 +96,5 @@ fn a_sentence_without_chinese_is_noticed() {
         "fn words(&self) -> String {\n    format!(\"Nobody has said {this} before, {}.\", 1)\n}\n";
     let found = sentences(function(source, "words").expect("a function"));
     assert_eq!(found, ["Nobody has said 7 before, 7."]);
-    assert_eq!(english(stored(&found[0]).in_lang(Lang::Zh)), ["Nobody has said"]);
+    assert_eq!(english(&stored(&found[0]).render(Lang::Zh)), ["Nobody has said"]);
 }

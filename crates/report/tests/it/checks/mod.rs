@@ -114,8 +114,8 @@ fn what_is_not_known_fires_nothing() {
 fn speaks_chinese(check: &Check) {
     let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
     for text in [&check.rule, &check.meaning, &check.advice].into_iter().chain(&check.lines) {
-        assert!(is_chinese(text.in_lang(Lang::Zh)), "{}: {text}", check.id);
-        assert!(!is_chinese(text.in_lang(Lang::En)), "{}: {text}", check.id);
+        assert!(is_chinese(&text.render(Lang::Zh)), "{}: {text}", check.id);
+        assert!(!is_chinese(&text.render(Lang::En)), "{}: {text}", check.id);
     }
 }
 
@@ -189,7 +189,7 @@ fn reference(lang: Lang) -> String {
         text += &format!("\n## {letter} {name}\n\n| {} |\n|---|---|---|---|\n", head.join(" | "));
         for check in checks.iter().filter(|check| format!("{:?}", check.group) == letter) {
             let [rule, meaning, advice] =
-                [&check.rule, &check.meaning, &check.advice].map(|text| text.in_lang(lang));
+                [&check.rule, &check.meaning, &check.advice].map(|text| text.render(lang));
             let (level, id) = (check.level, check.id);
             text += &format!("| {level:?} `{id}` | {rule} | {meaning} | {advice} |\n");
         }

@@ -178,7 +178,7 @@ fn a_cluster_with_nothing_to_remark_has_no_findings() {
     cluster(&mut runs, |_| {});
     let found = dyno_report::Paper::new(&runs, &[]);
     for case in CASES {
-        assert_eq!(check(&found, case.id).lines, Vec::<dyno_report::Text>::new(), "{}", case.id);
+        assert_eq!(check(&found, case.id).lines, Vec::<dyno_report::Message>::new(), "{}", case.id);
     }
 }
 
