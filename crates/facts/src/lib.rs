@@ -2,4 +2,4 @@
 
 mod message;
 
-pub use message::{Arg, Catalogue, Entry, Lang, Message, register};
+pub use message::{Arg, Bilingual, Catalogue, Entry, Lang, Message, register};

@@ -6,7 +6,8 @@ use crate::routes::{App, not_found};
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
-use dyno_report::{GateRow, Lang, PairedComparison, Paper, Text};
+use dyno_facts::Bilingual;
+use dyno_report::{GateRow, Lang, PairedComparison, Paper};
 use dyno_store::{RunData, RunEntry, StoreError};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ struct Line {
     title: String,
     suite: String,
     status: &'static str,
-    why: Text,
+    why: Bilingual,
     started_at: String,
     finished_at: Option<String>,
     trials: usize,
@@ -32,8 +33,8 @@ impl Line {
     fn new(entry: &RunEntry) -> Self {
         let (status, why) = match (&entry.header, entry.status()) {
             (_, Some(status)) => run_status(&status),
-            (Err(error), None) => ("unreadable", Text::same(error.to_string())),
-            (Ok(_), None) => ("unreadable", Text::default()),
+            (Err(error), None) => ("unreadable", error.to_string().into()),
+            (Ok(_), None) => ("unreadable", Bilingual::default()),
         };
         let header = entry.header.as_ref().ok().cloned().unwrap_or_default();
         let target = |target: &dyno_store::TargetFacts| {

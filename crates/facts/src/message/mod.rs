@@ -227,6 +227,20 @@ impl Message {
     }
 }
 
+/// A message rendered in all languages: for pages whose reader switches.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Bilingual {
+    en: String,
+    zh: String,
+}
+
+impl<T: Into<Message>> From<T> for Bilingual {
+    fn from(message: T) -> Bilingual {
+        let message = message.into();
+        Bilingual { en: message.render(Lang::En), zh: message.render(Lang::Zh) }
+    }
+}
+
 impl Default for Message {
     fn default() -> Self {
         Message::verbatim("")

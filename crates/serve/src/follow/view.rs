@@ -1,7 +1,8 @@
 //! What the page is told of runs and trials: plain values, ready for JSON.
 
+use dyno_facts::Bilingual;
 use dyno_measure::{Purpose, QueryFacts, QueryOutcome, SeriesRow, TrialStatus, TrialSummary};
-use dyno_report::{Text, stored};
+use dyno_report::stored;
 use dyno_store::{Event, EventKind, RunHeader, RunStatus, TrialIdentity};
 use serde::Serialize;
 use std::path::Path;
@@ -15,7 +16,7 @@ pub(crate) struct RunView {
     pub(crate) suite: String,
     pub(crate) status: &'static str,
     /// Why it failed.
-    pub(crate) why: Text,
+    pub(crate) why: Bilingual,
     pub(crate) started_at: String,
     pub(crate) finished_at: Option<String>,
     pub(crate) host: String,
@@ -79,12 +80,12 @@ pub(crate) fn folder_name(path: &Path) -> String {
 }
 
 /// A word for a status, and why it is so where there is something to say.
-pub(crate) fn run_status(status: &RunStatus) -> (&'static str, Text) {
+pub(crate) fn run_status(status: &RunStatus) -> (&'static str, Bilingual) {
     match status {
-        RunStatus::Running => ("running", Text::default()),
-        RunStatus::Complete => ("complete", Text::default()),
-        RunStatus::Interrupted => ("interrupted", Text::default()),
-        RunStatus::Failed(why) => ("failed", stored(why)),
+        RunStatus::Running => ("running", Bilingual::default()),
+        RunStatus::Complete => ("complete", Bilingual::default()),
+        RunStatus::Interrupted => ("interrupted", Bilingual::default()),
+        RunStatus::Failed(why) => ("failed", stored(why).into()),
     }
 }
 
@@ -104,7 +105,7 @@ pub(crate) struct TrialView {
     pub(crate) purpose: Purpose,
     pub(crate) status: &'static str,
     /// Why it failed.
-    pub(crate) why: Text,
+    pub(crate) why: Bilingual,
     pub(crate) started_at: String,
     pub(crate) warmup_s: f64,
     pub(crate) tps: f64,
@@ -134,9 +135,9 @@ impl TrialView {
     /// A trial as its summary tells it.
     pub(crate) fn ended(summary: &TrialSummary) -> Self {
         let (status, why) = match &summary.status {
-            TrialStatus::Complete => ("complete", Text::default()),
-            TrialStatus::Interrupted => ("interrupted", Text::default()),
-            TrialStatus::Failed(why) => ("failed", stored(why)),
+            TrialStatus::Complete => ("complete", Bilingual::default()),
+            TrialStatus::Interrupted => ("interrupted", Bilingual::default()),
+            TrialStatus::Failed(why) => ("failed", stored(why).into()),
         };
         let latency = &summary.latency;
         let pass = summary.tpch.as_ref();
@@ -230,7 +231,7 @@ pub(crate) struct EventView {
     kind: EventKind,
     count: u64,
     /// In both languages, where dyno's own words are among it.
-    text: Text,
+    text: Bilingual,
 }
 
 impl From<&Event> for EventView {
@@ -240,7 +241,7 @@ impl From<&Event> for EventView {
             trial: event.trial,
             kind: event.kind,
             count: event.count,
-            text: stored(&event.text),
+            text: stored(&event.text).into(),
         }
     }
 }
