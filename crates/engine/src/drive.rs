@@ -41,14 +41,14 @@ pub trait Observer {
 /// Observes nothing.
 impl Observer for () {}
 
-/// A trial that could not begin.
+/// A trial without a result.
 #[derive(Debug)]
 pub enum DriveError {
     /// A worker could not connect or prepare.
     Connect(DbError),
     /// Stopped before all workers were connected.
     Interrupted,
-    /// The operating system refused threads or descriptors.
+    /// The operating system refused threads or descriptors, or to wait for events.
     System(io::Error),
 }
 
@@ -92,8 +92,8 @@ struct LoopEnd {
 /// Runs a trial. Returns when all workers have left.
 ///
 /// # Errors
-/// When a worker can't connect or prepare, or the system refuses threads: nothing was measured
-/// then. Errors during the trial are in [`TrialResult::ended`].
+/// When a worker can't connect or prepare, or the system refuses what a loop needs. Other errors during
+/// the trial are in [`TrialResult::ended`].
 pub fn drive<W: Workload, D: Driver>(
     workload: &W,
     driver: &D,
@@ -286,13 +286,13 @@ fn run_on<W: Workload, D: Driver>(
         now = tick.now;
         let settled = local.ready.get() as usize == tick.live;
         if settled || stopped() { Next::Pause } else { Next::RunUntil(tick.now + LOOK) }
-    });
+    })?;
     let start = |now| if stopped() { None } else { control.start_at(now) };
     let time = || if clock == Clock::Virtual { now } else { monotonic_now() };
     let window = gate.pass(time, spec, start);
     let mut late = 0;
     if let Some(window) = window {
-        let begun = hold(&mut tasks, window.released, &stopped);
+        let begun = hold(&mut tasks, window.released, &stopped)?;
         late = begun.saturating_sub(window.released);
         if first == 0 {
             let _ = sender.send(Message::Released(window));
@@ -305,7 +305,7 @@ fn run_on<W: Workload, D: Driver>(
         // What is stopped before its moment has come begins only to end.
         let is_early = begun < window.released;
         local.release(window, if is_early { begun } else { ends(spec, window.opens) });
-        measure(&mut tasks, &local, spec, &stopped);
+        measure(&mut tasks, &local, spec, &stopped)?;
     }
     let run_delay =
         run_delay_of_thread().and_then(|delay| Some(delay.saturating_sub(delay_before.get()?)));
@@ -344,14 +344,18 @@ fn offered<S: FnMut(Phase, u32, &Frame), T>(local: &Local<S, T>) -> Option<u64> 
 }
 
 /// Lets connected workers wait until `released`, or until the trial is stopped; returns when that was.
-fn hold<F: Future>(tasks: &mut Loop<F>, released: Nanos, stopped: &impl Fn() -> bool) -> Nanos {
+fn hold<F: Future>(
+    tasks: &mut Loop<F>,
+    released: Nanos,
+    stopped: &impl Fn() -> bool,
+) -> io::Result<Nanos> {
     let mut now = 0;
     tasks.run(|tick| {
         now = tick.now;
         let is_over = tick.now >= released || stopped();
         if is_over { Next::Pause } else { Next::RunUntil(released.min(tick.now + LOOK)) }
-    });
-    now
+    })?;
+    Ok(now)
 }
 
 /// The arrivals of the loop whose `count` workers begin with number `first`.
@@ -401,7 +405,7 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
     local: &Local<S, T>,
     spec: &TrialSpec,
     stopped: &impl Fn() -> bool,
-) {
+) -> io::Result<()> {
     let mut last = 0;
     let mut patience = Nanos::MAX;
     loop {
@@ -428,7 +432,7 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
             }
             let job = local.hand_out(tick.now);
             Next::RunUntil((tick.now + LOOK).min(recorder.boundary()).min(cut).min(job))
-        });
+        })?;
         if live > 0 && !stop_now && !over && last >= look_at_all {
             continue;
         }
@@ -442,7 +446,7 @@ fn measure<F: Future, S: FnMut(Phase, u32, &Frame), T>(
         // Nobody is left, or the drain is over.
         local.recorder.borrow_mut().close(closes);
         local.end(closes);
-        return;
+        return Ok(());
     }
 }
 
@@ -530,27 +534,20 @@ fn finish<W: Workload, D: Driver>(
     let mut conditions = collected.conditions;
     conditions.run_delay_s =
         (!delays.is_empty()).then(|| delays.iter().sum::<Nanos>() as f64 / 1e9);
-    let counts = collected.total.counts();
-    let in_flight = ends.iter().map(|end| end.in_flight).sum();
-    assert_eq!(
-        counts.started,
-        counts.ended() + in_flight,
-        "the accounting identity of a trial must hold: {counts:?}"
-    );
     let ended = match error {
         Some(error) => Ended::Aborted(error),
         None if control.is_stopped() => Ended::Interrupted,
         None if shared.events_done() => Ended::Events,
         None => Ended::Time,
     };
-    Ok(TrialResult {
+    let result = TrialResult {
         total: collected.total,
         window,
         connect: ready.saturating_sub(gate.begin),
         late: ends.iter().map(|end| end.late).max().unwrap_or(0),
         ended,
         offered: ends.iter().map(|end| end.offered).sum(),
-        in_flight,
+        in_flight: ends.iter().map(|end| end.in_flight).sum(),
         unfinished: ends.iter().map(|end| end.unfinished).sum(),
         retired: ends.iter().map(|end| end.retired).sum(),
         retired_transactions: ends.iter().map(|end| end.retired_transactions).sum(),
@@ -558,7 +555,8 @@ fn finish<W: Workload, D: Driver>(
         workers: ends.into_iter().flat_map(|end| end.stats).collect(),
         host: collected.host,
         conditions,
-    })
+    };
+    Ok(result.balanced())
 }
 
 #[cfg(test)]

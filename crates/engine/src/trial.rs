@@ -103,6 +103,29 @@ pub enum Ended {
     Interrupted,
     /// An error that the policy doesn't survive.
     Aborted(#[serde(with = "crate::wire::DbErrorForm")] DbError),
+    /// The load generator has miscounted: not all transactions that were started have ended or are in flight.
+    Miscounted {
+        /// Transactions that were started in the window.
+        started: u64,
+        /// Those of them that ended in it.
+        ended: u64,
+        /// Those that had not ended when it closed.
+        in_flight: u64,
+    },
+}
+
+impl Ended {
+    /// Why the trial failed, in a sentence.
+    pub fn failure(&self) -> Option<String> {
+        match self {
+            Ended::Time | Ended::Events | Ended::Interrupted => None,
+            Ended::Aborted(error) => Some(error.to_string()),
+            Ended::Miscounted { started, ended, in_flight } => Some(format!(
+                "{started} transactions were started, but {ended} ended and {in_flight} were in flight: the load \
+                 generator has miscounted."
+            )),
+        }
+    }
 }
 
 /// What one worker did in the measured window.
@@ -153,6 +176,16 @@ pub struct TrialResult {
 }
 
 impl TrialResult {
+    /// The trial has failed unless `started = committed + rolled back + failed + skipped + in flight`.
+    pub(crate) fn balanced(mut self) -> Self {
+        let (counts, in_flight) = (self.total.counts(), self.in_flight);
+        let (started, ended) = (counts.started, counts.ended());
+        if started != ended + in_flight {
+            self.ended = Ended::Miscounted { started, ended, in_flight };
+        }
+        self
+    }
+
     /// Length of the measured window.
     pub fn length(&self) -> Nanos {
         self.window.closes.saturating_sub(self.window.opens)

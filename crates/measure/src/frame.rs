@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Transactions by how they ended.
 ///
-/// Identity, asserted at the end of every trial:
+/// Identity; a trial in which it does not hold has failed:
 /// `started = committed + rolled_back + failed + skipped + in_flight`.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,

@@ -273,25 +273,32 @@ impl<F: Future> Loop<F> {
     }
 
     /// Runs rounds of ready tasks until `owner` says [`Next::Pause`] or no task is left.
-    pub fn run(&mut self, mut owner: impl FnMut(Tick) -> Next) {
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait for events.
+    pub fn run(&mut self, mut owner: impl FnMut(Tick) -> Next) -> io::Result<()> {
         let mut buffer = [MaybeUninit::<epoll::Event>::uninit(); BATCH];
         while self.live > 0 {
             self.poll_ready();
             let now = current_time();
             let limit = match owner(Tick { now, live: self.live }) {
-                Next::Pause => return,
+                Next::Pause => return Ok(()),
                 Next::RunUntil(limit) => limit,
             };
             if self.live > 0 {
-                wait(now, limit, &mut buffer);
+                wait(now, limit, &mut buffer)?;
             }
         }
+        Ok(())
     }
 
     /// Runs until all tasks are done and returns what they returned, in their order.
-    pub fn finish(mut self) -> Vec<F::Output> {
-        self.run(|_| Next::RunUntil(Nanos::MAX));
-        self.take_outputs().into_iter().flatten().collect()
+    ///
+    /// # Errors
+    /// As [`Loop::run`].
+    pub fn finish(mut self) -> io::Result<Vec<F::Output>> {
+        self.run(|_| Next::RunUntil(Nanos::MAX))?;
+        Ok(self.take_outputs().into_iter().flatten().collect())
     }
 
     /// The outputs of the tasks that are done, in order; `None` for the others, which are dropped.
@@ -335,7 +342,11 @@ impl<F: Future> Drop for Loop<F> {
 }
 
 /// Sleeps until an event, a due time or `limit`, and marks the tasks concerned ready.
-fn wait(now: Nanos, limit: Nanos, buffer: &mut [MaybeUninit<epoll::Event>; BATCH]) {
+fn wait(
+    now: Nanos,
+    limit: Nanos,
+    buffer: &mut [MaybeUninit<epoll::Event>; BATCH],
+) -> io::Result<()> {
     with_state(|state| {
         state.fire_timers(now);
         let due = if state.ready.is_empty() { state.next_due(limit) } else { now };
@@ -343,7 +354,7 @@ fn wait(now: Nanos, limit: Nanos, buffer: &mut [MaybeUninit<epoll::Event>; BATCH
             assert!(due < Nanos::MAX, "every task of a virtual loop waits for ever");
             state.virtual_now = due.max(now);
             state.fire_timers(due);
-            return;
+            return Ok(());
         };
         let timeout = (due < Nanos::MAX).then(|| timespec(due.saturating_sub(now)));
         match epoll::wait(epoll, &mut buffer[..], timeout.as_ref()) {
@@ -351,13 +362,18 @@ fn wait(now: Nanos, limit: Nanos, buffer: &mut [MaybeUninit<epoll::Event>; BATCH
                 state.take_events(events);
             }
             Err(rustix::io::Errno::INTR) => {}
-            // Nothing else can fail: `State::new` has tried the very same call.
-            Err(error) => panic!("epoll_pwait2: {error}"),
+            Err(error) => return Err(refused(error)),
         }
         if !state.timers.is_empty() {
             state.fire_timers(monotonic_now());
         }
-    });
+        Ok(())
+    })
+}
+
+#[cold]
+fn refused(error: rustix::io::Errno) -> io::Error {
+    io::Error::other(format!("epoll_pwait2 does not wait for events: {error}"))
 }
 
 fn create_epoll() -> io::Result<OwnedFd> {
@@ -379,25 +395,25 @@ fn timespec(span: Nanos) -> Timespec {
 /// Runs one future to its end on a loop of its own.
 ///
 /// # Errors
-/// When the kernel grants no epoll descriptor.
+/// When the kernel grants no epoll descriptor or refuses to wait for events.
 pub fn block_on<F: Future>(future: F) -> io::Result<F::Output> {
-    let mut outputs = Loop::new(Clock::Monotonic, [future])?.finish();
+    let mut outputs = Loop::new(Clock::Monotonic, [future])?.finish()?;
     Ok(outputs.remove(0))
 }
 
 /// Runs futures concurrently on one loop and returns their outputs in order.
 ///
 /// # Errors
-/// When the kernel grants no epoll descriptor.
+/// When the kernel grants no epoll descriptor or refuses to wait for events.
 pub fn run_all<F: Future>(futures: impl IntoIterator<Item = F>) -> io::Result<Vec<F::Output>> {
-    Ok(Loop::new(Clock::Monotonic, futures)?.finish())
+    Loop::new(Clock::Monotonic, futures)?.finish()
 }
 
 /// Runs the tasks `0..tasks` concurrently, dealt out to `loops` threads with a loop each; returns
 /// their outputs in order of their numbers. For set-up work.
 ///
 /// # Errors
-/// When the kernel grants no epoll descriptor.
+/// When the kernel grants no epoll descriptor or refuses to wait for events.
 pub fn run_spread<T: Send>(
     tasks: u32,
     loops: u32,
@@ -426,8 +442,22 @@ pub fn run_spread<T: Send>(
 }
 
 #[cfg(test)]
-mod spread_tests {
+mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_that_does_not_wait_is_an_error_and_leaves_the_thread_usable() {
+        let broken = async {
+            with_state(|state| {
+                let no_epoll = std::fs::File::open("/dev/null").expect("a file");
+                drop(state.epoll.replace(no_epoll.into()));
+            });
+            crate::timers::sleep_until(Nanos::MAX).await;
+        };
+        let error = block_on(broken).unwrap_err().to_string();
+        assert!(error.starts_with("epoll_pwait2 does not wait for events: "), "{error}");
+        assert_eq!(block_on(async { 7 }).expect("another loop"), 7);
+    }
 
     #[test]
     fn tasks_are_spread_over_threads_and_their_outputs_are_in_order() {

@@ -13,7 +13,7 @@
 //!     sleep_until(n * 1_000_000_000).await;
 //!     now()
 //! });
-//! let mut ends = Loop::new(Clock::Virtual, tasks).unwrap().finish();
+//! let mut ends = Loop::new(Clock::Virtual, tasks).unwrap().finish().unwrap();
 //! ends.sort();
 //! assert_eq!(ends, [1_000_000_000, 2_000_000_000, 3_000_000_000]);
 //! ```

@@ -167,7 +167,7 @@ fn a_virtual_clock_jumps_from_due_time_to_due_time() {
             }
         }
     });
-    Loop::new(Clock::Virtual, tasks).unwrap().finish();
+    Loop::new(Clock::Virtual, tasks).unwrap().finish().unwrap();
     let order = order.into_inner();
     assert_eq!(order.len(), 9);
     assert!(order.is_sorted());
@@ -183,7 +183,7 @@ fn a_timeout_drops_what_takes_too_long_and_passes_what_does_not() {
         })
         .await
     });
-    assert_eq!(Loop::new(Clock::Virtual, tasks).unwrap().finish(), [Err(Elapsed), Ok(5)]);
+    assert_eq!(Loop::new(Clock::Virtual, tasks).unwrap().finish().unwrap(), [Err(Elapsed), Ok(5)]);
 }
 
 #[test]
@@ -196,18 +196,19 @@ fn what_is_over_is_dropped_and_what_is_done_before_is_passed() {
         let got = unless(|| now() >= 10 * SECOND, work).await;
         (got, now() / SECOND)
     });
-    assert_eq!(Loop::new(Clock::Virtual, tasks).unwrap().finish(), [(None, 10), (Some(5), 5)]);
+    assert_eq!(
+        Loop::new(Clock::Virtual, tasks).unwrap().finish().unwrap(),
+        [(None, 10), (Some(5), 5)]
+    );
 }
 
 #[test]
 fn an_owner_can_pause_and_drop_what_is_not_done() {
     let tasks = [1_u64, 100].map(|wait| async move { sleep_until(wait * SECOND).await });
     let mut tasks = Loop::new(Clock::Virtual, tasks).unwrap();
-    tasks.run(
-        |tick| {
-            if tick.now >= 50 * SECOND { Next::Pause } else { Next::RunUntil(50 * SECOND) }
-        },
-    );
+    tasks
+        .run(|tick| if tick.now >= 50 * SECOND { Next::Pause } else { Next::RunUntil(50 * SECOND) })
+        .unwrap();
     let done: Vec<bool> = tasks.take_outputs().iter().map(Option::is_some).collect();
     assert_eq!(done, [true, false]);
     drop(tasks);
@@ -237,5 +238,5 @@ fn a_task_wakes_another_by_its_number() {
     };
     type Task<'a> = std::pin::Pin<Box<dyn Future<Output = u32> + 'a>>;
     let tasks: [Task<'_>; 2] = [Box::pin(waiting), Box::pin(handing)];
-    assert_eq!(Loop::new(Clock::Virtual, tasks).unwrap().finish(), [7, 2]);
+    assert_eq!(Loop::new(Clock::Virtual, tasks).unwrap().finish().unwrap(), [7, 2]);
 }

@@ -168,7 +168,7 @@ fn split(nodes: Vec<SimDriver>) -> Routed<SimDriver> {
 
 /// Runs a task with virtual time.
 fn simulated<T: 'static>(task: impl Future<Output = T>) -> T {
-    let mut results = Loop::new(Clock::Virtual, [task]).expect("a loop").finish();
+    let mut results = Loop::new(Clock::Virtual, [task]).expect("a loop").finish().unwrap();
     results.pop().expect("a result")
 }
 

@@ -19,7 +19,7 @@
 //!     assert_eq!(error.class(), ErrorClass::Deadlock);
 //!     now()
 //! };
-//! assert_eq!(Loop::new(Clock::Virtual, [task]).unwrap().finish(), [4 * MILLISECOND]);
+//! assert_eq!(Loop::new(Clock::Virtual, [task]).unwrap().finish().unwrap(), [4 * MILLISECOND]);
 //! ```
 
 mod session;

@@ -10,7 +10,7 @@ const MS: Nanos = MILLISECOND;
 /// Runs a task on a virtual clock.
 fn simulate<T>(script: Script, steps: impl AsyncFn(&SimDriver) -> T) -> (T, SimDriver) {
     let driver = SimDriver::new(script);
-    let output = Loop::new(Clock::Virtual, [steps(&driver)]).unwrap().finish().remove(0);
+    let output = Loop::new(Clock::Virtual, [steps(&driver)]).unwrap().finish().unwrap().remove(0);
     (output, driver)
 }
 
@@ -172,7 +172,7 @@ fn the_same_seed_gives_the_same_run_and_another_one_does_not() {
                 now()
             }
         });
-        Loop::new(Clock::Virtual, tasks).unwrap().finish()
+        Loop::new(Clock::Virtual, tasks).unwrap().finish().unwrap()
     };
     for service in [Service::Exponential(MS), Service::Uniform(0, 2 * MS)] {
         let first = run(1, service);

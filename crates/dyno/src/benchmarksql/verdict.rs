@@ -35,6 +35,7 @@ pub(super) fn worth(result: &TrialResult, checks: &[DataCheck]) -> Worth {
         Ended::Aborted(error) => {
             problems.push(format!("The run was aborted: {}", sentence(&error.to_string())));
         }
+        Ended::Miscounted { .. } => problems.extend(result.ended.failure()),
         _ if counts.failed > 0 && has_failures(result) => {
             problems.push(format!("{} transactions failed with an error.", counts.failed));
         }

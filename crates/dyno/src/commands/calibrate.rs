@@ -110,6 +110,9 @@ fn measured<D: Driver>(
             return Err(Failure::new("The calibration was interrupted; nothing was kept."));
         }
         Ended::Aborted(error) => return Err(Failure::from(error)),
+        miscounted @ Ended::Miscounted { .. } => {
+            return Err(Failure::new(miscounted.failure().unwrap_or_default()));
+        }
     }
     let statements = result.total.work().statements() as f64;
     let length_s = result.length() as f64 / 1e9;

@@ -194,6 +194,10 @@ impl Job<'_> {
             }
             return Exit::Interrupted;
         }
+        if let (Ended::Miscounted { .. }, Some(why)) = (&result.ended, result.ended.failure()) {
+            output::talk(&format!("pgbench: error: {why}"));
+            return Exit::Aborted;
+        }
         if stopped > 0 {
             output::talk(&stopped_line(settings, stopped, total.total()));
             output::talk("pgbench: error: Run was aborted; the above results are incomplete.");

@@ -76,12 +76,11 @@ pub(crate) fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult
 }
 
 fn status(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> TrialStatus {
-    match &result.ended {
-        Ended::Aborted(error) => {
-            return TrialStatus::Failed(crate::failure::sentence(&error.to_string()));
-        }
-        Ended::Interrupted => return TrialStatus::Interrupted,
-        Ended::Time | Ended::Events => {}
+    if let Some(why) = result.ended.failure() {
+        return TrialStatus::Failed(crate::failure::sentence(&why));
+    }
+    if result.ended == Ended::Interrupted {
+        return TrialStatus::Interrupted;
     }
     // A search goes on until a rate is missed.
     if let (Some(missed), false) = (missed(spec, result), is_search) {
@@ -163,4 +162,27 @@ pub(crate) fn resident_mib() -> f64 {
         .find_map(|line| line.strip_prefix("VmRSS:"))
         .and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok())
         .map_or(0.0, |kib| kib / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::DbError;
+    use dyno_engine::Joined;
+    use dyno_measure::{Counts, Window};
+
+    #[test]
+    fn a_miscounted_trial_has_failed_and_keeps_its_counts() {
+        let window = Window { released: 0, opens: 0, closes: 1, interval: 1 };
+        let lost = Joined::new(window, 1, 1, false).lose(0, DbError::lost("gone"));
+        let mut result = lost.expect("a result");
+        let counts = Counts { started: 5, committed: 3, ..Counts::default() };
+        result.total.kinds[0].counts = counts;
+        result.ended = Ended::Miscounted { started: 5, ended: 3, in_flight: 1 };
+        let name = TrialName { kinds: vec!["one".to_owned()], ..TrialName::default() };
+        let summary = summarise(&name, &TrialSpec::closed(1), &result);
+        let why = "5 transactions were started, but 3 ended and 1 were in flight: the load generator has miscounted.";
+        assert_eq!(summary.status, TrialStatus::Failed(why.to_owned()));
+        assert_eq!(summary.kinds[0].counts, counts);
+    }
 }

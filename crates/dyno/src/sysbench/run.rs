@@ -271,7 +271,7 @@ fn ended(
         }
         Ended::Time => console.info("Time limit exceeded, exiting..."),
         Ended::Events => console.info("Event limit exceeded, exiting..."),
-        Ended::Interrupted => {}
+        Ended::Interrupted | Ended::Miscounted { .. } => {}
     }
     let forced = result.unfinished > 0 && result.ended != Ended::Interrupted;
     if forced {
@@ -286,6 +286,10 @@ fn ended(
     console.text(Level::Notice, Notes { result, errors: settings.errors }.text());
     if result.ended == Ended::Interrupted {
         return Exit::Interrupted;
+    }
+    if let Some(why) = result.ended.failure() {
+        console.fatal(why);
+        return Exit::Failed;
     }
     if forced {
         return Exit::Forced;

@@ -222,9 +222,25 @@ fn only_what_belongs_together_is_merged() {
     assert_eq!(merge(&[one.clone(), other]), Err(MergeError::Foreign));
     let scheduled = TrialResult { offered: Some(1), ..one.clone() };
     assert_eq!(merge(&[one.clone(), scheduled]), Err(MergeError::Foreign));
+}
+
+#[test]
+fn a_trial_that_was_miscounted_has_failed_and_keeps_what_was_measured() {
+    let one = sample();
     let mut wrong = one.clone();
     wrong.total.kinds[0].counts.started += 1;
-    assert_eq!(merge(&[one, wrong]), Err(MergeError::Identity));
+    let merged = merge(&[one.clone(), wrong]).unwrap();
+    let (counts, in_flight) = (one.total.counts(), 2 * one.in_flight);
+    let (started, ended) = (2 * counts.started + 1, 2 * counts.ended());
+    assert_eq!(merged.ended, Ended::Miscounted { started, ended, in_flight });
+    assert_eq!(merged.total.counts().committed, 2 * counts.committed);
+    let why = format!(
+        "{started} transactions were started, but {ended} ended and {in_flight} were in flight: the load generator \
+         has miscounted."
+    );
+    assert_eq!(merged.ended.failure(), Some(why));
+    let sound = merge(std::slice::from_ref(&one)).unwrap();
+    assert_eq!((sound.ended.failure(), &sound.ended), (None, &one.ended));
 }
 
 #[test]

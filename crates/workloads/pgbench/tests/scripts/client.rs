@@ -182,7 +182,7 @@ fn sleeps_take_their_time() {
         attempt(&workload, &mut client, &mut session, 0).await.unwrap();
         now()
     };
-    let ends = Loop::new(Clock::Virtual, [task]).unwrap().finish();
+    let ends = Loop::new(Clock::Virtual, [task]).unwrap().finish().unwrap();
     assert_eq!(ends, [2 * SECOND + 8 * MILLISECOND + 7_000]);
 }
 
