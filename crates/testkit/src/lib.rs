@@ -25,10 +25,20 @@ pub use server::{Server, free_port};
 pub use tiny_disk::TinyDisk;
 pub use transcript::{Headings, Transcript};
 
-/// Says that a test needs what this machine doesn't have. The caller returns after it.
+/// Says that a test, or the part of it that is called `test`, needs what this machine doesn't have. The caller
+/// returns after it. `./test` counts the test by the name in front.
 #[expect(clippy::print_stderr, reason = "a test that was left out must say so")]
 pub fn skipped(test: &str, why: &str) {
-    eprintln!("skipped: {test}: {why}");
+    let thread = std::thread::current();
+    // libtest calls the thread of a test by its path, unless there is one thread for all.
+    let path = thread.name().filter(|name| *name != "main").unwrap_or(test);
+    let part = match path.rsplit("::").next() == Some(test) {
+        true => String::new(),
+        false => format!("{test}: "),
+    };
+    let line = format!("skipped: {path}: {part}{why}\n");
+    // In one write: other tests print, too.
+    eprint!("{line}");
 }
 
 /// The server, or `return` from the test with a line that says why it was left out.

@@ -1,0 +1,35 @@
+//! The closing counts of `./test`.
+
+use dyno_testkit::Scratch;
+use std::path::Path;
+use std::process::Command;
+
+fn counted(text: &str) -> String {
+    let scratch = Scratch::new();
+    let file = scratch.file("out");
+    std::fs::write(&file, text).expect("written");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../test");
+    let output = Command::new(script).arg("count").arg(file).output().expect("it can be run");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn a_skipped_test_is_counted_once_and_not_as_passed() {
+    let several_threads = "     Running tests/a.rs (target/a-1)\n\
+        skipped: m::one: no server\nskipped: m::one: a part: no client\ntest m::one ... ok\n\
+        test m::two ... ok\nskipped: m::three: no disk\ntest m::three ... FAILED\ntest out ... ok\n\
+        dyno says: skipped: x\n\
+        test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured\n";
+    assert_eq!(counted(several_threads), "2 passed, 1 failed, 1 skipped\n");
+    // A test of the same name in another binary.
+    let one_thread = "     Running tests/b.rs (target/b-2)\n\
+        test m::one ... skipped: parts: no server\nskipped: other: no\nok\ntest m::two ... ok\n\
+        test m::three ... skipped: m: no\nFAILED\n\
+        test result: FAILED. 2 passed; 1 failed; 0 ignored\n";
+    assert_eq!(counted(one_thread), "1 passed, 1 failed, 1 skipped\n");
+    let both = format!("{several_threads}{one_thread}");
+    assert_eq!(counted(&both), "3 passed, 2 failed, 2 skipped\n");
+    // Steps without a runner.
+    assert_eq!(counted("skipped: DuckDB: none\n"), "0 passed, 0 failed, 1 skipped\n");
+    assert_eq!(counted("formatted\n"), "1 passed, 0 failed, 0 skipped\n");
+}
