@@ -116,9 +116,9 @@ fn a_replica_counts_what_it_applies_apart_from_what_it_is_asked() {
     assert_eq!(of_primary.replicated, None, "it follows nobody");
     let (of_replica, commits) = found(&before.1, &after.1);
     assert_eq!((of_replica.replicated, of_replica.writes, commits), (Some(20), Some(0), Some(7)));
-    // Waiting asks as well, a few times.
+    // Waiting asks as well.
     let reads = of_replica.reads.expect("Com_select");
-    assert!((7..30).contains(&reads), "{reads}");
+    assert!(reads >= 7, "{reads}");
 
     on(&replica, "STOP SLAVE");
     on(&primary, writes);

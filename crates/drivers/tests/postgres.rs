@@ -475,7 +475,7 @@ fn cancel(server: &Postgres) {
 /// A future that is dropped in mid-flight must not leave its answer to the next statement.
 async fn abandoned(server: &Postgres) {
     let mut session = session(server).await;
-    let sleeping = run(&mut session, "SELECT pg_sleep(0.5)");
+    let sleeping = run(&mut session, "SELECT pg_sleep(60)");
     assert!(timeout(now() + 20_000_000, sleeping).await.is_err());
     let refused = run(&mut session, "SELECT 1").await.unwrap_err();
     assert!(refused.is_fatal(), "{refused}");
@@ -508,12 +508,17 @@ async fn lock_timeouts_and_stale_snapshots(server: &Postgres) {
 }
 
 fn deadlocks(server: &Postgres) {
+    let locked = Cell::new(0);
+    let locked = &locked;
     let tasks = [(1, 2), (2, 1)].map(|(first, second)| async move {
         let mut session = session(server).await;
         run(&mut session, "SET deadlock_timeout = '50ms'; BEGIN").await.unwrap();
         let update = |id| format!("UPDATE l SET id = id WHERE id = {id}");
         run(&mut session, &update(first)).await.unwrap();
-        sleep_until(now() + 200_000_000).await;
+        locked.set(locked.get() + 1);
+        while locked.get() < 2 {
+            sleep_until(now() + 5_000_000).await;
+        }
         let outcome = run(&mut session, &update(second)).await.map_err(|error| error.class());
         session.rollback().await.unwrap();
         outcome

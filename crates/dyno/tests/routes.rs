@@ -3,11 +3,10 @@
 mod common;
 mod made;
 
-use dyno_testkit::{Scratch, dyno, english_in_chinese_paper, only_run, peer, skipped};
+use dyno_testkit::{Scratch, dyno, english_in_chinese_paper, only_run, peer, skipped, wait_until};
 use dyno_topology::TopologyKind;
 use made::Made;
 use serde_json::Value;
-use std::time::{Duration, Instant};
 
 impl Made {
     /// How many reads of the table each node has executed since it began.
@@ -26,11 +25,20 @@ impl Made {
 
     /// Waits until the read-only nodes have all rows.
     fn has_caught_up(&self, rows: u64) {
-        let since = Instant::now();
         let count = "SELECT count(*) FROM sbtest1";
-        while [2, 3].iter().any(|node| self.ask(*node, count).ok() != Some(rows)) {
-            assert!(since.elapsed() < Duration::from_secs(60), "the replicas lag");
-            std::thread::sleep(Duration::from_millis(50));
+        wait_until("the replicas", || {
+            [2, 3].iter().all(|node| self.ask(*node, count).ok() == Some(rows))
+        });
+    }
+
+    /// PostgreSQL counts a session's work when its process ends: waits until no other session is left.
+    fn sessions_have_ended(&self) {
+        let others = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' \
+                      AND pid <> pg_backend_pid()";
+        if matches!(self.cluster.state().topology, TopologyKind::Postgres) {
+            wait_until("the end of all sessions", || {
+                [1, 2, 3].iter().all(|node| self.ask(*node, others).ok() == Some(0))
+            });
         }
     }
 }
@@ -50,8 +58,7 @@ fn measured(scratch: &Scratch, made: &Made, route: &str, experiment: &str) -> ([
     let before = made.reads();
     let ran = dyno(scratch.path(), &["run", "routes.toml", "--dir", "runs", "--target", &target]);
     assert_eq!(ran.code, 0, "{experiment}\n{}", ran.all());
-    // PostgreSQL counts a session's work when its process ends.
-    std::thread::sleep(Duration::from_secs(1));
+    made.sessions_have_ended();
     let after = made.reads();
     let header = only_run(&runs).expect("a run").join("run.json");
     let header = std::fs::read_to_string(header).expect("a header");
@@ -177,8 +184,8 @@ fn workers_of_a_killed_read_only_node_go_on_at_the_other_one() {
         let nodes = &trial["conditions"]["nodes"];
         assert_eq!(nodes["n2"]["reads"], Value::Null, "its counters began anew");
         let (all, other) = (count(&trial["statements"]["reads"]), count(&nodes["n3"]["reads"]));
-        // Half of the reads of 2 s and all of 4 s.
-        assert!(other as f64 > 0.6 * all as f64, "{route}: {other} of {all}: {trial:#}");
+        // Half of the reads of 2 s and all that came after.
+        assert!(other as f64 > 0.5 * all as f64, "{route}: {other} of {all}: {trial:#}");
         let primary = count(&nodes["n1"]["reads"]);
         assert!(primary < 100, "{route}: the primary executed {primary} reads: {trial:#}");
     }

@@ -325,19 +325,20 @@ fn who_is_lost_before_the_start_takes_nobody_along() {
 }
 
 #[test]
-fn two_that_are_silent_take_no_longer_than_one() {
+fn the_silent_ones_are_waited_for_together() {
     let nats = server_or_skip!(Nats, "a fleet's silence");
     let options = NatsOptions::new(nats.url(""));
     let _a = Member::start(&options, "a", Fate::Works, "1.0");
-    let others = ["b", "c"].map(|name| Member::start(&options, name, Fate::Works, "1.0"));
-    let mut fleet = gather(&options, 3);
+    let others = ["b", "c", "d", "e"].map(|name| Member::start(&options, name, Fate::Works, "1.0"));
+    let mut fleet = gather(&options, 5);
     drop(others);
     let begun = Instant::now();
-    let performance = run(&mut fleet, &planned(4, 0.5), &mut Seen::default()).expect("one is left");
+    let performance = run(&mut fleet, &planned(5, 0.5), &mut Seen::default()).expect("one is left");
     let took = begun.elapsed();
-    assert!(took >= PATIENCE && took < 2 * PATIENCE, "{took:?}");
+    // One after the other would take four times as long; the machine may be busy.
+    assert!(took >= PATIENCE && took < 4 * PATIENCE, "{took:?}");
     assert_eq!(fleet.names(), ["a"]);
-    assert_eq!(performance.lost_before.len(), 2, "{performance:?}");
+    assert_eq!(performance.lost_before.len(), 4, "{performance:?}");
 }
 
 #[test]

@@ -215,7 +215,7 @@ async fn an_abandoned_call(server: &MariaDb) {
     let mut session = connect(&server.url()).await.unwrap();
     let due = dyno_reactor::now() + 50 * dyno_core::MILLISECOND;
     let mut rows = Discard;
-    let slow = session.query("SELECT SLEEP(1)", &mut rows);
+    let slow = session.query("SELECT SLEEP(60)", &mut rows);
     assert!(dyno_reactor::timeout(due, slow).await.is_err());
     let error = session.query("SELECT 1", &mut Discard).await.unwrap_err();
     assert_eq!(error.class(), ErrorClass::ConnectionLost);
@@ -229,8 +229,10 @@ async fn kill_query(server: &MariaDb) {
     let mut rows = Ints::default();
     let answer = {
         let mut slow = std::pin::pin!(session.query("SELECT SLEEP(100)", &mut rows));
-        let due = dyno_reactor::now() + 300 * dyno_core::MILLISECOND;
+        let due = dyno_reactor::now() + dyno_core::MILLISECOND;
         assert!(dyno_reactor::timeout(due, slow.as_mut()).await.is_err());
+        let begun = "SELECT 1 FROM information_schema.processlist WHERE info = 'SELECT SLEEP(100)'";
+        dyno_testkit::wait_until("the query", || !server.sql(begun).unwrap().trim().is_empty());
         driver.kill_query(0, id).await.unwrap();
         slow.await
     };
@@ -301,7 +303,7 @@ fn a_server_that_dies() {
         let prepared = session.prepare("SELECT 1", &[]).await.unwrap();
         server.sql("SHUTDOWN").unwrap();
         let mut lost = None;
-        for _ in 0..200 {
+        for _ in 0..3_000 {
             match session.execute(prepared, &[], &mut Discard).await {
                 Err(error) => {
                     lost = Some(error);

@@ -1,9 +1,8 @@
 //! On a MariaDB of one's own, beside the original where that is installed.
 
 use super::support::{Ran, command, finish, shape};
-use dyno_testkit::{MariaDb, Scratch, peer, server_or_skip, skipped};
+use dyno_testkit::{MariaDb, Scratch, peer, server_or_skip, skipped, wait_until};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 fn on(server: &MariaDb, arguments: &[&str]) -> Ran {
     let folder = Scratch::new();
@@ -121,13 +120,9 @@ fn the_password_comes_from_the_environment_too() {
     assert_eq!(finish(command(folder.path(), &words).env("MYSQL_PWD", "no")).code, 1);
 }
 
-/// Waits until `sql` answers something, at most half a minute.
+/// Waits until `sql` answers something.
 fn wait_for(server: &MariaDb, sql: &str) {
-    let begun = Instant::now();
-    while server.sql(sql).expect("an answer").trim().is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "never: {sql}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until(sql, || !server.sql(sql).expect("an answer").trim().is_empty());
 }
 
 #[test]

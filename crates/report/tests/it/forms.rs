@@ -5,7 +5,6 @@ use crate::synthetic::{self, published, two_targets};
 use dyno_report::{Lang, Paper, Templates, schema};
 use serde_json::Value;
 use std::fs;
-use std::time::{Duration, Instant};
 
 /// Where a value does not fit its schema; the parts of JSON Schema that schemas of papers use.
 fn misfits(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut Vec<String>) {
@@ -127,15 +126,11 @@ fn a_value_that_does_not_fit_is_found() {
 }
 
 #[test]
-fn five_hundred_points_stay_small_and_quick() {
+fn five_hundred_points_stay_small() {
     let run = two_targets(&(1..=250).map(|step| step * 4).collect::<Vec<_>>(), 1, 120);
     assert_eq!(run.trials.len(), 501);
-    let begin = Instant::now();
     let html = Paper::new(&[run], &[published()]).html(Lang::En).expect("rendered");
-    let took = begin.elapsed();
     assert!(html.len() <= 3_000_000, "{} bytes", html.len());
-    // An optimised build needs a tenth of it; machines that are busy need more.
-    assert!(took < Duration::from_secs(120), "{took:?}");
     elements(&html);
 }
 

@@ -101,7 +101,7 @@ impl Mine {
 
     /// Waits until an answer is what it should be: replication takes its time.
     pub(crate) fn wait_for(&self, node: &str, sql: &str, wanted: &str) {
-        for _ in 0..500 {
+        for _ in 0..3_000 {
             if self.try_sql(node, sql).is_ok_and(|table| table.single() == Some(wanted)) {
                 return;
             }
