@@ -1,28 +1,16 @@
 //! The dyno binary: verbs, drop-in front ends, progress and the words of errors. Only this crate
 //! prints.
 
-mod benchmarksql;
-mod calibration;
 mod commands;
-mod databases;
-mod failure;
 mod fleet;
-mod footprint;
-mod output;
-mod percentiles;
-mod pgbench;
-mod process_list;
-mod progress;
-mod runner;
-mod signals;
-mod sysbench;
-mod table;
-mod tpcc;
 mod tpch;
-mod trial_json;
 
 use clap::{Parser, Subcommand};
-use failure::Failure;
+use dyno_dropin_benchmarksql as benchmarksql;
+use dyno_dropin_pgbench as pgbench;
+use dyno_dropin_sysbench as sysbench;
+use dyno_runner::failure::Failure;
+use dyno_runner::{output, process_list};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;

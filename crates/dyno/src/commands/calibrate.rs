@@ -1,14 +1,15 @@
 //! `dyno calibrate`.
 
-use crate::calibration::{Calibration, Point};
-use crate::databases::{Database, with_driver};
-use crate::failure::{Failure, sentence};
-use crate::table::{layout, number};
-use crate::{Done, output, signals};
+use crate::Done;
 use dyno_core::{Dialect, Driver, Nanos};
 use dyno_drivers::target::Target;
 use dyno_engine::{Control, Ended, TrialSpec, drive};
 use dyno_nullserver::{Config, Handle, start};
+use dyno_runner::calibration::{Calibration, Point};
+use dyno_runner::databases::{Database, with_driver};
+use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::table::{layout, number};
+use dyno_runner::{output, signals};
 use dyno_store::Environment;
 use dyno_sysbench::{Options, Sysbench, Test};
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! `dyno cluster`: local clusters of real servers.
 
-use crate::failure::Failure;
-use crate::{Done, output, signals, table};
+use crate::Done;
 use clap::{Args, Subcommand, ValueEnum};
+use dyno_runner::failure::Failure;
+use dyno_runner::{output, signals, table};
 use dyno_topology::{
     Cluster, ClusterError, EndpointKind, Health, NodeStatus, Replication, Request, TopologyKind,
     Watch, endpoint,
@@ -193,19 +194,6 @@ impl Up {
                 ..endpoint::Options::default()
             },
             ..Request::new(&self.folder.dir, TopologyKind::Mariadb)
-        }
-    }
-}
-
-impl From<ClusterError> for Failure {
-    fn from(error: ClusterError) -> Self {
-        let failure = match error.is_stopped {
-            true => Failure::with_code(signals::exit_code(), error.message),
-            false => Failure::new(error.message),
-        };
-        match error.hint {
-            Some(hint) => failure.with_hint(hint),
-            None => failure,
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use super::paper::{published_of, report_failure};
 use super::{RUNS, read_runs};
-use crate::failure::Failure;
-use crate::{Done, output};
+use crate::Done;
 use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
+use dyno_runner::failure::Failure;
+use dyno_runner::output;
 use dyno_statistics::gate::Gate;
 use dyno_store::RunData;
 use std::path::PathBuf;

@@ -1,11 +1,12 @@
 //! `dyno generator`.
 
-use crate::failure::Failure;
+use crate::Done;
 use crate::fleet::{NatsArguments, versions};
-use crate::runner::{Permits, assist};
-use crate::{Done, output, signals};
 use dyno_engine::Control;
 use dyno_fleet::{Event, Generator};
+use dyno_runner::failure::Failure;
+use dyno_runner::{Permits, assist};
+use dyno_runner::{output, signals};
 use dyno_store::Environment;
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,8 +1,9 @@
 //! `dyno ls`.
 
 use super::RUNS;
-use crate::table::layout;
-use crate::{Done, output};
+use crate::Done;
+use dyno_runner::output;
+use dyno_runner::table::layout;
 use dyno_store::{RunEntry, RunStatus};
 use std::path::PathBuf;
 

@@ -15,8 +15,8 @@ pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod suites;
 
-use crate::failure::Failure;
-use crate::output;
+use dyno_runner::failure::Failure;
+use dyno_runner::output;
 use dyno_store::{RunData, RunEntry};
 use std::path::{Path, PathBuf};
 

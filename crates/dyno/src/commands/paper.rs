@@ -1,9 +1,10 @@
 //! `dyno paper`.
 
 use super::{RUNS, read_runs};
-use crate::failure::Failure;
-use crate::{Done, output};
+use crate::Done;
 use dyno_report::{Lang, Paper, PublishedRow, PublishedTable, ReportError, Templates};
+use dyno_runner::failure::Failure;
+use dyno_runner::output;
 use dyno_store::RunData;
 use dyno_suite::{Plan, PublishedSeries};
 use std::path::{Path, PathBuf};

@@ -2,11 +2,12 @@
 
 use super::run::{Keeping, run_kept};
 use super::{RUNS, compare, find_run};
-use crate::databases::add_target;
-use crate::failure::Failure;
-use crate::{Done, output};
+use crate::Done;
 use dyno_pgbench::script::{QueryMode, Script};
 use dyno_report::Lang;
+use dyno_runner::databases::add_target;
+use dyno_runner::failure::Failure;
+use dyno_runner::output;
 use dyno_store::{Environment, RunHeader};
 use dyno_suite::{Fault, Overrides, PLAN_FORMAT, Plan, PlannedExperiment, PlannedScript, Restore};
 use std::path::{Path, PathBuf};
@@ -154,7 +155,7 @@ fn differences(header: &RunHeader) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::WORKLOADS;
+    use dyno_runner::WORKLOADS;
     use dyno_suite::Suite;
 
     #[test]

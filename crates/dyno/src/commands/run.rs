@@ -3,16 +3,18 @@
 use super::RUNS;
 use super::ending;
 use super::serve::{self, LISTEN};
-use crate::databases::add_target;
-use crate::failure::Failure;
-use crate::fleet::{Lost, Muster, NatsArguments, versions};
-use crate::progress::human_time;
-use crate::runner::WORKLOADS;
-use crate::runner::{self, facts};
-use crate::{Done, output, signals};
+use crate::Done;
+use crate::fleet::{LostArgument, NatsArguments, versions};
 use dyno_engine::Control;
 use dyno_fleet::FleetOptions;
 use dyno_measure::TrialStatus;
+use dyno_runner::WORKLOADS;
+use dyno_runner::databases::add_target;
+use dyno_runner::failure::Failure;
+use dyno_runner::muster::Muster;
+use dyno_runner::progress::human_time;
+use dyno_runner::{self as runner, facts};
+use dyno_runner::{output, signals};
 use dyno_statistics::gate::Gate;
 use dyno_store::{Run, RunHeader, RunStatus};
 use dyno_suite::{Action, Overrides, Plan, SecretUrl, Step, Stop, Suite, Versus};
@@ -89,7 +91,7 @@ struct FleetArguments {
     generators: Option<u32>,
     /// What the run does when a load generator dies or answers no more; the trial has failed then.
     #[arg(long, value_name = "DO", requires = "nats", default_value = "continue")]
-    lost: Lost,
+    lost: LostArgument,
 }
 
 impl FleetArguments {
@@ -100,7 +102,7 @@ impl FleetArguments {
             generators: self.generators.unwrap_or(1),
             versions: versions(),
         };
-        Some(Muster { options, lost: self.lost })
+        Some(Muster { options, lost: self.lost.into() })
     }
 }
 
@@ -239,9 +241,7 @@ pub(crate) struct Kept {
 /// When it could not begin, or its results can't be read.
 pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failure> {
     ending::refuse_unknown_checks(plan)?;
-    for experiment in &plan.experiments {
-        runner::Experiment::new(plan, experiment)?;
-    }
+    runner::check_options(plan)?;
     for note in &plan.notes {
         output::talk(&format!("note: {note}"));
     }

@@ -2,8 +2,9 @@
 
 use super::RUNS;
 use super::paper::published;
-use crate::failure::Failure;
-use crate::{Done, output, process_list, signals};
+use crate::Done;
+use dyno_runner::failure::Failure;
+use dyno_runner::{output, process_list, signals};
 use dyno_serve::{Running, ServeError, Server, Settings, Token};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};

@@ -5,10 +5,11 @@ mod tpcc;
 mod tpch;
 
 use super::{RUNS, find_run};
-use crate::table::{grouped, layout, number};
-use crate::{Done, output};
+use crate::Done;
 use dyno_measure::{Purpose, TrialStatus, TrialSummary};
 use dyno_report::fault_sentence;
+use dyno_runner::output;
+use dyno_runner::table::{grouped, layout, number};
 use dyno_store::RunData;
 use std::path::PathBuf;
 

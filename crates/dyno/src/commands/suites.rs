@@ -1,10 +1,11 @@
 //! `dyno suites`.
 
-use crate::failure::Failure;
-use crate::progress::human_time;
-use crate::runner::WORKLOADS;
-use crate::table::{grouped, layout};
-use crate::{Done, output};
+use crate::Done;
+use dyno_runner::WORKLOADS;
+use dyno_runner::failure::Failure;
+use dyno_runner::output;
+use dyno_runner::progress::human_time;
+use dyno_runner::table::{grouped, layout};
 use dyno_suite::{Overrides, Plan, PlannedExperiment, SecretUrl, Suite, bundled};
 
 /// What `dyno suites` takes.

@@ -1,10 +1,11 @@
 //! `dyno tpch gen`.
 
 use super::usable_scale;
-use crate::failure::Failure;
-use crate::progress::LoadProgress;
-use crate::table::number;
-use crate::{Done, output, signals};
+use crate::Done;
+use dyno_runner::failure::Failure;
+use dyno_runner::progress::LoadProgress;
+use dyno_runner::table::number;
+use dyno_runner::{output, signals};
 use dyno_tpch::generate::files::{
     self, Content, FileError, FileOptions, Format, Written, estimated_bytes,
 };

@@ -1,12 +1,14 @@
 //! `dyno tpch load` and `dyno tpch drop`.
 
-use crate::databases::{Reached, reach, reach_or_create, with_driver};
-use crate::failure::{Failure, sentence};
-use crate::progress::LoadProgress;
-use crate::table::number;
-use crate::{Done, output, signals};
+use crate::Done;
 use dyno_core::LoadObserver;
-use dyno_tpch::load::{LoadError, LoadOptions, LoadReport, Step, destroy, load};
+use dyno_runner::databases::{Reached, reach, reach_or_create, with_driver};
+use dyno_runner::failure::Failure;
+use dyno_runner::progress::LoadProgress;
+use dyno_runner::table::number;
+use dyno_runner::tpch::load_failure;
+use dyno_runner::{output, signals};
+use dyno_tpch::load::{LoadOptions, LoadReport, Step, destroy, load};
 
 /// What `load` takes.
 #[derive(Debug, clap::Args)]
@@ -61,19 +63,6 @@ pub(crate) struct DropArguments {
     /// The database.
     #[arg(long, value_name = "URL")]
     target: String,
-}
-
-/// A loader's error with its remedy.
-pub(crate) fn load_failure(error: &LoadError) -> Failure {
-    let text = sentence(&error.to_string());
-    let failure = match error {
-        LoadError::Option(_) => Failure::usage(text),
-        _ => Failure::new(text),
-    };
-    match error.hint() {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
 }
 
 fn steps(names: &[String]) -> Result<Vec<Step>, Failure> {

@@ -1,16 +1,12 @@
 //! `dyno tpch`: data, queries, load and tests of TPC-H, each as a verb of its own.
 
-mod answers;
 mod generate;
 mod load;
 mod qgen;
 mod run;
 
-pub(crate) use answers::{answers_check, answers_lines};
-pub(crate) use load::load_failure;
-
 use crate::Done;
-use crate::failure::Failure;
+use dyno_runner::failure::Failure;
 use dyno_tpch::generate::check_scale;
 
 /// What follows the help of the verb.

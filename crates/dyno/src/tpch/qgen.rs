@@ -1,9 +1,10 @@
 //! `dyno tpch qgen`.
 
 use super::usable_scale;
-use crate::failure::Failure;
-use crate::{Done, output};
+use crate::Done;
 use dyno_core::Dialect;
+use dyno_runner::failure::Failure;
+use dyno_runner::output;
 use dyno_tpch::parameters::{Choice, order, parameters, seed_is_usable};
 use dyno_tpch::queries::{LAST, Q15, text};
 use std::time::{SystemTime, UNIX_EPOCH};

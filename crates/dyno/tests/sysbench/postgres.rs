@@ -24,7 +24,10 @@ fn prepare_prewarm_run_cleanup_over_a_list_of_hosts() {
     assert_eq!(rows.trim(), "500");
     let ran = on(&hosts, server.port, &[&test[..], &["--time=0", "--events=30", "run"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.all());
-    assert_eq!(shape(ran.report()), shape(include_str!("../../src/sysbench/golden/report.txt")));
+    assert_eq!(
+        shape(ran.report()),
+        shape(include_str!("../../../dropin/sysbench/golden/report.txt"))
+    );
     assert!((ran.number("total:") - 600.0).abs() < 0.5, "{}", ran.all());
     let ran = on(&hosts, server.port, &[&test[..], &["cleanup"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.all());

@@ -2,8 +2,8 @@
 //!
 //! Nothing is changed here: settings of a machine belong to its owner.
 
-use crate::failure::Failure;
-use crate::table::{grouped, layout};
+use dyno_runner::failure::Failure;
+use dyno_runner::table::{grouped, layout};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;

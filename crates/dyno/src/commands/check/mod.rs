@@ -5,13 +5,14 @@ mod pgbench;
 mod report;
 mod tpcc;
 
-use crate::databases::{self, Reached, with_driver};
-use crate::failure::Failure;
-use crate::tpcc::load_failure;
-use crate::{Done, output};
+use crate::Done;
 use dyno_core::{Driver, Session};
 use dyno_drivers::target::Target;
 use dyno_reactor::block_on;
+use dyno_runner::databases::{self, Reached, with_driver};
+use dyno_runner::failure::Failure;
+use dyno_runner::output;
+use dyno_runner::tpcc::load_failure;
 use dyno_tpcc::books::books;
 use dyno_tpcc::check::Stage;
 use dyno_tpcc::load::{Loaded, existing_tables, loaded};

@@ -1,12 +1,12 @@
 //! pgbench: what holds whatever its own scripts have done.
 
 use super::report::{Line, Report, Verdict};
-use crate::databases;
-use crate::failure::Failure;
-use crate::table::grouped;
 use dyno_core::{DbError, Driver, Session, Table};
 use dyno_pgbench::check::{Balances, balances};
 use dyno_pgbench::init::ACCOUNTS_PER_BRANCH;
+use dyno_runner::databases;
+use dyno_runner::failure::Failure;
+use dyno_runner::table::grouped;
 use std::time::Instant;
 
 /// Tellers of a branch, as pgbench initializes them.

@@ -1,7 +1,7 @@
 //! What was found, as a table and as JSON.
 
-use crate::failure::Failure;
-use crate::table::{grouped, layout};
+use dyno_runner::failure::Failure;
+use dyno_runner::table::{grouped, layout};
 use dyno_tpcc::settle::Settlement;
 use serde_json::{Value, json};
 

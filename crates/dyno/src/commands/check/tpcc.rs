@@ -2,12 +2,12 @@
 
 use super::Arguments;
 use super::report::{LedgerReport, Line, Report, Verdict};
-use crate::databases;
-use crate::failure::{Failure, sentence};
-use crate::output;
-use crate::progress::Progress;
-use crate::tpcc::ledger_failure;
 use dyno_core::{Driver, Session, nearest};
+use dyno_runner::databases;
+use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::output;
+use dyno_runner::progress::Progress;
+use dyno_runner::tpcc::ledger_failure;
 use dyno_tpcc::check::{CONDITIONS, Condition, Mode, Stage, joins_within_shards};
 use dyno_tpcc::ledger_file::{Recorded, read};
 use dyno_tpcc::load::Loaded;

@@ -1,7 +1,7 @@
 //! What `dyno show` says of trials that several load generators made together.
 
-use crate::table::{grouped, layout, number};
 use dyno_measure::{GeneratorMember, TrialSummary};
+use dyno_runner::table::{grouped, layout, number};
 use dyno_store::RunData;
 
 const COLUMNS: [&str; 10] = [

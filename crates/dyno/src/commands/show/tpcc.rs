@@ -1,7 +1,7 @@
 //! What `dyno show` says of TPC-C trials.
 
-use crate::table::{grouped, layout, number};
 use dyno_measure::{ConditionLine, ConditionState, KindSummary, TpccFacts, TrialSummary, Verdict};
+use dyno_runner::table::{grouped, layout, number};
 use dyno_store::RunData;
 
 /// tpmC, the mix with its response times, conditions and audit of all TPC-C trials; nothing where

@@ -1,8 +1,8 @@
 //! What `dyno show` says of TPC-H trials.
 
-use crate::table::{grouped, layout, number};
 use dyno_measure::{QueryOutcome, TpchFacts, TrialSummary, Verdict};
 use dyno_report::{DegreeColumn, Paper, QueryCell, QueryRow, Speedup, Spread, TpchTable};
+use dyno_runner::table::{grouped, layout, number};
 use dyno_store::RunData;
 
 /// The TPC-H trials one by one, then the queries at every degree; nothing where there are none.

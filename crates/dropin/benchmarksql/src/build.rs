@@ -1,0 +1,240 @@
+//! `dyno benchmarksql build`.
+
+use super::properties::Properties;
+use super::settings::{Build, Csv, Place, Reader};
+use super::{Source, shown, warn};
+use crate::Done;
+use dyno_core::Dialect;
+use dyno_runner::databases::{Reached, reach_target, with_driver};
+use dyno_runner::failure::Failure;
+use dyno_runner::progress::LoadProgress;
+use dyno_runner::table::number;
+use dyno_runner::tpcc::load_failure;
+use dyno_runner::{output, signals};
+use dyno_tpcc::load::{LoadOptions, LoadReport, load, write_csv};
+use dyno_tpcc::schema::{KeyTime, Shard, ShardClauses};
+
+/// What `build` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A build that was interrupted goes on when the same command is given again: what is stored is kept.
+With fileLocation in the file (or as KEY VALUE) ten CSV files are written instead, with the rows that a
+load with the same seed would store; nothing is connected to then. fileLocation is a prefix: a
+folder needs its / at the end.
+
+Shard clauses are templates: {table} and {column} stand for a table and its warehouse column. Words
+for --shard that stand for templates:
+  polardb-x   dbpartition by hash({column}), and broadcast for the items
+  citus       create_distributed_table, and create_reference_table for the items
+  hash:N      PARTITION BY HASH({column}) PARTITIONS N
+
+Examples:
+  dyno benchmarksql build props.pg
+  dyno benchmarksql build props.my warehouses 100 loadWorkers 16
+  dyno benchmarksql build props.my --shard polardb-x
+  dyno benchmarksql build props.pg fileLocation /data/tpcc/")]
+pub struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// Seed of all rows: the same seed gives the same rows.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// When keys and indexes are made: before or after the rows, or primary keys before and indexes
+    /// after them. Default: primary-before on MySQL and SQLite, after on PostgreSQL.
+    #[arg(long, value_enum)]
+    keys: Option<Keys>,
+    /// Whether foreign keys are made, after the rows. Default: as BenchmarkSQL, on PostgreSQL only
+    /// (not with --shard).
+    #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    foreign_keys: Option<bool>,
+    /// How tables are spread by warehouse: a clause behind CREATE TABLE, or a word for one.
+    #[arg(long, value_name = "CLAUSE|WORD")]
+    shard: Option<String>,
+    /// The clause behind CREATE TABLE of the items, which every shard reads.
+    #[arg(long, value_name = "CLAUSE")]
+    shard_item: Option<String>,
+    /// A statement before each CREATE TABLE of a table that is spread.
+    #[arg(long, value_name = "SQL")]
+    shard_before: Option<String>,
+    /// A statement after each CREATE TABLE of a table that is spread.
+    #[arg(long, value_name = "SQL")]
+    shard_after: Option<String>,
+    /// A statement after CREATE TABLE of the items.
+    #[arg(long, value_name = "SQL")]
+    shard_item_after: Option<String>,
+}
+
+/// When keys are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Keys {
+    Before,
+    PrimaryBefore,
+    After,
+}
+
+impl From<Keys> for KeyTime {
+    fn from(keys: Keys) -> Self {
+        match keys {
+            Keys::Before => KeyTime::BeforeLoad,
+            Keys::PrimaryBefore => KeyTime::PrimaryBeforeLoad,
+            Keys::After => KeyTime::AfterLoad,
+        }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Done {
+    let properties = arguments.source.read()?;
+    let mut reader = Reader::new(&properties);
+    let place = reader.place()?;
+    let build = reader.build()?;
+    echo(&properties, &build);
+    warn(&reader.warnings);
+    let options = options(arguments, &place, &build)?;
+    match &build.csv {
+        Some(csv) => files(&options, place.target.dialect, csv),
+        None => tables(&options, place),
+    }
+}
+
+/// What the original says first: every key that it reads.
+fn echo(properties: &Properties, build: &Build) {
+    let mut text = "Starting BenchmarkSQL LoadData\n\n".to_owned();
+    let value = |key: &str| properties.get(key).map(|entry| shown(key, &entry.value));
+    for key in ["driver", "conn", "user", "password", "warehouses"] {
+        if let Some(value) = value(key) {
+            text.push_str(&format!("{key}={value}\n"));
+        }
+    }
+    text.push_str(&match value("loadWorkers") {
+        Some(workers) => format!("loadWorkers={workers}\n"),
+        None => format!("loadWorkers (not defined - using default {})\n", build.load_workers),
+    });
+    text.push_str(&match value("fileLocation") {
+        Some(prefix) => format!("fileLocation={prefix}\n"),
+        None => "fileLocation (not defined)\n".to_owned(),
+    });
+    text.push_str(&match value("csvNullValue") {
+        Some(null) => format!("csvNullValue={null}\n\n"),
+        None => "csvNullValue (not defined - using default 'NULL')\n\n".to_owned(),
+    });
+    output::data(&text);
+}
+
+fn options(arguments: &Arguments, place: &Place, build: &Build) -> Result<LoadOptions, Failure> {
+    let shard = shard(arguments)?;
+    let usual = place.target.dialect == Dialect::Postgres && shard.is_none();
+    Ok(LoadOptions {
+        sessions: build.load_workers,
+        seed: arguments.seed,
+        keys: arguments.keys.map(KeyTime::from),
+        foreign_keys: arguments.foreign_keys.unwrap_or(usual),
+        shard,
+        ..LoadOptions::new(place.warehouses)
+    })
+}
+
+/// The clauses that the options make.
+fn shard(arguments: &Arguments) -> Result<Option<Shard>, Failure> {
+    let mut shard = match arguments.shard.as_deref() {
+        None => Shard::default(),
+        Some("polardb-x") => Shard {
+            by_warehouse: suffix("dbpartition by hash({column})"),
+            item: suffix("broadcast"),
+        },
+        Some("citus") => Shard {
+            by_warehouse: after("SELECT create_distributed_table('{table}', '{column}')"),
+            item: after("SELECT create_reference_table('{table}')"),
+        },
+        Some(word) => match word.strip_prefix("hash:") {
+            None => Shard { by_warehouse: suffix(word), item: ShardClauses::default() },
+            Some(parts) => {
+                let parts = parts.parse::<u16>().ok().filter(|&parts| parts > 0);
+                let parts = parts.ok_or_else(|| {
+                    Failure::usage(format!("--shard {word} has no number of partitions."))
+                        .with_hint("write --shard hash:16")
+                })?;
+                let clause = format!("PARTITION BY HASH({{column}}) PARTITIONS {parts}");
+                Shard { by_warehouse: suffix(&clause), item: ShardClauses::default() }
+            }
+        },
+    };
+    let replace = |clause: &mut Option<String>, given: &Option<String>| {
+        if given.is_some() {
+            clause.clone_from(given);
+        }
+    };
+    replace(&mut shard.by_warehouse.before, &arguments.shard_before);
+    replace(&mut shard.by_warehouse.after, &arguments.shard_after);
+    replace(&mut shard.item.suffix, &arguments.shard_item);
+    replace(&mut shard.item.after, &arguments.shard_item_after);
+    Ok((shard != Shard::default()).then_some(shard))
+}
+
+fn suffix(clause: &str) -> ShardClauses {
+    ShardClauses { suffix: Some(clause.to_owned()), ..ShardClauses::default() }
+}
+
+fn after(sql: &str) -> ShardClauses {
+    ShardClauses { after: Some(sql.to_owned()), ..ShardClauses::default() }
+}
+
+fn files(options: &LoadOptions, dialect: Dialect, csv: &Csv) -> Done {
+    let progress = LoadProgress::new("CSV files");
+    let written = write_csv(options, dialect, (&csv.prefix, &csv.null), &progress);
+    let files = match written {
+        Ok(files) => files,
+        Err(error) => {
+            progress.clear();
+            return Err(Failure::new(error.to_string()).with_hint(
+                "fileLocation is a prefix: a folder has to exist, and needs its / at the end",
+            ));
+        }
+    };
+    let rows: u64 = files.iter().map(|file| file.rows).sum();
+    progress.finish(&format!("{} rows in {} files", number(rows as f64), files.len()));
+    for file in &files {
+        let (path, columns) = (file.path.display(), file.columns.join(", "));
+        output::data(&format!("{path}: {} rows of {} ({columns})\n", file.rows, file.table));
+    }
+    Ok(())
+}
+
+fn tables(options: &LoadOptions, place: Place) -> Done {
+    let Reached { database, facts, .. } = reach_target(place.target, None)?;
+    output::talk(&format!("{} {}", facts.product, facts.version));
+    let watched = signals::on_interrupt(|| {
+        output::talk("Stopped. The same command goes on with the load: what is stored is kept.");
+        std::process::exit(i32::from(signals::exit_code()));
+    });
+    if let Err(error) = watched {
+        output::talk(&format!("warning: Ctrl-C will end the load without a word: {error}"));
+    }
+    let progress = LoadProgress::new("load");
+    let loaded = with_driver!(&database, driver => load(driver, options, &progress));
+    match loaded {
+        Ok(report) => {
+            progress.finish(&told(&report));
+            Ok(())
+        }
+        Err(error) => {
+            progress.clear();
+            Err(load_failure(&error))
+        }
+    }
+}
+
+fn told(report: &LoadReport) -> String {
+    if report.was_complete {
+        return "nothing was missing; all rows are there as an earlier build stored them, whatever seed, keys \
+                or clauses were asked for now"
+            .to_owned();
+    }
+    let rows = |rows: u64| number(rows as f64);
+    let method = report.method.map_or(String::new(), |method| format!(" by {}", method.name()));
+    let loaded =
+        format!("{} rows loaded{method}, keys made, all rows counted", rows(report.rows_loaded));
+    match report.rows_found {
+        0 => loaded,
+        found => format!("{} rows were there from an earlier build; {loaded}", rows(found)),
+    }
+}

@@ -1,0 +1,48 @@
+//! `dyno benchmarksql destroy`.
+
+use super::settings::Reader;
+use super::{Source, warn};
+use crate::Done;
+use dyno_core::LoadObserver;
+use dyno_runner::databases::{reach_target, with_driver};
+use dyno_runner::output;
+use dyno_runner::tpcc::load_failure;
+
+/// What `destroy` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Drops the tables of BenchmarkSQL, also those that an interrupted build has left. Tables that are not
+there are no error.
+
+Examples:
+  dyno benchmarksql destroy props.pg")]
+pub struct Arguments {
+    #[command(flatten)]
+    source: Source,
+}
+
+/// Prints what is dropped.
+struct Told;
+
+impl LoadObserver for Told {
+    fn dropping_table(&self, table: &str) {
+        output::data(&format!("drop table {table};\n"));
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Done {
+    let properties = arguments.source.read()?;
+    let mut reader = Reader::new(&properties);
+    let place = reader.place()?;
+    warn(&reader.warnings);
+    let shown = place.target.to_string();
+    let reached = reach_target(place.target, None)?;
+    let dropped =
+        with_driver!(&reached.database, driver => dyno_tpcc::load::destroy(driver, &Told))
+            .map_err(|error| load_failure(&error))?;
+    output::talk(&match dropped.len() {
+        0 => format!("{shown} has no tables of BenchmarkSQL: nothing was dropped."),
+        count => format!("{count} tables of {shown} were dropped."),
+    });
+    Ok(())
+}

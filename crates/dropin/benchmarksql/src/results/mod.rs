@@ -1,0 +1,247 @@
+//! The result directory of a run, as BenchmarkSQL 5.0 writes it and its R scripts read it.
+//!
+//! - `name`: its name and the number of the run. `properties_copy`: `run.properties`.
+//! - `lines`: `data/result.csv`, a line per transaction. `summary`: `data/tx_summary.csv`.
+//! - `collector`: samples of `/proc`, here or over ssh. `system`: the CSV files made of them.
+//!
+//! In the order of a run: [`next_run`], [`Results::create`], [`Results::collect`] where there are
+//! properties `osCollector...`, [`Results::log`] into the workload, [`Results::opened`] when the
+//! workers are released, [`Results::finish`] after the trial.
+//!
+//! The README of `dyno-tpcc` lists where it departs from BenchmarkSQL's.
+
+mod collector;
+mod lines;
+mod name;
+mod properties_copy;
+mod summary;
+mod system;
+
+pub(super) use collector::CollectorOptions;
+pub(super) use name::next_run;
+
+use super::clock::WallClock;
+use collector::{Collector, Place};
+use dyno_core::{MILLISECOND, Nanos};
+use dyno_engine::Control;
+use dyno_runner::failure::Failure;
+use dyno_tpcc::log::TransactionLog;
+use dyno_tpcc::profile::DeliveryMode;
+use lines::{Format, ResultLines};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// What a result directory is made from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request<'a> {
+    /// The property `resultDirectory`.
+    pub(super) template: &'a str,
+    /// The bytes of the properties file.
+    pub(super) properties: &'a [u8],
+    /// Keys and values, in turn, that replace those of the file.
+    pub(super) overrides: &'a [String],
+    /// The number of the run, of [`next_run`].
+    pub(super) run: u32,
+    /// Who executes a Delivery.
+    pub(super) delivery: DeliveryMode,
+    /// Tells local time.
+    pub(super) clock: WallClock,
+}
+
+/// The columns of `data/runInfo.csv` that the front end knows, in their order.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RunInfo {
+    /// The property `db`.
+    pub(super) db: String,
+    /// The property `runMins`; 0 when the run has a length in transactions.
+    pub(super) run_mins: u32,
+    /// Warehouses that are loaded.
+    pub(super) load_warehouses: u32,
+    /// Warehouses that are used.
+    pub(super) run_warehouses: u32,
+    /// Sessions.
+    pub(super) sut_threads: u32,
+    /// The property `limitTxnsPerMin`; 0 is no limit.
+    pub(super) limit_txns_per_min: u32,
+    /// Of the think times of clause 5.2.5.7; 0 without any.
+    pub(super) think_time_multiplier: f64,
+    /// Of the keying times; 0 without any.
+    pub(super) keying_time_multiplier: f64,
+}
+
+/// A result directory that is being written.
+#[derive(Debug)]
+pub(super) struct Results {
+    // What writes into the folder ends before it.
+    lines: ResultLines,
+    collector: Option<Collector>,
+    folder: Folder,
+    run: u32,
+    clock: WallClock,
+    control: Arc<Control>,
+}
+
+/// The directory. It goes again when the session did not begin: there is nothing in it, and the next
+/// attempt may want the same name.
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
+    /// The start of the session.
+    opens: Arc<OnceLock<Nanos>>,
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.opens.get().is_none() {
+            // What can't be removed harms nobody.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+impl Results {
+    /// Makes the directory, `run.properties` and `data/result.csv`, of which nothing existed. When a
+    /// file can't be written later, `control` ends the run, and [`Results::finish`] says why. All of
+    /// it is removed again when the session does not begin.
+    ///
+    /// # Errors
+    /// A name that can't be made, or exists.
+    pub(super) fn create(request: &Request<'_>, control: &Arc<Control>) -> Result<Self, Failure> {
+        let &Request { template, properties, overrides, run, delivery, clock } = request;
+        let path = name::expand(template, clock.now())?;
+        make_folder(&path)?;
+        let opens = Arc::new(OnceLock::new());
+        let folder = Folder { path: path.clone(), opens: Arc::clone(&opens) };
+        let data = path.join("data");
+        fs::create_dir(&data).map_err(|error| not_made(&data, &error))?;
+        let copy = properties_copy::without_passwords(properties, overrides);
+        let properties = path.join("run.properties");
+        fs::write(&properties, copy).map_err(|error| not_made(&properties, &error))?;
+        let csv = data.join("result.csv");
+        let format = Format { run, delivery };
+        let lines = ResultLines::create(&csv, format, Arc::clone(&opens), Arc::clone(control))
+            .map_err(|error| not_made(&csv, &error))?;
+        let control = Arc::clone(control);
+        Ok(Results { lines, collector: None, folder, run, clock, control })
+    }
+
+    /// The directory.
+    pub(super) fn path(&self) -> &Path {
+        &self.folder.path
+    }
+
+    /// Starts the collector of operating system figures: `data/sys_info.csv` and a file per device.
+    /// Waits for its first sample.
+    ///
+    /// # Errors
+    /// A machine that does not answer, devices that it does not have, files that can't be made.
+    pub(super) fn collect(&mut self, options: &CollectorOptions) -> Result<(), Failure> {
+        let place = Place {
+            data: &self.folder.path.join("data"),
+            run: self.run,
+            opens: Arc::clone(&self.folder.opens),
+            control: Arc::clone(&self.control),
+        };
+        self.collector = Some(Collector::start(options, &place)?);
+        Ok(())
+    }
+
+    /// For [`dyno_tpcc::Tpcc::with_log`].
+    pub(super) fn log(&self) -> Arc<dyn TransactionLog> {
+        self.lines.log()
+    }
+
+    /// The session starts at `opens`, by the clock of the loops: writes `data/runInfo.csv`.
+    ///
+    /// # Errors
+    /// A file that can't be written; the run is stopped then.
+    pub(super) fn opened(&self, opens: Nanos, info: &RunInfo) -> Result<(), Failure> {
+        let _ = self.folder.opens.set(opens);
+        let path = self.folder.path.join("data/runInfo.csv");
+        fs::write(&path, self.run_info(opens, info)).map_err(|error| {
+            self.control.stop();
+            not_written(&path, &error.to_string())
+        })
+    }
+
+    fn run_info(&self, opens: Nanos, info: &RunInfo) -> String {
+        let start = self.clock.at(opens);
+        let (date, [hour, minute, second]) =
+            (start.date(), [start.hour(), start.minute(), start.second()]);
+        format!(
+            "run,driver,driverVersion,db,sessionStart,runMins,loadWarehouses,runWarehouses,\
+             numSUTThreads,limitTxnsPerMin,thinkTimeMultiplier,keyingTimeMultiplier\n\
+             {},dyno,{},{},{date} {hour:02}:{minute:02}:{second:02}.{:03},{},{},{},{},{},{:?},{:?}\n",
+            self.run,
+            env!("CARGO_PKG_VERSION"),
+            info.db,
+            start.millisecond(),
+            info.run_mins,
+            info.load_warehouses,
+            info.run_warehouses,
+            info.sut_threads,
+            info.limit_txns_per_min,
+            info.think_time_multiplier,
+            info.keying_time_multiplier,
+        )
+    }
+
+    /// Writes what is left and `data/tx_summary.csv`, after all workers have left. `window` is the
+    /// length of the measured one; `tpmc_limit` the tpmC that keying and think times allow, where
+    /// there are any. Returns warnings, in sentences.
+    ///
+    /// # Errors
+    /// Files that are incomplete.
+    pub(super) fn finish(
+        self,
+        window: Nanos,
+        tpmc_limit: Option<f64>,
+    ) -> Result<Vec<String>, Failure> {
+        let data = self.folder.path.join("data");
+        // Both end, whatever becomes of the other one.
+        let collected = self.collector.map_or_else(|| Ok(Vec::new()), Collector::finish);
+        let summary = self.lines.finish();
+        let summary = summary.map_err(|why| not_written(&data.join("result.csv"), &why))?;
+        let warnings = collected.map_err(|why| {
+            let message = format!("The files of the OS collector in {}", data.display());
+            Failure::new(format!("{message} can't be written: {why}. They are incomplete."))
+        })?;
+        let path = data.join("tx_summary.csv");
+        // Whole milliseconds, as the closing lines count.
+        let minutes = (window / MILLISECOND) as f64 / 60_000.0;
+        fs::write(&path, summary.csv(minutes, tpmc_limit))
+            .map_err(|error| not_written(&path, &error.to_string()))?;
+        Ok(warnings)
+    }
+}
+
+fn make_folder(path: &Path) -> Result<(), Failure> {
+    let name = path.display();
+    fs::create_dir(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Failure::new(format!("The result directory {name} exists; nothing in it was changed."))
+                .with_hint(
+                    "Give resultDirectory another name, or one with the time in it, such as \
+                     `my_result_%tY-%tm-%td_%tH%tM%tS`.",
+                )
+        }
+        ErrorKind::NotFound => Failure::new(format!(
+            "The result directory {name} can't be made, because the folder above it does not exist."
+        )),
+        _ => not_made(path, &error),
+    })
+}
+
+fn not_made(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{} can't be made: {error}.", path.display()))
+}
+
+fn not_written(path: &Path, why: &str) -> Failure {
+    Failure::new(format!("{} can't be written: {why}. It is incomplete.", path.display()))
+        .with_hint("Make room on its disk, or leave out resultDirectory.")
+}
+
+#[cfg(test)]
+mod tests;

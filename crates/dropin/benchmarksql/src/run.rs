@@ -1,0 +1,519 @@
+//! `dyno benchmarksql run`.
+
+use super::clock::WallClock;
+use super::console::Console;
+use super::follow::Follower;
+use super::properties::Properties;
+use super::report;
+use super::results::{Request, Results, RunInfo, next_run};
+use super::settings::{Length, Place, Reader, Run};
+use super::verdict::{Worth, worth};
+use super::{Source, shown, warn};
+use dyno_core::{Dialect, Driver, Nanos, SECOND, Session, Workload};
+use dyno_engine::{Control, DriveError, Ended, ErrorPolicy, TrialResult, TrialSpec, drive};
+use dyno_measure::{SeriesRow, TrialStatus, TrialSummary};
+use dyno_reactor::block_on;
+use dyno_runner::databases::{Reached, reach_target, with_driver};
+use dyno_runner::failure::Failure;
+use dyno_runner::tpcc::{
+    Before, Crew, Need, PreflightError, When, facts, ledger_failure, look_after, look_before,
+    not_made, preflight, tpmc_limit,
+};
+use dyno_runner::trial_json::JsonFile;
+use dyno_runner::{TrialName, summarise};
+use dyno_runner::{output, signals};
+use dyno_tpcc::books::Books;
+use dyno_tpcc::ledger_file::LedgerFile;
+use dyno_tpcc::load::Loaded;
+use dyno_tpcc::profile::{BMSQL_5_0, DeliveryMode, Profile, SPEC};
+use dyno_tpcc::{FlightMode, Isolation, Tpcc, TpccOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Time limit for connecting and preparing all terminals.
+const CONNECT_LIMIT: Nanos = 600 * SECOND;
+const MINUTE: Nanos = 60 * SECOND;
+/// The log of deferred Deliveries, in the result directory.
+const DELIVERY_LOG: &str = "data/delivery_log.csv";
+
+/// What `run` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Better than the original:
+  tpmC counts New-Orders whose commit was acknowledged; failed transactions, and those that are rolled
+  back as the specification asks (1 %), are told apart, and so are commits that were sent and never
+  answered. tpmTOTAL and the transaction count are of commits too.
+  What the database holds afterwards is compared with what was acknowledged, and the consistency
+  conditions are checked: a difference ends with exit code 4.
+  limitTxnsPerMin is a schedule with even gaps: a transaction that has to wait for the one before it
+  has the waiting in its latency. A limit below the number of terminals is kept.
+  runMins begins when all terminals are connected, and is kept to the millisecond.
+  Values of the file can be replaced here too, as with build.
+
+A file with keys of BenchmarkSQL 6 (sutThreads, keyingTimeMultiplier, rampupMins ...) runs the profile
+`spec`: keying and think times, ten terminals a warehouse over sutThreads sessions; another one runs
+`bmsql-5.0`.
+
+Exit codes: 0 all is right; 1 failed, or transactions failed with an error other than a lost
+connection; 2 wrong usage; 4 the database does not hold what it has acknowledged, violates a
+condition, or the audit finds that something else was run than was meant; 130 stopped with Ctrl-C,
+143 by SIGTERM: the closing lines of what was measured until then are printed.
+
+Examples:
+  dyno benchmarksql run props.pg
+  dyno benchmarksql run props.my terminals 64 runMins 5
+  dyno benchmarksql run props.pg --flight pipelined --isolation repeatable-read --json result.json
+  dyno benchmarksql run props.pg --ledger orders.ledger      then, after a crash or a failover:
+  dyno check postgres://bench@db1/bench --ledger orders.ledger")]
+pub struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// How statements travel: one round trip each, or in one flight where none needs another's
+    /// answer.
+    #[arg(long, value_enum, default_value_t = Flight::Statement)]
+    flight: Flight,
+    /// The isolation that sessions ask for. Default: READ COMMITTED on MySQL, elsewhere the
+    /// server's own.
+    #[arg(long, value_enum)]
+    isolation: Option<Level>,
+    /// Seed of all that is random; drawn and printed unless given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Run a profile that the file does not ask for.
+    #[arg(long, value_enum)]
+    profile: Option<Named>,
+    /// When the consistency conditions are checked. They read all tables.
+    #[arg(long, value_enum, default_value_t = Checks::After)]
+    checks: Checks,
+    /// Record every order durably, from before its commit is sent, for `dyno check --ledger FILE`.
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Write the result as JSON; `-` is standard output, where the console then gives way.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Flight {
+    Statement,
+    Pipelined,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Level {
+    Server,
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Named {
+    #[value(name = "bmsql-5.0")]
+    Bmsql,
+    Spec,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Checks {
+    None,
+    After,
+    Both,
+}
+
+impl From<Checks> for When {
+    fn from(checks: Checks) -> Self {
+        match checks {
+            Checks::None => When::None,
+            Checks::After => When::After,
+            Checks::Both => When::BeforeAndAfter,
+        }
+    }
+}
+
+impl Arguments {
+    fn options(&self, run: &Run, place: &Place, loaded: &Loaded, seed: u64) -> TpccOptions {
+        TpccOptions {
+            flight: match self.flight {
+                Flight::Statement => FlightMode::Statement,
+                Flight::Pipelined => FlightMode::Pipelined,
+            },
+            warehouses: place.warehouses,
+            isolation: self.isolation(),
+            ..TpccOptions::new(run.profile, loaded, seed)
+        }
+    }
+
+    fn isolation(&self) -> Option<Isolation> {
+        self.isolation.map(|level| match level {
+            Level::Server => Isolation::ServerDefault,
+            Level::ReadCommitted => Isolation::ReadCommitted,
+            Level::RepeatableRead => Isolation::RepeatableRead,
+            Level::Serializable => Isolation::Serializable,
+        })
+    }
+
+    fn profile(&self) -> Option<&'static Profile> {
+        self.profile.map(|named| match named {
+            Named::Bmsql => &BMSQL_5_0,
+            Named::Spec => &SPEC,
+        })
+    }
+
+    fn json_to_stdout(&self) -> bool {
+        self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+}
+
+/// Runs and prints. Returns the exit code.
+///
+/// # Errors
+/// When nothing could be run.
+pub(super) fn run(arguments: &Arguments, clock: &WallClock) -> Result<u8, Failure> {
+    let properties = arguments.source.read()?;
+    let mut reader = Reader::new(&properties);
+    let place = reader.place()?;
+    let settings = reader.run(&place, arguments.profile())?;
+    let json = arguments.json.as_deref();
+    let json = json.map(|path| JsonFile::create("dyno benchmarksql run", path)).transpose();
+    let json = json.map_err(Failure::new)?;
+    let mut console = Console::new(clock, arguments.json_to_stdout());
+    echo(&console, &properties);
+    warn(&reader.warnings);
+    let seed = arguments.seed.unwrap_or_else(clock_seed);
+    output::talk(&format!("seed: {seed}"));
+    let reached = reach_target(place.target.clone(), None)?;
+    let Reached { database, facts, .. } = &reached;
+    output::talk(&format!("server: {} {}", facts.product, facts.version));
+    let job = Job { arguments, properties: &properties, place: &place, settings: &settings, seed };
+    with_driver!(database, driver => job.run(driver, &mut console, clock, json))
+}
+
+fn clock_seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.as_millis() as u64
+}
+
+/// What the original says first: every key but the password.
+fn echo(console: &Console<'_>, properties: &Properties) {
+    let rule = "+-------------------------------------------------------------+";
+    let name = concat!("     BenchmarkSQL 5.0 by dyno ", env!("CARGO_PKG_VERSION"));
+    for line in ["", rule, name, rule, ""] {
+        console.line(line);
+    }
+    for entry in properties.entries.iter().filter(|entry| !entry.key.starts_with("//")) {
+        // Whatever a fork calls it.
+        if !entry.key.to_ascii_lowercase().contains("pass") {
+            console.line(&format!("{}={}", entry.key, shown(&entry.key, &entry.value)));
+        }
+    }
+    console.line("");
+}
+
+/// One run.
+struct Job<'a> {
+    arguments: &'a Arguments,
+    properties: &'a Properties,
+    place: &'a Place,
+    settings: &'a Run,
+    seed: u64,
+}
+
+/// A run that is over.
+struct Over<'a> {
+    workload: &'a Tpcc,
+    loaded: &'a Loaded,
+    spec: &'a TrialSpec,
+    result: &'a TrialResult,
+}
+
+impl Job<'_> {
+    fn run<D: Driver>(
+        &self,
+        driver: &D,
+        console: &mut Console<'_>,
+        clock: &WallClock,
+        json: Option<JsonFile>,
+    ) -> Result<u8, Failure> {
+        let spec = self.spec();
+        let loaded = self.loaded(driver, &spec)?;
+        let before = look_before(driver, self.arguments.checks.into(), self.place.warehouses)?;
+        let control = Arc::new(Control::new());
+        let results = self.results(console, *clock, &control)?;
+        let workload = self.workload(driver.dialect(), &loaded, &before, results.as_ref())?;
+        console.line(&format!("C value for C_LAST during load: {}", loaded.c_last));
+        let c_last = workload.constants().c_last;
+        console.line(&format!("C value for C_LAST this run:    {c_last}"));
+        console.line("");
+        if let Err(error) = signals::stop_on_interrupt(Arc::clone(&control)) {
+            output::talk(&format!("warning: Ctrl-C will end it without results: {error}"));
+        }
+        let told = results.as_ref().map(|results| (results, self.info(&loaded, &spec)));
+        let mut follower = Follower::new(console, json.is_some(), told);
+        let driven = drive(&workload, driver, &spec, &control, &mut follower);
+        let Follower { rows, failure, .. } = follower;
+        let result = driven.map_err(not_begun)?;
+        console.end();
+        report::closing(console, clock, &result);
+        let limit = tpmc_limit(&workload, self.settings.terminals);
+        let written = finish(results, failure, &result, limit);
+        let over = Over { workload: &workload, loaded: &loaded, spec: &spec, result: &result };
+        // What stops for a full disk has not been interrupted by anybody.
+        let is_checked = result.ended != Ended::Interrupted || written.is_err();
+        let json = json.map(|json| (json, rows));
+        let code = self.judge(driver, &over, (&before, is_checked), json)?;
+        written?;
+        if let Some(error) = workload.delivery_log_error() {
+            return Err(Failure::new(error));
+        }
+        match workload.ledger_file().map(LedgerFile::close) {
+            // The run was aborted for it, and has said so.
+            Some(Err(error)) if code == 0 => Err(ledger_failure(&error)),
+            _ => Ok(code),
+        }
+    }
+
+    /// Prints what dyno has to say, checks the data unless the run was interrupted, and writes the
+    /// JSON. Returns the exit code.
+    fn judge<D: Driver>(
+        &self,
+        driver: &D,
+        over: &Over<'_>,
+        (before, is_checked): (&Before, bool),
+        json: Option<(JsonFile, Vec<SeriesRow>)>,
+    ) -> Result<u8, Failure> {
+        let &Over { workload, loaded, spec, result } = over;
+        let mut summary = self.summary(workload, spec, result);
+        let crew = Crew { terminals: self.settings.terminals, sessions: spec.workers };
+        let mut facts = facts(workload, loaded, crew, &summary.kinds, summary.window_s);
+        output::talk(&report::details(&summary, &facts));
+        let left = workload.deliveries_left();
+        if left > 0 {
+            output::talk(&format!(
+                "{left} Deliveries were queued and not executed when the run ended"
+            ));
+        }
+        let findings = match is_checked {
+            true => look_after(driver, workload, before),
+            false => not_made(before, "The run was interrupted."),
+        };
+        facts.conditions = findings.conditions;
+        (summary.checks, summary.tpcc) = (findings.checks, Some(facts));
+        let worth = worth(result, &summary.checks);
+        output::talk(&report::checks(&summary, &worth));
+        if let Ended::Aborted(error) = &result.ended
+            && let Some(hint) = error.hint()
+        {
+            output::talk(&format!("hint: {hint}"));
+        }
+        if let Some((json, rows)) = json {
+            self.write_json(json, summary, &worth, result, rows)?;
+        }
+        Ok(worth.code)
+    }
+
+    /// The workload with its logs.
+    fn workload(
+        &self,
+        dialect: Dialect,
+        loaded: &Loaded,
+        before: &Before,
+        results: Option<&Results>,
+    ) -> Result<Tpcc, Failure> {
+        let Run { pauses, profile, .. } = *self.settings;
+        let defers = profile.delivery == DeliveryMode::Deferred;
+        let log = results.filter(|_| defers).map(|results| results.path().join(DELIVERY_LOG));
+        let options = TpccOptions {
+            keying_multiplier: pauses.map_or(1.0, |pauses| pauses.keying),
+            think_multiplier: pauses.map_or(1.0, |pauses| pauses.think),
+            delivery_log: log,
+            ..self.arguments.options(self.settings, self.place, loaded, self.seed)
+        };
+        let mut workload = Tpcc::new(options, loaded, dialect)
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        if let Some(ledger) = self.ledger(loaded, before.books())? {
+            workload = workload.with_ledger(ledger);
+        }
+        Ok(match results {
+            Some(results) => workload.with_log(results.log()),
+            None => workload,
+        })
+    }
+
+    /// Opens the ledger, where one is asked for.
+    fn ledger(&self, loaded: &Loaded, before: &Books) -> Result<Option<LedgerFile>, Failure> {
+        let Some(path) = &self.arguments.ledger else { return Ok(None) };
+        let target = self.place.target.to_string();
+        let ledger = LedgerFile::open(path, &target, loaded, self.seed, before);
+        ledger.map(Some).map_err(|error| ledger_failure(&error))
+    }
+
+    /// Makes the result directory, where the file names one.
+    fn results(
+        &self,
+        console: &Console<'_>,
+        clock: WallClock,
+        control: &Arc<Control>,
+    ) -> Result<Option<Results>, Failure> {
+        let Some(template) = &self.settings.result_directory else { return Ok(None) };
+        let run = next_run(Path::new("."))?;
+        let delivery = self.settings.profile.delivery;
+        let properties = &self.properties.text;
+        let overrides = &self.arguments.source.overrides;
+        let request = Request { template, properties, overrides, run, delivery, clock };
+        let mut results = Results::create(&request, control)?;
+        let path = results.path().display();
+        console.line(&format!("copied {} to {path}/run.properties", self.properties.file));
+        console.line(&format!("created {path}/data/runInfo.csv for runID {run}"));
+        console.line(&format!("writing per transaction results to {path}/data/result.csv"));
+        console.line("");
+        if let Some(collector) = &self.settings.collector {
+            results.collect(collector)?;
+        }
+        Ok(Some(results))
+    }
+
+    /// What `runInfo.csv` holds.
+    fn info(&self, loaded: &Loaded, spec: &TrialSpec) -> RunInfo {
+        let Run { length, limit_per_min, pauses, .. } = *self.settings;
+        RunInfo {
+            db: self.place.db.clone(),
+            run_mins: match length {
+                Length::Mins(mins) => mins,
+                Length::TxnsPerTerminal(_) => 0,
+            },
+            load_warehouses: loaded.warehouses,
+            run_warehouses: self.place.warehouses,
+            sut_threads: spec.workers,
+            limit_txns_per_min: limit_per_min.unwrap_or(0),
+            think_time_multiplier: pauses.map_or(0.0, |pauses| pauses.think),
+            keying_time_multiplier: pauses.map_or(0.0, |pauses| pauses.keying),
+        }
+    }
+
+    /// What the database says of its load, and whether it can be run on.
+    fn loaded<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<Loaded, Failure> {
+        let need = Need {
+            warehouses: self.place.warehouses,
+            sessions: spec.workers,
+            isolation: self.arguments.isolation(),
+            foreign_keys: None,
+        };
+        let looked = block_on(async {
+            let mut session = driver.connect(0).await?;
+            let found = preflight(&mut session, &need).await;
+            session.close().await;
+            found
+        });
+        let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
+        let found = looked.map_err(|error| match error {
+            PreflightError::TooFew { asked, loaded } => Failure::usage(format!(
+                "numWarehouses cannot be greater than the warehouses loaded in the database: \
+                 {asked} were asked for, {loaded} are loaded."
+            ))
+            .with_hint("lower warehouses, or destroy the database and build it again"),
+            other => other.into(),
+        })?;
+        warn(&found.warnings);
+        Ok(found.loaded)
+    }
+
+    fn spec(&self) -> TrialSpec {
+        let Run { terminals, length, limit_per_min, report_interval_s, pauses, .. } =
+            *self.settings;
+        let (duration, each) = match length {
+            Length::Mins(mins) => (Some(u64::from(mins) * MINUTE), None),
+            Length::TxnsPerTerminal(each) => (None, Some(u64::from(each))),
+        };
+        let common = TrialSpec {
+            duration,
+            interval: u64::from(report_interval_s) * SECOND,
+            seed: self.seed,
+            errors: ErrorPolicy::enduring(),
+            connect_limit: CONNECT_LIMIT,
+            ..TrialSpec::closed(terminals)
+        };
+        match pauses {
+            None => TrialSpec {
+                events_per_worker: each,
+                rate_per_s: limit_per_min.map(|limit| f64::from(limit) / 60.0),
+                even_rate: true,
+                ..common
+            },
+            Some(pauses) => TrialSpec {
+                workers: self.sessions(pauses.sut_threads),
+                terminals: Some(terminals),
+                // Sessions are no terminals: what all of them do is counted together.
+                events: each.map(|each| each * u64::from(terminals)),
+                warmup: u64::from(pauses.rampup_mins) * MINUTE,
+                ..common
+            },
+        }
+    }
+
+    /// Sessions under terminals with pauses.
+    fn sessions(&self, asked: Option<u32>) -> u32 {
+        let loaded = Loaded { warehouses: self.place.warehouses, c_last: 0 };
+        let options = TpccOptions::new(self.settings.profile, &loaded, self.seed);
+        asked.map_or(options.staff(None).workers, |asked| asked.min(self.settings.terminals))
+    }
+
+    fn summary(&self, workload: &Tpcc, spec: &TrialSpec, result: &TrialResult) -> TrialSummary {
+        let kinds = workload.transactions().iter().map(|kind| kind.name.clone()).collect();
+        let name = TrialName {
+            kinds,
+            test: self.settings.profile.name.to_owned(),
+            target: self.place.target.to_string(),
+            repeat: 1,
+            ..TrialName::default()
+        };
+        // A limit that is not reached is no rate that was missed.
+        let unlimited = TrialSpec { rate_per_s: None, ..spec.clone() };
+        TrialSummary { rate_per_s: spec.rate_per_s, ..summarise(&name, &unlimited, result) }
+    }
+
+    fn write_json(
+        &self,
+        json: JsonFile,
+        mut summary: TrialSummary,
+        worth: &Worth,
+        result: &TrialResult,
+        rows: Vec<SeriesRow>,
+    ) -> Result<(), Failure> {
+        if let (TrialStatus::Complete, false) = (&summary.status, worth.problems.is_empty()) {
+            summary.status = TrialStatus::Failed(worth.problems.join(" "));
+        }
+        let file = self.properties.file.clone();
+        let words = ["dyno", "benchmarksql", "run"].map(str::to_owned);
+        let replaced = self.arguments.source.overrides.chunks_exact(2).flat_map(|pair| {
+            let hidden = shown(&pair[0].to_ascii_lowercase(), &pair[1]);
+            [pair[0].clone(), hidden]
+        });
+        let command_line: Vec<String> = words.into_iter().chain([file]).chain(replaced).collect();
+        let percentiles = [50.0, 90.0, 95.0, 99.0];
+        json.write(&command_line, summary, &result.total, &percentiles, rows).map_err(Failure::new)
+    }
+}
+
+/// Writes what is left of the result directory.
+fn finish(
+    results: Option<Results>,
+    failure: Option<Failure>,
+    result: &TrialResult,
+    tpmc_max: Option<f64>,
+) -> Result<(), Failure> {
+    let Some(results) = results else { return Ok(()) };
+    let finished = results.finish(result.length(), tpmc_max);
+    warn(&finished?);
+    failure.map_or(Ok(()), Err)
+}
+
+fn not_begun(error: DriveError) -> Failure {
+    match error {
+        DriveError::Interrupted => {
+            Failure { code: signals::exit_code(), ..Failure::from(DriveError::Interrupted) }
+        }
+        other => other.into(),
+    }
+}

@@ -1,0 +1,484 @@
+//! From properties to what is meant by them.
+
+use super::keys;
+use super::properties::{Entry, Properties};
+use super::results::CollectorOptions;
+use dyno_core::Dialect;
+use dyno_drivers::target::{Secret, Target, TargetError};
+use dyno_runner::failure::{Failure, sentence};
+use dyno_tpcc::profile::{BMSQL_5_0, Binding, Choice, Profile, SPEC};
+use dyno_tpcc::{DISTRICTS, WAREHOUSES_MAX};
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// Terminals that one warehouse has (clause 4.2.2): one in each district.
+const TERMINALS_PER_WAREHOUSE: u32 = DISTRICTS;
+/// BenchmarkSQL's own number of loading connections.
+const LOAD_WORKERS: u32 = 4;
+/// What stands for NULL in CSV files unless told otherwise.
+const CSV_NULL: &str = "NULL";
+/// Longest run or ramp-up, minutes.
+const MINS_MAX: u32 = 1_000_000;
+/// Most sessions.
+const SESSIONS_MAX: u32 = 100_000;
+/// Weights are kept in hundredths of a percent: BenchmarkSQL 6 has them with decimal places.
+const HUNDRED_PERCENT: u32 = 10_000;
+
+/// Where the data are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// As the properties have it: `postgres`, `mysql`, `mariadb` or `sqlite`.
+    pub(super) db: String,
+    pub(super) target: Target,
+    /// Warehouses to load, or to use.
+    pub(super) warehouses: u32,
+}
+
+/// What a build is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Build {
+    pub(super) load_workers: u32,
+    /// CSV files instead of a load.
+    pub(super) csv: Option<Csv>,
+}
+
+/// CSV files to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Csv {
+    /// What precedes the names of the files.
+    pub(super) prefix: String,
+    /// What stands for NULL.
+    pub(super) null: String,
+}
+
+/// How long a run takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    /// Minutes.
+    Mins(u32),
+    /// Transactions of each terminal.
+    TxnsPerTerminal(u32),
+}
+
+/// Terminals with pauses, as BenchmarkSQL 6 has them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pauses {
+    /// Sessions that execute what the terminals enter; `None` is as many as are usual.
+    pub(super) sut_threads: Option<u32>,
+    /// What keying times are multiplied by.
+    pub(super) keying: f64,
+    /// What think times are multiplied by.
+    pub(super) think: f64,
+    /// Minutes before the measured window.
+    pub(super) rampup_mins: u32,
+}
+
+/// What a run is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Run {
+    pub(super) profile: Profile,
+    pub(super) terminals: u32,
+    pub(super) length: Length,
+    /// Transactions per minute of all terminals; `None` is no limit.
+    pub(super) limit_per_min: Option<u32>,
+    /// With the profile `spec`.
+    pub(super) pauses: Option<Pauses>,
+    /// Seconds between two lines of the console.
+    pub(super) report_interval_s: u32,
+    /// The name of the folder for results, with `%tX`.
+    pub(super) result_directory: Option<String>,
+    /// What the system does meanwhile; into the folder for results.
+    pub(super) collector: Option<CollectorOptions>,
+}
+
+/// Reads properties and notes what does not count.
+pub(super) struct Reader<'a> {
+    properties: &'a Properties,
+    /// Sentences.
+    pub(super) warnings: Vec<String>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(properties: &'a Properties) -> Self {
+        Reader { properties, warnings: keys::warnings(properties) }
+    }
+
+    fn warn(&mut self, entry: &Entry, what: impl Display) {
+        self.warnings.push(format!("{}: {} {what}.", self.properties.place(entry), entry.key));
+    }
+
+    /// The entry of a key that says something.
+    fn given(&self, key: &str) -> Option<&'a Entry> {
+        self.properties.get(key).filter(|entry| !entry.value.trim().is_empty())
+    }
+
+    /// Where a key should stand.
+    fn missing(&self, key: &str, remedy: &str) -> Failure {
+        let file = &self.properties.file;
+        Failure::usage(format!("{file}: {key} is missing.")).with_hint(remedy)
+    }
+
+    fn wrong(&self, entry: &Entry, what: impl Display) -> Failure {
+        let place = self.properties.place(entry);
+        Failure::usage(format!("{place}: {}={} {what}.", entry.key, entry.value.trim()))
+    }
+
+    fn number<T: FromStr + PartialOrd + Display>(
+        &self,
+        key: &str,
+        allowed: RangeInclusive<T>,
+    ) -> Result<Option<T>, Failure> {
+        let Some(entry) = self.given(key) else { return Ok(None) };
+        let number = entry.value.trim().parse().ok().filter(|number| allowed.contains(number));
+        let (low, high) = (allowed.start(), allowed.end());
+        let refuse = || {
+            self.wrong(entry, "can't be used")
+                .with_hint(format!("{key} is a number from {low} to {high}"))
+        };
+        number.map(Some).ok_or_else(refuse)
+    }
+
+    /// Java takes everything but `true` for false; a typing error is no false here.
+    fn flag(&self, key: &str, usual: bool) -> Result<bool, Failure> {
+        let Some(entry) = self.given(key) else { return Ok(usual) };
+        match entry.value.trim().to_ascii_lowercase().as_str() {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(self.wrong(entry, "can't be used").with_hint("write true or false")),
+        }
+    }
+
+    /// Where the database is and who logs in.
+    ///
+    /// # Errors
+    /// A database that dyno doesn't speak with; no or a bad URL; no number of warehouses.
+    pub(super) fn place(&mut self) -> Result<Place, Failure> {
+        let db = self.db()?;
+        let Some(conn) = self.given("conn") else {
+            return Err(self.missing("conn", "write conn=jdbc:postgresql://host:port/database"));
+        };
+        let text = conn.value.trim();
+        let is_jdbc = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("jdbc:"));
+        let read = match is_jdbc {
+            true => Target::from_jdbc(text).map(|jdbc| (jdbc.target, jdbc.warnings)),
+            false => text.parse::<Target>().map(|target| (target, Vec::new())),
+        };
+        let at = self.properties.place(conn);
+        let (mut target, warnings) = read.map_err(|error| refused(&at, error))?;
+        self.warnings.extend(warnings.into_iter().map(|what| format!("{at}: {what}")));
+        let dialect = dialect(&db);
+        if dialect != Some(target.dialect) || target.is_duckdb() {
+            return Err(Failure::usage(format!(
+                "{at}: conn is a URL of {}, and db is {db}.",
+                target.scheme()
+            ))
+            .with_hint("let both name the same database"));
+        }
+        if let Some(user) = self.given("user") {
+            target.user = Some(user.value.trim().to_owned());
+        }
+        // A password may end with blanks.
+        if let Some(password) = self.properties.get("password").filter(|e| !e.value.is_empty()) {
+            target.password = Some(Secret::new(password.value.clone()));
+        }
+        let warehouses = self.number("warehouses", 1..=WAREHOUSES_MAX)?;
+        let warehouses =
+            warehouses.ok_or_else(|| self.missing("warehouses", "write warehouses=1 or more"))?;
+        Ok(Place { db, target, warehouses })
+    }
+
+    fn db(&self) -> Result<String, Failure> {
+        const KNOWN: &str = "write db=postgres, mysql, mariadb or sqlite";
+        let Some(entry) = self.given("db") else {
+            return Err(self.missing("db", KNOWN));
+        };
+        let db = entry.value.trim().to_ascii_lowercase();
+        match (dialect(&db), db.as_str()) {
+            (Some(_), _) => Ok(db),
+            (None, "oracle" | "firebird" | "babelfish" | "sqlserver") => {
+                Err(self.wrong(entry, "names a database that dyno doesn't speak with"))
+            }
+            (None, _) => Err(self.wrong(entry, "names no database")),
+        }
+        .map_err(|failure| failure.with_hint(KNOWN))
+    }
+
+    /// What a build is asked for.
+    ///
+    /// # Errors
+    /// A value out of its range.
+    pub(super) fn build(&mut self) -> Result<Build, Failure> {
+        let load_workers = self.number("loadWorkers", 1..=10_000)?.unwrap_or(LOAD_WORKERS);
+        let text = |key| self.given(key).map(|entry| entry.value.clone());
+        let null = text("csvNullValue").unwrap_or_else(|| CSV_NULL.to_owned());
+        let csv = text("fileLocation").map(|prefix| Csv { prefix, null });
+        Ok(Build { load_workers, csv })
+    }
+
+    /// What a run is asked for. `asked` is the profile that the command line names.
+    ///
+    /// # Errors
+    /// A value out of its range; what can't be run.
+    pub(super) fn run(
+        &mut self,
+        place: &Place,
+        asked: Option<&'static Profile>,
+    ) -> Result<Run, Failure> {
+        self.refuse_procedures()?;
+        let has_6 = keys::VERSION_6.iter().any(|key| self.given(key).is_some());
+        let base = asked.unwrap_or(if has_6 { &SPEC } else { &BMSQL_5_0 });
+        let is_spec = base.name == SPEC.name;
+        let pauses = if is_spec { Some(self.pauses(place)?) } else { None };
+        let terminals = match is_spec {
+            true => self.terminals_by_multiplier(place.warehouses)?,
+            false => self.terminals(place.warehouses)?,
+        };
+        let mut profile = Profile { choice: self.weights(base)?, ..*base };
+        if !is_spec && !self.flag("terminalWarehouseFixed", true)? {
+            profile.binding = Binding::Roaming;
+        }
+        profile.rollback_percent = self.rollback_percent(base)?;
+        self.note_unused(is_spec)?;
+        Ok(Run {
+            profile,
+            terminals,
+            length: self.length()?,
+            limit_per_min: self
+                .number("limitTxnsPerMin", 0..=u32::MAX)?
+                .filter(|&limit| limit > 0 && !is_spec),
+            pauses,
+            report_interval_s: self.number("reportIntervalSecs", 1..=3_600)?.unwrap_or(1),
+            result_directory: self.given("resultDirectory").map(|e| e.value.trim().to_owned()),
+            collector: self.collector()?,
+        })
+    }
+
+    /// As in the original, the script asks for the collector; it is dyno's own.
+    fn collector(&mut self) -> Result<Option<CollectorOptions>, Failure> {
+        let Some(script) = self.given("osCollectorScript") else { return Ok(None) };
+        if self.given("resultDirectory").is_none() {
+            self.warn(
+                script,
+                "is ignored: without resultDirectory there is no place for its files",
+            );
+            return Ok(None);
+        }
+        let text = |key| self.given(key).map(|entry| entry.value.trim().to_owned());
+        Ok(Some(CollectorOptions {
+            interval_s: self.number("osCollectorInterval", 1..=3_600)?.unwrap_or(1),
+            ssh: text("osCollectorSSHAddr"),
+            devices: text("osCollectorDevices").unwrap_or_default(),
+        }))
+    }
+
+    /// BenchmarkSQL 6 can run each transaction as a stored procedure: another workload.
+    fn refuse_procedures(&self) -> Result<(), Failure> {
+        const REMEDY: &str = "write application=Generic: statements are sent one by one";
+        let other = |entry: &&Entry| !entry.value.trim().eq_ignore_ascii_case("generic");
+        if let Some(entry) = self.given("application").filter(other) {
+            let what = "would run stored procedures, which dyno doesn't have";
+            return Err(self.wrong(entry, what).with_hint(REMEDY));
+        }
+        match self.given("useStoredProcedures") {
+            Some(entry) if self.flag("useStoredProcedures", false)? => Err(self
+                .wrong(entry, "would run stored procedures, which dyno doesn't have")
+                .with_hint("write useStoredProcedures=false")),
+            _ => Ok(()),
+        }
+    }
+
+    fn length(&self) -> Result<Length, Failure> {
+        let each = self.number("runTxnsPerTerminal", 0..=u32::MAX)?.filter(|&number| number > 0);
+        let mins = self.number("runMins", 0..=MINS_MAX)?.filter(|&number| number > 0);
+        match (each, mins) {
+            (Some(each), None) => Ok(Length::TxnsPerTerminal(each)),
+            (None, Some(mins)) => Ok(Length::Mins(mins)),
+            (both, _) => {
+                let (file, many) = (&self.properties.file, both.is_some());
+                let what = if many { "both are given" } else { "neither is given" };
+                Err(Failure::usage(format!(
+                    "{file}: Must indicate either transactions per terminal or number of run \
+                     minutes: of runTxnsPerTerminal and runMins {what}."
+                ))
+                .with_hint("give one of both, and 0 for the other one"))
+            }
+        }
+    }
+
+    fn terminals(&self, warehouses: u32) -> Result<u32, Failure> {
+        let most = warehouses.saturating_mul(TERMINALS_PER_WAREHOUSE);
+        let Some(entry) = self.given("terminals") else {
+            return Err(self.missing("terminals", "write terminals=1 or more"));
+        };
+        let terminals = entry.value.trim().parse().ok();
+        terminals.filter(|terminals| (1..=most).contains(terminals)).ok_or_else(|| {
+            self.wrong(entry, "can't be used (Invalid number of terminals!)").with_hint(format!(
+                "a warehouse has ten terminals, so {warehouses} have 1 to {most}"
+            ))
+        })
+    }
+
+    fn terminals_by_multiplier(&mut self, warehouses: u32) -> Result<u32, Failure> {
+        let multiplier = self.number("terminalMultiplier", 1..=1_000)?.unwrap_or(1_u32);
+        if let Some(entry) = self.given("terminals") {
+            self.warn(entry, "is ignored: BenchmarkSQL 6 has ten for each warehouse");
+        }
+        Ok(warehouses.saturating_mul(TERMINALS_PER_WAREHOUSE).saturating_mul(multiplier))
+    }
+
+    fn pauses(&mut self, place: &Place) -> Result<Pauses, Failure> {
+        self.refuse_parts(place)?;
+        let multiplier = |reader: &Self, key| {
+            reader.number(key, 0.0..=1_000.0).map(|number| number.unwrap_or(1.0))
+        };
+        let ramps = ["rampupSUTMins", "rampupTerminalMins"];
+        let mut longest = 0_u32;
+        for key in ramps {
+            longest = longest.max(self.number(key, 0..=MINS_MAX)?.unwrap_or(0));
+            if let Some(entry) = self.given(key) {
+                self.warn(
+                    entry,
+                    "only counts for rampupMins: terminals begin in the middle of their cycles, \
+                     as if they had worked for long",
+                );
+            }
+        }
+        for key in ["maxDeliveryBGThreads", "maxDeliveryBGPerWarehouse"] {
+            if let Some(entry) = self.given(key) {
+                self.warn(entry, "is ignored: whichever session is free executes a Delivery");
+            }
+        }
+        Ok(Pauses {
+            sut_threads: self.number("sutThreads", 1..=SESSIONS_MAX)?,
+            keying: multiplier(self, "keyingTimeMultiplier")?,
+            think: multiplier(self, "thinkTimeMultiplier")?,
+            rampup_mins: self.number("rampupMins", 0..=MINS_MAX)?.unwrap_or(longest),
+        })
+    }
+
+    /// Several programs of BenchmarkSQL 6 can share the warehouses.
+    fn refuse_parts(&self, place: &Place) -> Result<(), Failure> {
+        let all = [("useWarehouseFrom", 1), ("useWarehouseTo", place.warehouses)];
+        for (key, whole) in all {
+            let part = self.number(key, 1..=place.warehouses)?.filter(|&number| number != whole);
+            if let (Some(entry), Some(_)) = (self.given(key), part) {
+                let what = "would leave warehouses to other programs, which dyno can't do";
+                let remedy = format!("write {key}={whole}, or leave it out");
+                return Err(self.wrong(entry, what).with_hint(remedy));
+            }
+        }
+        Ok(())
+    }
+
+    /// A weight in hundredths of a percent.
+    fn weight(&self, key: &str) -> Result<Option<u32>, Failure> {
+        let percent = self.number(key, 0.0..=100.0)?;
+        Ok(percent.map(|percent: f64| (percent * 100.0).round() as u32))
+    }
+
+    /// The profile's own choice unless a weight is given; New-Order has what the others leave.
+    fn weights(&mut self, base: &Profile) -> Result<Choice, Failure> {
+        let named = ["paymentWeight", "orderStatusWeight", "deliveryWeight", "stockLevelWeight"];
+        let mut given = [None; 4];
+        for (weight, key) in given.iter_mut().zip(named) {
+            *weight = self.weight(key)?;
+        }
+        let new_order = self.weight("newOrderWeight")?;
+        if given.iter().all(Option::is_none) && new_order.is_none() {
+            return Ok(base.choice);
+        }
+        // What BenchmarkSQL's own files have.
+        let usual = [43_00, 4_00, 4_00, 4_00];
+        let mut others = [0; 4];
+        for (at, weight) in others.iter_mut().enumerate() {
+            *weight = given[at].unwrap_or(usual[at]);
+        }
+        let taken: u32 = others.iter().sum();
+        let sum = taken + new_order.unwrap_or(0);
+        let Some(left) = HUNDRED_PERCENT.checked_sub(taken).filter(|_| sum <= HUNDRED_PERCENT)
+        else {
+            let file = &self.properties.file;
+            return Err(Failure::usage(format!(
+                "{file}: the weights add up to {} percent: Sum of percentage parameters exceeds \
+                 100%!",
+                f64::from(sum) / 100.0
+            ))
+            .with_hint("lower a weight; New-Order has what the others leave of 100"));
+        };
+        if let (Some(entry), Some(_)) =
+            (self.given("newOrderWeight"), new_order.filter(|&weight| weight != left))
+        {
+            let left = f64::from(left) / 100.0;
+            self.warn(entry, format!("is not what the others leave: New-Order has {left} percent"));
+        }
+        let [payment, order_status, delivery, stock_level] = others;
+        let weights = [left, payment, order_status, delivery, stock_level];
+        // Whole percents are shown as such.
+        let unit = if weights.iter().all(|weight| weight % 100 == 0) { 100 } else { 1 };
+        Ok(Choice::Weights(weights.map(|weight| weight / unit)))
+    }
+
+    /// Whole percents: clause 2.4.1.4 has 1, BenchmarkSQL 6 a little more to be safe.
+    fn rollback_percent(&mut self, base: &Profile) -> Result<u32, Failure> {
+        let Some(percent) = self.number("rollbackPercent", 0.0..=100.0)? else {
+            return Ok(base.rollback_percent);
+        };
+        let percent: f64 = percent;
+        let whole = percent.round();
+        if let (Some(entry), true) = (self.given("rollbackPercent"), (whole - percent).abs() > 1e-9)
+        {
+            self.warn(entry, format!("counts as {whole}: rollbacks are whole percents here"));
+        }
+        Ok(whole as u32)
+    }
+
+    /// Keys that the profile has no use for.
+    fn note_unused(&mut self, is_spec: bool) -> Result<(), Failure> {
+        let probability = self.number("restartSUTThreadProbability", 0.0..=1.0)?;
+        if let (Some(entry), Some(true)) =
+            (self.given("restartSUTThreadProbability"), probability.map(|p| p > 0.0))
+        {
+            self.warn(entry, "is ignored: sessions are kept for the whole run");
+        }
+        if let (Some(entry), true) =
+            (self.given("traceTerminalIO"), self.flag("traceTerminalIO", false)?)
+        {
+            self.warn(entry, "is ignored: what terminals show is not written down");
+        }
+        let of_other: &[&str] = match is_spec {
+            true => &["terminalWarehouseFixed", "limitTxnsPerMin"],
+            false => keys::VERSION_6,
+        };
+        // Told of as useless in any case.
+        let is_told = |key: &str| key == "monkeys";
+        let is_off = |entry: &Entry| entry.key == "limitTxnsPerMin" && entry.value.trim() == "0";
+        for key in of_other.iter().filter(|key| !is_told(key)) {
+            if let Some(entry) = self.given(key).filter(|entry| !is_off(entry)) {
+                self.warn(entry, "is ignored: the profile has no use for it");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn dialect(db: &str) -> Option<Dialect> {
+    match db {
+        "postgres" | "postgresql" => Some(Dialect::Postgres),
+        "mysql" | "mariadb" => Some(Dialect::Mysql),
+        "sqlite" => Some(Dialect::Sqlite),
+        _ => None,
+    }
+}
+
+fn refused(place: &str, error: TargetError) -> Failure {
+    let failure = Failure::usage(sentence(&error.message)).at(&format!("{place}: conn"));
+    match error.hint {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

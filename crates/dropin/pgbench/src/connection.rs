@@ -1,0 +1,87 @@
+//! From the connection options to a database that has answered once.
+
+use super::refusal::Refusal;
+use super::settings::{Connection, Settings};
+use dyno_core::{DbError, Driver, Product, Session};
+use dyno_drivers::target::{LibpqOptions, Target, TargetError, find_password};
+use dyno_runner::databases::{self, Database, with_driver};
+use dyno_runner::output;
+
+/// A database that has answered.
+pub(super) struct Reached {
+    pub(super) target: Target,
+    pub(super) database: Database,
+    pub(super) product: Product,
+}
+
+/// Connects once, to learn who answers and whether a password is needed. `purpose` is what pgbench
+/// names as that of its first connection: `setup` or `initialization`.
+///
+/// # Errors
+/// In pgbench's words.
+pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<Reached, Refusal> {
+    let unconnected =
+        |refusal: Refusal| refusal.then(format_args!("could not create connection for {purpose}"));
+    let refused = |error: TargetError| {
+        let refusal = Refusal::error(&error);
+        unconnected(match &error.hint {
+            Some(hint) => refusal.with_hint(hint),
+            None => refusal,
+        })
+    };
+    let mut target = target(&settings.connection).map_err(refused)?;
+    let found = find_password(&target, None).map_err(refused)?;
+    if let Some(warning) = &found.warning {
+        output::talk(&format!("pgbench: warning: {warning}"));
+    }
+    target.password = found.password;
+    target.user = target.user.take().or(found.user);
+    let first = open(&target);
+    let opened = match first {
+        Err(error) if databases::may_ask(&error, &target) => {
+            let asked = databases::ask("Password: ");
+            target.password = Some(asked.map_err(|failure| Refusal::error(failure.message))?);
+            open(&target)
+        }
+        other => other,
+    };
+    let (database, product) =
+        opened.map_err(|error| unconnected(Refusal::unconnected(&error, target.dialect)))?;
+    Ok(Reached { target, database, product })
+}
+
+fn target(connection: &Connection) -> Result<Target, TargetError> {
+    if let Some(url) = &connection.target {
+        return url.parse();
+    }
+    let given = LibpqOptions {
+        host: connection.host.as_deref(),
+        port: connection.port.as_deref(),
+        user: connection.user.as_deref(),
+        fallback_application_name: Some("pgbench"),
+    };
+    if let Some(dbname) = &connection.dbname {
+        return Target::from_libpq(Some(dbname), &given);
+    }
+    let mut target = Target::from_libpq(None, &given)?;
+    // Where libpq would take the name of -U, pgbench takes that of PGUSER or of the system's user.
+    let is_named = std::env::var("PGDATABASE").is_ok_and(|name| !name.is_empty());
+    if !is_named && connection.user.is_some() {
+        let others = LibpqOptions { user: None, ..given };
+        target.database = Target::from_libpq(None, &others)?.database;
+    }
+    Ok(target)
+}
+
+fn open(target: &Target) -> Result<(Database, Product), DbError> {
+    let database = Database::new(target)?;
+    let product = with_driver!(&database, driver => databases::run(product_of(driver)))?;
+    Ok((database, product))
+}
+
+async fn product_of<D: Driver>(driver: &D) -> Result<Product, DbError> {
+    let session = driver.connect(0).await?;
+    let product = session.product().clone();
+    session.close().await;
+    Ok(product)
+}

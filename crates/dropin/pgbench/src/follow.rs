@@ -1,0 +1,98 @@
+//! What is printed and written while a trial runs.
+
+use super::logs::Shared;
+use super::progress::ProgressLine;
+use super::settings::Settings;
+use dyno_core::{ErrorClass, Nanos};
+use dyno_engine::{Observer, TrialSpec};
+use dyno_measure::{ErrorCount, Frame, Interval, Phase, SeriesRow, Window};
+use dyno_reactor::monotonic_now;
+use dyno_runner::output;
+use dyno_store::HistogramLog;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Follows a trial.
+pub(super) struct Reporter<'a> {
+    settings: &'a Settings,
+    length: Nanos,
+    shared: &'a Shared,
+    is_running: &'a AtomicBool,
+    hdr: Option<HistogramLog>,
+    rows: Vec<SeriesRow>,
+}
+
+impl<'a> Reporter<'a> {
+    pub(super) fn new(
+        settings: &'a Settings,
+        spec: &TrialSpec,
+        shared: &'a Shared,
+        is_running: &'a AtomicBool,
+        hdr: Option<HistogramLog>,
+    ) -> Self {
+        Reporter { settings, length: spec.interval, shared, is_running, hdr, rows: Vec::new() }
+    }
+
+    /// A row per interval, where they are asked for.
+    pub(super) fn into_rows(self) -> Vec<SeriesRow> {
+        self.rows
+    }
+
+    fn line(&self, interval: &Interval) -> ProgressLine {
+        let Settings { progress_timestamp, max_tries, continue_on_error, .. } = *self.settings;
+        let frame = &interval.frame;
+        let (counts, latency) = (frame.counts(), frame.latency());
+        let at_s = match progress_timestamp {
+            true => self.shared.epoch_us(monotonic_now()) as f64 / 1e6,
+            false => interval.begins_s + interval.length_s,
+        };
+        let lag = |lateness: &dyno_measure::Latencies| lateness.mean() / 1e6;
+        ProgressLine {
+            at_s,
+            is_timestamp: progress_timestamp,
+            tps: latency.count() as f64 / interval.length_s,
+            latency_ms: latency.mean() / 1e6,
+            stddev_ms: if latency.count() == 0 { 0.0 } else { latency.histogram().stdev() / 1e6 },
+            failed: counts.failed.saturating_sub(retired(frame, continue_on_error)),
+            lag_ms: self.settings.rate_per_s.and(frame.lateness.as_ref()).map(lag),
+            skipped: self.settings.skips().then_some(counts.skipped),
+            retries: (max_tries != 1).then_some((counts.retried, counts.retries)),
+        }
+    }
+}
+
+/// Transactions whose error ended their client: pgbench counts these nowhere.
+fn retired(frame: &Frame, continue_on_error: bool) -> u64 {
+    let ends_client = |error: &&ErrorCount| match error.class {
+        ErrorClass::Serialization | ErrorClass::Deadlock | ErrorClass::LockTimeout => false,
+        ErrorClass::ConnectionLost => true,
+        // Without an SQLSTATE: the script itself could not go on.
+        _ => !continue_on_error || error.sqlstate == "00000",
+    };
+    frame.errors.0.iter().filter(ends_client).map(|error| error.count).sum()
+}
+
+impl Observer for Reporter<'_> {
+    fn released(&mut self, window: &Window) {
+        let _ = self.shared.opens.set(window.opens);
+        self.is_running.store(true, Ordering::Relaxed);
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        if self.settings.json.is_some() {
+            self.rows.push(SeriesRow::from(interval));
+        }
+        if interval.phase == Phase::WarmUp {
+            return;
+        }
+        if let Some(hdr) = &mut self.hdr
+            && let Err(error) = hdr.interval(interval)
+        {
+            output::talk(&format!("pgbench: error: could not write the file of --hdr: {error}"));
+            self.hdr = None;
+        }
+        let is_whole = interval.length_s > self.length as f64 / 1e9 - 1e-6;
+        if self.settings.progress_s.is_some() && is_whole {
+            output::talk(&self.line(interval).to_string());
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! A run: from settings to a trial, from its result to the report.
+
+use super::balances::Books;
+use super::connection::{Reached, reach};
+use super::follow::Reporter;
+use super::logs::{self, Shared};
+use super::refusal::Refusal;
+use super::scripts::{Loader, words};
+use super::settings::{Length, Settings};
+use super::setup::{Tables, set_up};
+use super::{Exit, VERSION, figures, has_secret};
+use dyno_core::{Dialect, Driver, ErrorClass, Nanos, SECOND, Workload};
+use dyno_drivers::target::Target;
+use dyno_engine::{
+    Control, DriveError, Ended, ErrorPolicy, ErrorSet, Share, TrialResult, TrialSpec, drive,
+};
+use dyno_measure::{SeriesRow, TrialStatus};
+use dyno_pgbench::run::{Options, PgBench, Talk, VerboseErrors};
+use dyno_pgbench::script::Script;
+use dyno_runner::databases::{Watched, with_driver};
+use dyno_runner::output;
+use dyno_runner::trial_json::JsonFile;
+use dyno_runner::{TrialName, summarise};
+use dyno_store::HistogramLog;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Connecting has no limit of its own: the target has one per connection.
+const CONNECT_LIMIT: Nanos = 24 * 3_600 * SECOND;
+
+/// Runs the scripts and prints the report. `words` is the command line.
+///
+/// # Errors
+/// When nothing could be run.
+pub(super) fn run(settings: &Settings, loader: Loader, words: &[String]) -> Result<Exit, Refusal> {
+    let has_builtin = loader.has_builtin();
+    let scripts = loader.into_scripts();
+    let json = settings.json.as_deref().map(|path| JsonFile::create("dyno pgbench", path));
+    let json = json.transpose()?;
+    let reached = reach(settings, "setup")?;
+    let Reached { product, target, .. } = &reached;
+    let name = match target.dialect {
+        Dialect::Postgres => String::new(),
+        Dialect::Mysql | Dialect::Sqlite => format!("{} ", product.name),
+    };
+    print(settings, &format!("pgbench ({VERSION}, server {name}{})\n", product.version));
+    if settings.debug {
+        output::talk(&debug_line(settings, target));
+    }
+    let tables = set_up(&reached, settings, &scripts, has_builtin)?;
+    let hide = |word: &String| match has_secret(word) {
+        true => target.to_string(),
+        false => word.clone(),
+    };
+    let command_line: Vec<String> = words.iter().map(hide).collect();
+    let job = Job { settings, tables, target, command_line };
+    with_driver!(&reached.database, driver => job.run(driver, scripts, json))
+}
+
+/// Prints what pgbench prints to standard output.
+fn print(settings: &Settings, text: &str) {
+    if settings.json_to_stdout() {
+        output::talk(text.trim_end_matches('\n'));
+    } else {
+        output::data(text);
+    }
+}
+
+fn debug_line(settings: &Settings, target: &Target) -> String {
+    let (what, length) = match settings.length() {
+        Length::Transactions(each) => ("nxacts", each),
+        Length::Seconds(seconds) => ("duration", seconds),
+    };
+    let hosts: Vec<_> = target.hosts.0.iter().map(ToString::to_string).collect();
+    format!(
+        "pgbench: pghost: {} nclients: {} {what}: {length} dbName: {}",
+        hosts.join(","),
+        settings.clients,
+        target.database.as_deref().unwrap_or_default()
+    )
+}
+
+struct Job<'a> {
+    settings: &'a Settings,
+    tables: Tables,
+    target: &'a Target,
+    command_line: Vec<String>,
+}
+
+impl Job<'_> {
+    fn run<D: Driver>(
+        &self,
+        driver: &D,
+        scripts: Vec<(Script, u32)>,
+        json: Option<JsonFile>,
+    ) -> Result<Exit, Refusal> {
+        let settings = self.settings;
+        let dialect = driver.dialect();
+        // Sessions that block have a loop each.
+        let threads = if driver.blocks() { settings.clients } else { settings.threads };
+        let shared = Shared::new();
+        let logs = logs::open(settings, threads, &shared)?;
+        let books = Books::open(driver, settings, &scripts)?;
+        let options =
+            Options { logs, threads, scale: self.tables.scale, ..options(settings, scripts) };
+        let workload = PgBench::new(options, dialect, Box::new(talk)).map_err(Refusal::error)?;
+        let hdr = self.histograms(&workload)?;
+        let spec = spec(settings, dialect);
+        let is_running = AtomicBool::new(false);
+        let watched = Watched::telling(driver, |number, error| {
+            if is_running.load(Ordering::Relaxed) {
+                let refusal = Refusal::unconnected(error, self.target.dialect);
+                let what = format!("client {number} aborted while establishing connection");
+                output::talk(refusal.then(what).to_string().trim_end());
+            }
+        });
+        let control = Arc::new(Control::new());
+        if let Err(error) = dyno_runner::signals::stop_on_interrupt(Arc::clone(&control)) {
+            output::talk(&format!("pgbench: warning: Ctrl-C will not print a report: {error}"));
+        }
+        let mut reporter = Reporter::new(settings, &spec, &shared, &is_running, hdr);
+        let driven = drive(&workload, &watched, &spec, &control, &mut reporter);
+        let rows = reporter.into_rows();
+        let result = driven.map_err(|error| self.not_begun(error, watched.failed()))?;
+        if let Some(json) = json {
+            self.write_json(json, &workload, &spec, &result, rows)?;
+        }
+        let exit = self.ended(&workload, &result, shared.late.load(Ordering::Relaxed));
+        if let Some(books) = books {
+            books.close(driver)?;
+        }
+        Ok(exit)
+    }
+
+    fn histograms(&self, workload: &PgBench) -> Result<Option<HistogramLog>, Refusal> {
+        let Some(path) = &self.settings.hdr else { return Ok(None) };
+        let log = HistogramLog::create(path, &kinds(workload)).map_err(|error| {
+            format!("could not open file \"{}\": {}", path.display(), words(&error))
+        })?;
+        Ok(Some(log))
+    }
+
+    fn not_begun(&self, error: DriveError, number: Option<u32>) -> Refusal {
+        match error {
+            DriveError::Connect(error) => {
+                let refusal = Refusal::unconnected(&error, self.target.dialect);
+                match number {
+                    Some(number) => refusal
+                        .then(format_args!("could not create connection for client {number}")),
+                    None => refusal,
+                }
+            }
+            DriveError::Interrupted => Refusal::error("stopped before all clients were connected"),
+            DriveError::System(error) => {
+                Refusal::error(format_args!("the system refused what a run needs: {error}"))
+            }
+        }
+    }
+
+    fn write_json(
+        &self,
+        json: JsonFile,
+        workload: &PgBench,
+        spec: &TrialSpec,
+        result: &TrialResult,
+        rows: Vec<SeriesRow>,
+    ) -> Result<(), Refusal> {
+        let kinds = kinds(workload);
+        let test = kinds.join(", ");
+        let name = TrialName { kinds, test, repeat: 1, ..TrialName::default() };
+        let mut summary = summarise(&name, spec, result);
+        let stopped = stopped(result);
+        if stopped > 0 {
+            summary.status =
+                TrialStatus::Failed(format!("{stopped} clients stopped after an error."));
+        }
+        let percentiles = &self.settings.percentiles;
+        Ok(json.write(&self.command_line, summary, &result.total, percentiles, rows)?)
+    }
+
+    /// Prints the report and decides the exit code.
+    fn ended(&self, workload: &PgBench, result: &TrialResult, late: u64) -> Exit {
+        let settings = self.settings;
+        let total = workload.statistics().total();
+        let scripts = figures::scripts(workload, settings.report_per_command);
+        let percentiles = figures::percentiles(settings, result);
+        let parts = (scripts.as_slice(), percentiles.as_slice());
+        let report = figures::report(settings, self.tables, result, &total, late, parts);
+        print(settings, &report.to_string());
+        let stopped = stopped(result);
+        if result.ended == Ended::Interrupted {
+            if result.unfinished > 0 {
+                output::talk(&cut_line(settings, result.unfinished));
+            }
+            return Exit::Interrupted;
+        }
+        if let (Ended::Miscounted { .. }, Some(why)) = (&result.ended, result.ended.failure()) {
+            output::talk(&format!("pgbench: error: {why}"));
+            return Exit::Aborted;
+        }
+        if stopped > 0 {
+            output::talk(&stopped_line(settings, stopped, total.total()));
+            output::talk("pgbench: error: Run was aborted; the above results are incomplete.");
+            return Exit::Aborted;
+        }
+        if total.processed() + total.failed() == 0 {
+            output::talk("pgbench: error: No transaction was executed.");
+            output::talk(
+                "pgbench: hint: Run longer (-T), or raise the rate (-R) or the limit (-L).",
+            );
+            return Exit::Failed;
+        }
+        Exit::Done
+    }
+}
+
+/// Clients that an error ended before the others.
+fn stopped(result: &TrialResult) -> u32 {
+    match result.ended {
+        Ended::Aborted(_) => result.retired.max(1),
+        _ => result.retired,
+    }
+}
+
+/// How much of what was asked for was done although clients stopped.
+fn stopped_line(settings: &Settings, stopped: u32, executed: u64) -> String {
+    let clients = settings.clients;
+    let of = match settings.length() {
+        Length::Transactions(each) => {
+            format!(" of {}", u64::from(each) * u64::from(clients))
+        }
+        Length::Seconds(_) => String::new(),
+    };
+    format!(
+        "pgbench: warning: {stopped} of {clients} clients stopped after an error; {executed}{of} \
+         transactions were executed"
+    )
+}
+
+/// What Ctrl-C did not wait for.
+fn cut_line(settings: &Settings, cut: u32) -> String {
+    format!(
+        "pgbench: warning: {cut} of {} clients were cut off within a transaction, which is not \
+         counted",
+        settings.clients
+    )
+}
+
+fn kinds(workload: &PgBench) -> Vec<String> {
+    workload.transactions().iter().map(|kind| kind.name.clone()).collect()
+}
+
+fn talk(talk: Talk<'_>) {
+    match talk {
+        Talk::Error(text) => output::talk(&format!("pgbench: error: {text}")),
+        Talk::Info(text) => output::talk(&format!("pgbench: {text}")),
+        Talk::Debug(text) => output::talk(text),
+    }
+}
+
+fn late_limit(settings: &Settings) -> Option<Nanos> {
+    (settings.late_limit_us > 0).then_some(settings.late_limit_us * 1_000)
+}
+
+fn options(settings: &Settings, scripts: Vec<(Script, u32)>) -> Options {
+    let verbose =
+        VerboseErrors { max_tries: settings.max_tries, latency_limit: late_limit(settings) };
+    Options {
+        clients: settings.clients,
+        defines: settings.variables.clone(),
+        statement_latencies: settings.report_per_command,
+        continue_on_error: settings.continue_on_error,
+        verbose_errors: settings.verbose_errors.then_some(verbose),
+        ..Options::new(scripts, settings.mode, settings.seed)
+    }
+}
+
+fn spec(settings: &Settings, dialect: Dialect) -> TrialSpec {
+    let length = settings.length();
+    TrialSpec {
+        workers: settings.clients,
+        loops: Some(settings.threads),
+        warmup: u64::from(settings.warmup_s) * SECOND,
+        duration: match length {
+            Length::Seconds(seconds) => Some(u64::from(seconds) * SECOND),
+            Length::Transactions(_) => None,
+        },
+        events: None,
+        events_per_worker: match length {
+            Length::Transactions(each) => Some(u64::from(each)),
+            Length::Seconds(_) => None,
+        },
+        finish_begun: true,
+        connect_each: settings.connect_each,
+        late_limit: late_limit(settings),
+        rate_per_s: settings.rate_per_s,
+        even_rate: false,
+        terminals: None,
+        share: Share::default(),
+        interval: u64::from(settings.progress_s.unwrap_or(1)) * SECOND,
+        seed: settings.seed,
+        errors: error_policy(settings, dialect),
+        drain: Nanos::MAX,
+        connect_limit: CONNECT_LIMIT,
+        answer_limit: None,
+    }
+}
+
+/// Conflicts are tried again, as often as `--max-tries` says; any other error ends its client.
+fn error_policy(settings: &Settings, dialect: Dialect) -> ErrorPolicy {
+    let mut classes = vec![ErrorClass::Serialization, ErrorClass::Deadlock];
+    if dialect != Dialect::Postgres {
+        // Where a conflict between two writers is a lock that isn't granted.
+        classes.push(ErrorClass::LockTimeout);
+    }
+    ErrorPolicy {
+        retry: ErrorSet { classes, ..ErrorSet::default() },
+        max_retries: settings.max_tries.checked_sub(1),
+        tolerate: ErrorSet { all: settings.continue_on_error, ..ErrorSet::default() },
+        reconnect: false,
+        retire: !settings.exit_on_abort,
+        pause: 0,
+        ..ErrorPolicy::resilient()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::DbError;
+    use dyno_engine::Action;
+
+    fn server(class: ErrorClass) -> DbError {
+        DbError::server(class, 0, *b"00000", "words")
+    }
+
+    #[test]
+    fn only_conflicts_are_tried_again() {
+        let mut settings = Settings::new(1);
+        let policy = |settings: &Settings| error_policy(settings, Dialect::Postgres);
+        let deadlock = server(ErrorClass::Deadlock);
+        let other = server(ErrorClass::Constraint);
+        assert_eq!(policy(&settings).action(&deadlock, 0), Action::Fail);
+        assert_eq!(policy(&settings).action(&other, 0), Action::Retire);
+        settings.max_tries = 3;
+        assert_eq!(policy(&settings).action(&deadlock, 1), Action::Retry);
+        assert_eq!(policy(&settings).action(&deadlock, 2), Action::Fail);
+        settings.max_tries = 0;
+        assert_eq!(policy(&settings).action(&deadlock, 1_000_000), Action::Retry);
+        settings.exit_on_abort = true;
+        assert_eq!(policy(&settings).action(&other, 0), Action::Abort);
+        settings.continue_on_error = true;
+        assert_eq!(policy(&settings).action(&other, 0), Action::Fail);
+        assert_eq!(policy(&settings).action(&DbError::lost("gone"), 0), Action::Abort);
+        let sqlite = error_policy(&Settings::new(1), Dialect::Sqlite);
+        assert_eq!(sqlite.action(&server(ErrorClass::LockTimeout), 0), Action::Fail);
+    }
+
+    #[test]
+    fn lengths_are_per_client_or_end_when_what_had_begun_is_done() {
+        let mut settings = Settings::new(1);
+        let spec = super::spec(&settings, Dialect::Postgres);
+        assert_eq!((spec.duration, spec.events_per_worker, spec.events), (None, Some(10), None));
+        settings.seconds = Some(3);
+        settings.late_limit_us = 1_500;
+        let spec = super::spec(&settings, Dialect::Postgres);
+        assert_eq!((spec.duration, spec.events_per_worker), (Some(3 * SECOND), None));
+        assert_eq!((spec.late_limit, spec.finish_begun), (Some(1_500_000), true));
+    }
+
+    #[test]
+    fn what_stopped_is_told_with_what_was_done() {
+        let mut settings = Settings { clients: 4, transactions: Some(100), ..Settings::new(1) };
+        let line = stopped_line(&settings, 2, 98);
+        let start = "pgbench: warning: 2 of 4 clients stopped after an error; 98";
+        assert_eq!(line, format!("{start} of 400 transactions were executed"));
+        settings = Settings { transactions: None, seconds: Some(1), ..settings };
+        let line = stopped_line(&settings, 2, 98);
+        assert_eq!(line, format!("{start} transactions were executed"));
+    }
+}

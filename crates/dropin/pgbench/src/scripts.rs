@@ -1,0 +1,138 @@
+//! Which scripts a run executes: built-in ones by name, files, and their weights.
+
+use super::command_line::Host;
+use super::numbers::long;
+use super::refusal::Refusal;
+use dyno_pgbench::script::{Builtin, QueryMode, Script, builtins, find_builtin};
+use std::fs::File;
+use std::io::{self, Read};
+
+/// At most this many scripts are taken.
+const SCRIPTS_MAX: usize = 128;
+
+/// Where a script comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Builtin(&'static Builtin),
+    /// `-` is standard input.
+    File(String),
+}
+
+/// The list of `-b list`.
+pub(super) fn list() -> String {
+    let mut text = "Available builtin scripts:\n".to_owned();
+    for Builtin { name, description, .. } in builtins() {
+        text.push_str(&format!("  {name:>13}: {description}\n"));
+    }
+    text.push('\n');
+    text
+}
+
+/// The only built-in script whose name begins so.
+///
+/// # Errors
+/// None or several do.
+pub(super) fn find(prefix: &str) -> Result<&'static Builtin, Refusal> {
+    find_builtin(prefix).map_err(|complaint| Refusal::error(complaint).with_text(&list()))
+}
+
+/// `SCRIPT@WEIGHT`: the weight is what follows the last `@`, 1 where there is none.
+///
+/// # Errors
+/// A weight that is no number or out of range.
+pub(super) fn split_weight(text: &str) -> Result<(&str, u32), Refusal> {
+    let Some((script, weight)) = text.rsplit_once('@') else { return Ok((text, 1)) };
+    match long(weight) {
+        (Some(number), "") if !weight.is_empty() => match u32::try_from(number) {
+            Ok(number) if i32::try_from(number).is_ok() => Ok((script, number)),
+            _ => Err(Refusal::error(format_args!(
+                "weight specification out of range (0 .. {}): {number}",
+                i32::MAX
+            ))),
+        },
+        _ => Err(Refusal::error(format_args!("invalid weight specification: @{weight}"))),
+    }
+}
+
+/// The text of a script file.
+fn read_file(name: &str) -> Result<Vec<u8>, Refusal> {
+    let mut text = Vec::new();
+    let read = if name == "-" {
+        io::stdin().lock().read_to_end(&mut text)
+    } else {
+        let mut file = File::open(name)
+            .map_err(|error| format!("could not open file \"{name}\": {}", words(&error)))?;
+        file.read_to_end(&mut text)
+    };
+    read.map_err(|error| format!("could not read file \"{name}\": {}", words(&error)))?;
+    Ok(text)
+}
+
+/// The system's words for an error, without the number that Rust adds.
+pub(super) fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+struct Loaded {
+    description: String,
+    text: Vec<u8>,
+    weight: u32,
+    script: Script,
+}
+
+/// Loads scripts in the order of their options.
+#[derive(Default)]
+pub(super) struct Loader {
+    loaded: Vec<Loaded>,
+    has_builtin: bool,
+}
+
+impl Loader {
+    /// The scripts and their weights.
+    pub(super) fn into_scripts(self) -> Vec<(Script, u32)> {
+        self.loaded.into_iter().map(|loaded| (loaded.script, loaded.weight)).collect()
+    }
+
+    /// True when a built-in script is among them: these need pgbench's tables.
+    pub(super) fn has_builtin(&self) -> bool {
+        self.has_builtin
+    }
+}
+
+impl Host for Loader {
+    fn say(&mut self, line: &str) {
+        dyno_runner::output::talk(line);
+    }
+
+    fn load(&mut self, source: Source, weight: u32) -> Result<(), Refusal> {
+        let (description, text) = match &source {
+            Source::Builtin(builtin) => (builtin.description, builtin.text.as_bytes().to_vec()),
+            Source::File(name) => (name.as_str(), read_file(name)?),
+        };
+        self.has_builtin |= matches!(source, Source::Builtin(_));
+        // The mode is known only when all options are; most mistakes don't depend on it.
+        let script =
+            Script::parse(&text, description, QueryMode::Simple).map_err(Refusal::error)?;
+        if self.loaded.len() >= SCRIPTS_MAX {
+            return Err(Refusal::error(format_args!(
+                "at most {SCRIPTS_MAX} SQL scripts are allowed"
+            )));
+        }
+        self.loaded.push(Loaded { description: description.to_owned(), text, weight, script });
+        Ok(())
+    }
+
+    fn complete(&mut self, mode: QueryMode) -> Result<(), Refusal> {
+        if mode != QueryMode::Simple {
+            for Loaded { description, text, script, .. } in &mut self.loaded {
+                *script = Script::parse(text, description, mode).map_err(Refusal::error)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn scripts(&self) -> (usize, u64) {
+        (self.loaded.len(), self.loaded.iter().map(|loaded| u64::from(loaded.weight)).sum())
+    }
+}

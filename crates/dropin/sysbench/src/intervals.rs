@@ -1,0 +1,300 @@
+//! Lines of `--report-interval` and reports of `--report-checkpoints`, from intervals that are as
+//! long as the greatest common divisor of all times asked for.
+
+use super::report::{Fairness, Figures, ignored_errors};
+use super::settings::{ReportFormat, Settings};
+use dyno_core::{Nanos, SECOND};
+use dyno_measure::{Frame, Interval, Phase};
+
+/// What one line of `--report-interval` states.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Line {
+    /// Seconds since the start.
+    pub(super) at_s: f64,
+    pub(super) workers: u32,
+    pub(super) tps: f64,
+    pub(super) qps: f64,
+    pub(super) reads_per_s: f64,
+    pub(super) writes_per_s: f64,
+    pub(super) others_per_s: f64,
+    pub(super) percentile: u32,
+    pub(super) latency_ms: f64,
+    pub(super) errors_per_s: f64,
+    pub(super) reconnects_per_s: f64,
+}
+
+impl Line {
+    fn new(frame: &Frame, length_s: f64, at_s: f64, workers: u32, percentile: u32) -> Self {
+        let per_s = |count: u64| if length_s > 0.0 { count as f64 / length_s } else { 0.0 };
+        let (counts, work) = (frame.counts(), frame.work());
+        let latency = match percentile {
+            0 => 0,
+            percent => frame.latency().percentile(f64::from(percent)),
+        };
+        Line {
+            at_s,
+            workers,
+            tps: per_s(counts.committed),
+            qps: per_s(work.statements()),
+            reads_per_s: per_s(work.reads),
+            writes_per_s: per_s(work.writes),
+            others_per_s: per_s(work.others),
+            percentile,
+            latency_ms: latency as f64 / 1e6,
+            errors_per_s: per_s(ignored_errors(frame)),
+            reconnects_per_s: per_s(counts.reconnects),
+        }
+    }
+
+    fn plain(&self) -> String {
+        format!(
+            "[ {:.0}s ] thds: {} tps: {:.2} qps: {:.2} (r/w/o: {:.2}/{:.2}/{:.2}) \
+             lat (ms,{}%): {:.2} err/s: {:.2} reconn/s: {:.2}\n",
+            self.at_s,
+            self.workers,
+            self.tps,
+            self.qps,
+            self.reads_per_s,
+            self.writes_per_s,
+            self.others_per_s,
+            self.percentile,
+            self.latency_ms,
+            self.errors_per_s,
+            self.reconnects_per_s
+        )
+    }
+
+    fn csv(&self) -> String {
+        format!(
+            "{:.0},{},{:.2},{:.2},{:.2},{:.2},{:.2},{:.2},{:.2},{:.2}\n",
+            self.at_s,
+            self.workers,
+            self.tps,
+            self.qps,
+            self.reads_per_s,
+            self.writes_per_s,
+            self.others_per_s,
+            self.latency_ms,
+            self.errors_per_s,
+            self.reconnects_per_s
+        )
+    }
+}
+
+/// Frames that have come since some point in time.
+struct Since {
+    frame: Frame,
+    seconds: f64,
+}
+
+impl Since {
+    fn new(scheduled: bool) -> Self {
+        Since { frame: Frame::new(1, scheduled), seconds: 0.0 }
+    }
+
+    fn add(&mut self, interval: &Interval) {
+        self.frame.add(&interval.frame);
+        self.seconds += interval.length_s;
+    }
+
+    fn clear(&mut self) {
+        self.frame.clear();
+        self.seconds = 0.0;
+    }
+}
+
+/// Turns intervals into sysbench's intermediate reports.
+pub(super) struct Intervals<'a> {
+    settings: &'a Settings,
+    line: Since,
+    checkpoint: Since,
+    checkpoints_done: usize,
+    in_flight: i64,
+}
+
+impl<'a> Intervals<'a> {
+    pub(super) fn new(settings: &'a Settings) -> Self {
+        let scheduled = settings.rate_per_s > 0;
+        Intervals {
+            settings,
+            line: Since::new(scheduled),
+            checkpoint: Since::new(scheduled),
+            checkpoints_done: 0,
+            in_flight: 0,
+        }
+    }
+
+    /// The length that intervals must have so that all reports end at one: a second when none was
+    /// asked for, so that a result as JSON has a series.
+    pub(super) fn length(settings: &Settings) -> Nanos {
+        let times = [settings.report_interval_s]
+            .into_iter()
+            .chain(settings.report_checkpoints_s.iter().copied());
+        match times.fold(0, greatest_common_divisor) {
+            0 => SECOND,
+            seconds => seconds.saturating_mul(SECOND),
+        }
+    }
+
+    /// Takes the next interval and returns what is to be printed, if anything. `whole` is false for
+    /// one that a stop cut short: such an interval is part of the next report, never one of its own.
+    pub(super) fn take(&mut self, interval: &Interval, whole: bool) -> String {
+        if interval.phase == Phase::WarmUp {
+            return String::new();
+        }
+        let counts = interval.frame.counts();
+        self.in_flight += counts.started as i64 - counts.ended() as i64;
+        self.line.add(interval);
+        self.checkpoint.add(interval);
+        if !whole {
+            return String::new();
+        }
+        let at_s = interval.begins_s + interval.length_s;
+        let mut text = String::new();
+        if is_multiple(at_s, self.settings.report_interval_s) {
+            text.push_str(&self.print_line(at_s));
+            self.line.clear();
+        }
+        let is_checkpoint = |s: &u64| (at_s - *s as f64).abs() < 1e-6;
+        if self.settings.report_checkpoints_s.iter().any(is_checkpoint) {
+            text.push_str(&self.print_checkpoint(at_s));
+            self.checkpoint.clear();
+            self.checkpoints_done += 1;
+        }
+        text
+    }
+
+    fn print_line(&self, at_s: f64) -> String {
+        let Settings { threads, percentile, .. } = *self.settings;
+        let line = Line::new(&self.line.frame, self.line.seconds, at_s, threads, percentile);
+        if self.settings.report_format == ReportFormat::Csv {
+            return line.csv();
+        }
+        let mut text = line.plain();
+        if let Some(lateness) = &self.line.frame.lateness {
+            // Little's law: the mean number that waited is their waiting time per time.
+            let waiting = lateness.sum() as f64 / 1e9 / self.line.seconds.max(1e-9);
+            text.push_str(&format!(
+                "[ {at_s:.0}s ] queue length: {waiting:.0}, concurrency: {}\n",
+                self.in_flight.max(0)
+            ));
+        }
+        text
+    }
+
+    fn print_checkpoint(&self, at_s: f64) -> String {
+        let Since { frame, seconds } = &self.checkpoint;
+        let Settings { threads, percentile, ref percentiles, .. } = *self.settings;
+        let fairness = Fairness::of_sums(frame, threads);
+        let figures = Figures::new(frame, *seconds, at_s, percentile, percentiles, fairness);
+        format!("[ {at_s:.0}s ] Checkpoint report:\n{figures}")
+    }
+
+    /// What has been measured since the last checkpoint, if there was one.
+    pub(super) fn since_checkpoint(&self) -> Option<(&Frame, f64)> {
+        (self.checkpoints_done > 0).then_some((&self.checkpoint.frame, self.checkpoint.seconds))
+    }
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+fn is_multiple(at_s: f64, step_s: u64) -> bool {
+    if step_s == 0 {
+        return false;
+    }
+    let steps = at_s / step_s as f64;
+    (steps - steps.round()).abs() < 1e-6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::Tally;
+    use dyno_measure::HostSample;
+
+    #[test]
+    fn lines_have_every_byte_of_the_originals() {
+        for original in include_str!("../golden/intervals.txt").lines() {
+            let numbers: Vec<f64> = original
+                .replace("r/w/o", "")
+                .split(|c: char| !c.is_ascii_digit() && c != '.')
+                .filter_map(|word| word.parse().ok())
+                .collect();
+            let line = Line {
+                at_s: numbers[0],
+                workers: numbers[1] as u32,
+                tps: numbers[2],
+                qps: numbers[3],
+                reads_per_s: numbers[4],
+                writes_per_s: numbers[5],
+                others_per_s: numbers[6],
+                percentile: numbers[7] as u32,
+                latency_ms: numbers[8],
+                errors_per_s: numbers[9],
+                reconnects_per_s: numbers[10],
+            };
+            assert_eq!(line.plain().trim_end(), original);
+        }
+    }
+
+    #[test]
+    fn csv_has_ten_columns() {
+        let line = Line { at_s: 3.0, workers: 2, tps: 1.5, ..Line::default() };
+        assert_eq!(line.csv(), "3,2,1.50,0.00,0.00,0.00,0.00,0.00,0.00,0.00\n");
+    }
+
+    fn interval(index: u32, committed: u64) -> Interval {
+        let mut frame = Frame::new(1, false);
+        let kind = &mut frame.kinds[0];
+        kind.counts.started = committed;
+        kind.counts.committed = committed;
+        kind.work = Tally { reads: committed, ..Tally::default() };
+        for _ in 0..committed {
+            kind.latency.record(1_000_000);
+        }
+        Interval {
+            phase: Phase::Measured,
+            index,
+            begins_s: f64::from(index) * 5.0,
+            length_s: 5.0,
+            frame,
+            host: HostSample::default(),
+        }
+    }
+
+    #[test]
+    fn intervals_add_up_to_lines_and_checkpoints() {
+        let mut settings = Settings::new();
+        settings.report_interval_s = 10;
+        settings.report_checkpoints_s = vec![15];
+        assert_eq!(Intervals::length(&settings), 5 * SECOND);
+        let mut intervals = Intervals::new(&settings);
+        assert_eq!(intervals.take(&interval(0, 10), true), "");
+        let line = intervals.take(&interval(1, 20), true);
+        assert!(line.starts_with("[ 10s ] thds: 1 tps: 3.00 qps: 3.00 "), "{line}");
+        let report = intervals.take(&interval(2, 30), true);
+        assert!(report.starts_with("[ 15s ] Checkpoint report:\nSQL statistics:\n"), "{report}");
+        assert!(report.contains("    transactions:                        60     (4.00 per sec.)"));
+        assert!(report.contains("    total time:                          15.0000s"));
+        assert!(report.contains("    events (avg/stddev):           60.0000/-\n"), "{report}");
+        let line = intervals.take(&interval(3, 40), true);
+        assert!(line.starts_with("[ 20s ] thds: 1 tps: 7.00 "), "{line}");
+        let (frame, seconds) = intervals.since_checkpoint().expect("there was a checkpoint");
+        assert_eq!((frame.counts().committed, seconds as u64), (40, 5));
+    }
+
+    #[test]
+    fn a_cut_interval_is_no_line() {
+        let mut settings = Settings::new();
+        settings.report_interval_s = 5;
+        let mut intervals = Intervals::new(&settings);
+        assert_eq!(intervals.take(&interval(0, 10), false), "");
+    }
+
+    #[test]
+    fn without_any_report_intervals_are_a_second() {
+        assert_eq!(Intervals::length(&Settings::new()), SECOND);
+    }
+}

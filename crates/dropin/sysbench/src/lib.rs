@@ -1,0 +1,273 @@
+//! `dyno sysbench`: the drop-in front end for sysbench 1.0.20's database tests.
+//!
+//! Words become a [`command_line::CommandLine`], that becomes a trial; what the trial says is
+//! printed in sysbench's shape. Where dyno counts differently from sysbench, the number is the
+//! honest one and the label is kept; `dyno sysbench --help` says where.
+
+mod command_line;
+mod console;
+mod fatal;
+mod help;
+mod histogram;
+mod intervals;
+mod load;
+mod notes;
+mod options;
+mod originals;
+mod report;
+mod run;
+mod settings;
+mod target;
+mod values;
+
+use command_line::{CommandLine, Script};
+use console::{Console, Level};
+use dyno_core::nearest;
+use dyno_runner::databases::{Database, with_driver};
+use dyno_runner::process_list;
+use dyno_sysbench::{LegacyTest, Options, Test};
+use load::LoadCommand;
+use settings::Settings;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Options whose values must not be seen in the process list.
+const SECRETS: [&str; 2] = ["mysql-password", "pgsql-password"];
+
+const COMMANDS: [&str; 5] = ["prepare", "prewarm", "run", "cleanup", "help"];
+
+/// How it ends, as sysbench says it to scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exit {
+    Done,
+    Failed,
+    /// Forced shutdown, or workers that were not ready in time.
+    Forced,
+    /// Ctrl-C or SIGTERM.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Forced => 2,
+            Exit::Interrupted => dyno_runner::signals::exit_code(),
+        })
+    }
+}
+
+/// The version that scripts look for, and the program that answers.
+fn version() -> String {
+    format!("sysbench 1.0.20 (using dyno {})", env!("CARGO_PKG_VERSION"))
+}
+
+/// Does what sysbench would do with these arguments (without the program's name).
+pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    let hidden = process_list::hide_values(&SECRETS);
+    let words: Vec<String> =
+        arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let has_secret = words.iter().any(|word| secret_option(word).is_some());
+    if let (Err(error), true) = (hidden, has_secret) {
+        dyno_runner::output::talk(&format!(
+            "warning: the password can be seen in the process list: {error}"
+        ));
+    }
+    main_of(&words).into()
+}
+
+/// The part of a word up to the equals sign, if a secret follows.
+fn secret_option(word: &str) -> Option<&str> {
+    let (option, _) = word.split_once('=')?;
+    let name = option.strip_prefix("--")?.replace('_', "-");
+    SECRETS.contains(&name.as_str()).then_some(option)
+}
+
+fn without_secrets(words: &[String]) -> Vec<String> {
+    let hide = |word: &String| match secret_option(word) {
+        Some(option) => format!("{option}=***"),
+        None => word.clone(),
+    };
+    words.iter().map(hide).collect()
+}
+
+fn main_of(words: &[String]) -> Exit {
+    let line = match command_line::read(words) {
+        Ok(line) => line,
+        Err(refusal) => {
+            let mut console = Console::new(Settings::new().verbosity, false);
+            console.notice(format_args!("{}\n", version()));
+            console.complain(refusal.message);
+            if let Some(hint) = refusal.hint {
+                console.hint(hint);
+            }
+            return Exit::Failed;
+        }
+    };
+    let settings = &line.settings;
+    let verbosity = if settings.debug { Level::Debug as u8 } else { settings.verbosity };
+    let mut console = Console::new(verbosity, settings.json_to_stdout());
+    if settings.help {
+        console.text(Level::Fatal, help::general());
+        return Exit::Done;
+    }
+    if settings.version {
+        console.text(Level::Fatal, format_args!("{}\n", version()));
+        return Exit::Done;
+    }
+    greet(&line, &mut console);
+    if let Err(problem) = settings.check() {
+        console.fatal(problem);
+        return Exit::Failed;
+    }
+    match test_of(&line, &mut console) {
+        Some(test) => with_test(test, &line, words, &mut console),
+        None => Exit::Failed,
+    }
+}
+
+/// What comes before everything else: warnings about the command line, and the banner.
+fn greet(line: &CommandLine, console: &mut Console) {
+    if line.test_by_option {
+        console.complain(
+            "WARNING: the --test option is deprecated; name the test without any option.",
+        );
+    }
+    for warning in &line.warnings {
+        console.warning(warning);
+    }
+    let endless = line.settings.time_s == 0 && line.settings.events == 0;
+    if endless && line.command.as_deref() == Some("run") {
+        console.warning("Both event and time limits are disabled, running an endless test");
+    }
+    console.notice(format_args!("{}\n", version()));
+}
+
+/// The test that the command line names; `None` when it can't be run, which has been said.
+fn test_of(line: &CommandLine, console: &mut Console) -> Option<Test> {
+    match &line.script {
+        Script::Test(test) => return Some(*test),
+        Script::ParallelPrepare => return Some(Test::Legacy(LegacyTest::Oltp)),
+        Script::None => {
+            console.fatal("No test was named, and Lua scripts from standard input are not run");
+            console.hint(
+                "dyno sysbench [options]... TEST prepare|run|cleanup; --help lists the tests",
+            );
+        }
+        Script::BuiltIn(name) => {
+            console.fatal(format_args!("dyno measures databases; it has no test '{name}'"));
+        }
+        Script::Lua(path) => {
+            console.fatal(format_args!(
+                "'{path}' is no script of sysbench 1.0.20 itself, and other Lua scripts are not executed yet"
+            ));
+            console.hint(
+                "sysbench's own tests are built in: name one of which there is no file, such as \
+                 oltp_read_write; --help lists them",
+            );
+        }
+        Script::Unknown(name) => {
+            console.fatal(format_args!(
+                "Cannot find benchmark '{name}': no such built-in test, file or module"
+            ));
+            let names = Test::ALL.iter().map(|test| test.name());
+            if let Some(name) = nearest(name, names) {
+                console.hint(format_args!("did you mean {name}?"));
+            } else if name.starts_with('-') {
+                console.hint("options begin with two dashes: --name=value");
+            }
+        }
+    }
+    None
+}
+
+fn with_test(test: Test, line: &CommandLine, words: &[String], console: &mut Console) -> Exit {
+    let options = match Options::from_pairs(test, &line.pairs) {
+        Ok(options) => options,
+        Err(error) => {
+            console.complain(&error);
+            if let Some(hint) = error.hint() {
+                console.hint(hint);
+            }
+            return Exit::Failed;
+        }
+    };
+    for warning in &options.warnings {
+        console.warning(warning);
+    }
+    let command = match (line.command.as_deref(), &line.script) {
+        (Some("run"), Script::ParallelPrepare) => Some("prepare"),
+        (command, _) => command,
+    };
+    let load_command = match command {
+        Some("run") => None,
+        Some("prepare") => Some(LoadCommand::Prepare),
+        Some("prewarm" | "warmup") => Some(LoadCommand::Prewarm),
+        Some("cleanup") => Some(LoadCommand::Cleanup),
+        Some("help") => return print_help(test, console),
+        Some(unknown) => return unknown_command(unknown, console),
+        None => {
+            let commands = COMMANDS.join(", ");
+            console.fatal(format_args!("Command is required. Supported commands: {commands}"));
+            return Exit::Failed;
+        }
+    };
+    let settings = &line.settings;
+    let target = target::target(settings, |name| std::env::var(name).ok());
+    let database = match Database::new(&target) {
+        Ok(database) => database,
+        Err(error) => {
+            let place = fatal::Place::Command;
+            fatal::print(console, &error, place, settings.db_driver);
+            return Exit::Failed;
+        }
+    };
+    with_driver!(&database, driver => match load_command {
+        Some(command) => load::load(driver, command, settings, &options, console),
+        None => {
+            let command_line = without_secrets(words);
+            let job = run::Job { settings, options, command_line: &command_line };
+            run::run(driver, job, console)
+        }
+    })
+}
+
+fn print_help(test: Test, console: &mut Console) -> Exit {
+    match help::of_test(test) {
+        Some(text) => {
+            console.notice(text.trim_end_matches('\n'));
+            console.notice("");
+            Exit::Done
+        }
+        None => {
+            let name = test.name();
+            console.complain(format_args!("'{name}' test does not implement the 'help' command."));
+            Exit::Failed
+        }
+    }
+}
+
+fn unknown_command(command: &str, console: &mut Console) -> Exit {
+    console.complain(format_args!("Unknown command: {command}"));
+    match nearest(command, COMMANDS) {
+        Some(name) => console.hint(format_args!("did you mean {name}?")),
+        None => console.hint(format_args!("the commands are {}", COMMANDS.join(", "))),
+    }
+    Exit::Failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_command_lines_have_no_password() {
+        let words: Vec<String> =
+            ["--mysql-password=a=b", "--pgsql_password=x", "--mysql-user=me", "run"]
+                .map(str::to_owned)
+                .to_vec();
+        let expected = ["--mysql-password=***", "--pgsql_password=***", "--mysql-user=me", "run"];
+        assert_eq!(without_secrets(&words), expected);
+    }
+}

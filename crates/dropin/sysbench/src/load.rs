@@ -1,0 +1,136 @@
+//! The commands `prepare`, `prewarm` and `cleanup`.
+
+use super::Exit;
+use super::console::{Console, Level};
+use super::fatal::{self, Place};
+use super::settings::Settings;
+use dyno_core::{Driver, LoadObserver};
+use dyno_runner::progress::LoadProgress;
+use dyno_sysbench::{LoadError, LoadReport, Options, cleanup, prepare, prewarm};
+use std::fmt::Display;
+use std::sync::{Mutex, PoisonError};
+
+/// One of the commands that change the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LoadCommand {
+    Prepare,
+    Prewarm,
+    Cleanup,
+}
+
+/// Prints the original's lines, and the progress of what takes long.
+struct Lines<'a> {
+    console: Mutex<&'a mut Console>,
+    progress: LoadProgress,
+}
+
+impl Lines<'_> {
+    fn say(&self, line: impl Display) {
+        self.progress.suspend(|| {
+            self.console.lock().unwrap_or_else(PoisonError::into_inner).notice(line);
+        });
+    }
+}
+
+impl LoadObserver for Lines<'_> {
+    fn rows_planned(&self, rows: u64) {
+        self.progress.rows_planned(rows);
+    }
+
+    fn creating_table(&self, table: &str) {
+        self.say(format_args!("Creating table '{table}'..."));
+    }
+
+    fn inserting(&self, rows: u64, table: &str) {
+        self.say(format_args!("Inserting {rows} records into '{table}'"));
+    }
+
+    fn rows_done(&self, rows: u64) {
+        self.progress.rows_done(rows);
+    }
+
+    fn creating_index(&self, table: &str) {
+        self.say(format_args!("Creating a secondary index on '{table}'..."));
+        self.progress.creating_index(table);
+    }
+
+    fn prewarming_table(&self, table: &str) {
+        self.say(format_args!("Prewarming table {table}"));
+    }
+
+    fn dropping_table(&self, table: &str) {
+        self.say(format_args!("Dropping table '{table}'..."));
+    }
+
+    fn note(&self, text: &str) {
+        self.progress.note(text);
+    }
+}
+
+/// Carries out one command.
+pub(super) fn load<D: Driver>(
+    driver: &D,
+    command: LoadCommand,
+    settings: &Settings,
+    options: &Options,
+    console: &mut Console,
+) -> Exit {
+    if settings.threads > 1 && command != LoadCommand::Cleanup {
+        console.notice("Initializing worker threads...\n");
+    }
+    let lines =
+        Lines { console: Mutex::new(console), progress: LoadProgress::new(options.test.name()) };
+    let threads = settings.threads;
+    let done = match command {
+        LoadCommand::Prepare => {
+            prepare(driver, options, threads, settings.rand_seed, &lines).map(Some)
+        }
+        LoadCommand::Prewarm => prewarm(driver, options, threads, &lines).map(|()| None),
+        LoadCommand::Cleanup => cleanup(driver, options, threads, &lines).map(|()| None),
+    };
+    let Lines { console, progress } = lines;
+    let console = console.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match done {
+        Ok(Some(report)) if console.prints(Level::Notice) => {
+            progress.finish(&summary(&report));
+            Exit::Done
+        }
+        Ok(_) => {
+            progress.clear();
+            Exit::Done
+        }
+        Err(error) => {
+            progress.clear();
+            print(console, &error, settings);
+            Exit::Failed
+        }
+    }
+}
+
+fn summary(report: &LoadReport) -> String {
+    let method = report.method.map_or(String::new(), |method| format!(" by {}", method.name()));
+    let found = match report.rows_found {
+        0 => String::new(),
+        rows => format!(", {rows} were there before"),
+    };
+    format!("{} rows loaded{method}{found}", report.rows_loaded)
+}
+
+fn print(console: &mut Console, error: &LoadError, settings: &Settings) {
+    match error {
+        LoadError::Session { doing, error, hint } => {
+            if !error.is_connect() {
+                console.fatal(format_args!("{doing} failed"));
+            }
+            fatal::print(console, error, Place::Command, settings.db_driver);
+            if let (None, Some(hint)) = (error.hint(), hint) {
+                console.hint(hint);
+            }
+        }
+        LoadError::Table { hint, .. } => {
+            console.fatal(error);
+            console.hint(hint);
+        }
+        LoadError::Loop(_) => console.fatal(error),
+    }
+}

@@ -1,0 +1,383 @@
+//! The command `run`.
+
+use super::Exit;
+use super::console::{Console, Level};
+use super::fatal::{self, Place};
+use super::histogram::histogram;
+use super::intervals::Intervals;
+use super::notes::Notes;
+use super::report::{Fairness, Figures};
+use super::settings::Settings;
+use super::target::error_policy;
+use dyno_core::{DbError, Driver, Nanos, SECOND, Session};
+use dyno_engine::{Control, DriveError, Ended, Observer, TrialResult, TrialSpec, drive};
+use dyno_measure::{Interval, SeriesRow, Window};
+use dyno_reactor::{block_on, monotonic_now};
+use dyno_runner::trial_json::JsonFile;
+use dyno_runner::{TrialName, summarise};
+use dyno_sysbench::check::{PreflightError, first_free_unique, preflight};
+use dyno_sysbench::{Options, Sysbench};
+use std::sync::Arc;
+
+/// What a run is asked for.
+pub(super) struct Job<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) options: Options,
+    pub(super) command_line: &'a [String],
+}
+
+/// Runs a test and prints what it did.
+pub(super) fn run<D: Driver>(driver: &D, mut job: Job<'_>, console: &mut Console) -> Exit {
+    let settings = job.settings;
+    let json = match settings
+        .json
+        .as_deref()
+        .map(|path| JsonFile::create("dyno sysbench", path))
+        .transpose()
+    {
+        Ok(json) => json,
+        Err(message) => {
+            console.fatal(message);
+            return Exit::Failed;
+        }
+    };
+    let seed = match settings.rand_seed {
+        0 => time_as_seed(),
+        seed => seed,
+    };
+    console.text(Level::Notice, header(settings, &job.options));
+    if let Err(exit) = look_before(driver, &mut job, console) {
+        return exit;
+    }
+    let spec = spec(settings, seed);
+    let workload = Sysbench::new(job.options.clone(), driver.dialect());
+    let control = Arc::new(Control::new());
+    if let Err(error) = dyno_runner::signals::stop_on_interrupt(Arc::clone(&control)) {
+        console.warning(format_args!("Ctrl-C will not print a report: {error}."));
+    }
+    let mut reporter = Reporter {
+        console,
+        intervals: Intervals::new(settings),
+        length: spec.interval,
+        rows: Vec::new(),
+    };
+    let begun = monotonic_now();
+    let driven = drive(&workload, driver, &spec, &control, &mut reporter);
+    let Reporter { intervals, rows, .. } = reporter;
+    let result = match driven {
+        Ok(result) => result,
+        Err(error) => {
+            let too_late = job.is_too_late(begun);
+            return not_begun(error, too_late, &job, console);
+        }
+    };
+    if let Some(json) = json {
+        let name = trial_name(&job.options);
+        let summary = summarise(&name, &spec, &result);
+        let more = &settings.percentiles;
+        if let Err(message) = json.write(job.command_line, summary, &result.total, more, rows) {
+            console.fatal(message);
+            return Exit::Failed;
+        }
+    }
+    ended(&result, &intervals, &job, console)
+}
+
+/// The current time, which is never 0.
+fn time_as_seed() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(1, |since| since.as_nanos() as u64).max(1)
+}
+
+fn trial_name(options: &Options) -> TrialName {
+    let test = options.test.name().to_owned();
+    TrialName { kinds: vec![test.clone()], test, repeat: 1, ..TrialName::default() }
+}
+
+/// What stands before the first measurement, blank lines included.
+fn header(settings: &Settings, options: &Options) -> String {
+    let mut lines = vec![
+        "Running the test with following options:".to_owned(),
+        format!("Number of threads: {}", settings.threads),
+    ];
+    if settings.rate_per_s > 0 {
+        lines.push(format!("Target transaction rate: {}/sec", settings.rate_per_s));
+    }
+    if settings.report_interval_s > 0 {
+        let seconds = settings.report_interval_s;
+        lines.push(format!("Report intermediate results every {seconds} second(s)"));
+    }
+    if !settings.report_checkpoints_s.is_empty() {
+        let times: Vec<_> = settings.report_checkpoints_s.iter().map(u64::to_string).collect();
+        lines.push(format!("Report checkpoint(s) at {} seconds", times.join(", ")));
+    }
+    if settings.warmup_s > 0 {
+        lines.push(format!("Warming up for {} second(s) before measuring", settings.warmup_s));
+    }
+    // The default differs between versions of sysbench, and the same command is another workload.
+    lines.push(format!("Random numbers distribution: {}", options.random.distribution.name()));
+    if settings.debug {
+        lines.extend(["Debug mode enabled.".to_owned(), String::new()]);
+    }
+    if settings.validate {
+        lines.extend(["Validation checks: on.".to_owned(), String::new()]);
+    }
+    lines.push(match settings.rand_seed {
+        0 => "Initializing random number generator from current time".to_owned(),
+        seed => format!("Initializing random number generator from seed ({seed})."),
+    });
+    lines.push(String::new());
+    match settings.forced_shutdown.grace_s(settings.time_s).filter(|_| settings.time_s > 0) {
+        Some(grace_s) => {
+            let seconds = settings.time_s + grace_s;
+            lines.extend([format!("Forcing shutdown in {seconds} seconds"), String::new()]);
+        }
+        None => lines.push(String::new()),
+    }
+    lines.extend(["Initializing worker threads...".to_owned(), String::new(), String::new()]);
+    lines.join("\n")
+}
+
+/// Looks whether the database fits the options, so that a mistake is one sentence.
+fn look_before<D: Driver>(
+    driver: &D,
+    job: &mut Job<'_>,
+    console: &mut Console,
+) -> Result<(), Exit> {
+    let threads = job.settings.threads;
+    let begun = monotonic_now();
+    let looked = block_on(async {
+        let mut session = driver.connect(0).await?;
+        let looked = preflight(&mut session, &job.options, threads).await;
+        let numbers_itself = job.options.test.is_insert() && !job.options.auto_inc;
+        if looked.is_ok() && numbers_itself {
+            job.options.unique_start = first_free_unique(&mut session, &job.options).await?;
+        }
+        session.close().await;
+        looked
+    });
+    let error = match looked {
+        Ok(Ok(notes)) => {
+            notes.iter().for_each(|note| console.warning(note));
+            return Ok(());
+        }
+        Ok(Err(error)) => error,
+        Err(error) => PreflightError::Db(DbError::unreachable(error.to_string())),
+    };
+    match &error {
+        PreflightError::Db(_) if job.is_too_late(begun) => {
+            job.say_too_late(console);
+            return Err(Exit::Forced);
+        }
+        PreflightError::Db(db) => job.print(console, db, Place::ThreadInit),
+        PreflightError::Unprepared { problem, hint } | PreflightError::Unfit { problem, hint } => {
+            console.fatal(problem);
+            console.hint(hint);
+        }
+    }
+    Err(Exit::Failed)
+}
+
+impl Job<'_> {
+    fn is_too_late(&self, begun: Nanos) -> bool {
+        let limit = self.settings.thread_init_timeout_s * SECOND;
+        monotonic_now().saturating_sub(begun) >= limit
+    }
+
+    fn say_too_late(&self, console: &mut Console) {
+        console.fatal(format_args!(
+            "Worker threads could not be connected and prepared within {} seconds \
+             (--thread-init-timeout)",
+            self.settings.thread_init_timeout_s
+        ));
+    }
+
+    fn print(&self, console: &mut Console, error: &DbError, place: Place) {
+        fatal::print(console, error, place, self.settings.db_driver);
+    }
+}
+
+fn spec(settings: &Settings, seed: u64) -> TrialSpec {
+    let above_0 = |number: u64| (number > 0).then_some(number);
+    let grace_s = settings.forced_shutdown.grace_s(settings.time_s);
+    TrialSpec {
+        loops: (settings.loops > 0).then_some(settings.loops),
+        warmup: settings.warmup_s * SECOND,
+        duration: above_0(settings.time_s).map(|seconds| seconds * SECOND),
+        events: above_0(settings.events),
+        rate_per_s: above_0(settings.rate_per_s).map(|rate| rate as f64),
+        interval: Intervals::length(settings),
+        seed,
+        errors: error_policy(settings),
+        drain: grace_s.map_or(Nanos::MAX, |seconds| seconds.saturating_mul(SECOND)),
+        connect_limit: settings.thread_init_timeout_s * SECOND,
+        ..TrialSpec::closed(settings.threads)
+    }
+}
+
+/// Prints what sysbench prints while a test runs.
+struct Reporter<'a, 's> {
+    console: &'a mut Console,
+    intervals: Intervals<'s>,
+    length: Nanos,
+    rows: Vec<SeriesRow>,
+}
+
+impl Observer for Reporter<'_, '_> {
+    fn released(&mut self, _window: &Window) {
+        self.console.notice("Threads started!\n");
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        let whole = interval.length_s > self.length as f64 / 1e9 - 1e-6;
+        let text = self.intervals.take(interval, whole);
+        self.console.text(Level::Notice, text);
+        self.rows.push(SeriesRow::from(interval));
+    }
+}
+
+/// No worker began: says why.
+fn not_begun(error: DriveError, too_late: bool, job: &Job<'_>, console: &mut Console) -> Exit {
+    match error {
+        DriveError::Connect(_) if too_late => {
+            job.say_too_late(console);
+            Exit::Forced
+        }
+        DriveError::Connect(error) => {
+            job.print(console, &error, Place::ThreadInit);
+            Exit::Failed
+        }
+        DriveError::Interrupted => Exit::Interrupted,
+        DriveError::System(error) => {
+            console.fatal(format_args!("The system refused what a run needs: {error}"));
+            Exit::Failed
+        }
+    }
+}
+
+/// Prints the report of a trial and decides the exit code.
+fn ended(
+    result: &TrialResult,
+    intervals: &Intervals<'_>,
+    job: &Job<'_>,
+    console: &mut Console,
+) -> Exit {
+    let settings = job.settings;
+    match &result.ended {
+        // As in sysbench there is no report when a worker failed: scripts would take it for a result.
+        Ended::Aborted(error) => {
+            job.print(console, error, Place::ThreadRun);
+            return Exit::Failed;
+        }
+        Ended::Time => console.info("Time limit exceeded, exiting..."),
+        Ended::Events => console.info("Event limit exceeded, exiting..."),
+        Ended::Interrupted | Ended::Miscounted { .. } => {}
+    }
+    let forced = result.unfinished > 0 && result.ended != Ended::Interrupted;
+    if forced {
+        console.fatal("The --max-time limit has expired, forcing shutdown...");
+    } else {
+        console.info("Done.\n");
+    }
+    console.text(Level::Notice, report(result, intervals, settings, forced));
+    if settings.debug {
+        per_thread(result, console);
+    }
+    console.text(Level::Notice, Notes { result, errors: settings.errors }.text());
+    if result.ended == Ended::Interrupted {
+        return Exit::Interrupted;
+    }
+    if let Some(why) = result.ended.failure() {
+        console.fatal(why);
+        return Exit::Failed;
+    }
+    if forced {
+        return Exit::Forced;
+    }
+    if let Some(share) = result.missed_rate() {
+        console.fatal(format_args!(
+            "Only {:.1} % of the {} transactions that --rate={} asked for were done in time: the \
+             rate was missed",
+            share * 100.0,
+            result.offered.unwrap_or(0),
+            settings.rate_per_s
+        ));
+        console.hint("lower --rate, or raise --threads if the server has capacity left");
+        return Exit::Failed;
+    }
+    Exit::Done
+}
+
+fn report(
+    result: &TrialResult,
+    intervals: &Intervals<'_>,
+    settings: &Settings,
+    forced: bool,
+) -> String {
+    let total_s = result.length() as f64 / 1e9;
+    let (frame, covered_s, fairness) = match intervals.since_checkpoint() {
+        Some((frame, seconds)) => (frame, seconds, Fairness::of_sums(frame, settings.threads)),
+        None => (&result.total, total_s, Fairness::of_workers(&result.workers)),
+    };
+    let Settings { percentile, percentiles, .. } = settings;
+    let mut figures = Figures::new(frame, covered_s, total_s, *percentile, percentiles, fairness);
+    figures.unfinished = forced.then_some(result.unfinished);
+    let histogram = if settings.histogram { histogram(&frame.latency()) } else { String::new() };
+    format!("{histogram}{figures}")
+}
+
+fn per_thread(result: &TrialResult, console: &mut Console) {
+    console.debug("Verbose per-thread statistics:\n");
+    for (number, worker) in result.workers.iter().enumerate() {
+        let mean_s = worker.busy as f64 / 1e9 / worker.transactions.max(1) as f64;
+        console.debug(format_args!(
+            "    thread #{number:>3}: avg: {mean_s:.4}s  events: {}",
+            worker.transactions
+        ));
+        let busy_s = worker.busy as f64 / 1e9;
+        console.debug(format_args!(
+            "                 total time taken by event execution: {busy_s:.4}s"
+        ));
+    }
+    console.text(Level::Debug, "\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_line::read;
+    use dyno_sysbench::Test;
+
+    fn settings(words: &[&str]) -> Settings {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        read(&words).expect("a good command line").settings
+    }
+
+    /// Printed by sysbench 1.0.20 with the options below.
+    const ORIGINAL: &str = include_str!("../golden/header.txt");
+
+    #[test]
+    fn the_header_is_the_originals_with_one_more_line() {
+        let settings = settings(&[
+            "--threads=2",
+            "--rate=100",
+            "--report-interval=1",
+            "--report-checkpoints=1,2",
+            "--debug",
+            "--forced-shutdown=3",
+            "--time=1",
+        ]);
+        let ours = header(&settings, &Options::new(Test::PointSelect));
+        let ours = ours.replace("Random numbers distribution: special\n", "");
+        assert_eq!(ours, ORIGINAL);
+    }
+
+    #[test]
+    fn limits_of_zero_are_none() {
+        let spec = spec(&settings(&["--time=0", "--events=5"]), 1);
+        assert_eq!((spec.duration, spec.events, spec.drain), (None, Some(5), Nanos::MAX));
+        let spec = super::spec(&settings(&["--time=10", "--forced-shutdown=20%"]), 1);
+        assert_eq!((spec.duration, spec.drain), (Some(10 * SECOND), 2 * SECOND));
+        assert_eq!((spec.events, spec.rate_per_s, spec.loops), (None, None, None));
+    }
+}

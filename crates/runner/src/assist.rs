@@ -1,0 +1,326 @@
+//! A part of a trial of another process: what a load generator of a fleet does.
+
+use super::permits::Permits;
+use super::trial::{trial_spec, what};
+use super::workloads::{Driven, Experiment};
+use crate::calibration::Calibration;
+use crate::databases::{Reached, reach_planned};
+use crate::failure::{Failure, sentence};
+use crate::output;
+use crate::table::number;
+use dyno_core::Driver;
+use dyno_engine::{DriveError, TrialResult, drive};
+use dyno_fleet::{Assignment, Order, Reporter, TargetSecret};
+use dyno_measure::{Purpose, StatementCounts};
+use dyno_store::Environment;
+use dyno_suite::{Plan, PlannedExperiment, PlannedTarget, Restore, SecretUrl};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// A part that is to be driven.
+pub struct Assist<'a> {
+    order: &'a Order,
+    reporter: &'a mut Reporter,
+    environment: &'a Environment,
+    permits: &'a Permits,
+    stem: &'a Path,
+}
+
+/// What it has left, and what of its workload.
+pub type Left = (TrialResult, Vec<u8>);
+
+/// Drives a part of a trial and reports it; says a line about it.
+pub fn run(assignment: Assignment, environment: &Environment, permits: &Permits) {
+    let Assignment { order, mut reporter } = assignment;
+    let title = format!("{} on {}", order.experiment, order.target);
+    let control = reporter.control();
+    let ended = Scratch::new().and_then(|scratch| {
+        let stem = scratch.0.join("trial");
+        let reporter = &mut reporter;
+        Assist { order: &order, reporter, environment, permits, stem: &stem }.drive()
+    });
+    match ended {
+        Ok(Some((result, left))) => {
+            let seconds = result.length() as f64 / 1e9;
+            let tps = result.total.counts().committed as f64 / seconds.max(1e-9);
+            let p95_ms = result.total.latency().percentile(95.0) as f64 / 1e6;
+            reporter.ended(result, &left);
+            output::talk(&format!("{title}: {} tx/s, p95 {} ms", number(tps), number(p95_ms)));
+        }
+        Ok(None) => {
+            reporter.failed("The trial was stopped before it began.", None, true);
+            output::talk(&format!("{title}: stopped before it began"));
+        }
+        Err(failure) => {
+            reporter.failed(&failure.message, failure.hint.as_deref(), control.is_stopped());
+            output::talk(&format!("{title}: {}", failure.message));
+        }
+    }
+}
+
+impl Assist<'_> {
+    /// `None` when it was stopped before it began.
+    fn drive(self) -> Result<Option<Left>, Failure> {
+        let plan = read(&self.order.plan)?;
+        let unknown = |what: &str| Failure::new(format!("The order names no {what} of its plan."));
+        let planned = plan.experiment(&self.order.experiment);
+        let planned = planned.ok_or_else(|| unknown("experiment"))?;
+        let target = plan.target(&self.order.target).ok_or_else(|| unknown("target"))?;
+        let experiment = Experiment::new(&plan, planned)?;
+        if !experiment.takes_fleet()? {
+            let message = format!("The workload {} is not shared out.", planned.workload);
+            return Err(Failure::new(message));
+        }
+        let (generator, generators) = (self.order.generator, self.order.generators);
+        // The nodes of others are theirs: they may be out of reach from here.
+        let target = target.of_generator(generator, generators);
+        let target = completed(&target, &self.order.secrets, self.permits)?;
+        let Reached { database, .. } = reach_planned(&target, Path::new(""))
+            .map_err(|failure| out_of_reach(&target, failure))?;
+        experiment.assist(&database, self)
+    }
+}
+
+/// What a user should know of a target that can't be reached from here.
+fn out_of_reach(target: &PlannedTarget, failure: Failure) -> Failure {
+    let here = format!(
+        "It is the load generator's machine that must reach the target and know its password: set {} \
+         there, name a cluster of `dyno cluster` with --only-hosts cluster:FOLDER there, or have both \
+         connect to NATS by TLS.",
+        target.password_variable()
+    );
+    let hint = match &failure.hint {
+        Some(hint) => format!("{} {here}", sentence(hint)),
+        None => here,
+    };
+    failure.at(&format!("target {}", target.name)).with_hint(hint)
+}
+
+/// Drives the part that [`Assist`] describes; `None` when it was stopped before it began.
+///
+/// # Errors
+/// When it can't begin.
+pub(super) fn driven<F: Driven, D: Driver>(
+    family: &F,
+    driver: &D,
+    part: Assist<'_>,
+) -> Result<Option<Left>, Failure> {
+    let Assist { order, reporter, environment, stem, .. } = part;
+    let mut spec = trial_spec(&order.planned);
+    family.tune(&mut spec);
+    let whole = what(&spec, Purpose::Measure);
+    let nothing = || Failure::new("There are more load generators than workers.");
+    let spec = spec.part(order.generator, order.generators).ok_or_else(nothing)?;
+    output::talk(&format!("{} on {}: {} of {whole}", order.experiment, order.target, spec.workers));
+    let workload = family.part(driver.primary(), &spec, stem)?;
+    let control = reporter.control();
+    let mut result = match drive(&workload, driver, &spec, &control, reporter) {
+        Ok(result) => result,
+        Err(DriveError::Interrupted) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let statements = StatementCounts::from(result.total.work()).total();
+    let qps = statements as f64 * 1e9 / (result.length() as f64).max(1.0);
+    let calibration = Calibration::of(environment);
+    let headroom = |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, qps);
+    result.conditions.headroom = calibration.and_then(headroom);
+    let left = family.leave(&workload)?;
+    Ok(Some((result, left)))
+}
+
+/// A target with the passwords that were sent along, or that this machine's user has named.
+///
+/// # Errors
+/// One of its URLs, also of those, is no server's, or one that may not be reached: an order must not open files
+/// of this machine, nor log in wherever it likes.
+fn completed(
+    planned: &PlannedTarget,
+    secrets: &[TargetSecret],
+    permits: &Permits,
+) -> Result<PlannedTarget, Failure> {
+    let own = |secret: &&TargetSecret| secret.target == planned.name;
+    let mut target = planned.clone();
+    for node in &mut target.nodes {
+        // The folder is one of the coordinator's machine.
+        node.cluster = None;
+    }
+    for node in &planned.nodes {
+        if let Some(url) = permits.password_of(&node.url) {
+            target.set_secret(Some(&node.name), url);
+        }
+    }
+    for secret in secrets.iter().filter(own) {
+        target.set_secret(secret.node.as_deref(), &SecretUrl::new(&secret.url));
+    }
+    let nodes = target.nodes.iter().map(|node| node.secret_url());
+    let is_server = std::iter::once(target.url_in(Path::new("")))
+        .chain(nodes)
+        .all(|url| is_server(url.expose()));
+    if !is_server {
+        return Err(embedded(&target.name));
+    }
+    permits.check(&target).map_err(|failure| failure.at(&format!("target {}", target.name)))?;
+    Ok(target)
+}
+
+/// True for the URL of a database that is reached over a network.
+pub(super) fn is_server(url: &str) -> bool {
+    const SCHEMES: [&str; 4] = ["mysql", "mariadb", "postgres", "postgresql"];
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
+}
+
+/// The plan of an order. Whoever sends commands along is refused, though nothing here would execute them.
+fn read(plan: &serde_json::Value) -> Result<Plan, Failure> {
+    let plan: Plan = serde_json::from_value(plan.clone())
+        .map_err(|error| Failure::new(format!("The plan can't be understood: {error}.")))?;
+    let has_command = |one: &PlannedExperiment| {
+        let of_fault = one.fault.as_ref().and_then(|fault| fault.commands().next());
+        of_fault.is_some() || matches!(one.restore, Restore::Command(_))
+    };
+    match plan.experiments.iter().any(has_command) {
+        true => Err(Failure::new("A load generator executes no commands, and the plan has one.")),
+        false => Ok(plan),
+    }
+}
+
+/// An embedded database can't be a target of a fleet.
+pub(super) fn embedded(target: &str) -> Failure {
+    Failure::usage(format!(
+        "The target {target} is an embedded database, which no other machine can reach."
+    ))
+    .with_hint("Leave --nats out, or give a server.")
+}
+
+/// A folder of this trial's own, removed with it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self, Failure> {
+        let mut names = (0..100).map(|number| {
+            std::env::temp_dir().join(format!("dyno-generator-{}-{number}", std::process::id()))
+        });
+        // What exists may be somebody else's.
+        let made = names.find(|path| DirBuilder::new().mode(0o700).create(path).is_ok());
+        made.map(Scratch).ok_or_else(|| {
+            Failure::new(format!("No folder can be made in {}.", std::env::temp_dir().display()))
+        })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WORKLOADS;
+    use dyno_suite::{Overrides, Suite};
+
+    fn plan(folder: &Path, target: &str, experiment: &str) -> Plan {
+        let suite = format!(
+            "[suite]\nname = 's'\n[target.t]\n{target}\n[[experiment]]\nname = 'e'\n{experiment}\n"
+        );
+        let file = folder.join("s.toml").display().to_string();
+        let suite = Suite::parse(&file, &suite, WORKLOADS).expect("a suite");
+        Plan::build(&suite, &Overrides::default()).expect("a plan")
+    }
+
+    const READS: &str =
+        "workload = 'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\nduration_s = 5";
+
+    fn target(target: &str) -> PlannedTarget {
+        plan(Path::new(""), target, READS).target("t").expect("the target").clone()
+    }
+
+    fn secret(node: Option<&str>, url: &str) -> TargetSecret {
+        TargetSecret { target: "t".to_owned(), node: node.map(str::to_owned), url: url.to_owned() }
+    }
+
+    fn open(planned: &PlannedTarget, secrets: &[TargetSecret]) -> Result<PlannedTarget, Failure> {
+        completed(planned, secrets, &Permits::default())
+    }
+
+    #[test]
+    fn an_order_opens_no_files() {
+        let server = target("url = 'mysql://u@h/d'");
+        let url = "MySQL://u:geheim@h/d";
+        let completed_target = open(&server, &[secret(None, url)]).expect("a server");
+        assert_eq!(completed_target.url_in(Path::new("")).expose(), url);
+        let foreign = ["sqlite:/tmp/x", "SQLITE:/tmp/x", "duckdb:x", "cluster:/tmp", ""];
+        for url in foreign {
+            assert!(!is_server(url), "{url}");
+            if !url.is_empty() {
+                assert!(open(&server, &[secret(None, url)]).is_err(), "{url}");
+            }
+        }
+        let nodes = target(
+            "route = 'split'\nnodes = [{ name = 'a', role = 'primary', url = 'mysql://u@h/d' }, { name = \
+             'b', role = 'read_only', url = 'mysql://u@i/d' }]",
+        );
+        assert!(open(&nodes, &[]).is_ok());
+        for url in ["sqlite:/tmp/x", "mysql://u@i/d?socket=/run/mysqld/mysqld.sock"] {
+            assert!(open(&nodes, &[secret(Some("b"), url)]).is_err(), "{url}");
+        }
+        // A cluster's folder has its password in it.
+        let mut foreign = nodes.clone();
+        foreign.nodes[0].cluster = Some("/somewhere".to_owned());
+        let completed_target = open(&foreign, &[]).expect("servers");
+        assert!(completed_target.nodes.iter().all(|node| node.cluster.is_none()));
+    }
+
+    #[test]
+    fn an_order_goes_only_where_the_own_user_lets_it() {
+        let permits = Permits::new(&["h".to_owned(), "i:3306".to_owned()]).expect("hosts");
+        let server = target("url = 'mysql://u@h/d'");
+        assert!(completed(&server, &[], &permits).is_ok());
+        // What counts is where it would log in, not what the plan says.
+        let refused = completed(&server, &[secret(None, "mysql://u:geheim@evil/d")], &permits);
+        let refused = refused.expect_err("another host").message;
+        assert!(
+            refused.starts_with("target t: The load generator may not reach evil:3306"),
+            "{refused}"
+        );
+        assert!(!refused.contains("geheim"));
+        let nodes = target(
+            "route = 'spread'\nnodes = [{ name = 'a', role = 'primary', url = 'mysql://u@p/d' }, { name = \
+             'b', role = 'read_only', url = 'mysql://u@i/d' }, { name = 'c', role = 'read_only', url = \
+             'mysql://u@j/d' }]",
+        );
+        // The nodes of others are not reached.
+        assert!(completed(&nodes.of_generator(0, 2), &[], &permits).is_ok());
+        assert!(completed(&nodes.of_generator(1, 2), &[], &permits).is_err());
+    }
+
+    #[test]
+    fn an_order_executes_no_commands() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = "url = 'mysql://u@h/d'";
+        let given = |experiment: &str| {
+            let plan = plan(folder.path(), target, experiment);
+            serde_json::to_value(plan).expect("JSON")
+        };
+        assert!(read(&given(READS)).is_ok());
+        let fault =
+            "fault = { action = 'command', at_s = 2, command = 'true', heal_command = 'true' }";
+        for command in ["restore = 'touch x'", fault] {
+            let refused = read(&given(&format!("{READS}\n{command}"))).expect_err(command);
+            assert!(refused.message.contains("executes no commands"), "{}", refused.message);
+        }
+        // What a workload itself would execute.
+        std::fs::write(folder.path().join("a.sql"), "\\setshell n echo 1\nSELECT :n;\n")
+            .expect("written");
+        let scripts = "workload = 'pgbench'\ntest = 'script'\noptions = { scripts = 'a.sql' }\nworkers = 1\nduration_s = 5";
+        let queries = "workload = 'tpch'\ntest = 'queries'\noptions = { cache = 'cold', cold_command = 'touch x' }";
+        for (experiment, shared) in [(scripts, None), (queries, Some(false)), (READS, Some(true))] {
+            let plan = read(&given(experiment)).expect("no command of the plan's own");
+            let planned = plan.experiment("e").expect("the experiment");
+            let takes = Experiment::new(&plan, planned).expect("options").takes_fleet();
+            assert_eq!(takes.ok(), shared, "{experiment}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What this machine's load generator can do at most, proven against a server that does nothing:
+//! measured by `dyno calibrate`, kept with the user's state, and held against every trial.
+
+use crate::failure::Failure;
+use dyno_core::Dialect;
+use dyno_store::{Environment, write_atomically};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::PathBuf;
+
+/// What was measured, and by what: it says nothing of another binary or machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Calibration {
+    /// Name of the machine.
+    pub host: String,
+    /// Of the program that measured.
+    pub binary_sha256: String,
+    /// In the order in which they were measured.
+    pub points: Vec<Point>,
+}
+
+/// A rate that was reached.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Point {
+    /// `mysql` or `postgres`.
+    pub protocol: String,
+    /// How many sent statements.
+    pub workers: u32,
+    /// Answered statements.
+    pub statements_per_s: f64,
+    /// Of the client alone.
+    pub cpu_us_per_statement: f64,
+}
+
+impl Calibration {
+    /// The one of this machine and binary, where there is one.
+    pub fn of(environment: &Environment) -> Option<Self> {
+        let text = fs::read(file()?).ok()?;
+        let found: Calibration = serde_json::from_slice(&text).ok()?;
+        let is_own = found.host == environment.host
+            && found.binary_sha256 == environment.binary_sha256
+            && !found.binary_sha256.is_empty();
+        is_own.then_some(found)
+    }
+
+    /// Keeps it; returns where.
+    ///
+    /// # Errors
+    /// When there is no place, or it can't be written.
+    pub fn keep(&self) -> Result<PathBuf, Failure> {
+        let Some(file) = file() else {
+            return Err(Failure::new("There is no place to keep the calibration.")
+                .with_hint("Set XDG_STATE_HOME or HOME to a folder of yours."));
+        };
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder).map_err(|error| {
+                Failure::new(format!("dyno can't make the folder {}: {error}.", folder.display()))
+            })?;
+        }
+        let text = serde_json::to_vec_pretty(self)
+            .map_err(|error| Failure::new(format!("The calibration can't be kept: {error}.")))?;
+        write_atomically(&file, &text)?;
+        Ok(file)
+    }
+
+    /// How many times `statements_per_s` the generator can do with so many workers; `None` where
+    /// nothing is proven. Fewer workers than the trial's do not do more, so the best of them is a
+    /// lower bound.
+    pub fn headroom(&self, dialect: Dialect, workers: u32, statements_per_s: f64) -> Option<f64> {
+        let protocol = protocol(dialect)?;
+        let fits = |point: &&Point| point.protocol == protocol && point.workers <= workers;
+        let rates = self.points.iter().filter(fits).map(|point| point.statements_per_s);
+        let best = rates.reduce(f64::max)?;
+        (statements_per_s > 0.0).then(|| best / statements_per_s)
+    }
+}
+
+/// The name of a dialect's protocol; embedded databases have none.
+pub fn protocol(dialect: Dialect) -> Option<&'static str> {
+    match dialect {
+        Dialect::Mysql => Some("mysql"),
+        Dialect::Postgres => Some("postgres"),
+        Dialect::Sqlite => None,
+    }
+}
+
+/// As the XDG base directory specification has it.
+fn file() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let state = set("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = state.or_else(|| Some(PathBuf::from(set("HOME")?).join(".local/state")))?;
+    Some(state.join("dyno/calibration.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headroom_is_proven_by_no_more_workers_than_there_are() {
+        let point = |protocol: &str, workers, statements_per_s| Point {
+            protocol: protocol.to_owned(),
+            workers,
+            statements_per_s,
+            ..Point::default()
+        };
+        let calibration = Calibration {
+            points: vec![
+                point("mysql", 1, 10_000.0),
+                point("mysql", 8, 60_000.0),
+                point("mysql", 64, 90_000.0),
+                point("postgres", 1, 20_000.0),
+            ],
+            ..Calibration::default()
+        };
+        let headroom = |dialect, workers| calibration.headroom(dialect, workers, 20_000.0);
+        assert_eq!(headroom(Dialect::Mysql, 63), Some(3.0));
+        assert_eq!(headroom(Dialect::Mysql, 64), Some(4.5));
+        assert_eq!(headroom(Dialect::Postgres, 500), Some(1.0));
+        assert_eq!(headroom(Dialect::Sqlite, 8), None);
+        assert_eq!(calibration.headroom(Dialect::Mysql, 8, 0.0), None);
+        assert_eq!(Calibration::default().headroom(Dialect::Mysql, 8, 1.0), None);
+    }
+}

@@ -1,0 +1,81 @@
+//! Targets that are clusters of `dyno cluster`: `cluster:FOLDER` where a URL is taken.
+
+use crate::failure::{Failure, sentence};
+use dyno_suite::{Overrides, PlannedNode, Role, SecretUrl};
+use dyno_topology::{Cluster, ClusterError};
+use std::borrow::Cow;
+use std::path::Path;
+
+/// What stands before the folder.
+const SCHEME: &str = "cluster:";
+
+/// Adds a target given as `NAME=URL`, `NAME:ROLE=URL` or `NAME=cluster:FOLDER`.
+///
+/// # Errors
+/// What can't be understood, a cluster that can't be opened.
+pub fn add_target(overrides: &mut Overrides, text: &str) -> Result<(), Failure> {
+    match text.split_once('=').and_then(|(name, url)| Some((name, url.strip_prefix(SCHEME)?))) {
+        Some((name, folder)) if !name.contains(':') => {
+            overrides.nodes.push((name.to_owned(), cluster_nodes(folder)?));
+            Ok(())
+        }
+        _ => overrides.add_target(text).map_err(|problem| Failure::usage(problem.to_string())),
+    }
+}
+
+/// The URL on which data are loaded and checked, where `url` is a cluster; else `url` itself.
+///
+/// # Errors
+/// The cluster can't be opened, or no node of it takes writes.
+pub(crate) fn loading_url(url: &str) -> Result<Cow<'_, str>, Failure> {
+    let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(Cow::Borrowed(url)) };
+    let nodes = cluster_nodes(folder)?;
+    match PlannedNode::loading(&nodes) {
+        Some(node) => Ok(Cow::Owned(node.secret_url().expose().to_owned())),
+        None => Err(Failure::new(format!("No node of the cluster in {folder} takes writes."))),
+    }
+}
+
+/// The URL of a node with its password. A plan that was read back from a run has no passwords, but the
+/// cluster that a node belongs to may still be there.
+pub(crate) fn secret_url(node: &PlannedNode) -> SecretUrl {
+    let of_cluster = || {
+        let cluster = Cluster::open(Path::new(node.cluster.as_deref()?)).ok()?;
+        let url = SecretUrl::new(cluster.node_url(&node.name).ok()?);
+        // Another cluster may have been made in the same folder.
+        (url.redacted() == node.url).then_some(url)
+    };
+    let known = node.secret_url();
+    match known.expose() == node.url {
+        true => of_cluster().unwrap_or(known),
+        false => known,
+    }
+}
+
+/// The nodes of the cluster in a folder, with their passwords.
+///
+/// # Errors
+/// It can't be opened.
+pub fn cluster_nodes(folder: &str) -> Result<Vec<PlannedNode>, Failure> {
+    let cluster = Cluster::open(Path::new(folder)).map_err(failure)?;
+    // A run is gone on with from wherever its user stands.
+    let absolute = std::path::absolute(folder)
+        .map_err(|error| Failure::new(format!("The folder {folder} can't be found: {error}.")))?;
+    let planned = cluster.nodes().iter().map(|node| {
+        let role = Role::parse(&node.role).ok_or_else(|| {
+            Failure::new(format!("The node {} has the unknown role {}.", node.name, node.role))
+        })?;
+        let url = SecretUrl::new(cluster.node_url(&node.name).map_err(failure)?);
+        let planned = PlannedNode::new(&node.name, role, &url);
+        Ok(planned.in_cluster(absolute.to_string_lossy()))
+    });
+    planned.collect()
+}
+
+fn failure(error: ClusterError) -> Failure {
+    let failure = Failure::usage(sentence(&error.message));
+    match error.hint {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
+}

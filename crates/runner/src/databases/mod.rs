@@ -1,0 +1,394 @@
+//! From a URL to a driver.
+
+mod cluster;
+mod nodes;
+
+pub use cluster::{add_target, cluster_nodes};
+pub use nodes::{ReachedNode, reach_planned};
+
+use crate::failure::{Failure, sentence};
+use crate::output;
+use dyno_core::{Cause, DbError, Discard, Driver, Session};
+#[cfg(feature = "duckdb")]
+use dyno_drivers::duckdb::DuckdbDriver;
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::net::Address;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::route::Routed;
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_drivers::target::{Secret, Target, TargetError, find_password};
+use dyno_measure::{ServerFacts, read_facts};
+use dyno_reactor::block_on;
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+/// One of the drivers: types are told apart here, once per trial, never per query. A
+/// clone shares its nodes with the first.
+#[derive(Clone)]
+pub enum Database {
+    /// MySQL protocol.
+    Mysql(Routed<MysqlDriver>),
+    /// PostgreSQL protocol.
+    Postgres(Routed<PostgresDriver>),
+    /// Embedded SQLite.
+    Sqlite(SqliteDriver),
+    /// Embedded DuckDB.
+    #[cfg(feature = "duckdb")]
+    Duckdb(DuckdbDriver),
+}
+
+/// Evaluates an expression with the driver inside a [`Database`].
+#[cfg(feature = "duckdb")]
+#[macro_export]
+macro_rules! with_driver {
+    ($database:expr, $driver:ident => $body:expr) => {
+        match $database {
+            $crate::databases::Database::Mysql($driver) => $body,
+            $crate::databases::Database::Postgres($driver) => $body,
+            $crate::databases::Database::Sqlite($driver) => $body,
+            $crate::databases::Database::Duckdb($driver) => $body,
+        }
+    };
+}
+
+/// Evaluates an expression with the driver inside a [`Database`].
+#[cfg(not(feature = "duckdb"))]
+#[macro_export]
+macro_rules! with_driver {
+    ($database:expr, $driver:ident => $body:expr) => {
+        match $database {
+            $crate::databases::Database::Mysql($driver) => $body,
+            $crate::databases::Database::Postgres($driver) => $body,
+            $crate::databases::Database::Sqlite($driver) => $body,
+        }
+    };
+}
+pub use crate::with_driver;
+
+impl Database {
+    /// The driver for a target.
+    ///
+    /// # Errors
+    /// A host name that can't be resolved, a certificate that can't be read.
+    pub fn new(target: &Target) -> Result<Self, DbError> {
+        if target.is_duckdb() {
+            return Self::duckdb(target);
+        }
+        Ok(match target.dialect {
+            dyno_core::Dialect::Mysql => Database::Mysql(Routed::single(MysqlDriver::new(target)?)),
+            dyno_core::Dialect::Postgres => {
+                Database::Postgres(Routed::single(PostgresDriver::new(target)?))
+            }
+            dyno_core::Dialect::Sqlite => Database::Sqlite(SqliteDriver::new(target)?),
+        })
+    }
+
+    /// Has all sessions that are opened from now on write to another node, counted in the order of the
+    /// plan. Sessions that are open stay where they are.
+    pub fn switch_primary(&self, node: usize) {
+        match self {
+            Database::Mysql(routed) => routed.switch_primary(node),
+            Database::Postgres(routed) => routed.switch_primary(node),
+            // An embedded database is its only node.
+            _ => {}
+        }
+    }
+
+    /// The node that takes writes, counted in the order of the plan.
+    pub fn writable(&self) -> usize {
+        match self {
+            Database::Mysql(routed) => routed.writable(),
+            Database::Postgres(routed) => routed.writable(),
+            _ => 0,
+        }
+    }
+
+    /// The node that session `number` reads from when it is opened, counted in the order of the plan.
+    pub fn reads_at(&self, number: u32) -> usize {
+        match self {
+            Database::Mysql(routed) => routed.reads_at(number),
+            Database::Postgres(routed) => routed.reads_at(number),
+            _ => 0,
+        }
+    }
+
+    /// True for embedded DuckDB.
+    pub fn is_duckdb(&self) -> bool {
+        #[cfg(feature = "duckdb")]
+        return matches!(self, Database::Duckdb(_));
+        #[cfg(not(feature = "duckdb"))]
+        false
+    }
+
+    #[cfg(feature = "duckdb")]
+    fn duckdb(target: &Target) -> Result<Self, DbError> {
+        DuckdbDriver::new(target).map(Database::Duckdb)
+    }
+
+    #[cfg(not(feature = "duckdb"))]
+    fn duckdb(target: &Target) -> Result<Self, DbError> {
+        let message = format!("{target} can't be opened: this dyno was built without DuckDB.");
+        Err(DbError::unreachable(message)
+            .with_hint("the README says how to build it with the cargo feature duckdb"))
+    }
+
+    /// What the server says of itself.
+    ///
+    /// # Errors
+    /// When it can't be reached or refuses the log-in.
+    pub fn facts(&self) -> Result<ServerFacts, DbError> {
+        with_driver!(self, driver => run(facts_of(driver)))
+    }
+}
+
+/// What the server behind a driver says of itself.
+///
+/// # Errors
+/// When it can't be reached or refuses the log-in.
+pub async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbError> {
+    let mut session = driver.connect(0).await?;
+    let facts = read_facts(&mut session).await;
+    session.close().await;
+    facts
+}
+
+/// Runs a short task on a loop of its own.
+pub fn run<T>(task: impl Future<Output = Result<T, DbError>>) -> Result<T, DbError> {
+    block_on(task).unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())))
+}
+
+/// Is told the number of a connection that failed, and why.
+type Tell<'a> = Box<dyn Fn(u32, &DbError) + Sync + 'a>;
+
+/// A driver that remembers which connection failed, so that the server can be named, and tells of
+/// it at once where that is wanted.
+pub struct Watched<'a, D> {
+    driver: &'a D,
+    /// Number of the connection plus 1; 0 is none.
+    failed: AtomicU32,
+    tell: Tell<'a>,
+}
+
+impl<'a, D: Driver> Watched<'a, D> {
+    /// Calls `tell` with the number of each connection that fails.
+    pub fn telling(driver: &'a D, tell: impl Fn(u32, &DbError) + Sync + 'a) -> Self {
+        Watched { driver, failed: AtomicU32::new(0), tell: Box::new(tell) }
+    }
+
+    /// The number of a connection that failed.
+    pub fn failed(&self) -> Option<u32> {
+        self.failed.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    fn noted<T>(&self, number: u32, opened: Result<T, DbError>) -> Result<T, DbError> {
+        if let Err(error) = &opened {
+            self.failed.store(number.saturating_add(1), Ordering::Relaxed);
+            (self.tell)(number, error);
+        }
+        opened
+    }
+}
+
+impl<D: Driver> Driver for Watched<'_, D> {
+    type Session = D::Session;
+
+    async fn connect(&self, number: u32) -> Result<D::Session, DbError> {
+        self.noted(number, self.driver.connect(number).await)
+    }
+
+    async fn reconnect(&self, number: u32, attempt: u32) -> Result<D::Session, DbError> {
+        self.noted(number, self.driver.reconnect(number, attempt).await)
+    }
+
+    fn dialect(&self) -> dyno_core::Dialect {
+        self.driver.dialect()
+    }
+
+    fn blocks(&self) -> bool {
+        self.driver.blocks()
+    }
+}
+
+/// A target that has been reached once.
+pub struct Reached {
+    /// How to speak to it.
+    pub database: Database,
+    /// What it said of itself.
+    pub facts: ServerFacts,
+    /// True when it runs on this machine.
+    pub same_host: bool,
+    /// Its nodes in the order of the plan; empty where no plan has named it.
+    pub nodes: Vec<ReachedNode>,
+}
+
+/// Finds the password of target `name`, connects once and asks the server who it is. When
+/// the server refuses and somebody sits at the terminal, asks for the password.
+///
+/// # Errors
+/// In words, with the remedy.
+pub fn reach(name: &str, url: &str) -> Result<Reached, Failure> {
+    reach_target(cluster::loading_url(url)?.parse().map_err(url_failure)?, Some(name))
+}
+
+/// The same for a target that has been read; without a name, no variable holds its password.
+///
+/// # Errors
+/// As [`reach`].
+pub fn reach_target(target: Target, name: Option<&str>) -> Result<Reached, Failure> {
+    let (target, first) = open_first(target, name, &mut Typed::default())?;
+    reached(&target, first)
+}
+
+/// The same where the database itself may be missing on its server: it is made then. Returns how many
+/// seconds that took, if it was needed.
+///
+/// # Errors
+/// As [`reach`]; also when the database can't be made.
+pub fn reach_or_create(url: &str) -> Result<(Reached, Option<f64>), Failure> {
+    let url = cluster::loading_url(url)?;
+    let target = url.parse().map_err(url_failure)?;
+    let (target, first) = open_first(target, Some("target"), &mut Typed::default())?;
+    let is_missing = |error: &DbError| error.errno() == 1049 || error.sqlstate() == "3D000";
+    match (&first, &target.database) {
+        (Err(error), Some(name)) if is_missing(error) => {
+            let begun = Instant::now();
+            create_database(&target, name)?;
+            let seconds = begun.elapsed().as_secs_f64();
+            Ok((reached(&target, open(&target))?, Some(seconds)))
+        }
+        _ => Ok((reached(&target, first)?, None)),
+    }
+}
+
+/// Makes the database `name` of a server on which a log-in without it, or with the one that every
+/// PostgreSQL has, is possible.
+fn create_database(target: &Target, name: &str) -> Result<(), Failure> {
+    let mut server = target.clone();
+    let (other, quote) = match target.dialect {
+        dyno_core::Dialect::Postgres => (Some("postgres".to_owned()), "\""),
+        dyno_core::Dialect::Mysql | dyno_core::Dialect::Sqlite => (None, "`"),
+    };
+    server.database = other;
+    let quoted = name.replace(quote, &quote.repeat(2));
+    let sql = format!("CREATE DATABASE {quote}{quoted}{quote}");
+    let created = Database::new(&server)
+        .and_then(|database| with_driver!(&database, driver => run(execute_one(driver, &sql))));
+    created.map_err(|error| {
+        Failure::new(sentence(&format!("The database {name} can't be created: {error}")))
+            .with_hint("create it by hand, for the user that dyno logs in as")
+    })
+}
+
+async fn execute_one<D: Driver>(driver: &D, sql: &str) -> Result<(), DbError> {
+    let mut session = driver.connect(0).await?;
+    let done = session.query(sql, &mut Discard).await;
+    session.close().await;
+    done.map(drop)
+}
+
+/// The first attempt at a target, with its password.
+type First = Result<(Database, ServerFacts), DbError>;
+
+/// A password that was typed for one user of several servers, which are named in the question.
+#[derive(Default)]
+struct Typed {
+    /// Whom it is for beside the server that asked first; empty where that is the only one.
+    others: String,
+    of_user: Option<(Option<String>, Secret)>,
+}
+
+impl Typed {
+    fn password(&self, user: Option<&String>) -> Option<Secret> {
+        let (of, password) = self.of_user.as_ref()?;
+        (of.as_ref() == user).then(|| password.clone())
+    }
+}
+
+/// Finds the password and opens the target; asks at the terminal where that may help. What was `typed`
+/// before is taken where no password is found. No other password gets to a server that it was not given for.
+fn open_first(
+    mut target: Target,
+    name: Option<&str>,
+    typed: &mut Typed,
+) -> Result<(Target, First), Failure> {
+    let found = find_password(&target, name).map_err(url_failure)?;
+    if let Some(warning) = &found.warning {
+        output::talk(&format!("warning: {warning}"));
+    }
+    target.user = target.user.take().or(found.user);
+    target.password = found.password.or_else(|| typed.password(target.user.as_ref()));
+    let first = match open(&target) {
+        Err(error) if may_ask(&error, &target) => {
+            let password = ask(&format!("Password for {target}{}: ", typed.others))?;
+            typed.of_user = Some((target.user.clone(), password.clone()));
+            target.password = Some(password);
+            open(&target)
+        }
+        other => other,
+    };
+    Ok((target, first))
+}
+
+fn reached(target: &Target, opened: First) -> Result<Reached, Failure> {
+    let (database, facts) = opened.map_err(|error| Failure::from(&error))?;
+    let same_host = target.hosts.0.iter().all(is_local);
+    Ok(Reached { database, facts, same_host, nodes: Vec::new() })
+}
+
+fn url_failure(error: TargetError) -> Failure {
+    let failure = Failure::usage(sentence(&error.message));
+    match error.hint {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
+}
+
+fn open(target: &Target) -> Result<(Database, ServerFacts), DbError> {
+    let database = Database::new(target)?;
+    let facts = database.facts()?;
+    Ok((database, facts))
+}
+
+fn is_local(address: &Address) -> bool {
+    match address {
+        Address::Unix(_) => true,
+        Address::Tcp { host, .. } => {
+            host == "localhost"
+                || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
+    }
+}
+
+/// True when a password may help: access was denied without one, and somebody sits at the terminal.
+pub fn may_ask(error: &DbError, target: &Target) -> bool {
+    is_denied(error) && target.password.is_none() && io::stdin().is_terminal()
+}
+
+/// True when the server knows the user not, or not with this password.
+fn is_denied(error: &DbError) -> bool {
+    let is_told = error.errno() == 1045 || error.sqlstate().starts_with("28");
+    error.cause() == Cause::Rejected && is_told
+}
+
+/// Asks for a password, which is not shown.
+///
+/// # Errors
+/// When the terminal can't be read.
+pub fn ask(prompt: &str) -> Result<Secret, Failure> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    let failed = |error: io::Error| Failure::new(format!("The password can't be read: {error}."));
+    let stdin = io::stdin();
+    let before = tcgetattr(&stdin).map_err(|error| failed(error.into()))?;
+    let mut silent = before.clone();
+    silent.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&stdin, OptionalActions::Flush, &silent).map_err(|error| failed(error.into()))?;
+    let _ = write!(io::stderr(), "{prompt}");
+    let mut line = String::new();
+    let read = stdin.read_line(&mut line);
+    // Whatever happened, the terminal must echo again.
+    let _ = tcsetattr(&stdin, OptionalActions::Flush, &before);
+    output::talk("");
+    read.map_err(failed)?;
+    Ok(Secret::new(line.trim_end_matches(['\r', '\n'])))
+}

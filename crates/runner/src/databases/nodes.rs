@@ -1,0 +1,139 @@
+//! Targets with several nodes.
+
+use super::cluster::secret_url;
+use super::{Database, Reached, Typed, is_denied, is_local, open_first, reach, url_failure};
+use crate::failure::Failure;
+use dyno_core::{DbError, Dialect};
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::route::{Routed, Way};
+use dyno_drivers::target::Target;
+use dyno_measure::ServerFacts;
+use dyno_suite::{PlannedNode, PlannedTarget, Role, Route};
+use std::path::Path;
+
+/// A node that has been reached once.
+pub struct ReachedNode {
+    /// Its name in the plan; of a target with one node, the target's.
+    pub name: String,
+    /// What it does, as the plan has it.
+    pub role: Role,
+    /// How to speak to this node alone, wherever the load goes.
+    pub database: Database,
+    /// What it said of itself.
+    pub facts: ServerFacts,
+    /// True when it runs on this machine.
+    pub same_host: bool,
+}
+
+/// Reaches all nodes of a target of a plan, in the plan's order; at least one.
+///
+/// # Errors
+/// In words, with the remedy; of several nodes the message names the one.
+pub fn reach_planned(target: &PlannedTarget, run: &Path) -> Result<Reached, Failure> {
+    if target.nodes.is_empty() {
+        let mut reached = reach(&target.name, target.url_in(run).expose())?;
+        reached.nodes.push(ReachedNode {
+            name: target.name.clone(),
+            role: target.role,
+            database: reached.database.clone(),
+            facts: reached.facts.clone(),
+            same_host: reached.same_host,
+        });
+        return Ok(reached);
+    }
+    // The variable of the target is that of all its nodes, and so is what is typed.
+    let others = format!(" and the other nodes of {} without a password", target.owner());
+    let mut typed = Typed { others, of_user: None };
+    let (mut places, mut nodes) = (Vec::new(), Vec::new());
+    for node in &target.nodes {
+        let (place, reached) = reach_node(target, node, &mut typed)
+            .map_err(|failure| failure.at(&format!("node {}", node.name)))?;
+        places.push(place);
+        nodes.push(reached);
+    }
+    let ways = Ways::of(target);
+    let facts = nodes[ways.writable].facts.clone();
+    let database = ways.database(&places).map_err(|error| Failure::from(&error))?;
+    let same_host = nodes.iter().any(|node| node.same_host);
+    Ok(Reached { database, facts, same_host, nodes })
+}
+
+/// Reaches one node. `typed` is what was typed for the nodes before it.
+fn reach_node(
+    target: &PlannedTarget,
+    node: &PlannedNode,
+    typed: &mut Typed,
+) -> Result<(Target, ReachedNode), Failure> {
+    let place: Target = secret_url(node).expose().parse().map_err(url_failure)?;
+    let own = std::env::var(target.node_password_variable(node));
+    let name = match own.is_ok_and(|password| !password.is_empty()) {
+        true => target.node_name(node),
+        false => target.owner().to_owned(),
+    };
+    let (place, opened) = open_first(place, Some(&name), typed)?;
+    let (database, facts) = opened.map_err(|error| {
+        let failure = Failure::from(&error);
+        let (all, own) = (target.password_variable(), target.node_password_variable(node));
+        match place.password.is_none() && is_denied(&error) {
+            true => failure.with_hint(format!(
+                "{all} holds the password of all nodes of the target, {own} that of this one; no node is \
+                 sent the password in the URL of another"
+            )),
+            false => failure,
+        }
+    })?;
+    // Isolated nodes have addresses of their own, and are on this machine all the same.
+    let same_host = node.cluster.is_some() || place.hosts.0.iter().all(is_local);
+    let (name, role) = (node.name.clone(), node.role);
+    Ok((place, ReachedNode { name, role, database, facts, same_host }))
+}
+
+/// How sessions find their nodes.
+struct Ways {
+    /// Of the load.
+    way: Way,
+    /// Of whoever loads, looks and checks.
+    loads: Way,
+    /// The node that takes writes, or the nearest to one.
+    writable: usize,
+}
+
+impl Ways {
+    fn of(target: &PlannedTarget) -> Self {
+        let numbers = |role: Role| -> Vec<usize> {
+            let nodes = target.nodes.iter().enumerate();
+            nodes.filter(|(_, node)| node.role == role).map(|(number, _)| number).collect()
+        };
+        let first = |role: Role| numbers(role).first().copied();
+        let endpoint = first(Role::Endpoint);
+        let primary = first(Role::Primary).filter(|_| first(Role::Shard).is_none());
+        let writable = primary.or(endpoint).or(first(Role::ReadOnly)).unwrap_or(0);
+        Ways {
+            way: match target.route {
+                Route::Primary => Way::Primary,
+                Route::Endpoint => Way::Through(endpoint.unwrap_or(writable)),
+                Route::Split => Way::Split(numbers(Role::ReadOnly)),
+                Route::Spread => Way::Spread(numbers(Role::ReadOnly)),
+            },
+            loads: if primary.is_some() { Way::Primary } else { Way::Through(writable) },
+            writable,
+        }
+    }
+
+    fn database(self, places: &[Target]) -> Result<Database, DbError> {
+        let Ways { way, loads, writable } = self;
+        Ok(match places[0].dialect {
+            Dialect::Mysql => {
+                let nodes = places.iter().map(MysqlDriver::new).collect::<Result<_, _>>()?;
+                Database::Mysql(Routed::new(nodes, writable, way, loads)?)
+            }
+            Dialect::Postgres if !places[0].embedded => {
+                let nodes = places.iter().map(PostgresDriver::new).collect::<Result<_, _>>()?;
+                Database::Postgres(Routed::new(nodes, writable, way, loads)?)
+            }
+            // A plan has no more than one of them.
+            Dialect::Postgres | Dialect::Sqlite => Database::new(&places[0])?,
+        })
+    }
+}

@@ -1,0 +1,247 @@
+//! What is decided from trial to trial, on made-up trials in a real run folder.
+
+use super::repetition::{Clock, Next};
+use super::{repetition, search};
+use crate::WORKLOADS;
+use dyno_measure::{Purpose, TrialStatus};
+use dyno_store::{Run, RunHeader, TrialIdentity};
+use dyno_suite::{Action, Aim, Overrides, Plan, Step, Suite, Trial};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+fn plan(experiment: &str) -> Plan {
+    let text = format!(
+        "[suite]\nname = \"s\"\n[target.a]\nurl = \"sqlite:a\"\n[target.b]\nurl = \"sqlite:b\"\n\
+         [[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\ntest = \"oltp_point_select\"\n\
+         prepare = false\ncleanup = false\n{experiment}"
+    );
+    let suite = Suite::parse("s.toml", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
+    Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn new_run(dir: &Path) -> Run {
+    Run::create(dir, RunHeader::new("s", Vec::new(), 1)).expect("a run")
+}
+
+fn trials(plan: &Plan) -> Vec<(&Step, &Trial)> {
+    let pairs = plan.steps.iter().filter_map(|step| match &step.action {
+        Action::Trial(trial) => Some((step, trial)),
+        Action::Prepare | Action::Cleanup => None,
+    });
+    pairs.collect()
+}
+
+fn decide(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
+    match trial.aim {
+        Aim::Search => search::next(plan, run, step, trial),
+        _ => repetition::next(plan, run, &mut Clock::default(), step, trial),
+    }
+}
+
+/// Stores a complete trial of 10 s as it was decided.
+fn store(run: &mut Run, step: &Step, trial: &Trial, purpose: Purpose, tps: f64, p99_us: f64) {
+    let identity = TrialIdentity {
+        step: step.id.clone(),
+        experiment: step.experiment.clone(),
+        target: step.target.clone(),
+        workers: trial.threads,
+        repeat: trial.repeat,
+        rate_per_s: trial.rate,
+        purpose,
+        ..TrialIdentity::default()
+    };
+    let mut summary = identity.clone().summary(TrialStatus::Complete);
+    summary.tps = tps;
+    summary.window_s = 10.0;
+    summary.offered = trial.rate.map(|rate| (rate * 10.0) as u64);
+    summary.counts.committed = (tps * 10.0) as u64;
+    summary.latency.count = summary.counts.committed;
+    summary.latency.p99_us = p99_us;
+    let writer = run.begin_trial(identity).expect("a trial");
+    writer.finish(summary).expect("stored");
+}
+
+/// Goes through the plan as the runner does. `tps` is asked for the throughput of a trial. After
+/// `most` trials it is interrupted.
+fn go(plan: &Plan, run: &mut Run, most: usize, tps: impl Fn(&Step, &Trial) -> f64) -> Vec<String> {
+    let complete = run.complete().map(|trial| trial.step.clone()).collect();
+    let skipped = run.header().skipped.keys().cloned().collect();
+    let settled: BTreeSet<String> = plan.settled(&complete, &skipped);
+    let mut executed = Vec::new();
+    for (step, trial) in trials(plan).into_iter().filter(|(step, _)| !settled.contains(&step.id)) {
+        if executed.len() == most {
+            break;
+        }
+        match decide(plan, run, step, trial) {
+            Next::Run(trial, purpose) => {
+                let tps = tps(step, &trial);
+                // As slow as a queue that grows where the rate is not reached.
+                let p99_us = if trial.rate.is_some_and(|rate| tps < rate) { 1e6 } else { 2e3 };
+                store(run, step, &trial, purpose, tps, p99_us);
+                executed.push(step.id.clone());
+            }
+            Next::Skip(why) => {
+                run.update(|header| {
+                    header.skipped.insert(step.id.clone(), why);
+                })
+                .expect("noted");
+            }
+            Next::Over => {}
+        }
+    }
+    executed
+}
+
+const COMPARE: &str = "workers = [1, 8]\nduration_s = 10\n\
+                       compare = { baseline = \"a\", candidates = \"b\", pairs = [4, 10], half_width = \"2%\" }\n";
+
+/// 8 threads vary too much, 1 thread doesn't.
+fn noisy(step: &Step, trial: &Trial) -> f64 {
+    let noise = if trial.threads == 8 && trial.repeat.is_multiple_of(2) { 1.2 } else { 1.0 };
+    if step.target == "b" { 1_010.0 * noise } else { 1_000.0 + f64::from(trial.repeat) }
+}
+
+#[test]
+fn pairs_end_where_the_half_width_is_reached() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let plan = plan(COMPARE);
+    let mut run = new_run(dir.path());
+    let executed = go(&plan, &mut run, usize::MAX, noisy);
+    let count = |level: &str| executed.iter().filter(|id| id.contains(level)).count();
+    assert_eq!((count("threads=1/"), count("threads=8/")), (2 * 4, 2 * 10));
+    let skipped = &run.header().skipped;
+    assert_eq!(skipped.len(), 2 * 6);
+    assert!(
+        skipped["e/a/threads=1/repeat=5"].starts_with("Half-width 0.")
+            && skipped["e/a/threads=1/repeat=5"].ends_with("reached after 4 pairs."),
+        "{skipped:?}"
+    );
+    assert!(plan.remaining(&settled(&plan, &run)).is_empty());
+}
+
+fn settled(plan: &Plan, run: &Run) -> BTreeSet<String> {
+    let complete = run.complete().map(|trial| trial.step.clone()).collect();
+    plan.settled(&complete, &run.header().skipped.keys().cloned().collect())
+}
+
+#[test]
+fn pairs_of_an_open_loop_end_by_the_percentile_that_is_judged() {
+    let plan = plan(&COMPARE.replace("threads = [1, 8]", "threads = 8\nrate = 1000"));
+    let executed = |tps: fn(&Step, &Trial) -> f64| {
+        let dir = tempfile::tempdir().expect("a folder");
+        go(&plan, &mut new_run(dir.path()), usize::MAX, tps).len()
+    };
+    assert_eq!(executed(|_, _| 1_000.0), 2 * 4);
+    // The throughput is the same but for 0.1 %; the percentile is not.
+    let wild = |step: &Step, trial: &Trial| {
+        let is_slow = step.target == "a" && trial.repeat.is_multiple_of(2);
+        if is_slow { 999.0 } else { 1_000.0 }
+    };
+    assert_eq!(executed(wild), 2 * 10);
+}
+
+#[test]
+fn an_interrupted_comparison_goes_on_as_it_would_have() {
+    let plan = plan(COMPARE);
+    let dir = tempfile::tempdir().expect("a folder");
+    let whole = go(&plan, &mut new_run(dir.path()), usize::MAX, noisy);
+    for cut in [1, 7, 8, 9, 16, 17, 27] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut run = new_run(dir.path());
+        let mut executed = go(&plan, &mut run, cut, noisy);
+        let path = run.finish(dyno_store::RunStatus::Interrupted).expect("ended");
+        let mut run = Run::open(&path).expect("goes on");
+        executed.extend(go(&plan, &mut run, usize::MAX, noisy));
+        assert_eq!(executed, whole, "cut after {cut}");
+    }
+}
+
+#[test]
+fn a_budget_ends_pairs_but_not_below_the_fewest() {
+    let plan = plan(
+        "workers = 1\nduration_s = 10\n\
+         compare = { baseline = \"a\", candidates = \"b\", pairs = [5, 50], budget = \"130s\" }\n",
+    );
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = new_run(dir.path());
+    // A process of its own for each trial: what earlier ones took is read from the folder.
+    let mut executed = Vec::new();
+    for _ in 0..20 {
+        executed.extend(go(&plan, &mut run, 1, noisy));
+        let path = run.finish(dyno_store::RunStatus::Interrupted).expect("ended");
+        run = Run::open(&path).expect("goes on");
+    }
+    // A trial takes 10 s: after 6 pairs, 120 s, another pair would exceed the budget.
+    assert_eq!(executed.len(), 12, "{executed:?}");
+    let why = &run.header().skipped["e/b/threads=1/repeat=7"];
+    assert!(why.starts_with("The budget of 130 s was spent after 6 pairs; half-width "), "{why}");
+}
+
+#[test]
+fn a_sweep_confirms_the_best_point_of_each_target() {
+    let plan = plan("threads = [1, 8, 64]\nduration_s = 10\nrepeats = 2\nconfirm = 2\n");
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = new_run(dir.path());
+    let best = |target: &str| if target == "a" { 8 } else { 64 };
+    go(&plan, &mut run, usize::MAX, |step, trial| {
+        if trial.threads == best(&step.target) { 900.0 } else { 700.0 }
+    });
+    let confirmed: Vec<_> =
+        run.complete().filter(|trial| trial.purpose == Purpose::Confirm).collect();
+    assert_eq!(confirmed.len(), 4);
+    for trial in confirmed {
+        assert_eq!(trial.workers, best(&trial.target), "{}", trial.step);
+    }
+}
+
+const SEARCH: &str = "targets = \"a\"\nworkers = 8\nduration_s = 10\nobjective = \"p99 < 20ms\"\n";
+
+#[test]
+fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
+    let plan = plan(SEARCH);
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = new_run(dir.path());
+    let holds = |_: &Step, trial: &Trial| trial.rate.unwrap_or(8_000.0).min(5_000.0);
+    let executed = go(&plan, &mut run, usize::MAX, holds);
+    let trial = |id: &String| run.complete_trial(id).expect("stored").clone();
+    let all: Vec<_> = executed.iter().map(trial).collect();
+    assert_eq!(all[0].rate_per_s, None);
+    assert_eq!(all[1].rate_per_s, Some(2_500.0));
+    let confirmations = all.iter().filter(|trial| trial.purpose == Purpose::Confirm);
+    let rates: Vec<f64> = confirmations.filter_map(|trial| trial.rate_per_s).collect();
+    assert_eq!(rates.len(), 3);
+    assert!(rates.iter().all(|rate| *rate == rates[0] && (4_750.0..=5_000.0).contains(rate)));
+    let why: Vec<&String> = run.header().skipped.values().collect();
+    let held = crate::table::number(rates[0]);
+    let told = format!("The search has ended: {held} per second are held with p99 < 20ms.");
+    assert_eq!(why, [&told], "only the first step that is not needed is noted");
+    assert!(plan.remaining(&settled(&plan, &run)).is_empty());
+}
+
+#[test]
+fn an_interrupted_search_goes_on_as_it_would_have() {
+    let plan = plan(SEARCH);
+    let holds = |_: &Step, trial: &Trial| trial.rate.unwrap_or(900.0).min(431.0);
+    let dir = tempfile::tempdir().expect("a folder");
+    let whole = go(&plan, &mut new_run(dir.path()), usize::MAX, holds);
+    for cut in 1..whole.len() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut run = new_run(dir.path());
+        let mut executed = go(&plan, &mut run, cut, holds);
+        let path = run.finish(dyno_store::RunStatus::Interrupted).expect("ended");
+        let mut run = Run::open(&path).expect("goes on");
+        executed.extend(go(&plan, &mut run, usize::MAX, holds));
+        assert_eq!(executed, whole, "cut after {cut}");
+    }
+}
+
+#[test]
+fn a_search_says_when_windows_are_too_short() {
+    let plan = plan(&format!("{SEARCH}start_rate = 50\n"));
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = new_run(dir.path());
+    // 500 transactions in a window: five beyond the 99th percentile.
+    go(&plan, &mut run, usize::MAX, |_, trial| trial.rate.unwrap_or(0.0));
+    let why = run.header().skipped.values().next().expect("it ended");
+    assert!(why.contains("too short to tell p99 < 20ms"), "{why}");
+}

@@ -1,0 +1,109 @@
+//! The one error that ends a verb.
+
+use crate::signals;
+use dyno_core::DbError;
+use dyno_engine::DriveError;
+use dyno_store::StoreError;
+use dyno_suite::SuiteError;
+use dyno_topology::ClusterError;
+
+/// What went wrong, how to mend it, and the exit code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Full sentences; may have several lines.
+    pub message: String,
+    /// A remedy.
+    pub hint: Option<String>,
+    /// 1 failed, 2 wrong usage, 3 inconclusive, 4 a denied check or a check of the data, 5 a gate that is
+    /// proven broken.
+    pub code: u8,
+}
+
+impl Failure {
+    /// Something failed.
+    pub fn new(message: impl Into<String>) -> Self {
+        Failure { message: message.into(), hint: None, code: 1 }
+    }
+
+    /// The command can't be meant as it was given.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Failure { code: 2, ..Failure::new(message) }
+    }
+
+    /// A check that is denied has found something, or a check of the data failed.
+    pub fn denied(message: impl Into<String>) -> Self {
+        Failure { code: 4, ..Failure::new(message) }
+    }
+
+    /// Something that has an exit code of its own.
+    pub fn with_code(code: u8, message: impl Into<String>) -> Self {
+        Failure { code, ..Failure::new(message) }
+    }
+
+    /// Says where it happened, before the message.
+    pub fn at(self, place: &str) -> Self {
+        Failure { message: format!("{place}: {}", self.message), ..self }
+    }
+
+    /// Adds a remedy.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// A sentence made of a server's or system's words, which end as they like.
+pub fn sentence(text: &str) -> String {
+    let text = text.trim_end();
+    if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+impl From<&DbError> for Failure {
+    fn from(error: &DbError) -> Self {
+        let mut message = sentence(&error.to_string());
+        if let Some(detail) = error.detail() {
+            message.push(' ');
+            message.push_str(&sentence(detail));
+        }
+        Failure { message, hint: error.hint().map(str::to_owned), code: 1 }
+    }
+}
+
+impl From<DriveError> for Failure {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Connect(error) => Failure::from(&error),
+            other => Failure::new(sentence(&other.to_string())),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let failure = Failure::new(error.to_string());
+        match error.hint() {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    }
+}
+
+impl From<SuiteError> for Failure {
+    fn from(error: SuiteError) -> Self {
+        // A suite's problems bring their places and hints along.
+        Failure::usage(error.to_string())
+    }
+}
+
+impl From<ClusterError> for Failure {
+    fn from(error: ClusterError) -> Self {
+        let failure = match error.is_stopped {
+            true => Failure::with_code(signals::exit_code(), error.message),
+            false => Failure::new(error.message),
+        };
+        match error.hint {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    }
+}

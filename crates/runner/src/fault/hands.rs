@@ -1,0 +1,172 @@
+//! Who does it: a cluster of `dyno cluster`, or commands of the suite.
+
+use super::is_given_up;
+use crate::command::{BACK_WITHIN, Command, execute};
+use crate::databases::ReachedNode;
+use crate::failure::Failure;
+use crate::signals;
+use dyno_reactor::block_on;
+use dyno_suite::{Fault, FaultAction, PlannedTarget};
+use dyno_topology::Cluster;
+use std::path::Path;
+
+/// Who kills, starts and promotes nodes.
+pub(super) enum Hands {
+    /// dyno itself.
+    Cluster(Box<Cluster>),
+    /// The suite's commands.
+    Commands(Commands),
+}
+
+/// The suite's commands, and what they are told.
+pub(super) struct Commands {
+    target: String,
+    node: String,
+    command: Option<String>,
+    heal: Option<String>,
+    promote: Option<String>,
+}
+
+impl Hands {
+    /// Whoever can do what `plan` wants.
+    ///
+    /// # Errors
+    /// dyno has not started the node, and the suite has no command for it.
+    pub(super) fn of(
+        plan: &Fault,
+        target: &PlannedTarget,
+        nodes: &[ReachedNode],
+        node: usize,
+    ) -> Result<Self, Failure> {
+        let name = &nodes[node].name;
+        let planned = target.nodes.iter().find(|planned| planned.name == *name);
+        let folder = planned.and_then(|planned| planned.cluster.as_deref());
+        let commands = || Commands {
+            target: target.name.clone(),
+            node: name.clone(),
+            command: plan.command.clone(),
+            heal: plan.heal_command.clone(),
+            promote: plan.promote_command.clone(),
+        };
+        match (plan.action, folder) {
+            (FaultAction::Command, _)
+                if plan.promote.is_some() && plan.promote_command.is_none() =>
+            {
+                let message = "The fault promotes a node, and the suite has no command for that.";
+                Err(Failure::usage(message)
+                    .with_hint("Add `promote_command`, or leave `promote` out of the fault."))
+            }
+            (FaultAction::Command, _) => Ok(Hands::Commands(commands())),
+            (_, Some(folder)) => {
+                let cluster = Cluster::open(Path::new(folder))?.stopped_by(is_given_up);
+                Ok(Hands::Cluster(Box::new(cluster)))
+            }
+            (action, None) => Err(Failure::usage(format!(
+                "dyno has not started the node {name} of the target {}, so it can't {} it.",
+                target.name,
+                action.name()
+            ))
+            .with_hint(
+                "Give a cluster of `dyno cluster`: `--target NAME=cluster:DIR`, or write `action = \
+                 \"command\"` with a `command` of your own.",
+            )),
+        }
+    }
+
+    /// Does the fault to a node.
+    pub(super) fn inject(&mut self, action: FaultAction, node: &str) -> Result<(), Failure> {
+        let cluster = match self {
+            Hands::Commands(commands) => return commands.inject(),
+            Hands::Cluster(cluster) => cluster,
+        };
+        let done = match action {
+            FaultAction::Kill => cluster.kill(node),
+            FaultAction::Stop => cluster.stop(node),
+            FaultAction::Restart => cluster.stop(node).and_then(|()| cluster.start(node)),
+            FaultAction::Freeze => cluster.freeze(node),
+            FaultAction::Partition => cluster.partition(node),
+            FaultAction::Command => Ok(()),
+        };
+        Ok(done?)
+    }
+
+    /// Ends the fault, and says what became of the node: `was started again`. `None` where nobody knows how
+    /// to end it.
+    pub(super) fn heal(
+        &mut self,
+        action: FaultAction,
+        node: &str,
+    ) -> Result<Option<&'static str>, Failure> {
+        let cluster = match self {
+            Hands::Commands(commands) => return commands.heal(),
+            Hands::Cluster(cluster) => cluster,
+        };
+        let (done, word) = match action {
+            FaultAction::Freeze => (cluster.thaw(node), "goes on"),
+            FaultAction::Partition => (cluster.heal(node), "is reached again"),
+            _ => (cluster.start(node), "was started again"),
+        };
+        done?;
+        Ok(Some(word))
+    }
+
+    /// Makes a node the primary.
+    pub(super) fn promote(&mut self, node: &str) -> Result<(), Failure> {
+        match self {
+            Hands::Cluster(cluster) => Ok(cluster.promote(node)?),
+            Hands::Commands(commands) => commands.promote(node),
+        }
+    }
+
+    /// Makes a node a replica of the one that has taken its place.
+    pub(super) fn rejoin(&mut self, node: &str) -> Result<(), Failure> {
+        match self {
+            Hands::Cluster(cluster) => Ok(cluster.rejoin(node)?),
+            Hands::Commands(_) => Ok(()),
+        }
+    }
+}
+
+impl Commands {
+    fn inject(&self) -> Result<(), Failure> {
+        let does = format!("does the fault to {}", self.node);
+        self.run(self.command.as_deref(), &does, "command", "", signals::has_come)
+    }
+
+    fn heal(&self) -> Result<Option<&'static str>, Failure> {
+        if self.heal.is_none() {
+            return Ok(None);
+        }
+        let does = format!("brings {} back", self.node);
+        self.run(self.heal.as_deref(), &does, "heal_command", "", is_given_up)?;
+        Ok(Some("was brought back by the suite's command"))
+    }
+
+    fn promote(&self, heir: &str) -> Result<(), Failure> {
+        let does = format!("promotes {heir}");
+        self.run(self.promote.as_deref(), &does, "promote_command", heir, signals::has_come)
+    }
+
+    /// Executes one that there is.
+    fn run(
+        &self,
+        text: Option<&str>,
+        does: &str,
+        key: &str,
+        heir: &str,
+        is_stopped: fn() -> bool,
+    ) -> Result<(), Failure> {
+        let Some(text) = text else { return Ok(()) };
+        let told = [("DYNO_NODE", self.node.as_str()), ("DYNO_PROMOTE", heir)];
+        let (target, limit) = (&self.target, Some(BACK_WITHIN));
+        let command = Command { target, told: &told, text, does, key, limit };
+        let executed = block_on(execute(&command, is_stopped));
+        match executed.map_err(|error| Failure::new(format!("No event loop: {error}.")))? {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Failure::new(format!(
+                "The command that {does} was killed, because the run was stopped."
+            ))),
+            Err(failure) => Err(failure),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Who makes the load of a trial: this process, or a fleet of load generators.
+//!
+//! With a fleet a run prepares, looks, samples, checks and stores as ever. `TrialSpec::part` shares the
+//! trial out; the order carries an excerpt of the plan, without steps and commands; each load generator
+//! makes its workload by `Driven::part`. What workloads keep themselves (ledgers, latencies of statements)
+//! is handed over by `Driven::leave` and `Driven::absorb`, so that the checks after a trial see one
+//! workload. Passes over TPC-H's queries and trials with faults stay with the coordinator.
+
+use super::workloads::{Driven, Experiment};
+use crate::failure::Failure;
+use crate::muster::{Lost, Muster, secrets};
+use crate::output;
+use dyno_core::{DbError, Driver, Workload};
+use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
+use dyno_fleet::{Done, Fleet, Performance, Task};
+use dyno_measure::{TrialStatus, TrialSummary};
+use dyno_suite::{Plan, PlannedTarget, Route, Step, Trial};
+use std::path::{Path, PathBuf};
+
+/// The fleet of a run.
+pub struct Crew {
+    /// Its load generators.
+    pub(super) fleet: Fleet,
+    lost: Lost,
+    /// Sentences of the load generators that were lost in the last trial, or between it and the one before.
+    last_lost: Vec<String>,
+}
+
+impl Crew {
+    /// Waits for the load generators; `None` when the user has stopped it.
+    ///
+    /// # Errors
+    /// NATS can't be reached, or too few come.
+    pub fn gather(muster: &Muster, control: &Control) -> Result<Option<Self>, Failure> {
+        let gathered = Fleet::gather(&muster.options, &output::talk, &|| control.is_stopped())?;
+        let Some(fleet) = gathered else { return Ok(None) };
+        output::talk(&format!("load generators: {}", fleet.names().join(", ")));
+        Ok(Some(Crew { fleet, lost: muster.lost, last_lost: Vec::new() }))
+    }
+
+    /// That the run ends here, where a load generator was lost and it was asked to end then.
+    pub(super) fn verdict(&mut self) -> Result<(), Failure> {
+        let lost = std::mem::take(&mut self.last_lost);
+        match self.lost {
+            Lost::Fail if !lost.is_empty() => Err(Failure::new(lost.join(" ")).with_hint(
+                "The same command goes on with the run; `--lost continue` would have gone on at once.",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Who makes the load of one trial.
+pub(crate) struct Team<'a> {
+    crew: Option<&'a mut Crew>,
+    plan: &'a Plan,
+    step: &'a Step,
+    planned: &'a Trial,
+    run: PathBuf,
+    performance: Option<Box<Performance>>,
+}
+
+impl<'a> Team<'a> {
+    /// This process, or a fleet where there is one.
+    pub(super) fn new(
+        crew: Option<&'a mut Crew>,
+        plan: &'a Plan,
+        (step, planned): (&'a Step, &'a Trial),
+        run: &Path,
+    ) -> Self {
+        Team { crew, plan, step, planned, run: run.to_owned(), performance: None }
+    }
+
+    /// True where a fleet makes the load.
+    pub(super) fn is_fleet(&self) -> bool {
+        self.crew.is_some()
+    }
+
+    /// Has the trial driven.
+    ///
+    /// # Errors
+    /// As [`drive`].
+    pub(super) fn drive<W: Workload, D: Driver>(
+        &mut self,
+        workload: &W,
+        driver: &D,
+        spec: &TrialSpec,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<TrialResult, DriveError> {
+        let Some(crew) = &mut self.crew else {
+            return drive(workload, driver, spec, control, observer);
+        };
+        let reached_as = self.plan.reached_as(&self.step.target);
+        let target = self.plan.target(reached_as);
+        let task = Task {
+            plan: excerpt(self.plan, &self.step.experiment, reached_as),
+            experiment: &self.step.experiment,
+            target: reached_as,
+            planned: self.planned,
+            secrets: target.map(|target| secrets(target, &self.run)).unwrap_or_default(),
+            spec,
+            kinds: workload.transactions().len(),
+            tell: &output::talk,
+        };
+        match crew.fleet.drive(&task, control, observer) {
+            Ok(Done::Driven(performance)) => {
+                let result = performance.result.clone();
+                let lost = performance.lost_before.iter().chain(&performance.lost);
+                crew.last_lost = lost.cloned().collect();
+                self.performance = Some(performance);
+                Ok(result)
+            }
+            Ok(Done::Interrupted) => Err(DriveError::Interrupted),
+            Err(error) => {
+                let failed = DbError::workload(error.message);
+                Err(DriveError::Connect(match error.hint {
+                    Some(hint) => failed.with_hint(hint),
+                    None => failed,
+                }))
+            }
+        }
+    }
+
+    /// Adds what only a fleet has to say, and gives the workload what it would know had this process driven
+    /// the trial. Returns why that is not all, where load generators were lost.
+    ///
+    /// # Errors
+    /// What was left can't be read.
+    pub(super) fn tell<F: Driven>(
+        self,
+        family: &F,
+        workload: &F::Workload,
+        summary: &mut TrialSummary,
+    ) -> Result<Option<String>, Failure> {
+        let Some(performance) = self.performance else { return Ok(None) };
+        let Performance { mut members, left, lost, notes, .. } = *performance;
+        for left in left.iter().filter(|left| !left.is_empty()) {
+            family.absorb(workload, left)?;
+        }
+        let target = self.plan.target(self.plan.reached_as(&self.step.target));
+        if let Some(target) = target.filter(|target| target.route == Route::Spread) {
+            let generators = members.len() as u32;
+            for (number, member) in (0..).zip(&mut members) {
+                let part = target.of_generator(number, generators);
+                member.nodes = part.nodes.into_iter().map(|node| node.name).collect();
+            }
+        }
+        summary.conditions.members = members;
+        summary.notes.extend(notes);
+        if lost.is_empty() {
+            return Ok(None);
+        }
+        let why = lost.join(" ");
+        summary.status = TrialStatus::Failed(why.clone());
+        Ok(Some(why))
+    }
+}
+
+/// Whether load generators share the trials of an experiment. A pass over queries is one client's, and who
+/// takes over after a fault only this process knows.
+///
+/// # Errors
+/// What must not be sent to another machine.
+pub(super) fn is_shared(plan: &Plan, name: &str, experiment: &Experiment) -> Result<bool, Failure> {
+    let has_fault = plan.experiment(name).is_some_and(|planned| planned.fault.is_some());
+    Ok(experiment.takes_fleet()? && !has_fault)
+}
+
+/// What of a plan a load generator needs: one experiment and its target. Commands stay here.
+fn excerpt(plan: &Plan, experiment: &str, target: &str) -> serde_json::Value {
+    let mut plan = plan.clone();
+    plan.steps.clear();
+    plan.notes.clear();
+    plan.experiments.retain(|one| one.name == experiment);
+    plan.targets.retain(|one: &PlannedTarget| one.name == target);
+    for experiment in &mut plan.experiments {
+        experiment.restore = dyno_suite::Restore::None;
+        experiment.published.clear();
+    }
+    // A plan is stored in this form in each run.
+    serde_json::to_value(plan).unwrap_or_default()
+}

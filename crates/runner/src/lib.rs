@@ -1,0 +1,384 @@
+//! Executes a plan step by step and keeps everything in the run folder.
+//!
+//! A plan has all its steps before it begins, also those that may turn out not to be needed: pairs beyond
+//! the half-width, trials of a search that has ended. Before each trial [`repetition`] or [`search`] says
+//! what becomes of it, from the trials in the run folder and nothing else, so that an interrupted run goes
+//! on as it would have. What is not needed stands in `run.json` as skipped, with the reason.
+
+pub mod assist;
+pub mod calibration;
+mod command;
+pub mod databases;
+#[cfg(test)]
+mod decisions_tests;
+pub mod facts;
+pub mod failure;
+mod fault;
+mod fleet;
+mod footprint;
+pub mod muster;
+mod nodes;
+pub mod output;
+mod ownership;
+pub mod percentiles;
+mod permits;
+pub mod process_list;
+pub mod progress;
+mod repetition;
+mod restore;
+mod search;
+pub mod signals;
+mod summary;
+pub mod table;
+pub mod tpcc;
+pub mod tpch;
+mod trial;
+pub mod trial_json;
+mod workloads;
+
+pub use fleet::Crew;
+pub use permits::Permits;
+use summary::resident_mib;
+pub use summary::{TrialName, summarise};
+pub(crate) use workloads::Experiment;
+pub use workloads::WORKLOADS;
+
+use crate::databases::{Reached, reach_planned};
+use crate::failure::Failure;
+use crate::progress::LoadProgress;
+use dyno_engine::Control;
+use dyno_measure::{Purpose, TrialStatus};
+use dyno_store::{Event, EventKind, FleetMember, Run, RunStatus};
+use dyno_suite::{Action, Aim, Plan, Step, Trial};
+use fault::Injection;
+use fleet::Team;
+use nodes::Nodes;
+use repetition::{Clock, Next};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use trial::{Done, Job};
+use workloads::LoadOrder;
+
+/// How a run ended.
+pub struct Outcome {
+    /// Its folder.
+    pub path: PathBuf,
+    /// Complete, interrupted or failed.
+    pub status: RunStatus,
+    /// What ended the run early, with its remedy.
+    pub failure: Option<Failure>,
+    /// Trials after which a check of the data failed.
+    pub denied: u32,
+}
+
+/// Executes what is left of `plan` in `run`.
+///
+/// # Errors
+/// When the run folder can't be written or a target can't be reached: nothing was executed then. What
+/// goes wrong later is in the outcome.
+pub fn execute(
+    plan: &Plan,
+    run: Run,
+    control: &Control,
+    crew: Option<Crew>,
+) -> Result<Outcome, Failure> {
+    let mut runner = Runner {
+        plan,
+        run,
+        control,
+        crew,
+        targets: BTreeMap::new(),
+        denied: 0,
+        experiments: BTreeMap::new(),
+        fresh: BTreeSet::new(),
+        clock: Clock::default(),
+    };
+    if let Err(failure) = runner.look_ahead() {
+        // Nothing was touched: a wrong password leaves no folder behind.
+        if runner.run.is_untouched() {
+            runner.run.discard()?;
+        } else {
+            runner.run.finish(RunStatus::Interrupted)?;
+        }
+        return Err(failure);
+    }
+    let (status, failure) = match runner.steps() {
+        Ok(status) => (status, None),
+        Err(failure) => {
+            runner.run.event(Event::new(EventKind::Note, failure.message.clone()))?;
+            (RunStatus::Failed(failure.message.clone()), Some(failure))
+        }
+    };
+    let denied = runner.denied;
+    let path = runner.run.finish(status.clone())?;
+    Ok(Outcome { path, status, failure, denied })
+}
+
+struct Runner<'a> {
+    plan: &'a Plan,
+    run: Run,
+    control: &'a Control,
+    /// The load generators, where it isn't this process.
+    crew: Option<Crew>,
+    /// By their names; a twin is reached as the target whose twin it is.
+    targets: BTreeMap<String, Reached>,
+    /// Trials after which a check of the data failed.
+    denied: u32,
+    /// By their names.
+    experiments: BTreeMap<String, Experiment>,
+    /// Targets whose data this process has loaded and no trial has touched.
+    fresh: BTreeSet<String>,
+    clock: Clock,
+}
+
+impl Runner<'_> {
+    /// Everything that can be found wrong before anything is executed.
+    fn look_ahead(&mut self) -> Result<(), Failure> {
+        for experiment in &self.plan.experiments {
+            let valid = Experiment::new(self.plan, experiment)?;
+            for warning in valid.warnings() {
+                output::talk(&format!("warning: {}: {warning}", experiment.name));
+            }
+            self.experiments.insert(experiment.name.clone(), valid);
+        }
+        self.reach_targets()?;
+        self.muster()?;
+        for step in &self.plan.steps {
+            let (experiment, reached) = self.parties(step)?;
+            let at =
+                |failure: Failure| failure.at(&format!("{} on {}", step.experiment, step.target));
+            experiment.fits(&reached.database).map_err(at)?;
+            Injection::of(self.plan, step, reached).map_err(at)?;
+        }
+        Ok(())
+    }
+
+    /// Writes down who makes the load, and ends the run where a loss is to end it.
+    fn muster(&mut self) -> Result<(), Failure> {
+        let Some(crew) = &mut self.crew else { return Ok(()) };
+        let is_new = |member: &&FleetMember| !self.run.header().fleet.contains(member);
+        let new: Vec<FleetMember> = crew.fleet.known().iter().filter(is_new).cloned().collect();
+        if !new.is_empty() {
+            self.run.update(|header| header.fleet.extend(new))?;
+        }
+        crew.verdict()
+    }
+
+    fn steps(&mut self) -> Result<RunStatus, Failure> {
+        let complete = self.run.complete().map(|trial| trial.step.clone()).collect();
+        let skipped = self.run.header().skipped.keys().cloned().collect();
+        let mut failed = 0;
+        for step in self.plan.remaining(&self.plan.settled(&complete, &skipped)) {
+            if self.control.is_stopped() {
+                return Ok(RunStatus::Interrupted);
+            }
+            let done = match &step.action {
+                Action::Prepare => {
+                    self.prepare(step)?;
+                    continue;
+                }
+                Action::Cleanup => {
+                    self.cleanup(step)?;
+                    continue;
+                }
+                Action::Trial(trial) => match self.decide(step, trial) {
+                    Next::Run(trial, purpose) => self.trial(step, &trial, purpose)?,
+                    Next::Skip(why) => Done::Skipped(why),
+                    Next::Over => continue,
+                },
+            };
+            match done {
+                Done::Skipped(why) => self.skip(step, why)?,
+                Done::Ended { status, is_denied } => {
+                    self.denied += u32::from(is_denied);
+                    match status {
+                        TrialStatus::Complete => {}
+                        TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
+                        TrialStatus::Failed(_) => failed += 1,
+                    }
+                }
+            }
+        }
+        Ok(match failed {
+            0 => RunStatus::Complete,
+            1 => RunStatus::Failed("One trial failed; its summary says why.".to_owned()),
+            _ => RunStatus::Failed(format!("{failed} trials failed; their summaries say why.")),
+        })
+    }
+
+    /// What becomes of a trial, after those before it.
+    fn decide(&mut self, step: &Step, trial: &Trial) -> Next {
+        match trial.aim {
+            Aim::Search => search::next(self.plan, &self.run, step, trial),
+            Aim::Measure | Aim::Confirm => {
+                repetition::next(self.plan, &self.run, &mut self.clock, step, trial)
+            }
+        }
+    }
+
+    /// Connects to every target once, before anything is touched.
+    fn reach_targets(&mut self) -> Result<(), Failure> {
+        for target in self.plan.targets.iter().filter(|target| target.twin_of.is_none()) {
+            let place = format!("target {}", target.name);
+            let reached =
+                reach_planned(target, self.run.path()).map_err(|failure| failure.at(&place))?;
+            output::talk(&format!(
+                "target {}: {} {}",
+                target.name, reached.facts.product, reached.facts.version
+            ));
+            self.targets.insert(target.name.clone(), reached);
+        }
+        let facts = facts::targets(self.plan, &self.targets, self.run.path());
+        self.run.update(|header| header.targets = facts)?;
+        Ok(())
+    }
+
+    fn prepare(&mut self, step: &Step) -> Result<(), Failure> {
+        let (experiment, reached) = self.parties(step)?;
+        let title = format!("prepare {} on {}", step.experiment, step.target);
+        let existing =
+            experiment.existing(&reached.database).map_err(|failure| failure.at(&title))?;
+        let tables = experiment.tables();
+        let owner = self.plan.owner(&step.target).to_owned();
+        // Before anything is made: a run that is killed while it loads still knows what is its own.
+        self.run.update(|header| {
+            let known = header.tables.entry(owner.clone()).or_default();
+            ownership::look(known, &tables, &existing);
+        })?;
+        let (experiment, reached) = self.parties(step)?;
+        let observer = LoadProgress::new(&title);
+        let (seed, same_host) = (self.plan.seed, reached.same_host);
+        let order = LoadOrder { seed, same_host, observer: &observer };
+        let mut told =
+            experiment.load(&reached.database, &order).map_err(|failure| failure.at(&title))?;
+        if existing.is_empty() {
+            self.fresh.insert(owner.clone());
+        }
+        if !ownership::split(self.run.header().tables.get(&owner), &tables).found.is_empty() {
+            told.push_str("; data were found, not loaded by this run");
+        }
+        observer.finish(&told);
+        let note = format!("prepare of {} on {}: {told}", step.experiment, step.target);
+        self.run.event(Event::new(EventKind::Note, note))?;
+        Ok(())
+    }
+
+    fn cleanup(&mut self, step: &Step) -> Result<(), Failure> {
+        let (experiment, reached) = self.parties(step)?;
+        let title = format!("cleanup {} on {}", step.experiment, step.target);
+        let tables = experiment.tables();
+        let owner = self.plan.owner(&step.target).to_owned();
+        let parts = ownership::split(self.run.header().tables.get(&owner), &tables);
+        let observer = LoadProgress::new(&title);
+        if !parts.made.is_empty() {
+            experiment
+                .remove(&reached.database, &parts.made, &observer)
+                .map_err(|failure| failure.at(&title))?;
+        }
+        let told = parts.told();
+        observer.finish(&told);
+        self.run.update(|header| {
+            let known = header.tables.entry(owner).or_default();
+            ownership::forget(known, &parts.made);
+        })?;
+        if !parts.found.is_empty() {
+            self.run.event(Event::new(EventKind::Note, format!("{title}: {told}")))?;
+        }
+        Ok(())
+    }
+
+    fn trial(&mut self, step: &Step, planned: &Trial, purpose: Purpose) -> Result<Done, Failure> {
+        if !self.restore(step)? {
+            return Ok(Done::INTERRUPTED);
+        }
+        self.fresh.remove(self.plan.owner(&step.target));
+        // Fields are borrowed one by one: a trial writes to the run folder.
+        let (experiment, reached) =
+            parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))?;
+        let tables = experiment.tables();
+        let planned_target = self.plan.target(&step.target);
+        let is_sampled = self.plan.sample_servers;
+        let nodes = Nodes::new(&step.target, planned_target, reached, tables, is_sampled);
+        for note in nodes.catch_up(self.control) {
+            output::talk(&note);
+            self.run.event(Event::new(EventKind::Note, note))?;
+        }
+        let fault = Injection::of(self.plan, step, reached)?;
+        let is_shared = fleet::is_shared(self.plan, &step.experiment, experiment)?;
+        let crew = self.crew.as_mut().filter(|_| is_shared);
+        let team = Team::new(crew, self.plan, (step, planned), self.run.path());
+        let (run, control) = (&mut self.run, self.control);
+        let job = Job { step, planned, purpose, nodes, fault: fault.as_ref(), team, run, control };
+        let done = experiment.trial(&reached.database, job);
+        // Also when the trial could not be stored: no cluster is left behind with a dead node.
+        if let Some(why) = fault.and_then(|fault| fault.restore()) {
+            output::talk(&format!("warning: {}: {why}", step.target));
+            self.run.event(Event::new(EventKind::Note, why))?;
+        }
+        let done = done?;
+        self.muster()?;
+        Ok(done)
+    }
+
+    /// Says and notes that a step can't be executed on its target.
+    fn skip(&mut self, step: &Step, why: String) -> Result<(), Failure> {
+        match &step.action {
+            Action::Trial(trial) if trial.aim == Aim::Search => {
+                output::talk(&format!("{}: {why}", trial.point));
+            }
+            _ => output::talk(&format!("{}: skipped: {why}", step.id)),
+        }
+        self.run.update(|header| {
+            header.skipped.insert(step.id.clone(), why);
+        })?;
+        Ok(())
+    }
+
+    fn parties(&self, step: &Step) -> Result<(&Experiment, &Reached), Failure> {
+        parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))
+    }
+}
+
+/// Looks at the options of all experiments of a plan.
+///
+/// # Errors
+/// The first that is wrong.
+pub fn check_options(plan: &Plan) -> Result<(), Failure> {
+    plan.experiments.iter().try_for_each(|planned| Experiment::new(plan, planned).map(drop))
+}
+
+/// Looks whether load generators on other machines can drive the plan; says what this process does alone.
+///
+/// # Errors
+/// What they can't drive.
+pub fn refuse_fleet(plan: &Plan) -> Result<(), Failure> {
+    if let Some(target) = plan.targets.iter().find(|target| !assist::is_server(&target.url)) {
+        return Err(assist::embedded(&target.name));
+    }
+    for experiment in &plan.experiments {
+        let family = Experiment::new(plan, experiment)?;
+        if !fleet::is_shared(plan, &experiment.name, &family)? {
+            output::talk(&format!(
+                "note: {}: this process makes all of its load; no load generator takes part.",
+                experiment.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What a step is about; `reached_as` is the name under which its target was reached.
+fn parties<'a>(
+    experiments: &'a BTreeMap<String, Experiment>,
+    targets: &'a BTreeMap<String, Reached>,
+    step: &Step,
+    reached_as: &str,
+) -> Result<(&'a Experiment, &'a Reached), Failure> {
+    let experiment = experiments
+        .get(&step.experiment)
+        .ok_or_else(|| Failure::new(format!("The plan has no experiment {}.", step.experiment)))?;
+    let reached = targets
+        .get(reached_as)
+        .ok_or_else(|| Failure::new(format!("The plan has no target {}.", step.target)))?;
+    Ok((experiment, reached))
+}

@@ -1,0 +1,254 @@
+//! What a load generator may reach, as its own user has said: whoever may publish to its subjects names the
+//! addresses at which it logs in with the passwords that it finds.
+
+use crate::databases::cluster_nodes;
+use crate::failure::{Failure, sentence};
+use dyno_drivers::net::Address;
+use dyno_drivers::target::Target;
+use dyno_suite::{PlannedTarget, SecretUrl};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// What stands before the folder of a cluster of `dyno cluster`.
+const CLUSTER: &str = "cluster:";
+
+/// What a load generator may reach.
+#[derive(Clone, Debug, Default)]
+pub struct Permits {
+    /// Addresses; all that are reached over TCP where its user has named none.
+    places: Option<Vec<Place>>,
+    /// URLs with passwords, of clusters that its user has named.
+    own: Vec<SecretUrl>,
+}
+
+/// An address that was named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// A host, and its port unless all are meant.
+    Tcp(String, Option<u16>),
+    Socket(PathBuf),
+}
+
+impl Permits {
+    /// Reads `HOST`, `HOST:PORT`, the path of a socket or `cluster:FOLDER`; without any, nothing is forbidden
+    /// that is reached over TCP.
+    ///
+    /// # Errors
+    /// What is none of these, a cluster that can't be opened.
+    pub fn new(named: &[String]) -> Result<Self, Failure> {
+        let mut permits = Permits::default();
+        for text in named.iter().map(|text| text.trim()) {
+            let mut places = permits.places.take().unwrap_or_default();
+            match text.strip_prefix(CLUSTER) {
+                Some(folder) => {
+                    for node in cluster_nodes(folder)? {
+                        let target = parsed(&node.secret_url())?;
+                        places.extend(target.hosts.0.iter().map(Place::of));
+                        permits.own.push(node.secret_url());
+                    }
+                }
+                None => places.push(Place::parse(text)?),
+            }
+            permits.places = Some(places);
+        }
+        Ok(permits)
+    }
+
+    /// The password of a node of a cluster that this machine's user has named.
+    pub(super) fn password_of(&self, url: &str) -> Option<&SecretUrl> {
+        self.own.iter().find(|own| own.redacted() == url)
+    }
+
+    /// Looks whether all that a target is reached by may be.
+    ///
+    /// # Errors
+    /// An address that may not, or a file of this machine that decides over passwords.
+    pub(super) fn check(&self, target: &PlannedTarget) -> Result<(), Failure> {
+        let nodes = target.nodes.iter().map(|node| node.secret_url());
+        let urls: Vec<SecretUrl> = match target.nodes.is_empty() {
+            true => vec![target.url_in(Path::new(""))],
+            false => nodes.collect(),
+        };
+        for url in &urls {
+            let place = parsed(url)?;
+            if place.options.contains_key("passfile") {
+                return Err(Failure::new(
+                    "A load generator opens no password file that a run names.",
+                )
+                .with_hint("PGPASSFILE names it on the load generator's own machine."));
+            }
+            if let Some(address) = place.hosts.0.iter().find(|address| !self.permit(address)) {
+                return Err(self.refusal(address));
+            }
+        }
+        Ok(())
+    }
+
+    fn permit(&self, address: &Address) -> bool {
+        match &self.places {
+            Some(places) => places.iter().any(|place| place.is(address)),
+            // Behind a socket the server may take this process's user for its password.
+            None => matches!(address, Address::Tcp { .. }),
+        }
+    }
+
+    fn refusal(&self, address: &Address) -> Failure {
+        let why = match &self.places {
+            Some(_) => "its user has started it with --only-hosts and has not named this address",
+            None => "its user has not named this socket with --only-hosts",
+        };
+        Failure::new(format!("The load generator may not reach {address}: {why}.")).with_hint(
+            format!(
+                "If it should, its user starts it again with {address} among --only-hosts. Nothing \
+                 else on its machine or here changes that."
+            ),
+        )
+    }
+}
+
+impl Place {
+    fn of(address: &Address) -> Place {
+        match address {
+            Address::Tcp { host, port } => Place::Tcp(host.clone(), Some(*port)),
+            Address::Unix(path) => Place::Socket(path.clone()),
+        }
+    }
+
+    fn parse(text: &str) -> Result<Place, Failure> {
+        let wrong = || {
+            Failure::usage(format!("--only-hosts can't be `{text}`.")).with_hint(
+                "Write HOST, HOST:PORT, [::1]:PORT, the path of a socket or cluster:FOLDER.",
+            )
+        };
+        if text.starts_with('/') {
+            return Ok(Place::Socket(text.into()));
+        }
+        let (host, port) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (host, port) = rest.split_once(']').ok_or_else(wrong)?;
+                match port.strip_prefix(':') {
+                    Some(port) => (host, Some(port)),
+                    None if port.is_empty() => (host, None),
+                    None => return Err(wrong()),
+                }
+            }
+            // An IPv6 address without brackets has no port.
+            None if text.matches(':').count() > 1 => (text, None),
+            None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
+        };
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);
+        if host.is_empty() || !host.chars().all(is_plain) {
+            return Err(wrong());
+        }
+        let port = port.map(|port| port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong));
+        Ok(Place::Tcp(host.to_owned(), port.transpose()?))
+    }
+
+    fn is(&self, address: &Address) -> bool {
+        match (self, address) {
+            (Place::Socket(path), Address::Unix(other)) => path == other,
+            (Place::Tcp(host, port), Address::Tcp { host: other, port: to }) => {
+                port.is_none_or(|port| port == *to) && is_same_host(host, other)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// As they are written: names are not looked up, so that no name server decides over this.
+fn is_same_host(one: &str, other: &str) -> bool {
+    match (one.parse::<IpAddr>(), other.parse::<IpAddr>()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one.eq_ignore_ascii_case(other),
+    }
+}
+
+fn parsed(url: &SecretUrl) -> Result<Target, Failure> {
+    url.expose().parse().map_err(|error: dyno_drivers::target::TargetError| {
+        let failure = Failure::usage(sentence(&error.message));
+        match error.hint {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WORKLOADS;
+    use dyno_suite::{Overrides, Plan, Suite};
+
+    fn target(url: &str) -> PlannedTarget {
+        let suite = format!(
+            "[suite]\nname = 's'\n[target.t]\nurl = '{url}'\n[[experiment]]\nname = 'e'\nworkload = \
+             'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\nduration_s = 5\n"
+        );
+        let suite = Suite::parse("s.toml", &suite, WORKLOADS).expect("a suite");
+        let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
+        plan.target("t").expect("the target").clone()
+    }
+
+    fn permits(named: &[&str]) -> Permits {
+        let named: Vec<String> = named.iter().map(|&text| text.to_owned()).collect();
+        Permits::new(&named).expect("addresses")
+    }
+
+    #[test]
+    fn only_what_was_named_may_be_reached() {
+        let named =
+            permits(&["db.example", "10.0.0.1:3307", "[::1]:5432", "fe80::1", "/run/m.sock"]);
+        let may = |url: &str| named.check(&target(url)).is_ok();
+        for url in [
+            "mysql://u@DB.example/d",
+            "mysql://u@db.example:3310/d",
+            "mysql://u@10.0.0.1:3307/d",
+            "postgres://u@[0:0::1]/d",
+            "postgres://u@[fe80::1]:6000,db.example/d",
+            "mysql://u@/d?socket=/run/m.sock",
+        ] {
+            assert!(may(url), "{url}");
+        }
+        for url in [
+            "mysql://u@10.0.0.1/d",
+            "mysql://u@db.example.org/d",
+            "mysql://u@db.example,evil/d",
+            "postgres://u@db.example/d?host=evil",
+            "postgres://u@[::1]:5433/d",
+            "mysql://u@/d",
+            "mysql://u@db.example/d?socket=/run/other.sock",
+            "postgres:///d?host=/run/m.sock",
+        ] {
+            assert!(!may(url), "{url}");
+        }
+        let refused = named.check(&target("mysql://u:geheim@evil:1/d")).expect_err("not named");
+        assert_eq!(
+            refused.message,
+            "The load generator may not reach evil:1: its user has started it with --only-hosts and has \
+             not named this address."
+        );
+    }
+
+    #[test]
+    fn sockets_and_password_files_are_named_by_the_own_user_only() {
+        let any = permits(&[]);
+        assert!(any.check(&target("mysql://u@anywhere:1/d")).is_ok());
+        for url in ["mysql://root@/d?socket=/run/m.sock", "postgres:///d?host=/run/postgresql"] {
+            assert!(any.check(&target(url)).is_err(), "{url}");
+        }
+        for permits in [any, permits(&["h"])] {
+            let refused =
+                permits.check(&target("postgres://u@h/d?passfile=/root/x")).expect_err("no");
+            assert!(refused.message.contains("no password file"), "{}", refused.message);
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for text in
+            ["", "h:", "h:0", "h:70000", "[::1", "[::1]3", "http://h", "u@h", "cluster:/nowhere"]
+        {
+            assert!(Permits::new(&[text.to_owned()]).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What a person sees while dyno works: bars on a terminal, plain lines elsewhere.
+
+use crate::output;
+use crate::table::number;
+use dyno_core::LoadObserver;
+use dyno_measure::{Interval, Phase};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often a plain line tells of something that takes long.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// The progress of one thing: a bar on a terminal, a plain line every ten seconds elsewhere.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    title: String,
+    told: Mutex<Instant>,
+    begun: Instant,
+}
+
+impl Progress {
+    /// Something with `length` units (0: unknown yet) named `title`.
+    pub fn new(title: &str, length: u64, unit: &str) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let template = format!(
+                "{{prefix}} [{{bar:24}}] {{human_pos}}/{{human_len}} {unit} {{msg}} {{eta_precise}} left"
+            );
+            let style = ProgressStyle::with_template(&template)
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            let target = ProgressDrawTarget::stderr_with_hz(5);
+            let bar = ProgressBar::with_draw_target(Some(length), target);
+            bar.with_style(style.progress_chars("=> ")).with_prefix(title.to_owned())
+        });
+        let now = Instant::now();
+        Progress { bar, title: title.to_owned(), told: Mutex::new(now), begun: now }
+    }
+
+    /// Sets how many units there are.
+    pub fn set_length(&self, length: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(length);
+        }
+    }
+
+    /// `position` units are done; `message` says more.
+    pub fn at(&self, position: u64, length: u64, message: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(position);
+            bar.set_message(message.to_owned());
+            return;
+        }
+        let Ok(mut told) = self.told.lock() else { return };
+        if told.elapsed() >= PLAIN_EVERY {
+            *told = Instant::now();
+            let share = if length > 0 { position as f64 / length as f64 * 100.0 } else { 0.0 };
+            output::talk(&format!("{}: {share:.0} % {message}", self.title));
+        }
+    }
+
+    /// Prints something while the bar is out of the way.
+    pub fn suspend(&self, print: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
+    /// A line that stays.
+    pub fn note(&self, text: &str) {
+        self.suspend(|| output::talk(text));
+    }
+
+    /// The bar goes, and nothing stays.
+    pub fn clear(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Done: the bar goes, a line stays.
+    pub fn finish(self, text: &str) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+        let seconds = self.begun.elapsed().as_secs_f64();
+        output::talk(&format!("{}: {text} ({seconds:.1} s)", self.title));
+    }
+}
+
+/// How long something will take, for people.
+pub fn human_time(seconds: f64) -> String {
+    HumanDuration(Duration::from_secs_f64(seconds.max(0.0))).to_string()
+}
+
+/// Follows a load.
+pub struct LoadProgress {
+    progress: Progress,
+    planned: AtomicU64,
+    rows: AtomicU64,
+}
+
+impl LoadProgress {
+    /// A load named `title`.
+    pub fn new(title: &str) -> Self {
+        let progress = Progress::new(title, 0, "rows");
+        LoadProgress { progress, planned: AtomicU64::new(0), rows: AtomicU64::new(0) }
+    }
+
+    /// Done.
+    pub fn finish(self, text: &str) {
+        self.progress.finish(text);
+    }
+
+    /// Not done, or nothing to say about it.
+    pub fn clear(self) {
+        self.progress.clear();
+    }
+
+    /// Prints something while the bar is out of the way.
+    pub fn suspend(&self, print: impl FnOnce()) {
+        self.progress.suspend(print);
+    }
+}
+
+impl LoadObserver for LoadProgress {
+    fn rows_planned(&self, rows: u64) {
+        self.planned.store(rows, Ordering::Relaxed);
+        self.progress.set_length(rows);
+    }
+
+    fn rows_done(&self, rows: u64) {
+        let done = self.rows.fetch_add(rows, Ordering::Relaxed) + rows;
+        let rate = done as f64 / self.progress.begun.elapsed().as_secs_f64().max(0.001);
+        let message = format!("{} rows/s", number(rate));
+        self.progress.at(done, self.planned.load(Ordering::Relaxed), &message);
+    }
+
+    fn creating_index(&self, table: &str) {
+        let done = self.rows.load(Ordering::Relaxed);
+        self.progress.at(done, self.planned.load(Ordering::Relaxed), &format!("indexing {table}"));
+    }
+
+    fn note(&self, text: &str) {
+        self.progress.note(&format!("note: {text}"));
+    }
+}
+
+/// Follows a trial.
+pub struct TrialProgress {
+    progress: Progress,
+    seconds: u64,
+}
+
+impl TrialProgress {
+    /// A trial named `title` of about that many seconds, warm-up included.
+    pub fn new(title: &str, seconds: f64) -> Self {
+        let seconds = seconds.round() as u64;
+        TrialProgress { progress: Progress::new(title, seconds, "s"), seconds }
+    }
+
+    /// Workers get connected.
+    pub fn connected(&self, connected: u32, of: u32) {
+        self.progress.at(0, self.seconds, &format!("connected {connected} of {of} workers"));
+    }
+
+    /// An interval is complete; `warmup_s` was asked for.
+    pub fn interval(&self, interval: &Interval, warmup_s: f64) {
+        let counts = interval.frame.counts();
+        let tps = counts.committed as f64 / interval.length_s.max(1e-9);
+        let p95_ms = interval.frame.latency().percentile(95.0) as f64 / 1e6;
+        let phase = if interval.phase == Phase::WarmUp { "warm-up, " } else { "" };
+        let errors = match interval.frame.errors.total() {
+            0 => String::new(),
+            errors => format!(", {errors} errors"),
+        };
+        let done = (interval.begins_s + warmup_s + interval.length_s).max(0.0);
+        let message = format!("{phase}{} tx/s, p95 {} ms{errors}", number(tps), number(p95_ms));
+        self.progress.at(done.round() as u64, self.seconds, &message);
+    }
+
+    /// Done.
+    pub fn finish(self, text: &str) {
+        self.progress.finish(text);
+    }
+}
+
+/// Follows a pass over queries.
+pub struct PassProgress {
+    progress: Progress,
+    length: u64,
+}
+
+impl PassProgress {
+    /// A pass named `title` of so many queries and refresh functions.
+    pub fn new(title: &str, length: u64) -> Self {
+        PassProgress { progress: Progress::new(title, length, "queries"), length }
+    }
+
+    /// So many have ended; `what` tells of the last one.
+    pub fn ended(&self, ended: u64, what: &str) {
+        self.progress.at(ended, self.length, what);
+    }
+
+    /// All have ended, and plans are being taken.
+    pub fn planned(&self, query: u8) {
+        self.progress.at(self.length, self.length, &format!("plan of Q{query}"));
+    }
+
+    /// A line that stays.
+    pub fn note(&self, text: &str) {
+        self.progress.note(text);
+    }
+
+    /// Done.
+    pub fn finish(self, text: &str) {
+        self.progress.finish(text);
+    }
+}

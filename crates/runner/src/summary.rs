@@ -1,0 +1,188 @@
+//! From what the engine gives back to what is stored.
+
+use dyno_engine::{Ended, TrialResult, TrialSpec, WorkerStats};
+use dyno_measure::{
+    Conditions, GeneratorSummary, LatencySummary, Purpose, SCHEMA_VERSION, TrialStatus,
+    TrialSummary,
+};
+use dyno_reactor::monotonic_now;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// What names a trial.
+#[derive(Clone, Debug, Default)]
+pub struct TrialName {
+    /// The plan's stable name of point and repeat.
+    pub step: String,
+    /// Experiment.
+    pub experiment: String,
+    /// Target.
+    pub target: String,
+    /// Test.
+    pub test: String,
+    /// Repeat, from 1.
+    pub repeat: u32,
+    /// What it is executed for.
+    pub purpose: Purpose,
+    /// True for all trials of a search, which goes on when a rate is missed.
+    pub is_search: bool,
+    /// Names of the kinds of transactions.
+    pub kinds: Vec<String>,
+}
+
+/// The summary of a trial that has just ended.
+pub fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult) -> TrialSummary {
+    let mut summary = TrialSummary {
+        schema_version: SCHEMA_VERSION,
+        trial: 0,
+        step: name.step.clone(),
+        experiment: name.experiment.clone(),
+        target: name.target.clone(),
+        test: name.test.clone(),
+        workers: spec.workers,
+        repeat: name.repeat,
+        rate_per_s: spec.rate_per_s,
+        purpose: name.purpose,
+        status: status(spec, result, name.is_search),
+        started_at: started_at(result),
+        connect_s: result.connect as f64 / 1e9,
+        warmup_s: spec.warmup as f64 / 1e9,
+        window_s: 0.0,
+        seed: spec.seed,
+        counts: Default::default(),
+        in_flight: 0,
+        tps: 0.0,
+        qps: 0.0,
+        offered: result.offered,
+        statements: Default::default(),
+        wasted: Default::default(),
+        latency: LatencySummary::default(),
+        service: None,
+        lateness: None,
+        kinds: Vec::new(),
+        errors: Vec::new(),
+        generator: generator(result),
+        notes: notes(spec, result, name.is_search),
+        data: None,
+        statement_latencies: Vec::new(),
+        conditions: Conditions { generator: result.conditions.clone(), ..Conditions::default() },
+        fault: None,
+        checks: Vec::new(),
+        tpcc: None,
+        tpch: None,
+    };
+    summary.set_totals(&result.total, &name.kinds, result.length());
+    summary
+}
+
+fn status(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> TrialStatus {
+    if let Some(why) = result.ended.failure() {
+        return TrialStatus::Failed(crate::failure::sentence(&why));
+    }
+    if result.ended == Ended::Interrupted {
+        return TrialStatus::Interrupted;
+    }
+    // A search goes on until a rate is missed.
+    if let (Some(missed), false) = (missed(spec, result), is_search) {
+        return TrialStatus::Failed(missed);
+    }
+    if result.total.counts().committed == 0 {
+        return TrialStatus::Failed("No transaction was committed.".to_owned());
+    }
+    TrialStatus::Complete
+}
+
+/// That the offered rate was missed, in a sentence.
+fn missed(spec: &TrialSpec, result: &TrialResult) -> Option<String> {
+    let (share, rate) = (result.missed_rate()?, spec.rate_per_s?);
+    Some(format!(
+        "Only {:.1} % of the offered {rate} transactions per second were done.",
+        share * 100.0
+    ))
+}
+
+fn notes(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> Vec<String> {
+    let mut notes: Vec<String> = missed(spec, result).into_iter().filter(|_| is_search).collect();
+    if result.unfinished > 0 {
+        notes.push(format!(
+            "{} transactions were still running when the time to end them was over; their \
+             connections were cut.",
+            result.unfinished
+        ));
+    }
+    let work = result.total.work();
+    if work.misses > 0 {
+        notes.push(format!(
+            "{} updates and deletes met no row: they are counted as other statements.",
+            work.misses
+        ));
+    }
+    notes
+}
+
+/// When the window opened, as UTC.
+fn started_at(result: &TrialResult) -> String {
+    let ago = monotonic_now().saturating_sub(result.window.opens);
+    let opened = OffsetDateTime::now_utc() - std::time::Duration::from_nanos(ago);
+    let opened = opened.replace_nanosecond(0).unwrap_or(opened);
+    opened.format(&Rfc3339).unwrap_or_default()
+}
+
+fn generator(result: &TrialResult) -> GeneratorSummary {
+    let window = result.length().max(1) as f64;
+    let busiest = result.loops_cpu.iter().max().copied().unwrap_or(0) as f64 / window;
+    let (transactions_mean, transactions_stddev) =
+        mean_stddev(&result.workers, |worker| worker.transactions as f64);
+    let (busy_mean, busy_stddev) = mean_stddev(&result.workers, |worker| worker.busy as f64 / 1e9);
+    GeneratorSummary {
+        loops: result.loops_cpu.len() as u32,
+        busiest_loop_share: busiest,
+        resident_mib: resident_mib(),
+        host: result.host,
+        worker_transactions_mean: transactions_mean,
+        worker_transactions_stddev: transactions_stddev,
+        worker_busy_s_mean: busy_mean,
+        worker_busy_s_stddev: busy_stddev,
+        ..GeneratorSummary::default()
+    }
+}
+
+fn mean_stddev(workers: &[WorkerStats], value: impl Fn(&WorkerStats) -> f64) -> (f64, f64) {
+    let count = workers.len().max(1) as f64;
+    let mean = workers.iter().map(&value).sum::<f64>() / count;
+    let variance = workers.iter().map(|worker| (value(worker) - mean).powi(2)).sum::<f64>() / count;
+    (mean, variance.sqrt())
+}
+
+/// Resident memory of this process; 0 where `/proc` doesn't say.
+pub(crate) fn resident_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok())
+        .map_or(0.0, |kib| kib / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::DbError;
+    use dyno_engine::Joined;
+    use dyno_measure::{Counts, Window};
+
+    #[test]
+    fn a_miscounted_trial_has_failed_and_keeps_its_counts() {
+        let window = Window { released: 0, opens: 0, closes: 1, interval: 1 };
+        let lost = Joined::new(window, 1, 1, false).lose(0, DbError::lost("gone"));
+        let mut result = lost.expect("a result");
+        let counts = Counts { started: 5, committed: 3, ..Counts::default() };
+        result.total.kinds[0].counts = counts;
+        result.ended = Ended::Miscounted { started: 5, ended: 3, in_flight: 1 };
+        let name = TrialName { kinds: vec!["one".to_owned()], ..TrialName::default() };
+        let summary = summarise(&name, &TrialSpec::closed(1), &result);
+        let why = "5 transactions were started, but 3 ended and 1 were in flight: the load generator has miscounted.";
+        assert_eq!(summary.status, TrialStatus::Failed(why.to_owned()));
+        assert_eq!(summary.kinds[0].counts, counts);
+    }
+}

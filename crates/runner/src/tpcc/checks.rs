@@ -1,0 +1,393 @@
+//! What is checked before and after a run: the books, the consistency conditions, the audit.
+
+use crate::databases;
+use crate::failure::{Failure, sentence};
+use crate::{output, signals};
+use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session};
+use dyno_measure::{ConditionLine, ConditionState, DataCheck, TpccFacts, Verdict};
+use dyno_reactor::{now, timeout};
+use dyno_tpcc::Tpcc;
+use dyno_tpcc::books::{Books, books};
+use dyno_tpcc::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards, prepare};
+use std::pin::pin;
+
+/// From so many warehouses on a look at all rows takes minutes, and is announced.
+const LARGE: u32 = 10;
+
+const AUDIT_CHECK: &str = "audit";
+const CONDITIONS_CHECK: &str = "conditions";
+
+/// When the consistency conditions are checked: that reads all tables. The books are always read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Never.
+    None,
+    /// After each trial.
+    After,
+    /// Before and after each trial.
+    BeforeAndAfter,
+}
+
+impl When {
+    /// What is usual: both, but not twice where each takes minutes.
+    pub fn usual(warehouses: u32) -> Self {
+        if warehouses > LARGE { When::After } else { When::BeforeAndAfter }
+    }
+
+    fn is_after(self) -> bool {
+        self != When::None
+    }
+}
+
+/// What the database held before a run.
+#[derive(Debug)]
+pub struct Before {
+    books: Books,
+    /// What was checked; `None` is nothing.
+    verdicts: Option<Vec<check::Verdict>>,
+    when: When,
+}
+
+impl Before {
+    /// The books before the run, which a ledger begins with.
+    pub fn books(&self) -> &Books {
+        &self.books
+    }
+}
+
+/// What the checks have found.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Books, conditions and audit.
+    pub checks: Vec<DataCheck>,
+    /// The conditions one by one.
+    pub conditions: Vec<ConditionLine>,
+}
+
+/// Reads what the run will be compared with. Nobody may write until it begins.
+///
+/// # Errors
+/// Those of the session; a condition that doesn't hold, with code 4: figures of such a database are
+/// worth nothing.
+pub fn look_before<D: Driver>(driver: &D, when: When, warehouses: u32) -> Result<Before, Failure> {
+    let is_wanted = when == When::BeforeAndAfter;
+    announce(is_wanted, warehouses);
+    let (books, looked) = look(driver, is_wanted).map_err(|error| Failure::from(&error))?;
+    let verdicts = looked.transpose().map_err(|error| Failure::from(&error))?;
+    let violated = violations(verdicts.iter().flatten());
+    if !violated.is_empty() {
+        let message = format!("The database is not consistent before the trial. {violated}");
+        return Err(Failure::denied(message)
+            .with_hint("Drop the tables and load them again: nothing is measured on these."));
+    }
+    Ok(Before { books, verdicts, when })
+}
+
+/// Compares and checks. Nobody else may have written since [`look_before`].
+pub fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Findings {
+    let is_wanted = before.when.is_after();
+    announce(is_wanted, workload.options().warehouses);
+    match look(driver, is_wanted) {
+        Ok((books, looked)) => {
+            let refused = |error: &DbError| sentence(&error.to_string());
+            let verdicts = looked.as_ref().map(|looked| looked.as_deref().map_err(refused));
+            Findings {
+                checks: vec![
+                    books_check(workload, &before.books, &books),
+                    audit_check(workload),
+                    conditions_check(verdicts.as_ref()),
+                ],
+                conditions: match verdicts {
+                    Some(Err(why)) => lines(before, After::NotMade(&why)),
+                    verdicts => lines(before, After::Looked(verdicts.and_then(Result::ok))),
+                },
+            }
+        }
+        Err(error) => {
+            let mut findings = not_made(before, &sentence(&error.to_string()));
+            // What was executed is known without a database.
+            findings.checks.retain(|check| check.name != AUDIT_CHECK);
+            findings.checks.push(audit_check(workload));
+            findings
+        }
+    }
+}
+
+/// The same for a run after which nothing could be checked, with the reason as a sentence.
+pub fn not_made(before: &Before, why: &str) -> Findings {
+    let check = |name: &str| DataCheck {
+        name: name.to_owned(),
+        verdict: Verdict::NotMade,
+        evidence: why.to_owned(),
+    };
+    Findings {
+        checks: [TpccFacts::BOOKS, AUDIT_CHECK, CONDITIONS_CHECK].map(check).into(),
+        conditions: lines(before, After::NotMade(why)),
+    }
+}
+
+fn announce(is_wanted: bool, warehouses: u32) {
+    if is_wanted && warehouses > LARGE {
+        output::talk(&format!(
+            "The consistency conditions are being checked: that reads all tables of {warehouses} \
+             warehouses."
+        ));
+    }
+}
+
+/// The books, and what came of the conditions where they are wanted: without them, books are worth
+/// something nevertheless.
+type Looked<T = check::Verdict> = (Books, Option<Result<Vec<T>, DbError>>);
+
+fn look<D: Driver>(driver: &D, with_conditions: bool) -> Result<Looked, DbError> {
+    let (books, looked) = look_in_a_session(driver, with_conditions)?;
+    let apart = |asked: Asked| match asked {
+        Ok(verdict) => Ok(verdict),
+        Err((condition, refusal)) => {
+            if let Some(refusal) = refusal {
+                output::talk(&format!(
+                    "note: {}: the database refused to join rows of different warehouses, so they \
+                     are compared here: {}",
+                    condition.id,
+                    sentence(&refusal.to_string())
+                ));
+            }
+            condition.examine(driver, Mode::Apart).map(|examined| examined.verdict)
+        }
+    };
+    let verdicts = looked.map(|looked| looked?.into_iter().map(apart).collect());
+    Ok((books, verdicts))
+}
+
+/// A verdict, or a condition that has to be looked at in another way, and what the database said if it
+/// was asked.
+type Asked = Result<check::Verdict, (&'static Condition, Option<DbError>)>;
+
+/// Gives up at Ctrl-C: the conditions of a large database take longer than anybody waits. (SQLite
+/// answers within its calls, and can't be left.)
+fn look_in_a_session<D: Driver>(
+    driver: &D,
+    with_conditions: bool,
+) -> Result<Looked<Asked>, DbError> {
+    const PATIENCE: Nanos = 100 * MILLISECOND;
+    let look = async {
+        let mut session = driver.connect(0).await?;
+        let books = books(&mut session).await?;
+        let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
+        let looked = match with_conditions {
+            true => Some(ask(&mut session, stage).await),
+            false => None,
+        };
+        session.close().await;
+        Ok((books, looked))
+    };
+    databases::run(async {
+        let mut looking = pin!(look);
+        loop {
+            match timeout(now() + PATIENCE, looking.as_mut()).await {
+                Ok(looked) => return looked,
+                Err(_) if signals::has_come() => {
+                    return Err(DbError::workload("The check was stopped by the user."));
+                }
+                Err(_) => {}
+            }
+        }
+    })
+}
+
+async fn ask<S: Session>(session: &mut S, stage: Stage) -> Result<Vec<Asked>, DbError> {
+    prepare(session).await?;
+    let is_sharded = joins_within_shards(&session.product().version);
+    let mut asked = Vec::new();
+    for condition in CONDITIONS.iter().filter(|condition| condition.applies(stage)) {
+        if is_sharded && condition.joins_warehouses() {
+            asked.push(Err((condition, None)));
+            continue;
+        }
+        asked.push(match condition.verdict(session).await {
+            Err(error) if condition.is_refused(&error) => Err((condition, Some(error))),
+            verdict => Ok(verdict?),
+        });
+    }
+    Ok(asked)
+}
+
+fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {
+    let problems = workload.reconcile(before, after);
+    let total = workload.acknowledged();
+    let (verdict, evidence) = match problems.is_empty() {
+        true => (
+            Verdict::Passed,
+            format!(
+                "All that was acknowledged is there, district by district, and nothing else: {} \
+                 new orders, {} payments of {}.{:02} in all, {} delivered orders.",
+                total.orders.acknowledged,
+                total.payments.acknowledged,
+                total.paid_cents.acknowledged / 100,
+                total.paid_cents.acknowledged % 100,
+                workload.delivered().acknowledged
+            ),
+        ),
+        false => (Verdict::Failed, sentences(problems)),
+    };
+    DataCheck { name: TpccFacts::BOOKS.to_owned(), verdict, evidence }
+}
+
+fn audit_check(workload: &Tpcc) -> DataCheck {
+    let audit = workload.audit();
+    let problems = audit.problems();
+    let done: u64 = audit.orders + audit.deliveries;
+    let (verdict, evidence) = match (problems.is_empty(), done) {
+        (true, 0) => (Verdict::NotMade, "There is too little to judge.".to_owned()),
+        (true, _) => (
+            Verdict::Passed,
+            "What was executed is what the profile says, within what chance explains.".to_owned(),
+        ),
+        (false, _) => (Verdict::Failed, sentences(problems)),
+    };
+    DataCheck { name: AUDIT_CHECK.to_owned(), verdict, evidence }
+}
+
+fn sentences(problems: Vec<String>) -> String {
+    let capitalised = |text: String| {
+        let mut letters = text.chars();
+        letters.next().map_or(String::new(), |first| {
+            sentence(&(first.to_uppercase().collect::<String>() + letters.as_str()))
+        })
+    };
+    problems.into_iter().map(capitalised).collect::<Vec<_>>().join(" ")
+}
+
+fn conditions_check(verdicts: Option<&Result<&[check::Verdict], String>>) -> DataCheck {
+    let (verdict, evidence) = match verdicts {
+        None => (Verdict::NotMade, UNWANTED.to_owned()),
+        Some(Err(why)) => (Verdict::NotMade, why.clone()),
+        Some(Ok(verdicts)) => match violations(*verdicts) {
+            none if none.is_empty() => {
+                (Verdict::Passed, format!("All {} conditions hold.", verdicts.len()))
+            }
+            violated => (Verdict::Failed, violated),
+        },
+    };
+    DataCheck { name: CONDITIONS_CHECK.to_owned(), verdict, evidence }
+}
+
+const UNWANTED: &str = "The option `checks` has left them out.";
+
+/// True for a check that should have been made and could not: what it would have said is not known.
+pub fn is_missing(check: &DataCheck) -> bool {
+    let is_wanted = check.name != AUDIT_CHECK && check.evidence != UNWANTED;
+    check.verdict == Verdict::NotMade && is_wanted
+}
+
+/// A sentence for each condition that doesn't hold; empty when all do.
+fn violations<'a>(verdicts: impl IntoIterator<Item = &'a check::Verdict>) -> String {
+    let violated = verdicts.into_iter().filter(|verdict| !verdict.holds()).map(|verdict| {
+        let condition = verdict.condition;
+        format!("{} is violated: {} There are {}.", condition.id, condition.rule, counted(verdict))
+    });
+    violated.collect::<Vec<_>>().join(" ")
+}
+
+/// `2 violations: d_w_id 1, d_id 4; d_w_id 1, d_id 5`.
+fn counted(verdict: &check::Verdict) -> String {
+    let noun = if verdict.violations == 1 { "violation" } else { "violations" };
+    let more = if verdict.keys.len() as u64 == verdict.violations { "" } else { "; and more" };
+    format!("{} {noun}: {}{more}", verdict.violations, verdict.keys.join("; "))
+}
+
+/// What is known of the time after a run.
+enum After<'a> {
+    Looked(Option<&'a [check::Verdict]>),
+    NotMade(&'a str),
+}
+
+fn lines(before: &Before, after: After<'_>) -> Vec<ConditionLine> {
+    let line = |condition: &Condition| ConditionLine {
+        id: condition.id.to_owned(),
+        rule: condition.rule.to_owned(),
+        before: state(condition, before.verdicts.as_deref()),
+        after: match &after {
+            After::Looked(verdicts) => state(condition, *verdicts),
+            // A run has used the database.
+            After::NotMade(why) => condition.applies(Stage::Used).then(|| not_made_state(why)),
+        },
+    };
+    CONDITIONS.iter().map(line).collect()
+}
+
+/// `None` where the condition need not hold.
+fn state(condition: &Condition, verdicts: Option<&[check::Verdict]>) -> Option<ConditionState> {
+    let Some(verdicts) = verdicts else {
+        return condition.applies(Stage::Used).then(|| not_made_state(UNWANTED));
+    };
+    let verdict = verdicts.iter().find(|verdict| verdict.condition == *condition)?;
+    Some(match verdict.holds() {
+        true => ConditionState { verdict: Verdict::Passed, evidence: String::new() },
+        false => ConditionState { verdict: Verdict::Failed, evidence: counted(verdict) },
+    })
+}
+
+fn not_made_state(why: &str) -> ConditionState {
+    ConditionState { verdict: Verdict::NotMade, evidence: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(id: &str, keys: &[&str], violations: u64) -> check::Verdict {
+        let condition = *CONDITIONS.iter().find(|condition| condition.id == id).unwrap();
+        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+        check::Verdict { condition, violations, keys }
+    }
+
+    #[test]
+    fn violated_conditions_are_named_with_their_keys() {
+        let verdicts = [
+            verdict("C1", &[], 0),
+            verdict("C3", &["w 1, d 2"], 1),
+            verdict("X5", &["s_w_id 1"], 7),
+        ];
+        let check = conditions_check(Some(&Ok(&verdicts)));
+        assert_eq!(check.verdict, Verdict::Failed);
+        assert_eq!(
+            check.evidence,
+            "C3 is violated: The NO_O_ID of a district have no gap. There are 1 violation: w 1, d 2. \
+             X5 is violated: S_QUANTITY is between 10 and 100. There are 7 violations: s_w_id 1; and \
+             more."
+        );
+        assert_eq!(conditions_check(Some(&Ok(&verdicts[..1]))).verdict, Verdict::Passed);
+        let refused = conditions_check(Some(&Err("No join.".to_owned())));
+        assert_eq!((refused.verdict, refused.evidence.as_str()), (Verdict::NotMade, "No join."));
+        assert_eq!(conditions_check(None).verdict, Verdict::NotMade);
+        assert!(is_missing(&refused) && !is_missing(&conditions_check(None)));
+        assert!(!is_missing(&conditions_check(Some(&Ok(&verdicts)))));
+    }
+
+    #[test]
+    fn every_condition_has_a_line_also_where_it_was_not_checked() {
+        let before = Before {
+            books: Books::default(),
+            verdicts: Some(vec![verdict("C1", &[], 0), verdict("C11", &[], 0)]),
+            when: When::BeforeAndAfter,
+        };
+        let findings = not_made(&before, "The server was gone.");
+        let line = |id: &str| findings.conditions.iter().find(|line| line.id == id).unwrap();
+        assert_eq!(findings.conditions.len(), CONDITIONS.len());
+        assert_eq!(line("C1").before.as_ref().unwrap().verdict, Verdict::Passed);
+        assert_eq!(line("C1").after.as_ref().unwrap().evidence, "The server was gone.");
+        assert_eq!(line("C11").before.as_ref().unwrap().verdict, Verdict::Passed);
+        assert_eq!(line("C11").after, None, "it need not hold then");
+        assert!(findings.checks.iter().all(|check| check.verdict == Verdict::NotMade));
+        let unwanted = Before { verdicts: None, ..before };
+        let lines = lines(&unwanted, After::Looked(None));
+        assert!(lines.iter().all(|line| line.id == "C11" || line.before.is_some()));
+    }
+
+    #[test]
+    fn large_databases_are_checked_once() {
+        assert_eq!(When::usual(10), When::BeforeAndAfter);
+        assert_eq!(When::usual(11), When::After);
+    }
+}

@@ -1,0 +1,220 @@
+//! What a run of TPC-C says of itself.
+
+use dyno_core::Workload;
+use dyno_measure::{AuditLine, KindSummary, TpccFacts, TpccKind, Verdict};
+use dyno_tpcc::audit::{Audit, LINES_MEAN, Share, Skew};
+use dyno_tpcc::load::Loaded;
+use dyno_tpcc::profile::{Kind, MIX_LEAST_PERCENT, PerKind, Profile};
+use dyno_tpcc::{DISTRICTS, FlightMode, Tpcc};
+
+/// Who ran it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crew {
+    /// Terminals.
+    pub terminals: u32,
+    /// Sessions that executed what they entered.
+    pub sessions: u32,
+}
+
+/// The facts of a run that has ended, from its kinds and the length of its window. The conditions are
+/// left to [`super::look_after`].
+pub fn facts(
+    workload: &Tpcc,
+    loaded: &Loaded,
+    crew: Crew,
+    kinds: &[KindSummary],
+    window_s: f64,
+) -> TpccFacts {
+    let options = workload.options();
+    let profile = &options.profile;
+    let audit = workload.audit();
+    let orders = workload.acknowledged().orders;
+    let mut facts = TpccFacts {
+        profile: profile.name.to_owned(),
+        flight: flight_name(options.flight).to_owned(),
+        isolation: workload.isolation().name().map(str::to_owned),
+        warehouses: options.warehouses,
+        warehouses_loaded: loaded.warehouses,
+        terminals: crew.terminals,
+        sessions: crew.sessions,
+        tpmc_limit: tpmc_limit(workload, crew.terminals),
+        kinds: workload.transactions().iter().map(|kind| kind_facts(profile, &kind.name)).collect(),
+        orders_acknowledged: orders.acknowledged,
+        orders_unknown: orders.unknown,
+        deliveries: audit.deliveries,
+        deliveries_with_skips: audit.deliveries_with_skips,
+        audit: audit_lines(&audit),
+        ..TpccFacts::default()
+    };
+    facts.set_rates(kinds, window_s);
+    facts
+}
+
+/// The tpmC that keying and think times allow; `None` without them. More terminals than the ten of each
+/// warehouse enter more.
+pub fn tpmc_limit(workload: &Tpcc, terminals: u32) -> Option<f64> {
+    let options = workload.options();
+    let usual = f64::from(options.warehouses) * f64::from(DISTRICTS);
+    let crowd = (f64::from(terminals) / usual.max(1.0)).max(1.0);
+    options.tpmc_max().map(|limit| limit * crowd)
+}
+
+/// The name in suites and reports.
+pub fn flight_name(flight: FlightMode) -> &'static str {
+    match flight {
+        FlightMode::Statement => "statement",
+        FlightMode::Pipelined => "pipelined",
+    }
+}
+
+fn shares_percent(profile: &Profile) -> PerKind<f64> {
+    let shares = profile.choice.shares();
+    let sum: u32 = shares.iter().sum();
+    shares.map(|share| 100.0 * f64::from(share) / f64::from(sum.max(1)))
+}
+
+fn kind_facts(profile: &Profile, name: &str) -> TpccKind {
+    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+    let (limit_p90_s, share_percent, least_share_percent) = match kind {
+        Some(kind) => (
+            profile.limits_s[kind.index()],
+            shares_percent(profile)[kind.index()],
+            MIX_LEAST_PERCENT[kind.index()],
+        ),
+        // The deferred part of Delivery is no part of the mix.
+        None => (profile.deferred_limit_s, 0.0, 0.0),
+    };
+    TpccKind { name: name.to_owned(), limit_p90_s, share_percent, least_share_percent }
+}
+
+fn audit_lines(audit: &Audit) -> Vec<AuditLine> {
+    let mut lines: Vec<AuditLine> = audit.shares.iter().map(share_line).collect();
+    lines.push(AuditLine {
+        name: "lines per order".to_owned(),
+        observed: format!("{:.3}", audit.lines_per_order),
+        expected: format!("{LINES_MEAN}"),
+        bound: audit.lines_bound.map_or_else(nothing, |bound| format!("± {bound:.3}")),
+        of: audit.orders,
+        verdict: judged(audit.lines_bound.is_some(), audit.are_lines_right()),
+    });
+    lines.extend(audit.skews.iter().map(skew_line));
+    lines
+}
+
+fn share_line(share: &Share) -> AuditLine {
+    let percent = |share: f64| format!("{:.3} %", 100.0 * share);
+    AuditLine {
+        name: share_name(share.name).to_owned(),
+        observed: percent(share.observed()),
+        expected: percent(share.expected),
+        bound: format!("± {}", percent(share.bound)),
+        of: share.of,
+        verdict: judged(share.of > 0, share.is_right()),
+    }
+}
+
+fn skew_line(skew: &Skew) -> AuditLine {
+    let (name, expected) = match skew.name {
+        "items" => ("items", "NURand(8191)"),
+        "customers" => ("customers", "NURand(1023)"),
+        "last_names" => ("last names", "NURand(255)"),
+        "mix" => ("mix as a whole", "the profile's"),
+        other => (other, "NURand"),
+    };
+    AuditLine {
+        name: name.to_owned(),
+        observed: format!("chi-square {:.1}", skew.distance),
+        expected: expected.to_owned(),
+        bound: format!("at most {:.1}", skew.limit),
+        of: skew.draws,
+        verdict: judged(skew.is_judged, skew.is_right),
+    }
+}
+
+fn share_name(name: &str) -> &str {
+    match name {
+        "mix_new_order" => "mix: New-Order",
+        "mix_payment" => "mix: Payment",
+        "mix_order_status" => "mix: Order-Status",
+        "mix_delivery" => "mix: Delivery",
+        "mix_stock_level" => "mix: Stock-Level",
+        "rollbacks" => "New-Orders rolled back",
+        "remote_lines" => "remote order lines",
+        "remote_payments" => "remote payments",
+        "by_last_name" => "customers by last name",
+        other => other,
+    }
+}
+
+fn nothing() -> String {
+    "-".to_owned()
+}
+
+fn judged(is_judged: bool, is_right: bool) -> Verdict {
+    match (is_judged, is_right) {
+        (false, _) => Verdict::NotMade,
+        (true, true) => Verdict::Passed,
+        (true, false) => Verdict::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::Dialect;
+    use dyno_measure::Counts;
+    use dyno_tpcc::TpccOptions;
+    use dyno_tpcc::profile::{BMSQL_5_0, SPEC};
+
+    fn kind(name: &str, committed: u64) -> KindSummary {
+        let counts = Counts { committed, started: committed, ..Counts::default() };
+        let (statements, latency) = Default::default();
+        KindSummary { name: name.to_owned(), counts, statements, latency }
+    }
+
+    #[test]
+    fn rates_count_commits_of_the_window_and_a_delivery_once() {
+        let loaded = Loaded { warehouses: 5, c_last: 100 };
+        let options = TpccOptions { warehouses: 2, ..TpccOptions::new(BMSQL_5_0, &loaded, 1) };
+        let workload = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap();
+        let kinds = [kind("new_order", 45), kind("delivery", 4), kind("delivery_deferred", 4)];
+        let crew = Crew { terminals: 20, sessions: 4 };
+        let facts = facts(&workload, &loaded, crew, &kinds, 30.0);
+        assert_eq!((facts.tpmc, facts.tpm_total), (90.0, 98.0));
+        assert_eq!((facts.warehouses, facts.warehouses_loaded), (2, 5));
+        assert_eq!((facts.terminals, facts.sessions), (20, 4));
+        assert_eq!(facts.isolation.as_deref(), Some("READ COMMITTED"));
+        assert_eq!((facts.profile.as_str(), facts.flight.as_str()), ("bmsql-5.0", "statement"));
+        assert_eq!(facts.tpmc_limit, None);
+        let payment = &facts.kinds[1];
+        assert_eq!((payment.limit_p90_s, payment.share_percent), (5.0, 43.0));
+        assert_eq!(facts.audit.len(), 14, "nine shares, the lines, four distributions");
+        assert!(facts.audit.iter().all(|line| line.verdict == Verdict::NotMade));
+    }
+
+    #[test]
+    fn pauses_bound_the_orders_of_a_warehouse() {
+        let loaded = Loaded { warehouses: 10, c_last: 100 };
+        let options = TpccOptions::new(SPEC, &loaded, 1);
+        let workload = Tpcc::new(options.clone(), &loaded, Dialect::Postgres).unwrap();
+        let crew = Crew { terminals: 100, sessions: 8 };
+        let facts = facts(&workload, &loaded, crew, &[], 30.0);
+        assert!((facts.tpmc_limit.unwrap() - 128.6).abs() < 1e-9);
+        // Twenty terminals a warehouse, which key and think half as long.
+        let (keying_multiplier, think_multiplier) = (0.5, 0.5);
+        let options = TpccOptions { keying_multiplier, think_multiplier, ..options };
+        let hasty = Tpcc::new(options, &loaded, Dialect::Postgres).unwrap();
+        assert!((tpmc_limit(&hasty, 200).unwrap() - 4.0 * 128.6).abs() < 1e-9);
+        assert_eq!(tpmc_limit(&workload, 1), facts.tpmc_limit, "so many may be there");
+        assert_eq!((facts.isolation, facts.terminals, facts.sessions), (None, 100, 8));
+        let names: Vec<&str> = facts.kinds.iter().map(|kind| kind.name.as_str()).collect();
+        assert_eq!(names.last(), Some(&TpccFacts::DEFERRED));
+    }
+
+    #[test]
+    fn the_deferred_part_of_delivery_has_its_own_limit() {
+        let deferred = kind_facts(&SPEC, TpccFacts::DEFERRED);
+        assert_eq!((deferred.limit_p90_s, deferred.share_percent), (80.0, 0.0));
+        assert_eq!(kind_facts(&SPEC, "stock_level").least_share_percent, 4.0);
+    }
+}

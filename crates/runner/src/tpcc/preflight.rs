@@ -1,0 +1,298 @@
+//! Whether a run can be made on a database, before anybody connects a thousand times.
+
+use crate::failure::{Failure, sentence};
+use dyno_core::{DbError, Dialect, Session, Table};
+use dyno_tpcc::ledger_file::LedgerError;
+use dyno_tpcc::load::{LoadError, Loaded, foreign_keys, loaded};
+use dyno_tpcc::{Isolation, prepared_statements};
+
+/// What a run needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// Warehouses that it uses.
+    pub warehouses: u32,
+    /// Sessions that it opens.
+    pub sessions: u32,
+    /// The isolation that is asked for; `None` is what is usual for the dialect.
+    pub isolation: Option<Isolation>,
+    /// Whether foreign keys are expected; `None` where nobody has said.
+    pub foreign_keys: Option<bool>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What the database says of its load.
+    pub loaded: Loaded,
+    /// What the user should know, in sentences.
+    pub warnings: Vec<String>,
+}
+
+/// Why a run can't be made.
+#[derive(Debug)]
+pub enum PreflightError {
+    /// Nothing is loaded, or not all of it.
+    Unloaded(LoadError),
+    /// Fewer warehouses are loaded than the run uses.
+    TooFew {
+        /// Warehouses that the run uses.
+        asked: u32,
+        /// Warehouses that are loaded.
+        loaded: u32,
+    },
+    /// The server's limits are too low.
+    Limit(Failure),
+    /// The database itself failed.
+    Db(DbError),
+}
+
+impl From<DbError> for PreflightError {
+    fn from(error: DbError) -> Self {
+        PreflightError::Db(error)
+    }
+}
+
+/// With the words of a command line; who has better remedies gives them.
+impl From<PreflightError> for Failure {
+    fn from(error: PreflightError) -> Self {
+        match error {
+            PreflightError::Unloaded(error) => load_failure(&error),
+            PreflightError::TooFew { asked, loaded } => Failure::new(format!(
+                "{asked} warehouses are asked for, but only {loaded} are loaded."
+            )),
+            PreflightError::Limit(failure) => failure,
+            PreflightError::Db(error) => Failure::from(&error),
+        }
+    }
+}
+
+/// A loader's error with its remedy.
+pub fn load_failure(error: &LoadError) -> Failure {
+    let failure = Failure::new(sentence(&error.to_string()));
+    match error.hint() {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
+}
+
+/// A ledger's error with its remedy.
+pub fn ledger_failure(error: &LedgerError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error.hint() {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
+}
+
+/// Looks at the database and its server.
+///
+/// # Errors
+/// The first thing that would make the run fail, with its remedy.
+pub async fn preflight<S: Session>(session: &mut S, need: &Need) -> Result<Found, PreflightError> {
+    let loaded = loaded(session).await.map_err(PreflightError::Unloaded)?;
+    if loaded.warehouses < need.warehouses {
+        let (asked, loaded) = (need.warehouses, loaded.warehouses);
+        return Err(PreflightError::TooFew { asked, loaded });
+    }
+    let mut warnings = Vec::new();
+    check_prepared(session, need.sessions).await?;
+    warnings.extend(connections(session, need.sessions).await?);
+    let keys = foreign_keys(session).await.map_err(PreflightError::Unloaded)?;
+    warnings.extend(about_foreign_keys(keys, need.foreign_keys));
+    warnings.extend(about_isolation(session.dialect(), need.isolation));
+    warnings.extend(about_statistics(session).await?);
+    Ok(Found { loaded, warnings })
+}
+
+/// MySQL counts the prepared statements of all sessions together.
+async fn check_prepared<S: Session>(session: &mut S, sessions: u32) -> Result<(), PreflightError> {
+    if session.dialect() != Dialect::Mysql {
+        return Ok(());
+    }
+    let Some(limit) = variable(session, "max_prepared_stmt_count").await? else { return Ok(()) };
+    let used = status(session, "Prepared_stmt_count").await?.unwrap_or(0);
+    let each = prepared_statements(Dialect::Mysql);
+    match prepared_shortage(sessions, each, limit, used) {
+        Some(failure) => Err(PreflightError::Limit(failure)),
+        None => Ok(()),
+    }
+}
+
+fn prepared_shortage(sessions: u32, each: u32, limit: u64, used: u64) -> Option<Failure> {
+    let needed = u64::from(sessions) * u64::from(each);
+    let free = limit.saturating_sub(used);
+    if needed <= free {
+        return None;
+    }
+    let raise = (needed + used).div_ceil(1_000) * 1_000;
+    let failure = Failure::new(format!(
+        "{sessions} sessions need {needed} prepared statements ({each} each), but the server takes \
+         only {free} more (max_prepared_stmt_count is {limit})."
+    ));
+    Some(failure.with_hint(format!(
+        "Execute SET GLOBAL max_prepared_stmt_count = {raise} on the server, or use fewer sessions."
+    )))
+}
+
+/// Only a warning, because a pooler between us and the server may take more sessions than the server
+/// whose limit it shows; without one the next thing to happen is the server's own refusal.
+async fn connections<S: Session>(
+    session: &mut S,
+    sessions: u32,
+) -> Result<Option<String>, DbError> {
+    let (limit, used) = match session.dialect() {
+        Dialect::Mysql => {
+            let limit = variable(session, "max_connections").await?;
+            (limit, status(session, "Threads_connected").await?)
+        }
+        Dialect::Postgres => (
+            number(
+                session,
+                "SELECT current_setting('max_connections')::bigint - \
+                 current_setting('superuser_reserved_connections')::bigint",
+            )
+            .await?,
+            number(session, "SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL")
+                .await?,
+        ),
+        Dialect::Sqlite => (None, None),
+    };
+    Ok(limit.and_then(|limit| connection_shortage(sessions, limit, used.unwrap_or(0))))
+}
+
+fn connection_shortage(sessions: u32, limit: u64, used: u64) -> Option<String> {
+    // One of those in use is the one that asks.
+    let others = used.saturating_sub(1);
+    let free = limit.saturating_sub(others);
+    (u64::from(sessions) > free).then(|| {
+        format!(
+            "{sessions} sessions are asked for, and the server takes {free} (max_connections allows \
+             {limit} to users, {others} are in use). Raise max_connections to {} or more, or use \
+             fewer sessions, unless a pooler in between makes do with less.",
+            u64::from(sessions) + others + 10
+        )
+    })
+}
+
+fn about_foreign_keys(found: usize, expected: Option<bool>) -> Option<String> {
+    match (found, expected) {
+        (0, Some(true)) => Some(
+            "Foreign keys are asked for, but the tables were loaded without them: they are made at \
+             the end of a load only."
+                .to_owned(),
+        ),
+        (found, Some(false) | None) if found > 0 => Some(format!(
+            "The tables have {found} foreign keys, which every transaction pays for: compare the \
+             figures only with those of databases that have them, too."
+        )),
+        _ => None,
+    }
+}
+
+fn about_isolation(dialect: Dialect, asked: Option<Isolation>) -> Option<String> {
+    let asked = asked?;
+    match (dialect, asked) {
+        (Dialect::Mysql, Isolation::ServerDefault | Isolation::RepeatableRead) => Some(
+            "At REPEATABLE READ, MySQL's own default, a Delivery can meet an order again and again \
+             that another session has delivered: it is then tried again as a conflict. Without the \
+             option `isolation` sessions ask for READ COMMITTED."
+                .to_owned(),
+        ),
+        (Dialect::Sqlite, Isolation::ReadCommitted | Isolation::RepeatableRead) => Some(
+            "SQLite's transactions are serializable: it knows no other isolation, and the option \
+             `isolation` does not count."
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+/// The planner guesses without them, and its guesses are not the same from run to run.
+async fn about_statistics<S: Session>(session: &mut S) -> Result<Option<String>, DbError> {
+    if session.dialect() != Dialect::Postgres {
+        return Ok(None);
+    }
+    let missing = number(
+        session,
+        "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND reltuples < 0 AND relname LIKE \
+         'bmsql@_%' ESCAPE '@' AND relname <> 'bmsql_config' AND pg_table_is_visible(oid)",
+    )
+    .await?
+    .unwrap_or(0);
+    Ok((missing > 0).then(|| {
+        format!(
+            "{missing} tables have no statistics: the server guesses how to read them. Execute \
+             VACUUM ANALYZE before the run."
+        )
+    }))
+}
+
+async fn variable<S: Session>(session: &mut S, name: &str) -> Result<Option<u64>, DbError> {
+    named(session, &format!("SHOW GLOBAL VARIABLES LIKE '{name}'")).await
+}
+
+async fn status<S: Session>(session: &mut S, name: &str) -> Result<Option<u64>, DbError> {
+    named(session, &format!("SHOW GLOBAL STATUS LIKE '{name}'")).await
+}
+
+async fn named<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
+    let mut answer = Table::default();
+    session.query(sql, &mut answer).await?;
+    let cell = answer.rows.first().and_then(|row| row.get(1)).cloned().flatten();
+    Ok(cell.and_then(|text| text.parse().ok()))
+}
+
+/// `None` also where the server refuses to say, as compatible ones may.
+async fn number<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
+    let mut answer = Table::default();
+    match session.query(sql, &mut answer).await {
+        Ok(_) => Ok(answer.single().and_then(|text| text.parse().ok())),
+        Err(error) if error.is_fatal() => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prepared_statements_that_do_not_fit_are_told_before_anybody_connects() {
+        assert_eq!(prepared_shortage(511, 32, 16_382, 0), None);
+        let failure = prepared_shortage(1_000, 32, 16_382, 12).unwrap();
+        assert_eq!(
+            failure.message,
+            "1000 sessions need 32000 prepared statements (32 each), but the server takes only \
+             16370 more (max_prepared_stmt_count is 16382)."
+        );
+        let hint = failure.hint.unwrap();
+        assert!(hint.contains("SET GLOBAL max_prepared_stmt_count = 33000 "), "{hint}");
+    }
+
+    #[test]
+    fn too_many_sessions_are_warned_of() {
+        assert_eq!(connection_shortage(151, 151, 1), None);
+        let warning = connection_shortage(1_000, 151, 3).unwrap();
+        assert!(warning.contains("the server takes 149 "), "{warning}");
+        assert!(warning.contains("Raise max_connections to 1012 or more"), "{warning}");
+    }
+
+    #[test]
+    fn foreign_keys_are_as_asked_for_or_told() {
+        assert_eq!(about_foreign_keys(0, None), None);
+        assert_eq!(about_foreign_keys(0, Some(false)), None);
+        assert_eq!(about_foreign_keys(10, Some(true)), None);
+        assert!(about_foreign_keys(10, None).unwrap().contains("10 foreign keys"));
+        assert!(about_foreign_keys(0, Some(true)).unwrap().contains("without them"));
+    }
+
+    #[test]
+    fn isolation_that_harms_or_is_not_to_be_had_is_told() {
+        let repeatable = Some(Isolation::RepeatableRead);
+        assert!(about_isolation(Dialect::Mysql, repeatable).is_some());
+        assert_eq!(about_isolation(Dialect::Postgres, repeatable), None);
+        assert_eq!(about_isolation(Dialect::Mysql, None), None);
+        assert!(about_isolation(Dialect::Sqlite, repeatable).is_some());
+        assert_eq!(about_isolation(Dialect::Sqlite, Some(Isolation::Serializable)), None);
+    }
+}

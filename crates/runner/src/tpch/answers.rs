@@ -1,0 +1,175 @@
+//! What is said of the answers.
+
+use dyno_measure::{DataCheck, QueryFacts, QueryOutcome, TpchFacts, TrialSummary, Verdict};
+use dyno_store::RunData;
+use std::collections::BTreeMap;
+
+/// The check of a trial's answers; `None` where it asked no queries.
+pub fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
+    let facts = summary.tpch.as_ref()?;
+    let queries = &facts.queries;
+    if queries.is_empty() {
+        return None;
+    }
+    let of =
+        |verdict: Verdict| queries.iter().filter(move |query| verdict_of(query) == Some(verdict));
+    let (right, wrong) = (of(Verdict::Passed).count(), of(Verdict::Failed).collect::<Vec<_>>());
+    let compared = right + wrong.len();
+    let (verdict, evidence) = match wrong.as_slice() {
+        [] if compared == 0 => (Verdict::NotMade, unknown(facts).to_owned()),
+        [] => (Verdict::Passed, format!("{}.", share(right, compared, queries.len()))),
+        wrong => {
+            let told = wrong.iter().map(|query| differences(query));
+            let told = told.collect::<Vec<_>>().join(" ");
+            (Verdict::Failed, format!("{}. {told}", share(right, compared, queries.len())))
+        }
+    };
+    Some(DataCheck { name: "answers".to_owned(), verdict, evidence })
+}
+
+/// Why nothing was compared.
+fn unknown(facts: &TpchFacts) -> &'static str {
+    let was_refreshed = facts.load.as_ref().is_some_and(|load| load.refresh_pairs > 0);
+    if was_refreshed || !facts.refreshes.is_empty() {
+        "Answers are known of data that no refresh function has changed."
+    } else {
+        "There is nothing that the answers could be held against."
+    }
+}
+
+fn verdict_of(query: &QueryFacts) -> Option<Verdict> {
+    query.answer.as_ref().map(|answer| answer.verdict)
+}
+
+/// How many are right of how many.
+fn share(right: usize, compared: usize, executed: usize) -> String {
+    let mut text = format!("{right} of {compared} answers are right");
+    if compared < executed {
+        text.push_str(&format!("; {} were not compared", executed - compared));
+    }
+    text
+}
+
+/// In what an answer is wrong.
+fn differences(query: &QueryFacts) -> String {
+    let Some(answer) = &query.answer else { return String::new() };
+    format!("Q{} differs from {}: {}", query.query, answer.against, answer.differences.join(" "))
+}
+
+/// Experiment and target of trials that are looked at together.
+type Group<'a> = (&'a str, &'a str);
+
+/// The last line of a run, one for each experiment and target with queries, after the rows that
+/// differ; empty where there are none.
+pub fn answers_lines(data: &RunData) -> String {
+    // A step that was executed again counts as it ended last.
+    let last: BTreeMap<&str, &TrialSummary> =
+        data.trials.iter().map(|trial| (trial.summary.step.as_str(), &trial.summary)).collect();
+    let mut groups: BTreeMap<Group<'_>, Vec<&TpchFacts>> = BTreeMap::new();
+    for summary in last.into_values() {
+        if let Some(facts) = summary.tpch.as_ref().filter(|facts| !facts.queries.is_empty()) {
+            let group = (summary.experiment.as_str(), summary.target.as_str());
+            groups.entry(group).or_default().push(facts);
+        }
+    }
+    let is_alone = groups.len() == 1;
+    let lines = groups.iter().map(|((experiment, target), trials)| {
+        let whose = if is_alone { String::new() } else { format!(" of {experiment} on {target}") };
+        let mut text = String::new();
+        for facts in trials {
+            facts.queries.iter().for_each(|query| push_differences(&mut text, facts, query));
+        }
+        text + &format!("answers{whose}: {}\n", verdict_line(trials))
+    });
+    lines.collect()
+}
+
+fn push_differences(text: &mut String, facts: &TpchFacts, query: &QueryFacts) {
+    let Some(answer) = &query.answer else { return };
+    if answer.verdict != Verdict::Failed {
+        return;
+    }
+    let (number, degree) = (query.query, facts.degree.asked);
+    text.push_str(&format!("Q{number} at degree {degree} differs from {}:\n", answer.against));
+    answer.differences.iter().for_each(|difference| text.push_str(&format!("  {difference}\n")));
+}
+
+/// `22 of 22 correct`, and which are not.
+fn verdict_line(trials: &[&TpchFacts]) -> String {
+    let mut right = 0;
+    let (mut wrong, mut unanswered, mut uncompared) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 1..=22_u8 {
+        let all = trials.iter().flat_map(|facts| &facts.queries);
+        let executed: Vec<&QueryFacts> = all.filter(|query| query.query == number).collect();
+        let has = |verdict| executed.iter().any(|query| verdict_of(query) == Some(verdict));
+        let name = format!("Q{number}");
+        if has(Verdict::Failed) {
+            wrong.push(name);
+        } else if executed.is_empty()
+            || executed.iter().any(|query| query.outcome != QueryOutcome::Answered)
+        {
+            unanswered.push(name);
+        } else if has(Verdict::Passed) {
+            right += 1;
+        } else {
+            uncompared.push(name);
+        }
+    }
+    let mut line = match uncompared.len() {
+        22 => return "none of 22 compared".to_owned(),
+        _ => format!("{right} of 22 correct"),
+    };
+    let kinds = [("wrong", wrong), ("not answered", unanswered), ("not compared", uncompared)];
+    for (what, queries) in kinds.iter().filter(|(_, queries)| !queries.is_empty()) {
+        line.push_str(&format!("; {what}: {}", queries.join(", ")));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_measure::{AnswerFacts, DegreeFacts};
+
+    fn query(number: u8, verdict: Option<Verdict>) -> QueryFacts {
+        let differences = match verdict {
+            Some(Verdict::Failed) => vec!["Row 1: 2 instead of 1.".to_owned()],
+            _ => Vec::new(),
+        };
+        let against = "the reference at scale factor 1".to_owned();
+        let answer = verdict.map(|verdict| AnswerFacts { verdict, against, differences });
+        QueryFacts { query: number, answer, ..QueryFacts::default() }
+    }
+
+    fn pass(degree: u32, verdict_of: impl Fn(u8) -> Option<Verdict>) -> TpchFacts {
+        let queries = (1..=22).map(|number| query(number, verdict_of(number))).collect();
+        let degree = DegreeFacts { asked: degree, ..DegreeFacts::default() };
+        TpchFacts { queries, degree, ..TpchFacts::default() }
+    }
+
+    #[test]
+    fn a_query_is_correct_when_no_execution_of_it_was_wrong() {
+        let right = pass(0, |_| Some(Verdict::Passed));
+        assert_eq!(verdict_line(&[&right]), "22 of 22 correct");
+        let wrong =
+            pass(2, |number| Some(if number == 6 { Verdict::Failed } else { Verdict::Passed }));
+        assert_eq!(verdict_line(&[&right, &wrong]), "21 of 22 correct; wrong: Q6");
+        let mut text = String::new();
+        wrong.queries.iter().for_each(|query| push_differences(&mut text, &wrong, query));
+        let expected = "Q6 at degree 2 differs from the reference at scale factor 1:\n  Row 1: 2 \
+                        instead of 1.\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn what_was_not_compared_or_answered_is_not_called_correct() {
+        let unknown = pass(0, |_| None);
+        assert_eq!(verdict_line(&[&unknown]), "none of 22 compared");
+        let mut cut = pass(0, |_| Some(Verdict::Passed));
+        cut.queries.truncate(20);
+        cut.queries[2].outcome = QueryOutcome::TimedOut;
+        cut.queries[2].answer = None;
+        let line = verdict_line(&[&cut]);
+        assert_eq!(line, "19 of 22 correct; not answered: Q3, Q21, Q22");
+    }
+}

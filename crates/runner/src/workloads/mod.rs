@@ -1,0 +1,506 @@
+//! The workloads that suites can name. A further one is a file here and a line in the registry below.
+//!
+//! The file says what the runner needs to know ([`Family`]): options, load, and how a trial is executed and
+//! stored. Where the engine drives it, one function does so, and the file says what is looked at before and
+//! checked after it ([`Driven`]). Workload and driver are told apart once per step, by two nested matches
+//! that the registry generates.
+//!
+//! A workload may add to the summary of a trial: facts of its data (how much is hot, how large beside the
+//! server's memory), latencies of single statements, and checks of the data. A check that fails makes the
+//! trial fail, and the run ends with exit code 4.
+
+mod pgbench;
+mod sysbench;
+mod tpcc;
+mod tpch;
+
+use super::assist::{self, Assist, Left};
+use super::fault::Lost;
+use super::trial::{Done, Job, driven};
+use crate::databases::{Database, with_driver};
+use crate::failure::{Failure, sentence};
+use crate::progress::LoadProgress;
+use dyno_core::offer::WorkloadOffer;
+use dyno_core::{BulkMethod, DbError, Driver, Session, Workload, nearest};
+use dyno_engine::TrialSpec;
+use dyno_measure::{DataCheck, DataFacts, StatementLatency, TpccFacts, TrialStatus, TrialSummary};
+use dyno_reactor::block_on;
+use dyno_suite::{OptionPart, Plan, PlannedExperiment, PlannedOption};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// What a family of workloads offers the runner: an experiment whose options are valid, its data and
+/// its trials. The driver is a type parameter, so nothing is told apart within a trial.
+pub(crate) trait Family: Sized {
+    /// The name of the workload in suites.
+    const NAME: &'static str;
+
+    /// Whether DuckDB can be a target: it speaks PostgreSQL's SQL, but not all of it.
+    const TAKES_DUCKDB: bool = false;
+
+    /// Looks at the options of an experiment; nothing is connected yet.
+    ///
+    /// # Errors
+    /// The first wrong option, with its place in the suite file.
+    fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure>;
+
+    /// What the user should know of the options, in sentences.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether this can be done on a database; called before anything is touched.
+    ///
+    /// # Errors
+    /// What can't be done, with the remedy.
+    fn fits<D: Driver>(&self, _driver: &D) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Loads the data, or what an interrupted load has left undone; says what was done.
+    ///
+    /// # Errors
+    /// With the remedy.
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure>;
+
+    /// The tables that hold the data.
+    fn tables(&self) -> Vec<String>;
+
+    /// Those of [`Family::tables`] that must not be taken for the run's own when it makes the rest:
+    /// the ones that exist, and what belongs to them.
+    ///
+    /// # Errors
+    /// What the database answered.
+    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure>;
+
+    /// Drops `tables`, which are some of [`Family::tables`].
+    ///
+    /// # Errors
+    /// With the remedy.
+    fn remove<D: Driver>(
+        &self,
+        driver: &D,
+        tables: &[String],
+        observer: &LoadProgress,
+    ) -> Result<(), Failure>;
+
+    /// Runs one trial and stores it; [`driven`] does so where the engine drives it.
+    ///
+    /// # Errors
+    /// When it can't begin, or can't be stored.
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure>;
+
+    /// Whether load generators on other machines can share its trials; else this process drives them alone.
+    ///
+    /// # Errors
+    /// What must not be sent to another machine.
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    /// Drives a part of a trial for another process; `None` when it was stopped before it began.
+    ///
+    /// # Errors
+    /// When it can't begin, or can't be shared.
+    fn assist<D: Driver>(&self, _driver: &D, _part: Assist<'_>) -> Result<Option<Left>, Failure> {
+        Err(Failure::new(format!("The trials of {} can't be shared.", Self::NAME)))
+    }
+}
+
+/// A family whose trials the engine drives: workers execute transactions for some time.
+pub(crate) trait Driven: Family {
+    /// What the engine drives.
+    type Workload: Workload;
+    /// What was found before a trial and is needed to judge the data after it.
+    type Before;
+
+    /// Looks at the data and makes the workload of one trial. What the workload writes itself has
+    /// names that begin with `stem`, in the run folder.
+    ///
+    /// # Errors
+    /// When the trial would fail or measure something else.
+    fn look_before<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        stem: &Path,
+    ) -> Result<Ready<Self>, Failure>;
+
+    /// Makes the workload of a part of a trial ([`TrialSpec::part`]). The data have been looked at already,
+    /// by whoever shares the trial out. `stem` as above, in a folder of this load generator's own.
+    ///
+    /// # Errors
+    /// When the part can't be driven.
+    fn part<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        stem: &Path,
+    ) -> Result<Self::Workload, Failure>;
+
+    /// What the workload of a part has kept itself, once the part has been driven: for
+    /// [`Driven::absorb`].
+    ///
+    /// # Errors
+    /// When it can't be read again.
+    fn leave(&self, _workload: &Self::Workload) -> Result<Vec<u8>, Failure> {
+        Ok(Vec::new())
+    }
+
+    /// Adds what the workload of a part has left to the workload of the whole: once per part and before
+    /// [`Driven::look_after`].
+    ///
+    /// # Errors
+    /// When it is of another workload.
+    fn absorb(&self, _workload: &Self::Workload, _left: &[u8]) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// True where transactions that only read end with ROLLBACK: no server counts them as commits.
+    fn rolls_back_reads(&self) -> bool {
+        false
+    }
+
+    /// Changes what is asked of the engine.
+    fn tune(&self, _spec: &mut TrialSpec) {}
+
+    /// What the workload says of a trial, and its checks of the data after it. Who has interrupted
+    /// the trial doesn't want to wait for a check.
+    fn look_after<D: Driver>(
+        &self,
+        _driver: &D,
+        _workload: &Self::Workload,
+        _before: Self::Before,
+        _ran: &Ran<'_>,
+    ) -> After {
+        After::default()
+    }
+}
+
+/// What a load needs beside its options.
+pub(crate) struct LoadOrder<'a> {
+    /// Seed of all random streams.
+    pub(crate) seed: u64,
+    /// True when the server runs on this machine.
+    pub(crate) same_host: bool,
+    /// Who is told of its progress.
+    pub(crate) observer: &'a LoadProgress,
+}
+
+/// The remedy for tables that are missing or too small.
+const UNPREPARED_HINT: &str = "Leave `prepare = false` out of the suite, so that the run loads the tables itself, or \
+                               load them with the same options before.";
+
+/// Tables that make one data set and are dropped together: one that exists speaks for all.
+fn all_or_none(is_there: bool, tables: Vec<String>) -> BTreeSet<String> {
+    if is_there { tables.into_iter().collect() } else { BTreeSet::new() }
+}
+
+/// The remedy for tables that can't be dropped; a server's own, CASCADE, would drop what is not dyno's.
+fn drop_failure(failure: Failure, error: Option<&DbError>) -> Failure {
+    // dependent_objects_still_exist
+    if error.is_none_or(|error| error.sqlstate() != "2BP01") {
+        return failure;
+    }
+    let detail = error.and_then(DbError::detail).map(sentence);
+    let message = [failure.message.as_str()].into_iter().chain(detail.as_deref());
+    let message = message.collect::<Vec<_>>().join(" ");
+    Failure { message, ..failure }.with_hint(
+        "Something that dyno has not made depends on the tables: remove that, then the tables.",
+    )
+}
+
+/// What a load did, in words: `loaded` rows, called `what`, and how, if any had to be. Such as `500 rows
+/// by COPY, 80 rows were there before` or `500 accounts by multi-row INSERT; no faster way: why`, where
+/// `80 accounts were there before`.
+fn loaded_sentence(
+    what: &str,
+    loaded: Option<(u64, BulkMethod)>,
+    found: u64,
+    fallback_reason: Option<&str>,
+) -> String {
+    let mut text = match loaded {
+        Some((rows, method)) => format!("{rows} {what} by {}", method.name()),
+        None => "nothing had to be loaded".to_owned(),
+    };
+    if found > 0 {
+        text.push_str(&format!(", {found} {what} were there before"));
+    }
+    if let Some(reason) = fallback_reason {
+        text.push_str(&format!("; no faster way: {reason}"));
+    }
+    text
+}
+
+/// Sessions that load data at once.
+fn load_sessions() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
+    (2 * cores).clamp(2, 16)
+}
+
+/// What a workload has kept, to be sent to another load generator.
+fn pack<T: serde::Serialize>(kept: &T) -> Result<Vec<u8>, Failure> {
+    serde_json::to_vec(kept).map_err(|error| {
+        Failure::new(format!("What the workload has kept can't be sent: {error}."))
+    })
+}
+
+/// What [`pack`] has made.
+fn unpack<T: serde::de::DeserializeOwned>(left: &[u8]) -> Result<T, Failure> {
+    serde_json::from_slice(left).map_err(|error| {
+        Failure::new(format!(
+            "What a load generator has left of its workload can't be read: {error}."
+        ))
+    })
+}
+
+/// Asks a question in a session of its own.
+fn ask<D: Driver, T>(
+    driver: &D,
+    question: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
+) -> Result<T, Failure> {
+    let asked = block_on(async {
+        let mut session = driver.connect(0).await?;
+        let answer = question(&mut session).await;
+        session.close().await;
+        answer
+    });
+    let asked = asked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
+    asked.map_err(|error| Failure::from(&error))
+}
+
+/// A trial that can begin.
+pub(crate) struct Ready<F: Driven> {
+    /// What the engine drives.
+    pub(crate) workload: F::Workload,
+    /// For [`Driven::look_after`].
+    pub(crate) before: F::Before,
+    /// The test's name in reports.
+    pub(crate) test: String,
+    /// The data, where the workload says something of them.
+    pub(crate) data: Option<DataFacts>,
+    /// What only TPC-C has to say, as far as it is known now: for a trial that is killed.
+    pub(crate) tpcc: Option<TpccFacts>,
+    /// What the user should know, in sentences.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A trial that has ended.
+pub(crate) struct Ran<'a> {
+    /// What was asked of the engine.
+    pub(crate) spec: &'a TrialSpec,
+    /// What was measured; the workload's own part is still to come.
+    pub(crate) summary: &'a TrialSummary,
+    /// Why not all that was done is known: load generators were lost.
+    pub(crate) lost: Option<&'a str>,
+}
+
+impl Ran<'_> {
+    /// Why the data are not checked after it, in a sentence: nobody waits, or nobody knows what they must be.
+    fn unchecked(&self) -> Option<&'static str> {
+        match (&self.summary.status, self.lost) {
+            (_, Some(_)) => Some("A load generator was lost: what it has done last is not known."),
+            (TrialStatus::Interrupted, None) => Some("The trial was interrupted."),
+            _ => None,
+        }
+    }
+}
+
+/// What a workload adds to the summary of a trial.
+#[derive(Default)]
+pub(crate) struct After {
+    /// Command by command.
+    pub(crate) statements: Vec<StatementLatency>,
+    /// Checks of the data.
+    pub(crate) checks: Vec<DataCheck>,
+    /// What only TPC-C has to say.
+    pub(crate) tpcc: Option<TpccFacts>,
+    /// Notes for the reader, in sentences.
+    pub(crate) notes: Vec<String>,
+    /// What was acknowledged and is lost, after a fault.
+    pub(crate) lost: Option<Lost>,
+}
+
+macro_rules! registry {
+    ($($variant:ident: $family:ty,)+) => {
+        /// An experiment of one of the workloads.
+        pub(crate) enum Experiment {
+            $(#[doc = "See the file of the workload."] $variant($family),)+
+        }
+
+        impl Experiment {
+            /// See [`Family::new`].
+            pub(crate) fn new(plan: &Plan, planned: &PlannedExperiment) -> Result<Self, Failure> {
+                match planned.workload.as_str() {
+                    $(<$family>::NAME => <$family>::new(plan, planned).map(Self::$variant),)+
+                    other => Err(unknown(plan, planned, other)),
+                }
+            }
+
+            /// See [`Family::warnings`].
+            pub(crate) fn warnings(&self) -> Vec<String> {
+                match self { $(Self::$variant(family) => family.warnings(),)+ }
+            }
+
+            /// See [`Family::fits`].
+            pub(crate) fn fits(&self, database: &Database) -> Result<(), Failure> {
+                match self {
+                    $(Self::$variant(_) if database.is_duckdb() && !<$family>::TAKES_DUCKDB =>
+                        Err(no_duckdb(<$family>::NAME)),
+                    Self::$variant(family) =>
+                        with_driver!(database, driver => family.fits(driver.primary())),)+
+                }
+            }
+
+            /// See [`Family::load`].
+            pub(crate) fn load(
+                &self,
+                database: &Database,
+                order: &LoadOrder<'_>,
+            ) -> Result<String, Failure> {
+                match self {
+                    $(Self::$variant(family) =>
+                        with_driver!(database, driver => family.load(driver.primary(), order)),)+
+                }
+            }
+
+            /// See [`Family::tables`].
+            pub(crate) fn tables(&self) -> Vec<String> {
+                match self { $(Self::$variant(family) => family.tables(),)+ }
+            }
+
+            /// See [`Family::existing`].
+            pub(crate) fn existing(
+                &self,
+                database: &Database,
+            ) -> Result<BTreeSet<String>, Failure> {
+                match self {
+                    $(Self::$variant(family) =>
+                        with_driver!(database, driver => family.existing(driver.primary())),)+
+                }
+            }
+
+            /// See [`Family::remove`].
+            pub(crate) fn remove(
+                &self,
+                database: &Database,
+                tables: &[String],
+                observer: &LoadProgress,
+            ) -> Result<(), Failure> {
+                match self {
+                    $(Self::$variant(family) =>
+                        with_driver!(database, driver =>
+                            family.remove(driver.primary(), tables, observer)),)+
+                }
+            }
+
+            /// See [`Family::takes_fleet`].
+            pub(crate) fn takes_fleet(&self) -> Result<bool, Failure> {
+                match self { $(Self::$variant(family) => family.takes_fleet(),)+ }
+            }
+
+            /// See [`Family::assist`].
+            pub(crate) fn assist(
+                &self,
+                database: &Database,
+                part: Assist<'_>,
+            ) -> Result<Option<Left>, Failure> {
+                match self {
+                    $(Self::$variant(family) =>
+                        with_driver!(database, driver => family.assist(driver, part)),)+
+                }
+            }
+
+            /// See [`Family::trial`].
+            pub(crate) fn trial(
+                &self,
+                database: &Database,
+                job: Job<'_>,
+            ) -> Result<Done, Failure> {
+                match self {
+                    $(Self::$variant(family) =>
+                        with_driver!(database, driver => family.trial(driver, job)),)+
+                }
+            }
+        }
+    };
+}
+
+/// Looks whether all options of an experiment have one of these names.
+///
+/// # Errors
+/// The first that has not, with its place and the nearest name.
+fn refuse_unknown(
+    plan: &Plan,
+    experiment: &PlannedExperiment,
+    names: &[&str],
+) -> Result<(), Failure> {
+    for option in &experiment.options {
+        // Tables and lists have more behind a dot.
+        if option.name.split('.').next().is_some_and(|name| names.contains(&name)) {
+            continue;
+        }
+        let (workload, name) = (&experiment.workload, &option.name);
+        let message = format!("{workload} has no option `{name}` in suites.");
+        let hint = match nearest(name, names.iter().copied()) {
+            Some(near) => format!("Did you mean `{near}`?"),
+            None => format!("Its options: {}.", names.join(", ")),
+        };
+        let part = OptionPart::Name;
+        return Err(plan.option_error(&experiment.name, name, part, message, Some(hint)).into());
+    }
+    Ok(())
+}
+
+/// Says what an option takes whose value is wrong.
+fn wrong_value(
+    plan: &Plan,
+    experiment: &PlannedExperiment,
+    option: &PlannedOption,
+    wanted: &str,
+) -> Failure {
+    let (name, value) = (&option.name, &option.value);
+    let message = format!("`{name}` can't be `{value}`: it takes {wanted}.");
+    plan.option_error(&experiment.name, name, OptionPart::Value, message, None).into()
+}
+
+/// A whole number from 1 on; otherwise what is wanted.
+fn whole(value: &str, most: u32) -> Result<u32, String> {
+    let number = value.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("a whole number from 1 to {most}"))
+}
+
+/// `true` or `false`, which a suite hands on as `on` and `off`; otherwise what is wanted.
+fn flag(value: &str) -> Result<bool, String> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("true or false".to_owned()),
+    }
+}
+
+/// What the workloads of the registry offer to suites.
+pub const WORKLOADS: &[WorkloadOffer] = &[
+    dyno_sysbench::OFFER,
+    dyno_pgbench::options::OFFER,
+    dyno_tpcc::options::OFFER,
+    dyno_tpch::options::OFFER,
+];
+
+registry! {
+    Sysbench: sysbench::Sysbench,
+    Pgbench: pgbench::Pgbench,
+    Tpcc: tpcc::Tpcc,
+    Tpch: tpch::Tpch,
+}
+
+fn no_duckdb(workload: &str) -> Failure {
+    Failure::usage(format!("The workload `{workload}` is not made for DuckDB."))
+        .with_hint("of all workloads, only tpch runs on DuckDB")
+}
+
+/// The suite's catalogue and the registry name the same workloads; a stored plan may name others.
+fn unknown(plan: &Plan, experiment: &PlannedExperiment, workload: &str) -> Failure {
+    let message = format!("This dyno can't run the workload `{workload}`.");
+    plan.experiment_error(&experiment.name, message, None).into()
+}

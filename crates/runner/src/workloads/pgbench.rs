@@ -1,0 +1,450 @@
+//! The pgbench family in suites.
+
+mod options;
+
+use super::{
+    After, Assist, Done, Driven, Family, Job, Left, LoadOrder, Ran, Ready, assist, driven,
+};
+use crate::failure::{Failure, sentence};
+use crate::fault::Lost;
+use crate::footprint::{Footprint, footprint};
+use crate::output;
+use crate::progress::LoadProgress;
+use dyno_core::{DbError, Driver, LoadObserver, Session};
+use dyno_engine::TrialSpec;
+use dyno_measure::{DataCheck, DataFacts, StatementLatency, Verdict};
+use dyno_pgbench::access::Access;
+use dyno_pgbench::check::{Balances, Ledger, balances};
+use dyno_pgbench::history::{History, Journal, history};
+use dyno_pgbench::init::{
+    ACCOUNTS_PER_BRANCH, InitError, InitObserver, InitOptions, InitReport, Progress, Step, TABLES,
+    existing_tables, initialize, table_info, vacuum_accounts, vacuum_before_run,
+};
+use dyno_pgbench::run::{self, Part, PgBench, Talk, Talker};
+use dyno_reactor::block_on;
+use dyno_suite::{Plan, PlannedExperiment};
+use options::{Options, Vacuum};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// From this scale on a pass over the accounts takes seconds, and is announced.
+const LARGE_SCALE: u32 = 100;
+/// Lines that scripts and clients may print in one trial.
+const LINES_MAX: u32 = 20;
+
+/// An experiment with scripts of pgbench.
+pub(crate) struct Pgbench {
+    options: Options,
+    ledger: Ledger,
+    /// Whether a fault is injected: what is written into the history is kept then.
+    has_fault: bool,
+}
+
+impl Family for Pgbench {
+    const NAME: &'static str = "pgbench";
+
+    fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
+        let options = Options::new(plan, experiment)?;
+        let ledger = match options.check {
+            true => Ledger::of(options.texts()),
+            false => Ledger::default(),
+        };
+        Ok(Pgbench { options, ledger, has_fault: experiment.fault.is_some() })
+    }
+
+    fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
+        let dialect = driver.dialect();
+        self.init_options().check(dialect).map_err(|error| load_failure(&error))?;
+        let options = self.run_options(&TrialSpec::closed(1), false);
+        PgBench::new(options, dialect, talker())
+            .map(|_| ())
+            .map_err(|problem| Failure::new(sentence(&problem)))
+    }
+
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
+        let wanted = self.init_options();
+        let watcher = Watcher { progress: order.observer, rows: AtomicU64::new(0) };
+        let report = initialize(driver, &wanted, &watcher).map_err(|error| load_failure(&error))?;
+        Ok(load_sentence(&report))
+    }
+
+    fn tables(&self) -> Vec<String> {
+        TABLES.map(str::to_owned).to_vec()
+    }
+
+    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
+        let existing = super::ask(driver, async |session| existing_tables(session).await)?;
+        Ok(super::all_or_none(!existing.is_empty(), self.tables()))
+    }
+
+    fn remove<D: Driver>(
+        &self,
+        driver: &D,
+        _tables: &[String],
+        observer: &LoadProgress,
+    ) -> Result<(), Failure> {
+        let drop = InitOptions { steps: vec![Step::DropTables], ..InitOptions::default() };
+        let watcher = Watcher { progress: observer, rows: AtomicU64::new(0) };
+        initialize(driver, &drop, &watcher).map(|_| ()).map_err(|error| {
+            let db_error = match &error {
+                InitError::Session { error, .. } => Some(error),
+                _ => None,
+            };
+            super::drop_failure(load_failure(&error), db_error)
+        })
+    }
+
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
+        driven(self, driver, job)
+    }
+
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        let mut commands = self.options.scripts.iter().flat_map(|(script, _)| script.commands());
+        match commands.find(|command| command.is_shell()) {
+            Some(command) => Err(Failure::new(format!(
+                "A script has `\\{}`: load generators on other machines execute no commands.",
+                command.name()
+            ))
+            .with_hint("Leave --nats out, or the command.")),
+            None => Ok(true),
+        }
+    }
+
+    fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
+        assist::driven(self, driver, part)
+    }
+}
+
+impl Driven for Pgbench {
+    type Workload = PgBench;
+    type Before = (Option<Balances>, Option<History>);
+
+    fn tune(&self, spec: &mut TrialSpec) {
+        spec.loops = self.options.jobs;
+    }
+
+    fn look_before<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        _stem: &Path,
+    ) -> Result<Ready<Self>, Failure> {
+        let looked = block_on(async {
+            let mut session = driver.connect(0).await.map_err(|error| Failure::from(&error))?;
+            let found = self.look(&mut session).await;
+            session.close().await;
+            found
+        });
+        let found = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))??;
+        let workload = self.workload(driver, spec)?;
+        let Found { data, before, history, warnings } = found;
+        let before = (before, history);
+        Ok(Ready { workload, before, test: self.options.test.clone(), data, tpcc: None, warnings })
+    }
+
+    fn part<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        _stem: &Path,
+    ) -> Result<PgBench, Failure> {
+        self.workload(driver, spec)
+    }
+
+    fn leave(&self, workload: &PgBench) -> Result<Vec<u8>, Failure> {
+        super::pack(&workload.statistics())
+    }
+
+    fn absorb(&self, workload: &PgBench, left: &[u8]) -> Result<(), Failure> {
+        workload.absorb(&super::unpack(left)?).map_err(|problem| Failure::new(sentence(&problem)))
+    }
+
+    fn look_after<D: Driver>(
+        &self,
+        driver: &D,
+        workload: &PgBench,
+        (before, history): (Option<Balances>, Option<History>),
+        ran: &Ran<'_>,
+    ) -> After {
+        let statements = statements(workload);
+        let check = before.map(|before| match ran.unchecked() {
+            Some(why) => (Verdict::NotMade, why.to_owned()),
+            None => self.check(driver, &before),
+        });
+        let named = check.map(|(verdict, evidence)| DataCheck {
+            name: "balances".to_owned(),
+            verdict,
+            evidence,
+        });
+        let lost = history.zip(workload.journal()).filter(|(_, journal)| journal.is_useful()).map(
+            |(before, journal)| match ran.unchecked() {
+                Some(why) => Lost::untold(why),
+                None => lost_rows(driver, journal, &before),
+            },
+        );
+        After { statements, checks: named.into_iter().collect(), lost, ..After::default() }
+    }
+}
+
+/// What was found before a trial.
+struct Found {
+    data: Option<DataFacts>,
+    before: Option<Balances>,
+    history: Option<History>,
+    warnings: Vec<String>,
+}
+
+impl Pgbench {
+    async fn look<S: Session>(&self, session: &mut S) -> Result<Found, Failure> {
+        if !self.options.texts().any(|text| text.contains("pgbench_")) {
+            return Ok(Found { data: None, before: None, history: None, warnings: Vec::new() });
+        }
+        let info = table_info(session).await.map_err(|error| {
+            Failure::new(sentence(&error.to_string())).with_hint(super::UNPREPARED_HINT)
+        })?;
+        if info.scale != i64::from(self.options.scale) {
+            return Err(Failure::new(format!(
+                "The tables have scale {}, but the suite says {}.",
+                info.scale, self.options.scale
+            ))
+            .with_hint(format!("Write `scale = {}` or load other tables.", info.scale)));
+        }
+        let mut errors = Vec::new();
+        if self.options.vacuum != Vacuum::None {
+            errors.extend(vacuum_before_run(session).await);
+        }
+        if self.options.vacuum == Vacuum::All {
+            errors.extend(vacuum_accounts(session).await);
+        }
+        let mut warnings: Vec<String> =
+            errors.iter().map(|error| sentence(&error.to_string())).collect();
+        let failed = |error: DbError| Failure::from(&error);
+        let size = footprint(session, "pgbench").await.map_err(failed)?;
+        let data = self.data(size, &mut warnings);
+        let before = match self.ledger.is_empty() {
+            true => None,
+            false => Some(balances(session).await.map_err(failed)?),
+        };
+        let history = match self.has_fault {
+            true => Some(history(session).await.map_err(failed)?),
+            false => None,
+        };
+        Ok(Found { data: Some(data), before, history, warnings })
+    }
+
+    fn data(&self, size: Footprint, warnings: &mut Vec<String>) -> DataFacts {
+        let rows = u64::from(self.options.scale) * u64::from(ACCOUNTS_PER_BRANCH);
+        let drawn: Vec<Access> = self
+            .options
+            .texts()
+            .filter_map(|text| Access::of(text, |name| self.options.variable(name)))
+            .collect();
+        let mut meanings: Vec<&str> = drawn.iter().map(|access| access.meaning.as_str()).collect();
+        meanings.dedup();
+        let hot_rows = drawn.iter().map(|access| access.hot_rows).max();
+        if let Some(hot_rows) = hot_rows.filter(|hot_rows| *hot_rows > rows) {
+            warnings.push(format!(
+                "Accounts are drawn from {hot_rows} numbers, but there are only {rows}: many draws \
+                 will meet no row."
+            ));
+        }
+        DataFacts {
+            rows,
+            hot_rows,
+            access: meanings.join(" "),
+            size_bytes: size.size_bytes,
+            memory_setting: size.memory_setting.to_owned(),
+            memory_bytes: size.memory_bytes,
+        }
+    }
+
+    fn init_options(&self) -> InitOptions {
+        InitOptions {
+            scale: self.options.scale,
+            connections: super::load_sessions(),
+            resume: true,
+            ..InitOptions::default()
+        }
+    }
+
+    fn workload<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<PgBench, Failure> {
+        PgBench::new(self.run_options(spec, driver.blocks()), driver.dialect(), talker())
+            .map_err(|problem| Failure::new(sentence(&problem)))
+    }
+
+    /// Sessions that block have a loop each.
+    fn run_options(&self, spec: &TrialSpec, is_blocking: bool) -> run::Options {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        let loops = if is_blocking { spec.workers } else { spec.loops.unwrap_or(cores) };
+        let options = &self.options;
+        run::Options {
+            clients: spec.workers,
+            threads: loops,
+            part: part(spec),
+            scale: i64::from(options.scale),
+            defines: options.defines.clone(),
+            statement_latencies: true,
+            continue_on_error: true,
+            history_of: match self.has_fault {
+                true => options.all_texts().to_vec(),
+                false => Vec::new(),
+            },
+            ..run::Options::new(options.scripts.clone(), options.mode, spec.seed)
+        }
+    }
+
+    fn check<D: Driver>(&self, driver: &D, before: &Balances) -> (Verdict, String) {
+        if self.options.scale >= LARGE_SCALE {
+            output::talk("The balances are being checked: a pass over all accounts.");
+        }
+        let looked = block_on(async {
+            let mut session = driver.connect(0).await?;
+            let after = balances(&mut session).await;
+            session.close().await;
+            after
+        });
+        let after = looked.unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())));
+        match after {
+            Ok(after) => match after.change_since(before).verdict(&self.ledger) {
+                Some(found) if found.is_balanced => (Verdict::Passed, found.evidence),
+                Some(found) => (Verdict::Failed, found.evidence),
+                None => (Verdict::NotMade, "The scripts book nothing that is known.".to_owned()),
+            },
+            Err(error) => (Verdict::NotMade, sentence(&error.to_string())),
+        }
+    }
+}
+
+/// The clients and threads before those of this load generator. Machines may have different numbers of
+/// cores: where nobody says how many threads there are, none has more than its clients.
+fn part(spec: &TrialSpec) -> Part {
+    let share = spec.share;
+    Part {
+        clients_before: share.workers_before,
+        clients_total: share.workers_total,
+        threads_before: match spec.loops {
+            Some(loops) => share.generator * loops.max(1),
+            None => share.workers_before,
+        },
+    }
+}
+
+/// Looks for every row of the history that was acknowledged.
+fn lost_rows<D: Driver>(driver: &D, journal: &Journal, before: &History) -> Lost {
+    let after = match super::ask(driver, async |session| history(session).await) {
+        Ok(after) => after,
+        Err(failure) => return Lost::untold(failure.message),
+    };
+    let settled = journal.settle(before, &after);
+    let mut evidence =
+        "Every acknowledged row of pgbench_history was looked for on the node that takes \
+                        writes, as often as it was written."
+            .to_owned();
+    if settled.unknown > 0 {
+        evidence.push_str(&format!(
+            " Transactions that were never answered: {}; of these {} are there.",
+            settled.unknown, settled.committed
+        ));
+    }
+    Lost {
+        acknowledged: Some(settled.acknowledged),
+        lost: Some(settled.lost),
+        unknown: Some(settled.unknown),
+        evidence,
+    }
+}
+
+/// What the workload has measured of each statement.
+fn statements(workload: &PgBench) -> Vec<StatementLatency> {
+    let scripts = workload.options().scripts.iter().map(|(script, _)| script);
+    let mut found = Vec::new();
+    for (script, statistics) in scripts.zip(workload.statistics().scripts) {
+        let commands = script.commands().iter().zip(&statistics.commands);
+        // Meta commands are no work of the database, but those that wait take time.
+        let shown = (1..).zip(commands).filter(|(_, (command, _))| {
+            command.is_sql()
+                || command.is_shell()
+                || command.name().eq_ignore_ascii_case("sleep")
+                || command.name().ends_with("pipeline")
+        });
+        for (number, (command, statistics)) in shown {
+            let latency = &statistics.latency;
+            found.push(StatementLatency {
+                script: script.description().to_owned(),
+                number,
+                text: command.first_line().to_owned(),
+                count: latency.count,
+                mean_us: latency.mean_ns() / 1e3,
+                min_us: latency.min_ns as f64 / 1e3,
+                max_us: latency.max_ns as f64 / 1e3,
+                failures: statistics.failures,
+                retries: statistics.retries,
+            });
+        }
+    }
+    found
+}
+
+/// Passes on what scripts and clients say, but not without end.
+fn talker() -> Talker {
+    let lines = AtomicU32::new(0);
+    Box::new(move |talk| {
+        let text = match talk {
+            Talk::Error(text) | Talk::Info(text) | Talk::Debug(text) => text,
+        };
+        match lines.fetch_add(1, Ordering::Relaxed) {
+            LINES_MAX => output::talk("Scripts have more to say; the rest is left out."),
+            line if line < LINES_MAX => output::talk(text),
+            _ => {}
+        }
+    })
+}
+
+/// What a load did, in words.
+fn load_sentence(report: &InitReport) -> String {
+    super::loaded_sentence(
+        "accounts",
+        report.method.map(|method| (report.rows_loaded, method)),
+        report.rows_found,
+        report.fallback_reason.as_deref(),
+    )
+}
+
+fn load_failure(error: &InitError) -> Failure {
+    let failure = Failure::new(sentence(&error.to_string()));
+    match error {
+        // The loader's own remedy speaks of options of its command line.
+        InitError::Table { .. } => failure.with_hint(
+            "Drop the tables pgbench_accounts, pgbench_branches, pgbench_history and \
+             pgbench_tellers, or use another database.",
+        ),
+        InitError::Session { error, .. } => match error.hint() {
+            Some(hint) => failure.with_hint(hint),
+            None => failure.with_hint("The same command goes on with what has been loaded."),
+        },
+        InitError::Options { .. } | InitError::Canceled { .. } | InitError::Loop(_) => failure,
+    }
+}
+
+/// Shows the progress of a load.
+struct Watcher<'a> {
+    progress: &'a LoadProgress,
+    rows: AtomicU64,
+}
+
+impl InitObserver for Watcher<'_> {
+    fn rows_done(&self, progress: &Progress) {
+        let before = self.rows.swap(progress.rows_done, Ordering::Relaxed);
+        if before == 0 {
+            self.progress.rows_planned(progress.rows_total);
+        }
+        self.progress.rows_done(progress.rows_done.saturating_sub(before));
+    }
+
+    fn step_began(&self, step: Step) {
+        if matches!(step, Step::PrimaryKeys | Step::ForeignKeys) {
+            self.progress.creating_index("pgbench_accounts");
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! TPC-C in suites.
+
+mod options;
+
+use super::{
+    After, Assist, Done, Driven, Family, Job, Left, LoadOrder, Ran, Ready, ask, assist, driven,
+};
+use crate::failure::{Failure, sentence};
+use crate::fault::Lost;
+use crate::footprint::footprint;
+use crate::progress::LoadProgress;
+use crate::tpcc::{
+    Before, Crew, Need, PreflightError, facts, load_failure, look_after, look_before, not_made,
+    preflight,
+};
+use dyno_core::{Driver, Session};
+use dyno_engine::TrialSpec;
+use dyno_measure::DataFacts;
+use dyno_reactor::block_on;
+use dyno_suite::{Plan, PlannedExperiment};
+use dyno_tpcc::ITEMS;
+use dyno_tpcc::ledger_file::{LedgerError, LedgerFile, read};
+use dyno_tpcc::load::{
+    LoadError, LoadOptions, LoadReport, Loaded, check_options, destroy, existing_tables, load,
+};
+use dyno_tpcc::profile::ReadOnlyEnd;
+use dyno_tpcc::schema::table_names;
+use dyno_tpcc::settle::{Settlement, settle};
+use options::Options;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// An experiment with TPC-C.
+pub(crate) struct Tpcc {
+    options: Box<Options>,
+    /// Whether a fault is injected: every order is recorded then, so that it can be looked for.
+    has_fault: bool,
+}
+
+/// What was found before a trial.
+pub(crate) struct Found {
+    loaded: Loaded,
+    before: Before,
+    /// The file that every order is recorded in.
+    ledger: Option<PathBuf>,
+}
+
+impl Family for Tpcc {
+    const NAME: &'static str = "tpcc";
+
+    fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
+        let options = Box::new(Options::new(plan, experiment)?);
+        Ok(Tpcc { options, has_fault: experiment.fault.is_some() })
+    }
+
+    fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
+        check_options(&self.load_options(0), driver.dialect()).map_err(|error| load_failure(&error))
+    }
+
+    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
+        load(driver, &self.load_options(order.seed), order.observer)
+            .map(|report| self.load_sentence(&report))
+            .map_err(|error| suite_failure(&error))
+    }
+
+    fn tables(&self) -> Vec<String> {
+        table_names().map(str::to_owned).collect()
+    }
+
+    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
+        let asked = ask(driver, async |session| Ok(existing_tables(session).await))?;
+        let existing = asked.map_err(|error| load_failure(&error))?;
+        Ok(super::all_or_none(!existing.is_empty(), self.tables()))
+    }
+
+    fn remove<D: Driver>(
+        &self,
+        driver: &D,
+        _tables: &[String],
+        observer: &LoadProgress,
+    ) -> Result<(), Failure> {
+        destroy(driver, observer)
+            .map(|_| ())
+            .map_err(|error| super::drop_failure(load_failure(&error), error.db_error()))
+    }
+
+    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
+        driven(self, driver, job)
+    }
+
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
+        assist::driven(self, driver, part)
+    }
+}
+
+impl Driven for Tpcc {
+    type Workload = dyno_tpcc::Tpcc;
+    type Before = Found;
+
+    fn rolls_back_reads(&self) -> bool {
+        self.options.profile.read_only_end == ReadOnlyEnd::Rollback
+    }
+
+    /// A suite speaks of terminals; sessions are the engine's workers.
+    fn tune(&self, spec: &mut TrialSpec) {
+        if let Some(sessions) = self.options.sessions_of(spec.workers) {
+            spec.terminals = Some(spec.workers);
+            spec.workers = sessions;
+        }
+    }
+
+    fn look_before<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        stem: &Path,
+    ) -> Result<Ready<Self>, Failure> {
+        let looked = block_on(async {
+            let mut session = driver.connect(0).await?;
+            let found = self.look(&mut session, spec.workers).await;
+            session.close().await;
+            found
+        });
+        let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
+        let (found, data) = looked.map_err(preflight_failure)?;
+        let loaded = found.loaded;
+        let workload = self.workload(driver, &loaded, spec, stem)?;
+        let before = look_before(driver, self.options.checks(), self.options.warehouses)?;
+        let ledger = self.has_fault.then(|| stem.with_extension("ledger"));
+        let workload = match &ledger {
+            None => workload,
+            Some(path) => {
+                // One of a trial that was killed, which is made again.
+                let _ = std::fs::remove_file(path);
+                let file = LedgerFile::open(path, "trial", &loaded, spec.seed, before.books());
+                let failed = |error: LedgerError| Failure::new(error.to_string());
+                workload.with_ledger(file.map_err(failed)?)
+            }
+        };
+        let tpcc = facts(&workload, &loaded, crew(spec), &[], 0.0);
+        Ok(Ready {
+            workload,
+            before: Found { loaded, before, ledger },
+            test: self.options.profile.name.to_owned(),
+            data: Some(data),
+            tpcc: Some(tpcc),
+            warnings: found.warnings,
+        })
+    }
+
+    fn part<D: Driver>(
+        &self,
+        driver: &D,
+        spec: &TrialSpec,
+        stem: &Path,
+    ) -> Result<dyno_tpcc::Tpcc, Failure> {
+        let looked = block_on(async {
+            let mut session = driver.connect(0).await?;
+            let found = preflight(&mut session, &self.need(spec.all_workers())).await;
+            session.close().await;
+            found
+        });
+        let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
+        self.workload(driver, &looked.map_err(preflight_failure)?.loaded, spec, stem)
+    }
+
+    fn leave(&self, workload: &dyno_tpcc::Tpcc) -> Result<Vec<u8>, Failure> {
+        let kept = workload.leave();
+        super::pack(&kept.map_err(|error| Failure::new(sentence(&error.to_string())))?)
+    }
+
+    fn absorb(&self, workload: &dyno_tpcc::Tpcc, left: &[u8]) -> Result<(), Failure> {
+        workload
+            .absorb(super::unpack(left)?)
+            .map_err(|error| Failure::new(sentence(&error.to_string())))
+    }
+
+    fn look_after<D: Driver>(
+        &self,
+        driver: &D,
+        workload: &dyno_tpcc::Tpcc,
+        found: Found,
+        ran: &Ran<'_>,
+    ) -> After {
+        let findings = match ran.unchecked() {
+            Some(why) => not_made(&found.before, why),
+            None => look_after(driver, workload, &found.before),
+        };
+        let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
+        let mut facts = facts(workload, &found.loaded, crew(ran.spec), kinds, window_s);
+        facts.conditions = findings.conditions;
+        let lost = found.ledger.map(|ledger| match ran.unchecked() {
+            Some(why) => Lost::untold(why),
+            None => lost_orders(driver, workload, &ledger),
+        });
+        After {
+            lost,
+            checks: findings.checks,
+            tpcc: Some(facts),
+            notes: notes(workload),
+            ..After::default()
+        }
+    }
+}
+
+fn crew(spec: &TrialSpec) -> Crew {
+    let sessions = spec.workers;
+    Crew { terminals: spec.terminals.unwrap_or(sessions), sessions }
+}
+
+impl Tpcc {
+    fn load_options(&self, seed: u64) -> LoadOptions {
+        let options = &self.options;
+        LoadOptions {
+            sessions: options.load_workers.unwrap_or_else(super::load_sessions),
+            seed,
+            keys: options.keys,
+            foreign_keys: options.foreign_keys,
+            shard: options.shard.clone(),
+            ..LoadOptions::new(options.warehouses)
+        }
+    }
+
+    fn need(&self, sessions: u32) -> Need {
+        Need {
+            warehouses: self.options.warehouses,
+            sessions,
+            isolation: self.options.isolation,
+            foreign_keys: Some(self.options.foreign_keys),
+        }
+    }
+
+    fn workload<D: Driver>(
+        &self,
+        driver: &D,
+        loaded: &Loaded,
+        spec: &TrialSpec,
+        stem: &Path,
+    ) -> Result<dyno_tpcc::Tpcc, Failure> {
+        let mut options = self.options.of_run(loaded, spec.seed);
+        if self.options.delivery_log {
+            options.delivery_log = Some(stem.with_extension("deliveries.csv"));
+        }
+        dyno_tpcc::Tpcc::new(options, loaded, driver.dialect())
+            .map_err(|error| Failure::new(sentence(&error.to_string())))
+    }
+
+    async fn look<S: Session>(
+        &self,
+        session: &mut S,
+        sessions: u32,
+    ) -> Result<(crate::tpcc::Found, DataFacts), PreflightError> {
+        let found = preflight(session, &self.need(sessions)).await?;
+        let size = footprint(session, "bmsql").await?;
+        let data = DataFacts {
+            rows: u64::from(self.options.warehouses) * u64::from(ITEMS),
+            hot_rows: None,
+            access: self.options.words(),
+            size_bytes: size.size_bytes,
+            memory_setting: size.memory_setting.to_owned(),
+            memory_bytes: size.memory_bytes,
+        };
+        Ok((found, data))
+    }
+
+    /// What a load did, in words.
+    fn load_sentence(&self, report: &LoadReport) -> String {
+        let warehouses = self.options.warehouses;
+        if report.was_complete {
+            return format!(
+                "nothing had to be loaded: all rows of {warehouses} warehouses are there"
+            );
+        }
+        super::loaded_sentence(
+            "rows",
+            report.method.map(|method| (report.rows_loaded, method)),
+            report.rows_found,
+            report.fallback_reason.as_deref(),
+        )
+    }
+}
+
+/// Looks for every order that was acknowledged.
+fn lost_orders<D: Driver>(driver: &D, workload: &dyno_tpcc::Tpcc, ledger: &Path) -> Lost {
+    if let Some(Err(error)) = workload.ledger_file().map(LedgerFile::close) {
+        return Lost::untold(error.to_string());
+    }
+    let recorded = match read(ledger) {
+        Ok(recorded) => recorded,
+        Err(error) => return Lost::untold(error.to_string()),
+    };
+    match ask(driver, async |session| settle(session, &recorded, |_| {}).await) {
+        Ok(settled) => lost_of(&settled),
+        Err(failure) => Lost::untold(failure.message),
+    }
+}
+
+/// What came of the orders, in numbers and sentences.
+fn lost_of(settled: &Settlement) -> Lost {
+    const LISTED: usize = 3;
+    let mut evidence =
+        "Every acknowledged order was looked for on the node that takes writes, by its \
+                        number, customer and lines."
+            .to_owned();
+    if settled.unknown > 0 {
+        evidence.push_str(&format!(
+            " Orders whose commit was never answered: {}; of these {} are there.",
+            settled.unknown, settled.committed
+        ));
+    }
+    if settled.lost > 0 {
+        let listed = settled.listed.iter().take(LISTED);
+        let listed: Vec<String> = listed.map(ToString::to_string).collect();
+        evidence.push_str(&format!(" The first lost ones: {}.", listed.join("; ")));
+    }
+    Lost {
+        acknowledged: Some(settled.acknowledged),
+        lost: Some(settled.lost),
+        unknown: Some(settled.unknown),
+        evidence,
+    }
+}
+
+/// What the reader should know of deferred Deliveries.
+fn notes(workload: &dyno_tpcc::Tpcc) -> Vec<String> {
+    let left = workload.deliveries_left();
+    let left = (left > 0).then(|| {
+        format!("{left} Deliveries were queued and not executed when the trial had ended.")
+    });
+    left.into_iter().chain(workload.delivery_log_error()).collect()
+}
+
+/// The loader's own remedies speak of another command line.
+fn suite_failure(error: &LoadError) -> Failure {
+    let failure = load_failure(error);
+    match error {
+        LoadError::Data { .. } => failure.with_hint(
+            "Drop the tables whose names begin with bmsql_, use another database, or write the \
+             number of warehouses that is there into the suite.",
+        ),
+        LoadError::Session { error, .. } if error.hint().is_none() => {
+            failure.with_hint("The same command goes on with what has been loaded.")
+        }
+        _ => failure,
+    }
+}
+
+fn preflight_failure(error: PreflightError) -> Failure {
+    match error {
+        PreflightError::Unloaded(LoadError::Data { problem, .. }) => {
+            Failure::new(sentence(&problem)).with_hint(super::UNPREPARED_HINT)
+        }
+        PreflightError::TooFew { loaded, .. } => {
+            let hint = format!("Write `warehouses = {loaded}`, or load other tables.");
+            Failure::from(error).with_hint(hint)
+        }
+        other => other.into(),
+    }
+}

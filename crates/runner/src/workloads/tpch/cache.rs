@@ -1,0 +1,68 @@
+//! What the caches hold when a trial begins.
+
+use super::options::Cache;
+use crate::command::{Command, run};
+use crate::failure::Failure;
+use dyno_core::{DbError, Driver, Session};
+use dyno_engine::Control;
+use dyno_measure::CacheFacts;
+use dyno_reactor::{block_on, unless};
+use dyno_tpch::warm::warm;
+
+/// Brings the caches into the state that is asked for; `None` when the user has stopped it.
+///
+/// # Errors
+/// A command that fails, a server that does not come back, what it answers.
+pub(super) fn bring<D: Driver>(
+    driver: &D,
+    target: &str,
+    cache: &Cache,
+    control: &Control,
+) -> Result<Option<CacheFacts>, Failure> {
+    let brought = block_on(async {
+        match cache {
+            Cache::AsFound => Ok(Some(as_found())),
+            Cache::Warm => match unless(|| control.is_stopped(), warmed(driver)).await {
+                Some(warmed) => warmed.map(Some).map_err(|error| Failure::from(&error)),
+                None => Ok(None),
+            },
+            Cache::Cold(command) => cooled(driver, target, command, control).await,
+        }
+    });
+    brought.map_err(|error| Failure::new(format!("No event loop: {error}.")))?
+}
+
+fn as_found() -> CacheFacts {
+    CacheFacts {
+        state: "as found".to_owned(),
+        evidence: vec!["Nothing was done to the caches before the trial.".to_owned()],
+        verdict: None,
+    }
+}
+
+async fn warmed<D: Driver>(driver: &D) -> Result<CacheFacts, DbError> {
+    let mut session = driver.connect(0).await?;
+    let facts = warm(&mut session).await;
+    session.close().await;
+    facts
+}
+
+async fn cooled<D: Driver>(
+    driver: &D,
+    target: &str,
+    text: &str,
+    control: &Control,
+) -> Result<Option<CacheFacts>, Failure> {
+    let (told, does, key) = (&[], "empties the caches", "cold_command");
+    let command = Command { target, told, text, does, key, limit: None };
+    let took = run(driver, &command, control).await?;
+    Ok(took.map(|took| CacheFacts {
+        state: "cold".to_owned(),
+        evidence: vec![format!(
+            "`{text}` was run before the trial and succeeded in {:.1} s; the server was reachable \
+             again {:.1} s after its begin.",
+            took.ended_s, took.back_s
+        )],
+        verdict: None,
+    }))
+}
