@@ -40,7 +40,7 @@ impl Nats {
     /// As [`Nats::start`].
     pub fn start_with(address: &str, options: &[&str]) -> Result<Self, String> {
         let fetched =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nats/usr/sbin/nats-server");
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/nats/usr/sbin/nats-server");
         let candidates = ["nats-server", &fetched.display().to_string()];
         let program = find_program(&candidates).ok_or("nats-server is not installed")?;
         let port = free_port();
