@@ -126,7 +126,7 @@ fn settled(plan: &Plan, run: &Run) -> BTreeSet<String> {
 
 #[test]
 fn pairs_of_an_open_loop_end_by_the_percentile_that_is_judged() {
-    let plan = plan(&COMPARE.replace("threads = [1, 8]", "threads = 8\nrate = 1000"));
+    let plan = plan(&COMPARE.replace("workers = [1, 8]", "workers = 8\nrate = 1000"));
     let executed = |tps: fn(&Step, &Trial) -> f64| {
         let dir = tempfile::tempdir().expect("a folder");
         go(&plan, &mut new_run(dir.path()), usize::MAX, tps).len()
@@ -179,7 +179,7 @@ fn a_budget_ends_pairs_but_not_below_the_fewest() {
 
 #[test]
 fn a_sweep_confirms_the_best_point_of_each_target() {
-    let plan = plan("threads = [1, 8, 64]\nduration_s = 10\nrepeats = 2\nconfirm = 2\n");
+    let plan = plan("workers = [1, 8, 64]\nduration_s = 10\nrepeats = 2\nconfirm = 2\n");
     let dir = tempfile::tempdir().expect("a folder");
     let mut run = new_run(dir.path());
     let best = |target: &str| if target == "a" { 8 } else { 64 };
