@@ -2,11 +2,11 @@
 
 use crate::server::find_program;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 /// How a program ended and what it said.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     /// Exit code; -1 when it was ended by a signal.
     pub code: i32,
@@ -16,7 +16,35 @@ pub struct Ran {
     pub stderr: String,
 }
 
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
 impl Ran {
+    /// Runs a command to its end.
+    ///
+    /// # Panics
+    /// When it can't be started.
+    pub fn of(command: &mut Command) -> Self {
+        command.output().unwrap_or_else(|error| panic!("{command:?} doesn't start: {error}")).into()
+    }
+
+    /// The same, which has to end well.
+    ///
+    /// # Panics
+    /// When the exit code is not 0.
+    #[must_use]
+    pub fn good(self) -> Self {
+        assert_eq!(self.code, 0, "{}", self.all());
+        self
+    }
+
     /// All of it, for the message of an assertion.
     pub fn all(&self) -> String {
         format!("exit code {}\n{}\n-- stderr --\n{}", self.code, self.stdout, self.stderr)
@@ -27,7 +55,7 @@ impl Ran {
 ///
 /// # Panics
 /// When it can't be built.
-fn path() -> &'static Path {
+pub fn dyno_path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
         let test = std::env::current_exe().expect("a test knows its own path");
@@ -37,6 +65,9 @@ fn path() -> &'static Path {
         build.args(["build", "--quiet", "--package", "dyno"]);
         if folder.ends_with("release") {
             build.arg("--release");
+        }
+        if cfg!(feature = "duckdb") {
+            build.args(["--features", "duckdb"]);
         }
         // What cargo tells a test of its package would look like a change to build scripts, and
         // have their crates built anew each time.
@@ -56,7 +87,7 @@ fn path() -> &'static Path {
 /// A command for the dyno binary, in folder `folder`, with no password or configuration of the
 /// person who runs the tests in its environment.
 pub fn dyno_command(folder: &Path) -> Command {
-    let mut command = Command::new(path());
+    let mut command = Command::new(dyno_path());
     command
         .current_dir(folder)
         .stdin(Stdio::null())
@@ -73,12 +104,7 @@ pub fn dyno_command(folder: &Path) -> Command {
 /// # Panics
 /// When it can't be run.
 pub fn dyno(folder: &Path, arguments: &[&str]) -> Ran {
-    let output = dyno_command(folder).args(arguments).output().expect("dyno can be run");
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    Ran::of(dyno_command(folder).args(arguments))
 }
 
 /// Path of another program, such as the original tool, if it is installed.

@@ -10,10 +10,11 @@ mod postgres;
 mod running;
 mod scratch;
 mod server;
+mod sql;
 mod tiny_disk;
 mod transcript;
 
-pub use binary::{Ran, dyno, dyno_command, peer};
+pub use binary::{Ran, dyno, dyno_command, dyno_path, peer};
 pub use chinese::english_in_chinese_paper;
 pub use counting::{Counting, allocations};
 pub use mariadb::MariaDb;
@@ -22,6 +23,7 @@ pub use postgres::Postgres;
 pub use running::{Running, commits, only_run, wait_until};
 pub use scratch::Scratch;
 pub use server::{Server, free_port};
+pub use sql::{ask, number, target, with_session};
 pub use tiny_disk::TinyDisk;
 pub use transcript::{Headings, Transcript};
 

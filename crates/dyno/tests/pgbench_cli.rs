@@ -1,9 +1,0 @@
-//! `dyno pgbench` as a script sees it, beside the original where that is installed.
-
-mod pgbench {
-    mod command_line;
-    mod extras;
-    mod manual;
-    pub(crate) mod shape;
-    pub(crate) mod support;
-}

@@ -1,0 +1,68 @@
+//! One session for a statement or two.
+
+use dyno_core::{DbError, Dialect, Driver, SECOND, Session, Table};
+use dyno_drivers::Target;
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_drivers::sqlite::SqliteDriver;
+use dyno_reactor::{block_on, now, timeout};
+
+/// The target that a URL names.
+///
+/// # Panics
+/// When it is no URL.
+pub fn target(url: &str) -> Target {
+    url.parse().unwrap_or_else(|error| panic!("{url}: {error}"))
+}
+
+/// Does something with one session.
+///
+/// # Panics
+/// When there is no session.
+pub fn with_session<D: Driver, T>(driver: &D, work: impl AsyncFn(&mut D::Session) -> T) -> T {
+    let done = block_on(async {
+        let mut session = driver.connect(0).await.expect("a session");
+        let result = work(&mut session).await;
+        session.close().await;
+        result
+    });
+    done.expect("a loop")
+}
+
+/// The answer to a statement, within a minute.
+///
+/// # Errors
+/// The server's, or that there is no answer.
+///
+/// # Panics
+/// When `url` is no URL.
+pub fn ask(url: &str, sql: &str) -> Result<Table, DbError> {
+    let target = target(url);
+    match target.dialect {
+        Dialect::Postgres => query(&PostgresDriver::new(&target)?, sql),
+        Dialect::Sqlite => query(&SqliteDriver::new(&target)?, sql),
+        _ => query(&MysqlDriver::new(&target)?, sql),
+    }
+}
+
+fn query<D: Driver>(driver: &D, sql: &str) -> Result<Table, DbError> {
+    let asked = async {
+        let mut session = driver.connect(0).await?;
+        let mut table = Table::default();
+        session.query(sql, &mut table).await?;
+        session.close().await;
+        Ok(table)
+    };
+    let answer = block_on(async { timeout(now() + 60 * SECOND, asked).await });
+    answer.expect("a loop").unwrap_or_else(|_| Err(DbError::lost("no answer within a minute")))
+}
+
+/// The one number that a statement answers with.
+///
+/// # Panics
+/// When there is none.
+pub fn number<D: Driver>(driver: &D, sql: &str) -> i64 {
+    let table = query(driver, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let number = table.single().and_then(|text| text.parse().ok());
+    number.unwrap_or_else(|| panic!("{sql}: {table:?}"))
+}

@@ -1,0 +1,157 @@
+//! dyno through what stands in front of clusters: a proxy that spreads reads, a SQL layer over shards.
+//!
+//! ShardingSphere-Proxy is used if `DYNO_SHARDINGSPHERE` names its folder or Maven's local repository holds it, pgpool if
+//! `DYNO_PGPOOL` names the folder that its package was unpacked to or it is installed.
+
+use crate::mine::{Mine, up};
+use dyno_testkit::wait_until;
+use dyno_topology::{EndpointKind, TopologyKind};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// `None` where a program isn't here.
+fn start(test: &str, topology: TopologyKind, replicas: u32, kind: EndpointKind) -> Option<Mine> {
+    up(test, topology, |request| {
+        request.replicas = replicas;
+        request.endpoint = Some(kind);
+        request.endpoint_options.clients_max = 32;
+        request.endpoint_options.sysbench_tables = 4;
+    })
+}
+
+fn only_trial(folder: &Path) -> Value {
+    let runs = std::fs::read_dir(folder.join("dyno-runs")).expect("runs");
+    let runs: Vec<PathBuf> =
+        runs.flatten().map(|entry| entry.path()).filter(|p| p.is_dir()).collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    let text = std::fs::read(runs[0].join("trials/1.json")).expect("a trial");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+const SELECTS: &str = "SHOW GLOBAL STATUS LIKE 'Com_select'";
+
+#[test]
+fn tpcc_over_four_shards_is_consistent() {
+    let test = "tpcc_over_four_shards_is_consistent";
+    let kind = EndpointKind::Shardingsphere;
+    let Some(mine) = start(test, TopologyKind::Sharded, 0, kind) else { return };
+    let suite = format!(
+        "[suite]\nname = \"sharded\"\n\n[target.main]\nurl = \"{}\"\n\n[[experiment]]\nname = \"orders\"\n\
+         workload = \"tpcc\"\ntest = \"bmsql-5.0\"\nterminals = 4\nwarmup_s = 1\nduration_s = 8\ncleanup = false\n\n\
+         [experiment.options]\nwarehouses = 2\nload_workers = 2\n",
+        mine.node_url("endpoint")
+    );
+    std::fs::write(mine.scratch.path().join("sharded.toml"), suite).expect("a file");
+    mine.dyno(&["run", "sharded.toml"]);
+    let trial = only_trial(mine.scratch.path());
+    assert_eq!(trial["status"], "complete", "{trial}");
+    assert!(trial["counts"]["committed"].as_u64() > Some(0), "{}", trial["counts"]);
+    let checks = trial["checks"].as_array().expect("a list");
+    for name in ["books", "conditions"] {
+        let check = checks.iter().find(|check| check["name"] == name).expect("the check");
+        assert_eq!(check["verdict"], "passed", "{check}");
+    }
+    let conditions = trial["tpcc"]["conditions"].as_array().expect("a list");
+    for line in conditions.iter().filter(|line| line["id"] != "C11") {
+        assert_eq!(line["after"]["verdict"], "passed", "{line}");
+    }
+    let shards: Vec<String> = mine
+        .cluster
+        .nodes()
+        .iter()
+        .filter(|node| node.role == "shard")
+        .map(|node| node.name.clone())
+        .collect();
+    assert_eq!(shards.len(), 4);
+    let rows = |table: &str| -> Vec<u64> {
+        shards
+            .iter()
+            .map(|shard| mine.number(shard, &format!("SELECT count(*) FROM {table}")))
+            .collect()
+    };
+    // By the number of the warehouse, modulo four; the catalogue is everywhere.
+    assert_eq!(rows("bmsql_warehouse"), [0, 1, 1, 0]);
+    assert_eq!(rows("bmsql_item"), [100_000; 4]);
+    // Remote lines and payments are transactions of two shards, which only XA makes whole.
+    let prepared = mine.number(&shards[1], "SHOW GLOBAL STATUS LIKE 'Com_xa_prepare'");
+    assert!(prepared > 0, "no transaction was distributed");
+    let printed = mine.dyno(&["check", &mine.node_url("endpoint")]).stdout;
+    assert!(printed.contains("C12"), "{printed}");
+}
+
+#[test]
+fn sysbench_over_four_shards_has_all_its_rows() {
+    let test = "sysbench_over_four_shards_has_all_its_rows";
+    let kind = EndpointKind::Shardingsphere;
+    let Some(mine) = start(test, TopologyKind::Sharded, 0, kind) else { return };
+    sysbench(&mine, &["--auto_inc=off", "oltp_read_write", "prepare"]);
+    let rows: Vec<u64> =
+        (1..=4).map(|n| mine.number(&format!("n{n}"), "SELECT count(*) FROM sbtest2")).collect();
+    assert_eq!(rows, [250; 4]);
+    let printed = sysbench(&mine, &["--auto_inc=off", "oltp_read_write", "run"]);
+    assert!(printed.contains("transactions:"), "{printed}");
+    assert_eq!(mine.number("endpoint", "SELECT count(*) FROM sbtest2"), 1_000);
+    sysbench(&mine, &["--auto_inc=off", "oltp_read_write", "cleanup"]);
+}
+
+fn sysbench(mine: &Mine, more: &[&str]) -> String {
+    let port = mine.cluster.node("endpoint").expect("the endpoint").port;
+    let password = mine.password();
+    let mut arguments = vec!["sysbench".to_owned()];
+    arguments.extend(
+        ["--mysql-host=127.0.0.1", "--mysql-user=dyno", "--mysql-db=dyno", "--tables=2"]
+            .map(str::to_owned),
+    );
+    arguments.extend(["--table-size=1000", "--threads=4", "--time=4"].map(str::to_owned));
+    arguments.extend([format!("--mysql-port={port}"), format!("--mysql-password={password}")]);
+    arguments.extend(more.iter().map(|&word| word.to_owned()));
+    mine.dyno(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).stdout
+}
+
+#[test]
+fn prepared_reads_are_spread_over_the_read_only_nodes() {
+    let test = "prepared_reads_are_spread_over_the_read_only_nodes";
+    let kind = EndpointKind::Shardingsphere;
+    let Some(mine) = start(test, TopologyKind::Mariadb, 2, kind) else { return };
+    sysbench(&mine, &["oltp_read_only", "prepare"]);
+    let selects = || ["n1", "n2", "n3"].map(|node| mine.number(node, SELECTS));
+    let before = selects();
+    sysbench(&mine, &["--skip-trx=on", "oltp_read_only", "run"]);
+    let middle = selects();
+    let [primary, first, second] = [0, 1, 2].map(|node| middle[node] - before[node]);
+    assert!(first > 100 && second > 100, "{primary} : {first} : {second}");
+    assert!(primary * 20 < first + second, "{primary} : {first} : {second}");
+    // A transaction reads what it has written: all of it is the primary's.
+    sysbench(&mine, &["oltp_read_write", "run"]);
+    let after = selects();
+    let [primary, first, second] = [0, 1, 2].map(|node| after[node] - middle[node]);
+    assert!(primary > 100 && first + second < primary / 10, "{primary} : {first} : {second}");
+}
+
+#[test]
+fn pgpool_spreads_reads_and_leaves_writes_to_the_primary() {
+    let test = "pgpool_spreads_reads_and_leaves_writes_to_the_primary";
+    let Some(mine) = start(test, TopologyKind::Postgres, 2, EndpointKind::Pgpool) else { return };
+    let url = mine.node_url("endpoint");
+    let fetched = || {
+        ["n1", "n2", "n3"].map(|node| {
+            mine.number(
+                node,
+                "SELECT idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'pgbench_accounts'",
+            )
+        })
+    };
+    mine.dyno(&["pgbench", "-i", "-s", "1", &url]);
+    let before = fetched();
+    mine.dyno(&["pgbench", "-S", "-M", "simple", "-n", "-c", "4", "-T", "3", &url]);
+    // pgpool keeps its sessions, and an idle one counts what it did a while later.
+    let grown = || {
+        let after = fetched();
+        [0, 1, 2].map(|node| after[node].saturating_sub(before[node]))
+    };
+    wait_until("reads of both read-only nodes", || grown()[1..].iter().all(|reads| *reads > 100));
+    let [primary, first, second] = grown();
+    assert!(primary * 10 < first + second, "{primary} : {first} : {second}");
+    mine.dyno(&["pgbench", "-n", "-c", "4", "-T", "3", &url]);
+    mine.dyno(&["check", &url]);
+}

@@ -1,0 +1,11 @@
+//! Clusters of real servers, and fleets of load generators.
+
+mod endpoints;
+mod fault;
+mod fleet;
+mod mine;
+mod nats;
+mod pair;
+mod routes;
+mod topology;
+mod verbs;

@@ -1,0 +1,3 @@
+//! Drivers and workloads on real servers, without the binary.
+
+mod servers;

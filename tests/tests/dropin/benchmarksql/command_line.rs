@@ -1,0 +1,73 @@
+//! Words and files that can't be followed.
+
+use super::support::{properties, ran, sqlite};
+use dyno_testkit::Scratch;
+
+#[test]
+fn every_refusal_names_the_place_and_a_remedy() {
+    let folder = sqlite();
+    for (words, message) in [
+        (&["build", "missing"][..], "The properties file missing can't be read"),
+        (&["run", "missing"], "The properties file missing can't be read"),
+        (&["build", "props", "warehouses"], "The key warehouses has no value behind it."),
+        (&["build", "props", "warehouses", "0"], "command line: warehouses=0 can't be used."),
+        (&["run", "props", "terminals", "11"], "terminals=11 can't be used (Invalid number of"),
+        (&["run", "props", "runMins", "1"], "runTxnsPerTerminal and runMins both are given."),
+        (&["run", "props", "db", "oracle"], "db=oracle names a database that dyno doesn't speak"),
+        (&["run", "props", "conn", "jdbc:mysql://h/d"], "conn is a URL of mysql, and db is sqlite"),
+        (&["build", "props", "--shard", "hash:0"], "--shard hash:0 has no number of partitions."),
+    ] {
+        let ran = ran(&folder, words);
+        assert_eq!((ran.code, ran.stdout.contains("Measured")), (2, false), "{words:?} {ran:?}");
+        assert!(ran.stderr.contains(message), "{words:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("\nhint: "), "{words:?}: {}", ran.stderr);
+    }
+    assert!(!folder.file("tpcc.db").exists(), "nothing was made");
+}
+
+#[test]
+fn what_is_missing_in_the_database_is_told() {
+    let folder = sqlite();
+    let ran = ran(&folder, &["run", "props"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("nothing is loaded here"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: build the database first"), "{}", ran.stderr);
+}
+
+#[test]
+fn warnings_name_keys_and_never_passwords() {
+    let folder = Scratch::new();
+    properties(
+        &folder,
+        "db=mysql\nconn=jdbc:mysql://127.0.0.1:1/d?user=me&password=geheim1&useServerPrepStmts=true\
+         \npassword=geheim2\niPassword=geheim3\nterminal=3\nmonkeys=8",
+    );
+    for words in [&["build", "props"][..], &["run", "props"], &["destroy", "props"]] {
+        let ran = ran(&folder, words);
+        assert_eq!(ran.code, 1, "nobody listens there: {ran:?}");
+        for warning in [
+            "warning: props:20: monkeys is ignored: ",
+            "warning: props:19: terminal is unknown and ignored; was terminals meant?",
+            "warning: props:18: iPassword is ignored: it is no key of BenchmarkSQL; write password.",
+            "warning: props:16: The JDBC parameter useServerPrepStmts is ignored: ",
+        ] {
+            assert!(ran.stderr.contains(warning), "{warning}: {}", ran.stderr);
+        }
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!said.contains("geheim"), "{said}");
+    }
+}
+
+#[test]
+fn scripts_of_the_original_are_understood_by_their_names() {
+    let folder = sqlite();
+    let by_word = ran(&folder, &["runDatabaseDestroy.sh", "props"]);
+    assert_eq!(by_word.code, 0, "{by_word:?}");
+    let link = folder.file("runDatabaseDestroy.sh");
+    std::os::unix::fs::symlink(dyno_testkit::dyno_path(), &link).expect("a link");
+    let mut command = std::process::Command::new(&link);
+    let by_link = command.arg("props").current_dir(folder.path()).output().expect("it runs");
+    assert!(by_link.status.success());
+    assert_eq!(String::from_utf8_lossy(&by_link.stderr), by_word.stderr);
+    assert!(by_word.stderr.contains("nothing was dropped"), "{}", by_word.stderr);
+}

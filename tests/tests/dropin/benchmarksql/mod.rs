@@ -1,0 +1,8 @@
+//! `dyno benchmarksql` as a script sees it.
+
+mod command_line;
+mod csv;
+mod results;
+mod servers;
+mod sqlite;
+pub(crate) mod support;

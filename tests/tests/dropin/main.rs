@@ -1,0 +1,6 @@
+//! Front ends that stand in for the original tools, as scripts see them.
+
+mod benchmarksql;
+mod pgbench;
+mod sysbench;
+mod tpch;

@@ -1,0 +1,361 @@
+//! What dyno does and the original doesn't: other databases, results for programs, several hosts, ends that
+//! can't be overlooked.
+
+use super::support::{finish, ours};
+use dyno_testkit::{MariaDb, Postgres, Ran, Running, Scratch, server_or_skip, wait_until};
+use rustix::process::Signal;
+use std::path::Path;
+
+const DATABASE: &str = "sqlite:bench.db";
+
+fn run(folder: &Path, arguments: &[&str]) -> Ran {
+    finish(&mut ours(folder, arguments))
+}
+
+/// A folder with pgbench's tables in an SQLite file and some scripts.
+fn folder_with_tables(scale: &str) -> Scratch {
+    let folder = Scratch::new();
+    let ran = run(folder.path(), &["-i", "-q", "-s", scale, DATABASE]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    for (name, text) in [
+        (
+            "bad.sql",
+            "\\set n random(1, 4)\n\\if :n = 4\nSELECT * FROM nosuch;\n\\endif\nSELECT 1;\n",
+        ),
+        ("scale.sql", "\\set n random(1, :scale)\nSELECT :n;\n"),
+    ] {
+        std::fs::write(folder.file(name), text).expect("a file");
+    }
+    folder
+}
+
+#[test]
+fn the_built_in_scripts_run_on_sqlite() {
+    let folder = folder_with_tables("1");
+    for mode in ["simple", "extended", "prepared"] {
+        let arguments = [
+            "-M",
+            mode,
+            "-c",
+            "2",
+            "-t",
+            "10",
+            "--max-tries=1000",
+            "-b",
+            "tp",
+            "-b",
+            "si",
+            "-S",
+            DATABASE,
+        ];
+        let ran = run(folder.path(), &arguments);
+        assert_eq!(ran.code, 0, "{}", ran.all());
+        assert!(ran.stdout.contains(", server SQLite 3."), "{}", ran.all());
+        let processed = "number of transactions actually processed: 20/20\n";
+        assert!(ran.stdout.contains(processed), "{}", ran.all());
+        assert!(ran.stdout.contains(&format!("query mode: {mode}\n")), "{}", ran.all());
+    }
+}
+
+#[test]
+fn the_built_in_scripts_run_on_mysql() {
+    let server = server_or_skip!(MariaDb, "the_built_in_scripts_run_on_mysql");
+    let folder = Scratch::new();
+    let url = server.url();
+    let ran = run(folder.path(), &["-i", "-q", &url]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(ran.stderr.contains("100000 of 100000 tuples (100%) done"), "{}", ran.all());
+    for mode in ["simple", "prepared"] {
+        let target = format!("--target={url}");
+        let arguments = ["-M", mode, "-c", "2", "-t", "10", "--max-tries=100", "-r", &target];
+        let ran = run(folder.path(), &arguments);
+        assert_eq!(ran.code, 0, "{}", ran.all());
+        assert!(ran.stdout.contains("actually processed: 20/20\n"), "{}", ran.all());
+        assert!(ran.stdout.contains(", server MariaDB "), "{}", ran.all());
+    }
+    let history = server.sql("SELECT count(*) FROM sbtest.pgbench_history").expect("a count");
+    assert_eq!(history.trim(), "20", "a run without -n empties the history before it begins");
+}
+
+#[test]
+fn results_come_as_percentiles_json_and_histograms() {
+    let folder = folder_with_tables("1");
+    let arguments = [
+        "-n",
+        "-S",
+        "-c",
+        "2",
+        "-T",
+        "2",
+        "--warmup=1",
+        "--percentiles=50,99.9",
+        "--json=result.json",
+        "--hdr=latency.hlog",
+        DATABASE,
+    ];
+    let ran = run(folder.path(), &arguments);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(ran.stdout.contains("\nlatency percentile 50 = "), "{}", ran.all());
+    assert!(ran.stdout.contains("\nlatency percentile 99.9 = "), "{}", ran.all());
+    let text = std::fs::read_to_string(folder.file("result.json")).expect("the result");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(json["program"], "dyno pgbench");
+    assert_eq!(json["workers"], 2);
+    assert_eq!(json["status"], "complete");
+    assert!(json["percentiles_us"]["99.9"].as_f64().is_some_and(|us| us > 0.0), "{text}");
+    let phases: Vec<_> = json["intervals"].as_array().expect("a list").iter().collect();
+    assert!(phases.iter().any(|row| row["phase"] == "warm_up"), "{text}");
+    let log = std::fs::read_to_string(folder.file("latency.hlog")).expect("the log");
+    let lines = log.lines().filter(|line| line.starts_with("Tag=<builtin:_select_only>,"));
+    assert!(lines.count() >= 2, "{log}");
+    let processed = ran
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("number of transactions actually processed: "));
+    assert_eq!(json["counts"]["committed"].to_string(), processed.unwrap_or_default());
+}
+
+#[test]
+fn json_on_standard_output_is_alone_there() {
+    let folder = folder_with_tables("1");
+    let ran = run(folder.path(), &["-n", "-S", "--json=-", DATABASE]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let json: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON and nothing else");
+    assert_eq!(json["counts"]["committed"], 10);
+    assert!(ran.stderr.contains("tps = "), "{}", ran.all());
+}
+
+#[test]
+fn clients_that_stop_make_the_run_fail_visibly() {
+    let folder = folder_with_tables("1");
+    let arguments = ["-n", "-f", "bad.sql", "--random-seed=3", "-c", "2", "-t", "200", DATABASE];
+    let ran = run(folder.path(), &arguments);
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    let line = ran.stderr.lines().find(|line| line.contains("clients stopped after an error"));
+    let line = line.unwrap_or_else(|| panic!("{}", ran.all()));
+    assert!(line.starts_with("pgbench: warning: 2 of 2 clients stopped"), "{line}");
+    assert!(line.ends_with(" of 400 transactions were executed"), "{line}");
+    let last = "pgbench: error: Run was aborted; the above results are incomplete.\n";
+    assert!(ran.stderr.ends_with(last), "{}", ran.all());
+    assert_eq!(ran.stderr.matches(" aborted in command ").count(), 2, "{}", ran.all());
+}
+
+#[test]
+fn errors_can_end_everything_or_nothing() {
+    let folder = folder_with_tables("1");
+    let with = |option| {
+        run(
+            folder.path(),
+            &["-n", "-f", "bad.sql", "-t", "50", option, "--failures-detailed", DATABASE],
+        )
+    };
+    let ran = with("--exit-on-abort");
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    assert!(ran.stderr.contains("1 of 1 clients stopped"), "{}", ran.all());
+    let ran = with("--continue-on-error");
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let number = |label: &str| -> u64 {
+        let line = ran.stdout.lines().find_map(|line| line.strip_prefix(label));
+        let digits = line.unwrap_or_default().split([' ', '/']).next().unwrap_or_default();
+        digits.parse().unwrap_or_else(|_| panic!("{label}: {}", ran.all()))
+    };
+    let failed = number("number of failed transactions: ");
+    assert!(failed > 0, "{}", ran.all());
+    assert_eq!(failed, number("number of other failures: "));
+    assert_eq!(failed + number("number of transactions actually processed: "), 50);
+}
+
+#[test]
+fn a_run_in_which_nothing_was_executed_is_an_error() {
+    let folder = folder_with_tables("1");
+    let ran = run(folder.path(), &["-n", "-S", "-R", "0.0001", "-T", "1", DATABASE]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stdout.contains("actually processed: 0\n"), "{}", ran.all());
+    assert!(ran.stderr.contains("pgbench: error: No transaction was executed.\n"), "{}", ran.all());
+}
+
+#[test]
+fn a_script_that_uses_the_default_scale_on_larger_tables_gets_a_warning() {
+    let folder = folder_with_tables("2");
+    let warning = "pgbench: warning: script \"scale.sql\" uses :scale, which is 1 without -s, but the \
+                   tables have scale 2\n";
+    let plain = ["-n", "-f", "scale.sql", DATABASE];
+    let ran = run(folder.path(), &plain);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(ran.stderr.contains(warning), "{}", ran.all());
+    for more in [&["-s", "2"][..], &["-D", "scale=1"], &["-S"]] {
+        let ran = run(folder.path(), &[more, &plain].concat());
+        assert!(!ran.stderr.contains("uses :scale"), "{}", ran.all());
+    }
+}
+
+#[test]
+fn what_a_database_can_not_do_is_said_before_anything_is_touched() {
+    let folder = Scratch::new();
+    let ran = run(folder.path(), &["-i", "--partitions=2", DATABASE]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(
+        ran.stderr.starts_with("pgbench: error: --partitions: SQLite has no "),
+        "{}",
+        ran.all()
+    );
+    assert!(ran.stderr.contains("pgbench: hint: "), "{}", ran.all());
+    let ran = run(folder.path(), &["-S", DATABASE]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let start = "pgbench: error: could not count number of branches: ";
+    assert!(ran.stderr.starts_with(start), "{}", ran.all());
+    assert!(ran.stderr.contains("Perhaps you need to do initialization"), "{}", ran.all());
+}
+
+#[test]
+fn an_interrupted_run_has_its_report() {
+    let folder = folder_with_tables("1");
+    let arguments = ["pgbench", "-n", "-S", "-T", "600", "-P", "1", DATABASE];
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let mut running = Running::start(folder.path(), &arguments);
+        running.wait_until("a line of progress", |running| {
+            running.stderr().contains("progress: 1.0 s")
+        });
+        running.signal(signal);
+        let ran = running.end();
+        assert_eq!(ran.code, code, "{}\n{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("\ntps = "), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_client_that_sleeps_is_cut_after_ctrl_c() {
+    let folder = folder_with_tables("1");
+    std::fs::write(folder.file("sleep.sql"), "\\sleep 600 s\n").expect("a file");
+    let arguments =
+        ["pgbench", "-n", "-f", "sleep.sql", "-c", "2", "-T", "600", "-P", "1", DATABASE];
+    let mut running = Running::start(folder.path(), &arguments);
+    running.wait_until("progress", |running| running.stderr().contains("progress: 1.0 s"));
+    running.signal(Signal::INT);
+    let ran = running.end();
+    assert_eq!(ran.code, 130, "{}\n{}", ran.stdout, ran.stderr);
+    let cut = "pgbench: warning: 2 of 2 clients were cut off within a transaction";
+    assert!(ran.stderr.contains(cut), "{}", ran.stderr);
+    assert!(ran.stdout.contains("number of transactions actually processed: 0"), "{}", ran.stdout);
+}
+
+#[test]
+fn an_interrupted_initialization_of_sqlite_leaves_what_can_be_gone_on_with() {
+    let folder = Scratch::new();
+    let arguments = ["pgbench", "-i", "-q", "-s", "3000", "-j", "2", DATABASE];
+    let mut running = Running::start(folder.path(), &arguments);
+    let size = || std::fs::metadata(folder.file("bench.db")).map_or(0, |about| about.len());
+    running.wait_until("rows", |_| size() > 20_000_000);
+    running.signal(Signal::INT);
+    let ran = running.end();
+    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
+    let end = "pgbench: error: canceled\npgbench: hint: run it again with --resume";
+    assert!(ran.stderr.contains(end), "{}", ran.stderr);
+}
+
+#[test]
+fn an_interrupted_initialization_stops_at_the_server_too() {
+    let server = server_or_skip!(Postgres, "an_interrupted_initialization_stops_at_the_server_too");
+    let folder = Scratch::new();
+    let url = server.url();
+    let hint = "pgbench: hint: run it again with --resume";
+    // What is asked for, what has to be seen before the signal, and whether rows are stored then.
+    let cases = [
+        (&["-I", "dtG", "-s", "3000"][..], "state = 'active' AND query LIKE 'insert into%'", false),
+        (&["-s", "3000"], "state = 'active' AND query ILIKE 'copy %'", false),
+        (&["-s", "3000", "-j", "3"], "state = 'active' AND query ILIKE 'copy %'", true),
+    ];
+    for (arguments, seen, is_stored) in cases {
+        let words = [&["pgbench", "-i", "-q"], arguments, &[&url]].concat();
+        let mut running = Running::start(folder.path(), &words);
+        let others = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND \
+                      backend_type = 'client backend'";
+        running.wait_until("the load", |_| {
+            let working = format!("SELECT count(*) > 0 {others} AND {seen}");
+            let stored = "SELECT to_regclass('pgbench_accounts') IS NOT NULL AND \
+                          pg_relation_size(to_regclass('pgbench_accounts')) > 100000000";
+            server.sbtest(&working).is_ok_and(|answer| answer.trim() == "t")
+                && (!is_stored || server.sbtest(stored).is_ok_and(|answer| answer.trim() == "t"))
+        });
+        running.signal(Signal::INT);
+        let ran = running.end();
+        assert_eq!(ran.code, 1, "{arguments:?}\n{}\n{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("pgbench: error: canceled\n"), "{}", ran.stderr);
+        assert_eq!(ran.stderr.contains(hint), is_stored, "{arguments:?}\n{}", ran.stderr);
+        wait_until("the end of the server's work", || {
+            let left = format!("SELECT count(*) {others}");
+            server.sbtest(&left).is_ok_and(|answer| answer.trim() == "0")
+        });
+        let torn = "SELECT count(*) FROM (SELECT 1 FROM pgbench_accounts GROUP BY bid \
+                    HAVING count(*) <> 100000) AS torn";
+        assert_eq!(server.sbtest(torn).expect("the tables").trim(), "0", "{arguments:?}");
+    }
+}
+
+#[test]
+fn several_hosts_share_the_clients() {
+    let server = server_or_skip!(Postgres, "several_hosts_share_the_clients");
+    let folder = Scratch::new();
+    server.sbtest("CREATE TABLE seen (by_socket bool)").expect("a table");
+    std::fs::write(
+        folder.file("seen.sql"),
+        "INSERT INTO seen SELECT inet_client_addr() IS NULL;\n",
+    )
+    .expect("a file");
+    let hosts = format!("127.0.0.1,{}", server.socket_folder.display());
+    let port = server.port.to_string();
+    let arguments = [
+        "-n", "-f", "seen.sql", "-c", "4", "-t", "5", "-h", &hosts, "-p", &port, "-U", "postgres",
+        "sbtest",
+    ];
+    let ran = run(folder.path(), &arguments);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let seen = server.sbtest("SELECT by_socket, count(*) FROM seen GROUP BY 1 ORDER BY 1");
+    assert_eq!(seen.expect("counts").trim(), "f\t10\nt\t10");
+}
+
+#[test]
+fn a_server_that_is_full_is_named_with_the_client_that_it_refused() {
+    let options = ["-c", "fsync=off", "-c", "max_connections=5"];
+    let server = match Postgres::start_with(&options) {
+        Ok(server) => server,
+        Err(why) => {
+            let test = "a_server_that_is_full_is_named_with_the_client_that_it_refused";
+            return dyno_testkit::skipped(test, &why);
+        }
+    };
+    let folder = Scratch::new();
+    std::fs::write(folder.file("one.sql"), "SELECT 1;\n").expect("a file");
+    let name = format!("postgres://postgres@127.0.0.1:{}/sbtest", server.port);
+    let ran = run(folder.path(), &["-n", "-f", "one.sql", "-c", "20", &name]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let full = format!(
+        "pgbench: error: connection to server at \"127.0.0.1\", port {} failed: FATAL:  sorry, too many \
+         clients already\npgbench: error: could not create connection for client ",
+        server.port
+    );
+    assert!(ran.stderr.contains(&full), "{}", ran.all());
+}
+
+#[test]
+fn balances_are_checked_where_that_is_asked_for() {
+    let folder = folder_with_tables("1");
+    let check = ["--check-balances", "-t", "20", DATABASE];
+    let ran = run(folder.path(), &check);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let agree = "pgbench: balances agree: The sums of accounts, tellers, branches and history";
+    assert!(ran.stderr.contains(agree), "{}", ran.stderr);
+    // A script that books twice what it writes down.
+    let script = "\\set d random(1, 9)\nBEGIN;\n\
+        UPDATE pgbench_accounts SET abalance = abalance + :d WHERE aid = 1;\n\
+        UPDATE pgbench_tellers SET tbalance = tbalance + :d WHERE tid <= 2;\nEND;\n";
+    std::fs::write(folder.path().join("wrong.sql"), script).expect("a file");
+    let ran = run(folder.path(), &["-n", "-f", "wrong.sql", "--check-balances", DATABASE]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("pgbench: error: The balances don't agree."), "{}", ran.stderr);
+    // The report stands all the same.
+    assert!(ran.stdout.contains("number of transactions actually processed: 10/10"));
+    let ran = run(folder.path(), &["-n", "-S", "--check-balances", DATABASE]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("nothing to check"), "{}", ran.stderr);
+}

@@ -1,0 +1,7 @@
+//! `dyno pgbench` as a script sees it, beside the original where that is installed.
+
+mod command_line;
+mod extras;
+mod manual;
+pub(crate) mod shape;
+pub(crate) mod support;

@@ -1,0 +1,84 @@
+//! Running the front end and the original, and reading what they print.
+
+use dyno_testkit::{Ran, dyno_command};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+fn prepared(mut command: Command, folder: &Path) -> Command {
+    for name in ["PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD", "PGBENCH_RANDOM_SEED"] {
+        command.env_remove(name);
+    }
+    command.current_dir(folder).stdin(Stdio::null()).env("HOME", folder).env("LC_ALL", "C");
+    command
+}
+
+/// `dyno pgbench` in `folder`, with nobody's settings in its environment.
+pub(crate) fn ours(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = prepared(dyno_command(folder), folder);
+    command.arg("pgbench").args(arguments);
+    command
+}
+
+/// Path of pgbench 15: other versions say other things.
+fn original_path() -> Option<&'static str> {
+    static PATH: OnceLock<Option<String>> = OnceLock::new();
+    let find = || {
+        // Debian's pgbench is a script that looks for one; the tests want the program itself.
+        let debian = "/usr/lib/postgresql/15/bin/pgbench".to_owned();
+        let candidates = [Some(debian), dyno_testkit::peer("pgbench")];
+        candidates.into_iter().flatten().find(|path| {
+            let version = Command::new(path).arg("--version").output();
+            version.is_ok_and(|output| {
+                String::from_utf8_lossy(&output.stdout).starts_with("pgbench (PostgreSQL) 15.")
+            })
+        })
+    };
+    PATH.get_or_init(find).as_deref()
+}
+
+/// The original in the same surroundings; `None` when it isn't installed.
+pub(crate) fn original(folder: &Path, arguments: &[&str]) -> Option<Command> {
+    let mut command = prepared(Command::new(original_path()?), folder);
+    command.args(arguments);
+    Some(command)
+}
+
+/// Runs it to its end.
+pub(crate) fn finish(command: &mut Command) -> Ran {
+    let mut ran = Ran::of(command);
+    // The C library names the program by its path.
+    if let Some(path) = original_path() {
+        ran.stderr = ran.stderr.replace(path, "pgbench");
+    }
+    ran
+}
+
+/// Both, and the same: exit code, standard output and standard error, after `shape` has taken out of
+/// these what may differ.
+pub(crate) fn assert_same(
+    folder: &Path,
+    arguments: &[&str],
+    shape: impl Fn(&str) -> String,
+    set_up: impl Fn(&mut Command),
+) -> Option<(Ran, Ran)> {
+    let mut theirs = original(folder, arguments)?;
+    let mut ours = ours(folder, arguments);
+    set_up(&mut theirs);
+    set_up(&mut ours);
+    let (theirs, mut ours) = (finish(&mut theirs), finish(&mut ours));
+    if !theirs.stderr.contains("pgbench: hint: ") {
+        // dyno knows a remedy more often.
+        let is_kept = |line: &&str| !line.starts_with("pgbench: hint: ");
+        ours.stderr = ours.stderr.split_inclusive('\n').filter(is_kept).collect();
+    }
+    let shaped = |ran: &Ran| (ran.code, shape(&ran.stdout), shape(&ran.stderr));
+    assert_eq!(
+        shaped(&ours),
+        shaped(&theirs),
+        "{arguments:?}\n== ours: {}\n== the original: {}",
+        ours.all(),
+        theirs.all()
+    );
+    Some((ours, theirs))
+}

@@ -1,0 +1,200 @@
+//! Everything that needs no database.
+
+use super::support::{command, sysbench};
+use dyno_testkit::{Ran, Scratch, skipped};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+fn run(arguments: &[&str]) -> Ran {
+    sysbench(Scratch::new().path(), arguments)
+}
+
+#[test]
+fn version_and_help_go_to_stdout_and_end_with_0() {
+    let version = run(&["--version"]);
+    assert_eq!(version.code, 0);
+    assert!(version.stdout.starts_with("sysbench 1.0.20 (using dyno "), "{}", version.all());
+    assert_eq!(version.stdout.lines().count(), 1);
+    let help = run(&["--help", "oltp_read_write", "run"]);
+    assert_eq!((help.code, help.stderr.as_str()), (0, ""));
+    assert!(help.stdout.starts_with("Usage:\n"), "{}", help.stdout);
+    let help = run(&["oltp_read_write", "help"]);
+    assert_eq!(help.code, 0);
+    assert!(help.stdout.contains("\n\noltp_read_write options:\n  --auto_inc"), "{}", help.stdout);
+}
+
+#[test]
+fn the_binary_is_sysbench_when_it_is_called_so() {
+    let folder = Scratch::new();
+    let link = folder.file("sysbench");
+    std::os::unix::fs::symlink(dyno_testkit::dyno_path(), &link).expect("a link");
+    let ran = Ran::of(Command::new(&link).arg("--version"));
+    assert!(ran.stdout.starts_with("sysbench 1.0.20 "), "{}", ran.all());
+    let ran = Ran::of(Command::new(&link).args(["--threads=2", "oltp_read_write", "runn"]));
+    assert_eq!(ran.code, 1);
+    assert_eq!(ran.stderr, "Unknown command: runn\nhint: did you mean run?\n");
+}
+
+/// Arguments, and what stdout or stderr must contain. All end with exit code 1.
+#[test]
+fn mistakes_are_one_clear_error_each() {
+    for (arguments, stdout, stderr) in [
+        (&["--foo=1", "oltp_read_write", "run"][..], "", "invalid option: --foo=1\nhint: "),
+        (&["--tabels=4", "oltp_read_write", "run"], "", "hint: did you mean --tables?\n"),
+        (&["--threads=abc", "oltp_read_write", "run"], "", "invalid option: --threads=abc: "),
+        (&["--tables=abc", "oltp_read_write", "run"], "", "invalid option: --tables=abc: "),
+        (&["--threads", "4", "oltp_read_write", "run"], "", "--threads=VALUE, with an equals sign"),
+        (&["cpu", "run", "a", "b"], "", "Unrecognized command line argument: a\n"),
+        (&["oltp_read_write"], "FATAL: Command is required. Supported commands: prepare, ", ""),
+        (&["nothing", "run"], "FATAL: Cannot find benchmark 'nothing': no such built-in test", ""),
+        (&["oltp_readonly", "run"], "FATAL: Cannot find", "hint: did you mean oltp_read_only?\n"),
+        (&["cpu", "run"], "FATAL: dyno measures databases; it has no test 'cpu'", ""),
+        (&[], "FATAL: No test was named", "hint: "),
+        (&["--percentile=200", "oltp_insert", "run"], "", "--percentile=200: the value must be"),
+        (
+            &["--percentile=0", "--histogram", "oltp_insert", "run"],
+            "FATAL: --histogram cannot be used with --percentile=0",
+            "",
+        ),
+        (&["--mysql-dry-run", "oltp_insert", "run"], "", "--mysql-dry-run=: the value must be off"),
+        (&["bulk_insert", "help"], "", "'bulk_insert' test does not implement the 'help' command."),
+        (&["--config-file=/nowhere", "oltp_insert", "run"], "", "/nowhere: "),
+        (
+            &["--oltp-read-only=on", "--oltp-write-only=on", "tests/db/oltp.lua", "run"],
+            "",
+            "exclude each other",
+        ),
+    ] {
+        let ran = run(arguments);
+        assert_eq!(ran.code, 1, "{arguments:?}: {}", ran.all());
+        assert!(ran.stdout.contains(stdout), "{arguments:?}: {}", ran.all());
+        assert!(ran.stderr.contains(stderr), "{arguments:?}: {}", ran.all());
+        assert!(ran.stdout.starts_with("sysbench 1.0.20 "), "{arguments:?}: {}", ran.all());
+    }
+}
+
+/// A refused script is named, with what can be done.
+fn assert_refused(ran: &Ran, script: &str) {
+    let expected = format!("FATAL: '{script}' is no script of sysbench 1.0.20 itself, and other ");
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stdout.contains(&expected), "{}", ran.all());
+    assert!(ran.stderr.contains("hint: sysbench's own tests are built in"), "{}", ran.all());
+}
+
+#[test]
+fn a_script_of_ones_own_is_refused_and_touches_no_row() {
+    let folder = Scratch::new();
+    let on = |words: &[&str]| {
+        let size = ["--db-driver=sqlite", "--table-size=100", "--events=50"];
+        sysbench(folder.path(), &[&size, words].concat())
+    };
+    let prepared = on(&["oltp_read_write", "prepare"]);
+    assert_eq!(prepared.code, 0, "{}", prepared.all());
+    let rows = || std::fs::read(folder.file("sbtest.db")).expect("a database");
+    let before = rows();
+    let selects = "function event() db_query('SELECT 1') end\n";
+    for name in ["delete.lua", "oltp_delete.lua", "mine.lua", "parallel_prepare.lua"] {
+        std::fs::write(folder.file(name), selects).expect("a file");
+        let path = format!("./{name}");
+        assert_refused(&on(&[&path, "run"]), &path);
+        assert_refused(&on(&[&path, "cleanup"]), &path);
+    }
+    // sysbench finds it by its name alone, too.
+    assert_refused(&on(&["oltp_delete", "run"]), "oltp_delete.lua");
+    std::fs::write(folder.file("oltp_common.lua"), selects).expect("a file");
+    assert_refused(&on(&["oltp_insert", "run"]), "./oltp_common.lua");
+    for name in ["oltp_common.lua", "oltp_delete.lua"] {
+        std::fs::remove_file(folder.file(name)).expect("a file");
+    }
+    assert!(rows() == before, "the database is as it was");
+    let ran = on(&["oltp_delete", "run"]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(rows() != before, "a test deletes");
+}
+
+#[test]
+fn an_unchanged_script_means_its_test_wherever_it_is() {
+    let installed = Path::new("/usr/share/sysbench/oltp_delete.lua");
+    if !installed.exists() {
+        let test = "an_unchanged_script_means_its_test_wherever_it_is";
+        return skipped(test, "sysbench's scripts are not in /usr/share/sysbench");
+    }
+    let folder = Scratch::new();
+    let copy = folder.file("mine.lua");
+    std::fs::copy(installed, &copy).expect("a copy");
+    let on = |script: &str, command: &str| {
+        let words = ["--db-driver=sqlite", "--table-size=100", "--events=50", script, command];
+        sysbench(folder.path(), &words)
+    };
+    assert_eq!(on("./mine.lua", "prepare").code, 0);
+    for script in [&installed.display().to_string(), "./mine.lua", "mine", "oltp_delete.lua"] {
+        let ran = on(script, "run");
+        assert_eq!(ran.code, 0, "{script}: {}", ran.all());
+        assert!((ran.number("write:") + ran.number("other:") - 50.0).abs() < 0.5, "{}", ran.all());
+    }
+    let original = std::fs::read_to_string(installed).expect("UTF-8");
+    std::fs::write(&copy, format!("{original}print('x')\n")).expect("written");
+    assert_refused(&on("./mine.lua", "run"), "./mine.lua");
+}
+
+#[test]
+fn nobody_listens_on_a_closed_port() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("its address").port();
+    drop(listener);
+    let option = format!("--mysql-port={port}");
+    for test_command in ["run", "prepare", "prewarm", "cleanup"] {
+        let ran =
+            run(&["--mysql-host=127.0.0.1", &option, "--threads=2", "oltp_insert", test_command]);
+        assert_eq!(ran.code, 1, "{}", ran.all());
+        let expected = format!(
+            "FATAL: unable to connect to MySQL server on host '127.0.0.1', port {port}, aborting...\n\
+             FATAL: error 2002: "
+        );
+        assert!(ran.stdout.contains(&expected), "{}", ran.all());
+        assert!(ran.stderr.contains("hint: "), "{}", ran.all());
+    }
+}
+
+/// A server that accepts and says nothing holds the program in its log-in, so its process list entry
+/// can be read at leisure.
+#[test]
+fn passwords_are_wiped_from_the_process_list() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = format!("--mysql-port={}", listener.local_addr().expect("its address").port());
+    let folder = Scratch::new();
+    let arguments = [
+        "--mysql-host=127.0.0.1",
+        &port,
+        "--mysql_password=sesame1",
+        "--pgsql-password=sesame2",
+        "--mysql-user=alibaba",
+        "oltp_insert",
+        "run",
+    ];
+    let mut child = command(folder.path(), &arguments)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the program can be started");
+    let connection = listener.accept().expect("the program connects");
+    let shown = std::fs::read(format!("/proc/{}/cmdline", child.id()));
+    let ended = child.kill().and_then(|()| child.wait());
+    drop(connection);
+    assert!(ended.is_ok());
+    let shown = String::from_utf8_lossy(&shown.expect("the process list")).replace('\0', " ");
+    assert!(!shown.contains("sesame"), "{shown}");
+    assert!(shown.contains("--mysql_password=xxxxxxx --pgsql-password=xxxxxxx "), "{shown}");
+    assert!(shown.contains("--mysql-user=alibaba "), "{shown}");
+}
+
+#[test]
+fn workers_that_are_not_ready_in_time_end_with_2() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = format!("--mysql-port={}", listener.local_addr().expect("its address").port());
+    let ran =
+        run(&["--mysql-host=127.0.0.1", &port, "--thread-init-timeout=1", "oltp_insert", "run"]);
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    assert!(ran.stdout.contains("within 1 seconds (--thread-init-timeout)"), "{}", ran.all());
+}

@@ -1,0 +1,8 @@
+//! `dyno sysbench` as a script sees it: arguments in, text and exit codes out.
+
+mod command_line;
+mod mariadb;
+mod null_server;
+mod postgres;
+mod sqlite;
+pub(crate) mod support;

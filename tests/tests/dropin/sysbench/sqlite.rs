@@ -1,0 +1,225 @@
+//! The whole way on embedded SQLite: always there.
+
+use super::support::{command, number, report, shape, sysbench};
+use dyno_testkit::{Ran, Scratch};
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+const REPORT: &str = include_str!("../../../../crates/dropin/sysbench/golden/report.txt");
+
+/// A folder with the tables of the tests below.
+fn prepared(tables: &str, rows: &str) -> Scratch {
+    let folder = Scratch::new();
+    let tables = format!("--tables={tables}");
+    let rows = format!("--table-size={rows}");
+    let ran = sysbench(
+        folder.path(),
+        &["--db-driver=sqlite", &tables, &rows, "oltp_read_write", "prepare"],
+    );
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    folder
+}
+
+fn on(folder: &Scratch, arguments: &[&str]) -> Ran {
+    Ran::of(command(folder.path(), &["--db-driver=sqlite"]).args(arguments))
+}
+
+#[test]
+fn prepare_run_cleanup() {
+    let folder = Scratch::new();
+    let tables = ["--tables=2", "--table_size=500", "oltp_read_write"];
+    let prepare =
+        Ran::of(command(folder.path(), &["--db-driver=sqlite"]).args(tables).arg("prepare"));
+    assert_eq!(prepare.code, 0, "{}", prepare.all());
+    for line in [
+        "Creating table 'sbtest1'...",
+        "Creating table 'sbtest2'...",
+        "Inserting 500 records into 'sbtest1'",
+        "Inserting 500 records into 'sbtest2'",
+        "Creating a secondary index on 'sbtest1'...",
+        "Creating a secondary index on 'sbtest2'...",
+    ] {
+        assert_eq!(prepare.stdout.lines().filter(|l| *l == line).count(), 1, "{}", prepare.all());
+    }
+    let run = Ran::of(
+        command(folder.path(), &["--db-driver=sqlite", "--time=0", "--events=60", "--threads=2"])
+            .args(tables)
+            .arg("run"),
+    );
+    assert_eq!(run.code, 0, "{}", run.all());
+    assert_eq!(shape(report(&run)), shape(REPORT), "{}", run.all());
+    // 14 reads, 4 writes and 2 others each, whatever had to be tried again.
+    for (label, count) in [
+        ("read:", 840.0),
+        ("write:", 240.0),
+        ("other:", 120.0),
+        ("total:", 1200.0),
+        ("transactions:", 60.0),
+        ("queries:", 1200.0),
+        ("total number of events:", 60.0),
+    ] {
+        assert!((number(&run, label) - count).abs() < 0.5, "{label} {}", run.all());
+    }
+    assert!(number(&run, "min:") <= number(&run, "95th percentile:"), "{}", run.all());
+    assert!(number(&run, "95th percentile:") <= number(&run, "max:"), "{}", run.all());
+    let cleanup =
+        Ran::of(command(folder.path(), &["--db-driver=sqlite"]).args(tables).arg("cleanup"));
+    let (_, lines) = cleanup.stdout.split_once("\n\n").expect("a banner");
+    assert_eq!(lines, "Dropping table 'sbtest1'...\nDropping table 'sbtest2'...\n");
+    let run = Ran::of(command(folder.path(), &["--db-driver=sqlite"]).args(tables).arg("run"));
+    assert_eq!(run.code, 1, "{}", run.all());
+    assert!(run.stdout.contains("FATAL: table 'sbtest1' doesn't exist"), "{}", run.all());
+    assert!(run.stderr.contains("hint: run prepare "), "{}", run.all());
+}
+
+#[test]
+fn interval_lines_percentiles_histogram_and_json() {
+    let folder = prepared("1", "500");
+    let ran = on(
+        &folder,
+        &[
+            "--table-size=500",
+            "--time=2",
+            "--report-interval=1",
+            "--percentiles=50,99.9",
+            "--histogram",
+            "--errors",
+            "--json=result.json",
+            "oltp_point_select",
+            "run",
+        ],
+    );
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let lines: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("[ ")).collect();
+    assert_eq!(lines.len(), 2, "{}", ran.all());
+    assert!(lines[0].starts_with("[ 1s ] thds: 1 tps: "), "{}", lines[0]);
+    let original = include_str!("../../../../crates/dropin/sysbench/golden/intervals.txt");
+    let original = original.lines().next().expect("a line");
+    assert_eq!(shape(lines[1]), shape(original));
+    assert!(ran.stdout.contains("Latency histogram (values are in milliseconds)\n"));
+    assert!(ran.stdout.contains("\n         50th percentile: "), "{}", ran.all());
+    assert!(ran.stdout.contains("\n       99.9th percentile: "), "{}", ran.all());
+    assert!(ran.stdout.contains("\nErrors:\n    none\n"), "{}", ran.all());
+    let json = std::fs::read_to_string(folder.file("result.json")).expect("the result");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["counts"]["committed"].as_f64(), Some(number(&ran, "transactions:")));
+    assert_eq!(json["test"], "oltp_point_select");
+    assert_eq!(json["intervals"].as_array().map(Vec::len), Some(2));
+    let p50_ms = json["percentiles_us"]["50"].as_f64().expect("a percentile") / 1e3;
+    assert!((p50_ms - number(&ran, "50th percentile:")).abs() <= 0.005, "{p50_ms} {}", ran.all());
+}
+
+#[test]
+fn json_on_stdout_is_nothing_but_json() {
+    let folder = prepared("1", "100");
+    let ran =
+        on(&folder, &["--table-size=100", "--events=5", "--json=-", "oltp_point_select", "run"]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let json: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(json["counts"]["committed"], 5);
+    assert!(ran.stderr.contains("SQL statistics:"), "{}", ran.all());
+    let ran = on(&folder, &["--json=/nowhere/x", "oltp_point_select", "run"]);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stdout.contains("FATAL: The file of --json can't be made: /nowhere/x"),
+        "{}",
+        ran.all()
+    );
+}
+
+#[test]
+fn verbosity_0_is_silent_when_all_is_well() {
+    let folder = prepared("1", "100");
+    let arguments = ["--verbosity=0", "--table-size=100", "--events=5", "oltp_read_only", "run"];
+    let ran = on(&folder, &arguments);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+}
+
+#[test]
+fn a_rate_that_can_not_be_kept_ends_with_1_after_the_report() {
+    let folder = prepared("1", "500");
+    // No machine does ten million of these transactions per second.
+    let ran =
+        on(&folder, &["--table-size=500", "--rate=10000000", "--time=1", "oltp_read_only", "run"]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let (report, end) = ran.stdout.split_once("Threads fairness:").expect("a report");
+    assert!(report.contains("SQL statistics:"), "{}", ran.all());
+    assert!(end.contains("FATAL: Only "), "{}", ran.all());
+    assert!(end.contains("--rate=10000000"), "{}", ran.all());
+}
+
+#[test]
+fn deletes_that_meet_no_row_are_said() {
+    let folder = prepared("1", "100");
+    // 100 rows, 400 deletes: at least 300 of them meet none.
+    let ran = on(
+        &folder,
+        &["--table-size=100", "--events=400", "--rand-type=uniform", "oltp_delete", "run"],
+    );
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let note = ran.stdout.lines().find(|line| line.contains("met no row")).expect("a note");
+    let misses: f64 = note.trim_start().split(' ').next().and_then(|n| n.parse().ok()).expect(note);
+    assert!(misses >= 300.0, "{note}");
+    assert!((number(&ran, "write:") + misses - 400.0).abs() < 0.5, "{}", ran.all());
+}
+
+#[test]
+fn ctrl_c_prints_the_report_and_ends_with_130() {
+    let folder = prepared("1", "500");
+    let mut child =
+        command(folder.path(), &["--db-driver=sqlite", "--table-size=500", "--time=600"])
+            .args(["oltp_point_select", "run"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program can be started");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    while line != "Threads started!\n" {
+        line.clear();
+        assert!(lines.read_line(&mut line).expect("a line") > 0, "it ended before it began");
+    }
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).expect("a signal");
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).expect("the report");
+    assert_eq!(child.wait().expect("an end").code(), Some(130), "{rest}");
+    assert!(rest.contains("SQL statistics:") && rest.contains("Threads fairness:"), "{rest}");
+}
+
+#[test]
+fn old_command_lines_work_and_their_mistakes_are_said() {
+    let folder = Scratch::new();
+    let words = ["--test=tests/db/oltp.lua", "--oltp-tables-count=2", "--oltp-table-size=200"];
+    let prepare = on(&folder, &[words[0], words[1], words[2], "prepare"]);
+    assert_eq!(prepare.code, 0, "{}", prepare.all());
+    assert!(
+        prepare.stderr.contains("WARNING: the --test option is deprecated"),
+        "{}",
+        prepare.all()
+    );
+    let run = on(
+        &folder,
+        &[
+            words[0],
+            words[1],
+            words[2],
+            "--num-threads=2",
+            "--max-requests=20",
+            "--max-time=0",
+            "--oltp-table-count=9",
+            "--oltp-read-only=1",
+            "run",
+        ],
+    );
+    assert_eq!(run.code, 0, "{}", run.all());
+    assert!((number(&run, "transactions:") - 20.0).abs() < 0.5, "{}", run.all());
+    assert!(number(&run, "write:") > 0.0, "--oltp-read-only=1 is not read-only: {}", run.all());
+    for warning in [
+        "WARNING: --num-threads is deprecated, use --threads instead\n",
+        "did you mean --oltp-tables-count?",
+        "--oltp-read-only=1",
+    ] {
+        assert!(run.stdout.contains(warning), "{warning} {}", run.all());
+    }
+}

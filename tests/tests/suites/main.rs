@@ -1,0 +1,17 @@
+//! `dyno run` and what follows: whole suites, mistakes, faults, and what is printed.
+
+mod chinese;
+mod compare;
+mod faults;
+mod gates;
+mod mistakes;
+mod ownership;
+mod pgbench;
+mod serve;
+mod surroundings;
+mod tpcc;
+mod tpcc_faults;
+mod tpch;
+mod tpch_faults;
+mod tpch_load;
+mod tpch_sqlite;
