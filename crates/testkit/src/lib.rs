@@ -2,6 +2,7 @@
 //! folders, as an unprivileged user, stopped and removed when the test ends.
 
 mod binary;
+mod certificates;
 mod chinese;
 mod counting;
 mod mariadb;
@@ -15,6 +16,7 @@ mod tiny_disk;
 mod transcript;
 
 pub use binary::{Ran, dyno, dyno_command, dyno_path, peer};
+pub use certificates::Certificates;
 pub use chinese::english_in_chinese_paper;
 pub use counting::{Counting, allocations};
 pub use mariadb::MariaDb;

@@ -1,7 +1,7 @@
 //! `dyno run` on clusters of real servers: what the servers themselves counted on each node.
 
 use crate::mine::{Mine, up_three};
-use dyno_testkit::{Scratch, dyno, english_in_chinese_paper, only_run, wait_until};
+use dyno_testkit::{Scratch, dyno, english_in_chinese_paper, only_run};
 use dyno_topology::TopologyKind;
 use serde_json::Value;
 

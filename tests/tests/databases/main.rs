@@ -1,3 +1,9 @@
 //! Drivers and workloads on real servers, without the binary.
 
+mod mysql;
+mod postgres;
 mod servers;
+
+/// Counts per thread, for the tests of sessions that allocate nothing.
+#[global_allocator]
+static ALLOCATOR: dyno_testkit::Counting = dyno_testkit::Counting;

@@ -1,6 +1,6 @@
 //! The server's side of a MySQL connection, played step by step by a test.
 
-use crate::support::Certificates;
+use dyno_testkit::Certificates;
 use dyno_testkit::Scratch;
 use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
@@ -177,7 +177,7 @@ impl Client {
         let request = self.read();
         assert_eq!(request.len(), 32);
         assert_ne!(u64::from(request[1]) << 8 & SSL, 0);
-        let connection = rustls::ServerConnection::new(certificates.server_config()).unwrap();
+        let connection = rustls::ServerConnection::new(server_config(certificates)).unwrap();
         let plain = std::mem::replace(&mut self.stream, Box::new(std::io::empty()));
         self.stream = Box::new(rustls::StreamOwned::new(connection, plain));
     }
@@ -251,18 +251,16 @@ impl RsaKey {
     }
 }
 
-impl Certificates {
-    fn server_config(&self) -> Arc<rustls::ServerConfig> {
-        use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let chain = vec![CertificateDer::from_pem_file(self.file("server.pem")).unwrap()];
-        let key = PrivateKeyDer::from_pem_file(self.file("server.key")).unwrap();
-        let config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(chain, key)
-            .unwrap();
-        Arc::new(config)
-    }
+fn server_config(certificates: &Certificates) -> Arc<rustls::ServerConfig> {
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let chain = vec![CertificateDer::from_pem_file(certificates.file("server.pem")).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(certificates.file("server.key")).unwrap();
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    Arc::new(config)
 }

@@ -2,11 +2,20 @@
 //! not have, and servers that misbehave.
 
 use crate::fake::{Client, Fake, OK, PASSWORD, RsaKey, SCRAMBLE, SSL, caching_sha2};
-use crate::support::{Certificates, connect, run};
 use dyno_core::{
-    BulkMethod, Cause, Discard, ErrorClass, RowSource, RowWriter, Session, Statement, Table,
+    BulkMethod, Cause, DbError, Discard, Driver, ErrorClass, RowSource, RowWriter, Session,
+    Statement, Table,
 };
-use dyno_testkit::{allocations, skipped};
+use dyno_drivers::mysql::{MysqlDriver, MysqlSession};
+use dyno_testkit::{Certificates, allocations, skipped, target};
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    dyno_reactor::block_on(future).unwrap()
+}
+
+async fn connect(url: &str) -> Result<MysqlSession, DbError> {
+    MysqlDriver::new(&target(url))?.connect(0).await
+}
 
 const FULL_PATH: &[u8] = &[1, 4];
 

@@ -1,10 +1,7 @@
-//! MySQL sessions against a real MariaDB, and against servers made for the test.
+//! MySQL sessions against servers made for the test.
 
-mod accounts;
-mod bulk_loads;
 mod fake;
 mod fakes;
-mod other_server;
-mod scripts;
-mod statements;
-mod support;
+
+#[global_allocator]
+static ALLOCATOR: dyno_testkit::Counting = dyno_testkit::Counting;

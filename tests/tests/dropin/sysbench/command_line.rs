@@ -1,6 +1,6 @@
 //! Everything that needs no database.
 
-use super::support::{command, sysbench};
+use super::support::{command, number, sysbench};
 use dyno_testkit::{Ran, Scratch, skipped};
 use std::net::TcpListener;
 use std::path::Path;
@@ -131,7 +131,11 @@ fn an_unchanged_script_means_its_test_wherever_it_is() {
     for script in [&installed.display().to_string(), "./mine.lua", "mine", "oltp_delete.lua"] {
         let ran = on(script, "run");
         assert_eq!(ran.code, 0, "{script}: {}", ran.all());
-        assert!((ran.number("write:") + ran.number("other:") - 50.0).abs() < 0.5, "{}", ran.all());
+        assert!(
+            (number(&ran, "write:") + number(&ran, "other:") - 50.0).abs() < 0.5,
+            "{}",
+            ran.all()
+        );
     }
     let original = std::fs::read_to_string(installed).expect("UTF-8");
     std::fs::write(&copy, format!("{original}print('x')\n")).expect("written");

@@ -1,7 +1,7 @@
 //! What scripts ask of sessions, on a real MariaDB: parameters without types, names and ends of
 //! results, statements that are executed once, chains that fail in the middle.
 
-use crate::support::{ask, connect, run, run_sql, text};
+use super::support::{ask, connect, run, run_sql, text};
 use dyno_core::{Discard, ErrorClass, Executed, Param, ParamType, Session};
 use dyno_drivers::mysql::MysqlSession;
 use dyno_testkit::{Headings, MariaDb, Transcript, server_or_skip};

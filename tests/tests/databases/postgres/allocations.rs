@@ -4,10 +4,7 @@ use dyno_core::{Columns, Discard, Driver, Param, ParamType, Row, Rows, Session};
 use dyno_drivers::Target;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_reactor::block_on;
-use dyno_testkit::{Counting, Postgres, allocations, server_or_skip};
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use dyno_testkit::{Postgres, allocations, server_or_skip};
 
 /// Reads every column without keeping it.
 #[derive(Default)]

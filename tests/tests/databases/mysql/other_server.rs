@@ -2,9 +2,9 @@
 //! methods, statements, bulk loads. `DYNO_TEST_MYSQL_URL` is its URL for an account that may do
 //! everything, by TCP, with a database that the test may fill.
 
-use crate::bulk_loads::{load_and_fall_back, refused_loads};
-use crate::statements::every_statement;
-use crate::support::{ask, connect, run, run_sql, text};
+use super::bulk_loads::{load_and_fall_back, refused_loads};
+use super::statements::every_statement;
+use super::support::{ask, connect, run, run_sql, text};
 use dyno_core::Cause;
 use dyno_drivers::Target;
 use dyno_testkit::skipped;

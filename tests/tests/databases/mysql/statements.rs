@@ -1,6 +1,6 @@
 //! Statements, results, errors and flights on a real MariaDB.
 
-use crate::support::{Ints, ask, big_packets, connect, driver, run, run_sql, text};
+use super::support::{Ints, ask, big_packets, connect, driver, run, run_sql, text};
 use dyno_core::{
     Cause, Discard, Driver, ErrorClass, Executed, Param, ParamType, Row, Rows, Session, Table,
 };

@@ -1,8 +1,8 @@
 //! Log-ins on a real MariaDB: passwords, TLS, mistakes.
 
-use crate::support::{Certificates, ask, big_packets, connect, run, text};
+use super::support::{ask, big_packets, connect, run, text};
 use dyno_core::Cause;
-use dyno_testkit::{MariaDb, skipped};
+use dyno_testkit::{Certificates, MariaDb, skipped};
 
 #[test]
 fn accounts() {

@@ -1,6 +1,6 @@
 //! Bulk loads on a real MariaDB.
 
-use crate::support::{ask, connect, run, run_sql, text};
+use super::support::{ask, connect, run, run_sql, text};
 use dyno_core::{BulkMethod, Cause, Discard, ErrorClass, RowSource, RowWriter, Session};
 use dyno_drivers::mysql::MysqlSession;
 use dyno_testkit::{MariaDb, server_or_skip};

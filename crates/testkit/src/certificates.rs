@@ -1,0 +1,72 @@
+//! Certificates for servers that tests start.
+
+use crate::Scratch;
+use std::process::{Command, Stdio};
+
+/// Two CAs of one's own, and a server certificate for localhost and 127.0.0.1 of the first.
+#[derive(Debug)]
+pub struct Certificates(Scratch);
+
+impl Certificates {
+    /// Makes them with the program openssl.
+    ///
+    /// # Errors
+    /// In words, when openssl is missing or fails.
+    pub fn make() -> Result<Self, String> {
+        let scratch = Scratch::new();
+        let folder = scratch.path().to_owned();
+        let openssl = |arguments: &str| {
+            let output = Command::new("openssl")
+                .args(arguments.split(' '))
+                .current_dir(&folder)
+                .stdin(Stdio::null())
+                .output()
+                .map_err(|error| format!("openssl can't be run: {error}"))?;
+            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            if output.status.success() { Ok(()) } else { Err(words) }
+        };
+        for ca in ["ca", "other"] {
+            openssl(&format!(
+                "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -keyout \
+                 {ca}.key -out {ca}.pem -subj /CN=test-{ca} -addext keyUsage=critical,keyCertSign"
+            ))?;
+        }
+        openssl(
+            "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout server.key \
+             -out server.csr -subj /CN=localhost",
+        )?;
+        let names = "subjectAltName=DNS:localhost,IP:127.0.0.1\n";
+        std::fs::write(folder.join("names"), names).map_err(|error| error.to_string())?;
+        openssl(
+            "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
+             -extfile names -out server.pem",
+        )?;
+        // The server runs as another user and must read its key.
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(folder.join("server.key"), PermissionsExt::from_mode(0o644))
+            .map_err(|error| error.to_string())?;
+        Ok(Certificates(scratch))
+    }
+
+    /// The path of a file: `ca.pem`, `other.pem`, `server.pem`, `server.key`.
+    pub fn file(&self, name: &str) -> std::path::PathBuf {
+        self.0.file(name)
+    }
+
+    /// The path of the CA that has signed the certificate of the server.
+    pub fn ca(&self) -> String {
+        self.0.file("ca.pem").display().to_string()
+    }
+
+    /// The path of the CA that has not.
+    pub fn other_ca(&self) -> String {
+        self.0.file("other.pem").display().to_string()
+    }
+
+    /// Options of MariaDB that have it use them.
+    pub fn server_options(&self) -> Vec<String> {
+        [("ssl-ca", "ca.pem"), ("ssl-cert", "server.pem"), ("ssl-key", "server.key")]
+            .map(|(option, file)| format!("--{option}={}", self.0.file(file).display()))
+            .to_vec()
+    }
+}

@@ -1,0 +1,8 @@
+//! Sessions of MySQL on a real server.
+
+mod accounts;
+mod bulk_loads;
+mod other_server;
+mod scripts;
+mod statements;
+mod support;

@@ -1,0 +1,5 @@
+//! Sessions of PostgreSQL on a real server.
+
+mod allocations;
+mod scripts;
+mod statements;
