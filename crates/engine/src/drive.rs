@@ -8,11 +8,10 @@ use crate::terminals::Terminals;
 use crate::trial::{Ended, TrialResult, TrialSpec, WorkerStats};
 use crate::worker::worker;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Rng, SECOND, Workload};
-use dyno_measure::{
-    Collector, Frame, GeneratorConditions, GeneratorWatch, HostSample, HostSampler, Interval,
-    Phase, Recorder, Window, run_delay_of_thread,
-};
+use dyno_facts::{GeneratorConditions, HostSample};
+use dyno_observe::{GeneratorWatch, HostSampler, run_delay_of_thread};
 use dyno_reactor::{Clock, Loop, Next, monotonic_now};
+use dyno_record::{Collector, Frame, Interval, Phase, Recorder, Window};
 use std::fmt;
 use std::io;
 use std::ops::Range;

@@ -2,7 +2,8 @@
 
 use crate::trial::{Ended, TrialResult};
 use dyno_core::DbError;
-use dyno_measure::{Frame, GeneratorConditions, HostSample, Interval, Phase, Window};
+use dyno_facts::{GeneratorConditions, HostSample};
+use dyno_record::{Frame, Interval, Phase, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 

@@ -3,7 +3,8 @@
 use crate::ErrorPolicy;
 use crate::share::Share;
 use dyno_core::{DbError, Nanos, SECOND};
-use dyno_measure::{Frame, GeneratorConditions, HostSample, Window};
+use dyno_facts::{GeneratorConditions, HostSample};
+use dyno_record::{Frame, Window};
 use serde::{Deserialize, Serialize};
 
 /// One trial: how many workers do what for how long.

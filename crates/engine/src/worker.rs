@@ -8,8 +8,8 @@ use dyno_core::{
     DbError, Driver, Ended, Errand, MILLISECOND, Nanos, Outcome, Plan, Rng, Session, Tally,
     TransactionId, Workload,
 };
-use dyno_measure::{Frame, Phase, Times};
 use dyno_reactor::{now, sleep_until, timeout, yield_now};
+use dyno_record::{Frame, Phase, Times};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::Ordering;

@@ -1,5 +1,46 @@
-//! What run folders hold, and what papers say: plain records without I/O.
+//! Every record of a run folder, declared once: who writes, reads, merges or prints it borrows it from here.
+//!
+//! Only data and what follows from them: nothing is read, written or asked.
 
+mod conditions;
+mod counts;
+mod event;
+mod evidence;
+mod fault;
+mod header;
+mod host;
 mod message;
+mod series;
+mod server;
+mod summary;
+mod tpch;
+mod trial;
 
+pub use conditions::{
+    Conditions, Freshness, GeneratorConditions, GeneratorMember, NodeConditions, Purpose,
+    ReplicaFacts, Together,
+};
+pub use counts::{Counts, StatementCounts};
+pub use event::{Event, EventKind};
+pub use evidence::{
+    AuditLine, ConditionLine, ConditionState, DataCheck, DataFacts, StatementLatency, TpccFacts,
+    TpccKind, Verdict,
+};
+pub use fault::{FaultFacts, RECOVERED_SHARE};
+pub use header::{
+    ComparisonFacts, ExperimentFacts, FaultPlan, FleetMember, Price, RunHeader, RunStatus,
+    ScriptFacts, TableOrigin, TargetFacts, TargetNode,
+};
+pub use host::{Environment, HostSample, Machine};
 pub use message::{Arg, Bilingual, Catalogue, Entry, Lang, Message, register};
+pub use series::{NodeRow, SeriesRow};
+pub use server::{NodeFacts, ServerFacts};
+pub use summary::{
+    ErrorSummary, GeneratorSummary, KindSummary, LatencySummary, SCHEMA_VERSION, TrialStatus,
+    TrialSummary,
+};
+pub use tpch::{
+    AnswerFacts, CacheFacts, DegreeFacts, LoadStep, PlanFacts, QueryFacts, QueryOutcome,
+    RefreshFacts, TpchFacts, TpchLoad, TpchMetrics,
+};
+pub use trial::TrialIdentity;

@@ -10,7 +10,7 @@ use crate::trial::{Part, Told, Trial};
 use async_nats::Client;
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::{Control, Observer, TrialResult, TrialSpec};
-use dyno_measure::GeneratorMember;
+use dyno_facts::GeneratorMember;
 use dyno_reactor::monotonic_now;
 use futures_util::future::join_all;
 use std::collections::BTreeSet;

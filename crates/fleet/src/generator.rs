@@ -13,9 +13,8 @@ use crate::{FleetError, NatsOptions};
 use async_nats::{Client, Message, Subscriber};
 use dyno_core::Nanos;
 use dyno_engine::{Control, Observer, TrialResult};
-use dyno_measure::{Interval, Window};
 use dyno_reactor::monotonic_now;
-use dyno_store::Environment;
+use dyno_record::{Interval, Window};
 use futures_util::StreamExt;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -97,7 +96,7 @@ impl Generator {
         }
         let (tell, told) = channel();
         let link = Link::open(nats, tell)?;
-        let environment = Environment::of_this_machine();
+        let environment = dyno_observe::environment();
         let name = free_name(&link, fleet, name, &environment.host)?;
         let hello = Hello {
             name,

@@ -10,7 +10,7 @@ fn desk() -> (Arc<Desk>, Receiver<Event>, Hello) {
         versions: Versions::this("1.0"),
         run: None,
         is_tls: false,
-        environment: Environment::default(),
+        environment: dyno_facts::Environment::default(),
         addresses: Vec::new(),
     };
     (Arc::new(desk), told, hello)

@@ -7,8 +7,8 @@
 use crate::FleetError;
 use dyno_core::Nanos;
 use dyno_engine::TrialResult;
-use dyno_measure::{Interval, Window};
-use dyno_store::Environment;
+use dyno_facts::Environment;
+use dyno_record::{Interval, Window};
 use serde::{Deserialize, Serialize};
 
 /// Version of these messages.
@@ -57,7 +57,7 @@ impl Versions {
     pub fn this(dyno: &str) -> Self {
         Versions {
             protocol: PROTOCOL,
-            schema: dyno_measure::SCHEMA_VERSION,
+            schema: dyno_facts::SCHEMA_VERSION,
             plan: dyno_suite::PLAN_FORMAT,
             dyno: dyno.to_owned(),
         }

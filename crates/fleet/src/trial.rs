@@ -7,8 +7,9 @@ use crate::fleet::{Fleet, Member};
 use crate::protocol::Report;
 use dyno_core::{DbError, MILLISECOND, Nanos, SECOND};
 use dyno_engine::{Control, Ended, Joined, Observer, TrialResult, TrialSpec, merge};
-use dyno_measure::{GeneratorMember, Interval, LatencySummary, StatementCounts, Window};
+use dyno_facts::{GeneratorMember, LatencySummary};
 use dyno_reactor::monotonic_now;
+use dyno_record::{Interval, Window};
 use std::collections::BTreeSet;
 
 /// How far ahead the start is agreed, beside some round trips.
@@ -424,7 +425,7 @@ impl<'a> Trial<'a> {
                 },
                 workers: part.spec.workers,
                 nodes: Vec::new(),
-                statements: StatementCounts::from(result.total.work()).total(),
+                statements: dyno_record::statement_counts(result.total.work()).total(),
                 latency: Some(LatencySummary::from(&result.total.latency())),
                 late_ms: late,
                 clock_bound_ms: Some(part.clock.bound as f64 / 1e6),

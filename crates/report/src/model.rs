@@ -9,16 +9,17 @@ use crate::tpcc::{TpccPoint, TpccSection};
 use crate::tpch::{TpchSection, TpchSetup};
 use crate::verdict::{GateRow, PairedComparison, Scaling, SteadyRow};
 use crate::{Beside, Comparison, Cost, Published};
-use dyno_facts::say;
-use dyno_measure::{DataFacts, NodeRow, Purpose, SeriesRow, TrialSummary};
-use dyno_store::{ComparisonFacts, Event, Price, RunHeader, ScriptFacts};
+use dyno_facts::{
+    ComparisonFacts, DataFacts, Event, NodeRow, Price, Purpose, RunHeader, ScriptFacts, SeriesRow,
+    TrialSummary, say,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A paper about one or several runs.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Paper {
-    /// [`dyno_measure::SCHEMA_VERSION`].
+    /// [`dyno_facts::SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Its title.
     pub title: Message,

@@ -2,7 +2,7 @@
 
 use crate::model::{Spot, SpotKind, Trial};
 use crate::text::Message;
-use dyno_measure::Verdict;
+use dyno_facts::Verdict;
 use serde::Serialize;
 
 /// How something ended, and in which trials.

@@ -5,8 +5,7 @@ use crate::model::{Point, PointData, Spread, Trial};
 use crate::text::Message;
 use crate::tpcc::{self, TpccSetup};
 use crate::tpch::{self, TpchSetup};
-use dyno_facts::say;
-use dyno_measure::{LatencySummary, Purpose};
+use dyno_facts::{LatencySummary, Purpose, say};
 
 /// A percentile rests on at least this many samples beyond it.
 pub(crate) const SAMPLES_BEYOND: f64 = 10.0;

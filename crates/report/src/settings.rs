@@ -3,8 +3,7 @@
 use crate::format;
 use crate::model::{Counter, SettingRow};
 use crate::text::Message;
-use dyno_facts::say;
-use dyno_measure::ServerFacts;
+use dyno_facts::{ServerFacts, say};
 use std::collections::BTreeMap;
 
 /// What a setting decides.

@@ -1,9 +1,10 @@
 //! From a run folder that a killed dyno left behind to its paper.
 
 use dyno_core::{DbError, ErrorClass, Tally};
-use dyno_measure::{Frame, HostSample, Interval, Phase};
+use dyno_facts::{HostSample, RunHeader, TrialIdentity};
+use dyno_record::{Frame, Interval, Phase};
 use dyno_report::{Lang, Paper};
-use dyno_store::{Run, RunHeader, TrialIdentity, read};
+use dyno_store::{Run, read};
 
 fn interval(index: u32, committed: u64) -> Interval {
     let mut frame = Frame::new(1, false);

@@ -10,9 +10,8 @@ use crate::output;
 use crate::table::number;
 use dyno_core::Driver;
 use dyno_engine::{DriveError, TrialResult, drive};
+use dyno_facts::{Environment, Purpose};
 use dyno_fleet::{Assignment, Order, Reporter, TargetSecret};
-use dyno_measure::{Purpose, StatementCounts};
-use dyno_store::Environment;
 use dyno_suite::{Plan, PlannedExperiment, PlannedTarget, Restore, SecretUrl};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -120,7 +119,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
         Err(DriveError::Interrupted) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let statements = StatementCounts::from(result.total.work()).total();
+    let statements = dyno_record::statement_counts(result.total.work()).total();
     let qps = statements as f64 * 1e9 / (result.length() as f64).max(1.0);
     let calibration = Calibration::of(environment);
     let headroom = |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, qps);

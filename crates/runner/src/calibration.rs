@@ -3,7 +3,8 @@
 
 use crate::failure::Failure;
 use dyno_core::Dialect;
-use dyno_store::{Environment, write_atomically};
+use dyno_facts::Environment;
+use dyno_store::write_atomically;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;

@@ -3,8 +3,8 @@
 use super::repetition::{Clock, Next};
 use super::{repetition, search};
 use crate::WORKLOADS;
-use dyno_measure::{Purpose, TrialStatus};
-use dyno_store::{Run, RunHeader, TrialIdentity};
+use dyno_facts::{Purpose, RunHeader, TrialIdentity, TrialStatus};
+use dyno_store::Run;
 use dyno_suite::{Action, Aim, Overrides, Plan, Step, Suite, Trial};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -149,7 +149,7 @@ fn an_interrupted_comparison_goes_on_as_it_would_have() {
         let dir = tempfile::tempdir().expect("a folder");
         let mut run = new_run(dir.path());
         let mut executed = go(&plan, &mut run, cut, noisy);
-        let path = run.finish(dyno_store::RunStatus::Interrupted).expect("ended");
+        let path = run.finish(dyno_facts::RunStatus::Interrupted).expect("ended");
         let mut run = Run::open(&path).expect("goes on");
         executed.extend(go(&plan, &mut run, usize::MAX, noisy));
         assert_eq!(executed, whole, "cut after {cut}");
@@ -168,7 +168,7 @@ fn a_budget_ends_pairs_but_not_below_the_fewest() {
     let mut executed = Vec::new();
     for _ in 0..20 {
         executed.extend(go(&plan, &mut run, 1, noisy));
-        let path = run.finish(dyno_store::RunStatus::Interrupted).expect("ended");
+        let path = run.finish(dyno_facts::RunStatus::Interrupted).expect("ended");
         run = Run::open(&path).expect("goes on");
     }
     // A trial takes 10 s: after 6 pairs, 120 s, another pair would exceed the budget.
@@ -228,7 +228,7 @@ fn an_interrupted_search_goes_on_as_it_would_have() {
         let dir = tempfile::tempdir().expect("a folder");
         let mut run = new_run(dir.path());
         let mut executed = go(&plan, &mut run, cut, holds);
-        let path = run.finish(dyno_store::RunStatus::Interrupted).expect("ended");
+        let path = run.finish(dyno_facts::RunStatus::Interrupted).expect("ended");
         let mut run = Run::open(&path).expect("goes on");
         executed.extend(go(&plan, &mut run, usize::MAX, holds));
         assert_eq!(executed, whole, "cut after {cut}");

@@ -1,7 +1,7 @@
 //! What `run.json` says of targets and experiments.
 
 use crate::databases::Reached;
-use dyno_store::{
+use dyno_facts::{
     ComparisonFacts, ExperimentFacts, FaultPlan, Price, ScriptFacts, TargetFacts, TargetNode,
 };
 use dyno_suite::{Fault, Plan, PlannedComparison, PlannedExperiment, PlannedNode, PlannedTarget};

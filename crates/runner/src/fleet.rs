@@ -12,8 +12,8 @@ use crate::muster::{Lost, Muster, secrets};
 use crate::output;
 use dyno_core::{DbError, Driver, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
+use dyno_facts::{TrialStatus, TrialSummary};
 use dyno_fleet::{Done, Fleet, Performance, Task};
-use dyno_measure::{TrialStatus, TrialSummary};
 use dyno_suite::{Plan, PlannedTarget, Route, Step, Trial};
 use std::path::{Path, PathBuf};
 

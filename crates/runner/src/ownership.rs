@@ -1,6 +1,6 @@
 //! Which tables a run has made itself: it drops no others.
 
-use dyno_store::TableOrigin;
+use dyno_facts::TableOrigin;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the tables of one target come from.

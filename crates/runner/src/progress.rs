@@ -3,7 +3,7 @@
 use crate::output;
 use crate::table::number;
 use dyno_core::LoadObserver;
-use dyno_measure::{Interval, Phase};
+use dyno_record::{Interval, Phase};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Mutex;

@@ -2,7 +2,7 @@
 //! sweep is measured again. Decisions follow from the stored trials, so an interrupted run goes on as
 //! it would have.
 
-use dyno_measure::{Purpose, TrialSummary};
+use dyno_facts::{Purpose, TrialSummary};
 use dyno_report::{figure_of, judged_metrics};
 use dyno_statistics::Metric;
 use dyno_statistics::sequential::{Decision, Next as Pairing, Stop, decide};

@@ -3,7 +3,7 @@
 
 use super::repetition::Next;
 use crate::table::number;
-use dyno_measure::{LatencySummary, Purpose, TrialSummary};
+use dyno_facts::{LatencySummary, Purpose, TrialSummary};
 use dyno_statistics::Metric;
 use dyno_statistics::knee::{self, Outcome, Search, Tried};
 use dyno_statistics::objective::Objective;

@@ -1,7 +1,7 @@
 //! From what the engine gives back to what is stored.
 
 use dyno_engine::{Ended, TrialResult, TrialSpec, WorkerStats};
-use dyno_measure::{
+use dyno_facts::{
     Conditions, GeneratorSummary, LatencySummary, Purpose, SCHEMA_VERSION, TrialStatus,
     TrialSummary,
 };
@@ -71,7 +71,7 @@ pub fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult) -> Tr
         tpcc: None,
         tpch: None,
     };
-    summary.set_totals(&result.total, &name.kinds, result.length());
+    dyno_record::set_totals(&mut summary, &result.total, &name.kinds, result.length());
     summary
 }
 
@@ -169,7 +169,8 @@ mod tests {
     use super::*;
     use dyno_core::DbError;
     use dyno_engine::Joined;
-    use dyno_measure::{Counts, Window};
+    use dyno_facts::Counts;
+    use dyno_record::Window;
 
     #[test]
     fn a_miscounted_trial_has_failed_and_keeps_its_counts() {

@@ -13,11 +13,12 @@ use crate::table::number;
 use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
-use dyno_measure::{
-    DataCheck, DataFacts, FaultWatch, Interval, Purpose, TpccFacts, TrialStatus, TrialSummary,
-    Verdict, Window,
+use dyno_facts::{
+    DataCheck, DataFacts, Event, Purpose, TpccFacts, TrialIdentity, TrialStatus, TrialSummary,
+    Verdict,
 };
-use dyno_store::{Event, Moment, Run, StoreError, TrialIdentity, TrialWriter};
+use dyno_record::{FaultWatch, Interval, Window};
+use dyno_store::{Moment, Run, StoreError, TrialWriter};
 use dyno_suite::{Aim, Step, Trial};
 
 /// A trial of a plan, and where it is stored.

@@ -1,6 +1,7 @@
 //! `--json`: the result for programs.
 
-use dyno_measure::{Frame, SeriesRow, TrialSummary};
+use dyno_facts::{SeriesRow, TrialSummary};
+use dyno_record::Frame;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -37,7 +37,7 @@ impl Line {
             (Ok(_), None) => ("unreadable", Bilingual::default()),
         };
         let header = entry.header.as_ref().ok().cloned().unwrap_or_default();
-        let target = |target: &dyno_store::TargetFacts| {
+        let target = |target: &dyno_facts::TargetFacts| {
             let parts = [&target.name, &target.product, &target.version];
             parts.map(String::as_str).join(" ").trim().to_owned()
         };

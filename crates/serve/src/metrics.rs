@@ -5,7 +5,7 @@ use crate::routes::App;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use dyno_measure::{NodeRow, SeriesRow};
+use dyno_facts::{NodeRow, SeriesRow};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! What a browser, a stranger and Prometheus get over the wire.
 
-use dyno_measure::{Frame, HostSample, Interval, Phase};
+use dyno_facts::{HostSample, RunHeader, RunStatus, TrialIdentity};
+use dyno_record::{Frame, Interval, Phase};
 use dyno_serve::{Running, Server, Settings, Token};
-use dyno_store::{Run, RunHeader, RunStatus, TrialIdentity, TrialWriter};
+use dyno_store::{Run, TrialWriter};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;

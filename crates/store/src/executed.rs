@@ -1,7 +1,7 @@
 //! `trials/<n>.executed.jsonl`: what a pass over queries has executed so far, a line for each query and
 //! refresh function that has ended.
 
-use dyno_measure::{QueryFacts, RefreshFacts, TpchFacts};
+use dyno_facts::{QueryFacts, RefreshFacts, TpchFacts};
 use serde::{Deserialize, Serialize};
 
 /// A line.
@@ -40,7 +40,7 @@ pub(crate) fn add(facts: &mut TpchFacts, text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_measure::QueryOutcome;
+    use dyno_facts::QueryOutcome;
 
     #[test]
     fn what_was_written_is_read_back_and_damage_costs_one_line() {

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use dyno_measure::{Interval, Latencies};
+use dyno_record::{Interval, Latencies};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
@@ -132,7 +132,8 @@ impl HistogramLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_measure::{Frame, HostSample, Phase};
+    use dyno_facts::HostSample;
+    use dyno_record::{Frame, Phase};
 
     fn interval(index: u32, latencies_ns: &[u64]) -> Interval {
         let mut frame = Frame::new(2, true);

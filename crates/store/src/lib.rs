@@ -18,12 +18,10 @@
 //! Whole files are replaced atomically; growing files get whole lines, and a reader ignores a last
 //! line that has no end. [`Run`] and [`TrialWriter`] write; [`read`] and [`list`] read.
 
-mod environment;
 mod error;
 mod event;
 mod executed;
 mod files;
-mod header;
 mod histograms;
 mod read;
 mod recover;
@@ -31,18 +29,10 @@ mod run;
 mod series;
 mod trial;
 
-pub use environment::Environment;
 pub use error::StoreError;
-pub use event::{Event, EventKind};
 pub use files::write_atomically;
-pub use header::{
-    ComparisonFacts, ExperimentFacts, FaultPlan, FleetMember, Price, RunHeader, RunStatus,
-    ScriptFacts, TableOrigin, TargetFacts, TargetNode,
-};
 pub use histograms::HistogramLog;
-pub use read::{
-    NodeFacts, RunData, RunEntry, TrialData, header as read_header, is_growing, list, read,
-};
+pub use read::{RunData, RunEntry, TrialData, header as read_header, is_growing, list, read};
 pub use run::Run;
 pub use series::{NODE_COLUMNS, SERIES_COLUMNS, read_nodes, read_series};
-pub use trial::{Moment, NodeSeries, TrialIdentity, TrialWriter};
+pub use trial::{Moment, NodeSeries, TrialWriter};

@@ -2,19 +2,18 @@
 
 use crate::files::read_whole_lines;
 use crate::trial::{Moment, Partial};
-use crate::{Event, RunHeader, RunStatus, StoreError, event, histograms, recover};
+use crate::{StoreError, event, histograms, recover};
 use crate::{read_nodes, read_series};
-use dyno_measure::{
-    Latencies, NodeRow, SCHEMA_VERSION, SeriesRow, ServerFacts, TrialStatus, TrialSummary,
+use dyno_facts::{
+    Event, NodeFacts, NodeRow, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow, TrialStatus,
+    TrialSummary,
 };
+use dyno_record::Latencies;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// What the nodes of a target said of themselves, by the node's name.
-pub type NodeFacts = BTreeMap<String, ServerFacts>;
 
 /// A run as it was found.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,13 +1,13 @@
 //! The summary of a trial that was cut off, from its series, histograms and events.
 
-use crate::event::{Event, EventKind};
 use crate::executed;
 use crate::histograms;
 use crate::trial::Partial;
-use dyno_measure::{
-    Counts, ErrorSummary, GeneratorSummary, HostSample, KindSummary, Latencies, LatencySummary,
-    SeriesRow, StatementCounts, TpccFacts, TrialStatus, TrialSummary,
+use dyno_facts::{
+    Counts, ErrorSummary, Event, EventKind, GeneratorSummary, HostSample, KindSummary,
+    LatencySummary, SeriesRow, StatementCounts, TpccFacts, TrialStatus, TrialSummary,
 };
+use dyno_record::Latencies;
 use std::collections::BTreeMap;
 
 pub(crate) fn interrupted<'a>(
@@ -88,7 +88,7 @@ pub(crate) fn interrupted_pass(
     summary
         .notes
         .push("The trial was cut off; the queries that had ended until then are in it.".to_owned());
-    summary.set_pass(facts);
+    dyno_record::set_pass(&mut summary, facts);
     (summary, damaged)
 }
 

@@ -1,16 +1,19 @@
 //! Writing a run.
 
-use crate::event::Event;
+use crate::StoreError;
+use crate::event;
 use crate::files::{LineFile, write_json};
-use crate::header::now_utc;
 use crate::read::{self, trial_numbers};
-use crate::trial::{TrialIdentity, TrialWriter};
-use crate::{RunHeader, RunStatus, StoreError};
-use dyno_measure::{SCHEMA_VERSION, TrialStatus, TrialSummary};
+use crate::trial::TrialWriter;
+use dyno_facts::{
+    Event, RunHeader, RunStatus, SCHEMA_VERSION, TrialIdentity, TrialStatus, TrialSummary,
+};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 /// A run folder that this process writes; no other process can write to it meanwhile.
 #[derive(Debug)]
@@ -24,11 +27,15 @@ pub struct Run {
 }
 
 impl Run {
-    /// Makes a new folder `<utc>-<suite>` inside `dir` (which is made too, where it is missing).
+    /// Makes a new folder `<utc>-<suite>`, begun now unless the header says when, inside `dir` (which is made too, where it is missing).
     ///
     /// # Errors
     /// When the folder can't be made or written.
-    pub fn create(dir: &Path, header: RunHeader) -> Result<Run, StoreError> {
+    pub fn create(dir: &Path, mut header: RunHeader) -> Result<Run, StoreError> {
+        header.schema_version = SCHEMA_VERSION;
+        if header.started_at.is_empty() {
+            header.started_at = now_utc();
+        }
         fs::create_dir_all(dir).map_err(|error| StoreError::io("make the folder", dir, &error))?;
         let path = new_folder(dir, &header)?;
         for part in ["trials", "server"] {
@@ -37,7 +44,6 @@ impl Run {
                 .map_err(|error| StoreError::io("make the folder", &part, &error))?;
         }
         let events = claimed_events(&path)?;
-        let header = RunHeader { schema_version: SCHEMA_VERSION, ..header };
         let run = Run { path, header, events, complete: BTreeMap::new(), last_trial: 0 };
         run.save()?;
         Ok(run)
@@ -140,7 +146,7 @@ impl Run {
         if event.at.is_empty() {
             event.at = now_utc();
         }
-        self.events.append(&event.line())
+        self.events.append(&event::line(&event))
     }
 
     /// True when no trial has begun and no earlier process has worked on it.
@@ -214,4 +220,11 @@ fn new_folder(dir: &Path, header: &RunHeader) -> Result<PathBuf, StoreError> {
         }
     }
     Err(StoreError::new(format!("{} holds a thousand runs of this second.", dir.display())))
+}
+
+/// Now as RFC 3339 in UTC, whole seconds.
+fn now_utc() -> String {
+    let now = OffsetDateTime::now_utc();
+    let now = now.replace_nanosecond(0).unwrap_or(now);
+    now.format(&Rfc3339).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! `trials/<n>.csv`: a line per interval; `trials/<n>.nodes.csv`: a line per moment and node.
 
-use dyno_measure::{NodeRow, SeriesRow};
+use dyno_facts::{NodeRow, SeriesRow};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};

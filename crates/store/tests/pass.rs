@@ -1,9 +1,10 @@
 //! A trial that is a pass over queries: each survives the death of the process that ran it.
 
-use dyno_measure::{
-    DegreeFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, TrialStatus, TrialSummary,
+use dyno_facts::{
+    DegreeFacts, QueryFacts, QueryOutcome, RefreshFacts, RunHeader, TpchFacts, TrialIdentity,
+    TrialStatus, TrialSummary,
 };
-use dyno_store::{Run, RunHeader, TrialIdentity, read};
+use dyno_store::{Run, read};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,13 +1,12 @@
 //! A run folder is whole at any moment: round trips, kills, resumes, other versions, full disks.
 
 use dyno_core::{DbError, ErrorClass, Tally};
-use dyno_measure::{
-    Frame, GeneratorSummary, HostSample, Interval, NodeRow, Phase, SCHEMA_VERSION, ServerFacts,
-    TpccFacts, TrialStatus, TrialSummary,
+use dyno_facts::{
+    Event, EventKind, GeneratorSummary, HostSample, NodeFacts, NodeRow, RunHeader, RunStatus,
+    SCHEMA_VERSION, ServerFacts, TpccFacts, TrialIdentity, TrialStatus, TrialSummary,
 };
-use dyno_store::{
-    Event, EventKind, Moment, NodeFacts, Run, RunHeader, RunStatus, TrialIdentity, list, read,
-};
+use dyno_record::{Frame, Interval, Phase};
+use dyno_store::{Moment, Run, list, read};
 use std::fs;
 use std::path::Path;
 
@@ -92,7 +91,7 @@ fn summary(trial: u32, step: &str, intervals: &[Interval]) -> TrialSummary {
         tpch: None,
     };
     let names = ["oltp_read_only".to_owned()];
-    summary.set_totals(&total, &names, intervals.len() as u64 * 1_000_000_000);
+    dyno_record::set_totals(&mut summary, &total, &names, intervals.len() as u64 * 1_000_000_000);
     summary
 }
 

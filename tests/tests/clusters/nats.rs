@@ -10,7 +10,7 @@ use dyno_fleet::{
     Done, Event, FLEET, Fleet, FleetOptions, Generator, NatsOptions, PATIENCE, Performance, Task,
     Versions,
 };
-use dyno_measure::{Interval, Phase, Window};
+use dyno_record::{Interval, Phase, Window};
 use dyno_suite::Trial;
 use dyno_testkit::{Nats, server_or_skip};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,7 +4,7 @@
 use dyno_core::{DbError, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::target::Target;
-use dyno_measure::{
+use dyno_observe::{
     NodeLook, Seen, commits_grown, follows, has_reached, look, node_conditions, position,
 };
 use dyno_reactor::block_on;

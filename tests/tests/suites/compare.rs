@@ -1,7 +1,8 @@
 //! `dyno compare` on run folders that were written by hand: what it says, and its exit codes.
 
-use dyno_measure::{TrialStatus, TrialSummary};
-use dyno_store::{ExperimentFacts, RunHeader, RunStatus, TargetFacts, TrialIdentity};
+use dyno_facts::{
+    ExperimentFacts, RunHeader, RunStatus, TargetFacts, TrialIdentity, TrialStatus, TrialSummary,
+};
 use dyno_testkit::{Ran, Scratch, dyno_command};
 use std::path::Path;
 

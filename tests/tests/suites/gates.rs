@@ -1,7 +1,7 @@
 //! Comparisons, gates, denied checks, searches and reproductions, from the suite to the exit code.
 
-use dyno_measure::{Purpose, TrialStatus};
-use dyno_store::{RunData, RunStatus};
+use dyno_facts::{Purpose, RunStatus, TrialStatus};
+use dyno_store::RunData;
 use dyno_testkit::{MariaDb, Ran, Running, Scratch, dyno, only_run, server_or_skip};
 use rustix::process::Signal;
 use std::fs;

@@ -5,7 +5,8 @@ use super::console::{Console, per_minute, session_time};
 use super::verdict::Worth;
 use dyno_core::MILLISECOND;
 use dyno_engine::TrialResult;
-use dyno_measure::{DataCheck, Frame, KindSummary, TpccFacts, TpccKind, TrialSummary};
+use dyno_facts::{DataCheck, KindSummary, TpccFacts, TpccKind, TrialSummary};
+use dyno_record::Frame;
 use dyno_runner::table::{layout, number};
 use dyno_tpcc::profile::Kind;
 

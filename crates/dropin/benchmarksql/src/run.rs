@@ -11,7 +11,7 @@ use super::verdict::{Worth, worth};
 use super::{Source, shown, warn};
 use dyno_core::{Dialect, Driver, Nanos, SECOND, Session, Workload};
 use dyno_engine::{Control, DriveError, Ended, ErrorPolicy, TrialResult, TrialSpec, drive};
-use dyno_measure::{SeriesRow, TrialStatus, TrialSummary};
+use dyno_facts::{SeriesRow, TrialStatus, TrialSummary};
 use dyno_reactor::block_on;
 use dyno_runner::databases::{Reached, reach_target, with_driver};
 use dyno_runner::failure::Failure;

@@ -2,7 +2,7 @@
 
 use dyno_core::ErrorClass;
 use dyno_engine::{Ended, TrialResult};
-use dyno_measure::{DataCheck, Verdict};
+use dyno_facts::{DataCheck, Verdict};
 use dyno_runner::failure::sentence;
 use dyno_runner::signals;
 use dyno_runner::tpcc::is_missing;

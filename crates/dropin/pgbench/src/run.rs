@@ -14,7 +14,7 @@ use dyno_drivers::target::Target;
 use dyno_engine::{
     Control, DriveError, Ended, ErrorPolicy, ErrorSet, Share, TrialResult, TrialSpec, drive,
 };
-use dyno_measure::{SeriesRow, TrialStatus};
+use dyno_facts::{SeriesRow, TrialStatus};
 use dyno_pgbench::run::{Options, PgBench, Talk, VerboseErrors};
 use dyno_pgbench::script::Script;
 use dyno_runner::databases::{Watched, with_driver};

@@ -4,7 +4,7 @@
 use super::report::{Fairness, Figures, ignored_errors};
 use super::settings::{ReportFormat, Settings};
 use dyno_core::{Nanos, SECOND};
-use dyno_measure::{Frame, Interval, Phase};
+use dyno_record::{Frame, Interval, Phase};
 
 /// What one line of `--report-interval` states.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -212,7 +212,7 @@ fn is_multiple(at_s: f64, step_s: u64) -> bool {
 mod tests {
     use super::*;
     use dyno_core::Tally;
-    use dyno_measure::HostSample;
+    use dyno_facts::HostSample;
 
     #[test]
     fn lines_have_every_byte_of_the_originals() {

@@ -92,7 +92,8 @@ mod tests {
     use super::*;
     use dyno_core::{DbError, ErrorClass, Tally};
     use dyno_engine::Ended;
-    use dyno_measure::{Frame, GeneratorConditions, HostSample, Window};
+    use dyno_facts::{GeneratorConditions, HostSample};
+    use dyno_record::{Frame, Window};
 
     fn result(total: Frame) -> TrialResult {
         TrialResult {

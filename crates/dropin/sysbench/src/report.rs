@@ -3,7 +3,7 @@
 
 use dyno_core::{ErrorClass, Nanos};
 use dyno_engine::WorkerStats;
-use dyno_measure::Frame;
+use dyno_record::Frame;
 use std::fmt::{self, Write as _};
 
 /// Everything a full report states.

@@ -10,7 +10,6 @@ use dyno_runner::databases::{Database, with_driver};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::table::{layout, number};
 use dyno_runner::{output, signals};
-use dyno_store::Environment;
 use dyno_sysbench::{Options, Sysbench, Test};
 use std::sync::Arc;
 
@@ -44,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let control = Arc::new(Control::new());
     signals::stop_on_interrupt(Arc::clone(&control))
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
-    let environment = Environment::of_this_machine();
+    let environment = dyno_observe::environment();
     let mut points = Vec::new();
     for dialect in [Dialect::Mysql, Dialect::Postgres] {
         for &workers in &arguments.workers {

@@ -4,11 +4,11 @@ use super::compare::judge_gates;
 use super::paper::{Forms, paper_of, write_paper};
 use crate::Done;
 use dyno_core::nearest;
+use dyno_facts::RunStatus;
 use dyno_report::{Lang, Paper, check_ids};
 use dyno_runner::Outcome;
 use dyno_runner::failure::Failure;
 use dyno_runner::{output, tpch};
-use dyno_store::RunStatus;
 use dyno_suite::Plan;
 use std::path::Path;
 

@@ -7,7 +7,6 @@ use dyno_fleet::{Event, Generator};
 use dyno_runner::failure::Failure;
 use dyno_runner::{Permits, assist};
 use dyno_runner::{output, signals};
-use dyno_store::Environment;
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -72,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         generator.name(),
         nats.shown()
     ));
-    let environment = Environment::of_this_machine();
+    let environment = dyno_observe::environment();
     while let Some(event) = generator.next(&signals::has_come) {
         match event {
             Event::Note(text) => output::talk(&text),

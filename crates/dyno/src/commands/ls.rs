@@ -2,9 +2,10 @@
 
 use super::RUNS;
 use crate::Done;
+use dyno_facts::RunStatus;
 use dyno_runner::output;
 use dyno_runner::table::layout;
-use dyno_store::{RunEntry, RunStatus};
+use dyno_store::RunEntry;
 use std::path::PathBuf;
 
 /// What `dyno ls` takes.

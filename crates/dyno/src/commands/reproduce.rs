@@ -3,12 +3,12 @@
 use super::run::{Keeping, run_kept};
 use super::{RUNS, compare, find_run};
 use crate::Done;
+use dyno_facts::RunHeader;
 use dyno_pgbench::script::{QueryMode, Script};
 use dyno_report::Lang;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
-use dyno_store::{Environment, RunHeader};
 use dyno_suite::{Fault, Overrides, PLAN_FORMAT, Plan, PlannedExperiment, PlannedScript, Restore};
 use std::path::{Path, PathBuf};
 
@@ -136,7 +136,7 @@ fn shell_lines(script: &PlannedScript) -> Vec<&str> {
 
 /// What is not as it was: it may be why results differ.
 fn differences(header: &RunHeader) -> Vec<String> {
-    let (then, now) = (&header.environment, &Environment::of_this_machine());
+    let (then, now) = (&header.environment, &dyno_observe::environment());
     let differs = |what: &str, then: &str, now: &str| {
         (then != now && !then.is_empty())
             .then(|| format!("{what} was {then} in the first run and is {now} now."))

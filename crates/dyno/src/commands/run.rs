@@ -6,8 +6,8 @@ use super::serve::{self, LISTEN};
 use crate::Done;
 use crate::fleet::{LostArgument, NatsArguments, versions};
 use dyno_engine::Control;
+use dyno_facts::{RunHeader, RunStatus, TrialStatus};
 use dyno_fleet::FleetOptions;
-use dyno_measure::TrialStatus;
 use dyno_runner::WORKLOADS;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
@@ -16,7 +16,7 @@ use dyno_runner::progress::human_time;
 use dyno_runner::{self as runner, facts};
 use dyno_runner::{output, signals};
 use dyno_statistics::gate::Gate;
-use dyno_store::{Run, RunHeader, RunStatus};
+use dyno_store::Run;
 use dyno_suite::{Action, Overrides, Plan, SecretUrl, Step, Stop, Suite, Versus};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -294,7 +294,10 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
     let about = human_time(plan.estimated_s);
     let most = if plan.may_end_sooner() { "at most " } else { "" };
     output::talk(&format!("{}: {steps}, {most}about {about}.", plan.suite.title));
-    let mut header = RunHeader::new(&plan.suite.name, command_line(), plan.seed);
+    let mut header = RunHeader {
+        environment: dyno_observe::environment(),
+        ..RunHeader::new(&plan.suite.name, command_line(), plan.seed)
+    };
     fill(&mut header);
     Ok(Run::create(keeping.dir, header)?)
 }

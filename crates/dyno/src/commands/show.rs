@@ -6,7 +6,7 @@ mod tpch;
 
 use super::{RUNS, find_run};
 use crate::Done;
-use dyno_measure::{Purpose, TrialStatus, TrialSummary};
+use dyno_facts::{Purpose, TrialStatus, TrialSummary};
 use dyno_report::fault_sentence;
 use dyno_runner::output;
 use dyno_runner::table::{grouped, layout, number};

@@ -7,7 +7,8 @@ use dyno_drivers::sim::{Fault, Logged, Script, Service, SimDriver};
 use dyno_engine::{
     Control, DriveError, Ended, Joined, MergeError, Share, TrialResult, TrialSpec, drive, merge,
 };
-use dyno_measure::{Frame, HostSample, Interval, Latencies, Phase};
+use dyno_facts::HostSample;
+use dyno_record::{Frame, Interval, Latencies, Phase};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -292,12 +293,12 @@ fn a_lost_generator_counts_once_with_what_it_had_sent() {
     assert!(!joined.take(lost, &seens[1].0[4]), "it is too late");
     let rest: Vec<Interval> = std::iter::from_fn(|| joined.next_complete()).collect();
     assert_eq!(rest.len(), 6);
-    let mut counted = dyno_measure::Counts::default();
+    let mut counted = dyno_facts::Counts::default();
     seens[1].0[..4].iter().for_each(|interval| counted.add(&interval.frame.counts()));
     assert_eq!(part.total.counts(), counted);
     assert_eq!(part.length(), 400 * MS);
     let merged = merge(&[results[0].clone(), part, results[2].clone()]).unwrap();
-    let mut all = dyno_measure::Counts::default();
+    let mut all = dyno_facts::Counts::default();
     complete.iter().chain(&rest).for_each(|interval| all.add(&interval.frame.counts()));
     assert_eq!(merged.total.counts(), all, "intervals and total agree");
     assert_eq!(merged.ended, Ended::Aborted(why));

@@ -6,8 +6,8 @@ use dyno_core::{
 };
 use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive_simulated};
-use dyno_measure::{Interval, Phase};
 use dyno_reactor::now;
+use dyno_record::{Interval, Phase};
 use std::sync::Mutex;
 
 pub(crate) const MS: Nanos = MILLISECOND;
@@ -206,7 +206,7 @@ pub(crate) fn check(result: &TrialResult, seen: &Seen, spec: &TrialSpec) {
     assert_eq!(counts.started, ended + result.in_flight, "{counts:?}");
     assert!(result.in_flight <= u64::from(spec.workers), "{}", result.in_flight);
     assert!(u64::from(result.unfinished) <= u64::from(spec.workers));
-    let mut sum = dyno_measure::Counts::default();
+    let mut sum = dyno_facts::Counts::default();
     let measured = seen.0.iter().filter(|interval| interval.phase == Phase::Measured);
     measured.for_each(|interval| sum.add(&interval.frame.counts()));
     assert_eq!(sum, counts, "the intervals add up to the total");

@@ -2,8 +2,7 @@
 
 use crate::model::{Paper, Spread, Target};
 use crate::text::Message;
-use dyno_facts::say;
-use dyno_measure::Purpose;
+use dyno_facts::{Purpose, say};
 use serde::Serialize;
 
 /// The most that a target did in an experiment.

@@ -2,7 +2,8 @@
 
 use crate::model::{Paper, Trial};
 use crate::points::SAMPLES_BEYOND;
-use dyno_measure::{Latencies, LatencySummary};
+use dyno_facts::LatencySummary;
+use dyno_record::Latencies;
 use dyno_store::RunData;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -4,7 +4,8 @@ use super::{fleet, method, nodes, scaling};
 use crate::model::{ErrorRow, Experiment, LeftOut, Target, Trial};
 use crate::text::stored;
 use crate::{Published, PublishedTable, points, statements, tpcc, tpch};
-use dyno_store::{ExperimentFacts, RunData};
+use dyno_facts::ExperimentFacts;
+use dyno_store::RunData;
 
 pub(super) fn experiments(
     runs: &[RunData],

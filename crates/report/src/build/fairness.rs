@@ -5,8 +5,7 @@ use crate::checks::nodes_of;
 use crate::model::{Experiment, Target, Trial};
 use crate::settings;
 use crate::text::{Message, stored};
-use dyno_facts::say;
-use dyno_measure::NodeConditions;
+use dyno_facts::{NodeConditions, say};
 use serde::Serialize;
 use std::collections::BTreeSet;
 

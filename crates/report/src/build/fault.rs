@@ -3,8 +3,7 @@
 use crate::format;
 use crate::model::{Paper, Spread, Trial};
 use crate::text::{Message, stored};
-use dyno_facts::say;
-use dyno_measure::FaultFacts;
+use dyno_facts::{FaultFacts, say};
 use serde::Serialize;
 
 /// A trial with a fault.

@@ -5,8 +5,7 @@ use crate::checks::reads_of;
 use crate::format;
 use crate::model::{Point, Trial};
 use crate::text::Message;
-use dyno_facts::say;
-use dyno_measure::{GeneratorMember, NodeConditions};
+use dyno_facts::{GeneratorMember, NodeConditions, say};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -2,8 +2,7 @@
 
 use crate::model::Paper;
 use crate::text::Message;
-use dyno_facts::say;
-use dyno_measure::Purpose;
+use dyno_facts::{Purpose, say};
 
 /// How far the claims reach.
 pub(super) fn sentences(paper: &Paper) -> Vec<Message> {

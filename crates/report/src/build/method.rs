@@ -4,8 +4,7 @@ use crate::format::{self, whole};
 use crate::model::{Paper, Trial};
 use crate::text::Message;
 use crate::{tpcc, tpch};
-use dyno_facts::say;
-use dyno_store::ExperimentFacts;
+use dyno_facts::{ExperimentFacts, say};
 
 /// How transactions arrive, how long, what latency means.
 pub(super) fn sentences(facts: &ExperimentFacts, trials: &[&Trial]) -> Vec<Message> {

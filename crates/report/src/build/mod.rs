@@ -38,7 +38,7 @@ pub use schema::SchemaRow;
 use crate::model::{Paper, RunFacts, Target, Trial};
 use crate::text::Message;
 use crate::{Published, PublishedTable, checks, comparison, published, verdict};
-use dyno_measure::SCHEMA_VERSION;
+use dyno_facts::SCHEMA_VERSION;
 use dyno_store::RunData;
 
 impl Paper {

@@ -4,9 +4,7 @@
 use crate::format;
 use crate::model::{Point, Target, Trial};
 use crate::text::Message;
-use dyno_facts::say;
-use dyno_measure::NodeConditions;
-use dyno_store::{TargetFacts, TargetNode};
+use dyno_facts::{NodeConditions, TargetFacts, TargetNode, say};
 use serde::Serialize;
 
 /// A node of a target with several.

@@ -10,7 +10,7 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
         Message::list(&labels.into_iter().map(Message::from).collect::<Vec<_>>())
     };
     let mut sentences = Vec::new();
-    let compared: Vec<&dyno_store::ComparisonFacts> =
+    let compared: Vec<&dyno_facts::ComparisonFacts> =
         paper.experiments.iter().filter_map(|experiment| experiment.comparison.as_ref()).collect();
     for facts in &compared {
         let candidates = names(facts.candidates.iter().map(String::as_str).collect());

@@ -1,7 +1,7 @@
 //! What generators and servers used during the trials.
 
 use crate::model::Trial;
-use dyno_measure::NodeRow;
+use dyno_facts::NodeRow;
 use serde::Serialize;
 
 /// What generators and servers used.

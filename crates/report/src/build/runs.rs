@@ -5,10 +5,11 @@ use crate::format::shell_word;
 use crate::model::{Counter, Gap, Place, RunFacts, Target, Trial};
 use crate::text::stored;
 use crate::{settings, verdict};
-use dyno_facts::say;
-use dyno_measure::{Purpose, SeriesRow, ServerFacts, TrialStatus};
+use dyno_facts::{
+    EventKind, Purpose, RunStatus, SeriesRow, ServerFacts, TargetFacts, TrialStatus, say,
+};
 use dyno_statistics::{knee, objective::Objective};
-use dyno_store::{EventKind, RunData, RunStatus, TargetFacts, TrialData};
+use dyno_store::{RunData, TrialData};
 
 pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
     let status = match run.status() {

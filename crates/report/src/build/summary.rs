@@ -5,8 +5,7 @@ use crate::format;
 use crate::model::{Experiment, KeyRow, Paper, Point, Target};
 use crate::text::Message;
 use crate::{tpcc, tpch};
-use dyno_facts::say;
-use dyno_measure::Purpose;
+use dyno_facts::{Purpose, say};
 
 /// The point with the most throughput per experiment and target; complete ones are preferred. Where
 /// something was done to a node, throughput over the whole window means little.

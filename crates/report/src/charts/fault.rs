@@ -7,8 +7,7 @@ use crate::format;
 use crate::model::{Paper, Trial};
 use crate::svg::Shade;
 use crate::text::{Lang, Message};
-use dyno_facts::say;
-use dyno_measure::{FaultFacts, SeriesRow};
+use dyno_facts::{FaultFacts, SeriesRow, say};
 
 /// A moment is drawn as wide as this share of the whole.
 const MOMENT: f64 = 0.003;

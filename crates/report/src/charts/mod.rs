@@ -16,8 +16,7 @@ use crate::model::{Experiment, Paper, Point, Spread};
 use crate::svg::{Axis, Bar, Chart, Scale, Series, Stroke, bars};
 use crate::text::{Lang, Message};
 use crate::verdict;
-use dyno_facts::say;
-use dyno_measure::Purpose;
+use dyno_facts::{Purpose, say};
 use serde::Serialize;
 
 /// A figure: drawings, and what is written around them.

@@ -5,8 +5,7 @@ use crate::format;
 use crate::model::{Paper, Trial};
 use crate::svg::{Axis, Chart, Scale, Series, Shade, Stroke};
 use crate::text::{Lang, Message};
-use dyno_facts::say;
-use dyno_measure::SeriesRow;
+use dyno_facts::{SeriesRow, say};
 
 /// A series with more intervals is drawn in as many stretches; papers of many trials draw fewer, so
 /// that they stay small.

@@ -5,8 +5,7 @@ use crate::format::unique;
 use crate::model::{Paper, Trial};
 use crate::svg::{Series, Stroke};
 use crate::text::{Lang, Message};
-use dyno_facts::say;
-use dyno_measure::NodeRow;
+use dyno_facts::{NodeRow, say};
 
 /// So many trials are drawn; the table has all of them.
 const MOST: usize = 12;

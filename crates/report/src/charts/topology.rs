@@ -6,9 +6,7 @@ use crate::format;
 use crate::model::{Paper, RunFacts, Target, Trial};
 use crate::svg::{escape, open, width_of};
 use crate::text::{Lang, Message};
-use dyno_facts::say;
-use dyno_measure::{NodeConditions, ReplicaFacts};
-use dyno_store::Environment;
+use dyno_facts::{Environment, NodeConditions, ReplicaFacts, say};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

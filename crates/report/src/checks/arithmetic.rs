@@ -6,8 +6,7 @@ use crate::messages;
 use crate::model::{Group, Level, Trial};
 use crate::text::Message;
 use crate::{format, tpcc};
-use dyno_facts::say;
-use dyno_measure::GeneratorMember;
+use dyno_facts::{GeneratorMember, say};
 
 /// By how much workers times time may differ from the sum of latencies, as a share.
 const LITTLE: f64 = 0.05;

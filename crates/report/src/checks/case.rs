@@ -2,8 +2,10 @@
 
 use crate::model::{Experiment, Paper, Target, Trial};
 use crate::text::Message;
-use dyno_measure::{GeneratorConditions, GeneratorMember, NodeConditions};
-use dyno_store::{ExperimentFacts, RunData, TargetFacts};
+use dyno_facts::{
+    ExperimentFacts, GeneratorConditions, GeneratorMember, NodeConditions, TargetFacts,
+};
+use dyno_store::RunData;
 
 /// A paper in the making and its runs.
 pub(crate) struct Case<'a> {

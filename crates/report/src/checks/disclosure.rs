@@ -5,8 +5,8 @@ use crate::format;
 use crate::messages;
 use crate::model::{Finding, Group, Level, RunFacts, Spot, Target};
 use crate::text::Message;
-use dyno_facts::say;
-use dyno_store::{RunData, RunStatus};
+use dyno_facts::{RunStatus, say};
+use dyno_store::RunData;
 use serde_json::Value;
 
 pub(super) const RULES: &[Rule] = &[

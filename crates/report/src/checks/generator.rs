@@ -7,8 +7,7 @@ use crate::messages;
 use crate::model::{Group, Level, Place, Trial};
 use crate::text::{self, Message};
 use crate::{format, points};
-use dyno_facts::say;
-use dyno_measure::{GeneratorConditions, GeneratorMember, LatencySummary, Purpose};
+use dyno_facts::{GeneratorConditions, GeneratorMember, LatencySummary, Purpose, say};
 
 /// CPU of a machine of its own, and of both together on a shared one; a queue grows without bounds
 /// near 100 %, and at 80 % an M/M/1 queue is four times as long as its service (catalogue of checks).

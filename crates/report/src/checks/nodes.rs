@@ -9,9 +9,7 @@ use crate::format;
 use crate::messages;
 use crate::model::{Finding, Group, Level, Spot, Target, Trial};
 use crate::text::{Message, stored};
-use dyno_facts::say;
-use dyno_measure::{KindSummary, NodeConditions};
-use dyno_store::TargetFacts;
+use dyno_facts::{KindSummary, NodeConditions, TargetFacts, say};
 
 /// Of the part of the reads that read-only nodes would have if all nodes had the same.
 const READS_MOVED: f64 = 0.5;

@@ -6,8 +6,7 @@ use crate::messages;
 use crate::model::{Experiment, Finding, Group, Level, Paper, Point, Spot, Trial};
 use crate::text::Message;
 use crate::verdict::{Call, PairOrder, PairedComparison, VerdictRow};
-use dyno_facts::say;
-use dyno_measure::Purpose;
+use dyno_facts::{Purpose, say};
 use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
 use dyno_statistics::{CONFIDENCE, median, variation};
 

@@ -10,8 +10,7 @@ use crate::format;
 use crate::messages;
 use crate::model::{Experiment, Finding, Group, Level, Paper, Spot, Target};
 use crate::text::Message;
-use dyno_facts::say;
-use dyno_store::Environment;
+use dyno_facts::{Environment, say};
 
 /// Round trips that differ by less are alike: the smallest difference between two hosts of one rack,
 /// and what a median of some hundred round trips moves by.

@@ -5,10 +5,8 @@ use super::Case;
 use crate::format;
 use crate::model::{Experiment, Target, Trial};
 use crate::text::Message;
-use dyno_facts::say;
-use dyno_measure::NodeConditions;
+use dyno_facts::{NodeConditions, TargetFacts, say};
 use dyno_statistics::median;
-use dyno_store::TargetFacts;
 
 /// Two targets that an experiment measured.
 pub(super) struct Pair<'a> {

@@ -7,8 +7,7 @@ use crate::format;
 use crate::messages;
 use crate::model::{Experiment, Finding, Group, Level, Place, Point, Spot, Trial};
 use crate::text::Message;
-use dyno_facts::say;
-use dyno_measure::NodeConditions;
+use dyno_facts::{NodeConditions, say};
 
 /// Of the load generator's CPU, taken by the hypervisor, or held back by a quota.
 const STEAL: f64 = 0.01;
@@ -82,8 +81,7 @@ pub(super) const RULES: &[Rule] = &[
         meaning: messages::disk_reads_meaning,
         advice: messages::disk_reads_advice,
         find: Find::Trial(|trial| {
-            let times =
-                trial.summary.data.as_ref().and_then(dyno_measure::DataFacts::size_to_memory);
+            let times = trial.summary.data.as_ref().and_then(dyno_facts::DataFacts::size_to_memory);
             times.is_none_or(|times| times >= IN_MEMORY).then(|| misses(trial))?
         }),
     },

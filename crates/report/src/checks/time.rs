@@ -7,8 +7,7 @@ use crate::messages;
 use crate::model::{Finding, Group, Level, Paper, Spot, Trial};
 use crate::text::Message;
 use crate::verdict::{LevelChange, StallRow, SteadyRow};
-use dyno_facts::say;
-use dyno_measure::{NodeConditions, Purpose};
+use dyno_facts::{NodeConditions, Purpose, say};
 
 /// Shorter windows see few checkpoints and other slow cycles, seconds.
 const LEAST_WINDOW_S: f64 = 60.0;

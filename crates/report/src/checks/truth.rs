@@ -5,9 +5,7 @@ use crate::messages;
 use crate::model::{Experiment, Finding, Group, Level, Spot, Trial};
 use crate::text::{Message, stored};
 use crate::{format, tpch};
-use dyno_facts::say;
-use dyno_measure::{KindSummary, TpccFacts, TrialStatus, Verdict};
-use dyno_store::ExperimentFacts;
+use dyno_facts::{ExperimentFacts, KindSummary, TpccFacts, TrialStatus, Verdict, say};
 
 /// Attempts that failed by transactions.
 const ERRORS_CAVEAT: f64 = 0.001;

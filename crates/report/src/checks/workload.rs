@@ -3,8 +3,7 @@
 
 use crate::model::Experiment;
 use crate::text::Message;
-use dyno_facts::say;
-use dyno_measure::TrialSummary;
+use dyno_facts::{TrialSummary, say};
 
 /// An option by its name of sysbench 1.0, whatever its spelling: `oltp-simple-ranges` of 0.5 is
 /// `simple_ranges`.
@@ -102,7 +101,7 @@ fn script_statements(text: &str) -> Option<f64> {
 
 /// Statements of a trial by what they should be, of each kind of which that is known.
 pub(super) fn expected(experiment: &Experiment, summary: &TrialSummary) -> Vec<(String, f64, f64)> {
-    let of_kind = |kind: &dyno_measure::KindSummary| {
+    let of_kind = |kind: &dyno_facts::KindSummary| {
         let wanted = sysbench_statements(experiment, &summary.test)
             .or_else(|| pgbench_statements(experiment, &kind.name))?;
         let done = (kind.counts.committed + kind.counts.rolled_back) as f64;

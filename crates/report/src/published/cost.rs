@@ -2,8 +2,7 @@
 
 use crate::model::{Paper, Point, Target};
 use crate::text::Message;
-use dyno_facts::say;
-use dyno_store::Price;
+use dyno_facts::{Price, say};
 use serde::Serialize;
 
 /// What an experiment's work costs on a target.

@@ -7,8 +7,7 @@ use crate::format;
 use crate::model::{Experiment, Paper, Trial};
 use crate::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
 use crate::text::{Lang, Message};
-use dyno_facts::say;
-use dyno_measure::{SeriesRow, TpccFacts};
+use dyno_facts::{SeriesRow, TpccFacts, say};
 use serde::Serialize;
 
 /// The charts of an experiment's section on TPC-C.

@@ -4,8 +4,7 @@ use super::words;
 use crate::model::Trial;
 use crate::outcomes::{Outcome, outcomes};
 use crate::text::{Message, stored};
-use dyno_facts::say;
-use dyno_measure::{AuditLine, ConditionLine, ConditionState, TpccFacts, Verdict};
+use dyno_facts::{AuditLine, ConditionLine, ConditionState, TpccFacts, Verdict, say};
 use serde::Serialize;
 
 /// One condition over the trials of an experiment.

@@ -16,7 +16,7 @@ pub(crate) use rules::{RULES, named, target_has};
 use crate::format::unique;
 use crate::model::{SettingRow, Spread, Target, Trial};
 use crate::text::Message;
-use dyno_measure::{KindSummary, TpccFacts};
+use dyno_facts::{KindSummary, TpccFacts};
 use serde::Serialize;
 
 /// How TPC-C was run: what stands beside every number.

@@ -4,7 +4,7 @@ use super::{TpccSetup, words};
 use crate::model::{Spread, Trial};
 use crate::points::{SAMPLES_BEYOND, chosen, groups};
 use crate::text::Message;
-use dyno_measure::{Counts, KindSummary, LatencySummary, TpccFacts, TpccKind};
+use dyno_facts::{Counts, KindSummary, LatencySummary, TpccFacts, TpccKind};
 use serde::Serialize;
 
 /// One kind of transaction in the mix of a point, over all repeats.

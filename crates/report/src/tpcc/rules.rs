@@ -8,8 +8,7 @@ use crate::format::{self, whole};
 use crate::messages;
 use crate::model::{Experiment, Group, Level, Place, Trial};
 use crate::text::{Message, stored};
-use dyno_facts::say;
-use dyno_measure::{ConditionLine, ConditionState, KindSummary, TpccFacts, Verdict};
+use dyno_facts::{ConditionLine, ConditionState, KindSummary, TpccFacts, Verdict, say};
 
 /// About what a warehouse takes with its indexes when it is loaded, bytes.
 const WAREHOUSE_BYTES: f64 = 100e6;

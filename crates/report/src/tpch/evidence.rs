@@ -5,7 +5,7 @@ use super::{facts, words};
 use crate::model::{Point, Trial};
 use crate::outcomes::{Judged, Outcome, outcomes};
 use crate::text::{Message, stored};
-use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
+use dyno_facts::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
 use serde::Serialize;
 
 /// An answer that differs from the one that it was held against.

@@ -3,7 +3,7 @@
 use super::{facts, words};
 use crate::model::Trial;
 use crate::text::Message;
-use dyno_measure::{LoadStep, TpchLoad};
+use dyno_facts::{LoadStep, TpchLoad};
 use serde::Serialize;
 
 /// Of fewer rows the time is that of beginning and ending.

@@ -22,7 +22,7 @@ pub(crate) use rules::RULES;
 use crate::model::{Point, SettingRow, Target, Trial};
 use crate::text::Message;
 use crate::{PublishedTable, settings};
-use dyno_measure::{TpchFacts, TrialSummary};
+use dyno_facts::{TpchFacts, TrialSummary};
 use serde::Serialize;
 
 /// Queries of TPC-H.

@@ -3,7 +3,7 @@
 use super::QUERIES;
 use super::tables::Column;
 use crate::model::Trial;
-use dyno_measure::{PlanFacts, QueryFacts};
+use dyno_facts::{PlanFacts, QueryFacts};
 use serde::Serialize;
 
 /// The plans of one query.

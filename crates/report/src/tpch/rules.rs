@@ -9,8 +9,7 @@ use crate::model::{Experiment, Finding, Group, Level, Paper, Spot, Trial};
 use crate::points::chosen;
 use crate::text::{Message, stored};
 use crate::tpcc::{named, target_has};
-use dyno_facts::say;
-use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
+use dyno_facts::{QueryFacts, QueryOutcome, TpchFacts, Verdict, say};
 
 /// Below this a query's time is that of the round trip and of planning rather than of executing.
 const SHORT_S: f64 = 0.01;

@@ -7,7 +7,7 @@ use crate::format::unique;
 use crate::model::{Point, Spread, Trial};
 use crate::published::PublishedRow;
 use crate::text::{Message, stored};
-use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics, Verdict};
+use dyno_facts::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics, Verdict};
 use serde::Serialize;
 
 /// One test on one target: a column for each degree, a row for each query.

@@ -4,8 +4,7 @@ use super::{AnswerCount, QUERIES, Speedup, TpchSetup, TpchTable, facts};
 use crate::format::{self, unique};
 use crate::model::Trial;
 use crate::text::{Message, stored};
-use dyno_facts::say;
-use dyno_measure::QueryOutcome;
+use dyno_facts::{QueryOutcome, say};
 
 /// What a reader must know before anything else.
 pub(super) fn disclosure() -> Message {

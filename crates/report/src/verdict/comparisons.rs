@@ -6,11 +6,10 @@ use super::pairs::{self, Duel, Pairs};
 use super::{figure_of, ratio_of, words};
 use crate::model::{Experiment, Paper, RunFacts, Spread, Target};
 use crate::text::Message;
-use dyno_measure::TrialSummary;
+use dyno_facts::{ComparisonFacts, TrialSummary};
 use dyno_statistics::noise;
 use dyno_statistics::ratio::{PairedRatio, Verdict, Why};
 use dyno_statistics::{Better, Interval, Metric, bootstrap, holm, rank};
-use dyno_store::ComparisonFacts;
 
 /// Where a suite wants no half-width, the pairs are told that this one needs.
 const PLANNED_HALF_WIDTH: f64 = 0.02;

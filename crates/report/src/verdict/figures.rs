@@ -2,8 +2,7 @@
 
 use crate::points::SAMPLES_BEYOND;
 use crate::text::Message;
-use dyno_facts::say;
-use dyno_measure::{LatencySummary, TrialSummary};
+use dyno_facts::{LatencySummary, TrialSummary, say};
 use dyno_statistics::Metric;
 
 /// A figure of a trial; `None` where it has none: a percentile with fewer than ten samples beyond

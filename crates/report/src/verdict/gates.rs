@@ -5,8 +5,7 @@ use super::model::{Bounds, GateResult, GateRow, PairedComparison};
 use super::pairs::{Level, level_of, level_words};
 use crate::model::{Experiment, Paper, Trial};
 use crate::text::Message;
-use dyno_facts::say;
-use dyno_measure::Purpose;
+use dyno_facts::{Purpose, say};
 use dyno_statistics::gate::{Figure, Gate, Judged, Verdict, Why};
 use dyno_statistics::ratio::PairedRatio;
 

@@ -26,7 +26,7 @@ pub use model::{
 
 use crate::model::Paper;
 use crate::text::{Lang, Message};
-use dyno_measure::TrialSummary;
+use dyno_facts::TrialSummary;
 use dyno_statistics::{Metric, ratio::PairedRatio};
 
 /// Fills what a paper says of comparisons, scaling, steadiness and gates; before its checks are made.

@@ -6,8 +6,7 @@ use crate::model::{Paper, Trial};
 use crate::text::Message;
 use crate::tpcc::TpccSetup;
 use crate::tpch::TpchSetup;
-use dyno_facts::say;
-use dyno_measure::Purpose;
+use dyno_facts::{Purpose, say};
 use dyno_statistics::ratio::LEAST_PAIRS;
 
 /// Two targets of an experiment that are compared.

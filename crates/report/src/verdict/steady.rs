@@ -3,8 +3,8 @@
 use super::model::{LevelChange, StallRow, SteadyRow};
 use crate::model::{Paper, Trial};
 use crate::text::{Message, stored};
+use dyno_facts::EventKind;
 use dyno_statistics::steady::{Second, Stall, steady};
-use dyno_store::EventKind;
 
 /// Events are seen when somebody looks: so many seconds around a stall belong to it.
 const AROUND_S: f64 = 1.5;

@@ -3,7 +3,7 @@
 use crate::support::texts_of;
 use crate::synthetic::fault::fault;
 use crate::synthetic::two_targets;
-use dyno_measure::TrialStatus;
+use dyno_facts::TrialStatus;
 use dyno_report::{Lang, Paper, fault_sentence};
 
 #[test]
@@ -68,7 +68,7 @@ fn it_is_told_in_both_languages_and_drawn() {
          acknowledged transactions lost."
     );
     // Intervals can't show that there was none.
-    let quick = dyno_measure::FaultFacts { first_success_after_s: Some(0.0), ..facts };
+    let quick = dyno_facts::FaultFacts { first_success_after_s: Some(0.0), ..facts };
     assert!(fault_sentence(&quick).to_string().contains(": no outage of 0.2 s or more, "));
 }
 

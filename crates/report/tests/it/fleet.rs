@@ -1,7 +1,7 @@
 //! What papers say of several load generators.
 
 use crate::synthetic::cluster::cluster;
-use dyno_measure::NodeConditions;
+use dyno_facts::NodeConditions;
 use dyno_report::{FleetTable, Lang, Paper};
 use dyno_store::RunData;
 

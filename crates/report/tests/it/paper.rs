@@ -2,9 +2,8 @@
 
 use crate::support::{elements, golden};
 use crate::synthetic::{HOSTILE, published, run, two_targets};
-use dyno_measure::{SeriesRow, TrialStatus};
+use dyno_facts::{RunStatus, SeriesRow, TrialStatus};
 use dyno_report::{Lang, Level, Paper};
-use dyno_store::RunStatus;
 use std::fs;
 
 fn golden_paper() -> Paper {

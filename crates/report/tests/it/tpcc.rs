@@ -3,7 +3,7 @@
 use crate::support::{elements, golden};
 use crate::synthetic::HOSTILE;
 use crate::synthetic::tpcc::{published, tpcc};
-use dyno_measure::{TpccFacts, TrialStatus, Verdict};
+use dyno_facts::{TpccFacts, TrialStatus, Verdict};
 use dyno_report::{Check, Lang, Level, Paper, Spot};
 use dyno_store::RunData;
 

@@ -3,7 +3,7 @@
 use crate::support::{elements, golden};
 use crate::synthetic::HOSTILE;
 use crate::synthetic::tpch::{published, tpch};
-use dyno_measure::{PlanFacts, QueryOutcome, TpchFacts, TrialStatus, Verdict};
+use dyno_facts::{PlanFacts, QueryOutcome, TpchFacts, TrialStatus, Verdict};
 use dyno_report::{Check, Lang, Paper, TpchSection, TpchTable};
 use dyno_store::RunData;
 

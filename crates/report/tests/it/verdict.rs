@@ -3,9 +3,9 @@
 use crate::support::elements;
 use crate::synthetic::pairs::{at_rate, comparing, paired, paired_at};
 use crate::synthetic::{HOSTILE, run, two_targets};
-use dyno_measure::{Purpose, TrialStatus};
+use dyno_facts::{ComparisonFacts, Event, EventKind, Purpose, TrialStatus};
 use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
-use dyno_store::{ComparisonFacts, Event, EventKind, RunData};
+use dyno_store::RunData;
 
 /// Pairs around this ratio, with trials that vary by about 1 %.
 fn around(ratio: f64, pairs: usize) -> Vec<(f64, f64)> {

@@ -8,7 +8,7 @@ use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::route::{Routed, Way};
 use dyno_drivers::target::Target;
-use dyno_measure::ServerFacts;
+use dyno_facts::ServerFacts;
 use dyno_suite::{PlannedNode, PlannedTarget, Role, Route};
 use std::path::Path;
 

@@ -4,7 +4,7 @@
 //! While it lasts workers survive (`ErrorPolicy::following`): every error is counted, lost sessions and
 //! those to a server that became read-only are replaced, and what takes longer than
 //! `TrialSpec::answer_limit` is given up. The times of a fault follow from the intervals
-//! (`dyno_measure::FaultWatch`). What was acknowledged is looked for after the trial, on the node that
+//! (`dyno_record::FaultWatch`). What was acknowledged is looked for after the trial, on the node that
 //! takes writes then and before the nodes are brought back: order by order (TPC-C) or row by row (pgbench).
 //! What is lost is the result of such a trial and doesn't make it fail; the check `lost-acknowledged` says
 //! it.
@@ -18,9 +18,10 @@ use crate::failure::Failure;
 use crate::signals;
 use dyno_core::Nanos;
 use dyno_engine::{ErrorPolicy, TrialSpec};
-use dyno_measure::{Asked, FaultFacts, FaultWatch, TrialStatus, TrialSummary, Window};
+use dyno_facts::{Event, EventKind, FaultFacts, TrialStatus, TrialSummary};
+use dyno_observe::Asked;
 use dyno_reactor::monotonic_now;
-use dyno_store::{Event, EventKind};
+use dyno_record::{FaultWatch, Window};
 use dyno_suite::{Fault, FaultAction, Plan, PlannedTarget, Role, Step};
 use hands::Hands;
 use std::collections::BTreeMap;
@@ -348,7 +349,7 @@ fn done(action: FaultAction) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_measure::ServerFacts;
+    use dyno_facts::ServerFacts;
 
     /// Nodes of these names and roles, none of which is ever asked.
     fn nodes(roles: &[(&str, Role)]) -> Vec<ReachedNode> {

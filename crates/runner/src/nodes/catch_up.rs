@@ -6,7 +6,7 @@ use crate::databases::{self, with_driver};
 use crate::output;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
 use dyno_engine::Control;
-use dyno_measure::{Position, follows, has_reached, position};
+use dyno_observe::{Position, follows, has_reached, position};
 use dyno_reactor::{now, sleep_until, timeout};
 use dyno_suite::Role;
 

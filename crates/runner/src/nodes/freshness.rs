@@ -5,8 +5,10 @@ use super::sampling::{Sampling, at_s};
 use super::{Nodes, Role};
 use crate::databases::with_driver;
 use dyno_core::{DbError, Discard, Driver, MILLISECOND, Nanos, SECOND, Session, Table};
-use dyno_measure::{Asked, Freshness, Window};
+use dyno_facts::Freshness;
+use dyno_observe::Asked;
 use dyno_reactor::{block_on, now, sleep_until, timeout};
+use dyno_record::Window;
 use dyno_suite::Route;
 use std::collections::BTreeMap;
 

@@ -18,12 +18,9 @@ pub(super) use sampling::{Sampling, sampled};
 use crate::databases::{self, Database, Reached, with_driver};
 use client::preparing;
 use dyno_core::{DbError, Dialect, Driver, Nanos, SECOND, Session, Table};
-use dyno_measure::{
-    Asked, Freshness, NodeConditions, NodeLook, Seen, ServerFacts, Together, TrialSummary,
-    commits_grown, glance, look, node_conditions,
-};
+use dyno_facts::{Freshness, NodeConditions, NodeFacts, ServerFacts, Together, TrialSummary};
+use dyno_observe::{Asked, NodeLook, Seen, commits_grown, glance, look, node_conditions};
 use dyno_reactor::{monotonic_now, now, sleep_until, timeout};
-use dyno_store::NodeFacts;
 use dyno_suite::{PlannedTarget, Role, Route};
 use std::collections::BTreeMap;
 
@@ -341,8 +338,8 @@ async fn settle<S: Session>(session: &mut S) -> Result<(), DbError> {
 mod tests {
     use super::*;
     use dyno_drivers::target::Target;
-    use dyno_measure::{NodeState, Sample, StatementCounts, TrialStatus};
-    use dyno_store::TrialIdentity;
+    use dyno_facts::{StatementCounts, TrialIdentity, TrialStatus};
+    use dyno_observe::{NodeState, Sample};
 
     const ROLES: [(&str, Role); 4] = [
         ("all", Role::Endpoint),

@@ -4,7 +4,7 @@ use crate::databases;
 use crate::failure::{Failure, sentence};
 use crate::{output, signals};
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session};
-use dyno_measure::{ConditionLine, ConditionState, DataCheck, TpccFacts, Verdict};
+use dyno_facts::{ConditionLine, ConditionState, DataCheck, TpccFacts, Verdict};
 use dyno_reactor::{now, timeout};
 use dyno_tpcc::Tpcc;
 use dyno_tpcc::books::{Books, books};

@@ -1,7 +1,7 @@
 //! What a run of TPC-C says of itself.
 
 use dyno_core::Workload;
-use dyno_measure::{AuditLine, KindSummary, TpccFacts, TpccKind, Verdict};
+use dyno_facts::{AuditLine, KindSummary, TpccFacts, TpccKind, Verdict};
 use dyno_tpcc::audit::{Audit, LINES_MEAN, Share, Skew};
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::profile::{Kind, MIX_LEAST_PERCENT, PerKind, Profile};
@@ -162,7 +162,7 @@ fn judged(is_judged: bool, is_right: bool) -> Verdict {
 mod tests {
     use super::*;
     use dyno_core::Dialect;
-    use dyno_measure::Counts;
+    use dyno_facts::Counts;
     use dyno_tpcc::TpccOptions;
     use dyno_tpcc::profile::{BMSQL_5_0, SPEC};
 

@@ -1,6 +1,6 @@
 //! What is said of the answers.
 
-use dyno_measure::{DataCheck, QueryFacts, QueryOutcome, TpchFacts, TrialSummary, Verdict};
+use dyno_facts::{DataCheck, QueryFacts, QueryOutcome, TpchFacts, TrialSummary, Verdict};
 use dyno_store::RunData;
 use std::collections::BTreeMap;
 
@@ -129,7 +129,7 @@ fn verdict_line(trials: &[&TpchFacts]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_measure::{AnswerFacts, DegreeFacts};
+    use dyno_facts::{AnswerFacts, DegreeFacts};
 
     fn query(number: u8, verdict: Option<Verdict>) -> QueryFacts {
         let differences = match verdict {

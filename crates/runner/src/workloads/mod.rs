@@ -23,7 +23,7 @@ use crate::progress::LoadProgress;
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{BulkMethod, DbError, Driver, Session, Workload, nearest};
 use dyno_engine::TrialSpec;
-use dyno_measure::{DataCheck, DataFacts, StatementLatency, TpccFacts, TrialStatus, TrialSummary};
+use dyno_facts::{DataCheck, DataFacts, StatementLatency, TpccFacts, TrialStatus, TrialSummary};
 use dyno_reactor::block_on;
 use dyno_suite::{OptionPart, Plan, PlannedExperiment, PlannedOption};
 use std::collections::BTreeSet;

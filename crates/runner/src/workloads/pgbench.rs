@@ -12,7 +12,7 @@ use crate::output;
 use crate::progress::LoadProgress;
 use dyno_core::{DbError, Driver, LoadObserver, Session};
 use dyno_engine::TrialSpec;
-use dyno_measure::{DataCheck, DataFacts, StatementLatency, Verdict};
+use dyno_facts::{DataCheck, DataFacts, StatementLatency, Verdict};
 use dyno_pgbench::access::Access;
 use dyno_pgbench::check::{Balances, Ledger, balances};
 use dyno_pgbench::history::{History, Journal, history};

@@ -15,7 +15,7 @@ use crate::tpcc::{
 };
 use dyno_core::{Driver, Session};
 use dyno_engine::TrialSpec;
-use dyno_measure::DataFacts;
+use dyno_facts::DataFacts;
 use dyno_reactor::block_on;
 use dyno_suite::{Plan, PlannedExperiment};
 use dyno_tpcc::ITEMS;

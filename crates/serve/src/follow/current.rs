@@ -3,7 +3,7 @@
 use super::Update;
 use super::tail::Tail;
 use super::view::{QueryView, RowView, TrialView};
-use dyno_measure::{NodeRow, QueryFacts, SeriesRow};
+use dyno_facts::{NodeRow, QueryFacts, SeriesRow};
 use dyno_store::{read_nodes, read_series};
 use serde::{Deserialize, Serialize};
 use std::path::Path;

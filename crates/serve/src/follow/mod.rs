@@ -16,7 +16,7 @@ pub(crate) use run::RunFollower;
 pub(crate) use view::{EventView, QueryView, RowView, RunView, TrialView, folder_name, run_status};
 
 use changes::Changes;
-use dyno_measure::NodeRow;
+use dyno_facts::NodeRow;
 use dyno_store::is_growing;
 use serde::Serialize;
 use std::fs;

@@ -1,6 +1,6 @@
 //! How far a suite has come, and how long the rest will take.
 
-use dyno_store::{Event, EventKind};
+use dyno_facts::{Event, EventKind};
 use dyno_suite::{Action, Aim, Step};
 use serde::Serialize;
 use std::collections::BTreeSet;

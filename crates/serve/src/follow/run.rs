@@ -6,10 +6,8 @@ use super::progress::{self, Known, Progress};
 use super::tail::Tail;
 use super::view::{self, EventView, RunView, TrialView};
 use super::{State, Update};
-use dyno_measure::TrialSummary;
-use dyno_store::{
-    Event, ExperimentFacts, RunHeader, RunStatus, TrialIdentity, is_growing, read_header,
-};
+use dyno_facts::{Event, ExperimentFacts, RunHeader, RunStatus, TrialIdentity, TrialSummary};
+use dyno_store::{is_growing, read_header};
 use dyno_suite::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,8 +1,9 @@
 //! Following of runs that are really written.
 
 use super::*;
-use dyno_measure::{Frame, HostSample, Interval, Phase, TrialStatus};
-use dyno_store::{Event, EventKind, Run, RunHeader, RunStatus, TrialIdentity, TrialWriter};
+use dyno_facts::{Event, EventKind, HostSample, RunHeader, RunStatus, TrialIdentity, TrialStatus};
+use dyno_record::{Frame, Interval, Phase};
+use dyno_store::{Run, TrialWriter};
 use serde_json::Value;
 
 fn plan() -> Value {

@@ -1,9 +1,10 @@
 //! What the page is told of runs and trials: plain values, ready for JSON.
 
-use dyno_facts::Bilingual;
-use dyno_measure::{Purpose, QueryFacts, QueryOutcome, SeriesRow, TrialStatus, TrialSummary};
+use dyno_facts::{
+    Bilingual, Event, EventKind, Purpose, QueryFacts, QueryOutcome, RunHeader, RunStatus,
+    SeriesRow, TrialIdentity, TrialStatus, TrialSummary,
+};
 use dyno_report::stored;
-use dyno_store::{Event, EventKind, RunHeader, RunStatus, TrialIdentity};
 use serde::Serialize;
 use std::path::Path;
 
@@ -46,12 +47,12 @@ pub(crate) struct ExperimentView {
 impl RunView {
     /// `status` is the one that the header and the writer's lock tell together.
     pub(crate) fn new(path: &Path, header: &RunHeader, status: &RunStatus) -> Self {
-        let target = |target: &dyno_store::TargetFacts| TargetView {
+        let target = |target: &dyno_facts::TargetFacts| TargetView {
             name: target.name.clone(),
             product: format!("{} {}", target.product, target.version).trim().to_owned(),
             class: target.class.clone(),
         };
-        let experiment = |experiment: &dyno_store::ExperimentFacts| ExperimentView {
+        let experiment = |experiment: &dyno_facts::ExperimentFacts| ExperimentView {
             name: experiment.name.clone(),
             title: experiment.title.clone(),
             test: experiment.test.clone(),

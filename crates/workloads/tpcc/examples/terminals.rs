@@ -9,7 +9,7 @@ use dyno_drivers::Target;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_engine::{Control, TrialSpec, drive};
-use dyno_measure::Latencies;
+use dyno_record::Latencies;
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::profile::{Kind, SPEC};
 use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};

@@ -1,6 +1,6 @@
 //! What the execution times add up to (clause 5.4). None of it is a TPC result.
 
-use dyno_measure::{QueryFacts, QueryOutcome, RefreshFacts, TpchMetrics};
+use dyno_facts::{QueryFacts, QueryOutcome, RefreshFacts, TpchMetrics};
 
 /// Queries of one stream.
 const QUERIES: usize = 22;

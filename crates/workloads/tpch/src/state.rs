@@ -4,7 +4,7 @@ use crate::load::LoadError;
 use crate::load::while_doing;
 use crate::schema::Table;
 use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
-use dyno_measure::{LoadStep, TpchLoad};
+use dyno_facts::{LoadStep, TpchLoad};
 use std::collections::{HashMap, HashSet};
 
 /// Rows of name and value.

@@ -3,7 +3,7 @@
 
 use crate::schema::{INDEXES, Table};
 use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
-use dyno_measure::{CacheFacts, Verdict};
+use dyno_facts::{CacheFacts, Verdict};
 
 /// The share of the pages that has to be in memory after it.
 const ENOUGH: f64 = 0.98;

@@ -1,7 +1,7 @@
 //! What a machine did in each interval: samples of `/proc`, and the CSV files made of them.
 
 use dyno_core::Nanos;
-use dyno_measure::proc::{self, CPU_COLUMNS, CpuTicks, DiskCounters, NetCounters};
+use dyno_observe::proc::{self, CPU_COLUMNS, CpuTicks, DiskCounters, NetCounters};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;

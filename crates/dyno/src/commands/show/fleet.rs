@@ -1,6 +1,6 @@
 //! What `dyno show` says of trials that several load generators made together.
 
-use dyno_measure::{GeneratorMember, TrialSummary};
+use dyno_facts::{GeneratorMember, TrialSummary};
 use dyno_runner::table::{grouped, layout, number};
 use dyno_store::RunData;
 
@@ -60,8 +60,8 @@ fn row(trial: &TrialSummary, member: &GeneratorMember) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_measure::{HostSample, LatencySummary};
-    use dyno_store::{Run, RunHeader, TrialIdentity};
+    use dyno_facts::{HostSample, LatencySummary, RunHeader, TrialIdentity};
+    use dyno_store::Run;
 
     /// A run with one trial that is empty.
     fn run() -> RunData {

@@ -1,6 +1,6 @@
 //! What `dyno show` says of TPC-C trials.
 
-use dyno_measure::{ConditionLine, ConditionState, KindSummary, TpccFacts, TrialSummary, Verdict};
+use dyno_facts::{ConditionLine, ConditionState, KindSummary, TpccFacts, TrialSummary, Verdict};
 use dyno_runner::table::{grouped, layout, number};
 use dyno_store::RunData;
 
@@ -171,8 +171,9 @@ fn told(trial: u32, what: &str, good: &str, lines: &[(&str, Verdict, &str)]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_measure::{Frame, HostSample, Interval, Phase, TpccKind};
-    use dyno_store::{Run, RunHeader, TrialIdentity};
+    use dyno_facts::{HostSample, RunHeader, TpccKind, TrialIdentity};
+    use dyno_record::{Frame, Interval, Phase};
+    use dyno_store::Run;
 
     #[test]
     fn a_trial_has_its_rates_and_its_kinds() {

@@ -1,6 +1,6 @@
 //! What `dyno show` says of TPC-H trials.
 
-use dyno_measure::{QueryOutcome, TpchFacts, TrialSummary, Verdict};
+use dyno_facts::{QueryOutcome, TpchFacts, TrialSummary, Verdict};
 use dyno_report::{DegreeColumn, Paper, QueryCell, QueryRow, Speedup, Spread, TpchTable};
 use dyno_runner::table::{grouped, layout, number};
 use dyno_store::RunData;
@@ -217,8 +217,8 @@ fn remarks(degree: &DegreeColumn) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_measure::{AnswerFacts, DegreeFacts, QueryFacts, TpchMetrics};
-    use dyno_store::{Run, RunHeader, TrialIdentity};
+    use dyno_facts::{AnswerFacts, DegreeFacts, QueryFacts, RunHeader, TpchMetrics, TrialIdentity};
+    use dyno_store::Run;
 
     fn facts(degree: u32, seconds: f64) -> TpchFacts {
         let query = |query: u8| QueryFacts {

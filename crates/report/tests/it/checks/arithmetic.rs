@@ -1,7 +1,7 @@
 //! G: arithmetic.
 
 use super::{Case, generator, nodes, trials};
-use dyno_measure::{FaultFacts, GeneratorMember};
+use dyno_facts::{FaultFacts, GeneratorMember};
 use dyno_store::RunData;
 
 fn latencies(runs: &mut [RunData], factor: f64) {

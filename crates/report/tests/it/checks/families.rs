@@ -3,7 +3,7 @@
 use super::Case;
 use crate::synthetic::tpcc::tpcc;
 use crate::synthetic::tpch::{published, tpch};
-use dyno_measure::{TpccFacts, TpchFacts, TrialSummary, Verdict};
+use dyno_facts::{TpccFacts, TpchFacts, TrialSummary, Verdict};
 use dyno_report::{Paper, PublishedTable};
 use dyno_store::RunData;
 

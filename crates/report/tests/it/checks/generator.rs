@@ -1,7 +1,7 @@
 //! A: the load generator.
 
 use super::{AS_IT_IS, Case, generator, trials};
-use dyno_measure::{GeneratorMember, Purpose};
+use dyno_facts::{GeneratorMember, Purpose};
 
 /// Two load generators, the second one this much later.
 fn started(late_ms: f64) -> Vec<GeneratorMember> {

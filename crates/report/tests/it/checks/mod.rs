@@ -12,7 +12,7 @@ mod state;
 mod time;
 mod truth;
 
-use dyno_measure::{GeneratorConditions, NodeConditions, TrialSummary};
+use dyno_facts::{GeneratorConditions, NodeConditions, TrialSummary};
 use dyno_report::{Check, Lang, Level, Paper, check_ids};
 use dyno_store::RunData;
 use quiet::quiet;

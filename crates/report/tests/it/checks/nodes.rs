@@ -2,8 +2,8 @@
 
 use super::quiet::{BASELINE, quiet};
 use super::{Case, check, paper, trials};
-use dyno_measure::{FaultFacts, Freshness, GeneratorMember, NodeConditions, Together};
-use dyno_store::{RunData, TargetNode};
+use dyno_facts::{FaultFacts, Freshness, GeneratorMember, NodeConditions, TargetNode, Together};
+use dyno_store::RunData;
 use std::collections::BTreeMap;
 
 /// A primary and two read-only nodes that dyno splits reads over; all of the load is single reads. `change`

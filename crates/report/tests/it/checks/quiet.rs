@@ -1,10 +1,11 @@
 //! A run in which everything is known and nothing is to be remarked.
 
 use crate::synthetic::{Shape, header, run, trial};
-use dyno_measure::{
-    Conditions, DataFacts, GeneratorConditions, NodeConditions, ReplicaFacts, ServerFacts,
+use dyno_facts::{
+    ComparisonFacts, Conditions, DataFacts, ExperimentFacts, GeneratorConditions, NodeConditions,
+    ReplicaFacts, ServerFacts,
 };
-use dyno_store::{ComparisonFacts, ExperimentFacts, RunData, TrialData};
+use dyno_store::{RunData, TrialData};
 
 pub(crate) const BASELINE: &str = "old";
 pub(crate) const CANDIDATE: &str = "new";

@@ -2,8 +2,8 @@
 
 use super::quiet::{BASELINE, CANDIDATE, one, with_ratios};
 use super::{AS_IT_IS, Case, trials};
-use dyno_measure::Purpose;
-use dyno_store::{ComparisonFacts, RunData};
+use dyno_facts::{ComparisonFacts, Purpose};
+use dyno_store::RunData;
 
 const NOISE: [f64; 6] = [0.998, 1.003, 0.999, 1.001, 1.002, 0.997];
 

@@ -2,7 +2,8 @@
 
 use super::quiet::quiet;
 use super::{AS_IT_IS, Case, candidate, candidate_nodes, nodes, trials};
-use dyno_store::{RunData, TargetFacts};
+use dyno_facts::TargetFacts;
+use dyno_store::RunData;
 
 fn facts(runs: &mut [RunData]) -> &mut [TargetFacts] {
     &mut runs[0].header.targets

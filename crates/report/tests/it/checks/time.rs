@@ -1,8 +1,8 @@
 //! B: time.
 
 use super::{AS_IT_IS, Case, nodes, trials};
-use dyno_measure::{SeriesRow, TrialStatus};
-use dyno_store::{Event, EventKind, RunData};
+use dyno_facts::{Event, EventKind, SeriesRow, TrialStatus};
+use dyno_store::RunData;
 
 /// Multiplies the commits of the first trial's seconds.
 fn seconds(runs: &mut [RunData], factor: impl Fn(f64) -> f64) {

@@ -1,10 +1,11 @@
 //! F: the truth of the workload.
 
 use super::{AS_IT_IS, Case, trials};
-use dyno_measure::{
-    Counts, DataCheck, ErrorSummary, FaultFacts, KindSummary, TpccFacts, TrialStatus, Verdict,
+use dyno_facts::{
+    Counts, DataCheck, ErrorSummary, FaultFacts, FaultPlan, KindSummary, ScriptFacts, TpccFacts,
+    TrialStatus, Verdict,
 };
-use dyno_store::{FaultPlan, RunData, ScriptFacts};
+use dyno_store::RunData;
 
 fn data_check(runs: &mut [RunData], verdict: Verdict) {
     runs[0].trials[1].summary.checks = vec![DataCheck {

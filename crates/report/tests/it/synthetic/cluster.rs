@@ -1,8 +1,11 @@
 //! A run on clusters: one that grows, one whose reads dyno splits from its writes, one of shards.
 
 use super::{Shape, experiment, header, trial};
-use dyno_measure::{Freshness, GeneratorMember, HostSample, NodeConditions, TrialSummary};
-use dyno_store::{Environment, FleetMember, RunData, TargetFacts, TargetNode, TrialData};
+use dyno_facts::{
+    Environment, FleetMember, Freshness, GeneratorMember, HostSample, NodeConditions, TargetFacts,
+    TargetNode, TrialSummary,
+};
+use dyno_store::{RunData, TrialData};
 use std::path::PathBuf;
 
 fn node(name: &str, role: &str, place: usize) -> TargetNode {

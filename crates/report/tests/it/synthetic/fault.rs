@@ -1,8 +1,8 @@
 //! A run in which primaries are killed: nothing is lost on one target, something on the other.
 
 use super::two_targets;
-use dyno_measure::{ErrorSummary, FaultFacts};
-use dyno_store::{FaultPlan, RunData};
+use dyno_facts::{ErrorSummary, FaultFacts, FaultPlan};
+use dyno_store::RunData;
 
 pub(crate) fn fault() -> RunData {
     let mut run = two_targets(&[8], 2, 30);

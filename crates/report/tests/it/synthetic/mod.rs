@@ -7,15 +7,13 @@ pub(crate) mod pgbench;
 pub(crate) mod tpcc;
 pub(crate) mod tpch;
 
-use dyno_measure::{
-    Counts, ErrorSummary, GeneratorSummary, HostSample, KindSummary, LatencySummary,
-    SCHEMA_VERSION, SeriesRow, ServerFacts, StatementCounts, TrialStatus, TrialSummary,
+use dyno_facts::{
+    Counts, Environment, ErrorSummary, Event, EventKind, ExperimentFacts, GeneratorSummary,
+    HostSample, KindSummary, LatencySummary, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
+    ServerFacts, StatementCounts, TargetFacts, TrialStatus, TrialSummary,
 };
 use dyno_report::{PublishedRow, PublishedTable};
-use dyno_store::{
-    Environment, Event, EventKind, ExperimentFacts, RunData, RunHeader, RunStatus, TargetFacts,
-    TrialData,
-};
+use dyno_store::{RunData, TrialData};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

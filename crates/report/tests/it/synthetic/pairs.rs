@@ -1,7 +1,8 @@
 //! Runs of two targets in interleaved pairs.
 
 use super::{Shape, run, trial};
-use dyno_store::{ComparisonFacts, RunData, TrialData};
+use dyno_facts::ComparisonFacts;
+use dyno_store::{RunData, TrialData};
 
 /// A run of `maria` and `postgres` at one load level, pair after pair, in which each pair's
 /// throughputs are given.

@@ -1,9 +1,12 @@
 //! A made-up run of two pgbench scripts: data, statements, a check that failed.
 
 use super::{Shape, header, run, trial};
-use dyno_measure::{DataCheck, DataFacts, StatementCounts, StatementLatency, TrialStatus, Verdict};
+use dyno_facts::{
+    DataCheck, DataFacts, ExperimentFacts, ScriptFacts, StatementCounts, StatementLatency,
+    TrialStatus, Verdict,
+};
 use dyno_report::{PublishedRow, PublishedTable};
-use dyno_store::{ExperimentFacts, RunData, ScriptFacts, TrialData};
+use dyno_store::{RunData, TrialData};
 
 const SELECT: &str = "SELECT abalance\nFROM pgbench_accounts\nWHERE aid = :aid;";
 

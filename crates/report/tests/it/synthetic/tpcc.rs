@@ -2,12 +2,12 @@
 //! with keying and think times that is too slow.
 
 use super::{Shape, header, latency, run, trial};
-use dyno_measure::{
-    AuditLine, ConditionLine, ConditionState, Counts, DataCheck, DataFacts, KindSummary,
-    StatementCounts, TpccFacts, TpccKind, TrialStatus, Verdict,
+use dyno_facts::{
+    AuditLine, ConditionLine, ConditionState, Counts, DataCheck, DataFacts, ExperimentFacts,
+    KindSummary, StatementCounts, TpccFacts, TpccKind, TrialStatus, Verdict,
 };
 use dyno_report::{PublishedRow, PublishedTable};
-use dyno_store::{ExperimentFacts, RunData, TrialData};
+use dyno_store::{RunData, TrialData};
 
 const KINDS: [&str; 6] =
     ["new_order", "payment", "order_status", "delivery", "stock_level", "delivery_deferred"];

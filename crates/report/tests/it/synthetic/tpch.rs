@@ -2,12 +2,12 @@
 //! up and fails, and a power and a throughput test.
 
 use super::{Shape, header, run, trial};
-use dyno_measure::{
-    AnswerFacts, CacheFacts, Counts, DataCheck, DegreeFacts, LoadStep, PlanFacts, QueryFacts,
-    QueryOutcome, RefreshFacts, TpchFacts, TpchLoad, TpchMetrics, TrialStatus, Verdict,
+use dyno_facts::{
+    AnswerFacts, CacheFacts, Counts, DataCheck, DegreeFacts, ExperimentFacts, LoadStep, PlanFacts,
+    QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, TpchLoad, TpchMetrics, TrialStatus, Verdict,
 };
 use dyno_report::{PublishedRow, PublishedTable};
-use dyno_store::{ExperimentFacts, RunData, TrialData};
+use dyno_store::{RunData, TrialData};
 
 /// Seconds of the queries at degree 0, about those of PostgreSQL at scale factor 1.
 const SECONDS: [f64; 22] = [

@@ -5,7 +5,7 @@ use crate::command::{Command, run};
 use crate::failure::Failure;
 use dyno_core::{DbError, Driver, Session};
 use dyno_engine::Control;
-use dyno_measure::CacheFacts;
+use dyno_facts::CacheFacts;
 use dyno_reactor::{block_on, unless};
 use dyno_tpch::warm::warm;
 

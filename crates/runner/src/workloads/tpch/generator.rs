@@ -1,11 +1,10 @@
 //! What this machine and this process did while queries were timed.
 
 use crate::resident_mib;
-use dyno_measure::{
-    GeneratorConditions, GeneratorSummary, GeneratorWatch, HostSample, HostSampler, TrialSummary,
-    process_cpu, run_delay_of_process,
-};
+use dyno_facts::{GeneratorConditions, GeneratorSummary, HostSample, TrialSummary};
+use dyno_observe::{GeneratorWatch, HostSampler, run_delay_of_process};
 use dyno_reactor::monotonic_now;
+use dyno_record::process_cpu;
 
 /// Follows this machine and this process.
 pub(super) struct Generator {

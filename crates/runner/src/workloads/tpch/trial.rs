@@ -11,12 +11,13 @@ use crate::tpch::{answers_check, load_failure};
 use crate::trial::{Done, Job, deny, tell_checks};
 use dyno_core::{Driver, Nanos, SECOND, Session};
 use dyno_engine::Control;
-use dyno_measure::{
-    DegreeFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, TrialStatus, TrialSummary,
-    Window,
+use dyno_facts::{
+    DegreeFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, TrialIdentity, TrialStatus,
+    TrialSummary,
 };
 use dyno_reactor::{block_on, monotonic_now};
-use dyno_store::{Moment, StoreError, TrialIdentity, TrialWriter};
+use dyno_record::Window;
+use dyno_store::{Moment, StoreError, TrialWriter};
 use dyno_suite::{Step, Trial};
 use dyno_tpch::load::LoadError;
 use dyno_tpch::parameters::Choice;
@@ -86,7 +87,7 @@ pub(super) fn trial<D: Driver>(
     writer.server(Moment::After, &nodes.facts(&looked_again))?;
     let status = status(&facts, asked.test, control);
     let mut summary = writer.identity().clone().summary(status);
-    summary.set_pass(facts);
+    dyno_record::set_pass(&mut summary, facts);
     generator.into_inner().store(&mut summary);
     nodes.surround(driver.dialect(), (&looked, &looked_again), &seen, None, &mut summary);
     summary.checks = answers_check(&summary).into_iter().collect();

@@ -7,7 +7,7 @@ use crate::queries;
 pub use answers::reference;
 use columns::{ambiguous_order, columns, ties};
 use dyno_core::Table;
-use dyno_measure::{AnswerFacts, Verdict};
+use dyno_facts::{AnswerFacts, Verdict};
 
 type Row = Vec<Option<String>>;
 

@@ -27,7 +27,7 @@ use crate::generate::check_scale;
 use crate::schema::Table;
 use crate::state::{self, Done, Found, Loaded, Wanted};
 use dyno_core::{BulkMethod, Dialect, Discard, Driver, LoadObserver, Session};
-use dyno_measure::{LoadStep, TpchLoad};
+use dyno_facts::{LoadStep, TpchLoad};
 use dyno_reactor::Stop;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

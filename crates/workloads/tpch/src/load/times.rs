@@ -3,7 +3,7 @@
 use super::steps::Step;
 use crate::schema::Table;
 use crate::state::Done;
-use dyno_measure::LoadStep;
+use dyno_facts::LoadStep;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The name of the step that makes the database itself.

@@ -3,7 +3,7 @@
 use crate::check::{Expected, reference};
 use crate::plans::digest;
 use dyno_core::Table;
-use dyno_measure::{AnswerFacts, QueryFacts, Verdict};
+use dyno_facts::{AnswerFacts, QueryFacts, Verdict};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, ErrorKind};

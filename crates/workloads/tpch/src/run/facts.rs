@@ -7,7 +7,7 @@ use crate::metrics::{Timed, metrics};
 use crate::parameters::Choice;
 use crate::queries::{Q15, rewrites};
 use dyno_core::Dialect;
-use dyno_measure::{DegreeFacts, QueryOutcome, TpchFacts};
+use dyno_facts::{DegreeFacts, QueryOutcome, TpchFacts};
 
 /// Scale factors that the specification knows (clause 4.1.3.1).
 const SCALES: [f64; 10] = [1.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5];
@@ -187,8 +187,8 @@ mod tests {
     #[test]
     fn the_span_of_a_throughput_test_has_its_refresh_stream() {
         let query =
-            |began_s, seconds| dyno_measure::QueryFacts { began_s, seconds, ..<_>::default() };
-        let refresh = dyno_measure::RefreshFacts { began_s: 0.5, seconds: 9.0, ..<_>::default() };
+            |began_s, seconds| dyno_facts::QueryFacts { began_s, seconds, ..<_>::default() };
+        let refresh = dyno_facts::RefreshFacts { began_s: 0.5, seconds: 9.0, ..<_>::default() };
         let facts = TpchFacts {
             queries: vec![query(1.0, 2.0), query(3.0, 4.0)],
             refreshes: vec![refresh],

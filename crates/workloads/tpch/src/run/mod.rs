@@ -25,7 +25,7 @@ use crate::refresh::{self, Position, SET_MAX};
 use crate::state::{Loaded, loaded};
 use answers::Answers;
 use dyno_core::{Driver, Session};
-use dyno_measure::{PlanFacts, QueryOutcome, TpchFacts};
+use dyno_facts::{PlanFacts, QueryOutcome, TpchFacts};
 use dyno_reactor::block_on;
 use error::while_doing;
 use link::Opening;

@@ -2,7 +2,7 @@
 
 use crate::degree::DegreeRule;
 use crate::parameters::Choice;
-use dyno_measure::{CacheFacts, QueryFacts, RefreshFacts};
+use dyno_facts::{CacheFacts, QueryFacts, RefreshFacts};
 use std::path::PathBuf;
 
 /// Which test is executed.

@@ -6,7 +6,7 @@ use crate::metrics::{qphh, qphh_formula};
 use crate::refresh::Position;
 use crate::state::FACTS;
 use dyno_core::{DbError, Discard, Driver, Session, Table};
-use dyno_measure::TpchFacts;
+use dyno_facts::TpchFacts;
 
 /// The name under which the database keeps the last power test.
 const POWER: &str = "power";

@@ -7,7 +7,7 @@ use crate::degree::Applied;
 use crate::plans;
 use crate::refresh::{self, Position};
 use dyno_core::{DbError, Driver, Nanos, SECOND, Session, Table};
-use dyno_measure::{QueryFacts, QueryOutcome, RefreshFacts};
+use dyno_facts::{QueryFacts, QueryOutcome, RefreshFacts};
 use dyno_reactor::monotonic_now;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};

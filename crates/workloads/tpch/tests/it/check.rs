@@ -1,7 +1,7 @@
 //! Answers held against each other, without a database.
 
 use dyno_core::Table;
-use dyno_measure::Verdict;
+use dyno_facts::Verdict;
 use dyno_tpch::check::{Expected, compare, reference};
 use dyno_tpch::queries::{LAST, limit};
 

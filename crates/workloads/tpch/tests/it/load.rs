@@ -5,7 +5,7 @@ use dyno_core::{Dialect, Discard, Driver, LoadObserver, Session, Unobserved};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_measure::Verdict;
+use dyno_facts::Verdict;
 use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip};
 use dyno_tpch::generate::row_count;
 use dyno_tpch::load::{LoadError, LoadOptions, Step, destroy, estimate, load};

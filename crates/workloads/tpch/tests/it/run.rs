@@ -5,7 +5,7 @@ use dyno_core::{Discard, Driver, Session, Table, Unobserved};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_measure::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
+use dyno_facts::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
 use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, wait_until};
 use dyno_tpch::degree;
 use dyno_tpch::generate::{refresh, row_count};

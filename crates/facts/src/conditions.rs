@@ -1,0 +1,253 @@
+//! What surrounded a trial: the load generator's machine, the servers' state, what they did beside.
+//!
+//! Everything is optional: what could not be read is `None` and is not taken for zero. Shares are 0
+//! to 1. "Window" is the measured window of the trial.
+
+use crate::{HostSample, LatencySummary};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a trial was executed for.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To measure a point of the plan.
+    #[default]
+    Measure,
+    /// A step of the search for the highest rate under an objective.
+    Search,
+    /// To measure again what a sweep or a search had chosen: only this figure is without bias.
+    Confirm,
+}
+
+/// What surrounded a trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct Conditions {
+    /// The load generator and its machine.
+    pub generator: GeneratorConditions,
+    /// The nodes of the target by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub nodes: BTreeMap<String, NodeConditions>,
+    /// The load generators, where several made the load together; empty where one made all of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<GeneratorMember>,
+    /// What all nodes together counted, where there are several; each node's own share is with the node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
+    /// Whether what was written could be read at once; `None` where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freshness: Option<Freshness>,
+}
+
+/// What several nodes counted together from before to after a trial, beside what the client counted over
+/// the same time. dyno's own questions and what replicas apply are left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct Together {
+    /// Commits that the servers counted.
+    pub commits: Option<u64>,
+    /// Commits that the client counted.
+    pub client_commits: Option<u64>,
+    /// True where an endpoint stands between, which may make commits of its own: only missing ones say
+    /// something.
+    pub through_endpoint: bool,
+}
+
+/// Reads after writes through the target as the load reaches it, while the trial ran: a row of a table of
+/// dyno's own was written and read again at once, in autocommit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct Freshness {
+    /// Writes that were read again by the session that wrote.
+    pub asked: u64,
+    /// Of these, reads that did not show the write.
+    pub stale: u64,
+    /// Writes that were read again by another session.
+    pub asked_other: u64,
+    /// Of these, reads that did not show the write.
+    pub stale_other: u64,
+    /// The longest time after which a write was still not shown.
+    pub stale_max_ms: Option<f64>,
+    /// Statements of this that went through an endpoint: nobody knows which nodes executed them, so that
+    /// they are among what the nodes counted. On other ways each node's own are left out of its counts.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unplaced: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// One of several load generators that made the load of a trial together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct GeneratorMember {
+    /// Its name.
+    pub name: String,
+    /// Its machine's name and address as far as it knows them.
+    pub host: String,
+    /// Workers that it drove.
+    pub workers: u32,
+    /// The read-only nodes over which its workers were spread; empty where the load isn't spread over nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
+    /// Statements that it counted in its own window, of transactions that did not fail.
+    pub statements: u64,
+    /// Latency of its transactions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencySummary>,
+    /// How long after the agreed moment its workers started, by its own clock.
+    pub late_ms: Option<f64>,
+    /// Half of the shortest round trip in which its clock was read: the skew is known as well as this.
+    pub clock_bound_ms: Option<f64>,
+    /// CPU seconds of its loops in the window.
+    pub cpu_s: Option<f64>,
+    /// What its machine did in the window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_load: Option<HostSample>,
+    /// What held it back in the window.
+    pub conditions: GeneratorConditions,
+    /// Why it was given up, in a sentence, where it was: it died or answered no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
+    /// Transactions that it counted as committed in its own window.
+    pub committed: u64,
+    /// When its window opened, seconds from the opening of the trial's.
+    pub from_s: f64,
+    /// When its window closed, seconds from the opening of the trial's.
+    pub to_s: f64,
+    /// Its clock minus that of the first load generator.
+    pub clock_skew_ms: Option<f64>,
+}
+
+/// The load generator and its machine in the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct GeneratorConditions {
+    /// Share of the window in which some task waited for a CPU (`/proc/pressure/cpu`, some).
+    pub cpu_pressure_share: Option<f64>,
+    /// The same for memory.
+    pub memory_pressure_share: Option<f64>,
+    /// The same for input and output.
+    pub io_pressure_share: Option<f64>,
+    /// Seconds that the loops waited for a CPU although they could run (`schedstat`), all together.
+    pub run_delay_s: Option<f64>,
+    /// The load generator's own hiccups: 99.9th percentile of how late a thread woke that asked to be
+    /// woken each millisecond.
+    pub hiccup_p999_us: Option<f64>,
+    /// The largest hiccup.
+    pub hiccup_max_us: Option<f64>,
+    /// Share of the link's speed that the busiest network interface used.
+    pub network_share: Option<f64>,
+    /// TCP segments sent again, by those sent.
+    pub retransmitted_share: Option<f64>,
+    /// Pages swapped in and out.
+    pub swapped_pages: Option<u64>,
+    /// Share of the window in which the process was held back by a CPU quota (`cpu.stat`).
+    pub throttled_share: Option<f64>,
+    /// The CPUs' frequency governor, such as `performance`; several are joined with a comma.
+    pub governor: Option<String>,
+    /// Times of the highest rate reached against the null server, by that of this trial: the
+    /// head-room that `dyno calibrate` has proven for as many workers; `None` without a proof.
+    pub headroom: Option<f64>,
+}
+
+/// What a node was like before a trial, and what it did in the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct NodeConditions {
+    /// `primary`, `read_only`, `endpoint` or `shard`; `None` in runs of before there were several nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Statements that only read, as the server counted them from before to after the trial
+    /// (`Com_select`); `None` where it doesn't tell them apart.
+    pub reads: Option<u64>,
+    /// Statements that write, likewise (`Com_insert`, `Com_update`, `Com_delete`, ...).
+    pub writes: Option<u64>,
+    /// Largest replica lag that was sampled in the window.
+    pub lag_max_s: Option<f64>,
+    /// 95th percentile of the replica lags that were sampled in the window.
+    pub lag_p95_s: Option<f64>,
+    /// Transactions that it applied from another node over the same time; they are in none of the counts
+    /// above and below. `None` where it applies none, or doesn't say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicated: Option<u64>,
+    /// Commits over the same time that did not wait for a semi-synchronous replica, though they should
+    /// have: none answered in time, or none was there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unacknowledged: Option<u64>,
+    /// Why it could not be asked at some time from before to after the trial, in a sentence, where it was
+    /// away or began anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub down: Option<String>,
+    /// Median of the round trip of the smallest statement, before the trial.
+    pub round_trip_us: Option<f64>,
+    /// Share of all CPUs that were busy; only where dyno can see the machine.
+    pub cpu_share: Option<f64>,
+    /// The isolation level that sessions get.
+    pub isolation: Option<String>,
+    /// The server's memory for data, bytes.
+    pub cache_bytes: Option<u64>,
+    /// Size of the database before the trial, bytes.
+    pub data_bytes: Option<u64>,
+    /// Share of page requests in the window that its memory answered.
+    pub hit_share: Option<f64>,
+    /// Pages read from disk (or the system's cache) in the window.
+    pub pages_read: Option<u64>,
+    /// Share of its memory for data that was dirty when the trial began.
+    pub dirty_share: Option<f64>,
+    /// Old row versions waiting to be purged when the trial began (InnoDB history list, dead rows).
+    pub purge_backlog: Option<u64>,
+    /// Log written since the last checkpoint when the trial began, as a share of what forces one.
+    pub checkpoint_age_share: Option<f64>,
+    /// Checkpoints that ended in the window.
+    pub checkpoints: Option<u64>,
+    /// Seconds between two checkpoints, as the settings want it.
+    pub checkpoint_interval_s: Option<f64>,
+    /// Work of its own that was seen at some moment of the window: `autovacuum: sbtest3`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<String>,
+    /// Commits that the server counted from before to after the trial, warm-up among them.
+    pub commits: Option<u64>,
+    /// The client's commits over the same time, for the comparison with `commits`.
+    pub client_commits: Option<u64>,
+    /// Statements that the server counted over the same time.
+    pub statements: Option<u64>,
+    /// Size of the database after the trial by that before it, minus 1.
+    pub growth_share: Option<f64>,
+    /// Whether a cache of whole answers is on; `None` where the product has none.
+    pub query_cache: Option<bool>,
+    /// Tables of the workload that the optimiser has no statistics of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables_without_statistics: Vec<String>,
+    /// Tables and indexes of the workload as the server describes them, as one checksum.
+    pub schema_checksum: Option<String>,
+    /// Rows of the workload's tables as the server estimates or counts them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub table_rows: BTreeMap<String, u64>,
+    /// How copies are kept; empty where there are none or none could be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replicas: Vec<ReplicaFacts>,
+    /// What a commit waits for, in words of the product: `local`, `1 semi-sync replica`,
+    /// `any 2 of 3`.
+    pub acknowledged_by: Option<String>,
+    /// How the connection was made: `tcp`, `unix socket`, with `, tls` where it is encrypted.
+    pub transport: Option<String>,
+}
+
+/// A copy as the node that feeds it describes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct ReplicaFacts {
+    /// Its name or address.
+    pub name: String,
+    /// `async`, `semi-sync`, `sync`, `quorum` or `potential`.
+    pub mode: String,
+    /// As the server states it, such as `streaming`.
+    pub state: String,
+    /// How far it is behind.
+    pub lag_s: Option<f64>,
+}

@@ -1,0 +1,80 @@
+//! Counts of transactions and statements.
+
+use serde::{Deserialize, Serialize};
+
+/// Transactions by how they ended.
+///
+/// Identity; a trial in which it does not hold has failed:
+/// `started = committed + rolled_back + failed + skipped + in_flight`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
+pub struct Counts {
+    /// Transactions begun in the measured window, and those in flight when it opened.
+    pub started: u64,
+    /// Acknowledged by the server within the window.
+    pub committed: u64,
+    /// Rolled back as the profile asks.
+    pub rolled_back: u64,
+    /// Given up with an error.
+    pub failed: u64,
+    /// Not executed, as the profile allows.
+    pub skipped: u64,
+    /// Attempts beyond the first one of a transaction.
+    pub retries: u64,
+    /// Transactions that took more than one attempt.
+    #[serde(default)]
+    pub retried: u64,
+    /// Sessions connected again after a loss.
+    pub reconnects: u64,
+}
+
+impl Counts {
+    /// Transactions that ended, in whatever way.
+    pub fn ended(&self) -> u64 {
+        self.committed + self.rolled_back + self.failed + self.skipped
+    }
+
+    /// Transactions begun and not ended.
+    pub fn in_flight(&self) -> u64 {
+        self.started.saturating_sub(self.ended())
+    }
+
+    /// Adds other counts.
+    pub fn add(&mut self, more: &Counts) {
+        self.started += more.started;
+        self.committed += more.committed;
+        self.rolled_back += more.rolled_back;
+        self.failed += more.failed;
+        self.skipped += more.skipped;
+        self.retries += more.retries;
+        self.retried += more.retried;
+        self.reconnects += more.reconnects;
+    }
+}
+
+/// Statements by what they turned out to be.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
+pub struct StatementCounts {
+    /// Answered with a result set.
+    pub reads: u64,
+    /// Changed at least one row.
+    pub writes: u64,
+    /// All others.
+    pub others: u64,
+    /// Rows received.
+    pub rows_read: u64,
+    /// Rows changed.
+    pub rows_written: u64,
+    /// Updates and deletes that met no row.
+    pub misses: u64,
+}
+
+impl StatementCounts {
+    /// Statements of all kinds.
+    pub fn total(&self) -> u64 {
+        self.reads + self.writes + self.others
+    }
+}

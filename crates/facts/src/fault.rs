@@ -1,0 +1,57 @@
+//! A fault that was injected in a trial, and what followed.
+
+use crate::ErrorSummary;
+use serde::{Deserialize, Serialize};
+
+/// What was done to a node in a trial, and how the load fared. Seconds count from the opening of the
+/// window unless something else is said.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct FaultFacts {
+    /// `kill`, `stop`, `restart`, `freeze`, `partition` or `command`.
+    pub action: String,
+    /// The node it was done to.
+    pub node: String,
+    /// When it began.
+    pub at_s: f64,
+    /// When what ends it began: start, thaw, the end of the partition; `None` where nothing does.
+    pub healed_at_s: Option<f64>,
+    /// The node that took over, where one did.
+    pub promoted: Option<String>,
+    /// When that node took writes.
+    pub promoted_at_s: Option<f64>,
+    /// Resolution of the times below: the length of an interval.
+    pub resolution_s: f64,
+    /// The shortest outage that is sure to be noticed: one interval and those in which 10 commits would have been
+    /// expected, at most the window after the fault.
+    pub noticed_s: f64,
+    /// Committed transactions per second in the window before the fault.
+    pub tps_before: f64,
+    /// The same from recovery to the end of the window.
+    pub tps_after: Option<f64>,
+    /// Seconds from the fault to the end of the longest time without a commit that followed; `None` where
+    /// no commit followed, 0 where there was no such time of `noticed_s` or more.
+    pub first_success_after_s: Option<f64>,
+    /// Seconds from the fault until the throughput was 90 % of that before, and stayed there for a second.
+    pub recovered_after_s: Option<f64>,
+    /// Errors from the fault to the end of the window.
+    pub errors: Vec<ErrorSummary>,
+    /// Transactions that the database had acknowledged in the trial, warm-up included, by the load
+    /// generator's own books: New-Orders of TPC-C (its ledger), transactions of pgbench that write a row of
+    /// the history (its journal). `None` where a workload keeps no such books.
+    pub acknowledged: Option<u64>,
+    /// Of these, those that were not found in it afterwards.
+    pub lost: Option<u64>,
+    /// Transactions of the same books whose outcome the load generator was not told, so that they may or may
+    /// not be there; none of them is in `acknowledged` or `lost`. Of TPC-C, New-Orders whose COMMIT was sent,
+    /// and neither acknowledged nor refused. Of pgbench, transactions whose connection was lost, or given up
+    /// without an answer, after the values of their row were drawn, also where COMMIT was not sent yet.
+    pub unknown: Option<u64>,
+    /// How the lost ones were looked for, in a sentence, or why nobody could look.
+    pub evidence: String,
+    /// What happened, in the order of time: `12.0 s: killed n1`.
+    pub steps: Vec<String>,
+}
+
+/// Throughput counts as recovered at this share of that before the fault.
+pub const RECOVERED_SHARE: f64 = 0.9;

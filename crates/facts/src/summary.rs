@@ -1,0 +1,196 @@
+//! What is stored and shown of a trial.
+
+use crate::{
+    Conditions, Counts, DataCheck, DataFacts, FaultFacts, HostSample, Purpose, StatementCounts,
+    StatementLatency, TpccFacts, TpchFacts,
+};
+use serde::{Deserialize, Serialize};
+
+/// Version of everything that is written to a run folder.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Percentiles of a set of latencies in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct LatencySummary {
+    /// Number of transactions.
+    pub count: u64,
+    /// Smallest.
+    pub min_us: f64,
+    /// Arithmetic mean.
+    pub mean_us: f64,
+    /// Median.
+    pub p50_us: f64,
+    /// 90th percentile.
+    pub p90_us: f64,
+    /// 95th percentile.
+    pub p95_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// 99.9th percentile.
+    pub p999_us: f64,
+    /// Largest.
+    pub max_us: f64,
+    /// Sum.
+    pub sum_us: f64,
+}
+
+/// One kind of error in a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct ErrorSummary {
+    /// Such as `deadlock`.
+    pub class: String,
+    /// MySQL's or SQLite's number, 0 where there is none.
+    pub errno: u32,
+    /// SQLSTATE.
+    pub sqlstate: String,
+    /// First message of this kind.
+    pub message: String,
+    /// Attempts and connects that met it.
+    pub count: u64,
+}
+
+/// One kind of transaction in a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct KindSummary {
+    /// Its name.
+    pub name: String,
+    /// How its transactions ended.
+    pub counts: Counts,
+    /// Statements of transactions that did not fail.
+    pub statements: StatementCounts,
+    /// Its latency.
+    pub latency: LatencySummary,
+}
+
+/// The load generator during the measured window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct GeneratorSummary {
+    /// Loops (threads) that drove the load.
+    pub loops: u32,
+    /// CPU seconds of all loops.
+    pub loops_cpu_s: f64,
+    /// CPU seconds of the busiest loop, as a share of the window (0 to 1).
+    pub busiest_loop_share: f64,
+    /// Own CPU per statement, microseconds; 0 when nothing ran.
+    pub cpu_us_per_statement: f64,
+    /// Resident memory of the process at the end, MiB.
+    pub resident_mib: f64,
+    /// The machine, averaged over the window.
+    pub host: HostSample,
+    /// Transactions per worker: mean.
+    pub worker_transactions_mean: f64,
+    /// Transactions per worker: standard deviation of the population.
+    pub worker_transactions_stddev: f64,
+    /// Seconds a worker spent inside transactions: mean.
+    pub worker_busy_s_mean: f64,
+    /// Seconds a worker spent inside transactions: standard deviation of the population.
+    pub worker_busy_s_stddev: f64,
+}
+
+/// How a trial ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialStatus {
+    /// As planned.
+    Complete,
+    /// Stopped by the user; what was measured until then is kept.
+    Interrupted,
+    /// Not usable for a claim; the text says why.
+    Failed(String),
+}
+
+/// One trial as it is stored in `trials/<n>.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct TrialSummary {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Number within the run, from 1.
+    pub trial: u32,
+    /// The plan's stable name of the point and repeat, for resuming.
+    pub step: String,
+    /// Experiment it belongs to.
+    pub experiment: String,
+    /// Target it ran on.
+    pub target: String,
+    /// Workload and test, such as `oltp_read_only`.
+    pub test: String,
+    /// Workers.
+    pub workers: u32,
+    /// Repeat of the same point, from 1.
+    pub repeat: u32,
+    /// Offered transactions per second; `None` in a closed loop.
+    pub rate_per_s: Option<f64>,
+    /// What it was executed for.
+    #[serde(default)]
+    pub purpose: Purpose,
+    /// How it ended.
+    pub status: TrialStatus,
+    /// RFC 3339, UTC: when the measured window opened.
+    pub started_at: String,
+    /// Seconds to connect and prepare all workers.
+    pub connect_s: f64,
+    /// Seconds of warm-up before the window.
+    pub warmup_s: f64,
+    /// Length of the measured window in seconds.
+    pub window_s: f64,
+    /// Seed of the random streams.
+    pub seed: u64,
+    /// Transactions by how they ended.
+    pub counts: Counts,
+    /// Begun and not ended when the window closed.
+    pub in_flight: u64,
+    /// Committed transactions per second.
+    pub tps: f64,
+    /// Statements of transactions that did not fail, per second.
+    pub qps: f64,
+    /// Arrivals that fell into the window; `None` in a closed loop.
+    pub offered: Option<u64>,
+    /// Statements of transactions that did not fail.
+    pub statements: StatementCounts,
+    /// Statements of attempts that failed.
+    pub wasted: StatementCounts,
+    /// From the due time where there is a schedule, else from the begin (service time).
+    pub latency: LatencySummary,
+    /// From the begin; only where there is a schedule.
+    pub service: Option<LatencySummary>,
+    /// How late transactions began; only where there is a schedule.
+    pub lateness: Option<LatencySummary>,
+    /// Per kind of transaction.
+    pub kinds: Vec<KindSummary>,
+    /// Errors of all attempts, by class and code.
+    pub errors: Vec<ErrorSummary>,
+    /// The load generator.
+    pub generator: GeneratorSummary,
+    /// Notes for the reader, in sentences.
+    pub notes: Vec<String>,
+    /// The data; `None` where the workload says nothing of them.
+    #[serde(default)]
+    pub data: Option<DataFacts>,
+    /// Command by command; empty where the workload doesn't measure them one by one.
+    #[serde(default)]
+    pub statement_latencies: Vec<StatementLatency>,
+    /// What surrounded it.
+    #[serde(default)]
+    pub conditions: Conditions,
+    /// What was done to a node in it, where a suite asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<FaultFacts>,
+    /// The workload's checks of the data after the trial.
+    #[serde(default)]
+    pub checks: Vec<DataCheck>,
+    /// What only TPC-C has to say.
+    #[serde(default)]
+    pub tpcc: Option<TpccFacts>,
+    /// What only TPC-H has to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpch: Option<TpchFacts>,
+}
+
+impl TrialSummary {
+    /// Statements per second that read or changed data: SELECT, INSERT, UPDATE and DELETE, without
+    /// BEGIN, COMMIT and the like, of transactions that did not fail.
+    pub fn data_qps(&self) -> f64 {
+        let statements = self.statements.reads + self.statements.writes + self.statements.misses;
+        if self.window_s > 0.0 { statements as f64 / self.window_s } else { 0.0 }
+    }
+}

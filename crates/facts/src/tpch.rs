@@ -1,0 +1,223 @@
+//! What a TPC-H trial says of itself beyond what every trial says.
+
+use crate::{Counts, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// A pass through the 22 queries, a power test or a throughput test, at one parallel degree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct TpchFacts {
+    /// Scale factor: 1 is about a gigabyte.
+    pub scale: f64,
+    /// `queries` (Q1 to Q22 in order), `power` or `throughput`.
+    pub test: String,
+    /// What the parameters of the queries are, such as `validation defaults` or `seed 1122063000`.
+    pub parameters: String,
+    /// The parallel degree.
+    pub degree: DegreeFacts,
+    /// What the caches held when it began.
+    pub cache: CacheFacts,
+    /// Seconds after which a query is given up; `None` is no bound.
+    pub timeout_s: Option<f64>,
+    /// The executions in the order in which they ended; a query that was given up or failed is among them.
+    pub queries: Vec<QueryFacts>,
+    /// The refresh functions in the order in which they ended.
+    pub refreshes: Vec<RefreshFacts>,
+    /// What the execution times add up to; `None` where a query is missing or failed.
+    pub metrics: Option<TpchMetrics>,
+    /// How and when the data were loaded; `None` where the database does not say.
+    pub load: Option<TpchLoad>,
+    /// What the queries' texts differ in from the specification's, in sentences.
+    pub rewrites: Vec<String>,
+    /// In what the trial departs from the specification, in sentences.
+    pub deviations: Vec<String>,
+}
+
+/// How parallel the queries were asked to be, and were.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct DegreeFacts {
+    /// The degree asked for; 0 is off.
+    pub asked: u32,
+    /// The rule by which it was set, such as `postgres`; empty where the product has no degree.
+    pub rule: String,
+    /// The statements that set it.
+    pub statements: Vec<String>,
+    /// Most workers that a plan of these queries had at work, as the plans say; `None` where plans
+    /// were not taken or do not tell.
+    pub got: Option<u32>,
+    /// What is to be said of it, in a sentence: no such product, no effect, fewer than asked.
+    pub remark: Option<String>,
+}
+
+/// What the caches held.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct CacheFacts {
+    /// `warm`, `cold` or `as found`.
+    pub state: String,
+    /// What was done for it and what proves it, in sentences.
+    pub evidence: Vec<String>,
+    /// Whether the proof succeeded; `None` where the server tells nothing of its caches.
+    pub verdict: Option<Verdict>,
+}
+
+/// How an execution of a query ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueryOutcome {
+    /// All rows were received.
+    #[default]
+    Answered,
+    /// It was given up at the bound; its time is that of the bound.
+    TimedOut,
+    /// The server answered with an error.
+    Failed(String),
+    /// The user has ended the trial.
+    Interrupted,
+}
+
+/// One execution of a query.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct QueryFacts {
+    /// 1 to 22.
+    pub query: u8,
+    /// Number of the stream; 0 where there is one.
+    pub stream: u32,
+    /// Its parameters in the order of clause 2.4.
+    pub parameters: Vec<String>,
+    /// When it was sent, seconds from the begin of the trial.
+    pub began_s: f64,
+    /// From its first character sent to its last row received, seconds.
+    pub seconds: f64,
+    /// When the session was free again, seconds from the begin of the trial: later than its time says
+    /// where it was given up and the server took long to stop.
+    pub ended_s: f64,
+    /// Rows received.
+    pub rows: u64,
+    /// How it ended.
+    pub outcome: QueryOutcome,
+    /// Its answer against the one it is held against; `None` where there is none.
+    pub answer: Option<AnswerFacts>,
+    /// Its plan; `None` where none was taken.
+    pub plan: Option<PlanFacts>,
+    /// Pages that the server read from its files for it; `None` where the server does not say.
+    pub pages_read: Option<u64>,
+}
+
+/// An answer held against another.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct AnswerFacts {
+    /// Whether all rows agree.
+    pub verdict: Verdict,
+    /// What it is held against, such as `the reference at scale factor 1`.
+    pub against: String,
+    /// The rows that differ, in sentences; at most the first ten and how many more there are.
+    pub differences: Vec<String>,
+}
+
+/// A plan, taken apart from the timed execution.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct PlanFacts {
+    /// File within the run folder.
+    pub file: String,
+    /// Names the plan's shape: two plans with the same nodes, relations and indexes have the same.
+    pub shape: String,
+    /// Most workers at work at once as the plan says; `None` where it does not.
+    pub workers: Option<u32>,
+}
+
+/// One execution of a refresh function.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct RefreshFacts {
+    /// 1 inserts, 2 deletes.
+    pub function: u8,
+    /// Number of the pair, from 1.
+    pub pair: u32,
+    /// When it began, seconds from the begin of the trial.
+    pub began_s: f64,
+    /// Length in seconds.
+    pub seconds: f64,
+    /// Rows inserted or deleted in orders and lineitem together.
+    pub rows: u64,
+    /// How it ended.
+    pub outcome: QueryOutcome,
+}
+
+/// What the execution times add up to. None of these is a TPC result.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct TpchMetrics {
+    /// Sum of the times of the queries, seconds; of a throughput test from its begin to its end.
+    pub total_s: f64,
+    /// Geometric mean of the times of the queries, seconds.
+    pub geometric_mean_s: f64,
+    /// 3600 * SF / (product of the 22 query and 2 refresh times)^(1/24); `None` without refresh
+    /// functions.
+    pub power: Option<f64>,
+    /// Streams * 22 * 3600 * SF / seconds; `None` unless it is a throughput test.
+    pub throughput: Option<f64>,
+    /// Square root of power times throughput; `None` unless both were measured on the same load.
+    pub qphh: Option<f64>,
+    /// How each was computed, with its numbers, in lines.
+    pub formulas: Vec<String>,
+    /// Queries that count with a penalty because they were given up.
+    pub penalised: Vec<u8>,
+}
+
+/// How the data were loaded, as the database itself remembers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct TpchLoad {
+    /// RFC 3339, UTC: when it was complete.
+    pub finished_at: String,
+    /// The steps in order.
+    pub steps: Vec<LoadStep>,
+    /// Data and indexes, bytes; `None` where the server does not say.
+    pub size_bytes: Option<u64>,
+    /// Pairs of refresh functions applied since: answers are only valid at 0.
+    pub refresh_pairs: u32,
+    /// How often the load was begun: more than 1 says that it was interrupted, and that the seconds
+    /// of its steps leave out the work that was lost. 0 where the database does not say.
+    pub attempts: u32,
+}
+
+/// One step of a load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct LoadStep {
+    /// `create`, `load`, `primary-keys`, `foreign-keys`, `indexes`, `analyze`, `warm-up`, or one of
+    /// these, a slash and the name of a table.
+    pub name: String,
+    /// Seconds.
+    pub seconds: f64,
+    /// Rows it stored; 0 where it stored none.
+    pub rows: u64,
+}
+
+impl TpchFacts {
+    /// Seconds from the begin of the trial to the end of its last execution.
+    pub fn length_s(&self) -> f64 {
+        let queries = self.queries.iter().map(|query| query.began_s + query.seconds);
+        let refreshes = self.refreshes.iter().map(|refresh| refresh.began_s + refresh.seconds);
+        queries.chain(refreshes).fold(0.0, f64::max)
+    }
+
+    /// How the executions ended, refresh functions among them.
+    pub fn counts(&self) -> Counts {
+        let queries = self.queries.iter().map(|query| &query.outcome);
+        let mut counts = Counts::default();
+        for outcome in queries.chain(self.refreshes.iter().map(|refresh| &refresh.outcome)) {
+            counts.started += 1;
+            match outcome {
+                QueryOutcome::Answered => counts.committed += 1,
+                QueryOutcome::TimedOut | QueryOutcome::Failed(_) => counts.failed += 1,
+                QueryOutcome::Interrupted => {}
+            }
+        }
+        counts
+    }
+}

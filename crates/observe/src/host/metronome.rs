@@ -1,0 +1,128 @@
+//! The load generator's own hiccups: a thread that asks to be woken each millisecond and records how
+//! late it was.
+//!
+//! What makes it late (a busy or stolen CPU, a quota, a page that has to be read) makes the loops late
+//! too, and would be taken for the server's latency. The idea is jHiccup's.
+
+use dyno_core::{MILLISECOND, Nanos};
+use dyno_record::Latencies;
+use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack};
+use rustix::time::{Timespec, clock_gettime};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// Between two beats.
+const BEAT: Nanos = MILLISECOND;
+
+/// A running metronome; it ends when dropped.
+#[derive(Debug)]
+pub(super) struct Metronome {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    stop: AtomicBool,
+    late: Mutex<Latencies>,
+}
+
+impl Metronome {
+    /// Starts it; `None` when the system refuses a thread.
+    pub(super) fn start() -> Option<Self> {
+        let late = Mutex::new(Latencies::new());
+        let shared = Arc::new(Shared { stop: AtomicBool::new(false), late });
+        let beating = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("metronome".to_owned());
+        let thread = thread.spawn(move || beat(&beating)).ok()?;
+        Some(Metronome { shared, thread: Some(thread) })
+    }
+
+    /// Forgets what was recorded so far.
+    pub(super) fn restart(&self) {
+        self.shared.late.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// How late the beats since [`Metronome::restart`] were.
+    pub(super) fn late(&self) -> Latencies {
+        self.shared.late.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Metronome {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It ends within a beat, and has nothing that could panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn beat(shared: &Shared) {
+    // Without it the kernel may be 50 us late to save energy. Where that is refused, the hiccups are
+    // so much larger.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    let mut due = now() + BEAT;
+    while !shared.stop.load(Ordering::Relaxed) {
+        let at = Timespec {
+            tv_sec: (due / 1_000_000_000) as i64,
+            tv_nsec: (due % 1_000_000_000) as i64,
+        };
+        // A signal wakes it early: then it sleeps again.
+        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &at);
+        let woke = now();
+        if woke >= due {
+            due =
+                record(&mut shared.late.lock().unwrap_or_else(PoisonError::into_inner), due, woke);
+        }
+    }
+}
+
+/// Records the beats from `due` until now; those that were slept through are late as well. Returns
+/// when the next one is due.
+fn record(late: &mut Latencies, mut due: Nanos, woke: Nanos) -> Nanos {
+    while due <= woke {
+        late.record(woke - due);
+        due += BEAT;
+    }
+    due
+}
+
+fn now() -> Nanos {
+    let time = clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beats_that_were_slept_through_are_late_too() {
+        let mut late = Latencies::new();
+        assert_eq!(record(&mut late, 10 * BEAT, 10 * BEAT + 7), 11 * BEAT);
+        assert_eq!((late.count(), late.max()), (1, 7));
+        // 3.5 ms late: four beats have passed.
+        assert_eq!(record(&mut late, 11 * BEAT, 14 * BEAT + BEAT / 2), 15 * BEAT);
+        assert_eq!(late.count(), 5);
+        let largest = late.max() as f64 / (3.5 * BEAT as f64);
+        assert!((largest - 1.0).abs() < 0.01, "{largest}");
+    }
+
+    #[test]
+    fn a_metronome_beats_and_can_begin_anew() {
+        let metronome = Metronome::start().expect("a thread");
+        while metronome.late().count() < 5 {
+            std::thread::yield_now();
+        }
+        metronome.restart();
+        let before = metronome.late().count();
+        while metronome.late().count() < before + 5 {
+            std::thread::yield_now();
+        }
+        drop(metronome);
+    }
+}

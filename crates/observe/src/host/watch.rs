@@ -1,0 +1,212 @@
+//! What held the load generator back in the measured window.
+
+use super::{Metronome, governor};
+use crate::proc;
+use dyno_core::Nanos;
+use dyno_facts::GeneratorConditions;
+use std::fs;
+use std::path::Path;
+
+/// Follows this machine from before a trial. Counting begins anew whenever the window opens.
+#[derive(Debug)]
+pub struct GeneratorWatch {
+    metronome: Option<Metronome>,
+    before: Counters,
+    opened: Nanos,
+}
+
+impl GeneratorWatch {
+    /// Starts the metronome and counts from `now`.
+    pub fn new(now: Nanos) -> Self {
+        GeneratorWatch { metronome: Metronome::start(), before: Counters::read(), opened: now }
+    }
+
+    /// The window opens: what was before doesn't count.
+    pub fn open(&mut self, now: Nanos) {
+        self.before = Counters::read();
+        self.opened = now;
+        if let Some(metronome) = &self.metronome {
+            metronome.restart();
+        }
+    }
+
+    /// What happened since the window opened. The waiting of the loops for a CPU and the head-room
+    /// are left to the caller.
+    pub fn close(&self, now: Nanos) -> GeneratorConditions {
+        let window_s = now.saturating_sub(self.opened).max(1) as f64 / 1e9;
+        let mut conditions = difference(&self.before, &Counters::read(), window_s);
+        conditions.governor = governor();
+        let late = self.metronome.as_ref().map(Metronome::late).filter(|late| late.count() > 0);
+        conditions.hiccup_p999_us = late.as_ref().map(|late| late.percentile(99.9) as f64 / 1e3);
+        conditions.hiccup_max_us = late.as_ref().map(|late| late.max() as f64 / 1e3);
+        conditions
+    }
+}
+
+/// How long the calling thread waited for a CPU although it could run, since it began.
+pub fn run_delay_of_thread() -> Option<Nanos> {
+    proc::run_delay_ns(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+}
+
+/// The same for all threads of this process that are alive, added up.
+pub fn run_delay_of_process() -> Option<Nanos> {
+    let threads = fs::read_dir("/proc/self/task").ok()?;
+    let delay = |entry: fs::DirEntry| {
+        proc::run_delay_ns(&fs::read_to_string(entry.path().join("schedstat")).ok()?)
+    };
+    let delays: Vec<Nanos> = threads.filter_map(|entry| delay(entry.ok()?)).collect();
+    (!delays.is_empty()).then(|| delays.iter().sum())
+}
+
+/// Counters of the kernel at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Counters {
+    /// Microseconds in which some task waited, for CPU, memory, input and output.
+    pressure_us: [Option<u64>; 3],
+    throttled_us: Option<u64>,
+    swapped_pages: Option<u64>,
+    segments: Option<proc::Segments>,
+    links: Vec<Link>,
+}
+
+/// A network interface whose speed is known.
+#[derive(Clone, Debug, PartialEq)]
+struct Link {
+    name: String,
+    bytes_per_s: f64,
+    received: u64,
+    sent: u64,
+}
+
+impl Counters {
+    fn read() -> Self {
+        let text = |path: &str| fs::read_to_string(path).ok();
+        let pressure = |of: &str| proc::pressure_us(&text(&format!("/proc/pressure/{of}"))?);
+        Counters {
+            pressure_us: ["cpu", "memory", "io"].map(pressure),
+            throttled_us: throttled_us(),
+            swapped_pages: text("/proc/vmstat").and_then(|text| proc::swapped_pages(&text)),
+            segments: text("/proc/net/snmp").and_then(|text| proc::segments(&text)),
+            links: links(),
+        }
+    }
+}
+
+fn links() -> Vec<Link> {
+    let text = fs::read_to_string("/proc/net/dev").unwrap_or_default();
+    let link = |(name, counters): (&str, proc::NetCounters)| {
+        // Virtual ones say nothing or -1.
+        let speed = fs::read_to_string(format!("/sys/class/net/{name}/speed")).ok()?;
+        let mbit_per_s = speed.trim().parse::<f64>().ok().filter(|&speed| speed > 0.0)?;
+        Some(Link {
+            name: name.to_owned(),
+            bytes_per_s: mbit_per_s * 1e6 / 8.0,
+            received: counters.received_bytes,
+            sent: counters.sent_bytes,
+        })
+    };
+    proc::networks(&text).filter(|&(name, _)| name != "lo").filter_map(link).collect()
+}
+
+/// Time for which this process's group was held back by a CPU quota.
+fn throttled_us() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let (controllers, path) = proc::cpu_group(&groups)?;
+    // Version 2 has one tree, mounted in one of two places; version 1 one per set of controllers.
+    let roots = match controllers {
+        "" => vec!["/sys/fs/cgroup".to_owned(), "/sys/fs/cgroup/unified".to_owned()],
+        names => vec![format!("/sys/fs/cgroup/{names}"), "/sys/fs/cgroup/cpu".to_owned()],
+    };
+    let stat = |root: &String| {
+        // In a container the path may be the host's: then the root is this container's.
+        let inner = Path::new(root).join(path.trim_start_matches('/')).join("cpu.stat");
+        let text = fs::read_to_string(inner);
+        text.or_else(|_| fs::read_to_string(Path::new(root).join("cpu.stat"))).ok()
+    };
+    roots.iter().find_map(|root| proc::throttled_us(&stat(root)?))
+}
+
+fn difference(before: &Counters, after: &Counters, window_s: f64) -> GeneratorConditions {
+    let gone = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
+    let share = |before, after| Some((gone(before, after)? as f64 / 1e6 / window_s).min(1.0));
+    let [cpu, memory, io] =
+        [0, 1, 2].map(|index| share(before.pressure_us[index], after.pressure_us[index]));
+    GeneratorConditions {
+        cpu_pressure_share: cpu,
+        memory_pressure_share: memory,
+        io_pressure_share: io,
+        throttled_share: share(before.throttled_us, after.throttled_us),
+        swapped_pages: gone(before.swapped_pages, after.swapped_pages),
+        retransmitted_share: retransmitted(before.segments, after.segments),
+        network_share: network_share(&before.links, &after.links, window_s),
+        ..GeneratorConditions::default()
+    }
+}
+
+fn retransmitted(before: Option<proc::Segments>, after: Option<proc::Segments>) -> Option<f64> {
+    let (before, after) = (before?, after?);
+    let sent = after.sent.checked_sub(before.sent)?;
+    let again = after.retransmitted.checked_sub(before.retransmitted)?;
+    Some(if sent == 0 { 0.0 } else { again as f64 / sent as f64 })
+}
+
+/// The busier direction of the busiest interface.
+fn network_share(before: &[Link], after: &[Link], window_s: f64) -> Option<f64> {
+    let share = |link: &Link| {
+        let old = before.iter().find(|old| old.name == link.name)?;
+        let received = proc::counted(old.received, link.received)?;
+        let sent = proc::counted(old.sent, link.sent)?;
+        Some(received.max(sent) as f64 / window_s / link.bytes_per_s)
+    };
+    after.iter().filter_map(share).reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_the_window() {
+        let link =
+            |received, sent| Link { name: "eth0".to_owned(), bytes_per_s: 1e6, received, sent };
+        let before = Counters {
+            pressure_us: [Some(1_000_000), None, Some(5)],
+            throttled_us: Some(0),
+            swapped_pages: Some(10),
+            segments: Some(proc::Segments { sent: 1000, retransmitted: 10 }),
+            links: vec![link(0, 0)],
+        };
+        let after = Counters {
+            pressure_us: [Some(1_500_000), Some(7), Some(9_000_005)],
+            throttled_us: Some(200_000),
+            swapped_pages: Some(15),
+            segments: Some(proc::Segments { sent: 3000, retransmitted: 12 }),
+            links: vec![link(500_000, 1_000_000)],
+        };
+        let found = difference(&before, &after, 2.0);
+        assert_eq!(found.cpu_pressure_share, Some(0.25));
+        assert_eq!(found.memory_pressure_share, None, "it was not there before");
+        assert_eq!(found.io_pressure_share, Some(1.0), "never more than the whole window");
+        assert_eq!(found.throttled_share, Some(0.1));
+        assert_eq!(found.swapped_pages, Some(5));
+        assert_eq!(found.retransmitted_share, Some(0.001));
+        assert_eq!(found.network_share, Some(0.5));
+        assert_eq!(network_share(&[], &[link(1, 1)], 1.0), None);
+    }
+
+    #[test]
+    fn this_machine_can_be_watched() {
+        let mut watch = GeneratorWatch::new(0);
+        watch.open(1);
+        while watch.metronome.as_ref().is_some_and(|metronome| metronome.late().count() < 3) {
+            std::thread::yield_now();
+        }
+        let found = watch.close(1_000_000_001);
+        assert!(found.hiccup_max_us >= found.hiccup_p999_us, "{found:?}");
+        let shares = [found.cpu_pressure_share, found.throttled_share, found.retransmitted_share];
+        for share in shares.into_iter().flatten() {
+            assert!((0.0..=1.0).contains(&share), "{found:?}");
+        }
+        assert!(run_delay_of_process() >= run_delay_of_thread());
+    }
+}

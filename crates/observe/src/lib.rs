@@ -1,0 +1,13 @@
+//! Looks at the load generator's machine and at servers, before, while and after they are measured.
+
+mod environment;
+mod host;
+pub mod proc;
+mod server;
+
+pub use environment::environment;
+pub use host::{GeneratorWatch, HostSampler, machine, run_delay_of_process, run_delay_of_thread};
+pub use server::{
+    Asked, NodeLook, NodeState, Position, Questions, Sample, Seen, commits_grown, follows, glance,
+    has_reached, look, node_conditions, position, read_facts,
+};

@@ -1,0 +1,103 @@
+//! Settings and counters as a server states them, before and after a trial.
+
+use super::ask::Asker;
+use super::postgres;
+use dyno_core::{DbError, Dialect, Session};
+use dyno_facts::ServerFacts;
+use std::collections::BTreeMap;
+
+const SQLITE_PRAGMAS: [&str; 12] = [
+    "journal_mode",
+    "synchronous",
+    "page_size",
+    "page_count",
+    "freelist_count",
+    "cache_size",
+    "mmap_size",
+    "temp_store",
+    "locking_mode",
+    "auto_vacuum",
+    "wal_autocheckpoint",
+    "busy_timeout",
+];
+
+/// Reads settings and counters. What the account may not see is listed, not fatal.
+///
+/// # Errors
+/// Only when the connection is lost.
+pub async fn read_facts<S: Session>(session: &mut S) -> Result<ServerFacts, DbError> {
+    let mut asker = Asker::new(session);
+    let mut facts = ask_facts(&mut asker).await?;
+    facts.not_readable = asker.end().0;
+    Ok(facts)
+}
+
+/// The same without what could not be read: the asker knows that.
+pub(super) async fn ask_facts<S: Session>(
+    asker: &mut Asker<'_, S>,
+) -> Result<ServerFacts, DbError> {
+    let product = asker.session().product().clone();
+    let dialect = asker.session().dialect();
+    let mut facts =
+        ServerFacts { product: product.name, version: product.version, ..ServerFacts::default() };
+    match dialect {
+        Dialect::Mysql => {
+            facts.settings = pairs(asker, "settings", "SHOW GLOBAL VARIABLES").await?;
+            facts.counters = pairs(asker, "counters", "SHOW GLOBAL STATUS").await?;
+        }
+        Dialect::Postgres if facts.product == "DuckDB" => {
+            let settings = "SELECT name, value FROM duckdb_settings()";
+            facts.settings = pairs(asker, "settings", settings).await?;
+        }
+        Dialect::Postgres => {
+            // `setting` counts in `unit`, which may be 8kB; this gives 128MB.
+            let settings = "SELECT name, current_setting(name) FROM pg_settings";
+            facts.settings = pairs(asker, "settings", settings).await?;
+            for sql in postgres::statistics(postgres::version(&facts)) {
+                facts.counters.extend(pairs(asker, "counters", sql).await?);
+            }
+        }
+        Dialect::Sqlite => {
+            for pragma in SQLITE_PRAGMAS {
+                let value = asker.text(pragma, &format!("PRAGMA {pragma}")).await?;
+                facts.settings.extend(value.map(|value| (pragma.to_owned(), value)));
+            }
+        }
+    }
+    facts.settings.retain(|name, _| !is_secret(name));
+    Ok(facts)
+}
+
+/// Settings that may hold a password or a key.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["password", "passphrase", "primary_conninfo", "secret"].iter().any(|word| name.contains(word))
+        && !name.contains("password_encryption")
+}
+
+async fn pairs<S: Session>(
+    asker: &mut Asker<'_, S>,
+    what: &str,
+    sql: &str,
+) -> Result<BTreeMap<String, String>, DbError> {
+    let pair = |row: Vec<Option<String>>| {
+        let mut columns = row.into_iter();
+        let name = columns.next()??;
+        Some((name, columns.next().flatten().unwrap_or_default()))
+    };
+    Ok(asker.rows(what, sql).await?.into_iter().filter_map(pair).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_left_out() {
+        assert!(is_secret("ssl_passphrase_command"));
+        assert!(is_secret("primary_conninfo"));
+        assert!(is_secret("report_password"));
+        assert!(!is_secret("password_encryption"));
+        assert!(!is_secret("innodb_buffer_pool_size"));
+    }
+}

@@ -1,0 +1,134 @@
+//! What servers say of themselves: settings and counters, their state before and after a trial, and
+//! what they do while it runs.
+//!
+//! Every question may be refused: accounts differ in what they may see, and managed services differ
+//! from the products that they are made of. What can't be read is listed and stays unknown.
+
+mod ask;
+mod facts;
+mod follow;
+mod mysql;
+mod postgres;
+mod sample;
+mod sqlite;
+mod state;
+
+pub use ask::Asked;
+pub use facts::read_facts;
+pub use follow::{Position, follows, has_reached, position};
+pub use sample::Sample;
+pub use state::{NodeState, Seen, commits_grown, node_conditions};
+
+use ask::Asker;
+use dyno_core::{DbError, Dialect, Discard, Session};
+use dyno_facts::ServerFacts;
+use facts::ask_facts;
+use std::time::Instant;
+
+/// What a node says of itself before or after a trial.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodeLook {
+    /// Settings and counters as they were sent.
+    pub facts: ServerFacts,
+    /// What they mean.
+    pub state: NodeState,
+}
+
+/// Looks at a node. `tables` are those of the workload, as the server names them; without any, all of
+/// the database count.
+///
+/// # Errors
+/// Only when the connection is lost.
+pub async fn look<S: Session>(session: &mut S, tables: &[String]) -> Result<NodeLook, DbError> {
+    let mut asker = Asker::new(session);
+    let mut facts = ask_facts(&mut asker).await?;
+    let tables = Tables(tables);
+    let mut state = match asker.session().dialect() {
+        Dialect::Mysql => mysql::state(&mut asker, &facts, &tables).await?,
+        Dialect::Postgres if facts.product == "DuckDB" => sqlite::duckdb_state(),
+        Dialect::Postgres => postgres::state(&mut asker, &facts, &tables).await?,
+        Dialect::Sqlite => sqlite::state(&mut asker, &facts, &tables).await?,
+    };
+    let (not_readable, asked) = asker.end();
+    facts.not_readable = not_readable;
+    state.asked = asked;
+    Ok(NodeLook { facts, state })
+}
+
+/// Looks at an endpoint, whose counters are those of whatever stands behind it: only at the way to it.
+///
+/// # Errors
+/// Only when the connection is lost.
+pub async fn glance<S: Session>(session: &mut S) -> Result<NodeLook, DbError> {
+    let mut asker = Asker::new(session);
+    let product = asker.session().product().clone();
+    let state =
+        NodeState { round_trip_us: round_trip_us(&mut asker).await?, ..NodeState::default() };
+    let facts =
+        ServerFacts { product: product.name, version: product.version, ..ServerFacts::default() };
+    Ok(NodeLook { facts, state })
+}
+
+/// Asks a node again and again what it does. Made once per session.
+#[derive(Clone, Debug, Default)]
+pub struct Questions {
+    /// For each question whether it was refused: it is not asked again.
+    refused: Vec<String>,
+    postgres_version: u32,
+    is_mysql_replica: Option<bool>,
+    /// Statements sent so far.
+    pub asked: Asked,
+}
+
+impl Questions {
+    /// Asks for a sample. What was refused is told once, in the second list.
+    ///
+    /// # Errors
+    /// When the connection is lost.
+    pub async fn sample<S: Session>(
+        &mut self,
+        session: &mut S,
+    ) -> Result<(Sample, Vec<String>), DbError> {
+        let mut asker = Asker::new(session);
+        asker.leave_out(&self.refused);
+        let sample = match asker.session().dialect() {
+            Dialect::Mysql => mysql::sample(&mut asker, &mut self.is_mysql_replica).await,
+            Dialect::Postgres => postgres::sample(&mut asker, &mut self.postgres_version).await,
+            Dialect::Sqlite => Ok(Sample::default()),
+        };
+        let refused = asker.refused();
+        let (not_readable, asked) = asker.end();
+        self.refused.extend(refused);
+        // What was asked before the connection was lost has been counted by the server.
+        self.asked += asked;
+        Ok((sample?, not_readable))
+    }
+}
+
+/// Tables of a workload.
+struct Tables<'a>(&'a [String]);
+
+impl Tables<'_> {
+    /// Whether a table is one of them. Servers differ in what they make of capitals.
+    fn has(&self, name: &str) -> bool {
+        self.0.is_empty() || self.0.iter().any(|table| table.eq_ignore_ascii_case(name))
+    }
+}
+
+/// Median of the round trips of the smallest statement.
+async fn round_trip_us<S: Session>(asker: &mut Asker<'_, S>) -> Result<Option<f64>, DbError> {
+    /// The first ones make the path warm; the median of the rest is not moved by a few bad ones.
+    const TRIPS: usize = 31;
+    let mut trips = Vec::with_capacity(TRIPS);
+    for _ in 0..TRIPS {
+        let sent = Instant::now();
+        match asker.session().query("SELECT 1", &mut Discard).await {
+            Ok(_) => trips.push(sent.elapsed().as_secs_f64() * 1e6),
+            Err(error) if error.is_fatal() => return Err(error),
+            Err(_) => return Ok(None),
+        }
+    }
+    asker.count(TRIPS as u64);
+    trips.sort_unstable_by(f64::total_cmp);
+    Ok(Some(trips[TRIPS / 2]))
+}

@@ -1,0 +1,417 @@
+//! MySQL and MariaDB: `SHOW GLOBAL STATUS`, `information_schema`, the process list.
+//!
+//! Names of counters are those of the reference manuals of MySQL 5.6 to 9 and MariaDB 10 and 11; where
+//! the two differ, both are looked for.
+
+use super::ask::{Answer, Asked, Asker, cell, checksum};
+use super::follow::replica_status;
+use super::sample::{count, number};
+use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
+use dyno_core::{DbError, Session};
+use dyno_facts::ReplicaFacts;
+use std::collections::BTreeMap;
+
+/// Counters of a sample.
+const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN (\
+'Threads_running', 'Innodb_row_lock_current_waits', 'Innodb_buffer_pool_read_requests', \
+'Innodb_buffer_pool_reads', 'Innodb_pages_read', 'Innodb_pages_written', \
+'Innodb_buffer_pool_pages_flushed', 'Innodb_lsn_current', 'Innodb_os_log_written', \
+'Innodb_buffer_pool_pages_dirty', 'Innodb_buffer_pool_pages_total', 'Innodb_checkpoint_age', \
+'Innodb_checkpoint_max_age', 'Innodb_redo_log_current_lsn', 'Innodb_redo_log_checkpoint_lsn', \
+'Innodb_history_list_length', 'Com_commit', 'Com_xa_commit', 'Questions', 'Uptime')";
+
+/// `Com_...` of statements that write rows; servers count prepared ones among them.
+const WRITES: [&str; 9] = [
+    "insert",
+    "update",
+    "delete",
+    "replace",
+    "insert_select",
+    "replace_select",
+    "update_multi",
+    "delete_multi",
+    "load",
+];
+
+/// Statements that work on whole tables, and copies of the server's data.
+const BACKGROUND: &str = "SELECT info FROM information_schema.processlist WHERE id <> connection_id() \
+AND (info LIKE 'ALTER %' OR info LIKE 'OPTIMIZE %' OR info LIKE 'ANALYZE %' OR info LIKE 'CHECK %' \
+OR info LIKE 'REPAIR %' OR info LIKE 'CREATE INDEX%' OR info LIKE 'BACKUP %')";
+
+const DUMPS: &str = "SELECT host, state FROM information_schema.processlist \
+WHERE command LIKE 'Binlog Dump%' ORDER BY host";
+
+pub(super) async fn state<S: Session>(
+    asker: &mut Asker<'_, S>,
+    facts: &ServerFacts,
+    tables: &Tables<'_>,
+) -> Result<NodeState, DbError> {
+    let setting = |name: &str| facts.settings.get(name).map(String::as_str);
+    if setting("information_schema_stats_expiry").is_some() {
+        // Else MySQL 8 answers with figures up to a day old.
+        asker.rows("fresh sizes", "SET SESSION information_schema_stats_expiry = 0").await?;
+    }
+    let mut sample = sample_of(&facts.counters);
+    sample.replicated = replicated(facts);
+    sample.refuses_writes = setting("read_only").is_some_and(|on| on == "ON" || on == "1");
+    sample.blurs_commits = sample.refuses_writes && sample.replicated.is_none();
+    sample.checkpoint_age_share = sample.checkpoint_age_share.or_else(|| redo_share(facts));
+    if sample.purge_backlog.is_none() {
+        let purge = "SELECT count FROM information_schema.innodb_metrics \
+                     WHERE name = 'trx_rseg_history_len'";
+        let backlog = asker.number("purge backlog", purge).await?;
+        sample.purge_backlog = backlog.map(|count| count as u64);
+    }
+    let sizes = "SELECT table_name, table_rows, data_length + index_length, engine \
+                 FROM information_schema.tables \
+                 WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'";
+    let sizes = asker.rows("sizes of tables", sizes).await?;
+    let host = "SELECT host FROM information_schema.processlist WHERE id = connection_id()";
+    let host = asker.text("transport", host).await?;
+    let cipher = asker.rows("encryption", "SHOW SESSION STATUS LIKE 'Ssl_cipher'").await?;
+    let dumps = asker.rows("replicas", DUMPS).await?;
+    let members = group_members(asker, facts).await?;
+    let size = |row: &Vec<Option<String>>| cell(row, 2).parse::<u64>().ok();
+    let rows = |row: &Vec<Option<String>>| {
+        Some((cell(row, 0).to_owned(), cell(row, 1).parse::<u64>().ok()?))
+    };
+    Ok(NodeState {
+        sample,
+        round_trip_us: round_trip_us(asker).await?,
+        isolation: setting("transaction_isolation").or(setting("tx_isolation")).map(str::to_owned),
+        cache_bytes: setting("innodb_buffer_pool_size").and_then(|bytes| bytes.parse().ok()),
+        checkpoint_interval_s: None,
+        data_bytes: (!sizes.is_empty()).then(|| sizes.iter().filter_map(size).sum()),
+        query_cache: query_cache(facts),
+        tables_without_statistics: without_statistics(asker, &sizes, tables).await?,
+        schema_checksum: schema(asker, tables).await?,
+        table_rows: sizes.iter().filter(|row| tables.has(cell(row, 0))).filter_map(rows).collect(),
+        replicas: replicas(&dumps, &facts.counters),
+        acknowledged_by: Some(acknowledged_by(facts, members)),
+        transport: host.map(|host| transport(&host, &cipher)),
+        asked: Asked::default(),
+    })
+}
+
+pub(super) async fn sample<S: Session>(
+    asker: &mut Asker<'_, S>,
+    is_replica: &mut Option<bool>,
+) -> Result<Sample, DbError> {
+    let pair = |row: &Vec<Option<String>>| (cell(row, 0).to_owned(), cell(row, 1).to_owned());
+    let status: BTreeMap<_, _> = asker.rows("counters", STATUS).await?.iter().map(pair).collect();
+    let mut sample = sample_of(&status);
+    let work = asker.rows("background work", BACKGROUND).await?;
+    sample.background = work.iter().map(|row| shortened(cell(row, 0))).collect();
+    if *is_replica != Some(false) {
+        let replica = replica_status(asker).await?;
+        *is_replica = Some(!replica.is_empty());
+        let lag = number(&replica, "Seconds_Behind_Source")
+            .or_else(|| number(&replica, "Seconds_Behind_Master"));
+        sample.lag_s.extend(lag.map(|lag| ("itself".to_owned(), lag)));
+    }
+    Ok(sample)
+}
+
+fn sample_of(status: &BTreeMap<String, String>) -> Sample {
+    let dirty = number(status, "Innodb_buffer_pool_pages_dirty");
+    let total = number(status, "Innodb_buffer_pool_pages_total").filter(|&total| total > 0.0);
+    let age = number(status, "Innodb_checkpoint_age");
+    let oldest = number(status, "Innodb_checkpoint_max_age").filter(|&oldest| oldest > 0.0);
+    let commits = count(status, "Com_commit");
+    Sample {
+        active_sessions: number(status, "Threads_running").map(|running| (running - 1.0).max(0.0)),
+        waiting_sessions: number(status, "Innodb_row_lock_current_waits"),
+        page_requests: count(status, "Innodb_buffer_pool_read_requests"),
+        page_misses: count(status, "Innodb_buffer_pool_reads"),
+        pages_read: count(status, "Innodb_pages_read"),
+        pages_written: count(status, "Innodb_pages_written")
+            .or_else(|| count(status, "Innodb_buffer_pool_pages_flushed")),
+        log_bytes: ["Innodb_lsn_current", "Innodb_redo_log_current_lsn", "Innodb_os_log_written"]
+            .iter()
+            .find_map(|name| count(status, name)),
+        dirty_share: dirty.zip(total).map(|(dirty, total)| dirty / total),
+        checkpoint_age_share: age.zip(oldest).map(|(age, oldest)| age / oldest),
+        commits: commits.map(|commits| commits + count(status, "Com_xa_commit").unwrap_or(0)),
+        statements: count(status, "Questions"),
+        reads: count(status, "Com_select"),
+        writes: count(status, "Com_insert")
+            .map(|_| WRITES.iter().filter_map(|name| count(status, &format!("Com_{name}"))).sum()),
+        unacknowledged: ["Rpl_semi_sync_source_no_tx", "Rpl_semi_sync_master_no_tx"]
+            .iter()
+            .find_map(|name| count(status, name)),
+        purge_backlog: count(status, "Innodb_history_list_length"),
+        uptime_s: number(status, "Uptime"),
+        ..Sample::default()
+    }
+}
+
+/// From MySQL 8.0.30 on: the log since the checkpoint by the capacity.
+fn redo_share(facts: &ServerFacts) -> Option<f64> {
+    let current = number(&facts.counters, "Innodb_redo_log_current_lsn")?;
+    let checkpoint = number(&facts.counters, "Innodb_redo_log_checkpoint_lsn")?;
+    let capacity =
+        number(&facts.settings, "innodb_redo_log_capacity").filter(|&size| size > 0.0)?;
+    Some((current - checkpoint) / capacity)
+}
+
+/// Transactions that came from other nodes, by the positions that the server keeps of them; both products
+/// count them among `Com_commit`. `None` where it keeps none.
+fn replicated(facts: &ServerFacts) -> Option<u64> {
+    let setting =
+        |name: &str| facts.settings.get(name).map(String::as_str).filter(|set| !set.is_empty());
+    if let Some(position) = setting("gtid_slave_pos") {
+        // MariaDB: the last one of each domain, `1-3401-7000,2-1-5`.
+        let last = |gtid: &str| gtid.rsplit('-').next()?.trim().parse::<u64>().ok();
+        return position.split(',').map(last).sum();
+    }
+    // MySQL: all that were ever executed, by the server that did so first, `uuid:1-7:9-12,uuid:1`.
+    let own = setting("server_uuid").unwrap_or_default();
+    let foreign = setting("gtid_executed")?.split(',').map(str::trim);
+    let foreign = foreign.filter(|set| own.is_empty() || !set.starts_with(own));
+    let length = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        last.parse::<u64>().ok().zip(first.parse::<u64>().ok()).map_or(0, |(l, f)| l - f.min(l) + 1)
+    };
+    Some(foreign.flat_map(|set| set.split(':').skip(1)).map(length).sum())
+}
+
+/// The query cache answers when it has memory and is asked for.
+fn query_cache(facts: &ServerFacts) -> Option<bool> {
+    let kind = facts.settings.get("query_cache_type")?;
+    let size = number(&facts.settings, "query_cache_size").unwrap_or(0.0);
+    Some(size > 0.0 && !kind.eq_ignore_ascii_case("OFF") && kind != "0")
+}
+
+async fn without_statistics<S: Session>(
+    asker: &mut Asker<'_, S>,
+    sizes: &Answer,
+    tables: &Tables<'_>,
+) -> Result<Vec<String>, DbError> {
+    // Partitions have lines of their own: `orders#P#p0`.
+    let known = "SELECT DISTINCT SUBSTRING_INDEX(LOWER(table_name), '#p#', 1) \
+                 FROM mysql.innodb_table_stats WHERE database_name = DATABASE()";
+    let known = asker.rows("statistics of the optimiser", known).await?;
+    if known.is_empty() {
+        // Refused, or kept in memory only (`innodb_stats_persistent = OFF`).
+        return Ok(Vec::new());
+    }
+    let is_known = |name: &str| known.iter().any(|row| cell(row, 0).eq_ignore_ascii_case(name));
+    let own = sizes.iter().filter(|row| cell(row, 3) == "InnoDB" && tables.has(cell(row, 0)));
+    Ok(own.map(|row| cell(row, 0).to_owned()).filter(|name| !is_known(name)).collect())
+}
+
+async fn schema<S: Session>(
+    asker: &mut Asker<'_, S>,
+    tables: &Tables<'_>,
+) -> Result<Option<String>, DbError> {
+    let columns = "SELECT table_name, column_name, column_type, is_nullable, character_set_name \
+                   FROM information_schema.columns WHERE table_schema = DATABASE() \
+                   ORDER BY table_name, ordinal_position";
+    let indexes = "SELECT table_name, index_name, seq_in_index, column_name, non_unique \
+                   FROM information_schema.statistics WHERE table_schema = DATABASE() \
+                   ORDER BY table_name, index_name, seq_in_index";
+    let mut rows = asker.rows("columns", columns).await?;
+    rows.extend(asker.rows("indexes", indexes).await?);
+    Ok(checksum(rows.iter().filter(|row| tables.has(cell(row, 0)))))
+}
+
+/// Members of a replication group that are there, where the server belongs to one.
+async fn group_members<S: Session>(
+    asker: &mut Asker<'_, S>,
+    facts: &ServerFacts,
+) -> Result<u64, DbError> {
+    let name = facts.settings.get("group_replication_group_name");
+    if name.is_none_or(String::is_empty) {
+        return Ok(0);
+    }
+    let members = "SELECT count(*) FROM performance_schema.replication_group_members \
+                   WHERE member_state = 'ONLINE'";
+    Ok(asker.number("group members", members).await?.unwrap_or(0.0) as u64)
+}
+
+/// Replicas that wait for acknowledgement, where semi-synchronous replication is at work.
+fn semi_sync_replicas(counters: &BTreeMap<String, String>) -> u64 {
+    let either = |name: &str| {
+        let find = |word| counters.get(&format!("Rpl_semi_sync_{word}_{name}"));
+        find("source").or_else(|| find("master"))
+    };
+    if either("status").is_none_or(|status| status != "ON") {
+        return 0;
+    }
+    either("clients").and_then(|clients| clients.parse().ok()).unwrap_or(0)
+}
+
+fn replicas(dumps: &Answer, counters: &BTreeMap<String, String>) -> Vec<ReplicaFacts> {
+    let semi_sync = semi_sync_replicas(counters);
+    // The server says how many acknowledge, not which.
+    let mode = match semi_sync {
+        0 => "async",
+        some if some >= dumps.len() as u64 => "semi-sync",
+        _ => "",
+    };
+    let replica = |row: &Vec<Option<String>>| ReplicaFacts {
+        name: cell(row, 0).to_owned(),
+        mode: mode.to_owned(),
+        state: cell(row, 1).to_owned(),
+        lag_s: None,
+    };
+    dumps.iter().map(replica).collect()
+}
+
+/// What a commit waits for.
+fn acknowledged_by(facts: &ServerFacts, group_members: u64) -> String {
+    let cluster = count(&facts.counters, "wsrep_cluster_size").unwrap_or(0);
+    let is_galera = facts.settings.get("wsrep_on").is_some_and(|on| on == "ON");
+    if is_galera && cluster > 1 {
+        return format!("certified by {cluster} Galera nodes");
+    }
+    if group_members > 1 {
+        return format!("majority of {group_members} group members");
+    }
+    if semi_sync_replicas(&facts.counters) == 0 {
+        return "local".to_owned();
+    }
+    let wanted = [
+        "rpl_semi_sync_source_wait_for_replica_count",
+        "rpl_semi_sync_master_wait_for_slave_count",
+    ];
+    // MariaDB has no such setting: one answer is enough.
+    match wanted.iter().find_map(|name| count(&facts.settings, name)).unwrap_or(1) {
+        1 => "1 semi-sync replica".to_owned(),
+        more => format!("{more} semi-sync replicas"),
+    }
+}
+
+/// The process list shows a port for TCP, also from the same machine.
+fn transport(host: &str, cipher: &Answer) -> String {
+    let way = if host.contains(':') { "tcp" } else { "unix socket" };
+    let is_encrypted = cipher.first().is_some_and(|row| !cell(row, 1).is_empty());
+    format!("{way}{}", if is_encrypted { ", tls" } else { "" })
+}
+
+/// A statement as a name of work: its first words.
+fn shortened(statement: &str) -> String {
+    let words: Vec<&str> = statement.split_whitespace().take(4).collect();
+    words.join(" ").chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    fn row(values: &[&str]) -> Vec<Option<String>> {
+        values.iter().map(|&value| Some(value.to_owned())).collect()
+    }
+
+    #[test]
+    fn mariadb_tells_the_age_of_its_checkpoint() {
+        let status = texts(&[
+            ("Threads_running", "9"),
+            ("Innodb_checkpoint_age", "25"),
+            ("Innodb_checkpoint_max_age", "100"),
+            ("Innodb_buffer_pool_pages_dirty", "30"),
+            ("Innodb_buffer_pool_pages_total", "120"),
+            ("Innodb_lsn_current", "777"),
+            ("Com_commit", "5"),
+            ("Com_xa_commit", "2"),
+        ]);
+        let sample = sample_of(&status);
+        assert_eq!((sample.checkpoint_age_share, sample.dirty_share), (Some(0.25), Some(0.25)));
+        assert_eq!((sample.active_sessions, sample.log_bytes), (Some(8.0), Some(777)));
+        assert_eq!((sample.commits, sample.page_requests), (Some(7), None));
+    }
+
+    #[test]
+    fn mysql_tells_positions_of_its_log() {
+        let facts = ServerFacts {
+            counters: texts(&[
+                ("Innodb_redo_log_current_lsn", "350"),
+                ("Innodb_redo_log_checkpoint_lsn", "150"),
+            ]),
+            settings: texts(&[("innodb_redo_log_capacity", "1000")]),
+            ..ServerFacts::default()
+        };
+        assert_eq!(redo_share(&facts), Some(0.2));
+        assert_eq!(redo_share(&ServerFacts::default()), None);
+    }
+
+    #[test]
+    fn semi_sync_counts_only_while_it_is_at_work() {
+        let facts = |status: &str, clients: &str| ServerFacts {
+            counters: texts(&[
+                ("Rpl_semi_sync_master_status", status),
+                ("Rpl_semi_sync_master_clients", clients),
+            ]),
+            ..ServerFacts::default()
+        };
+        assert_eq!(acknowledged_by(&facts("ON", "1"), 0), "1 semi-sync replica");
+        assert_eq!(acknowledged_by(&facts("OFF", "1"), 0), "local", "it has fallen back");
+        assert_eq!(acknowledged_by(&facts("ON", "0"), 0), "local");
+        assert_eq!(acknowledged_by(&ServerFacts::default(), 3), "majority of 3 group members");
+        let mut two = facts("ON", "2");
+        let name = "rpl_semi_sync_master_wait_for_slave_count";
+        two.settings = texts(&[(name, "2")]);
+        assert_eq!(acknowledged_by(&two, 0), "2 semi-sync replicas");
+    }
+
+    #[test]
+    fn which_of_several_replicas_acknowledge_is_not_guessed() {
+        let counters =
+            texts(&[("Rpl_semi_sync_source_status", "ON"), ("Rpl_semi_sync_source_clients", "1")]);
+        let one = vec![row(&["10.0.0.2:4000", "Source has sent all binlog to replica"])];
+        assert_eq!(replicas(&one, &counters)[0].mode, "semi-sync");
+        let two = vec![row(&["a:1", ""]), row(&["b:1", ""])];
+        assert_eq!(replicas(&two, &counters)[1].mode, "");
+        assert_eq!(replicas(&two, &texts(&[]))[1].mode, "async");
+    }
+
+    #[test]
+    fn a_query_cache_without_memory_is_off() {
+        let facts = |kind: &str, size: &str| ServerFacts {
+            settings: texts(&[("query_cache_type", kind), ("query_cache_size", size)]),
+            ..ServerFacts::default()
+        };
+        assert_eq!(query_cache(&facts("ON", "1048576")), Some(true));
+        assert_eq!(query_cache(&facts("ON", "0")), Some(false));
+        assert_eq!(query_cache(&facts("OFF", "1048576")), Some(false));
+        assert_eq!(query_cache(&ServerFacts::default()), None);
+    }
+
+    #[test]
+    fn ways_to_the_server() {
+        let cipher = vec![row(&["Ssl_cipher", "TLS_AES_256_GCM_SHA384"])];
+        let none = vec![row(&["Ssl_cipher", ""])];
+        assert_eq!(transport("localhost", &none), "unix socket");
+        assert_eq!(transport("127.0.0.1:40000", &cipher), "tcp, tls");
+    }
+
+    #[test]
+    fn what_was_replicated_is_counted_by_its_positions() {
+        let facts = |pairs: &[(&str, &str)]| ServerFacts {
+            settings: texts(pairs),
+            ..ServerFacts::default()
+        };
+        assert_eq!(replicated(&facts(&[("gtid_slave_pos", "1-3401-7000,2-1-5")])), Some(7005));
+        assert_eq!(replicated(&facts(&[("gtid_slave_pos", "")])), None);
+        let sets = [("server_uuid", "b-2"), ("gtid_executed", "a-1:1-7:9,\nb-2:1-500")];
+        assert_eq!(replicated(&facts(&sets)), Some(8));
+        assert_eq!(replicated(&facts(&[("gtid_executed", "")])), None);
+    }
+
+    #[test]
+    fn reads_and_writes_are_told_apart() {
+        let status = texts(&[("Com_select", "7"), ("Com_insert", "2"), ("Com_update", "3")]);
+        let sample = sample_of(&status);
+        assert_eq!((sample.reads, sample.writes), (Some(7), Some(5)));
+        assert_eq!(sample_of(&texts(&[])).writes, None);
+    }
+
+    #[test]
+    fn work_has_a_short_name() {
+        assert_eq!(shortened("ALTER TABLE  sbtest1 ADD\nINDEX k (k)"), "ALTER TABLE sbtest1 ADD");
+    }
+}

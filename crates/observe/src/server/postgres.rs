@@ -1,0 +1,350 @@
+//! PostgreSQL 10 to 18: the statistics views, the control file, the replication view.
+//!
+//! Views move between versions: checkpoints went from `pg_stat_bgwriter` to `pg_stat_checkpointer` in 17,
+//! log records have `pg_stat_wal` since 14, input and output `pg_stat_io` since 16.
+
+use super::ask::{Answer, Asked, Asker, cell, checksum};
+use super::sample::{count, number};
+use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
+use dyno_core::{DbError, Session};
+use dyno_facts::ReplicaFacts;
+use std::collections::BTreeMap;
+
+const DATABASE: &str = "SELECT 'database.' || key, value FROM pg_stat_database d, \
+jsonb_each_text(to_jsonb(d)) WHERE d.datname = current_database() AND key NOT IN ('datid', 'datname')";
+const BGWRITER: &str = "SELECT 'bgwriter.' || key, value FROM pg_stat_bgwriter b, \
+jsonb_each_text(to_jsonb(b))";
+const CHECKPOINTER: &str = "SELECT 'checkpointer.' || key, value FROM pg_stat_checkpointer c, \
+jsonb_each_text(to_jsonb(c))";
+const WAL: &str = "SELECT 'wal.' || key, value FROM pg_stat_wal w, jsonb_each_text(to_jsonb(w))";
+const REPLICAS: &str = "SELECT 'replica.' || coalesce(application_name, '?'), sync_state \
+FROM pg_stat_replication";
+
+/// Queries for all counters, `name, value` rows each.
+pub(super) fn statistics(version: u32) -> Vec<&'static str> {
+    let mut queries = vec![DATABASE, BGWRITER, REPLICAS];
+    if version >= 14 {
+        queries.push(WAL);
+    }
+    if version >= 17 {
+        queries.push(CHECKPOINTER);
+    }
+    queries
+}
+
+/// The main version, such as 15; 0 when it isn't known.
+pub(super) fn version(facts: &ServerFacts) -> u32 {
+    count(&facts.settings, "server_version_num").unwrap_or(0) as u32 / 10_000
+}
+
+const GAUGES: &str = "SELECT d.xact_commit AS commits, d.blks_hit AS hits, d.blks_read AS reads, \
+(SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' \
+AND pid <> pg_backend_pid()) AS active, \
+(SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock') AS waiting, \
+extract(epoch FROM pg_postmaster_start_time()) AS started \
+FROM pg_stat_database d WHERE d.datname = current_database()";
+
+const WRITTEN_BEFORE_17: &str = "SELECT checkpoints_timed + checkpoints_req AS checkpoints, \
+buffers_checkpoint + buffers_clean + buffers_backend AS written FROM pg_stat_bgwriter";
+const WRITTEN: &str = "SELECT c.num_timed + c.num_requested AS checkpoints, \
+c.buffers_written + b.buffers_clean + (SELECT coalesce(sum(writes), 0) FROM pg_stat_io \
+WHERE backend_type NOT IN ('checkpointer', 'background writer')) AS written \
+FROM pg_stat_checkpointer c, pg_stat_bgwriter b";
+
+const LOG: &str = "SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() \
+THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, '0/0') AS log_bytes";
+
+const CONTROL: &str = "SELECT extract(epoch FROM checkpoint_time) || ' ' || checkpoint_lsn \
+AS last, pg_wal_lsn_diff(redo_lsn, '0/0') AS redo, \
+(SELECT setting::numeric * CASE unit WHEN 'MB' THEN 1048576 WHEN '16MB' THEN 16777216 ELSE 1 END \
+FROM pg_settings WHERE name = 'max_wal_size') AS most FROM pg_control_checkpoint()";
+
+const BACKGROUND: &str = "SELECT CASE backend_type WHEN 'autovacuum worker' THEN query \
+ELSE 'maintenance: ' || split_part(query, ' ', 1) || ' ' || split_part(query, ' ', 2) END \
+FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state = 'active' \
+AND (backend_type = 'autovacuum worker' \
+OR query ~* '^\\s*(vacuum|analyze|create (unique )?index|reindex|cluster|checkpoint|alter table)')";
+
+const FOLLOWERS: &str = "SELECT coalesce(nullif(application_name, ''), host(client_addr), '?'), \
+sync_state, state, CASE WHEN state = 'streaming' \
+THEN coalesce(extract(epoch FROM replay_lag), 0) END FROM pg_stat_replication ORDER BY 1";
+
+const OWN_LAG: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN NULL \
+WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 \
+ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp()) END";
+
+pub(super) async fn state<S: Session>(
+    asker: &mut Asker<'_, S>,
+    facts: &ServerFacts,
+    tables: &Tables<'_>,
+) -> Result<NodeState, DbError> {
+    let setting = |name: &str| facts.settings.get(name).map(String::as_str);
+    let version = version(facts);
+    let mut sample = sample_of(asker, version).await?;
+    sample.dirty_share = dirty_share(asker, version).await?;
+    (sample.reads, sample.writes) = by_kind(asker, version).await?;
+    let dead = "SELECT sum(n_dead_tup) FROM pg_stat_user_tables";
+    sample.purge_backlog = asker.number("dead rows", dead).await?.map(|count| count as u64);
+    let cache = "SELECT pg_size_bytes(current_setting('shared_buffers'))";
+    let size = "SELECT pg_database_size(current_database())";
+    let interval = "SELECT setting FROM pg_settings WHERE name = 'checkpoint_timeout'";
+    let tls = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+    let address = "SELECT CASE WHEN inet_server_addr() IS NULL THEN 'unix socket' ELSE 'tcp' END";
+    let followers = asker.rows("replicas", FOLLOWERS).await?;
+    let described = Described::ask(asker, tables).await?;
+    let way = asker.text("transport", address).await?;
+    let is_encrypted = asker.text("encryption", tls).await?.is_some_and(|ssl| ssl.starts_with('t'));
+    let transport = way.map(|way| format!("{way}{}", if is_encrypted { ", tls" } else { "" }));
+    Ok(NodeState {
+        round_trip_us: round_trip_us(asker).await?,
+        isolation: setting("default_transaction_isolation").map(str::to_uppercase),
+        cache_bytes: asker.number("memory for data", cache).await?.map(|bytes| bytes as u64),
+        checkpoint_interval_s: asker.number("checkpoint interval", interval).await?,
+        data_bytes: asker.number("size of the database", size).await?.map(|bytes| bytes as u64),
+        query_cache: None,
+        tables_without_statistics: described.without_statistics,
+        schema_checksum: described.checksum,
+        table_rows: described.rows,
+        replicas: followers.iter().map(|row| replica(row)).collect(),
+        acknowledged_by: Some(acknowledged_by(facts, &followers)),
+        transport,
+        asked: Asked::default(),
+        sample,
+    })
+}
+
+pub(super) async fn sample<S: Session>(
+    asker: &mut Asker<'_, S>,
+    version: &mut u32,
+) -> Result<Sample, DbError> {
+    if *version == 0 {
+        let asked = asker.number("version", "SHOW server_version_num").await?;
+        *version = asked.unwrap_or(0.0) as u32 / 10_000;
+    }
+    let mut sample = sample_of(asker, *version).await?;
+    let work = asker.rows("background work", BACKGROUND).await?;
+    sample.background = work.iter().map(|row| plain(cell(row, 0))).collect();
+    for row in asker.rows("replicas", FOLLOWERS).await? {
+        let lag = cell(&row, 3).parse().ok();
+        sample.lag_s.extend(lag.map(|lag: f64| (cell(&row, 0).to_owned(), lag)));
+    }
+    let own = asker.number("replication lag", OWN_LAG).await?;
+    sample.lag_s.extend(own.map(|lag| ("itself".to_owned(), lag)));
+    Ok(sample)
+}
+
+async fn sample_of<S: Session>(asker: &mut Asker<'_, S>, version: u32) -> Result<Sample, DbError> {
+    let mut texts = asker.record("activity", GAUGES).await?;
+    let written = if version >= 17 { WRITTEN } else { WRITTEN_BEFORE_17 };
+    texts.extend(asker.record("pages written", written).await?);
+    texts.extend(asker.record("log position", LOG).await?);
+    texts.extend(asker.record("last checkpoint", CONTROL).await?);
+    Ok(meaning(&texts))
+}
+
+fn meaning(texts: &BTreeMap<String, String>) -> Sample {
+    let reads = count(texts, "reads");
+    let age = number(texts, "log_bytes").zip(number(texts, "redo"));
+    let most = number(texts, "most").filter(|&most| most > 0.0);
+    Sample {
+        active_sessions: number(texts, "active"),
+        waiting_sessions: number(texts, "waiting"),
+        page_requests: count(texts, "hits").zip(reads).map(|(hits, reads)| hits + reads),
+        page_misses: reads,
+        pages_read: reads,
+        pages_written: count(texts, "written"),
+        log_bytes: count(texts, "log_bytes"),
+        checkpoint_age_share: age
+            .zip(most)
+            .map(|((log, redo), most)| ((log - redo) / most).max(0.0)),
+        checkpoints: count(texts, "checkpoints"),
+        last_checkpoint: texts.get("last").cloned(),
+        commits: count(texts, "commits"),
+        counts_own_commits: true,
+        started_s: number(texts, "started"),
+        ..Sample::default()
+    }
+}
+
+/// Statements that read and that write, ever since; only the extension `pg_stat_statements` tells, and
+/// is asked where it is installed.
+async fn by_kind<S: Session>(
+    asker: &mut Asker<'_, S>,
+    version: u32,
+) -> Result<(Option<u64>, Option<u64>), DbError> {
+    let installed = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'";
+    if asker.number("extensions", installed).await? != Some(1.0) {
+        return Ok((None, None));
+    }
+    // Statements inside of functions are no client's, where they are told apart.
+    let own = if version >= 14 { " AND toplevel" } else { "" };
+    let calls = format!(
+        "SELECT coalesce(sum(calls) FILTER (WHERE query ~* '^\\s*(select|with|values|table)\\M'), 0) \
+         AS reads, coalesce(sum(calls) FILTER \
+         (WHERE query ~* '^\\s*(insert|update|delete|merge|copy)\\M'), 0) AS writes \
+         FROM pg_stat_statements WHERE dbid = \
+         (SELECT oid FROM pg_database WHERE datname = current_database()){own}"
+    );
+    let texts = asker.record("statements by kind", &calls).await?;
+    Ok((count(&texts, "reads"), count(&texts, "writes")))
+}
+
+/// Only the extension `pg_buffercache` tells; it is asked where it is installed.
+async fn dirty_share<S: Session>(
+    asker: &mut Asker<'_, S>,
+    version: u32,
+) -> Result<Option<f64>, DbError> {
+    let installed = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_buffercache'";
+    if asker.number("extensions", installed).await? != Some(1.0) {
+        return Ok(None);
+    }
+    let share = if version >= 16 {
+        "SELECT buffers_dirty::float8 / nullif(buffers_used + buffers_unused, 0) \
+         FROM pg_buffercache_summary()"
+    } else {
+        "SELECT avg(CASE WHEN isdirty THEN 1.0 ELSE 0.0 END)::float8 FROM pg_buffercache"
+    };
+    asker.number("dirty pages", share).await
+}
+
+/// The tables of the workload.
+struct Described {
+    without_statistics: Vec<String>,
+    rows: BTreeMap<String, u64>,
+    checksum: Option<String>,
+}
+
+impl Described {
+    async fn ask<S: Session>(
+        asker: &mut Asker<'_, S>,
+        tables: &Tables<'_>,
+    ) -> Result<Self, DbError> {
+        // Empty tables have no statistics, and partitioned ones hold nothing themselves. Negative
+        // rows: never counted.
+        let known = "SELECT c.relname, c.reltuples, EXISTS (SELECT 1 FROM pg_stats s \
+                     WHERE s.schemaname = n.nspname AND s.tablename = c.relname) \
+                     OR pg_relation_size(c.oid) = 0 \
+                     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                     WHERE c.relkind = 'r' AND n.nspname = ANY (current_schemas(false)) ORDER BY 1";
+        let columns = "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), \
+                       a.attnotnull::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
+                       JOIN pg_namespace n ON n.oid = c.relnamespace \
+                       WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p') \
+                       AND n.nspname = ANY (current_schemas(false)) ORDER BY 1, a.attnum";
+        let indexes = "SELECT tablename, indexname, indexdef FROM pg_indexes \
+                       WHERE schemaname = ANY (current_schemas(false)) ORDER BY 1, 2";
+        let known = asker.rows("statistics of the optimiser", known).await?;
+        let mut described = asker.rows("columns", columns).await?;
+        described.extend(asker.rows("indexes", indexes).await?);
+        let own = || known.iter().filter(|row| tables.has(cell(row, 0)));
+        let rows = |row: &Vec<Option<String>>| {
+            let count = cell(row, 1).parse::<f64>().ok().filter(|&count| count >= 0.0)?;
+            Some((cell(row, 0).to_owned(), count as u64))
+        };
+        Ok(Described {
+            without_statistics: own()
+                .filter(|row| cell(row, 2).starts_with('f'))
+                .map(|row| cell(row, 0).to_owned())
+                .collect(),
+            rows: own().filter_map(rows).collect(),
+            checksum: checksum(described.iter().filter(|row| tables.has(cell(row, 0)))),
+        })
+    }
+}
+
+fn replica(row: &[Option<String>]) -> ReplicaFacts {
+    ReplicaFacts {
+        name: cell(row, 0).to_owned(),
+        mode: cell(row, 1).to_owned(),
+        state: cell(row, 2).to_owned(),
+        lag_s: cell(row, 3).parse().ok(),
+    }
+}
+
+/// What a commit waits for, from `synchronous_commit` and `synchronous_standby_names`.
+fn acknowledged_by(facts: &ServerFacts, followers: &Answer) -> String {
+    let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
+    let commit = setting("synchronous_commit");
+    let names = setting("synchronous_standby_names").trim();
+    if commit == "off" {
+        return "nothing (synchronous_commit = off)".to_owned();
+    }
+    if commit == "local" || names.is_empty() {
+        return "local".to_owned();
+    }
+    let (how, count, listed) = wanted(names);
+    // `*` means whoever is there.
+    let of = if listed == ["*"] { followers.len() } else { listed.len() };
+    let level = if commit == "on" { String::new() } else { format!(" ({commit})") };
+    format!("{how} {count} of {of}{level}")
+}
+
+/// `ANY 2 (a, b, c)`, `FIRST 1 (a, b)`, `2 (a, b)` or `a, b`.
+fn wanted(names: &str) -> (&'static str, u64, Vec<&str>) {
+    let split = |text| -> Vec<&str> { str::split(text, ',').map(str::trim).collect() };
+    let Some((head, rest)) = names.split_once('(') else { return ("first", 1, split(names)) };
+    let listed = split(rest.trim_end().trim_end_matches(')'));
+    let mut words = head.split_whitespace();
+    let first = words.next().unwrap_or("1");
+    if first.eq_ignore_ascii_case("any") {
+        return ("any", words.next().and_then(|count| count.parse().ok()).unwrap_or(1), listed);
+    }
+    let count = if first.eq_ignore_ascii_case("first") { words.next() } else { Some(first) };
+    ("first", count.and_then(|count| count.parse().ok()).unwrap_or(1), listed)
+}
+
+/// One line, not too long.
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(commit: &str, names: &str) -> ServerFacts {
+        let settings = [("synchronous_commit", commit), ("synchronous_standby_names", names)];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        ServerFacts { settings: BTreeMap::from(settings), ..ServerFacts::default() }
+    }
+
+    #[test]
+    fn a_commit_waits_for_what_both_settings_say() {
+        let told = |commit, names| acknowledged_by(&facts(commit, names), &vec![vec![]; 3]);
+        assert_eq!(told("on", ""), "local");
+        assert_eq!(told("local", "s1"), "local");
+        assert_eq!(told("off", "ANY 1 (s1)"), "nothing (synchronous_commit = off)");
+        assert_eq!(told("on", "ANY 2 (s1, s2, s3)"), "any 2 of 3");
+        assert_eq!(told("on", "FIRST 1 (s1, s2)"), "first 1 of 2");
+        assert_eq!(told("on", "2 (s1, s2)"), "first 2 of 2");
+        assert_eq!(told("on", "s1"), "first 1 of 1");
+        assert_eq!(told("remote_apply", "ANY 1 (*)"), "any 1 of 3 (remote_apply)");
+    }
+
+    #[test]
+    fn counters_move_with_the_version() {
+        assert!(!statistics(13).contains(&WAL) && statistics(14).contains(&WAL));
+        assert!(!statistics(16).contains(&CHECKPOINTER) && statistics(17).contains(&CHECKPOINTER));
+        let named = |number: &str| ServerFacts {
+            settings: BTreeMap::from([("server_version_num".to_owned(), number.to_owned())]),
+            ..ServerFacts::default()
+        };
+        assert_eq!((version(&named("150017")), version(&ServerFacts::default())), (15, 0));
+    }
+
+    #[test]
+    fn log_since_the_checkpoint_is_a_share_of_what_forces_one() {
+        let pairs = [
+            ("log_bytes", "3000"),
+            ("redo", "1000"),
+            ("most", "10000"),
+            ("hits", "90"),
+            ("reads", "10"),
+        ];
+        let texts = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let sample = meaning(&BTreeMap::from(texts));
+        assert_eq!(sample.checkpoint_age_share, Some(0.2));
+        assert_eq!((sample.page_requests, sample.page_misses), (Some(100), Some(10)));
+        assert_eq!(sample.checkpoints, None);
+    }
+}

@@ -1,0 +1,274 @@
+//! What a node is like at one moment, and what follows from two of them.
+
+use super::{Asked, Sample};
+use dyno_facts::{NodeConditions, ReplicaFacts};
+use std::collections::BTreeMap;
+
+/// What a node is like at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodeState {
+    /// Counters and gauges.
+    pub sample: Sample,
+    /// See [`NodeConditions::round_trip_us`].
+    pub round_trip_us: Option<f64>,
+    /// See [`NodeConditions::isolation`].
+    pub isolation: Option<String>,
+    /// See [`NodeConditions::cache_bytes`].
+    pub cache_bytes: Option<u64>,
+    /// See [`NodeConditions::checkpoint_interval_s`].
+    pub checkpoint_interval_s: Option<f64>,
+    /// Size of the database.
+    pub data_bytes: Option<u64>,
+    /// See [`NodeConditions::query_cache`].
+    pub query_cache: Option<bool>,
+    /// See [`NodeConditions::tables_without_statistics`].
+    pub tables_without_statistics: Vec<String>,
+    /// See [`NodeConditions::schema_checksum`].
+    pub schema_checksum: Option<String>,
+    /// See [`NodeConditions::table_rows`].
+    pub table_rows: BTreeMap<String, u64>,
+    /// See [`NodeConditions::replicas`].
+    pub replicas: Vec<ReplicaFacts>,
+    /// See [`NodeConditions::acknowledged_by`].
+    pub acknowledged_by: Option<String>,
+    /// See [`NodeConditions::transport`].
+    pub transport: Option<String>,
+    /// Statements that were asked to learn all this: servers count them too.
+    pub asked: Asked,
+}
+
+/// What was seen of a node while a trial ran.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// When the window opened.
+    pub opened: Option<Sample>,
+    /// When it closed, or the last one before that.
+    pub closed: Option<Sample>,
+    /// Checkpoints that ended between the two.
+    pub checkpoints: Option<u64>,
+    /// Work of the server's own, at any moment of the window.
+    pub background: Vec<String>,
+    /// Replica lags that were sampled, seconds: by the names of replicas, a replica's own as `itself`.
+    pub lags_s: BTreeMap<String, Vec<f64>>,
+    /// See [`NodeConditions::down`].
+    pub down: Option<String>,
+    /// Statements that were asked.
+    pub asked: Asked,
+    /// Questions that were refused, and why.
+    pub not_readable: Vec<String>,
+}
+
+/// What surrounded a trial on one node.
+pub fn node_conditions(before: &NodeState, after: &NodeState, seen: &Seen) -> NodeConditions {
+    // Without samples from within, the window is taken to reach from before to after.
+    let opened = seen.opened.as_ref().unwrap_or(&before.sample);
+    let closed = seen.closed.as_ref().unwrap_or(&after.sample);
+    let grown = |of: fn(&Sample) -> Option<u64>| of(closed)?.checked_sub(of(opened)?);
+    let requests = grown(|sample| sample.page_requests);
+    let missed = grown(|sample| sample.page_misses);
+    let is_one_life = !was_restarted(before, after, seen);
+    let whole = |of: fn(&Sample) -> Option<u64>| {
+        of(&after.sample)?.checked_sub(of(&before.sample)?).filter(|_| is_one_life)
+    };
+    let asked = asked(before, seen);
+    // A replica counts what it applies among its writes.
+    let applies = whole(|sample| sample.replicated).is_some_and(|applied| applied > 0);
+    let lags_s: Vec<f64> = seen.lags_s.values().flatten().copied().collect();
+    let size = |state: &NodeState| state.data_bytes.filter(|&bytes| bytes > 0);
+    NodeConditions {
+        round_trip_us: before.round_trip_us,
+        cpu_share: None,
+        isolation: before.isolation.clone(),
+        cache_bytes: before.cache_bytes,
+        data_bytes: before.data_bytes,
+        hit_share: requests
+            .zip(missed)
+            .filter(|&(requests, _)| requests > 0)
+            .map(|(requests, missed)| (1.0 - missed as f64 / requests as f64).max(0.0)),
+        pages_read: grown(|sample| sample.pages_read),
+        dirty_share: before.sample.dirty_share,
+        purge_backlog: before.sample.purge_backlog,
+        checkpoint_age_share: before.sample.checkpoint_age_share,
+        checkpoints: seen.checkpoints.or_else(|| grown(|sample| sample.checkpoints)),
+        checkpoint_interval_s: before.checkpoint_interval_s,
+        background: seen.background.clone(),
+        // Autocommit is no commit to MySQL: where it counted none, nothing can be compared.
+        commits: commits_grown(before, after, seen).filter(|&commits| commits > 0),
+        statements: whole(|sample| sample.statements).map(|all| all.saturating_sub(asked.all)),
+        reads: whole(|sample| sample.reads).map(|reads| reads.saturating_sub(asked.reads)),
+        writes: whole(|sample| sample.writes).and_then(|writes| match applies {
+            true => after.sample.refuses_writes.then_some(0),
+            false => Some(writes.saturating_sub(asked.writes)),
+        }),
+        replicated: whole(|sample| sample.replicated),
+        unacknowledged: whole(|sample| sample.unacknowledged),
+        lag_max_s: lags_s.iter().copied().reduce(f64::max),
+        lag_p95_s: percentile_95(lags_s),
+        down: seen.down.clone(),
+        growth_share: size(before).zip(size(after)).map(|(old, new)| new as f64 / old as f64 - 1.0),
+        query_cache: before.query_cache,
+        tables_without_statistics: before.tables_without_statistics.clone(),
+        schema_checksum: before.schema_checksum.clone(),
+        table_rows: before.table_rows.clone(),
+        replicas: after.replicas.clone(),
+        acknowledged_by: weaker(&before.acknowledged_by, &after.acknowledged_by),
+        transport: before.transport.clone(),
+        ..NodeConditions::default()
+    }
+}
+
+/// Statements of dyno's own between the counters of both looks.
+fn asked(before: &NodeState, seen: &Seen) -> Asked {
+    let mut asked = before.asked;
+    asked += seen.asked;
+    asked
+}
+
+/// True where counters may have begun anew between the looks. They may have come further since than they
+/// were before, so that they alone don't tell.
+fn was_restarted(before: &NodeState, after: &NodeState, seen: &Seen) -> bool {
+    seen.down.is_some() || after.sample.was_restarted(&before.sample)
+}
+
+/// Commits of clients from one look to the other, without dyno's own questions and without what was
+/// applied from other nodes; `None` where the server doesn't say, or was started anew in between.
+pub fn commits_grown(before: &NodeState, after: &NodeState, seen: &Seen) -> Option<u64> {
+    let (old, new) = (&before.sample, &after.sample);
+    if old.blurs_commits || new.blurs_commits || was_restarted(before, after, seen) {
+        return None;
+    }
+    let own = if old.counts_own_commits { asked(before, seen).all } else { 0 };
+    let applied = new.replicated.unwrap_or(0).saturating_sub(old.replicated.unwrap_or(0));
+    Some(new.commits?.checked_sub(old.commits?)?.saturating_sub(own + applied))
+}
+
+/// The smallest value that at least 95 of 100 do not exceed.
+fn percentile_95(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get((values.len() * 95).div_ceil(100).saturating_sub(1)).copied()
+}
+
+/// What a commit waits for, where that has changed in between: semi-synchronous replication falls
+/// back to asynchronous when no replica answers in time, and says so nowhere else.
+fn weaker(before: &Option<String>, after: &Option<String>) -> Option<String> {
+    match (before, after) {
+        (Some(old), Some(new)) if old != new => Some(format!("{old}, later {new}")),
+        (Some(known), _) | (None, Some(known)) => Some(known.clone()),
+        (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(commits: u64, requests: u64, misses: u64, bytes: u64) -> NodeState {
+        NodeState {
+            sample: Sample {
+                commits: Some(commits),
+                page_requests: Some(requests),
+                page_misses: Some(misses),
+                pages_read: Some(misses),
+                ..Sample::default()
+            },
+            data_bytes: Some(bytes),
+            acknowledged_by: Some("1 semi-sync replica".to_owned()),
+            ..NodeState::default()
+        }
+    }
+
+    #[test]
+    fn growth_is_from_before_to_after() {
+        let found =
+            node_conditions(&state(10, 100, 0, 1000), &state(35, 300, 50, 1100), &Seen::default());
+        assert_eq!(
+            (found.commits, found.hit_share, found.pages_read),
+            (Some(25), Some(0.75), Some(50))
+        );
+        assert!((found.growth_share.expect("known") - 0.1).abs() < 1e-9);
+        assert_eq!(found.statements, None);
+        assert_eq!(found.acknowledged_by.as_deref(), Some("1 semi-sync replica"));
+    }
+
+    #[test]
+    fn the_window_is_narrower_where_it_was_watched() {
+        let sample = |requests, misses| state(0, requests, misses, 0).sample;
+        let seen = Seen {
+            opened: Some(sample(200, 40)),
+            closed: Some(sample(300, 41)),
+            checkpoints: Some(2),
+            ..Seen::default()
+        };
+        let found = node_conditions(&state(10, 0, 0, 0), &state(10, 900, 50, 0), &seen);
+        assert_eq!((found.hit_share, found.pages_read), (Some(0.99), Some(1)));
+        assert_eq!((found.checkpoints, found.growth_share), (Some(2), None));
+        assert_eq!(found.commits, None, "nothing that the server counts as a commit");
+    }
+
+    #[test]
+    fn own_questions_are_no_commits() {
+        let mut before = state(10, 0, 0, 0);
+        before.sample.counts_own_commits = true;
+        before.asked = Asked { all: 3, reads: 1, writes: 0 };
+        let seen = Seen { asked: Asked { all: 2, reads: 2, writes: 0 }, ..Seen::default() };
+        assert_eq!(node_conditions(&before, &state(35, 0, 0, 0), &seen).commits, Some(20));
+    }
+
+    #[test]
+    fn a_server_that_was_restarted_has_grown_by_nothing_known() {
+        let found = node_conditions(&state(100, 100, 9, 10), &state(5, 5, 1, 10), &Seen::default());
+        assert_eq!((found.commits, found.hit_share, found.pages_read), (None, None, None));
+    }
+
+    #[test]
+    fn counters_that_began_anew_and_came_further_tell_nothing() {
+        let (mut before, mut after) = (state(10, 0, 0, 10), state(5_000, 0, 0, 10));
+        (before.sample.statements, after.sample.statements) = (Some(100), Some(9_000));
+        assert_eq!(node_conditions(&before, &after, &Seen::default()).commits, Some(4_990));
+        // Killed and started again while it was watched.
+        let seen = Seen { down: Some("it was away".to_owned()), ..Seen::default() };
+        let found = node_conditions(&before, &after, &seen);
+        assert_eq!((found.commits, found.statements), (None, None));
+        let mut long_up = before;
+        (long_up.sample.uptime_s, after.sample.uptime_s) = (Some(600.0), Some(38.0));
+        assert_eq!(commits_grown(&long_up, &after, &Seen::default()), None);
+    }
+
+    #[test]
+    fn what_a_replica_applies_is_neither_its_commits_nor_its_writes() {
+        let at = |commits, replicated, writes| {
+            let mut state = state(commits, 0, 0, 0);
+            state.sample.replicated = Some(replicated);
+            state.sample.writes = Some(writes);
+            state
+        };
+        let found = node_conditions(&at(10, 5, 100), &at(60, 45, 300), &Seen::default());
+        assert_eq!((found.commits, found.writes, found.replicated), (Some(10), None, Some(40)));
+        let mut read_only = at(60, 45, 300);
+        read_only.sample.refuses_writes = true;
+        let found = node_conditions(&at(10, 5, 100), &read_only, &Seen::default());
+        assert_eq!(found.writes, Some(0), "no client's");
+        let found = node_conditions(&at(10, 5, 100), &at(60, 5, 300), &Seen::default());
+        assert_eq!((found.commits, found.writes), (Some(50), Some(200)));
+        let mut blurred = at(60, 0, 0);
+        blurred.sample.blurs_commits = true;
+        assert_eq!(commits_grown(&at(10, 0, 0), &blurred, &Seen::default()), None);
+    }
+
+    #[test]
+    fn lags_are_judged_by_their_largest_and_their_95th_percentile() {
+        let lags = (1..=100).map(f64::from).collect();
+        let seen = Seen { lags_s: [("itself".to_owned(), lags)].into(), ..Seen::default() };
+        let found = node_conditions(&NodeState::default(), &NodeState::default(), &seen);
+        assert_eq!((found.lag_max_s, found.lag_p95_s), (Some(100.0), Some(95.0)));
+        assert_eq!((percentile_95(vec![2.0]), percentile_95(Vec::new())), (Some(2.0), None));
+    }
+
+    #[test]
+    fn a_fall_back_to_asynchronous_is_told() {
+        let mut after = state(1, 0, 0, 0);
+        after.acknowledged_by = Some("local".to_owned());
+        let found = node_conditions(&state(0, 0, 0, 0), &after, &Seen::default());
+        assert_eq!(found.acknowledged_by.as_deref(), Some("1 semi-sync replica, later local"));
+    }
+}

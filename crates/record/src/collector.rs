@@ -1,0 +1,171 @@
+//! Merges the frames of all loops.
+
+use crate::{Frame, Phase, Window};
+use dyno_facts::HostSample;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One interval of a trial, over all loops.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Warm-up or measured.
+    pub phase: Phase,
+    /// Number within its phase, from 0.
+    pub index: u32,
+    /// Seconds from the opening of the measured window to this interval's begin (negative in warm-up).
+    pub begins_s: f64,
+    /// Its length in seconds.
+    pub length_s: f64,
+    /// What was measured.
+    pub frame: Frame,
+    /// The load generator's machine in that time.
+    pub host: HostSample,
+}
+
+impl Interval {
+    /// The interval that `frame` covers in a trial whose window is `window`.
+    pub fn new(window: &Window, phase: Phase, index: u32, frame: Frame, host: HostSample) -> Self {
+        let begins_s = (frame.began as f64 - window.opens as f64) / 1e9;
+        Interval { phase, index, begins_s, length_s: frame.length_s(), frame, host }
+    }
+}
+
+/// Holds frames until every loop has handed over the same interval.
+#[derive(Debug)]
+pub struct Collector {
+    loops: usize,
+    pending: BTreeMap<(Phase, u32), (usize, Frame)>,
+    done: usize,
+    total: Frame,
+}
+
+impl Collector {
+    /// A collector for that many loops, kinds of transactions, and with or without a schedule.
+    pub fn new(loops: usize, kinds: usize, scheduled: bool) -> Self {
+        Collector { loops, pending: BTreeMap::new(), done: 0, total: Frame::new(kinds, scheduled) }
+    }
+
+    /// Takes a frame of one loop.
+    pub fn take(&mut self, phase: Phase, index: u32, frame: Frame) {
+        if phase == Phase::Measured {
+            self.total.add(&frame);
+        }
+        match self.pending.get_mut(&(phase, index)) {
+            Some((count, sum)) => {
+                *count += 1;
+                sum.add(&frame);
+            }
+            None => {
+                self.pending.insert((phase, index), (1, frame));
+            }
+        }
+    }
+
+    /// One loop will hand over no more frames.
+    pub fn loop_done(&mut self) {
+        self.done += 1;
+    }
+
+    /// The next interval that is complete, in order.
+    pub fn next_complete(&mut self) -> Option<(Phase, u32, Frame)> {
+        let entry = self.pending.first_entry()?;
+        if entry.get().0 < self.loops && self.done < self.loops {
+            return None;
+        }
+        let ((phase, index), (_, frame)) = entry.remove_entry();
+        Some((phase, index, frame))
+    }
+
+    /// Everything measured so far, over all loops.
+    pub fn total(&self) -> &Frame {
+        &self.total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Recorder, Times};
+    use dyno_core::{DbError, ErrorClass, Outcome, SECOND, Tally};
+    use dyno_facts::Counts;
+    use std::cell::RefCell;
+
+    const WINDOW: Window =
+        Window { released: 0, opens: 2 * SECOND, closes: 5 * SECOND, interval: SECOND };
+
+    fn committed(recorder: &mut Recorder<impl FnMut(Phase, u32, &Frame)>, began: u64, ended: u64) {
+        recorder.begin(0, began);
+        let times = Times { due: began, began, ended };
+        recorder.end(0, Outcome::Committed, times, &Tally { reads: 1, ..Tally::default() });
+    }
+
+    #[test]
+    fn what_ends_in_the_window_counts_and_the_identity_holds() {
+        let frames = RefCell::new(Vec::new());
+        let mut recorder = Recorder::new(1, false, |phase, index, frame: &Frame| {
+            frames.borrow_mut().push((phase, index, frame.clone()));
+        });
+        recorder.release(WINDOW);
+        committed(&mut recorder, 0, SECOND / 2);
+        // Begun in warm-up, ended in the window: counts.
+        committed(&mut recorder, SECOND, 2 * SECOND + 1);
+        committed(&mut recorder, 3 * SECOND, 3 * SECOND + 7);
+        recorder.begin(0, 4 * SECOND);
+        let error = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found");
+        recorder.retry(0, 0, &error, &Tally { writes: 2, ..Tally::default() }, 4 * SECOND + 1);
+        recorder.fail(0, &error, &Tally::default(), 4 * SECOND + 2);
+        // In flight when the window closes, ended after it: not throughput.
+        committed(&mut recorder, 4 * SECOND + 3, 5 * SECOND + 1);
+        assert!(recorder.is_finished());
+
+        let mut collector = Collector::new(1, 1, false);
+        let order: Vec<_> =
+            frames.borrow().iter().map(|(phase, index, _)| (*phase, *index)).collect();
+        assert_eq!(
+            order,
+            [
+                (Phase::WarmUp, 0),
+                (Phase::WarmUp, 1),
+                (Phase::Measured, 0),
+                (Phase::Measured, 1),
+                (Phase::Measured, 2)
+            ]
+        );
+        let frames = frames.take();
+        let last = &frames[4].2;
+        let interval =
+            Interval::new(&WINDOW, Phase::Measured, 2, last.clone(), HostSample::default());
+        assert_eq!((interval.begins_s, interval.length_s), (2.0, 1.0));
+        for (phase, index, frame) in frames {
+            collector.take(phase, index, frame);
+        }
+        let total = collector.total();
+        let expected = Counts {
+            started: 4,
+            committed: 2,
+            failed: 1,
+            retries: 1,
+            retried: 1,
+            ..Counts::default()
+        };
+        assert_eq!(total.counts(), expected);
+        assert_eq!(recorder.in_flight_at_close(), 1);
+        assert_eq!(total.counts().started, total.counts().ended() + 1);
+        assert_eq!((total.work().reads, total.wasted().writes), (2, 2));
+        assert_eq!(total.errors.total(), 2);
+    }
+
+    #[test]
+    fn intervals_wait_for_the_slowest_loop() {
+        let mut collector = Collector::new(2, 1, false);
+        collector.take(Phase::Measured, 0, Frame::new(1, false));
+        assert!(collector.next_complete().is_none());
+        collector.take(Phase::Measured, 0, Frame::new(1, false));
+        assert!(matches!(collector.next_complete(), Some((Phase::Measured, 0, _))));
+        collector.take(Phase::Measured, 1, Frame::new(1, false));
+        collector.loop_done();
+        assert!(collector.next_complete().is_none());
+        collector.loop_done();
+        assert!(collector.next_complete().is_some());
+    }
+}

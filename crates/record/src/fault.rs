@@ -1,0 +1,242 @@
+//! How the load fared after a fault.
+
+use crate::summary::error_summaries;
+use crate::{ErrorTable, Interval, Phase};
+use dyno_facts::{FaultFacts, RECOVERED_SHARE};
+
+/// It has to stay there for so long.
+const STEADY_S: f64 = 1.0;
+/// A time without a commit is an outage where at least so many commits would have been expected in it:
+/// by chance that happens once in 20,000 times.
+const EXPECTED_COMMITS: f64 = 10.0;
+/// Ends of intervals are sums of lengths.
+const ROUNDING_S: f64 = 1e-6;
+
+/// Follows the intervals of a trial in which a fault happens, so that its times can be told afterwards.
+#[derive(Debug, Default)]
+pub struct FaultWatch {
+    /// When the fault is planned.
+    at_s: f64,
+    intervals: Vec<Beat>,
+    errors: ErrorTable,
+}
+
+/// What one interval says of it.
+#[derive(Clone, Copy, Debug)]
+struct Beat {
+    from_s: f64,
+    to_s: f64,
+    committed: u64,
+}
+
+impl FaultWatch {
+    /// For a fault that is planned for `at_s` seconds after the opening of the window.
+    pub fn new(at_s: f64) -> Self {
+        FaultWatch { at_s, ..FaultWatch::default() }
+    }
+
+    /// Takes the next interval; those of the warm-up say nothing.
+    pub fn add(&mut self, interval: &Interval) {
+        if interval.phase != Phase::Measured {
+            return;
+        }
+        let (from_s, to_s) = (interval.begins_s, interval.begins_s + interval.length_s);
+        if to_s > self.at_s + ROUNDING_S {
+            self.errors.add(&interval.frame.errors);
+        }
+        self.beat(from_s, to_s, interval.frame.counts().committed);
+    }
+
+    fn beat(&mut self, from_s: f64, to_s: f64, committed: u64) {
+        self.intervals.push(Beat { from_s, to_s, committed });
+    }
+
+    /// Writes the times, rates and errors into `facts`, whose `at_s` says when the fault began. Where doing
+    /// it took until `done_s`, and the load stood still from some moment before that, that moment is the
+    /// fault's: finding the processes of a node and killing them takes its time.
+    pub fn tell(&self, facts: &mut FaultFacts, done_s: f64) {
+        let began_s = facts.at_s;
+        let before = self.tps(f64::NEG_INFINITY, began_s).unwrap_or(0.0);
+        facts.at_s = match self.outage(began_s, before) {
+            (from_s, Outage::Until(_) | Outage::ToTheEnd) if from_s <= done_s => from_s,
+            _ => began_s,
+        };
+        let at_s = facts.at_s;
+        let longest = self.intervals.iter().map(|beat| beat.to_s - beat.from_s).reduce(f64::max);
+        facts.resolution_s = longest.unwrap_or(0.0);
+        facts.errors = error_summaries(&self.errors);
+        let opens_s = self.intervals.first().map_or(0.0, |beat| beat.from_s);
+        let closes_s = self.intervals.last().map_or(0.0, |beat| beat.to_s);
+        facts.tps_before = self.tps(opens_s, at_s).unwrap_or(0.0);
+        let expected = facts.tps_before * facts.resolution_s;
+        let noticed_s = ((EXPECTED_COMMITS / expected).ceil() + 1.0) * facts.resolution_s;
+        facts.noticed_s = noticed_s.min(closes_s - at_s).max(0.0);
+        let (_, outage) = self.outage(at_s, facts.tps_before);
+        facts.first_success_after_s = match outage {
+            Outage::None => Some(0.0),
+            Outage::Until(to_s) => Some(to_s - at_s),
+            Outage::ToTheEnd => None,
+        };
+        let Some(first_success_after_s) = facts.first_success_after_s else { return };
+        let wanted = facts.tps_before * RECOVERED_SHARE;
+        let is_back = |from_s: f64| {
+            self.tps(from_s, from_s + STEADY_S).is_some_and(|tps| tps > 0.0 && tps >= wanted)
+        };
+        let first_s = at_s + first_success_after_s;
+        // An outage ends where an interval with a commit begins; without one, the moment of the fault counts.
+        let starts = self.intervals.iter().map(|beat| beat.from_s.max(at_s));
+        let possible = |from_s: &f64| {
+            *from_s + ROUNDING_S >= first_s && from_s + STEADY_S <= closes_s + ROUNDING_S
+        };
+        let recovered_s = starts.filter(possible).find(|from_s| is_back(*from_s));
+        facts.recovered_after_s = recovered_s.map(|from_s| from_s - at_s);
+        facts.tps_after = recovered_s.and_then(|from_s| self.tps(from_s, closes_s));
+    }
+
+    /// Commits per second of the intervals that begin in a stretch of time.
+    fn tps(&self, from_s: f64, to_s: f64) -> Option<f64> {
+        let within =
+            |beat: &&Beat| beat.from_s + ROUNDING_S >= from_s && beat.to_s <= to_s + ROUNDING_S;
+        let (committed, length_s) =
+            self.intervals.iter().filter(within).fold((0, 0.0), |(sum, length_s), beat| {
+                (sum + beat.committed, length_s + beat.to_s - beat.from_s)
+            });
+        (length_s > 0.0).then(|| committed as f64 / length_s)
+    }
+
+    /// The longest time without a commit that lies after the fault, and when it began.
+    fn outage(&self, at_s: f64, tps_before: f64) -> (f64, Outage) {
+        let mut longest = (0.0, at_s, Outage::None);
+        let mut begun: Option<f64> = None;
+        let mut end = |from_s: f64, to_s: f64, outage: Outage| {
+            let length_s = to_s - from_s;
+            if length_s * tps_before >= EXPECTED_COMMITS && length_s > longest.0 {
+                longest = (length_s, from_s, outage);
+            }
+        };
+        for beat in self.intervals.iter().filter(|beat| beat.to_s > at_s + ROUNDING_S) {
+            match (beat.committed, begun) {
+                (0, None) => begun = Some(beat.from_s.max(at_s)),
+                (0, Some(_)) | (_, None) => {}
+                (_, Some(from_s)) => {
+                    end(from_s, beat.from_s, Outage::Until(beat.from_s));
+                    begun = None;
+                }
+            }
+        }
+        if let (Some(from_s), Some(last)) = (begun, self.intervals.last()) {
+            end(from_s, last.to_s, Outage::ToTheEnd);
+        }
+        let mut after = self.intervals.iter().filter(|beat| beat.to_s > at_s + ROUNDING_S);
+        match after.any(|beat| beat.committed > 0) {
+            true => (longest.1, longest.2),
+            false => (begun.unwrap_or(at_s), Outage::ToTheEnd),
+        }
+    }
+}
+
+/// The longest time without a commit after a fault.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Outage {
+    /// There was none that chance does not explain.
+    None,
+    /// It ended so many seconds after the opening of the window.
+    Until(f64),
+    /// It lasted until the window closed.
+    ToTheEnd,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Intervals of a tenth of a second with so many commits each, for so many tenths.
+    fn watch(stretches: &[(u64, usize)]) -> FaultWatch {
+        let mut watch = FaultWatch::new(2.0);
+        let mut tenth = 0_usize;
+        for &(committed, tenths) in stretches {
+            for _ in 0..tenths {
+                watch.beat(tenth as f64 / 10.0, (tenth + 1) as f64 / 10.0, committed);
+                tenth += 1;
+            }
+        }
+        watch
+    }
+
+    fn told(stretches: &[(u64, usize)]) -> FaultFacts {
+        let mut facts = FaultFacts { at_s: 2.0, ..FaultFacts::default() };
+        watch(stretches).tell(&mut facts, 2.0);
+        facts
+    }
+
+    fn near(value: Option<f64>, wanted: f64) -> bool {
+        value.is_some_and(|value| (value - wanted).abs() < 1e-6)
+    }
+
+    #[test]
+    fn an_outage_is_followed_by_a_slow_start() {
+        // 2 s at 500/s, 1.5 s of nothing, 1 s at half of it, then 480/s.
+        let facts = told(&[(50, 20), (0, 15), (25, 10), (48, 30)]);
+        assert!(near(Some(facts.tps_before), 500.0), "{facts:?}");
+        assert!(near(facts.first_success_after_s, 1.5), "{facts:?}");
+        // The first whole second at 450/s or more begins 9 tenths into the slow second.
+        assert!(near(facts.recovered_after_s, 2.4), "{facts:?}");
+        assert!(facts.tps_after.is_some_and(|tps| tps > 470.0 && tps < 480.0), "{facts:?}");
+        assert!(near(Some(facts.resolution_s), 0.1), "{facts:?}");
+    }
+
+    #[test]
+    fn nothing_happens_to_the_load_when_a_replica_is_lost() {
+        let facts = told(&[(50, 60)]);
+        assert!(near(facts.first_success_after_s, 0.0) && near(facts.recovered_after_s, 0.0));
+        assert!(near(facts.tps_after, 500.0), "{facts:?}");
+        // 50 commits in a tenth of a second: one that is empty is noticed wherever it begins.
+        assert!(near(Some(facts.noticed_s), 0.2), "{facts:?}");
+    }
+
+    #[test]
+    fn who_never_comes_back_has_no_times() {
+        let facts = told(&[(50, 21), (0, 39)]);
+        assert_eq!(facts.first_success_after_s, None);
+        assert_eq!((facts.recovered_after_s, facts.tps_after), (None, None));
+        let slow = told(&[(50, 20), (0, 10), (20, 30)]);
+        assert!(near(slow.first_success_after_s, 1.0), "{slow:?}");
+        assert_eq!((slow.recovered_after_s, slow.tps_after), (None, None));
+    }
+
+    #[test]
+    fn pauses_that_chance_explains_are_no_outage() {
+        // Ten commits a second: three empty tenths in a row are nothing.
+        let facts = told(&[(1, 30), (0, 3), (1, 27)]);
+        assert!(near(facts.first_success_after_s, 0.0), "{facts:?}");
+        assert!(near(Some(facts.noticed_s), 1.1), "{facts:?}");
+        let facts = told(&[(1, 30), (0, 12), (1, 27)]);
+        assert!(near(facts.first_success_after_s, 2.2), "{facts:?}");
+    }
+
+    #[test]
+    fn commits_right_after_the_fault_do_not_end_an_outage_that_follows() {
+        let facts = told(&[(50, 22), (0, 10), (50, 30)]);
+        assert!(near(facts.first_success_after_s, 1.2), "{facts:?}");
+        assert!(near(facts.recovered_after_s, 1.2), "{facts:?}");
+    }
+
+    #[test]
+    fn a_fault_that_takes_its_time_is_when_the_load_feels_it() {
+        let mut facts = FaultFacts { at_s: 2.0, ..FaultFacts::default() };
+        let slow = watch(&[(50, 26), (0, 10), (50, 30)]);
+        slow.tell(&mut facts, 3.0);
+        assert!(near(Some(facts.at_s), 2.6) && near(facts.first_success_after_s, 1.0), "{facts:?}");
+        let mut facts = FaultFacts { at_s: 2.0, ..FaultFacts::default() };
+        slow.tell(&mut facts, 2.3);
+        assert!(near(Some(facts.at_s), 2.0) && near(facts.first_success_after_s, 1.6), "{facts:?}");
+    }
+
+    #[test]
+    fn a_database_that_did_nothing_before_has_not_recovered() {
+        let facts = told(&[(0, 60)]);
+        assert_eq!((facts.tps_before, facts.recovered_after_s), (0.0, None));
+        assert_eq!(facts.first_success_after_s, None);
+        assert!(near(Some(facts.noticed_s), 4.0), "what could be noticed is finite: {facts:?}");
+    }
+}

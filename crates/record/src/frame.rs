@@ -1,0 +1,199 @@
+//! What one loop measured in one interval, and sums of such.
+
+use crate::Latencies;
+use dyno_core::{DbError, ErrorClass, Nanos, Tally};
+use dyno_facts::Counts;
+use serde::{Deserialize, Serialize};
+
+/// How often one kind of error was met.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// The class it counts under.
+    #[serde(with = "crate::wire::error_class")]
+    pub class: ErrorClass,
+    /// MySQL's or SQLite's number, 0 where there is none.
+    pub errno: u32,
+    /// SQLSTATE.
+    pub sqlstate: String,
+    /// The first message of this kind.
+    pub message: String,
+    /// How many attempts, connects included, met it.
+    pub count: u64,
+}
+
+/// Errors by class, errno and SQLSTATE, in the order of their first appearance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorTable(pub Vec<ErrorCount>);
+
+impl ErrorTable {
+    /// Counts one error.
+    pub fn count(&mut self, error: &DbError) {
+        self.add_one(ErrorCount {
+            class: error.class(),
+            errno: error.errno(),
+            sqlstate: error.sqlstate().to_owned(),
+            message: error.sentence().into_owned(),
+            count: 1,
+        });
+    }
+
+    fn add_one(&mut self, more: ErrorCount) {
+        let same = |known: &&mut ErrorCount| {
+            (known.class, known.errno) == (more.class, more.errno)
+                && known.sqlstate == more.sqlstate
+        };
+        match self.0.iter_mut().find(same) {
+            Some(known) => known.count += more.count,
+            None => self.0.push(more),
+        }
+    }
+
+    /// Adds another table.
+    pub fn add(&mut self, more: &ErrorTable) {
+        for error in &more.0 {
+            self.add_one(error.clone());
+        }
+    }
+
+    /// Errors of all kinds.
+    pub fn total(&self) -> u64 {
+        self.0.iter().map(|error| error.count).sum()
+    }
+}
+
+/// What one kind of transaction did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KindFrame {
+    /// Transactions by how they ended.
+    pub counts: Counts,
+    /// Statements of attempts that ended as the workload wants (committed, or rolled back by profile).
+    #[serde(with = "crate::wire::TallyForm")]
+    pub work: Tally,
+    /// Statements of attempts that failed: done by the server, worth nothing.
+    #[serde(with = "crate::wire::TallyForm")]
+    pub wasted: Tally,
+    /// Latency of transactions that did not fail: from the due time where there is a schedule, else from the begin.
+    pub latency: Latencies,
+}
+
+impl KindFrame {
+    /// Adds another frame of the same kind.
+    pub fn add(&mut self, more: &KindFrame) {
+        self.counts.add(&more.counts);
+        self.work.add(&more.work);
+        self.wasted.add(&more.wasted);
+        self.latency.add(&more.latency);
+    }
+
+    fn clear(&mut self) {
+        self.counts = Counts::default();
+        self.work = Tally::default();
+        self.wasted = Tally::default();
+        self.latency.clear();
+    }
+}
+
+/// What was measured in one interval (by one loop) or in one trial (all loops).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    /// When it began, on the loops' clock; `Nanos::MAX` while empty.
+    pub began: Nanos,
+    /// When it ended; 0 while empty.
+    pub ended: Nanos,
+    /// One entry per transaction kind of the workload.
+    pub kinds: Vec<KindFrame>,
+    /// Time from begin to end; only where a schedule makes it differ from the latency.
+    pub service: Option<Latencies>,
+    /// Time from due to begin; only where there is a schedule.
+    pub lateness: Option<Latencies>,
+    /// Errors of all attempts and connects.
+    pub errors: ErrorTable,
+    /// CPU time of the loops' threads, nanoseconds.
+    pub cpu_ns: u64,
+}
+
+impl Frame {
+    /// An empty frame for `kinds` kinds of transactions.
+    pub fn new(kinds: usize, scheduled: bool) -> Self {
+        Frame {
+            began: Nanos::MAX,
+            ended: 0,
+            kinds: vec![KindFrame::default(); kinds],
+            service: scheduled.then(Latencies::new),
+            lateness: scheduled.then(Latencies::new),
+            errors: ErrorTable::default(),
+            cpu_ns: 0,
+        }
+    }
+
+    /// Length in seconds; 0 while empty.
+    pub fn length_s(&self) -> f64 {
+        self.ended.saturating_sub(self.began) as f64 / 1e9
+    }
+
+    /// Adds a frame of the same workload.
+    pub fn add(&mut self, more: &Frame) {
+        self.began = self.began.min(more.began);
+        self.ended = self.ended.max(more.ended);
+        for (kind, other) in self.kinds.iter_mut().zip(&more.kinds) {
+            kind.add(other);
+        }
+        for (sum, other) in
+            [(&mut self.service, &more.service), (&mut self.lateness, &more.lateness)]
+        {
+            if let (Some(sum), Some(other)) = (sum, other) {
+                sum.add(other);
+            }
+        }
+        self.errors.add(&more.errors);
+        self.cpu_ns += more.cpu_ns;
+    }
+
+    /// Moves its times to a clock that shows `by_ns` more. An empty one stays empty.
+    pub fn shift(&mut self, by_ns: i64) {
+        if self.began != Nanos::MAX {
+            self.began = self.began.saturating_add_signed(by_ns);
+            self.ended = self.ended.saturating_add_signed(by_ns);
+        }
+    }
+
+    /// Forgets everything, keeps the memory.
+    pub fn clear(&mut self) {
+        self.began = Nanos::MAX;
+        self.ended = 0;
+        self.kinds.iter_mut().for_each(KindFrame::clear);
+        for latencies in [&mut self.service, &mut self.lateness].into_iter().flatten() {
+            latencies.clear();
+        }
+        self.errors.0.clear();
+        self.cpu_ns = 0;
+    }
+
+    /// Counts over all kinds.
+    pub fn counts(&self) -> Counts {
+        let mut sum = Counts::default();
+        self.kinds.iter().for_each(|kind| sum.add(&kind.counts));
+        sum
+    }
+
+    /// Useful statements over all kinds.
+    pub fn work(&self) -> Tally {
+        let mut sum = Tally::default();
+        self.kinds.iter().for_each(|kind| sum.add(&kind.work));
+        sum
+    }
+
+    /// Statements of failed attempts over all kinds.
+    pub fn wasted(&self) -> Tally {
+        let mut sum = Tally::default();
+        self.kinds.iter().for_each(|kind| sum.add(&kind.wasted));
+        sum
+    }
+
+    /// Latency over all kinds.
+    pub fn latency(&self) -> Latencies {
+        let mut sum = Latencies::new();
+        self.kinds.iter().for_each(|kind| sum.add(&kind.latency));
+        sum
+    }
+}

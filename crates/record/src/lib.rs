@@ -1,0 +1,21 @@
+//! What loops measure: recorders, histograms, frames, intervals, and how they become facts of a trial.
+//!
+//! A [`Recorder`] lives on each loop and knows nothing of others. It hands a [`Frame`] per interval
+//! to the [`Collector`], which merges the frames of all loops into [`Interval`]s and totals.
+
+mod collector;
+mod cpu;
+mod fault;
+mod frame;
+mod histogram;
+mod recorder;
+mod summary;
+pub mod wire;
+
+pub use collector::{Collector, Interval};
+pub use cpu::{process_cpu, thread_cpu};
+pub use fault::FaultWatch;
+pub use frame::{ErrorCount, ErrorTable, Frame, KindFrame};
+pub use histogram::Latencies;
+pub use recorder::{Phase, Recorder, Times, Window};
+pub use summary::{set_pass, set_totals, statement_counts};

@@ -1,0 +1,315 @@
+//! The recorder of one loop.
+
+use crate::{Frame, thread_cpu};
+use dyno_core::{DbError, Nanos, Outcome, Tally, TransactionId};
+use serde::{Deserialize, Serialize};
+
+/// When a transaction was due, began and ended, on the loop's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// When the schedule wanted it; without a schedule the same as `began`.
+    pub due: Nanos,
+    /// When its first attempt began.
+    pub began: Nanos,
+    /// When its last attempt was answered.
+    pub ended: Nanos,
+}
+
+/// The phases of a trial that are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Phase {
+    /// Running, not measured.
+    WarmUp,
+    /// The measured window.
+    Measured,
+}
+
+/// The times of a trial, set when all workers are connected and prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// When the workers were released.
+    pub released: Nanos,
+    /// When the measured window opens: `released` plus warm-up.
+    pub opens: Nanos,
+    /// When it closes; `Nanos::MAX` when it does so with the end of the last transaction.
+    pub closes: Nanos,
+    /// Length of an interval.
+    pub interval: Nanos,
+}
+
+impl Window {
+    /// Moves its times to a clock that shows `by_ns` more; a window without an end keeps none.
+    pub fn shift(&mut self, by_ns: i64) {
+        let mut times = [&mut self.released, &mut self.opens, &mut self.closes];
+        for time in times.iter_mut().filter(|time| ***time != Nanos::MAX) {
+            **time = time.saturating_add_signed(by_ns);
+        }
+    }
+}
+
+/// Counts and times of one loop. Frames go to `sink` at interval boundaries; in between nothing
+/// is allocated.
+pub struct Recorder<S: FnMut(Phase, u32, &Frame)> {
+    frame: Frame,
+    window: Window,
+    phase: Phase,
+    index: u32,
+    boundary: Nanos,
+    began: Nanos,
+    in_flight: Vec<u64>,
+    in_flight_at_open: u64,
+    in_flight_at_close: u64,
+    cpu_before: Nanos,
+    scheduled: bool,
+    finished: bool,
+    sink: S,
+}
+
+impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
+    /// A recorder for `kinds` kinds of transactions. Nothing is recorded before
+    /// [`Recorder::release`].
+    pub fn new(kinds: usize, scheduled: bool, sink: S) -> Self {
+        let never = Window { released: 0, opens: 0, closes: 0, interval: 1 };
+        Recorder {
+            frame: Frame::new(kinds, scheduled),
+            window: never,
+            phase: Phase::WarmUp,
+            index: 0,
+            boundary: 0,
+            began: 0,
+            in_flight: vec![0; kinds],
+            in_flight_at_open: 0,
+            in_flight_at_close: 0,
+            cpu_before: 0,
+            scheduled,
+            finished: true,
+            sink,
+        }
+    }
+
+    /// The workers start.
+    pub fn release(&mut self, window: Window) {
+        self.window = window;
+        self.finished = false;
+        self.began = window.released;
+        self.cpu_before = thread_cpu();
+        if window.opens > window.released {
+            self.phase = Phase::WarmUp;
+            self.boundary = window.released.saturating_add(window.interval).min(window.opens);
+        } else {
+            self.open();
+        }
+    }
+
+    fn open(&mut self) {
+        self.phase = Phase::Measured;
+        self.index = 0;
+        self.boundary =
+            self.window.opens.saturating_add(self.window.interval).min(self.window.closes);
+        // What is in flight when the window opens can end within it: it counts as started now.
+        for (kind, &in_flight) in self.frame.kinds.iter_mut().zip(&self.in_flight) {
+            kind.counts.started += in_flight;
+            self.in_flight_at_open += in_flight;
+        }
+    }
+
+    /// The next time at which [`Recorder::advance`] has something to do.
+    pub fn boundary(&self) -> Nanos {
+        if self.finished { Nanos::MAX } else { self.boundary }
+    }
+
+    /// Hands over all frames whose interval has passed at `now`.
+    #[inline]
+    pub fn advance(&mut self, now: Nanos) {
+        while now >= self.boundary && !self.finished {
+            self.hand_over();
+        }
+    }
+
+    #[cold]
+    fn hand_over(&mut self) {
+        let cpu = thread_cpu();
+        self.frame.cpu_ns = cpu.saturating_sub(self.cpu_before);
+        self.cpu_before = cpu;
+        self.frame.began = self.began;
+        self.frame.ended = self.boundary;
+        self.began = self.boundary;
+        (self.sink)(self.phase, self.index, &self.frame);
+        self.frame.clear();
+        self.index += 1;
+        if self.boundary >= self.window.closes {
+            self.finished = true;
+            // What is stopped in its warm-up has no measured transactions, begun or ended.
+            if self.phase == Phase::Measured {
+                self.in_flight_at_close = self.in_flight.iter().sum();
+            }
+        } else if self.phase == Phase::WarmUp && self.boundary >= self.window.opens {
+            self.open();
+        } else {
+            let limit = match self.phase {
+                Phase::WarmUp => self.window.opens,
+                Phase::Measured => self.window.closes,
+            };
+            self.boundary = self.boundary.saturating_add(self.window.interval).min(limit);
+        }
+    }
+
+    /// Closes the window early, at `now` (count reached, interrupted, aborted).
+    pub fn close(&mut self, now: Nanos) {
+        self.advance(now);
+        if !self.finished {
+            self.window.closes = now;
+            self.boundary = now;
+            self.hand_over();
+        }
+    }
+
+    /// Which phase the loop is in.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// True when the window has been closed.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// When the window closes, or has closed.
+    pub fn closes(&self) -> Nanos {
+        self.window.closes
+    }
+
+    /// Transactions that had begun and not ended when the window closed.
+    pub fn in_flight_at_close(&self) -> u64 {
+        self.in_flight_at_close
+    }
+
+    /// Transactions that had begun in the warm-up and not ended when the window opened; 0 when asked
+    /// again.
+    #[inline]
+    pub fn take_in_flight_at_open(&mut self) -> u64 {
+        std::mem::take(&mut self.in_flight_at_open)
+    }
+
+    /// A transaction begins at `now`.
+    #[inline]
+    pub fn begin(&mut self, kind: TransactionId, now: Nanos) {
+        self.advance(now);
+        self.in_flight[kind] += 1;
+        self.frame.kinds[kind].counts.started += 1;
+    }
+
+    /// Attempt number `attempt` (from 0) failed and there will be another one.
+    pub fn retry(
+        &mut self,
+        kind: TransactionId,
+        attempt: u32,
+        error: &DbError,
+        wasted: &Tally,
+        now: Nanos,
+    ) {
+        self.advance(now);
+        if !self.finished {
+            self.frame.errors.count(error);
+            self.frame.kinds[kind].counts.retries += 1;
+            self.frame.kinds[kind].counts.retried += u64::from(attempt == 0);
+            self.frame.kinds[kind].wasted.add(wasted);
+        }
+    }
+
+    /// The last attempt failed. Returns whether that was inside the measured window.
+    pub fn fail(
+        &mut self,
+        kind: TransactionId,
+        error: &DbError,
+        wasted: &Tally,
+        now: Nanos,
+    ) -> bool {
+        self.advance(now);
+        self.in_flight[kind] -= 1;
+        if self.finished {
+            return false;
+        }
+        self.frame.errors.count(error);
+        self.frame.kinds[kind].counts.failed += 1;
+        self.frame.kinds[kind].wasted.add(wasted);
+        self.phase == Phase::Measured
+    }
+
+    /// A transaction ended without an error. Returns whether that was inside the measured window.
+    #[inline]
+    pub fn end(
+        &mut self,
+        kind: TransactionId,
+        outcome: Outcome,
+        times: Times,
+        work: &Tally,
+    ) -> bool {
+        self.advance(times.ended);
+        self.in_flight[kind] -= 1;
+        if self.finished {
+            return false;
+        }
+        let frame = &mut self.frame.kinds[kind];
+        match outcome {
+            Outcome::Committed => frame.counts.committed += 1,
+            Outcome::RolledBack => frame.counts.rolled_back += 1,
+            Outcome::Skipped => frame.counts.skipped += 1,
+            Outcome::Failed(_) => frame.counts.failed += 1,
+        }
+        match outcome {
+            Outcome::Committed | Outcome::RolledBack => {
+                frame.work.add(work);
+                frame.latency.record(times.ended - times.due.min(times.ended));
+                if self.scheduled {
+                    self.record_schedule(times);
+                }
+            }
+            Outcome::Failed(_) => frame.wasted.add(work),
+            Outcome::Skipped => {}
+        }
+        self.phase == Phase::Measured
+    }
+
+    #[inline]
+    fn record_schedule(&mut self, times: Times) {
+        if let (Some(service), Some(lateness)) = (&mut self.frame.service, &mut self.frame.lateness)
+        {
+            service.record(times.ended.saturating_sub(times.began));
+            lateness.record(times.began.saturating_sub(times.due));
+        }
+    }
+
+    /// A worker sent what it had held back; the transactions concerned are counted already.
+    pub fn finish(&mut self, work: &Tally, now: Nanos) {
+        self.advance(now);
+        if !self.finished {
+            self.frame.kinds[0].work.add(work);
+        }
+    }
+
+    /// There will be no further attempt after all; the error of the last one has been counted.
+    pub fn give_up(&mut self, kind: TransactionId, now: Nanos) {
+        self.advance(now);
+        self.in_flight[kind] -= 1;
+        if !self.finished {
+            self.frame.kinds[kind].counts.failed += 1;
+        }
+    }
+
+    /// An error beside the attempts: a connect or a rollback failed at `now`.
+    pub fn error(&mut self, error: &DbError, now: Nanos) {
+        self.advance(now);
+        if !self.finished {
+            self.frame.errors.count(error);
+        }
+    }
+
+    /// A lost session was replaced at `now`.
+    pub fn reconnected(&mut self, now: Nanos) {
+        self.advance(now);
+        if !self.finished {
+            self.frame.kinds[0].counts.reconnects += 1;
+        }
+    }
+}
