@@ -198,6 +198,14 @@ impl Message {
         filling.finish()
     }
 
+    /// The text of what is the same in all languages; `None` of other messages.
+    pub fn as_verbatim(&self) -> Option<&str> {
+        match &self.0 {
+            Form::Verbatim(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// True when there is nothing to say.
     pub fn is_empty(&self) -> bool {
         match &self.0 {

@@ -124,7 +124,7 @@ fn of_trial(trial: &Trial, facts: &FaultFacts) -> FaultTrial {
     FaultTrial {
         trial: trial.label.clone(),
         what: what(facts),
-        steps: facts.steps.iter().map(|step| stored(step)).collect(),
+        steps: facts.steps.iter().map(stored).collect(),
         evidence: stored(&facts.evidence),
         facts: facts.clone(),
         checks: trial.checks.clone(),

@@ -33,7 +33,7 @@ pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
         command: shell_line(&run.header.command_line),
         events: run.events.iter().filter(|event| is_told(event.kind)).cloned().collect(),
         link: None,
-        warnings: run.warnings.iter().map(|warning| stored(warning)).collect(),
+        warnings: run.warnings.iter().map(stored).collect(),
         header: run.header.clone(),
     }
 }
@@ -90,9 +90,8 @@ pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<Targ
             price: facts.price,
             settings: node.map(settings::rows).unwrap_or_default(),
             all_settings: node.map(|node| node.settings.clone()).unwrap_or_default(),
-            not_readable: node.map_or(Vec::new(), |node| {
-                node.not_readable.iter().map(|what| stored(what)).collect()
-            }),
+            not_readable: node
+                .map_or(Vec::new(), |node| node.not_readable.iter().map(stored).collect()),
         }
     };
     known.into_iter().map(target).collect()

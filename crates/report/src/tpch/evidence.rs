@@ -35,7 +35,7 @@ pub(super) fn wrong(trials: &[&Trial]) -> Vec<WrongAnswer> {
             target: trial.target.clone(),
             query: query.query,
             against: stored(&answer.against),
-            differences: answer.differences.iter().map(|line| stored(line)).collect(),
+            differences: answer.differences.iter().map(stored).collect(),
         };
         let key = |row: &WrongAnswer| {
             (row.target.clone(), row.query, row.against.clone(), row.differences.clone())
@@ -113,7 +113,7 @@ pub(super) fn caches(trials: &[&Trial], points: &[Point]) -> Vec<CacheRow> {
             return None;
         }
         let told = |evidence: &[String]| {
-            let told: Vec<Message> = evidence.iter().map(|line| stored(line)).collect();
+            let told: Vec<Message> = evidence.iter().map(stored).collect();
             (!told.is_empty()).then(|| Message::sentences(&told))
         };
         let judged = |trial: &Trial| -> Judged {
@@ -153,7 +153,7 @@ pub(super) fn formulas(trials: &[&Trial]) -> Vec<FormulaRow> {
             trial: trial.label.clone(),
             target: trial.target.clone(),
             degree: facts.degree.asked,
-            lines: metrics.formulas.iter().map(|line| stored(line)).collect(),
+            lines: metrics.formulas.iter().map(stored).collect(),
         })
     };
     trials.iter().filter_map(row).collect()

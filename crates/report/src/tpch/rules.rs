@@ -93,7 +93,7 @@ pub(crate) const RULES: &[Rule] = &[
         find: Find::Trial(|trial| {
             let cache = &facts(trial)?.cache;
             (cache.verdict == Some(Verdict::Failed)).then(|| {
-                let told: Vec<Message> = cache.evidence.iter().map(|line| stored(line)).collect();
+                let told: Vec<Message> = cache.evidence.iter().map(stored).collect();
                 say!(
                     not_state_evidence,
                     state = words::cache(&cache.state),

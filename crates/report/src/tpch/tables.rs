@@ -211,7 +211,7 @@ pub(super) fn tables(trials: &[&Trial], points: &[Point]) -> Vec<TpchTable> {
 
 fn parameters<'a>(facts: impl Iterator<Item = &'a TpchFacts>) -> Option<Message> {
     let known = facts.map(|facts| &facts.parameters).filter(|parameters| !parameters.is_empty());
-    let known = unique(known.map(|parameters| stored(parameters)).collect());
+    let known = unique(known.map(stored).collect());
     (!known.is_empty()).then(|| Message::joined(&known, ", ", "、"))
 }
 
