@@ -88,8 +88,8 @@ pub struct OptionDoc {
     pub default: &'static str,
     /// The meaning.
     pub doc: &'static str,
-    /// The tests that have the option, if not all have it.
-    pub tests: Vec<&'static str>,
+    /// Where the option exists, such as "in `spec`"; empty: in all tests.
+    pub scope: String,
 }
 
 impl<S> OptionRow<S> {
@@ -152,7 +152,10 @@ impl<S> OptionRow<S> {
             values: self.kind.words(),
             default: self.default,
             doc: self.doc,
-            tests: self.tests.to_vec(),
+            scope: match self.tests {
+                [] => String::new(),
+                tests => format!("in `{}`", tests.join("`, `")),
+            },
         }
     }
 }
@@ -248,12 +251,12 @@ pub fn markdown(options: &[OptionDoc]) -> String {
             "" => String::new(),
             default => format!(", `{default}`"),
         };
-        let tests = match option.tests.as_slice() {
-            [] => String::new(),
-            tests => format!("in `{}`: ", tests.join("`, `")),
+        let scope = match option.scope.as_str() {
+            "" => String::new(),
+            scope => format!("{scope}: "),
         };
         let OptionDoc { name, values, doc, .. } = option;
-        let _ = writeln!(text, "| `{name}` | {values}{default} | {tests}{doc} |");
+        let _ = writeln!(text, "| `{name}` | {values}{default} | {scope}{doc} |");
     }
     text
 }
@@ -266,23 +269,32 @@ pub fn help(options: &[OptionDoc]) -> String {
             "" => String::new(),
             default => format!(", {default}"),
         };
-        let tests = match option.tests.as_slice() {
-            [] => String::new(),
-            tests => format!(" (in {})", tests.join(", ")),
+        let scope = match option.scope.as_str() {
+            "" => String::new(),
+            scope => format!(" ({})", scope.replace('`', "")),
         };
-        let doc = option.doc.replace('`', "");
-        let _ = writeln!(text, "  {}: {}{default}{tests}", option.name, option.values);
-        let mut line = String::from("     ");
-        for word in doc.split_whitespace() {
-            if line.chars().count() + word.chars().count() > 98 {
-                let _ = writeln!(text, "{line}");
-                line = String::from("     ");
-            }
-            let _ = write!(line, " {word}");
-        }
-        let _ = writeln!(text, "{line}");
+        text.push_str(&fill(&format!("{}: {}{default}{scope}", option.name, option.values), 2));
+        text.push_str(&fill(&option.doc.replace('`', ""), 6));
     }
     text
+}
+
+/// Words in lines of at most 100 characters.
+pub fn fill(words: &str, indent: usize) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    for word in words.split_whitespace() {
+        let length = word.chars().count() + 1;
+        if column == 0 || column + length > 100 {
+            let line_end = if column == 0 { "" } else { "\n" };
+            let _ = write!(text, "{line_end}{:indent$}{word}", "");
+            column = indent + length - 1;
+        } else {
+            let _ = write!(text, " {word}");
+            column += length;
+        }
+    }
+    text + "\n"
 }
 
 /// Tries every default and every word of a table: for a test of each table.

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 /// are right and prints the paper.
 #[derive(Debug, Parser)]
 #[command(name = "dyno", version, propagate_version = true, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true)]
 #[command(after_help = "\
 Examples:
   dyno quickstart                                    measure embedded SQLite, no server needed
@@ -86,6 +87,10 @@ enum Verb {
         #[command(subcommand)]
         command: benchmarksql::Command,
     },
+    /// Explain a verb, or list the options of a workload in suites.
+    Help(commands::help::Arguments),
+    /// Print the completion of a shell.
+    Completion(commands::help::Shell),
     /// Make, look at and take down local clusters of real servers.
     #[command(after_help = commands::cluster::HELP, arg_required_else_help = true)]
     Cluster {
@@ -141,6 +146,8 @@ fn main() -> ExitCode {
         Verb::Serve(arguments) => commands::serve::run(&arguments),
         Verb::Show(arguments) => commands::show::run(&arguments),
         Verb::Check(arguments) => commands::check::run(&arguments),
+        Verb::Help(arguments) => commands::help::run(&arguments),
+        Verb::Completion(arguments) => commands::help::complete(&arguments),
         Verb::Cluster { command } => commands::cluster::run(&command),
         Verb::Tpch { command } => tpch::main(&command),
         Verb::Sysbench { arguments } => return sysbench::main(arguments),

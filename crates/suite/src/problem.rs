@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use dyno_core::nearest;
 
 use crate::source::{Source, Span};
@@ -23,30 +24,16 @@ pub struct Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = self.line.to_string();
-        let gutter = " ".repeat(number.len());
-        // Control characters would move the cursor; a tab has no fixed width.
-        let shown: String =
-            self.text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let cells = |from: usize, count: usize| -> usize {
-            self.text.chars().skip(from).take(count).map(cells_of).sum()
+        let at = |column: usize| {
+            self.text.char_indices().nth(column).map_or(self.text.len(), |(at, _)| at)
         };
-        let before = " ".repeat(cells(0, self.column - 1));
-        let marks = "^".repeat(cells(self.column - 1, self.length).max(1));
-        writeln!(f, "{gutter}--> {}:{}:{}", self.file, self.line, self.column)?;
-        writeln!(f, "{gutter} |")?;
-        writeln!(f, "{number} | {}", shown.trim_end())?;
-        write!(f, "{gutter} | {before}{marks}")
-    }
-}
-
-/// Terminal cells of a character: 2 for Chinese, Japanese and Korean ones, or the marks would
-/// stand under the wrong word.
-fn cells_of(c: char) -> usize {
-    match u32::from(c) {
-        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff => 2,
-        0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x20000..=0x3fffd => 2,
-        _ => 1,
+        let span = at(self.column - 1)..at(self.column - 1 + self.length);
+        let snippet = Snippet::source(&self.text)
+            .path(&self.file)
+            .line_start(self.line)
+            .annotation(AnnotationKind::Primary.span(span));
+        let report = [Group::with_level(Level::ERROR).element(snippet)];
+        f.write_str(&Renderer::plain().render(&report))
     }
 }
 

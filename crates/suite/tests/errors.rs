@@ -1,5 +1,5 @@
 //! Bad files and what is said about them: `errors/NAME.toml` gives the text `errors/NAME.txt`.
-//! `DYNO_WRITE_GOLDEN=1 cargo test -p dyno-suite` writes the texts anew, to be read in a diff.
+//! `DYNO_BLESS=1 cargo test -p dyno-suite` writes the texts anew, to be read in a diff.
 
 mod common;
 
@@ -32,7 +32,7 @@ fn every_bad_file_is_refused_in_the_recorded_words() {
         let said = format!("{error}\n");
         assert!(!said.contains("geheim"), "{name} shows a password:\n{said}");
         let golden = path.with_extension("txt");
-        if std::env::var_os("DYNO_WRITE_GOLDEN").is_some() {
+        if std::env::var_os("DYNO_BLESS").is_some() {
             std::fs::write(&golden, &said).expect("writing a golden text");
         }
         let expected = std::fs::read_to_string(&golden).unwrap_or_default();

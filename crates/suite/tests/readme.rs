@@ -3,7 +3,28 @@
 mod common;
 
 use common::WORKLOADS;
+use dyno_core::options::markdown;
 use dyno_suite::{Overrides, Plan, Suite, bundled, figures};
+
+#[test]
+fn its_tables_of_options_are_those_of_the_code() {
+    let mut text = README.to_owned();
+    for workload in WORKLOADS {
+        let begin = format!("<!-- options of {} -->\n", workload.name);
+        let at = text.find(&begin).expect("the mark before the table") + begin.len();
+        let length = text[at..].find("<!-- end -->").expect("the mark after the table");
+        text.replace_range(at..at + length, &markdown(&(workload.options)()));
+    }
+    if std::env::var_os("DYNO_BLESS").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/README.md");
+        std::fs::write(path, &text).expect("the README can be written");
+    } else {
+        assert!(
+            text == README,
+            "`DYNO_BLESS=1 cargo test -p dyno-suite --test readme` writes it anew"
+        );
+    }
+}
 
 const README: &str = include_str!("../../../suites/README.md");
 

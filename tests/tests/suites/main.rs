@@ -4,6 +4,7 @@ mod chinese;
 mod compare;
 mod faults;
 mod gates;
+mod help;
 mod mistakes;
 mod ownership;
 mod pgbench;

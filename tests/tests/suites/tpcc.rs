@@ -270,7 +270,7 @@ fn wrong_options_are_one_error_with_its_place() {
         ("bmsql-5.0", "options = { warehouses = 0 }", "it takes a whole number from 1 to 60000"),
         ("bmsql-5.0", "options = { flight = \"fast\" }", "it takes statement or pipelined"),
         ("bmsql-5.0", "options = { isolation = \"none\" }", "read-committed, repeatable-read"),
-        ("bmsql-5.0", "options = { sessions = 4 }", "a session for each terminal and no pauses"),
+        ("bmsql-5.0", "options = { sessions = 4 }", "It is an option of `spec`."),
         ("bmsql-5.0", "options = { weights = { paymnet = 5 } }", "`weights.payment`?"),
         ("bmsql-5.0", "options = { weights = { new_order = 5 } }", "what the others leave of 100"),
         ("bmsql-5.0", "options = { weights = { payment = 90 } }", "add up to 102"),

@@ -16,8 +16,8 @@ use dyno_reactor::block_on;
 use dyno_runner::databases::{Reached, reach_target, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::tpcc::{
-    Before, Crew, Need, PreflightError, When, facts, ledger_failure, look_after, look_before,
-    not_made, preflight, tpmc_limit,
+    Before, Crew, Need, PreflightError, facts, ledger_failure, look_after, look_before, not_made,
+    preflight, tpmc_limit,
 };
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{TrialName, summarise};
@@ -25,6 +25,7 @@ use dyno_runner::{output, signals};
 use dyno_tpcc::books::Books;
 use dyno_tpcc::ledger_file::LedgerFile;
 use dyno_tpcc::load::Loaded;
+use dyno_tpcc::options::CheckTime;
 use dyno_tpcc::profile::{BMSQL_5_0, DeliveryMode, Profile, SPEC};
 use dyno_tpcc::{FlightMode, Isolation, Tpcc, TpccOptions};
 use std::path::{Path, PathBuf};
@@ -122,12 +123,12 @@ enum Checks {
     Both,
 }
 
-impl From<Checks> for When {
+impl From<Checks> for CheckTime {
     fn from(checks: Checks) -> Self {
         match checks {
-            Checks::None => When::None,
-            Checks::After => When::After,
-            Checks::Both => When::BeforeAndAfter,
+            Checks::None => CheckTime::Never,
+            Checks::After => CheckTime::After,
+            Checks::Both => CheckTime::BeforeAndAfter,
         }
     }
 }

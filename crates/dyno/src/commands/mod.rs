@@ -6,6 +6,7 @@ pub(crate) mod cluster;
 pub(crate) mod compare;
 pub(crate) mod ending;
 pub(crate) mod generator;
+pub(crate) mod help;
 pub(crate) mod ls;
 pub(crate) mod paper;
 pub(crate) mod quickstart;

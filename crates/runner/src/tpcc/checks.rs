@@ -9,35 +9,11 @@ use dyno_reactor::{now, timeout};
 use dyno_tpcc::Tpcc;
 use dyno_tpcc::books::{Books, books};
 use dyno_tpcc::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards, prepare};
+use dyno_tpcc::options::CheckTime;
 use std::pin::pin;
-
-/// From so many warehouses on a look at all rows takes minutes, and is announced.
-const LARGE: u32 = 10;
 
 const AUDIT_CHECK: &str = "audit";
 const CONDITIONS_CHECK: &str = "conditions";
-
-/// When the consistency conditions are checked: that reads all tables. The books are always read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    /// Never.
-    None,
-    /// After each trial.
-    After,
-    /// Before and after each trial.
-    BeforeAndAfter,
-}
-
-impl When {
-    /// What is usual: both, but not twice where each takes minutes.
-    pub fn usual(warehouses: u32) -> Self {
-        if warehouses > LARGE { When::After } else { When::BeforeAndAfter }
-    }
-
-    fn is_after(self) -> bool {
-        self != When::None
-    }
-}
 
 /// What the database held before a run.
 #[derive(Debug)]
@@ -45,7 +21,7 @@ pub struct Before {
     books: Books,
     /// What was checked; `None` is nothing.
     verdicts: Option<Vec<check::Verdict>>,
-    when: When,
+    when: CheckTime,
 }
 
 impl Before {
@@ -69,8 +45,12 @@ pub struct Findings {
 /// # Errors
 /// Those of the session; a condition that doesn't hold, with code 4: figures of such a database are
 /// worth nothing.
-pub fn look_before<D: Driver>(driver: &D, when: When, warehouses: u32) -> Result<Before, Failure> {
-    let is_wanted = when == When::BeforeAndAfter;
+pub fn look_before<D: Driver>(
+    driver: &D,
+    when: CheckTime,
+    warehouses: u32,
+) -> Result<Before, Failure> {
+    let is_wanted = when == CheckTime::BeforeAndAfter;
     announce(is_wanted, warehouses);
     let (books, looked) = look(driver, is_wanted).map_err(|error| Failure::from(&error))?;
     let verdicts = looked.transpose().map_err(|error| Failure::from(&error))?;
@@ -85,7 +65,7 @@ pub fn look_before<D: Driver>(driver: &D, when: When, warehouses: u32) -> Result
 
 /// Compares and checks. Nobody else may have written since [`look_before`].
 pub fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Findings {
-    let is_wanted = before.when.is_after();
+    let is_wanted = before.when != CheckTime::Never;
     announce(is_wanted, workload.options().warehouses);
     match look(driver, is_wanted) {
         Ok((books, looked)) => {
@@ -127,7 +107,7 @@ pub fn not_made(before: &Before, why: &str) -> Findings {
 }
 
 fn announce(is_wanted: bool, warehouses: u32) {
-    if is_wanted && warehouses > LARGE {
+    if is_wanted && CheckTime::usual(warehouses) != CheckTime::BeforeAndAfter {
         output::talk(&format!(
             "The consistency conditions are being checked: that reads all tables of {warehouses} \
              warehouses."
@@ -370,7 +350,7 @@ mod tests {
         let before = Before {
             books: Books::default(),
             verdicts: Some(vec![verdict("C1", &[], 0), verdict("C11", &[], 0)]),
-            when: When::BeforeAndAfter,
+            when: CheckTime::BeforeAndAfter,
         };
         let findings = not_made(&before, "The server was gone.");
         let line = |id: &str| findings.conditions.iter().find(|line| line.id == id).unwrap();
@@ -387,7 +367,7 @@ mod tests {
 
     #[test]
     fn large_databases_are_checked_once() {
-        assert_eq!(When::usual(10), When::BeforeAndAfter);
-        assert_eq!(When::usual(11), When::After);
+        assert_eq!(CheckTime::usual(10), CheckTime::BeforeAndAfter);
+        assert_eq!(CheckTime::usual(11), CheckTime::After);
     }
 }

@@ -5,7 +5,7 @@ use dyno_facts::{AuditLine, KindSummary, TpccFacts, TpccKind, Verdict};
 use dyno_tpcc::audit::{Audit, LINES_MEAN, Share, Skew};
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::profile::{Kind, MIX_LEAST_PERCENT, PerKind, Profile};
-use dyno_tpcc::{DISTRICTS, FlightMode, Tpcc};
+use dyno_tpcc::{DISTRICTS, Tpcc};
 
 /// Who ran it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub fn facts(
     let orders = workload.acknowledged().orders;
     let mut facts = TpccFacts {
         profile: profile.name.to_owned(),
-        flight: flight_name(options.flight).to_owned(),
+        flight: options.flight.name().to_owned(),
         isolation: workload.isolation().name().map(str::to_owned),
         warehouses: options.warehouses,
         warehouses_loaded: loaded.warehouses,
@@ -57,14 +57,6 @@ pub fn tpmc_limit(workload: &Tpcc, terminals: u32) -> Option<f64> {
     let usual = f64::from(options.warehouses) * f64::from(DISTRICTS);
     let crowd = (f64::from(terminals) / usual.max(1.0)).max(1.0);
     options.tpmc_max().map(|limit| limit * crowd)
-}
-
-/// The name in suites and reports.
-pub fn flight_name(flight: FlightMode) -> &'static str {
-    match flight {
-        FlightMode::Statement => "statement",
-        FlightMode::Pipelined => "pipelined",
-    }
 }
 
 fn shares_percent(profile: &Profile) -> PerKind<f64> {

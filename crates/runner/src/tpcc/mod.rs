@@ -5,6 +5,6 @@ mod checks;
 mod facts;
 mod preflight;
 
-pub use checks::{Before, When, is_missing, look_after, look_before, not_made};
-pub use facts::{Crew, facts, flight_name, tpmc_limit};
+pub use checks::{Before, is_missing, look_after, look_before, not_made};
+pub use facts::{Crew, facts, tpmc_limit};
 pub use preflight::{Found, Need, PreflightError, ledger_failure, load_failure, preflight};

@@ -21,11 +21,12 @@ use crate::databases::{Database, with_driver};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
 use dyno_core::offer::WorkloadOffer;
-use dyno_core::{BulkMethod, DbError, Driver, Session, Workload, nearest};
+use dyno_core::options::OptionError;
+use dyno_core::{BulkMethod, DbError, Driver, Session, Workload};
 use dyno_engine::TrialSpec;
 use dyno_facts::{DataCheck, DataFacts, StatementLatency, TpccFacts, TrialStatus, TrialSummary};
 use dyno_reactor::block_on;
-use dyno_suite::{OptionPart, Plan, PlannedExperiment, PlannedOption};
+use dyno_suite::{OptionPart, Plan, PlannedExperiment};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -426,56 +427,19 @@ macro_rules! registry {
     };
 }
 
-/// Looks whether all options of an experiment have one of these names.
-///
-/// # Errors
-/// The first that has not, with its place and the nearest name.
-fn refuse_unknown(
-    plan: &Plan,
-    experiment: &PlannedExperiment,
-    names: &[&str],
-) -> Result<(), Failure> {
-    for option in &experiment.options {
-        // Tables and lists have more behind a dot.
-        if option.name.split('.').next().is_some_and(|name| names.contains(&name)) {
-            continue;
-        }
-        let (workload, name) = (&experiment.workload, &option.name);
-        let message = format!("{workload} has no option `{name}` in suites.");
-        let hint = match nearest(name, names.iter().copied()) {
-            Some(near) => format!("Did you mean `{near}`?"),
-            None => format!("Its options: {}.", names.join(", ")),
-        };
-        let part = OptionPart::Name;
-        return Err(plan.option_error(&experiment.name, name, part, message, Some(hint)).into());
-    }
-    Ok(())
+/// The options of an experiment, as names and values.
+fn given(experiment: &PlannedExperiment) -> impl Iterator<Item = (&str, &str)> {
+    experiment.options.iter().map(|option| (option.name.as_str(), option.value.as_str()))
 }
 
-/// Says what an option takes whose value is wrong.
-fn wrong_value(
-    plan: &Plan,
-    experiment: &PlannedExperiment,
-    option: &PlannedOption,
-    wanted: &str,
-) -> Failure {
-    let (name, value) = (&option.name, &option.value);
-    let message = format!("`{name}` can't be `{value}`: it takes {wanted}.");
-    plan.option_error(&experiment.name, name, OptionPart::Value, message, None).into()
-}
-
-/// A whole number from 1 on; otherwise what is wanted.
-fn whole(value: &str, most: u32) -> Result<u32, String> {
-    let number = value.parse().ok().filter(|number| (1..=most).contains(number));
-    number.ok_or_else(|| format!("a whole number from 1 to {most}"))
-}
-
-/// `true` or `false`, which a suite hands on as `on` and `off`; otherwise what is wanted.
-fn flag(value: &str) -> Result<bool, String> {
-    match value {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err("true or false".to_owned()),
+/// A complaint of a workload, with its place in the suite.
+fn refused(plan: &Plan, experiment: &PlannedExperiment, error: OptionError) -> Failure {
+    let name = &experiment.name;
+    let OptionError { option, is_value, message, hint } = error;
+    let part = if is_value { OptionPart::Value } else { OptionPart::Name };
+    match option {
+        Some(option) => plan.option_error(name, &option, part, message, hint).into(),
+        None => plan.experiment_error(name, message, hint).into(),
     }
 }
 

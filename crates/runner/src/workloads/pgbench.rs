@@ -1,9 +1,8 @@
 //! The pgbench family in suites.
 
-mod options;
-
 use super::{
-    After, Assist, Done, Driven, Family, Job, Left, LoadOrder, Ran, Ready, assist, driven,
+    After, Assist, Done, Driven, Family, Job, Left, LoadOrder, Ran, Ready, assist, driven, given,
+    refused,
 };
 use crate::failure::{Failure, sentence};
 use crate::fault::Lost;
@@ -20,10 +19,10 @@ use dyno_pgbench::init::{
     ACCOUNTS_PER_BRANCH, InitError, InitObserver, InitOptions, InitReport, Progress, Step, TABLES,
     existing_tables, initialize, table_info, vacuum_accounts, vacuum_before_run,
 };
+use dyno_pgbench::options::{PgbenchSettings, Vacuum};
 use dyno_pgbench::run::{self, Part, PgBench, Talk, Talker};
 use dyno_reactor::block_on;
 use dyno_suite::{Plan, PlannedExperiment};
-use options::{Options, Vacuum};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -35,7 +34,8 @@ const LINES_MAX: u32 = 20;
 
 /// An experiment with scripts of pgbench.
 pub(crate) struct Pgbench {
-    options: Options,
+    test: String,
+    options: PgbenchSettings,
     ledger: Ledger,
     /// Whether a fault is injected: what is written into the history is kept then.
     has_fault: bool,
@@ -45,12 +45,20 @@ impl Family for Pgbench {
     const NAME: &'static str = "pgbench";
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
-        let options = Options::new(plan, experiment)?;
+        let scripts = experiment.scripts.iter();
+        let scripts = scripts.map(|script| (&*script.name, script.weight, &*script.text));
+        let options = PgbenchSettings::read(&experiment.test, given(experiment), scripts)
+            .map_err(|error| refused(plan, experiment, error))?;
         let ledger = match options.check {
             true => Ledger::of(options.texts()),
             false => Ledger::default(),
         };
-        Ok(Pgbench { options, ledger, has_fault: experiment.fault.is_some() })
+        Ok(Pgbench {
+            test: experiment.test.clone(),
+            options,
+            ledger,
+            has_fault: experiment.fault.is_some(),
+        })
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
@@ -140,7 +148,7 @@ impl Driven for Pgbench {
         let workload = self.workload(driver, spec)?;
         let Found { data, before, history, warnings } = found;
         let before = (before, history);
-        Ok(Ready { workload, before, test: self.options.test.clone(), data, tpcc: None, warnings })
+        Ok(Ready { workload, before, test: self.test.clone(), data, tpcc: None, warnings })
     }
 
     fn part<D: Driver>(

@@ -1,9 +1,8 @@
 //! TPC-C in suites.
 
-mod options;
-
 use super::{
     After, Assist, Done, Driven, Family, Job, Left, LoadOrder, Ran, Ready, ask, assist, driven,
+    given, refused,
 };
 use crate::failure::{Failure, sentence};
 use crate::fault::Lost;
@@ -23,16 +22,16 @@ use dyno_tpcc::ledger_file::{LedgerError, LedgerFile, read};
 use dyno_tpcc::load::{
     LoadError, LoadOptions, LoadReport, Loaded, check_options, destroy, existing_tables, load,
 };
+use dyno_tpcc::options::TpccSettings;
 use dyno_tpcc::profile::ReadOnlyEnd;
 use dyno_tpcc::schema::table_names;
 use dyno_tpcc::settle::{Settlement, settle};
-use options::Options;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// An experiment with TPC-C.
 pub(crate) struct Tpcc {
-    options: Box<Options>,
+    options: Box<TpccSettings>,
     /// Whether a fault is injected: every order is recorded then, so that it can be looked for.
     has_fault: bool,
 }
@@ -49,8 +48,10 @@ impl Family for Tpcc {
     const NAME: &'static str = "tpcc";
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
-        let options = Box::new(Options::new(plan, experiment)?);
-        Ok(Tpcc { options, has_fault: experiment.fault.is_some() })
+        let refuse = |error| refused(plan, experiment, error);
+        let options = TpccSettings::read(&experiment.test, given(experiment)).map_err(refuse)?;
+        options.check_load(&experiment.threads, !experiment.rates.is_empty()).map_err(refuse)?;
+        Ok(Tpcc { options: Box::new(options), has_fault: experiment.fault.is_some() })
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {

@@ -7,10 +7,9 @@
 
 mod cache;
 mod generator;
-mod options;
 mod trial;
 
-use super::{Done, Family, Job, LoadOrder, ask, load_sessions};
+use super::{Done, Family, Job, LoadOrder, ask, given, load_sessions, refused};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
 use crate::tpch::load_failure;
@@ -18,14 +17,14 @@ use dyno_core::Driver;
 use dyno_suite::{Plan, PlannedExperiment};
 use dyno_tpch::degree::{DegreeRule, detect};
 use dyno_tpch::load::{LoadError, LoadOptions, LoadReport, destroy, load};
+use dyno_tpch::options::TpchSettings;
 use dyno_tpch::schema::Table;
 use dyno_tpch::state;
-use options::Options;
 use std::collections::BTreeSet;
 
 /// An experiment with TPC-H.
 pub(crate) struct Tpch {
-    options: Box<Options>,
+    options: Box<TpchSettings>,
     /// Degrees that are asked for.
     degrees: Vec<u32>,
 }
@@ -35,8 +34,9 @@ impl Family for Tpch {
     const TAKES_DUCKDB: bool = true;
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
-        let options = Box::new(Options::new(plan, experiment)?);
-        Ok(Tpch { options, degrees: experiment.degrees.clone() })
+        let options = TpchSettings::read(&experiment.test, given(experiment))
+            .map_err(|error| refused(plan, experiment, error))?;
+        Ok(Tpch { options: Box::new(options), degrees: experiment.degrees.clone() })
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {

@@ -63,20 +63,24 @@ impl OptionSpec {
             OptionKind::Number => "a number",
             OptionKind::Text => "a text",
         };
-        let of = match self.group {
+        let scope = match self.group {
             OptionGroup::Random | OptionGroup::Database => "",
-            OptionGroup::Oltp => "sysbench 1.0, but for bulk_insert",
-            OptionGroup::RandomPoints => "select_random_points",
-            OptionGroup::RandomRanges => "select_random_ranges",
+            OptionGroup::Oltp => "sysbench 1.0",
+            OptionGroup::RandomPoints => "in `select_random_points`",
+            OptionGroup::RandomRanges => "in `select_random_ranges`",
             OptionGroup::Legacy => "sysbench 0.5",
         };
         OptionDoc {
             name: self.name.replace('-', "_"),
             shape: Shape::Single,
             values: values.to_owned(),
-            default: self.default,
+            default: match self.default {
+                "on" => "true",
+                "off" => "false",
+                default => default,
+            },
             doc: self.help,
-            tests: Vec::from_iter(Some(of).filter(|of| !of.is_empty())),
+            scope: scope.to_owned(),
         }
     }
 

@@ -1,12 +1,12 @@
 //! What the caches hold when a trial begins.
 
-use super::options::Cache;
 use crate::command::{Command, run};
 use crate::failure::Failure;
 use dyno_core::{DbError, Driver, Session};
 use dyno_engine::Control;
 use dyno_facts::CacheFacts;
 use dyno_reactor::{block_on, unless};
+use dyno_tpch::options::Cache;
 use dyno_tpch::warm::warm;
 
 /// Brings the caches into the state that is asked for; `None` when the user has stopped it.

@@ -2,7 +2,6 @@
 
 use super::cache::bring;
 use super::generator::Generator;
-use super::options::Options;
 use crate::failure::{Failure, sentence};
 use crate::nodes::{Sampling, sampled};
 use crate::output;
@@ -20,6 +19,7 @@ use dyno_record::Window;
 use dyno_store::{Moment, StoreError, TrialWriter};
 use dyno_suite::{Step, Trial};
 use dyno_tpch::load::LoadError;
+use dyno_tpch::options::TpchSettings;
 use dyno_tpch::parameters::Choice;
 use dyno_tpch::run::{PlanFile, RunError, RunOptions, Test, Watch, run};
 use dyno_tpch::state::{Loaded, loaded};
@@ -30,7 +30,7 @@ use std::cell::{Cell, RefCell};
 /// # Errors
 /// When it can't begin, or can't be stored.
 pub(super) fn trial<D: Driver>(
-    options: &Options,
+    options: &TpchSettings,
     driver: &D,
     job: Job<'_>,
 ) -> Result<Done, Failure> {
@@ -49,7 +49,7 @@ pub(super) fn trial<D: Driver>(
         test: options.test,
         degree,
         rule: options.rule.clone(),
-        parameters: options.parameters(planned),
+        parameters: options.parameters(planned.seed),
         q15_view: false,
         timeout_s: options.timeout_s,
         plans: options.plans,

@@ -1,0 +1,103 @@
+//! `dyno help` and `dyno completion`.
+
+use crate::{CommandLine, Done};
+use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
+use dyno_core::nearest;
+use dyno_core::offer::WorkloadOffer;
+use dyno_core::options::{fill, help};
+use dyno_runner::failure::Failure;
+use dyno_runner::{WORKLOADS, output};
+
+/// What `dyno help` takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A verb, or a workload of suites, whose options are listed then.
+    #[arg(value_name = "VERB or WORKLOAD")]
+    topic: Vec<String>,
+}
+
+/// What `dyno completion` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  source <(dyno completion bash)
+  dyno completion zsh > ~/.zfunc/_dyno
+  dyno completion fish > ~/.config/fish/completions/dyno.fish")]
+pub(crate) struct Shell {
+    /// The shell.
+    shell: clap_complete::Shell,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Done {
+    if let [name] = arguments.topic.as_slice()
+        && let Some(workload) = WORKLOADS.iter().find(|workload| workload.name == name)
+    {
+        output::data(&describe_workload(workload));
+        return Ok(());
+    }
+    let mut command = CommandLine::command();
+    command.build();
+    let mut found = &mut command;
+    for word in &arguments.topic {
+        let verbs: Vec<String> =
+            found.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+        let known = verbs.iter().map(String::as_str);
+        let near = nearest(word, known.chain(WORKLOADS.iter().map(|workload| workload.name)));
+        let failure = Failure::usage(format!("There is no help on `{word}`."));
+        let failure = match near {
+            Some(near) => failure.with_hint(format!("did you mean `dyno help {near}`?")),
+            None => failure.with_hint("`dyno help` lists the verbs."),
+        };
+        found = found.find_subcommand_mut(word).ok_or(failure)?;
+    }
+    output::data(&found.render_long_help().to_string());
+    Ok(())
+}
+
+/// The tests and the options of a workload.
+fn describe_workload(workload: &WorkloadOffer) -> String {
+    let tests: Vec<&str> = workload.tests.iter().map(|test| test.name).collect();
+    let name = workload.name;
+    let options = help(&(workload.options)());
+    let mut text = format!(
+        "The workload `{name}` in suites: `workload = \"{name}\"`.\n\nTests:\n{}\nOptions, in \
+         `options = {{ NAME = VALUE }}`:\n{options}",
+        fill(&tests.join(", "), 2)
+    );
+    if CommandLine::command().find_subcommand(name).is_some() {
+        text.push_str(&format!("\n`dyno {name} --help` explains the verb of this name.\n"));
+    }
+    text
+}
+
+pub(crate) fn complete(arguments: &Shell) -> Done {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut completed(), "dyno", &mut script);
+    output::data(&String::from_utf8_lossy(&script));
+    Ok(())
+}
+
+/// The command line with the names that only completion knows: verbs and workloads after `help`, bundled
+/// suites, tests and options of sysbench.
+fn completed() -> clap::Command {
+    let command = CommandLine::command();
+    let verbs = command.get_subcommands().map(|verb| verb.get_name().to_owned());
+    let workloads = WORKLOADS.iter().map(|workload| workload.name.to_owned());
+    let mut topics: Vec<String> = verbs.chain(workloads).collect();
+    topics.sort();
+    topics.dedup();
+    let suites = dyno_suite::bundled().iter().map(|suite| suite.name.to_owned()).collect();
+    let offer = dyno_sysbench::OFFER;
+    let tests = offer.tests.iter().map(|test| test.name.to_owned());
+    let options = (offer.options)();
+    let options = options.iter().map(|option| format!("--{}=", option.name.replace('_', "-")));
+    let of = |command: clap::Command, verb: &str, argument: &'static str, names: Vec<String>| {
+        command.mut_subcommand(verb, |verb| {
+            verb.mut_arg(argument, |one| one.value_parser(PossibleValuesParser::new(names)))
+        })
+    };
+    let command = of(command, "help", "topic", topics);
+    let command = of(command, "suites", "suite", suites);
+    of(command, "sysbench", "arguments", tests.chain(options).collect())
+}

@@ -1,0 +1,43 @@
+//! `dyno help` and `dyno completion`.
+
+use dyno_testkit::{Scratch, dyno};
+
+#[test]
+fn help_knows_verbs_and_the_options_of_workloads() {
+    let scratch = Scratch::new();
+    let help = |topic: &[&str]| dyno(scratch.path(), &[&["help"], topic].concat());
+    for (workload, option) in [
+        ("sysbench", "table_size: a number, 10000 (sysbench 1.0)"),
+        ("pgbench", "mode: simple, extended or prepared, simple"),
+        ("tpcc", "delivery_log: true or false, true (in spec)"),
+        ("tpch", "streams: a whole number from 1 to 1000 (in throughput)"),
+    ] {
+        let ran = help(&[workload]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+        assert!(ran.stdout.contains(option), "no `{option}`:\n{}", ran.stdout);
+        assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100), "{}", ran.stdout);
+    }
+    assert!(help(&["cluster", "up"]).stdout.contains("Usage: dyno cluster up"));
+    assert!(help(&[]).stdout.contains("quickstart"));
+    let ran = help(&["tpcx"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("hint: did you mean `dyno help tpcc`?"), "{}", ran.stderr);
+}
+
+#[test]
+fn shells_complete_verbs_workloads_and_options() {
+    let scratch = Scratch::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = dyno(scratch.path(), &["completion", shell]);
+        assert_eq!(ran.code, 0);
+        let stdout = ran.stdout;
+        assert!(stdout.contains("quickstart"), "{shell} does not complete verbs");
+        if shell == "fish" {
+            // What is generated for fish completes verbs and flags only.
+            continue;
+        }
+        for word in ["tpcc", "rds-mysql-5.6", "oltp_read_write", "--table-size="] {
+            assert!(stdout.contains(word), "{shell} does not complete {word}");
+        }
+    }
+}
