@@ -69,7 +69,6 @@ pub enum Cause {
 /// Who worded the message of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorOrigin {
-    /// The server.
     Server,
     /// The operating system, with its error number.
     System(i32),

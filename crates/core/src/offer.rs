@@ -7,7 +7,6 @@ use crate::options::{OptionDoc, Shape};
 pub struct WorkloadOffer {
     /// The name, such as `sysbench`.
     pub name: &'static str,
-    /// Its tests.
     pub tests: &'static [TestOffer],
     /// What its points differ in.
     pub levels: Levels,

@@ -32,7 +32,6 @@ const GHOST: Nanos = (LEASE.as_secs() - PATIENCE.as_secs() + 4) * SECOND;
 pub struct Task<'a> {
     /// The plan in its stored form; as little of it as the trial needs.
     pub plan: serde_json::Value,
-    /// The experiment.
     pub experiment: &'a str,
     /// The target, under the name that has a URL.
     pub target: &'a str,

@@ -38,7 +38,6 @@ pub struct NatsOptions {
 pub enum NatsSecret {
     /// The password of the user in the URL.
     Password(String),
-    /// A token.
     Token(String),
 }
 

@@ -48,7 +48,6 @@ pub struct Versions {
     pub schema: u32,
     /// Of the plan's stored form.
     pub plan: u32,
-    /// Of dyno.
     pub dyno: String,
 }
 
@@ -74,7 +73,6 @@ impl std::fmt::Display for Versions {
 /// A load generator introduces itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
-    /// Its name.
     pub name: String,
     /// Unique for its process.
     pub id: String,
@@ -94,7 +92,6 @@ pub struct Hello {
 /// encrypted. Shows itself without the URL.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetSecret {
-    /// The target.
     pub target: String,
     /// The node, where the target has several.
     pub node: Option<String>,
@@ -117,7 +114,6 @@ pub struct Order {
     pub versions: Versions,
     /// The plan in its stored form, without steps, and with this experiment and its target only.
     pub plan: serde_json::Value,
-    /// The experiment.
     pub experiment: String,
     /// The target, under the name that has a URL.
     pub target: String,

@@ -1,9 +1,8 @@
 //! The real sysbench, pgbench, mysql and psql against the null server: what they count is what it
 //! counts.
 
-#![expect(clippy::print_stdout, reason = "a test that was left out must say so")]
-
 use dyno_nullserver::{Config, Handle, ProtocolCounters, start};
+use dyno_testkit::skipped;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -13,7 +12,7 @@ fn run(command: &mut Command) -> Option<String> {
     let output = match command.output() {
         Ok(output) => output,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            println!("skipped: {name} is not installed");
+            skipped(&name, "not installed");
             return None;
         }
         Err(error) => panic!("{name}: {error}"),

@@ -42,13 +42,9 @@ impl CpuTicks {
 /// Traffic of a network interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetCounters {
-    /// Bytes received.
     pub received_bytes: u64,
-    /// Packets received.
     pub received_packets: u64,
-    /// Bytes sent.
     pub sent_bytes: u64,
-    /// Packets sent.
     pub sent_packets: u64,
 }
 
@@ -59,13 +55,11 @@ pub struct DiskCounters {
     pub reads: u64,
     /// Reads merged with others before they were queued.
     pub reads_merged: u64,
-    /// Sectors read.
     pub sectors_read: u64,
     /// Writes completed.
     pub writes: u64,
     /// Writes merged with others before they were queued.
     pub writes_merged: u64,
-    /// Sectors written.
     pub sectors_written: u64,
 }
 

@@ -9,8 +9,6 @@ pub mod assist;
 pub mod calibration;
 mod command;
 pub mod databases;
-#[cfg(test)]
-mod decisions_tests;
 pub mod facts;
 pub mod failure;
 mod fault;
@@ -30,6 +28,8 @@ mod search;
 pub mod signals;
 mod summary;
 pub mod table;
+#[cfg(test)]
+mod tests;
 pub mod tpcc;
 pub mod tpch;
 mod trial;
@@ -61,7 +61,6 @@ use workloads::LoadOrder;
 
 /// How a run ended.
 pub struct Outcome {
-    /// Its folder.
     pub path: PathBuf,
     /// Complete, interrupted or failed.
     pub status: RunStatus,

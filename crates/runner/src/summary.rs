@@ -14,11 +14,8 @@ use time::format_description::well_known::Rfc3339;
 pub struct TrialName {
     /// The plan's stable name of point and repeat.
     pub step: String,
-    /// Experiment.
     pub experiment: String,
-    /// Target.
     pub target: String,
-    /// Test.
     pub test: String,
     /// Repeat, from 1.
     pub repeat: u32,

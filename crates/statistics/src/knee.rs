@@ -81,7 +81,6 @@ pub enum Step {
 pub enum Outcome {
     /// The highest rate that was held and confirmed.
     Held {
-        /// That rate.
         rate_per_s: f64,
         /// True when it is the highest that the search was allowed to try: the system may hold more.
         is_most: bool,

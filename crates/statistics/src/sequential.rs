@@ -16,7 +16,6 @@ use crate::ratio::{LEAST_PAIRS, PairedRatio};
 pub struct Plan {
     /// Fewest pairs; below [`LEAST_PAIRS`] no half-width ends the repetition.
     pub pairs_least: usize,
-    /// Most pairs.
     pub pairs_most: usize,
     /// Half-width of the 95 % interval at which repetition ends, such as 0.02.
     pub half_width: Option<f64>,

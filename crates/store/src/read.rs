@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 /// A run as it was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunData {
-    /// Its folder.
     pub path: PathBuf,
     /// `run.json`.
     pub header: RunHeader,

@@ -1,6 +1,5 @@
 //! The suites that every dyno carries with it.
 
-/// A bundled suite.
 #[derive(Clone, Copy, Debug)]
 pub struct BundledSuite {
     /// The name under which it can be run from anywhere.

@@ -39,7 +39,6 @@ pub struct Compare {
 pub struct Stop {
     /// Fewest pairs.
     pub pairs_least: u32,
-    /// Most pairs.
     pub pairs_most: u32,
     /// Half-width of the 95 % interval of the ratio that is enough, such as 0.02.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,6 @@ use crate::source::Source;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// A number.
     Number(f64),
     /// Anything else.
     Text(String),

@@ -20,7 +20,6 @@ use crate::source::{Source, Span};
 /// A value and where it stands in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written<T> {
-    /// The value.
     pub value: T,
     /// Bytes of the file's text.
     pub span: Span,
@@ -281,7 +280,6 @@ pub struct OptionEntry {
 pub enum OptionPart {
     /// The name: it is unknown or does not fit.
     Name,
-    /// The value.
     Value,
 }
 

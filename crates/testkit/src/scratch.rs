@@ -22,7 +22,6 @@ impl Scratch {
         Scratch(path)
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }

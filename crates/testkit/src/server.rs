@@ -35,7 +35,6 @@ impl Server {
         Server { child: None, scratch, program: program.to_owned(), arguments }
     }
 
-    /// Its folder.
     pub fn folder(&self) -> &Path {
         self.scratch.path()
     }

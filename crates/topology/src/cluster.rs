@@ -122,7 +122,6 @@ impl Cluster {
         take_down(&folder, &state)
     }
 
-    /// Its folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 /// A program that is started detached, and goes on when dyno has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
-    /// The program.
     pub program: PathBuf,
     /// Its arguments, without passwords.
     pub arguments: Vec<OsString>,

@@ -50,7 +50,6 @@ impl Replication {
 pub struct Request {
     /// The folder that it becomes; must not exist or be empty.
     pub dir: PathBuf,
-    /// Its shape.
     pub topology: TopologyKind,
     /// Read-only nodes beside the primary, 0 to [`REPLICAS_MAX`]; not for `Sharded`.
     pub replicas: u32,

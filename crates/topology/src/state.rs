@@ -78,9 +78,7 @@ impl Product {
 /// Who logs in. The password is made for each cluster and kept in a file that only its owner can read.
 #[derive(Clone)]
 pub struct Account {
-    /// The user.
     pub user: String,
-    /// Its password.
     pub password: String,
     /// The database that is made for the load.
     pub database: String,
@@ -127,7 +125,6 @@ fn loopback() -> String {
 /// The folder that a cluster was made in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Home {
-    /// Its path.
     pub path: PathBuf,
     /// The number of its file system.
     pub device: u64,

@@ -65,7 +65,6 @@ pub(crate) fn ask_as_admin(cluster: &Cluster, node: &str, sql: &str) {
 }
 
 impl Mine {
-    /// Its folder.
     pub(crate) fn dir(&self) -> PathBuf {
         self.scratch.file("c")
     }

@@ -29,8 +29,6 @@ mod transport;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tls_tests;
 
 pub use address::{Hosts, Resolved, ResolvedHosts};
 pub use dyno_core::Address;

@@ -185,7 +185,6 @@ pub struct Logged {
     pub began: Nanos,
     /// When it was answered.
     pub ended: Nanos,
-    /// Its text.
     pub sql: String,
     /// Its parameters, as text.
     pub params: Vec<String>,

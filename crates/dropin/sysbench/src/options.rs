@@ -18,7 +18,6 @@ pub(super) enum Kind {
     Number,
     /// A number with a unit; an empty value leaves the default.
     Size,
-    /// Text.
     Text,
     /// Texts with commas between them.
     List,

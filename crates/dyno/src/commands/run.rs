@@ -229,7 +229,6 @@ pub(crate) struct Keeping<'a> {
 
 /// A run that has ended.
 pub(crate) struct Kept {
-    /// Its folder.
     pub(crate) path: PathBuf,
     /// How it ended, gates and checks judged.
     pub(crate) verdict: Done,

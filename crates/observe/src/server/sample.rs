@@ -28,11 +28,9 @@ pub struct Sample {
     pub checkpoints: Option<u64>,
     /// Says that a checkpoint has ended when it changes.
     pub last_checkpoint: Option<String>,
-    /// Commits.
     pub commits: Option<u64>,
     /// True when each statement that is asked here counts as a commit.
     pub counts_own_commits: bool,
-    /// Statements.
     pub statements: Option<u64>,
     /// Of these, those that only read.
     pub reads: Option<u64>,

@@ -9,29 +9,18 @@ use std::collections::BTreeMap;
 pub struct NodeState {
     /// Counters and gauges.
     pub sample: Sample,
-    /// See [`NodeConditions::round_trip_us`].
     pub round_trip_us: Option<f64>,
-    /// See [`NodeConditions::isolation`].
     pub isolation: Option<String>,
-    /// See [`NodeConditions::cache_bytes`].
     pub cache_bytes: Option<u64>,
-    /// See [`NodeConditions::checkpoint_interval_s`].
     pub checkpoint_interval_s: Option<f64>,
     /// Size of the database.
     pub data_bytes: Option<u64>,
-    /// See [`NodeConditions::query_cache`].
     pub query_cache: Option<bool>,
-    /// See [`NodeConditions::tables_without_statistics`].
     pub tables_without_statistics: Vec<String>,
-    /// See [`NodeConditions::schema_checksum`].
     pub schema_checksum: Option<String>,
-    /// See [`NodeConditions::table_rows`].
     pub table_rows: BTreeMap<String, u64>,
-    /// See [`NodeConditions::replicas`].
     pub replicas: Vec<ReplicaFacts>,
-    /// See [`NodeConditions::acknowledged_by`].
     pub acknowledged_by: Option<String>,
-    /// See [`NodeConditions::transport`].
     pub transport: Option<String>,
     /// Statements that were asked to learn all this: servers count them too.
     pub asked: Asked,
@@ -50,7 +39,6 @@ pub struct Seen {
     pub background: Vec<String>,
     /// Replica lags that were sampled, seconds: by the names of replicas, a replica's own as `itself`.
     pub lags_s: BTreeMap<String, Vec<f64>>,
-    /// See [`NodeConditions::down`].
     pub down: Option<String>,
     /// Statements that were asked.
     pub asked: Asked,

@@ -10,7 +10,6 @@ use dyno_tpcc::{DISTRICTS, Tpcc};
 /// Who ran it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crew {
-    /// Terminals.
     pub terminals: u32,
     /// Sessions that executed what they entered.
     pub sessions: u32,

@@ -330,7 +330,6 @@ macro_rules! registry {
         }
 
         impl Experiment {
-            /// See [`Family::new`].
             pub(crate) fn new(plan: &Plan, planned: &PlannedExperiment) -> Result<Self, Failure> {
                 match planned.workload.as_str() {
                     $(<$family>::NAME => <$family>::new(plan, planned).map(Self::$variant),)+
@@ -338,12 +337,10 @@ macro_rules! registry {
                 }
             }
 
-            /// See [`Family::warnings`].
             pub(crate) fn warnings(&self) -> Vec<String> {
                 match self { $(Self::$variant(family) => family.warnings(),)+ }
             }
 
-            /// See [`Family::fits`].
             pub(crate) fn fits(&self, database: &Database) -> Result<(), Failure> {
                 match self {
                     $(Self::$variant(_) if database.is_duckdb() && !<$family>::TAKES_DUCKDB =>
@@ -353,7 +350,6 @@ macro_rules! registry {
                 }
             }
 
-            /// See [`Family::load`].
             pub(crate) fn load(
                 &self,
                 database: &Database,
@@ -365,12 +361,10 @@ macro_rules! registry {
                 }
             }
 
-            /// See [`Family::tables`].
             pub(crate) fn tables(&self) -> Vec<String> {
                 match self { $(Self::$variant(family) => family.tables(),)+ }
             }
 
-            /// See [`Family::existing`].
             pub(crate) fn existing(
                 &self,
                 database: &Database,
@@ -381,7 +375,6 @@ macro_rules! registry {
                 }
             }
 
-            /// See [`Family::remove`].
             pub(crate) fn remove(
                 &self,
                 database: &Database,
@@ -395,12 +388,10 @@ macro_rules! registry {
                 }
             }
 
-            /// See [`Family::takes_fleet`].
             pub(crate) fn takes_fleet(&self) -> Result<bool, Failure> {
                 match self { $(Self::$variant(family) => family.takes_fleet(),)+ }
             }
 
-            /// See [`Family::assist`].
             pub(crate) fn assist(
                 &self,
                 database: &Database,
@@ -412,7 +403,6 @@ macro_rules! registry {
                 }
             }
 
-            /// See [`Family::trial`].
             pub(crate) fn trial(
                 &self,
                 database: &Database,

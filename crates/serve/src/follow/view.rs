@@ -8,7 +8,6 @@ use dyno_report::stored;
 use serde::Serialize;
 use std::path::Path;
 
-/// A run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct RunView {
     /// Name of its folder.

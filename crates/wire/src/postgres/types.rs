@@ -71,7 +71,6 @@ pub fn param_oid(param: ParamType) -> u32 {
 /// One column of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// OID of its type.
     pub type_oid: u32,
     /// How its values are written.
     pub format: Format,

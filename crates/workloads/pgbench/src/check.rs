@@ -60,7 +60,6 @@ pub struct Balances {
     pub branches: i128,
     /// Sum of `delta`.
     pub history: i128,
-    /// Rows of the history.
     pub history_rows: i128,
 }
 

@@ -193,7 +193,6 @@ async fn second_column<S: Session>(session: &mut S, sql: &str) -> Result<Option<
 /// Something about the data that is not as `prepare` leaves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The table.
     pub table: String,
     /// What is wrong, in words that follow the table's name.
     pub problem: String,

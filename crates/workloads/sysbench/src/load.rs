@@ -58,7 +58,6 @@ pub enum LoadError {
     },
     /// A table exists and is not what the options describe.
     Table {
-        /// The table.
         table: String,
         /// What is wrong with it, in words that follow the table's name.
         problem: String,

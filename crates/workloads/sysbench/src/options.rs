@@ -174,7 +174,6 @@ pub enum EngineTransactions {
 /// The options of one test. [`Options::new`] gives the defaults of sysbench 1.0.20 or 0.5.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// The test.
     pub test: Test,
     /// Number of tables, at least 1.
     pub tables: u32,

@@ -11,9 +11,7 @@ pub enum OptionKind {
     Switch,
     /// A switch of 0.5, which knows exactly the words `on` and `off`.
     ExactSwitch,
-    /// A number.
     Number,
-    /// Text.
     Text,
 }
 

@@ -79,7 +79,6 @@ struct District {
 pub struct DistrictBooks {
     /// New orders.
     pub orders: Counted,
-    /// Payments.
     pub payments: Counted,
     /// Their amounts, in cents.
     pub paid_cents: Counted,

@@ -155,7 +155,6 @@ const WEIGHT_NAMES: [&str; 4] = ["payment", "order_status", "delivery", "stock_l
 /// When the consistency conditions are checked: that reads all tables. The books are always read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckTime {
-    /// Never.
     Never,
     /// After each trial.
     After,
@@ -178,7 +177,6 @@ impl CheckTime {
 pub struct TpccSettings {
     /// The profile, with the weights and the binding that options give it.
     pub profile: Profile,
-    /// Warehouses.
     pub warehouses: u32,
     /// Statements that share a round trip.
     pub flight: FlightMode,

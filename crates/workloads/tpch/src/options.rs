@@ -181,7 +181,6 @@ enum Values {
 /// Valid options of an experiment.
 #[derive(Debug)]
 pub struct TpchSettings {
-    /// The test.
     pub test: Test,
     /// The scale factor.
     pub scale: f64,

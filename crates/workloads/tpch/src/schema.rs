@@ -130,7 +130,6 @@ const LINEITEM: Columns = &[
 pub struct Index {
     /// Name in the database.
     pub name: &'static str,
-    /// Its table.
     pub table: Table,
     /// Its columns in order.
     pub columns: &'static [&'static str],
@@ -143,7 +142,6 @@ pub struct ForeignKey {
     pub name: &'static str,
     /// The table that refers.
     pub table: Table,
-    /// Its columns.
     pub columns: &'static [&'static str],
     /// The table that is referred to, by its primary key.
     pub parent: Table,

@@ -35,7 +35,6 @@ pub enum InitError {
     Table {
         /// The step that met it.
         step: Step,
-        /// The table.
         table: &'static str,
         /// What is wrong with it, in words that follow the table's name.
         problem: String,

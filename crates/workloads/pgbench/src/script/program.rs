@@ -24,7 +24,6 @@ pub(crate) enum Op {
     Truth,
     /// Removes a condition and jumps unless it is true.
     Unless(u32),
-    /// Jumps.
     Jump(u32),
 }
 

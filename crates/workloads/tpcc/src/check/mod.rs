@@ -383,7 +383,6 @@ pub struct Examined {
 /// Whether a condition holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The condition.
     pub condition: Condition,
     /// Rows that violate it.
     pub violations: u64,

@@ -26,7 +26,6 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// The first line.
 const FIRST_LINE: &str = "dyno-tpcc-ledger 1";
 /// How all versions of the first line begin.
 const FIRST_WORD: &str = "dyno-tpcc-ledger ";

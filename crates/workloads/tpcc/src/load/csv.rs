@@ -27,7 +27,6 @@ pub struct CsvFile {
     pub columns: Vec<&'static str>,
     /// Where it is.
     pub path: PathBuf,
-    /// Its rows.
     pub rows: u64,
 }
 
@@ -176,7 +175,6 @@ struct Lines<'a> {
     null: &'a str,
     /// The line that is being made, in the order of the table.
     line: Vec<u8>,
-    /// See [`shape`].
     first: &'static [usize],
     /// Where its first columns begin and where the next one does.
     starts: Vec<usize>,

@@ -16,9 +16,7 @@ pub enum Isolation {
     ServerDefault,
     /// READ COMMITTED, what papers use.
     ReadCommitted,
-    /// REPEATABLE READ.
     RepeatableRead,
-    /// SERIALIZABLE.
     Serializable,
 }
 
@@ -48,7 +46,6 @@ impl Isolation {
 /// What is run on which part of the database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TpccOptions {
-    /// The profile.
     pub profile: Profile,
     /// How statements travel.
     pub flight: FlightMode,

@@ -13,9 +13,7 @@ pub enum Step {
     Create,
     /// The rows, streamed.
     Load,
-    /// Primary keys.
     PrimaryKeys,
-    /// Foreign keys.
     ForeignKeys,
     /// The 14 secondary indexes.
     Indexes,

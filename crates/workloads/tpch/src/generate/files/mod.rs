@@ -71,7 +71,6 @@ pub struct Written {
     pub path: PathBuf,
     /// Its rows, without the header of CSV.
     pub rows: u64,
-    /// Its length.
     pub bytes: u64,
 }
 

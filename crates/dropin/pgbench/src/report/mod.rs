@@ -271,5 +271,4 @@ impl fmt::Display for Report<'_> {
 }
 
 #[cfg(test)]
-#[path = "report_tests.rs"]
 mod tests;

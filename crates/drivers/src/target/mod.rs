@@ -9,10 +9,6 @@ mod text;
 mod url;
 
 #[cfg(test)]
-mod jdbc_tests;
-#[cfg(test)]
-mod libpq_tests;
-#[cfg(test)]
 mod tests;
 
 pub use jdbc::Jdbc;

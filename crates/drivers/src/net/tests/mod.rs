@@ -1,5 +1,7 @@
 //! Loopback tests of the transport against threads with plain blocking sockets.
 
+mod tls;
+
 use super::*;
 use dyno_core::{Cause, DbError, MILLISECOND, SECOND};
 use dyno_reactor::{block_on, now, run_all};

@@ -435,5 +435,4 @@ fn percentiles(value: &str) -> Result<Vec<f64>, String> {
 }
 
 #[cfg(test)]
-#[path = "command_line_tests.rs"]
 mod tests;

@@ -138,14 +138,12 @@ pub enum Why {
     TooFewPairs,
     /// The trials of a side vary by more than [`MOST_VARIATION`].
     DeviationTooHigh,
-    /// The interval holds the bound.
     IntervalHoldsBound,
 }
 
 /// A verdict and what it rests on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// The verdict.
     pub verdict: Verdict,
     /// The figure: a geometric mean of the trials or the pairs, or the largest of facts.
     pub value: Option<f64>,

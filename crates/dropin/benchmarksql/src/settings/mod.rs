@@ -480,5 +480,4 @@ fn refused(place: &str, error: TargetError) -> Failure {
 }
 
 #[cfg(test)]
-#[path = "settings_tests.rs"]
 mod tests;

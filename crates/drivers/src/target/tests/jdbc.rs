@@ -1,4 +1,4 @@
-use super::jdbc::{parse, redact_jdbc};
+use super::super::jdbc::{parse, redact_jdbc};
 use crate::net::TlsMode;
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! TLS against a server thread with certificates made for the test.
 
-use super::*;
+use super::super::*;
 use dyno_core::{Cause, DbError, SECOND};
 use dyno_reactor::{block_on, now};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};

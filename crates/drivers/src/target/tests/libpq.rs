@@ -1,7 +1,7 @@
 //! What libpq's connection strings, options and variables come to.
 
-use super::libpq::from_libpq_with;
-use super::*;
+use super::super::libpq::from_libpq_with;
+use super::super::*;
 use crate::net::TlsMode;
 use proptest::prelude::*;
 

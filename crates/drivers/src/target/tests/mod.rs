@@ -1,3 +1,6 @@
+mod jdbc;
+mod libpq;
+
 use super::password::find_with;
 use super::text::{percent_decode, push_encoded, redact};
 use super::*;

@@ -115,7 +115,6 @@ impl Generator {
         Ok(generator)
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.hello.name
     }
@@ -510,5 +509,4 @@ impl Observer for Reporter {
 }
 
 #[cfg(test)]
-#[path = "generator_tests.rs"]
 mod tests;
