@@ -257,7 +257,7 @@ impl Reader<'_> {
         };
         match name {
             Name::Client => {
-                settings.clients = at_least(value, "-c/--client", 1)?;
+                settings.clients = at_least(value, "-c/--clients", 1)?;
                 open_files::allow(settings.clients)?;
             }
             Name::Connect => settings.connect_each = true,
