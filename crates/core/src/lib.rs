@@ -10,6 +10,7 @@
 //! - [`nearest`]: the name that a misspelt one was meant to be.
 
 mod address;
+mod capabilities;
 pub mod catalog;
 mod error;
 mod load;
@@ -25,6 +26,7 @@ mod value;
 mod workload;
 
 pub use address::Address;
+pub use capabilities::{Capabilities, PlanForm};
 pub use error::{Cause, DbError, ErrorClass, ErrorOrigin, ErrorParts};
 pub use load::{LoadObserver, Unobserved};
 pub use nearest::nearest;

@@ -1,6 +1,6 @@
 //! How a protocol is spoken, and one open connection.
 
-use crate::{DbError, Dialect, Param, ParamType, Product, StatementKind};
+use crate::{Capabilities, DbError, Dialect, Param, ParamType, Product, StatementKind};
 
 /// Opens sessions to a target. Shared by all loops.
 pub trait Driver: Sync {
@@ -30,6 +30,11 @@ pub trait Driver: Sync {
 
     /// The SQL dialect spoken.
     fn dialect(&self) -> Dialect;
+
+    /// What the databases that are reached this way can do; a session knows it more exactly.
+    fn capabilities(&self) -> &'static Capabilities {
+        self.dialect().capabilities()
+    }
 
     /// True when a session blocks its thread (embedded databases): such sessions get a loop each.
     fn blocks(&self) -> bool {
@@ -215,6 +220,11 @@ pub trait Session {
 
     /// Product and version of the server behind this session.
     fn product(&self) -> &Product;
+
+    /// What the database behind this session can do.
+    fn capabilities(&self) -> &'static Capabilities {
+        self.dialect().capabilities()
+    }
 
     /// Prepares a statement with the dialect's own placeholders. A statement that the server can't
     /// prepare (MySQL error 1295) is kept as text and sent as such on execution.

@@ -20,7 +20,7 @@ pub use session::DuckdbSession;
 
 use crate::target::Target;
 use duckdb::{Config, Connection};
-use dyno_core::{DbError, Dialect, Driver};
+use dyno_core::{Capabilities, DbError, Dialect, Driver, PlanForm};
 use error::{opening, translate};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -82,6 +82,20 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// DuckDB speaks PostgreSQL's SQL, but not all of it, and has none of its system views.
+const CAPABILITIES: Capabilities = Capabilities {
+    small_transactions: false,
+    server_views: false,
+    adds_foreign_keys: false,
+    settings: Some("SELECT name, value FROM duckdb_settings()"),
+    checkpoint: Some("CHECKPOINT"),
+    file_bytes: Some("SELECT used_blocks * block_size FROM pragma_database_size()"),
+    explain_executed: &["explain (analyze, format json)", "explain analyze"],
+    // A key such as `analyzed_plan` and the plan.
+    plan_form: PlanForm::LastColumn,
+    ..Capabilities::POSTGRES
+};
+
 impl Driver for DuckdbDriver {
     type Session = DuckdbSession;
 
@@ -96,6 +110,10 @@ impl Driver for DuckdbDriver {
 
     fn dialect(&self) -> Dialect {
         Dialect::Postgres
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
     }
 
     fn blocks(&self) -> bool {

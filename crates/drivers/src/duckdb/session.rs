@@ -1,12 +1,12 @@
 //! One connection to a DuckDB file and its prepared statements.
 
 use super::row::{Bound, DuckdbRow, Names};
-use super::{Instance, bulk, translate};
+use super::{CAPABILITIES, Instance, bulk, translate};
 use crate::queue::{Queue, Queued};
 use duckdb::Connection;
 use dyno_core::{
-    BulkReport, DbError, Dialect, ErrorClass, Executed, Interrupter, Param, ParamType, Product,
-    RowSource, Rows, Session, Statement,
+    BulkReport, Capabilities, DbError, Dialect, ErrorClass, Executed, Interrupter, Param,
+    ParamType, Product, RowSource, Rows, Session, Statement,
 };
 use std::sync::Arc;
 
@@ -165,6 +165,10 @@ impl Session for DuckdbSession {
 
     fn product(&self) -> &Product {
         &self.product
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
     }
 
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {

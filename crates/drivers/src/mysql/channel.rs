@@ -3,7 +3,7 @@
 use crate::net::{Inbox, Transport};
 use dyno_core::{DbError, Executed, Rows};
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
-use dyno_wire::mysql::{Answer, Capabilities, Definitions, Encoding, Malformed, Step};
+use dyno_wire::mysql::{Answer, CapabilityFlags, Definitions, Encoding, Malformed, Step};
 
 /// The longest packet, with its header; an inbox doubles up to this and not beyond.
 const INBOX_BYTES: usize = 32 << 20;
@@ -33,13 +33,13 @@ pub(super) enum Reply {
 }
 
 impl Channel {
-    pub(super) fn new(transport: Transport, capabilities: Capabilities) -> Self {
-        let deprecate_eof = capabilities.has(Capabilities::DEPRECATE_EOF);
+    pub(super) fn new(transport: Transport, capabilities: CapabilityFlags) -> Self {
+        let deprecate_eof = capabilities.has(CapabilityFlags::DEPRECATE_EOF);
         Channel {
             transport,
             inbox: Inbox::new(INBOX_BYTES),
             out: Vec::with_capacity(512),
-            answer: Answer::new(deprecate_eof, capabilities.has(Capabilities::CACHE_METADATA)),
+            answer: Answer::new(deprecate_eof, capabilities.has(CapabilityFlags::CACHE_METADATA)),
             deprecate_eof,
             idle: true,
         }

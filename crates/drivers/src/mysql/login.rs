@@ -4,7 +4,7 @@ use super::channel::malformed;
 use crate::net::{Address, Inbox, TlsConfig, TlsMode, Transport};
 use dyno_core::{Cause, DbError};
 use dyno_wire::mysql::auth::{FAST_PATH_DONE, FULL_PATH, MORE_DATA, Plugin, SWITCH, clear_text};
-use dyno_wire::mysql::handshake::{Capabilities, Greeting, Login as LoginPacket};
+use dyno_wire::mysql::handshake::{CapabilityFlags, Greeting, Login as LoginPacket};
 use dyno_wire::mysql::packet::{Framed, Framing, begin_packet, finish_packet};
 use dyno_wire::mysql::reader::Reader;
 use dyno_wire::mysql::rsa::PublicKey;
@@ -55,22 +55,23 @@ impl<'a> Login<'a> {
     pub(super) async fn run(
         mut self,
         tls: &TlsConfig,
-    ) -> Result<(Transport, Greeting, Capabilities), DbError> {
+    ) -> Result<(Transport, Greeting, CapabilityFlags), DbError> {
         match self.log_in(tls).await {
             Ok((greeting, capabilities)) => Ok((self.transport, greeting, capabilities)),
             Err(error) => Err(self.explain(error)),
         }
     }
 
-    async fn log_in(&mut self, tls: &TlsConfig) -> Result<(Greeting, Capabilities), DbError> {
+    async fn log_in(&mut self, tls: &TlsConfig) -> Result<(Greeting, CapabilityFlags), DbError> {
         let packet = self.read().await?;
         let greeting = Greeting::parse(&packet).map_err(malformed)?;
-        let mut capabilities = Capabilities::negotiate(greeting.capabilities).map_err(malformed)?;
+        let mut capabilities =
+            CapabilityFlags::negotiate(greeting.capabilities).map_err(malformed)?;
         if self.account.database.is_empty() {
-            capabilities = capabilities.without(Capabilities::CONNECT_WITH_DB);
+            capabilities = capabilities.without(CapabilityFlags::CONNECT_WITH_DB);
         }
         if self.wants_tls(tls.mode(), greeting.capabilities)? {
-            capabilities = capabilities.with(Capabilities::SSL);
+            capabilities = capabilities.with(CapabilityFlags::SSL);
             let request = self.login_packet(capabilities, "", &[]);
             let mut out = Vec::new();
             let next = request.push_tls_request(&mut out, self.framing.next_sequence());
@@ -101,7 +102,7 @@ impl<'a> Login<'a> {
 
     fn login_packet<'b>(
         &'b self,
-        capabilities: Capabilities,
+        capabilities: CapabilityFlags,
         plugin: &'b str,
         response: &'b [u8],
     ) -> LoginPacket<'b> {
@@ -120,8 +121,8 @@ impl<'a> Login<'a> {
     }
 
     /// Whether to encrypt. Like the server's own clients, not on a unix socket unless it must be.
-    fn wants_tls(&self, mode: TlsMode, server: Capabilities) -> Result<bool, DbError> {
-        let offered = server.has(Capabilities::SSL);
+    fn wants_tls(&self, mode: TlsMode, server: CapabilityFlags) -> Result<bool, DbError> {
+        let offered = server.has(CapabilityFlags::SSL);
         match mode {
             TlsMode::Disable | TlsMode::Allow => Ok(false),
             TlsMode::Prefer => Ok(offered && !self.transport.is_local()),

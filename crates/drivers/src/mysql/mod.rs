@@ -25,7 +25,7 @@ use crate::target::{Secret, TargetError};
 use channel::Channel;
 use dyno_core::{DbError, Dialect, Discard, Driver, Product, SECOND, Session};
 use dyno_reactor::now;
-use dyno_wire::mysql::Capabilities;
+use dyno_wire::mysql::CapabilityFlags;
 use dyno_wire::mysql::insert::push_literal;
 use login::{Account, Login};
 
@@ -130,7 +130,7 @@ impl Driver for MysqlDriver {
             let product =
                 Product { name: greeting.product_name().to_owned(), version: greeting.version };
             let channel = Channel::new(transport, capabilities);
-            let files = capabilities.has(Capabilities::LOCAL_FILES);
+            let files = capabilities.has(CapabilityFlags::LOCAL_FILES);
             let mut session = MysqlSession::new(channel, product, greeting.connection_id, files);
             if let Some(sql) = self.set_statement() {
                 session.query(&sql, &mut Discard).await.map_err(|error| variables(&error))?;

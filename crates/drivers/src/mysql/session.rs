@@ -3,8 +3,8 @@
 use super::bulk;
 use super::channel::{Channel, malformed};
 use dyno_core::{
-    BulkReport, DbError, Dialect, Discard, ErrorClass, Executed, Param, ParamType, Product,
-    RowSource, Rows, Session, Statement,
+    BulkReport, Capabilities, DbError, Dialect, Discard, ErrorClass, Executed, Param, ParamType,
+    Product, RowSource, Rows, Session, Statement,
 };
 use dyno_wire::mysql::answer::STATUS_IN_TRANSACTION;
 use dyno_wire::mysql::command::{
@@ -137,6 +137,13 @@ impl MysqlSession {
     }
 }
 
+const MARIADB: Capabilities = Capabilities {
+    domain_gtids: true,
+    materialize_derived: Some("SET SESSION optimizer_switch = 'split_materialized=off'"),
+    explain: &["explain format=json", "explain"],
+    ..Capabilities::MYSQL
+};
+
 impl Session for MysqlSession {
     fn dialect(&self) -> Dialect {
         Dialect::Mysql
@@ -144,6 +151,10 @@ impl Session for MysqlSession {
 
     fn product(&self) -> &Product {
         &self.product
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        if self.product.name == "MariaDB" { &MARIADB } else { &Capabilities::MYSQL }
     }
 
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {

@@ -2,8 +2,8 @@
 
 use super::class::{Class, classify};
 use dyno_core::{
-    BulkReport, DbError, Dialect, Discard, Executed, Interrupter, Param, ParamType, Product,
-    RowSource, Rows, Session, Statement,
+    BulkReport, Capabilities, DbError, Dialect, Discard, Executed, Interrupter, Param, ParamType,
+    Product, RowSource, Rows, Session, Statement,
 };
 
 /// A session of a target: on one node, or on the node that takes writes and on one that is read from.
@@ -166,6 +166,10 @@ impl<S: Session> Session for RoutedSession<S> {
 
     fn product(&self) -> &Product {
         self.main.product()
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        self.main.capabilities()
     }
 
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {

@@ -37,22 +37,18 @@ pub(super) async fn ask_facts<S: Session>(
     asker: &mut Asker<'_, S>,
 ) -> Result<ServerFacts, DbError> {
     let product = asker.session().product().clone();
-    let dialect = asker.session().dialect();
+    let (dialect, capabilities) = (asker.session().dialect(), asker.session().capabilities());
     let mut facts =
         ServerFacts { product: product.name, version: product.version, ..ServerFacts::default() };
+    if let Some(settings) = capabilities.settings {
+        facts.settings = pairs(asker, "settings", settings).await?;
+    }
     match dialect {
         Dialect::Mysql => {
-            facts.settings = pairs(asker, "settings", "SHOW GLOBAL VARIABLES").await?;
             facts.counters = pairs(asker, "counters", "SHOW GLOBAL STATUS").await?;
         }
-        Dialect::Postgres if facts.product == "DuckDB" => {
-            let settings = "SELECT name, value FROM duckdb_settings()";
-            facts.settings = pairs(asker, "settings", settings).await?;
-        }
+        Dialect::Postgres if !capabilities.server_views => {}
         Dialect::Postgres => {
-            // `setting` counts in `unit`, which may be 8kB; this gives 128MB.
-            let settings = "SELECT name, current_setting(name) FROM pg_settings";
-            facts.settings = pairs(asker, "settings", settings).await?;
             for sql in postgres::statistics(postgres::version(&facts)) {
                 facts.counters.extend(pairs(asker, "counters", sql).await?);
             }

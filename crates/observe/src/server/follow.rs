@@ -21,15 +21,14 @@ pub enum Position {
 /// # Errors
 /// When the connection is lost.
 pub async fn position<S: Session>(session: &mut S) -> Result<Option<Position>, DbError> {
-    let product = session.product().name.clone();
-    let dialect = session.dialect();
+    let (dialect, capabilities) = (session.dialect(), session.capabilities());
     let mut asker = Asker::new(session);
     let (sql, kind): (_, fn(String) -> Position) = match dialect {
-        Dialect::Mysql if product == "MariaDB" => {
+        Dialect::Mysql if capabilities.domain_gtids => {
             ("SELECT @@global.gtid_binlog_pos", Position::MariadbGtid)
         }
         Dialect::Mysql => ("SELECT @@global.gtid_executed", Position::MysqlGtids),
-        Dialect::Postgres if product != "DuckDB" => (
+        Dialect::Postgres if capabilities.server_views => (
             "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_lsn() END",
             Position::Lsn,
         ),
@@ -44,13 +43,12 @@ pub async fn position<S: Session>(session: &mut S) -> Result<Option<Position>, D
 /// # Errors
 /// When the connection is lost.
 pub async fn follows<S: Session>(session: &mut S) -> Result<bool, DbError> {
-    let product = session.product().name.clone();
-    let dialect = session.dialect();
+    let (dialect, capabilities) = (session.dialect(), session.capabilities());
     let mut asker = Asker::new(session);
     Ok(match dialect {
         Dialect::Mysql if !replica_status(&mut asker).await?.is_empty() => true,
         // An account that may not see the status may see this.
-        Dialect::Mysql if product == "MariaDB" => {
+        Dialect::Mysql if capabilities.domain_gtids => {
             let sql = "SELECT @@global.gtid_slave_pos";
             asker.text("position", sql).await?.is_some_and(|text| !text.is_empty())
         }

@@ -45,8 +45,10 @@ pub async fn look<S: Session>(session: &mut S, tables: &[String]) -> Result<Node
     let tables = Tables(tables);
     let mut state = match asker.session().dialect() {
         Dialect::Mysql => mysql::state(&mut asker, &facts, &tables).await?,
-        Dialect::Postgres if facts.product == "DuckDB" => sqlite::duckdb_state(),
-        Dialect::Postgres => postgres::state(&mut asker, &facts, &tables).await?,
+        Dialect::Postgres if asker.session().capabilities().server_views => {
+            postgres::state(&mut asker, &facts, &tables).await?
+        }
+        Dialect::Postgres => sqlite::silent_state(),
         Dialect::Sqlite => sqlite::state(&mut asker, &facts, &tables).await?,
     };
     let (not_readable, asked) = asker.end();

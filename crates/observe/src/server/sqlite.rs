@@ -37,14 +37,12 @@ pub(super) async fn state<S: Session>(
             .map(str::to_owned)
             .collect(),
         schema_checksum: checksum(own.iter()),
-        acknowledged_by: Some("local".to_owned()),
-        transport: Some("embedded".to_owned()),
-        ..NodeState::default()
+        ..silent_state()
     })
 }
 
-/// DuckDB says little of itself.
-pub(super) fn duckdb_state() -> NodeState {
+/// Of a database that says little of itself.
+pub(super) fn silent_state() -> NodeState {
     NodeState {
         acknowledged_by: Some("local".to_owned()),
         transport: Some("embedded".to_owned()),

@@ -8,7 +8,7 @@ pub use nodes::{ReachedNode, reach_planned};
 
 use crate::failure::{Failure, sentence};
 use crate::output;
-use dyno_core::{Cause, DbError, Discard, Driver, Session};
+use dyno_core::{Capabilities, Cause, DbError, Discard, Driver, Session};
 #[cfg(feature = "duckdb")]
 use dyno_drivers::duckdb::DuckdbDriver;
 use dyno_drivers::mysql::MysqlDriver;
@@ -114,12 +114,9 @@ impl Database {
         }
     }
 
-    /// True for embedded DuckDB.
-    pub fn is_duckdb(&self) -> bool {
-        #[cfg(feature = "duckdb")]
-        return matches!(self, Database::Duckdb(_));
-        #[cfg(not(feature = "duckdb"))]
-        false
+    /// What the databases behind the driver can do.
+    pub fn capabilities(&self) -> &'static Capabilities {
+        with_driver!(self, driver => driver.capabilities())
     }
 
     #[cfg(feature = "duckdb")]

@@ -314,7 +314,7 @@ fn looked<D: Driver>(driver: &D, asking: &Asking<'_>) -> Result<NodeLook, DbErro
 /// PostgreSQL counts the last transactions of a session when its process ends.
 async fn settle<S: Session>(session: &mut S) -> Result<(), DbError> {
     const STEP: Nanos = SECOND / 10;
-    if session.dialect() != Dialect::Postgres || session.product().name == "DuckDB" {
+    if session.dialect() != Dialect::Postgres || !session.capabilities().server_views {
         return Ok(());
     }
     let counted = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()";

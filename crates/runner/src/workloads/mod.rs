@@ -36,8 +36,8 @@ pub(crate) trait Family: Sized {
     /// The name of the workload in suites.
     const NAME: &'static str;
 
-    /// Whether DuckDB can be a target: it speaks PostgreSQL's SQL, but not all of it.
-    const TAKES_DUCKDB: bool = false;
+    /// Whether databases that are made for analysis only can be targets.
+    const IS_ANALYTICAL: bool = false;
 
     /// Looks at the options of an experiment; nothing is connected yet.
     ///
@@ -343,8 +343,9 @@ macro_rules! registry {
 
             pub(crate) fn fits(&self, database: &Database) -> Result<(), Failure> {
                 match self {
-                    $(Self::$variant(_) if database.is_duckdb() && !<$family>::TAKES_DUCKDB =>
-                        Err(no_duckdb(<$family>::NAME)),
+                    $(Self::$variant(_) if !<$family>::IS_ANALYTICAL
+                        && !database.capabilities().small_transactions =>
+                        Err(not_analytical(<$family>::NAME)),
                     Self::$variant(family) =>
                         with_driver!(database, driver => family.fits(driver.primary())),)+
                 }
@@ -448,9 +449,9 @@ registry! {
     Tpch: tpch::Tpch,
 }
 
-fn no_duckdb(workload: &str) -> Failure {
-    Failure::usage(format!("The workload `{workload}` is not made for DuckDB."))
-        .with_hint("of all workloads, only tpch runs on DuckDB")
+fn not_analytical(workload: &str) -> Failure {
+    let message = format!("The workload `{workload}` is not made for an analytical database.");
+    Failure::usage(message).with_hint("of all workloads, only tpch runs on DuckDB")
 }
 
 /// The suite's catalogue and the registry name the same workloads; a stored plan may name others.

@@ -8,9 +8,9 @@ use super::{
 
 /// Capability flags: what both sides of a connection can do. The upper half are MariaDB's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capabilities(pub u64);
+pub struct CapabilityFlags(pub u64);
 
-impl Capabilities {
+impl CapabilityFlags {
     /// Set by MySQL; MariaDB leaves it out to announce extended flags.
     pub const LONG_PASSWORD: Self = Self(1);
     /// The log-in may name a database.
@@ -98,7 +98,7 @@ pub struct Greeting {
     /// The number that `KILL` takes.
     pub connection_id: u32,
     /// What it can do.
-    pub capabilities: Capabilities,
+    pub capabilities: CapabilityFlags,
     /// The random bytes that passwords are scrambled with.
     pub scramble: Vec<u8>,
     /// The authentication method that it expects first.
@@ -128,16 +128,16 @@ impl Greeting {
             let scramble_length = usize::from(reader.u8()?);
             reader.bytes(6)?;
             let extended = reader.u32()?;
-            if flags & Capabilities::LONG_PASSWORD.0 == 0 {
+            if flags & CapabilityFlags::LONG_PASSWORD.0 == 0 {
                 flags |= u64::from(extended) << 32;
             }
-            if flags & Capabilities::SECURE_CONNECTION.0 != 0 {
+            if flags & CapabilityFlags::SECURE_CONNECTION.0 != 0 {
                 // At least 13, the last of them NUL.
                 let more = scramble_length.saturating_sub(8).max(13).min(reader.rest().len());
                 let part = reader.bytes(more)?;
                 scramble.extend_from_slice(part.strip_suffix(&[0]).unwrap_or(part));
             }
-            if flags & Capabilities::PLUGIN_AUTH.0 != 0 {
+            if flags & CapabilityFlags::PLUGIN_AUTH.0 != 0 {
                 // Some old servers forget the NUL.
                 let rest = reader.rest();
                 let name = rest.split(|&byte| byte == 0).next().unwrap_or(rest);
@@ -145,7 +145,7 @@ impl Greeting {
             }
         }
         let version = version.strip_prefix("5.5.5-").unwrap_or(&version).to_string();
-        let capabilities = Capabilities(flags);
+        let capabilities = CapabilityFlags(flags);
         Ok(Greeting { version, connection_id, capabilities, scramble, plugin })
     }
 
@@ -159,7 +159,7 @@ impl Greeting {
 #[derive(Debug)]
 pub struct Login<'a> {
     /// What both sides can do.
-    pub capabilities: Capabilities,
+    pub capabilities: CapabilityFlags,
     /// Account name.
     pub user: &'a str,
     /// Database, or empty for none.
@@ -188,20 +188,20 @@ impl Login<'_> {
         let start = begin_packet(out);
         self.push_head(out);
         push_nul_text(out, self.user);
-        if self.capabilities.has(Capabilities::PLUGIN_AUTH_LENENC) {
+        if self.capabilities.has(CapabilityFlags::PLUGIN_AUTH_LENENC) {
             push_lenenc_bytes(out, self.response);
         } else {
             // Without the capability there is no method with a longer response.
             out.push(self.response.len() as u8);
             out.extend_from_slice(self.response);
         }
-        if self.capabilities.has(Capabilities::CONNECT_WITH_DB) {
+        if self.capabilities.has(CapabilityFlags::CONNECT_WITH_DB) {
             push_nul_text(out, self.database);
         }
-        if self.capabilities.has(Capabilities::PLUGIN_AUTH) {
+        if self.capabilities.has(CapabilityFlags::PLUGIN_AUTH) {
             push_nul_text(out, self.plugin);
         }
-        if self.capabilities.has(Capabilities::CONNECT_ATTRS) {
+        if self.capabilities.has(CapabilityFlags::CONNECT_ATTRS) {
             let mut attributes = Vec::new();
             for (name, value) in self.attributes {
                 push_lenenc_bytes(&mut attributes, name.as_bytes());
@@ -258,15 +258,15 @@ mod tests {
         assert_eq!((mysql.product_name(), mysql.connection_id), ("MySQL", 77));
         assert_eq!(mysql.scramble, b"12345678abcdefghijkl");
         assert_eq!(mysql.plugin, "caching_sha2_password");
-        assert!(!mysql.capabilities.has(Capabilities::CACHE_METADATA));
+        assert!(!mysql.capabilities.has(CapabilityFlags::CACHE_METADATA));
         let maria = greeting("5.5.5-10.11.19-MariaDB-0+deb12u1", all - 1);
         let maria = Greeting::parse(&maria).unwrap();
         assert_eq!(maria.version, "10.11.19-MariaDB-0+deb12u1");
         assert_eq!(maria.product_name(), "MariaDB");
-        let agreed = Capabilities::negotiate(maria.capabilities).unwrap();
-        assert!(agreed.has(Capabilities::CACHE_METADATA.with(Capabilities::DEPRECATE_EOF)));
-        assert!(!agreed.has(Capabilities::SSL) && !agreed.has(Capabilities::LONG_PASSWORD));
-        assert!(Capabilities::negotiate(Capabilities(0)).is_err());
+        let agreed = CapabilityFlags::negotiate(maria.capabilities).unwrap();
+        assert!(agreed.has(CapabilityFlags::CACHE_METADATA.with(CapabilityFlags::DEPRECATE_EOF)));
+        assert!(!agreed.has(CapabilityFlags::SSL) && !agreed.has(CapabilityFlags::LONG_PASSWORD));
+        assert!(CapabilityFlags::negotiate(CapabilityFlags(0)).is_err());
     }
 
     #[test]
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_log_in_has_its_fields_in_order() {
-        let capabilities = Capabilities::negotiate(Capabilities(u64::MAX)).unwrap();
+        let capabilities = CapabilityFlags::negotiate(CapabilityFlags(u64::MAX)).unwrap();
         let login = Login {
             capabilities,
             user: "me\0evil",

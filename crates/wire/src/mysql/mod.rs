@@ -25,7 +25,7 @@ pub mod statement;
 
 pub use answer::{Answer, Encoding, Step};
 pub use error::ServerError;
-pub use handshake::Capabilities;
+pub use handshake::CapabilityFlags;
 pub use row::Definitions;
 pub use statement::{PrepareAnswer, Prepared};
 

@@ -1,6 +1,6 @@
 //! How a server says what it does for a query, and what of that can be compared.
 
-use dyno_core::{Dialect, Product, Table};
+use dyno_core::{Capabilities, PlanForm, Table};
 use serde_json::Value;
 
 /// Keys of a plan in JSON whose text belongs to its shape.
@@ -21,43 +21,26 @@ const SHAPELESS: [&str; 5] = ["Workers", "Settings", "Planning", "JIT", "query_o
 /// The statements that ask for a plan, the most telling first: a server that does not know one is
 /// asked with the next. With `is_executed` the query is executed for it.
 pub(crate) fn statements(
-    dialect: Dialect,
-    product: &Product,
+    capabilities: &Capabilities,
     query: &str,
     is_executed: bool,
 ) -> Vec<String> {
-    let prefixes: &[&str] = match (dialect, is_executed) {
-        (Dialect::Postgres, _) if product.name == "DuckDB" && is_executed => {
-            &["explain (analyze, format json)", "explain analyze"]
-        }
-        (Dialect::Postgres, true) => &[
-            "explain (analyze, buffers, settings, format json)",
-            "explain (analyze, buffers, format json)",
-            "explain analyze",
-        ],
-        (Dialect::Postgres, false) => &["explain (format json)", "explain"],
-        // The first is MariaDB's, the second MySQL's; neither knows the other's.
-        (Dialect::Mysql, true) => &["analyze format=json", "explain analyze", "explain"],
-        (Dialect::Mysql, false) if product.name == "MariaDB" => &["explain format=json", "explain"],
-        (Dialect::Mysql, false) => &["explain format=tree", "explain"],
-        (Dialect::Sqlite, _) => &["explain query plan"],
-    };
+    let prefixes = if is_executed { capabilities.explain_executed } else { capabilities.explain };
     prefixes.iter().map(|prefix| format!("{prefix} {query}")).collect()
 }
 
 /// The plan as one text.
-pub(crate) fn text(dialect: Dialect, product: &Product, answer: &Table) -> String {
+pub(crate) fn text(form: PlanForm, answer: &Table) -> String {
     let cell = |cell: &Option<String>| cell.clone().unwrap_or_default();
     let mut depths: Vec<(String, usize)> = Vec::new();
-    let lines = answer.rows.iter().map(|row| match (dialect, row.as_slice()) {
-        (Dialect::Sqlite, [id, parent, .., detail]) => {
+    let lines = answer.rows.iter().map(|row| match (form, row.as_slice()) {
+        (PlanForm::Parents, [id, parent, .., detail]) => {
             let of_parent = depths.iter().find(|(known, _)| *known == cell(parent));
             let depth = of_parent.map_or(0, |(_, depth)| depth + 1);
             depths.push((cell(id), depth));
             format!("{}{}", "  ".repeat(depth), cell(detail))
         }
-        // A key such as `analyzed_plan` and the plan.
-        (_, [.., plan]) if product.name == "DuckDB" => cell(plan),
+        (PlanForm::LastColumn, [.., plan]) => cell(plan),
         (_, cells) => cells.iter().map(cell).collect::<Vec<_>>().join("\t"),
     });
     let mut text = lines.collect::<Vec<_>>().join("\n");
@@ -198,8 +181,7 @@ mod tests {
             row(["7", "3", "0", "SCAN lineitem"]),
             row(["9", "0", "0", "SCAN s"]),
         ];
-        let product = Product { name: "SQLite".to_owned(), version: String::new() };
-        let text = text(Dialect::Sqlite, &product, &Table { rows });
+        let text = text(PlanForm::Parents, &Table { rows });
         assert_eq!(text, "CO-ROUTINE r\n  SCAN lineitem\nSCAN s\n");
     }
 }

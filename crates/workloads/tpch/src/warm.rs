@@ -19,17 +19,19 @@ const POOL_BYTES_MAX: f64 = 64e9;
 /// no error: the evidence says so.
 pub async fn warm<S: Session>(session: &mut S) -> Result<CacheFacts, DbError> {
     let mut facts = CacheFacts { state: "warm".to_owned(), ..CacheFacts::default() };
-    match (session.dialect(), session.product().name.as_str()) {
-        (Dialect::Mysql, _) => mysql(session, &mut facts).await?,
-        (Dialect::Sqlite, _) => sqlite(session, &mut facts).await?,
-        (Dialect::Postgres, "DuckDB") => {
+    match session.dialect() {
+        Dialect::Mysql => mysql(session, &mut facts).await?,
+        Dialect::Sqlite => sqlite(session, &mut facts).await?,
+        Dialect::Postgres if session.capabilities().server_views => {
+            postgres(session, &mut facts).await?;
+        }
+        Dialect::Postgres => {
             for table in Table::ALL {
                 count_columns(session, table).await?;
             }
             facts.evidence.push("Every column of every table was read once.".to_owned());
             facts.evidence.push("The product tells nothing of its cache.".to_owned());
         }
-        (Dialect::Postgres, _) => postgres(session, &mut facts).await?,
     }
     Ok(facts)
 }

@@ -31,7 +31,7 @@ pub(crate) struct Tpch {
 
 impl Family for Tpch {
     const NAME: &'static str = "tpch";
-    const TAKES_DUCKDB: bool = true;
+    const IS_ANALYTICAL: bool = true;
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
         let options = TpchSettings::read(&experiment.test, given(experiment))

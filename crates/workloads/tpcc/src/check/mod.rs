@@ -417,8 +417,7 @@ pub async fn check<S: Session>(session: &mut S, stage: Stage) -> Result<Vec<Verd
 /// # Errors
 /// Those of the session.
 pub async fn prepare<S: Session>(session: &mut S) -> Result<(), DbError> {
-    if session.product().name == "MariaDB" {
-        let sql = "SET SESSION optimizer_switch = 'split_materialized=off'";
+    if let Some(sql) = session.capabilities().materialize_derived {
         session.query(sql, &mut Discard).await?;
     }
     Ok(())

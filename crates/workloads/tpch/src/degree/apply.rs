@@ -119,14 +119,11 @@ pub(super) async fn value<S: Session>(
     let mut table = Table::default();
     let sql = match session.dialect() {
         Dialect::Mysql => format!("show session variables where variable_name = '{name}'"),
-        // Reading a variable that DuckDB or PostgreSQL doesn't have is an error; this table isn't.
-        Dialect::Postgres if session.product().name == "DuckDB" => {
-            format!("select name, value from duckdb_settings() where name = '{name}'")
-        }
-        Dialect::Postgres => {
-            format!("select name, current_setting(name) from pg_settings where name = '{name}'")
-        }
-        Dialect::Sqlite => return Ok(None),
+        // Reading a variable that is not there is an error; this table isn't.
+        _ => match session.capabilities().settings {
+            Some(settings) => format!("{settings} where name = '{name}'"),
+            None => return Ok(None),
+        },
     };
     session.query(&sql, &mut table).await?;
     Ok(table.rows.first().and_then(|row| row.get(1).cloned().flatten()))

@@ -9,7 +9,12 @@ fn is_stored_by_key(table: Table, dialect: Dialect) -> bool {
     dialect == Dialect::Sqlite && table.primary_key().len() == 1
 }
 
-/// CREATE TABLE. SQLite has to be told of foreign keys here; elsewhere they are made later.
+/// True where CREATE TABLE has the foreign keys; elsewhere they are made later.
+pub(super) fn declares_foreign_keys(dialect: Dialect) -> bool {
+    dialect == Dialect::Sqlite
+}
+
+/// CREATE TABLE, with the foreign keys where they can't be made later.
 pub(super) fn create_table(table: Table, dialect: Dialect, foreign_keys: bool) -> String {
     let stored_by = is_stored_by_key(table, dialect).then(|| table.primary_key()[0]);
     let mut parts: Vec<String> = Vec::new();
@@ -21,7 +26,7 @@ pub(super) fn create_table(table: Table, dialect: Dialect, foreign_keys: bool) -
             parts.push(format!("{name} {} not null", kind.sql(dialect)));
         }
     }
-    if dialect == Dialect::Sqlite && foreign_keys {
+    if declares_foreign_keys(dialect) && foreign_keys {
         parts.extend(FOREIGN_KEYS.iter().filter(|key| key.table == table).map(constraint));
     }
     format!("CREATE TABLE IF NOT EXISTS {} (\n  {}\n)", table.name(), parts.join(",\n  "))

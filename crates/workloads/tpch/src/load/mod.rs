@@ -244,12 +244,14 @@ async fn begin<S: Session>(
     observer: &impl LoadObserver,
 ) -> Result<Begun, LoadError> {
     let wanted = options.wanted();
-    if wanted.foreign_keys && session.product().name == "DuckDB" {
-        return Err(LoadError::Option(
-            "DuckDB can't add foreign keys to tables: load without them (--no-foreign-keys, in a \
-             suite foreign_keys = false)."
-                .to_owned(),
-        ));
+    let has_keys =
+        session.capabilities().adds_foreign_keys || ddl::declares_foreign_keys(session.dialect());
+    if wanted.foreign_keys && !has_keys {
+        return Err(LoadError::Option(format!(
+            "{} can't add foreign keys to tables: load without them (--no-foreign-keys, in a suite \
+             foreign_keys = false).",
+            session.product().name
+        )));
     }
     let attempt = match state::find(session).await? {
         Found::Nothing => 1,
@@ -366,12 +368,7 @@ async fn conclude<S: Session>(
     options: &LoadOptions,
     load: &mut TpchLoad,
 ) -> Result<(), LoadError> {
-    let write_all = match (session.dialect(), session.product().name.as_str()) {
-        (Dialect::Sqlite, _) => Some("PRAGMA wal_checkpoint(TRUNCATE)"),
-        (_, "DuckDB") => Some("CHECKPOINT"),
-        _ => None,
-    };
-    if let Some(sql) = write_all {
+    if let Some(sql) = session.capabilities().checkpoint {
         let written = session.query(sql, &mut Discard).await;
         written.map_err(while_doing("writing all to the file"))?;
     }

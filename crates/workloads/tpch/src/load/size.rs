@@ -15,16 +15,14 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// Bytes of the eight tables and their indexes; of SQLite and DuckDB the whole file. `None` where the server
+/// Bytes of the eight tables and their indexes; of an embedded database the whole file. `None` where the server
 /// does not say.
 pub(crate) async fn size_bytes<S: Session>(session: &mut S) -> Option<u64> {
+    if let Some(sql) = session.capabilities().file_bytes {
+        return number(session, sql).await.ok().flatten();
+    }
     let sql = match session.dialect() {
-        Dialect::Sqlite => {
-            "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()".to_owned()
-        }
-        Dialect::Postgres if session.product().name == "DuckDB" => {
-            "SELECT used_blocks * block_size FROM pragma_database_size()".to_owned()
-        }
+        Dialect::Sqlite => return None,
         Dialect::Postgres => format!(
             "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n ON n.oid \
              = c.relnamespace WHERE n.nspname = current_schema() AND c.relname IN ({})",

@@ -7,7 +7,7 @@ use dyno_core::{Dialect, Session, Table};
 pub(super) async fn read_so_far<S: Session>(session: &mut S) -> Option<u64> {
     let sql = match session.dialect() {
         Dialect::Mysql => "show global status where variable_name = 'Innodb_pages_read'",
-        Dialect::Postgres if session.product().name != "DuckDB" => {
+        Dialect::Postgres if session.capabilities().server_views => {
             // Sessions keep their counts for a second unless they are told to hand them over.
             let flush = "select pg_stat_force_next_flush()";
             session.query(flush, &mut Table::default()).await.ok()?;

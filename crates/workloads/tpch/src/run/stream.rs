@@ -272,9 +272,9 @@ impl<D: Driver> Worker<'_, D> {
         let mut problem = String::new();
         for is_executed in [is_executed, false] {
             let Ok(link) = self.link().await else { return };
-            let (dialect, product) = (link.session.dialect(), link.session.product().clone());
+            let capabilities = link.session.capabilities();
             self.link = Some(link);
-            for statement in plans::statements(dialect, &product, text, is_executed) {
+            for statement in plans::statements(capabilities, text, is_executed) {
                 let Ok(link) = self.link().await else { return };
                 let mut table = Table::default();
                 let ended = self
@@ -284,7 +284,7 @@ impl<D: Driver> Worker<'_, D> {
                     .await;
                 match ended.outcome() {
                     QueryOutcome::Answered => {
-                        let text = plans::text(dialect, &product, &table);
+                        let text = plans::text(capabilities.plan_form, &table);
                         return self.tell(News::Plan { query, text });
                     }
                     QueryOutcome::Interrupted => return,
