@@ -66,7 +66,10 @@ fn other_workloads_refuse_it(folder: &Path) {
         let ran = dyno(folder, "run other.toml");
         assert_eq!(ran.code, 2, "{ran:?}");
         let stderr = &ran.stderr;
-        assert!(stderr.contains(&format!("`{workload}` is not made for an analytical database")), "{stderr}");
+        assert!(
+            stderr.contains(&format!("`{workload}` is not made for an analytical database")),
+            "{stderr}"
+        );
         assert!(stderr.contains("hint: of all workloads, only tpch"), "{stderr}");
     }
 }

@@ -1,12 +1,14 @@
 //! How targets are reached and spoken to: MySQL, PostgreSQL, embedded SQLite and DuckDB, and a
 //! simulated driver for the engine's own tests.
 //!
+//! - [`Database`]: the registry of drivers.
 //! - [`target`]: URLs, passwords.
 //! - [`net`]: addresses, sockets, TLS, receive buffers.
 //! - [`mysql`], [`postgres`], [`sqlite`], [`sim`]: one driver each; `duckdb` with the cargo feature
 //!   of that name.
 //! - [`route`]: one driver for all nodes of a target.
 
+mod database;
 #[cfg(feature = "duckdb")]
 pub mod duckdb;
 pub mod mysql;
@@ -18,4 +20,5 @@ pub mod sim;
 pub mod sqlite;
 pub mod target;
 
+pub use database::Database;
 pub use target::{Secret, Target};

@@ -1,19 +1,52 @@
-//! Copies of parameters for later: executions that wait for the next flight, rows that wait for
-//! their statement. For drivers without a wire.
+//! What drivers without a wire share: copies of parameters for executions that wait for the next flight
+//! and rows that wait for their statement, and the checks of parameters.
 
-use dyno_core::{Param, Statement};
+use dyno_core::{DbError, ErrorClass, Param, RowWriter, Statement};
 use std::ops::Range;
+
+/// The caller used a session in a way that it does not allow; the session goes on.
+#[cold]
+pub(crate) fn misuse(message: String) -> DbError {
+    DbError::server(ErrorClass::Other, 0, *b"00000", message)
+}
+
+/// As many parameters as a statement has placeholders.
+pub(crate) fn check_placeholders(found: usize, given: usize, sql: &str) -> Result<(), DbError> {
+    match found == given {
+        true => Ok(()),
+        false => Err(misuse(format!(
+            "The statement has {found} placeholders for {given} parameters: {sql}"
+        ))),
+    }
+}
+
+/// As many parameters for an execution as its statement takes.
+#[inline]
+pub(crate) fn check_parameters(taken: usize, given: usize) -> Result<(), DbError> {
+    match taken == given {
+        true => Ok(()),
+        false => {
+            Err(misuse(format!("The statement takes {taken} parameters and was given {given}.")))
+        }
+    }
+}
+
+/// No statement of this number was prepared.
+#[cold]
+pub(crate) fn no_statement(statement: Statement) -> DbError {
+    misuse(format!("This session has no statement {}.", statement.0))
+}
 
 /// Copied parameters, in buffers that are reused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Params {
-    kept: Vec<Kept>,
+    kept: Vec<CopiedParam>,
     texts: Vec<u8>,
 }
 
 /// A parameter whose text lies in [`Params::texts`].
 #[derive(Clone, Copy, Debug)]
-enum Kept {
+enum CopiedParam {
     Null,
     Int(i64),
     Double(f64),
@@ -24,13 +57,13 @@ impl Params {
     #[inline]
     pub(crate) fn push(&mut self, param: Param<'_>) {
         let kept = match param {
-            Param::Null => Kept::Null,
-            Param::Int(value) => Kept::Int(value),
-            Param::Double(value) => Kept::Double(value),
+            Param::Null => CopiedParam::Null,
+            Param::Int(value) => CopiedParam::Int(value),
+            Param::Double(value) => CopiedParam::Double(value),
             Param::Text(text) => {
                 let start = self.texts.len();
                 self.texts.extend_from_slice(text);
-                Kept::Text { start, end: self.texts.len() }
+                CopiedParam::Text { start, end: self.texts.len() }
             }
         };
         self.kept.push(kept);
@@ -48,11 +81,34 @@ impl Params {
     /// Parameters by their numbers; none where there are none.
     pub(crate) fn range(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = Param<'_>> {
         self.kept.get(range).unwrap_or_default().iter().map(|kept| match *kept {
-            Kept::Null => Param::Null,
-            Kept::Int(value) => Param::Int(value),
-            Kept::Double(value) => Param::Double(value),
-            Kept::Text { start, end } => Param::Text(&self.texts[start..end]),
+            CopiedParam::Null => Param::Null,
+            CopiedParam::Int(value) => Param::Int(value),
+            CopiedParam::Double(value) => Param::Double(value),
+            CopiedParam::Text { start, end } => Param::Text(&self.texts[start..end]),
         })
+    }
+}
+
+/// Columns of rows, one after another.
+impl RowWriter for Params {
+    #[inline]
+    fn int(&mut self, value: i64) {
+        self.push(Param::Int(value));
+    }
+
+    #[inline]
+    fn double(&mut self, value: f64) {
+        self.push(Param::Double(value));
+    }
+
+    #[inline]
+    fn text(&mut self, value: &[u8]) {
+        self.push(Param::Text(value));
+    }
+
+    #[inline]
+    fn null(&mut self) {
+        self.push(Param::Null);
     }
 }
 
@@ -67,14 +123,14 @@ pub(crate) enum Queued<'a> {
 /// Queued executions with copies of their parameters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    executions: Vec<Execution>,
+    executions: Vec<QueuedExecution>,
     params: Params,
     /// The texts that are executed once, one after the other.
     sql: String,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Execution {
+struct QueuedExecution {
     /// `None` for the next text.
     statement: Option<Statement>,
     /// Where its parameters end.
@@ -96,7 +152,7 @@ impl Queue {
     fn add(&mut self, statement: Option<Statement>, params: &[Param<'_>]) {
         params.iter().for_each(|&param| self.params.push(param));
         let (params_end, sql_end) = (self.params.len(), self.sql.len());
-        self.executions.push(Execution { statement, params_end, sql_end });
+        self.executions.push(QueuedExecution { statement, params_end, sql_end });
     }
 
     pub(crate) fn clear(&mut self) {
@@ -110,7 +166,7 @@ impl Queue {
         &self,
     ) -> impl Iterator<Item = (Queued<'_>, impl ExactSizeIterator<Item = Param<'_>>)> {
         let (mut params_at, mut sql_at) = (0, 0);
-        self.executions.iter().map(move |&Execution { statement, params_end, sql_end }| {
+        self.executions.iter().map(move |&QueuedExecution { statement, params_end, sql_end }| {
             let params = std::mem::replace(&mut params_at, params_end)..params_end;
             let sql = std::mem::replace(&mut sql_at, sql_end)..sql_end;
             let queued = statement.map_or(Queued::Once(&self.sql[sql]), Queued::Prepared);

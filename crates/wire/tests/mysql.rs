@@ -5,7 +5,7 @@ use dyno_testkit::{Headings, Transcript};
 use dyno_wire::mysql::packet::{begin_packet, finish_packet};
 use dyno_wire::mysql::reader::push_lenenc_bytes;
 use dyno_wire::mysql::statement::PrepareStep;
-use dyno_wire::mysql::{Answer, Definitions, Encoding, Malformed, PrepareAnswer, Step};
+use dyno_wire::mysql::{Answer, AnswerStep, Definitions, Encoding, Malformed, PrepareAnswer};
 use proptest::prelude::*;
 
 /// What a server would send, packet by packet.
@@ -98,7 +98,7 @@ fn feed<R: Rows>(
     step: usize,
     columns: &mut Definitions,
     rows: &mut R,
-) -> Result<Option<Step>, Malformed> {
+) -> Result<Option<AnswerStep>, Malformed> {
     let (mut start, mut end) = (0, 0);
     loop {
         if end == bytes.len() && end > 0 {
@@ -108,7 +108,7 @@ fn feed<R: Rows>(
         let (taken, result) = answer.scan(&bytes[start..end], columns, rows)?;
         assert!(taken <= end - start);
         start += taken;
-        if result != Step::More {
+        if result != AnswerStep::More {
             assert_eq!(start, end, "the answer ends with its last byte");
             return Ok(Some(result));
         }
@@ -145,14 +145,14 @@ fn several_results_arrive_in_any_pieces() {
             let mut kept = Kept::default();
             answer.begin(Encoding::Text, 1);
             let done = feed(&mut answer, &bytes, step, &mut columns, &mut kept).unwrap();
-            assert_eq!(done, Some(Step::Done(expected)), "{step}");
+            assert_eq!(done, Some(AnswerStep::Done(expected)), "{step}");
             let text = |s: &str| Some(s.to_string());
             assert_eq!(kept.0, [vec![text("1"), text("hello")], vec![text("2"), None]]);
             assert_eq!((answer.warnings(), answer.status()), (3, 2));
 
             answer.begin(Encoding::Text, 1);
             let done = feed(&mut answer, &bytes, step, &mut columns, &mut Discard).unwrap();
-            assert_eq!(done, Some(Step::Done(expected)), "{step}");
+            assert_eq!(done, Some(AnswerStep::Done(expected)), "{step}");
         }
         for end in 0..bytes.len() {
             let mut answer = Answer::new(deprecate_eof, false);
@@ -199,7 +199,7 @@ fn rows_over_16_mib_are_joined_or_skipped() {
     push_lenenc_bytes(&mut row, &long);
     let bytes =
         Script::new(true).packet(&[1]).columns(&[253]).packet(&row).packet(b"\x01y").end(2).bytes;
-    let expected = Some(Step::Done(Executed { has_rows: true, rows: 2, affected: 0 }));
+    let expected = Some(AnswerStep::Done(Executed { has_rows: true, rows: 2, affected: 0 }));
     for step in [bytes.len(), 1_000_003] {
         let mut answer = Answer::new(true, false);
         answer.begin(Encoding::Text, 1);
@@ -226,13 +226,13 @@ fn errors_and_file_requests_end_a_scan() {
         .packet(b"\xff\xbd\x04#40001Deadlock")
         .bytes;
     let step = feed(&mut answer, &bytes, 9, &mut Definitions::default(), &mut Discard).unwrap();
-    let Some(Step::Failed(error)) = step else { panic!("{step:?}") };
+    let Some(AnswerStep::Failed(error)) = step else { panic!("{step:?}") };
     assert_eq!((error.errno, error.message.as_str()), (1213, "Deadlock"));
 
     answer.begin(Encoding::Text, 1);
     let bytes = Script::new(true).packet(b"\xfb/etc/passwd").bytes;
     let step = feed(&mut answer, &bytes, 9, &mut Definitions::default(), &mut Discard).unwrap();
-    assert_eq!(step, Some(Step::FileRequest(b"/etc/passwd".to_vec())));
+    assert_eq!(step, Some(AnswerStep::FileRequest(b"/etc/passwd".to_vec())));
     assert_eq!(answer.next_sequence(), 2);
 }
 
@@ -345,7 +345,7 @@ proptest! {
             let outcome = loop {
                 end = (end + step).min(bytes.len());
                 match answer.scan(&bytes[start..end], &mut columns, &mut kept) {
-                    Ok((taken, Step::More)) if end < bytes.len() => start += taken,
+                    Ok((taken, AnswerStep::More)) if end < bytes.len() => start += taken,
                     other => break other.map(|(_, step)| step),
                 }
             };

@@ -2,11 +2,11 @@
 
 use super::row::{Bound, DuckdbRow, Names};
 use super::{CAPABILITIES, Instance, bulk, translate};
-use crate::queue::{Queue, Queued};
+use crate::queue::{Queue, Queued, check_parameters, check_placeholders, no_statement};
 use duckdb::Connection;
 use dyno_core::{
-    BulkReport, Capabilities, DbError, Dialect, ErrorClass, Executed, Interrupter, Param,
-    ParamType, Product, RowSource, Rows, Session, Statement,
+    BulkReport, Capabilities, DbError, Dialect, Executed, Interrupter, Param, ParamType, Product,
+    RowSource, Rows, Session, Statement,
 };
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ fn run<'a, R: Rows>(
 ) -> Result<Executed, DbError> {
     handle.with_dependent_mut(|_, statements| {
         let Some(prepared) = statements.get_mut(statement.0 as usize) else {
-            return Err(misuse(format!("This session has no statement {}.", statement.0)));
+            return Err(no_statement(statement));
         };
         execute(prepared, params, rows)
     })
@@ -111,13 +111,7 @@ fn execute<'a, R: Rows>(
     params: impl ExactSizeIterator<Item = Param<'a>>,
     rows: &mut R,
 ) -> Result<Executed, DbError> {
-    let parameters = statement.parameter_count();
-    if params.len() != parameters {
-        return Err(misuse(format!(
-            "The statement takes {parameters} parameters and was given {}.",
-            params.len()
-        )));
-    }
+    check_parameters(statement.parameter_count(), params.len())?;
     for (index, param) in params.enumerate() {
         statement.raw_bind_parameter(index + 1, Bound(param)).map_err(|error| translate(&error))?;
     }
@@ -153,11 +147,6 @@ fn is_report(statement: &duckdb::Statement<'_>) -> bool {
         && statement.column_name(0).is_ok_and(|name| name == "Count" || name == "Success")
 }
 
-#[cold]
-fn misuse(message: String) -> DbError {
-    DbError::server(ErrorClass::Other, 0, *b"00000", message)
-}
-
 impl Session for DuckdbSession {
     fn dialect(&self) -> Dialect {
         Dialect::Postgres
@@ -174,13 +163,7 @@ impl Session for DuckdbSession {
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
         self.handle.with_dependent_mut(|connection, statements| {
             let statement = connection.prepare(sql).map_err(|error| translate(&error))?;
-            let parameters = statement.parameter_count();
-            if parameters != params.len() {
-                return Err(misuse(format!(
-                    "The statement has {parameters} placeholders for {} parameters: {sql}",
-                    params.len()
-                )));
-            }
+            check_placeholders(statement.parameter_count(), params.len(), sql)?;
             statements.push(statement);
             Ok(Statement((statements.len() - 1) as u32))
         })

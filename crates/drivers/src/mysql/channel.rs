@@ -3,7 +3,7 @@
 use crate::net::{Inbox, Transport};
 use dyno_core::{DbError, Executed, Rows};
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
-use dyno_wire::mysql::{Answer, CapabilityFlags, Definitions, Encoding, Malformed, Step};
+use dyno_wire::mysql::{Answer, AnswerStep, CapabilityFlags, Definitions, Encoding, Malformed};
 
 /// The longest packet, with its header; an inbox doubles up to this and not beyond.
 const INBOX_BYTES: usize = 32 << 20;
@@ -111,18 +111,18 @@ impl Channel {
             let (taken, step) = scanned.map_err(malformed)?;
             self.inbox.consume(taken);
             match step {
-                Step::Done(executed) => {
+                AnswerStep::Done(executed) => {
                     self.idle = true;
                     return Ok(Reply::Done(executed));
                 }
-                Step::More if self.inbox.filled().is_empty() => {}
-                Step::More => self.transport.recv(&mut self.inbox).await?,
-                Step::Failed(error) => {
+                AnswerStep::More if self.inbox.filled().is_empty() => {}
+                AnswerStep::More => self.transport.recv(&mut self.inbox).await?,
+                AnswerStep::Failed(error) => {
                     let error = error.into_db_error();
                     self.idle = !error.is_fatal();
                     return Err(error);
                 }
-                Step::FileRequest(name) => return Ok(Reply::FileRequest(name)),
+                AnswerStep::FileRequest(name) => return Ok(Reply::FileRequest(name)),
             }
         }
     }

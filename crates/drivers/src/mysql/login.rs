@@ -6,7 +6,7 @@ use dyno_core::{Cause, DbError};
 use dyno_wire::mysql::auth::{FAST_PATH_DONE, FULL_PATH, MORE_DATA, Plugin, SWITCH, clear_text};
 use dyno_wire::mysql::handshake::{CapabilityFlags, Greeting, Login as LoginPacket};
 use dyno_wire::mysql::packet::{Framed, Framing, begin_packet, finish_packet};
-use dyno_wire::mysql::reader::Reader;
+use dyno_wire::mysql::reader::PacketReader;
 use dyno_wire::mysql::rsa::PublicKey;
 use dyno_wire::mysql::{Malformed, ServerError};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -161,7 +161,7 @@ impl<'a> Login<'a> {
 
     /// The account uses another method than the greeting named.
     async fn switch(&mut self, request: &[u8]) -> Result<(), DbError> {
-        let mut reader = Reader::new(request);
+        let mut reader = PacketReader::new(request);
         let name = match reader.until_nul() {
             Ok(name) => String::from_utf8_lossy(name).into_owned(),
             Err(_) => "mysql_old_password".to_owned(),

@@ -47,11 +47,6 @@ impl TlsMode {
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize].0
     }
-
-    /// True when a connection without TLS must be refused.
-    pub fn is_mandatory(self) -> bool {
-        self >= TlsMode::Require
-    }
 }
 
 /// What a target's URL says about TLS.
@@ -114,10 +109,10 @@ fn client_config(mode: TlsMode, options: &TlsOptions) -> Result<ClientConfig, Db
                 .map_err(|error| refused(format!("The CA certificates can't be used: {error}.")))?;
             match mode {
                 TlsMode::VerifyFull => strict,
-                _ => Arc::new(ChainOnly(strict)),
+                _ => Arc::new(Lenient { chain: Some(strict), provider: provider.clone() }),
             }
         }
-        _ => Arc::new(Unverified(provider.clone())),
+        _ => Arc::new(Lenient { chain: None, provider: provider.clone() }),
     };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -211,52 +206,14 @@ fn refused(message: impl Into<String>) -> DbError {
     DbError::tls(0, *b"08001", message)
 }
 
-/// Takes any certificate: TLS against listening only.
+/// Does not check for which host a certificate is; with a `chain`, checks who signed it.
 #[derive(Debug)]
-struct Unverified(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Unverified {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    // With the certificate itself unchecked, its signature proves nothing; checking it would only
-    // refuse servers with old-fashioned (version 1) certificates.
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _cert: &CertificateDer<'_>,
-        _dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _message: &[u8],
-        _cert: &CertificateDer<'_>,
-        _dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+struct Lenient {
+    chain: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
 }
 
-/// Checks who signed the certificate but not for which host.
-#[derive(Debug)]
-struct ChainOnly(Arc<WebPkiServerVerifier>);
-
-impl ServerCertVerifier for ChainOnly {
+impl ServerCertVerifier for Lenient {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -265,8 +222,8 @@ impl ServerCertVerifier for ChainOnly {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-        {
+        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
+        match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             // The name is looked at last, so the chain is sound when only the name is wrong.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -275,13 +232,18 @@ impl ServerCertVerifier for ChainOnly {
         }
     }
 
+    // With the certificate itself unchecked, its signature proves nothing; checking it would only
+    // refuse servers with old-fashioned (version 1) certificates.
     fn verify_tls12_signature(
         &self,
         message: &[u8],
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, cert, dss)
+        match &self.chain {
+            Some(chain) => chain.verify_tls12_signature(message, cert, dss),
+            None => Ok(HandshakeSignatureValid::assertion()),
+        }
     }
 
     fn verify_tls13_signature(
@@ -290,10 +252,13 @@ impl ServerCertVerifier for ChainOnly {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, cert, dss)
+        match &self.chain {
+            Some(chain) => chain.verify_tls13_signature(message, cert, dss),
+            None => Ok(HandshakeSignatureValid::assertion()),
+        }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

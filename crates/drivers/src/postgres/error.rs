@@ -2,7 +2,7 @@
 
 use dyno_core::{Address, Cause, DbError, ErrorClass, ErrorOrigin};
 use dyno_wire::postgres::WireError;
-use dyno_wire::postgres::backend::Report;
+use dyno_wire::postgres::backend::ServerReport;
 
 /// A notice or warning that the server sent along with an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Notice {
 }
 
 impl Notice {
-    pub(super) fn new(report: &Report<'_>) -> Self {
+    pub(super) fn new(report: &ServerReport<'_>) -> Self {
         Notice {
             severity: text(report.severity),
             sqlstate: text(&report.sqlstate),
@@ -26,7 +26,7 @@ impl Notice {
 }
 
 /// The class under which a report is counted.
-fn class(report: &Report<'_>) -> ErrorClass {
+fn class(report: &ServerReport<'_>) -> ErrorClass {
     match &report.sqlstate {
         _ if report.is_fatal() => ErrorClass::ConnectionLost,
         b"40P01" => ErrorClass::Deadlock,
@@ -42,7 +42,7 @@ fn class(report: &Report<'_>) -> ErrorClass {
 
 /// The answer to a statement.
 #[cold]
-pub(super) fn server_error(report: &Report<'_>) -> DbError {
+pub(super) fn server_error(report: &ServerReport<'_>) -> DbError {
     let message = text(report.message);
     let error = match class(report) {
         ErrorClass::ConnectionLost => DbError::closed(0, report.sqlstate, message),
@@ -52,7 +52,7 @@ pub(super) fn server_error(report: &Report<'_>) -> DbError {
 }
 
 /// The answer to a log-in.
-pub(super) fn login_error(report: &Report<'_>) -> DbError {
+pub(super) fn login_error(report: &ServerReport<'_>) -> DbError {
     let error = with_fields(DbError::login(0, report.sqlstate, text(report.message)), report);
     let error = match &report.sqlstate {
         // The server is starting, stopping or recovering: worth another try later.
@@ -102,7 +102,7 @@ fn login_hint(sqlstate: &[u8; 5]) -> Option<&'static str> {
     }
 }
 
-fn with_fields(mut error: DbError, report: &Report<'_>) -> DbError {
+fn with_fields(mut error: DbError, report: &ServerReport<'_>) -> DbError {
     let position = report.position.map(|position| format!("At character {position}."));
     let detail = [report.detail.map(text), position].into_iter().flatten().collect::<Vec<_>>();
     if !detail.is_empty() {
@@ -141,7 +141,7 @@ mod tests {
     fn classes_follow_sqlstate_and_severity() {
         let error_of = |severity: &str, sqlstate: &[u8; 5]| {
             let severity = severity.as_bytes();
-            server_error(&Report { severity, sqlstate: *sqlstate, ..Report::default() })
+            server_error(&ServerReport { severity, sqlstate: *sqlstate, ..ServerReport::default() })
         };
         for (sqlstate, class) in [
             (b"40P01", ErrorClass::Deadlock),

@@ -6,10 +6,10 @@ use crate::net::{Inbox, Transport};
 use dyno_core::{DbError, Executed, Rows};
 use dyno_wire::names::Names;
 use dyno_wire::postgres::WireError;
-use dyno_wire::postgres::backend::{self, Report, TransactionStatus};
+use dyno_wire::postgres::backend::{self, ServerReport, TransactionStatus};
 use dyno_wire::postgres::frame::{self, BODY_LIMIT_BYTES, HEADER_BYTES, Header, tag};
 use dyno_wire::postgres::frontend;
-use dyno_wire::postgres::row::{Cell, data_row};
+use dyno_wire::postgres::row::{CellSpot, data_row};
 use dyno_wire::postgres::types::Column;
 
 /// Notices kept until someone takes them; later ones are dropped.
@@ -46,7 +46,7 @@ pub(super) struct State {
     pub(super) names: Names,
     /// False when the statement in question has no result set.
     pub(super) has_columns: bool,
-    cells: Vec<Cell>,
+    cells: Vec<CellSpot>,
     pub(super) notices: Vec<Notice>,
     pub(super) parameters: Vec<(String, String)>,
 }
@@ -293,7 +293,7 @@ impl State {
     pub(super) fn aside(&mut self, tag: u8, body: &[u8]) -> Result<(), WireError> {
         match tag {
             tag::NOTICE if self.notices.len() < NOTICE_LIMIT => {
-                let report: Report<'_> = backend::report(body)?;
+                let report: ServerReport<'_> = backend::report(body)?;
                 self.notices.push(Notice::new(&report));
             }
             tag::PARAMETER_STATUS => {

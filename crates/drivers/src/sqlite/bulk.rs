@@ -3,7 +3,7 @@
 use super::row::Bound;
 use super::translate;
 use crate::queue::Params;
-use dyno_core::{BulkMethod, BulkReport, DbError, Param, RowSource, RowWriter};
+use dyno_core::{BulkMethod, BulkReport, DbError, Param, RowSource};
 use rusqlite::{Connection, Statement};
 
 /// The savepoint that makes a load all or nothing, also inside an open transaction.
@@ -51,23 +51,24 @@ fn insert_all<R: RowSource>(
     };
     let batch_rows = (PARAMS_MAX / width.max(1)).clamp(1, BATCH_ROWS);
     let mut many = insert(batch_rows)?;
-    let mut batch = Batch::default();
+    // The columns of rows that wait for their INSERT, and how many rows they are.
+    let (mut params, mut waiting) = (Params::default(), 0);
     let mut count = 0;
-    while rows.next_row(&mut batch) {
-        batch.rows += 1;
-        if batch.params.len() != batch.rows * width {
-            let found = batch.params.len() - (batch.rows - 1) * width;
+    while rows.next_row(&mut params) {
+        waiting += 1;
+        if params.len() != waiting * width {
+            let found = params.len() - (waiting - 1) * width;
             return Err(rusqlite::Error::InvalidParameterCount(found, width));
         }
-        if batch.rows == batch_rows {
-            count += execute(&mut many, batch.params.range(0..batch.params.len()))?;
-            batch.params.clear();
-            batch.rows = 0;
+        if waiting == batch_rows {
+            count += execute(&mut many, params.range(0..params.len()))?;
+            params.clear();
+            waiting = 0;
         }
     }
     let mut single = insert(1)?;
-    for row in 0..batch.rows {
-        count += execute(&mut single, batch.params.range(row * width..(row + 1) * width))?;
+    for row in 0..waiting {
+        count += execute(&mut single, params.range(row * width..(row + 1) * width))?;
     }
     Ok(count)
 }
@@ -80,33 +81,4 @@ fn execute<'a>(
         insert.raw_bind_parameter(index + 1, Bound(param))?;
     }
     Ok(insert.raw_execute()? as u64)
-}
-
-/// Rows that wait for their INSERT: how many, and their columns one after another.
-#[derive(Default)]
-struct Batch {
-    rows: usize,
-    params: Params,
-}
-
-impl RowWriter for Batch {
-    #[inline]
-    fn int(&mut self, value: i64) {
-        self.params.push(Param::Int(value));
-    }
-
-    #[inline]
-    fn double(&mut self, value: f64) {
-        self.params.push(Param::Double(value));
-    }
-
-    #[inline]
-    fn text(&mut self, value: &[u8]) {
-        self.params.push(Param::Text(value));
-    }
-
-    #[inline]
-    fn null(&mut self) {
-        self.params.push(Param::Null);
-    }
 }

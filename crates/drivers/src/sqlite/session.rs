@@ -2,10 +2,10 @@
 
 use super::row::{Bound, Names, SqliteRow};
 use super::{bulk, translate};
-use crate::queue::{Queue, Queued};
+use crate::queue::{Queue, Queued, check_parameters, check_placeholders, no_statement};
 use dyno_core::{
-    BulkReport, DbError, Dialect, ErrorClass, Executed, Interrupter, Param, ParamType, Product,
-    RowSource, Rows, Session, Statement,
+    BulkReport, DbError, Dialect, Executed, Interrupter, Param, ParamType, Product, RowSource,
+    Rows, Session, Statement,
 };
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection};
@@ -60,7 +60,7 @@ fn run<'a, R: Rows>(
 ) -> Result<Executed, DbError> {
     handle.with_dependent_mut(|connection, statements| {
         let Some(prepared) = statements.get_mut(statement.0 as usize) else {
-            return Err(misuse(format!("This session has no statement {}.", statement.0)));
+            return Err(no_statement(statement));
         };
         bind(&mut prepared.statement, prepared.parameters, params)?;
         step(connection, &mut prepared.statement, prepared.columns, rows)
@@ -85,12 +85,7 @@ fn bind<'a>(
     parameters: usize,
     params: impl ExactSizeIterator<Item = Param<'a>>,
 ) -> Result<(), DbError> {
-    if params.len() != parameters {
-        return Err(misuse(format!(
-            "The statement takes {parameters} parameters and was given {}.",
-            params.len()
-        )));
-    }
+    check_parameters(parameters, params.len())?;
     for (index, param) in params.enumerate() {
         statement.raw_bind_parameter(index + 1, Bound(param)).map_err(|error| translate(&error))?;
     }
@@ -126,11 +121,6 @@ fn step<R: Rows>(
     Ok(done)
 }
 
-#[cold]
-fn misuse(message: String) -> DbError {
-    DbError::server(ErrorClass::Other, 0, *b"00000", message)
-}
-
 impl Session for SqliteSession {
     fn dialect(&self) -> Dialect {
         Dialect::Sqlite
@@ -144,12 +134,7 @@ impl Session for SqliteSession {
         self.handle.with_dependent_mut(|connection, statements| {
             let statement = connection.prepare(sql).map_err(|error| translate(&error))?;
             let (columns, parameters) = (statement.column_count(), statement.parameter_count());
-            if parameters != params.len() {
-                return Err(misuse(format!(
-                    "The statement has {parameters} placeholders for {} parameters: {sql}",
-                    params.len()
-                )));
-            }
+            check_placeholders(parameters, params.len(), sql)?;
             statements.push(Prepared { statement, columns, parameters });
             Ok(Statement((statements.len() - 1) as u32))
         })

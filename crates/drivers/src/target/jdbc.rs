@@ -18,7 +18,7 @@ pub struct Jdbc {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Driver {
+enum JdbcDriver {
     Mysql,
     Mariadb,
     Postgres,
@@ -153,9 +153,9 @@ pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
         return Err(wrong("does not begin with jdbc:").with_hint(FORMS));
     }
     let driver = match name.to_ascii_lowercase().as_str() {
-        "mysql" => Driver::Mysql,
-        "mariadb" => Driver::Mariadb,
-        "postgresql" => Driver::Postgres,
+        "mysql" => JdbcDriver::Mysql,
+        "mariadb" => JdbcDriver::Mariadb,
+        "postgresql" => JdbcDriver::Postgres,
         "sqlite" => {
             let target = url::parse(&format!("sqlite:{rest}"))?;
             return Ok(Jdbc { target, warnings: Vec::new() });
@@ -168,7 +168,7 @@ pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
     if place.contains(';') {
         return Err(wrong("has a `;` where `?` begins parameters").with_hint(FORMS));
     }
-    let mut reader = Reader::new(driver);
+    let mut reader = JdbcReader::new(driver);
     let place = reader.place(place).map_err(|what| wrong(&what).with_hint(FORMS))?;
     for pair in query.split(['&', ';']).filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -179,8 +179,8 @@ pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
 }
 
 /// What has been read of a URL so far.
-struct Reader {
-    driver: Driver,
+struct JdbcReader {
+    driver: JdbcDriver,
     /// Keys of dyno's URLs; values are percent-encoded.
     pairs: Vec<(String, String)>,
     /// What decides on TLS: names and values in small letters.
@@ -191,9 +191,9 @@ struct Reader {
     notes: Vec<String>,
 }
 
-impl Reader {
-    fn new(driver: Driver) -> Self {
-        Reader {
+impl JdbcReader {
+    fn new(driver: JdbcDriver) -> Self {
+        JdbcReader {
             driver,
             pairs: Vec::new(),
             tls: Vec::new(),
@@ -206,7 +206,7 @@ impl Reader {
     /// `//host:port,host:port/database` in dyno's form, whatever the driver has in its place.
     fn place(&mut self, text: &str) -> Result<String, String> {
         let Some(at) = text.find("//") else {
-            if self.driver == Driver::Postgres {
+            if self.driver == JdbcDriver::Postgres {
                 // `jdbc:postgresql:database`: on this machine.
                 return Ok(format!("/{}", text.trim_start_matches('/')));
             }
@@ -270,7 +270,7 @@ impl Reader {
     /// One parameter; its value is percent-encoded.
     fn parameter(&mut self, name: &str, value: &str) {
         let small = name.trim().to_ascii_lowercase();
-        let table = if self.driver == Driver::Postgres { POSTGRES } else { MYSQL };
+        let table = if self.driver == JdbcDriver::Postgres { POSTGRES } else { MYSQL };
         let Some(&(_, meaning)) = table.iter().find(|(known, _)| *known == small) else {
             return self.unknown(name, table);
         };
@@ -360,7 +360,7 @@ impl Reader {
             });
         }
         let mode = match self.driver {
-            Driver::Postgres => {
+            JdbcDriver::Postgres => {
                 let is_blind = self.tls.iter().any(|(_, value)| value.contains("nonvalidating"));
                 match self.is_set("ssl")? {
                     true if is_blind => TlsMode::Require,
@@ -368,13 +368,13 @@ impl Reader {
                     false => TlsMode::Disable,
                 }
             }
-            Driver::Mysql => match (self.is_set("usessl"), self.is_set("requiressl")) {
+            JdbcDriver::Mysql => match (self.is_set("usessl"), self.is_set("requiressl")) {
                 (Some(false), _) => TlsMode::Disable,
                 _ if self.is_set("verifyservercertificate") == Some(true) => TlsMode::VerifyCa,
                 (_, Some(true)) => TlsMode::Require,
                 _ => return None,
             },
-            Driver::Mariadb => match self.is_set("usessl") {
+            JdbcDriver::Mariadb => match self.is_set("usessl") {
                 Some(true) if self.is_set("trustservercertificate") == Some(true) => {
                     TlsMode::Require
                 }
@@ -391,7 +391,7 @@ impl Reader {
     /// The URL in dyno's words.
     fn url(&mut self, place: &str) -> String {
         let place = self.first_host(place);
-        let scheme = if self.driver == Driver::Postgres { "postgres" } else { "mysql" };
+        let scheme = if self.driver == JdbcDriver::Postgres { "postgres" } else { "mysql" };
         if let Some(mode) = self.tls_mode() {
             self.push("tls", &mode);
         }
@@ -417,9 +417,9 @@ impl Reader {
             return place.to_owned();
         }
         let remedy = match self.driver {
-            Driver::Postgres => "loadBalanceHosts=true",
-            Driver::Mysql => "jdbc:mysql:loadbalance://",
-            Driver::Mariadb => "jdbc:mariadb:loadbalance://",
+            JdbcDriver::Postgres => "loadBalanceHosts=true",
+            JdbcDriver::Mysql => "jdbc:mysql:loadbalance://",
+            JdbcDriver::Mariadb => "jdbc:mariadb:loadbalance://",
         };
         self.notes.push(format!(
             "Of several hosts the first one is used, because the others are for failover; {remedy} \

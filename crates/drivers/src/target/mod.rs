@@ -13,7 +13,7 @@ mod tests;
 
 pub use jdbc::Jdbc;
 pub use libpq::LibpqOptions;
-pub use password::{Found, find_password};
+pub use password::{FoundPassword, find_password};
 
 use crate::net::{Address, Hosts, TlsOptions};
 use dyno_core::Dialect;
@@ -92,12 +92,10 @@ impl Target {
 
     /// The scheme of the target's URL, such as `postgres`.
     pub fn scheme(&self) -> &'static str {
-        if self.is_duckdb() { "duckdb" } else { self.dialect.name() }
-    }
-
-    /// True for embedded DuckDB.
-    pub fn is_duckdb(&self) -> bool {
-        self.embedded && self.dialect == Dialect::Postgres
+        let this = (self.dialect, self.embedded);
+        let scheme =
+            url::SCHEMES.iter().find(|(_, dialect, embedded)| (*dialect, *embedded) == this);
+        scheme.map_or(self.dialect.name(), |(names, ..)| names[0])
     }
 
     /// Seconds allowed for connecting and logging in; 10 unless the URL says otherwise.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// What was found for a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundPassword {
     /// The password, if any source has one.
     pub password: Option<Secret>,
     /// The user name from `~/.my.cnf`, when the URL names none.
@@ -25,7 +25,7 @@ pub struct Found {
 ///
 /// # Errors
 /// When a password file exists and can't be read.
-pub fn find_password(target: &Target, name: Option<&str>) -> Result<Found, TargetError> {
+pub fn find_password(target: &Target, name: Option<&str>) -> Result<FoundPassword, TargetError> {
     find_with(target, name, &|variable| std::env::var(variable).ok())
 }
 
@@ -33,9 +33,9 @@ pub(super) fn find_with(
     target: &Target,
     name: Option<&str>,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Found, TargetError> {
+) -> Result<FoundPassword, TargetError> {
     let at_home = |file: &str| Some(PathBuf::from(variable("HOME")?).join(file));
-    let mut found = Found::default();
+    let mut found = FoundPassword::default();
     if target.embedded {
         return Ok(found);
     }
@@ -49,7 +49,7 @@ pub(super) fn find_with(
     let from_variable =
         || variable(&password_variable(name?)).filter(|value| !value.is_empty()).map(Secret::new);
     if let Some(password) = target.password.clone().or_else(from_variable) {
-        return Ok(Found { password: Some(password), warning: None, ..found });
+        return Ok(FoundPassword { password: Some(password), warning: None, ..found });
     }
     let named = || target.options.get("passfile").cloned().or_else(|| variable("PGPASSFILE"));
     if target.dialect == Dialect::Postgres
@@ -99,10 +99,10 @@ fn read_pgpass(
     path: &Path,
     target: &Target,
     system_user: Option<String>,
-) -> Result<Found, TargetError> {
+) -> Result<FoundPassword, TargetError> {
     let text = match read_private(path, 0o077)? {
         Ok(text) => text,
-        Err(warning) => return Ok(Found { warning, ..Found::default() }),
+        Err(warning) => return Ok(FoundPassword { warning, ..FoundPassword::default() }),
     };
     let user = target.user.clone().or(system_user).unwrap_or_default();
     let database = target.database.as_ref().unwrap_or(&user);
@@ -111,7 +111,7 @@ fn read_pgpass(
         let wanted = [host.as_str(), port.as_str(), database.as_str(), user.as_str()];
         text.lines().find_map(|line| password_of_line(line, &wanted))
     });
-    Ok(Found { password: password.map(Secret::new), ..Found::default() })
+    Ok(FoundPassword { password: password.map(Secret::new), ..FoundPassword::default() })
 }
 
 /// Host and port as a line of `.pgpass` must name them.
@@ -165,12 +165,12 @@ fn field(text: &str) -> Option<(String, bool, &str)> {
 
 /// `user` and `password` of the group `[client]`. As in MySQL's own clients, a file that everybody
 /// may write is ignored, and of repeated lines the last counts.
-fn read_my_cnf(path: &Path) -> Result<Found, TargetError> {
+fn read_my_cnf(path: &Path) -> Result<FoundPassword, TargetError> {
     let text = match read_private(path, 0o002)? {
         Ok(text) => text,
-        Err(warning) => return Ok(Found { warning, ..Found::default() }),
+        Err(warning) => return Ok(FoundPassword { warning, ..FoundPassword::default() }),
     };
-    let mut found = Found::default();
+    let mut found = FoundPassword::default();
     let mut in_client = false;
     for line in text.lines().map(str::trim) {
         if let Some(group) = line.strip_prefix('[') {

@@ -16,7 +16,7 @@ enum Value {
 
 /// Where a query key ends up.
 #[derive(Clone, Copy)]
-enum Place {
+enum KeyPlace {
     User,
     Password,
     Database,
@@ -35,7 +35,7 @@ enum Place {
 struct Key {
     names: &'static [&'static str],
     dialects: &'static [Dialect],
-    place: Place,
+    place: KeyPlace,
 }
 
 const MYSQL: &[Dialect] = &[Dialect::Mysql];
@@ -46,36 +46,36 @@ const SQLITE: &[Dialect] = &[Dialect::Sqlite];
 /// Every key but `set.NAME`. A driver that learns an option adds a line.
 #[rustfmt::skip]
 const KEYS: &[Key] = &[
-    key(&["user"], NETWORK, Place::User),
-    key(&["password"], NETWORK, Place::Password),
-    key(&["dbname"], POSTGRES, Place::Database),
-    key(&["host"], POSTGRES, Place::Host),
-    key(&["port"], POSTGRES, Place::Port),
-    key(&["socket"], MYSQL, Place::Socket),
-    key(&["tls", "sslmode", "ssl-mode"], NETWORK, Place::Tls),
-    key(&["ca", "sslrootcert", "ssl-ca"], NETWORK, Place::Ca),
-    key(&["cert", "sslcert", "ssl-cert"], NETWORK, Place::Cert),
-    key(&["key", "sslkey", "ssl-key"], NETWORK, Place::Key),
+    key(&["user"], NETWORK, KeyPlace::User),
+    key(&["password"], NETWORK, KeyPlace::Password),
+    key(&["dbname"], POSTGRES, KeyPlace::Database),
+    key(&["host"], POSTGRES, KeyPlace::Host),
+    key(&["port"], POSTGRES, KeyPlace::Port),
+    key(&["socket"], MYSQL, KeyPlace::Socket),
+    key(&["tls", "sslmode", "ssl-mode"], NETWORK, KeyPlace::Tls),
+    key(&["ca", "sslrootcert", "ssl-ca"], NETWORK, KeyPlace::Ca),
+    key(&["cert", "sslcert", "ssl-cert"], NETWORK, KeyPlace::Cert),
+    key(&["key", "sslkey", "ssl-key"], NETWORK, KeyPlace::Key),
     key(&["connect_timeout_s", "connect_timeout"], NETWORK, number(1, 3600)),
-    key(&["options"], POSTGRES, Place::Option(Value::Text)),
-    key(&["application_name"], POSTGRES, Place::Option(Value::Text)),
-    key(&["target_session_attrs"], POSTGRES, Place::Option(Value::OneOf(SESSION_ATTRIBUTES))),
-    key(&["passfile"], POSTGRES, Place::Option(Value::Text)),
+    key(&["options"], POSTGRES, KeyPlace::Option(Value::Text)),
+    key(&["application_name"], POSTGRES, KeyPlace::Option(Value::Text)),
+    key(&["target_session_attrs"], POSTGRES, KeyPlace::Option(Value::OneOf(SESSION_ATTRIBUTES))),
+    key(&["passfile"], POSTGRES, KeyPlace::Option(Value::Text)),
     key(&["busy_timeout_ms"], SQLITE, number(0, 3_600_000)),
-    key(&["synchronous"], SQLITE, Place::Option(Value::OneOf(&["off", "normal", "full", "extra"]))),
-    key(&["journal"], SQLITE, Place::Option(Value::OneOf(&["wal", "delete", "truncate", "persist"]))),
+    key(&["synchronous"], SQLITE, KeyPlace::Option(Value::OneOf(&["off", "normal", "full", "extra"]))),
+    key(&["journal"], SQLITE, KeyPlace::Option(Value::OneOf(&["wal", "delete", "truncate", "persist"]))),
 ];
 
 /// What a server may have to be, in libpq's words.
 pub(super) const SESSION_ATTRIBUTES: &[&str] =
     &["any", "read-write", "read-only", "primary", "standby", "prefer-standby"];
 
-const fn key(names: &'static [&'static str], dialects: &'static [Dialect], place: Place) -> Key {
+const fn key(names: &'static [&'static str], dialects: &'static [Dialect], place: KeyPlace) -> Key {
     Key { names, dialects, place }
 }
 
-const fn number(min: u64, max: u64) -> Place {
-    Place::Option(Value::Number { min, max })
+const fn number(min: u64, max: u64) -> KeyPlace {
+    KeyPlace::Option(Value::Number { min, max })
 }
 
 /// DuckDB has no keys of its own.
@@ -84,11 +84,19 @@ fn known_keys(dialect: Dialect, embedded: bool) -> impl Iterator<Item = &'static
     KEYS.iter().filter(move |key| has_keys && key.dialects.contains(&dialect))
 }
 
+/// The schemes of each driver, its dialect, and whether it opens a file itself.
+pub(super) const SCHEMES: [(&[&str], Dialect, bool); 4] = [
+    (&["mysql", "mariadb"], Dialect::Mysql, false),
+    (&["postgres", "postgresql"], Dialect::Postgres, false),
+    (&["sqlite"], Dialect::Sqlite, true),
+    (&["duckdb"], Dialect::Postgres, true),
+];
+
 const FORMS: &str = "a target is written as mysql://user@host:port/database, \
                      postgres://user@host:port/database, sqlite:path or duckdb:path";
 
 /// What has been read so far, and the URL for error messages.
-struct Reader {
+struct UrlReader {
     redacted: String,
     dialect: Dialect,
     embedded: bool,
@@ -113,21 +121,17 @@ pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
             TargetError::new(format!("The target {redacted} has no scheme.")).with_hint(FORMS)
         );
     };
-    let (dialect, embedded) = match scheme.to_ascii_lowercase().as_str() {
-        "mysql" | "mariadb" => (Dialect::Mysql, false),
-        "postgres" | "postgresql" => (Dialect::Postgres, false),
-        "sqlite" => (Dialect::Sqlite, true),
-        "duckdb" => (Dialect::Postgres, true),
-        _ => {
-            let message = format!("The target {redacted} has an unknown scheme.");
-            return Err(TargetError::new(message).with_hint(FORMS));
-        }
+    let scheme = scheme.to_ascii_lowercase();
+    let known = SCHEMES.iter().find(|(names, ..)| names.contains(&scheme.as_str()));
+    let Some(&(_, dialect, embedded)) = known else {
+        let message = format!("The target {redacted} has an unknown scheme.");
+        return Err(TargetError::new(message).with_hint(FORMS));
     };
     let (place, query) = match rest.split_once('?') {
         Some((place, query)) => (place, Some(query)),
         None => (rest, None),
     };
-    let mut reader = Reader {
+    let mut reader = UrlReader {
         redacted,
         dialect,
         embedded,
@@ -141,7 +145,7 @@ pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
         options: BTreeMap::new(),
     };
     if embedded {
-        reader.read_path(scheme, place)?;
+        reader.read_path(&scheme, place)?;
     } else {
         let Some(place) = place.strip_prefix("//") else {
             return Err(reader.wrong("lacks the // after its scheme").with_hint(FORMS));
@@ -154,7 +158,7 @@ pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
     reader.finish()
 }
 
-impl Reader {
+impl UrlReader {
     fn wrong(&self, what: impl AsRef<str>) -> TargetError {
         TargetError::new(format!("The target {} {}.", self.redacted, what.as_ref()))
     }
@@ -270,26 +274,26 @@ impl Reader {
             return Err(self.unknown_key(&key));
         };
         match known.place {
-            Place::User => self.user = Some(value).filter(|user| !user.is_empty()),
-            Place::Password => self.password = Some(Secret::new(value)),
-            Place::Database => self.database = Some(value).filter(|name| !name.is_empty()),
-            Place::Socket => self.socket = Some(value),
-            Place::Host => {
+            KeyPlace::User => self.user = Some(value).filter(|user| !user.is_empty()),
+            KeyPlace::Password => self.password = Some(Secret::new(value)),
+            KeyPlace::Database => self.database = Some(value).filter(|name| !name.is_empty()),
+            KeyPlace::Socket => self.socket = Some(value),
+            KeyPlace::Host => {
                 let ports = self.hosts.first().and_then(|&(_, port)| port);
                 self.hosts = value.split(',').map(|host| (host.to_owned(), ports)).collect();
             }
-            Place::Port => {
+            KeyPlace::Port => {
                 let port = self.read_port(&value)?;
                 if self.hosts.is_empty() {
                     self.hosts.push((String::new(), None));
                 }
                 self.hosts.iter_mut().for_each(|(_, written)| *written = Some(port));
             }
-            Place::Tls => self.tls.mode = self.read_tls_mode(&key, &value)?,
-            Place::Ca => self.tls.ca = Some(value.into()),
-            Place::Cert => self.tls.cert = Some(value.into()),
-            Place::Key => self.tls.key = Some(value.into()),
-            Place::Option(allowed) => {
+            KeyPlace::Tls => self.tls.mode = self.read_tls_mode(&key, &value)?,
+            KeyPlace::Ca => self.tls.ca = Some(value.into()),
+            KeyPlace::Cert => self.tls.cert = Some(value.into()),
+            KeyPlace::Key => self.tls.key = Some(value.into()),
+            KeyPlace::Option(allowed) => {
                 let value = self.check(&key, value, allowed)?;
                 self.options.insert(known.names[0].to_owned(), value);
             }

@@ -74,7 +74,7 @@ fn target(connection: &Connection) -> Result<Target, TargetError> {
 }
 
 fn open(target: &Target) -> Result<(Database, Product), DbError> {
-    let database = Database::new(target)?;
+    let database = Database::open(target)?;
     let product = with_driver!(&database, driver => databases::run(product_of(driver)))?;
     Ok((database, product))
 }

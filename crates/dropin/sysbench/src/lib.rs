@@ -215,7 +215,7 @@ fn with_test(test: Test, line: &CommandLine, words: &[String], console: &mut Con
     };
     let settings = &line.settings;
     let target = target::target(settings, |name| std::env::var(name).ok());
-    let database = match Database::new(&target) {
+    let database = match Database::open(&target) {
         Ok(database) => database,
         Err(error) => {
             let place = fatal::Place::Command;

@@ -82,7 +82,7 @@ fn point(
     let target: Target = format!("{protocol}://calibrate@127.0.0.1:{port}/null")
         .parse()
         .map_err(|error| Failure::new(sentence(&format!("The null server: {error}"))))?;
-    let database = Database::new(&target).map_err(|error| Failure::from(&error))?;
+    let database = Database::open(&target).map_err(|error| Failure::from(&error))?;
     with_driver!(&database, driver => measured(driver, protocol, workers, seconds, control))
 }
 

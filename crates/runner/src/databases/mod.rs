@@ -4,18 +4,13 @@ mod cluster;
 mod nodes;
 
 pub use cluster::{add_target, cluster_nodes};
+pub use dyno_drivers::{Database, with_driver};
 pub use nodes::{ReachedNode, reach_planned};
 
 use crate::failure::{Failure, sentence};
 use crate::output;
-use dyno_core::{Capabilities, Cause, DbError, Discard, Driver, Session};
-#[cfg(feature = "duckdb")]
-use dyno_drivers::duckdb::DuckdbDriver;
-use dyno_drivers::mysql::MysqlDriver;
+use dyno_core::{Cause, DbError, Discard, Driver, Session};
 use dyno_drivers::net::Address;
-use dyno_drivers::postgres::PostgresDriver;
-use dyno_drivers::route::Routed;
-use dyno_drivers::sqlite::SqliteDriver;
 use dyno_drivers::target::{Secret, Target, TargetError, find_password};
 use dyno_facts::ServerFacts;
 use dyno_observe::read_facts;
@@ -23,122 +18,6 @@ use dyno_reactor::block_on;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
-
-/// One of the drivers: types are told apart here, once per trial, never per query. A
-/// clone shares its nodes with the first.
-#[derive(Clone)]
-pub enum Database {
-    /// MySQL protocol.
-    Mysql(Routed<MysqlDriver>),
-    /// PostgreSQL protocol.
-    Postgres(Routed<PostgresDriver>),
-    /// Embedded SQLite.
-    Sqlite(SqliteDriver),
-    /// Embedded DuckDB.
-    #[cfg(feature = "duckdb")]
-    Duckdb(DuckdbDriver),
-}
-
-/// Evaluates an expression with the driver inside a [`Database`].
-#[cfg(feature = "duckdb")]
-#[macro_export]
-macro_rules! with_driver {
-    ($database:expr, $driver:ident => $body:expr) => {
-        match $database {
-            $crate::databases::Database::Mysql($driver) => $body,
-            $crate::databases::Database::Postgres($driver) => $body,
-            $crate::databases::Database::Sqlite($driver) => $body,
-            $crate::databases::Database::Duckdb($driver) => $body,
-        }
-    };
-}
-
-/// Evaluates an expression with the driver inside a [`Database`].
-#[cfg(not(feature = "duckdb"))]
-#[macro_export]
-macro_rules! with_driver {
-    ($database:expr, $driver:ident => $body:expr) => {
-        match $database {
-            $crate::databases::Database::Mysql($driver) => $body,
-            $crate::databases::Database::Postgres($driver) => $body,
-            $crate::databases::Database::Sqlite($driver) => $body,
-        }
-    };
-}
-pub use crate::with_driver;
-
-impl Database {
-    /// The driver for a target.
-    ///
-    /// # Errors
-    /// A host name that can't be resolved, a certificate that can't be read.
-    pub fn new(target: &Target) -> Result<Self, DbError> {
-        if target.is_duckdb() {
-            return Self::duckdb(target);
-        }
-        Ok(match target.dialect {
-            dyno_core::Dialect::Mysql => Database::Mysql(Routed::single(MysqlDriver::new(target)?)),
-            dyno_core::Dialect::Postgres => {
-                Database::Postgres(Routed::single(PostgresDriver::new(target)?))
-            }
-            dyno_core::Dialect::Sqlite => Database::Sqlite(SqliteDriver::new(target)?),
-        })
-    }
-
-    /// Has all sessions that are opened from now on write to another node, counted in the order of the
-    /// plan. Sessions that are open stay where they are.
-    pub fn switch_primary(&self, node: usize) {
-        match self {
-            Database::Mysql(routed) => routed.switch_primary(node),
-            Database::Postgres(routed) => routed.switch_primary(node),
-            // An embedded database is its only node.
-            _ => {}
-        }
-    }
-
-    /// The node that takes writes, counted in the order of the plan.
-    pub fn writable(&self) -> usize {
-        match self {
-            Database::Mysql(routed) => routed.writable(),
-            Database::Postgres(routed) => routed.writable(),
-            _ => 0,
-        }
-    }
-
-    /// The node that session `number` reads from when it is opened, counted in the order of the plan.
-    pub fn reads_at(&self, number: u32) -> usize {
-        match self {
-            Database::Mysql(routed) => routed.reads_at(number),
-            Database::Postgres(routed) => routed.reads_at(number),
-            _ => 0,
-        }
-    }
-
-    /// What the databases behind the driver can do.
-    pub fn capabilities(&self) -> &'static Capabilities {
-        with_driver!(self, driver => driver.capabilities())
-    }
-
-    #[cfg(feature = "duckdb")]
-    fn duckdb(target: &Target) -> Result<Self, DbError> {
-        DuckdbDriver::new(target).map(Database::Duckdb)
-    }
-
-    #[cfg(not(feature = "duckdb"))]
-    fn duckdb(target: &Target) -> Result<Self, DbError> {
-        let message = format!("{target} can't be opened: this dyno was built without DuckDB.");
-        Err(DbError::unreachable(message)
-            .with_hint("the README says how to build it with the cargo feature duckdb"))
-    }
-
-    /// What the server says of itself.
-    ///
-    /// # Errors
-    /// When it can't be reached or refuses the log-in.
-    pub fn facts(&self) -> Result<ServerFacts, DbError> {
-        with_driver!(self, driver => run(facts_of(driver)))
-    }
-}
 
 /// What the server behind a driver says of itself.
 ///
@@ -270,7 +149,7 @@ fn create_database(target: &Target, name: &str) -> Result<(), Failure> {
     server.database = other;
     let quoted = name.replace(quote, &quote.repeat(2));
     let sql = format!("CREATE DATABASE {quote}{quoted}{quote}");
-    let created = Database::new(&server)
+    let created = Database::open(&server)
         .and_then(|database| with_driver!(&database, driver => run(execute_one(driver, &sql))));
     created.map_err(|error| {
         Failure::new(sentence(&format!("The database {name} can't be created: {error}")))
@@ -343,8 +222,8 @@ fn url_failure(error: TargetError) -> Failure {
 }
 
 fn open(target: &Target) -> Result<(Database, ServerFacts), DbError> {
-    let database = Database::new(target)?;
-    let facts = database.facts()?;
+    let database = Database::open(target)?;
+    let facts = with_driver!(&database, driver => run(facts_of(driver)))?;
     Ok((database, facts))
 }
 

@@ -3,10 +3,8 @@
 use super::cluster::secret_url;
 use super::{Database, Reached, Typed, is_denied, is_local, open_first, reach, url_failure};
 use crate::failure::Failure;
-use dyno_core::{DbError, Dialect};
-use dyno_drivers::mysql::MysqlDriver;
-use dyno_drivers::postgres::PostgresDriver;
-use dyno_drivers::route::{Routed, Way};
+use dyno_core::DbError;
+use dyno_drivers::route::Way;
 use dyno_drivers::target::Target;
 use dyno_facts::ServerFacts;
 use dyno_suite::{PlannedNode, PlannedTarget, Role, Route};
@@ -123,17 +121,6 @@ impl Ways {
 
     fn database(self, places: &[Target]) -> Result<Database, DbError> {
         let Ways { way, loads, writable } = self;
-        Ok(match places[0].dialect {
-            Dialect::Mysql => {
-                let nodes = places.iter().map(MysqlDriver::new).collect::<Result<_, _>>()?;
-                Database::Mysql(Routed::new(nodes, writable, way, loads)?)
-            }
-            Dialect::Postgres if !places[0].embedded => {
-                let nodes = places.iter().map(PostgresDriver::new).collect::<Result<_, _>>()?;
-                Database::Postgres(Routed::new(nodes, writable, way, loads)?)
-            }
-            // A plan has no more than one of them.
-            Dialect::Postgres | Dialect::Sqlite => Database::new(&places[0])?,
-        })
+        Database::open_nodes(places, writable, way, loads)
     }
 }

@@ -356,7 +356,7 @@ mod tests {
         let node = |(name, role): &(&str, Role)| ReachedNode {
             name: (*name).to_owned(),
             role: *role,
-            database: Database::new(&"sqlite:none.db".parse().expect("a URL")).expect("a driver"),
+            database: Database::open(&"sqlite:none.db".parse().expect("a URL")).expect("a driver"),
             facts: ServerFacts::default(),
             same_host: true,
         };

@@ -351,7 +351,7 @@ mod tests {
     /// Nobody is asked anything.
     fn database() -> Database {
         let target = "mysql://dyno@127.0.0.1:1/dyno".parse::<Target>().expect("a URL");
-        Database::new(&target).expect("an address")
+        Database::open(&target).expect("an address")
     }
 
     fn nodes(database: &Database) -> Nodes<'_> {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use dyno_core::{Discard, Table};
-use dyno_wire::mysql::{Answer, Definitions, Encoding, PrepareAnswer, Step};
+use dyno_wire::mysql::{Answer, Definitions, Encoding, PrepareAnswer, AnswerStep};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u8, Vec<u8>)| {
@@ -15,7 +15,7 @@ fuzz_target!(|input: (u8, Vec<u8>)| {
     let (mut start, mut columns) = (0, Definitions::default());
     for end in [bytes.len() * usize::from(choice >> 3) / 31, bytes.len()] {
         match answer.scan(&bytes[start..end], &mut columns, &mut Table::default()) {
-            Ok((taken, Step::More)) => start += taken,
+            Ok((taken, AnswerStep::More)) => start += taken,
             _ => break,
         }
     }

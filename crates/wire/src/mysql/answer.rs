@@ -4,8 +4,8 @@ use super::{
     Malformed, ServerError,
     error::PROGRESS_REPORT,
     packet::{FULL_PACKET_BYTES, Framed, Framing, HEADER_BYTES, Header},
-    reader::Reader,
-    row::{BinaryRow, Column, Definitions, Span, TextRow, scan_binary_row, scan_text_row},
+    reader::PacketReader,
+    row::{BinaryRow, CellSpan, Column, Definitions, TextRow, scan_binary_row, scan_text_row},
 };
 use dyno_core::{Executed, Rows};
 
@@ -27,7 +27,7 @@ pub enum Encoding {
 
 /// What a scan came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum AnswerStep {
     /// More bytes are needed.
     More,
     /// The answer is complete.
@@ -75,7 +75,7 @@ struct State {
     skip_bytes: usize,
     /// Such a row goes on in the next packet.
     skip_continues: bool,
-    spans: Vec<Span>,
+    spans: Vec<CellSpan>,
 }
 
 impl Answer {
@@ -142,17 +142,17 @@ impl Answer {
         bytes: &[u8],
         definitions: &mut Definitions,
         rows: &mut R,
-    ) -> Result<(usize, Step), Malformed> {
+    ) -> Result<(usize, AnswerStep), Malformed> {
         let mut taken = 0;
         loop {
             if !R::WANTED && self.state.phase == Phase::Rows && !self.framing.is_joining() {
                 taken += self.state.skip_rows(&mut self.framing, &bytes[taken..])?;
                 if self.state.skip_bytes > 0 || self.state.skip_continues {
-                    return Ok((taken, Step::More));
+                    return Ok((taken, AnswerStep::More));
                 }
             }
             match self.framing.take(&bytes[taken..])? {
-                Framed::Partial(more) => return Ok((taken + more, Step::More)),
+                Framed::Partial(more) => return Ok((taken + more, AnswerStep::More)),
                 Framed::Payload(payload, more) => {
                     taken += more;
                     if let Some(step) = self.state.payload(payload, definitions, rows)? {
@@ -172,7 +172,7 @@ impl State {
         payload: &[u8],
         definitions: &mut Definitions,
         rows: &mut R,
-    ) -> Result<Option<Step>, Malformed> {
+    ) -> Result<Option<AnswerStep>, Malformed> {
         let Some(&first) = payload.first() else {
             return Err(Malformed("an answer has an empty packet"));
         };
@@ -189,7 +189,7 @@ impl State {
                     }
                     return Ok(self.end_of_result());
                 }
-                0xfb => return Ok(Some(Step::FileRequest(payload[1..].to_vec()))),
+                0xfb => return Ok(Some(AnswerStep::FileRequest(payload[1..].to_vec()))),
                 _ => self.read_head(payload, definitions, rows)?,
             },
             Phase::Columns(left) => {
@@ -229,7 +229,7 @@ impl State {
         definitions: &mut Definitions,
         rows: &mut R,
     ) -> Result<(), Malformed> {
-        let mut reader = Reader::new(payload);
+        let mut reader = PacketReader::new(payload);
         let count = reader.lenenc()?;
         if count > MAX_COLUMNS {
             return Err(Malformed("a result set has more columns than the protocol allows"));
@@ -280,7 +280,7 @@ impl State {
     /// Reads an OK packet; returns the number of rows changed.
     #[inline]
     fn read_ok(&mut self, payload: &[u8]) -> Result<u64, Malformed> {
-        let mut reader = Reader::new(&payload[1..]);
+        let mut reader = PacketReader::new(&payload[1..]);
         let affected = reader.lenenc()?;
         let _last_insert_id = reader.lenenc()?;
         self.status = reader.u16()?;
@@ -293,19 +293,19 @@ impl State {
         if self.deprecate_eof {
             return self.read_ok(payload).map(|_| ());
         }
-        let mut reader = Reader::new(&payload[1..]);
+        let mut reader = PacketReader::new(&payload[1..]);
         self.warnings = self.warnings.saturating_add(u32::from(reader.u16()?));
         self.status = reader.u16()?;
         Ok(())
     }
 
     #[inline]
-    fn end_of_result(&mut self) -> Option<Step> {
+    fn end_of_result(&mut self) -> Option<AnswerStep> {
         if self.status & STATUS_MORE_RESULTS != 0 {
             self.phase = Phase::Head;
             return None;
         }
-        Some(Step::Done(self.executed))
+        Some(AnswerStep::Done(self.executed))
     }
 
     #[inline]
@@ -361,7 +361,7 @@ fn ends_rows(first: u8, length: usize) -> bool {
 }
 
 #[cold]
-fn failed(payload: &[u8]) -> Result<Option<Step>, Malformed> {
+fn failed(payload: &[u8]) -> Result<Option<AnswerStep>, Malformed> {
     let error = ServerError::parse(payload)?;
-    Ok((error.errno != PROGRESS_REPORT).then_some(Step::Failed(error)))
+    Ok((error.errno != PROGRESS_REPORT).then_some(AnswerStep::Failed(error)))
 }

@@ -1,6 +1,6 @@
 //! Error packets, and the classes in which their errors are counted.
 
-use super::{Malformed, reader::Reader};
+use super::{Malformed, reader::PacketReader};
 use dyno_core::{DbError, ErrorClass};
 
 /// The error number with which MariaDB marks a progress report, which is no error.
@@ -23,7 +23,7 @@ impl ServerError {
     /// # Errors
     /// When it is too short to be one.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(payload);
+        let mut reader = PacketReader::new(payload);
         if reader.u8()? != 0xff {
             return Err(Malformed("an error packet starts with another byte than 0xff"));
         }
@@ -35,7 +35,7 @@ impl ServerError {
             if state.iter().all(u8::is_ascii_alphanumeric) {
                 sqlstate = *state;
             }
-            reader = Reader::new(message);
+            reader = PacketReader::new(message);
         }
         let message = String::from_utf8_lossy(reader.rest()).into_owned();
         Ok(ServerError { errno, sqlstate, message })

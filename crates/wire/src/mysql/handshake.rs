@@ -3,7 +3,7 @@
 use super::{
     Malformed,
     packet::{begin_packet, finish_packet},
-    reader::{Reader, push_lenenc, push_lenenc_bytes},
+    reader::{PacketReader, push_lenenc, push_lenenc_bytes},
 };
 
 /// Capability flags: what both sides of a connection can do. The upper half are MariaDB's own.
@@ -111,7 +111,7 @@ impl Greeting {
     /// # Errors
     /// When it is not one.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(payload);
+        let mut reader = PacketReader::new(payload);
         if reader.u8()? != 10 {
             return Err(Malformed("its greeting is not version 10 of the handshake"));
         }

@@ -23,7 +23,7 @@ pub mod row;
 pub mod rsa;
 pub mod statement;
 
-pub use answer::{Answer, Encoding, Step};
+pub use answer::{Answer, AnswerStep, Encoding};
 pub use error::ServerError;
 pub use handshake::CapabilityFlags;
 pub use row::Definitions;

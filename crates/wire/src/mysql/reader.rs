@@ -5,7 +5,7 @@ use super::Malformed;
 /// A cursor over a payload. Every read checks what is left; a length that the peer claims is only
 /// ever compared with the bytes that are there.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'a> {
+pub struct PacketReader<'a> {
     rest: &'a [u8],
 }
 
@@ -20,11 +20,11 @@ pub enum TextValue<'a> {
 
 const SHORT: Malformed = Malformed("a packet ends before its last field");
 
-impl<'a> Reader<'a> {
+impl<'a> PacketReader<'a> {
     /// Starts at the beginning of `payload`.
     #[inline]
     pub fn new(payload: &'a [u8]) -> Self {
-        Reader { rest: payload }
+        PacketReader { rest: payload }
     }
 
     /// What has not been read yet.
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
     /// A value of a text row: NULL or bytes preceded by their length.
     ///
     /// # Errors
-    /// As [`Reader::lenenc_bytes`].
+    /// As [`PacketReader::lenenc_bytes`].
     #[inline]
     pub fn text_value(&mut self) -> Result<TextValue<'a>, Malformed> {
         if let Some((0xfb, rest)) = self.rest.split_first() {
@@ -178,11 +178,11 @@ mod tests {
             let value = value >> shift;
             let mut out = Vec::new();
             push_lenenc(&mut out, value);
-            let mut reader = Reader::new(&out);
+            let mut reader = PacketReader::new(&out);
             prop_assert_eq!(reader.lenenc(), Ok(value));
             prop_assert!(reader.rest().is_empty());
             for end in 0..out.len() {
-                prop_assert!(Reader::new(&out[..end]).lenenc().is_err());
+                prop_assert!(PacketReader::new(&out[..end]).lenenc().is_err());
             }
         }
 
@@ -191,16 +191,16 @@ mod tests {
             let mut out = Vec::new();
             push_lenenc(&mut out, claim);
             out.extend_from_slice(&tail);
-            prop_assert!(Reader::new(&out).lenenc_bytes().is_err());
-            prop_assert!(Reader::new(&out).text_value().is_err());
+            prop_assert!(PacketReader::new(&out).lenenc_bytes().is_err());
+            prop_assert!(PacketReader::new(&out).text_value().is_err());
         }
     }
 
     #[test]
     fn null_and_error_prefixes_are_no_lengths() {
-        assert!(Reader::new(&[0xfb]).lenenc().is_err());
-        assert!(Reader::new(&[0xff, 0, 0]).lenenc().is_err());
-        assert_eq!(Reader::new(&[0xfb]).text_value(), Ok(TextValue::Null));
-        assert!(Reader::new(b"no end").until_nul().is_err());
+        assert!(PacketReader::new(&[0xfb]).lenenc().is_err());
+        assert!(PacketReader::new(&[0xff, 0, 0]).lenenc().is_err());
+        assert_eq!(PacketReader::new(&[0xfb]).text_value(), Ok(TextValue::Null));
+        assert!(PacketReader::new(b"no end").until_nul().is_err());
     }
 }

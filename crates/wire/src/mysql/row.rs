@@ -2,7 +2,7 @@
 
 use super::{
     Malformed,
-    reader::{Reader, TextValue},
+    reader::{PacketReader, TextValue},
 };
 use crate::names::Names;
 use dyno_core::Row;
@@ -87,14 +87,14 @@ impl Column {
     /// # Errors
     /// When it ends too early.
     pub fn parse(payload: &[u8]) -> Result<(Self, &[u8]), Malformed> {
-        let mut reader = Reader::new(payload);
+        let mut reader = PacketReader::new(payload);
         // Catalog, schema, table, original table.
         for _ in 0..4 {
             reader.lenenc_bytes()?;
         }
         let name = reader.lenenc_bytes()?;
         let _original_name = reader.lenenc_bytes()?;
-        let mut fixed = Reader::new(reader.lenenc_bytes()?);
+        let mut fixed = PacketReader::new(reader.lenenc_bytes()?);
         let _charset = fixed.u16()?;
         let _display_width = fixed.u32()?;
         let column_type = fixed.u8()?;
@@ -106,18 +106,18 @@ impl Column {
 
 /// Where a value stands in a row's payload; NULL stands nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct CellSpan {
     start: u32,
     end: u32,
 }
 
-const NULL: Span = Span { start: u32::MAX, end: u32::MAX };
+const NULL: CellSpan = CellSpan { start: u32::MAX, end: u32::MAX };
 
-impl Span {
-    fn of(payload: &[u8], rest: &Reader<'_>, length: usize) -> Span {
+impl CellSpan {
+    fn of(payload: &[u8], rest: &PacketReader<'_>, length: usize) -> CellSpan {
         // Payloads are far below 4 GiB: see MAX_PAYLOAD_BYTES.
         let end = (payload.len() - rest.rest().len()) as u32;
-        Span { start: end - length as u32, end }
+        CellSpan { start: end - length as u32, end }
     }
 }
 
@@ -128,14 +128,14 @@ impl Span {
 pub fn scan_text_row(
     payload: &[u8],
     columns: usize,
-    spans: &mut Vec<Span>,
+    spans: &mut Vec<CellSpan>,
 ) -> Result<(), Malformed> {
-    let mut reader = Reader::new(payload);
+    let mut reader = PacketReader::new(payload);
     spans.clear();
     for _ in 0..columns {
         spans.push(match reader.text_value()? {
             TextValue::Null => NULL,
-            TextValue::Bytes(bytes) => Span::of(payload, &reader, bytes.len()),
+            TextValue::Bytes(bytes) => CellSpan::of(payload, &reader, bytes.len()),
         });
     }
     end_of_row(&reader)
@@ -148,9 +148,9 @@ pub fn scan_text_row(
 pub fn scan_binary_row(
     payload: &[u8],
     columns: &[Column],
-    spans: &mut Vec<Span>,
+    spans: &mut Vec<CellSpan>,
 ) -> Result<(), Malformed> {
-    let mut reader = Reader::new(payload);
+    let mut reader = PacketReader::new(payload);
     if reader.u8()? != 0 {
         return Err(Malformed("a binary row starts with another byte than 0"));
     }
@@ -178,12 +178,12 @@ pub fn scan_binary_row(
             }
         };
         reader.bytes(length)?;
-        spans.push(Span::of(payload, &reader, length));
+        spans.push(CellSpan::of(payload, &reader, length));
     }
     end_of_row(&reader)
 }
 
-fn end_of_row(reader: &Reader<'_>) -> Result<(), Malformed> {
+fn end_of_row(reader: &PacketReader<'_>) -> Result<(), Malformed> {
     if reader.rest().is_empty() {
         Ok(())
     } else {
@@ -197,7 +197,7 @@ pub struct TextRow<'a> {
     /// The payload that was scanned.
     pub payload: &'a [u8],
     /// What [`scan_text_row`] found in it.
-    pub spans: &'a [Span],
+    pub spans: &'a [CellSpan],
 }
 
 /// A row of the binary protocol.
@@ -206,12 +206,12 @@ pub struct BinaryRow<'a> {
     /// The payload that was scanned.
     pub payload: &'a [u8],
     /// What [`scan_binary_row`] found in it.
-    pub spans: &'a [Span],
+    pub spans: &'a [CellSpan],
     /// The columns it was scanned with.
     pub columns: &'a [Column],
 }
 
-fn value<'a>(payload: &'a [u8], spans: &[Span], column: usize) -> Option<&'a [u8]> {
+fn value<'a>(payload: &'a [u8], spans: &[CellSpan], column: usize) -> Option<&'a [u8]> {
     let span = spans.get(column)?;
     payload.get(span.start as usize..span.end as usize)
 }

@@ -4,7 +4,7 @@ use super::{
     Malformed, ServerError,
     error::PROGRESS_REPORT,
     packet::{Framed, Framing, HEADER_BYTES, finish_packet},
-    reader::{Reader, push_lenenc_bytes},
+    reader::{PacketReader, push_lenenc_bytes},
     row::{Definitions, column_type},
 };
 use dyno_core::{Param, ParamType};
@@ -195,7 +195,7 @@ impl PrepareAnswer {
                     }
                 }
                 (None, Some(0)) => {
-                    let mut reader = Reader::new(&payload[1..]);
+                    let mut reader = PacketReader::new(&payload[1..]);
                     self.id = Some(reader.u32()?);
                     self.columns_announced = reader.u16()?;
                     self.params = reader.u16()?;

@@ -1,7 +1,7 @@
 //! Bodies of the messages that the server sends, except rows.
 
 use super::WireError;
-use super::reader::Reader;
+use super::reader::MessageReader;
 use super::types::{Column, Format};
 use crate::names::Names;
 
@@ -65,7 +65,7 @@ impl SaslMechanisms<'_> {
 /// # Errors
 /// When the body is too short or too long for its kind.
 pub fn authentication(body: &[u8]) -> Result<Authentication<'_>, WireError> {
-    let mut reader = Reader::new(body);
+    let mut reader = MessageReader::new(body);
     let request = match reader.u32()? {
         0 => Authentication::Ok,
         3 => Authentication::Cleartext,
@@ -96,7 +96,7 @@ pub struct BackendKey {
 /// # Errors
 /// When the secret is not of 4 to 256 bytes.
 pub fn backend_key(body: &[u8]) -> Result<BackendKey, WireError> {
-    let mut reader = Reader::new(body);
+    let mut reader = MessageReader::new(body);
     let process = reader.u32()?;
     let secret = reader.rest();
     if !(4..=256).contains(&secret.len()) {
@@ -110,7 +110,7 @@ pub fn backend_key(body: &[u8]) -> Result<BackendKey, WireError> {
 /// # Errors
 /// When the body is not two zero-terminated texts.
 pub fn parameter_status(body: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
-    let mut reader = Reader::new(body);
+    let mut reader = MessageReader::new(body);
     let pair = (reader.zero_terminated()?, reader.zero_terminated()?);
     reader.end()?;
     Ok(pair)
@@ -122,7 +122,7 @@ pub fn parameter_status(body: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
 /// # Errors
 /// When the body does not hold as many options as it says.
 pub fn negotiate(body: &[u8]) -> Result<(u32, u32), WireError> {
-    let mut reader = Reader::new(body);
+    let mut reader = MessageReader::new(body);
     let minor = reader.u32()? & 0xffff;
     let unknown = reader.u32()?;
     for _ in 0..unknown {
@@ -146,7 +146,7 @@ pub fn row_description(
     if let Some(names) = &mut names {
         names.clear();
     }
-    let mut reader = Reader::new(body);
+    let mut reader = MessageReader::new(body);
     for _ in 0..reader.u16()? {
         let name = reader.zero_terminated()?;
         if let Some(names) = &mut names {
@@ -172,7 +172,7 @@ pub fn row_description(
 /// # Errors
 /// When the body does not hold as many types as it says.
 pub fn parameter_description(body: &[u8]) -> Result<u16, WireError> {
-    let mut reader = Reader::new(body);
+    let mut reader = MessageReader::new(body);
     let count = reader.u16()?;
     reader.take(usize::from(count) * 4)?;
     reader.end()?;
@@ -209,7 +209,7 @@ pub fn rows_changed(body: &[u8], has_rows: bool) -> Result<u64, WireError> {
 
 /// The fields of ErrorResponse and NoticeResponse that dyno uses, in place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Report<'a> {
+pub struct ServerReport<'a> {
     /// `ERROR`, `FATAL`, `PANIC`, `WARNING`, `NOTICE` ...: field V, which is never translated, or S
     /// from servers before 9.6.
     pub severity: &'a [u8],
@@ -225,7 +225,7 @@ pub struct Report<'a> {
     pub position: Option<u32>,
 }
 
-impl Report<'_> {
+impl ServerReport<'_> {
     /// True when the server ends the session with this.
     pub fn is_fatal(&self) -> bool {
         matches!(self.severity, b"FATAL" | b"PANIC")
@@ -236,9 +236,9 @@ impl Report<'_> {
 ///
 /// # Errors
 /// When a field has no end or the list of fields has none.
-pub fn report(body: &[u8]) -> Result<Report<'_>, WireError> {
-    let mut report = Report { sqlstate: *b"00000", ..Report::default() };
-    let mut reader = Reader::new(body);
+pub fn report(body: &[u8]) -> Result<ServerReport<'_>, WireError> {
+    let mut report = ServerReport { sqlstate: *b"00000", ..ServerReport::default() };
+    let mut reader = MessageReader::new(body);
     let mut untranslated = false;
     loop {
         let kind = reader.u8()?;

@@ -24,8 +24,6 @@ pub mod tag {
     pub const CLOSE_COMPLETE: u8 = b'3';
     /// CommandComplete.
     pub const COMMAND_COMPLETE: u8 = b'C';
-    /// CopyBothResponse.
-    pub const COPY_BOTH: u8 = b'W';
     /// CopyData.
     pub const COPY_DATA: u8 = b'd';
     /// CopyDone.
@@ -54,8 +52,6 @@ pub mod tag {
     pub const PARAMETER_STATUS: u8 = b'S';
     /// ParseComplete.
     pub const PARSE_COMPLETE: u8 = b'1';
-    /// PortalSuspended.
-    pub const PORTAL_SUSPENDED: u8 = b's';
     /// ReadyForQuery.
     pub const READY: u8 = b'Z';
     /// RowDescription.

@@ -2,15 +2,15 @@
 
 use super::WireError;
 
-pub(super) struct Reader<'a> {
+pub(super) struct MessageReader<'a> {
     rest: &'a [u8],
 }
 
 const TRUNCATED: WireError = WireError("a message of the server ends in the middle of a field");
 
-impl<'a> Reader<'a> {
+impl<'a> MessageReader<'a> {
     pub(super) fn new(body: &'a [u8]) -> Self {
-        Reader { rest: body }
+        MessageReader { rest: body }
     }
 
     #[inline]

@@ -2,13 +2,13 @@
 
 use super::WireError;
 use super::float_text::{float4_text, float8_text};
-use super::reader::Reader;
+use super::reader::MessageReader;
 use super::types::{self, Column, Format};
 use dyno_core::Row;
 
 /// Where a value lies in the body of its row.
 #[derive(Clone, Copy, Debug)]
-pub struct Cell {
+pub struct CellSpot {
     start: u32,
     /// -1 for NULL.
     len: i32,
@@ -19,7 +19,7 @@ pub struct Cell {
 pub struct DataRow<'a> {
     body: &'a [u8],
     columns: &'a [Column],
-    cells: &'a [Cell],
+    cells: &'a [CellSpot],
 }
 
 /// Reads DataRow. `cells` is scratch space that the caller keeps from row to row.
@@ -30,9 +30,9 @@ pub struct DataRow<'a> {
 pub fn data_row<'a>(
     body: &'a [u8],
     columns: &'a [Column],
-    cells: &'a mut Vec<Cell>,
+    cells: &'a mut Vec<CellSpot>,
 ) -> Result<DataRow<'a>, WireError> {
-    let mut reader = Reader::new(body);
+    let mut reader = MessageReader::new(body);
     if usize::from(reader.u16()?) != columns.len() {
         return Err(WireError("a row has not as many values as were announced"));
     }
@@ -41,7 +41,7 @@ pub fn data_row<'a>(
     for _ in columns {
         let len = reader.i32()?;
         start += 4;
-        cells.push(Cell { start, len });
+        cells.push(CellSpot { start, len });
         match usize::try_from(len) {
             Ok(bytes) => {
                 reader.take(bytes)?;

@@ -155,7 +155,7 @@ impl Home {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    fn find(&self, url: &str, name: Option<&str>) -> Found {
+    fn find(&self, url: &str, name: Option<&str>) -> FoundPassword {
         let home = self.0.path();
         let variable = |variable: &str| match variable {
             "HOME" => Some(home.display().to_string()),
@@ -180,8 +180,8 @@ fn the_url_comes_before_the_environment_and_that_before_files() {
     assert_eq!(found("postgres://u@h/db", Some("my-db.1")), "from the environment");
     assert_eq!(found("postgres://u@h/db", Some("other")), "from the file");
     assert_eq!(found("mysql://u@h/db", Some("my-db.1")), "from the environment");
-    assert_eq!(home.find("mysql://u@h/db", None), Found::default());
-    assert_eq!(home.find("sqlite:x", None), Found::default());
+    assert_eq!(home.find("mysql://u@h/db", None), FoundPassword::default());
+    assert_eq!(home.find("sqlite:x", None), FoundPassword::default());
 }
 
 #[test]

@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
         let (mut target, warnings) = read.map_err(|error| refused(&at, error))?;
         self.warnings.extend(warnings.into_iter().map(|what| format!("{at}: {what}")));
         let dialect = dialect(&db);
-        if dialect != Some(target.dialect) || target.is_duckdb() {
+        if dialect != Some(target.dialect) || target.scheme() != target.dialect.name() {
             return Err(Failure::usage(format!(
                 "{at}: conn is a URL of {}, and db is {db}.",
                 target.scheme()

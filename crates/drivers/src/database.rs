@@ -1,0 +1,130 @@
+//! The registry of drivers: from a target to the driver that speaks to it.
+
+#[cfg(feature = "duckdb")]
+use crate::duckdb::DuckdbDriver;
+use crate::mysql::MysqlDriver;
+use crate::postgres::PostgresDriver;
+use crate::route::{Routed, Way};
+use crate::sqlite::SqliteDriver;
+use crate::target::Target;
+use dyno_core::{Capabilities, DbError, Dialect, Driver};
+
+/// One of the drivers: types are told apart here, once per trial, never per query. A
+/// clone shares its nodes with the first.
+#[derive(Clone)]
+pub enum Database {
+    /// MySQL protocol.
+    Mysql(Routed<MysqlDriver>),
+    /// PostgreSQL protocol.
+    Postgres(Routed<PostgresDriver>),
+    /// Embedded SQLite.
+    Sqlite(SqliteDriver),
+    /// Embedded DuckDB.
+    #[cfg(feature = "duckdb")]
+    Duckdb(DuckdbDriver),
+}
+
+/// Evaluates an expression with the driver inside a [`Database`].
+#[cfg(feature = "duckdb")]
+#[macro_export]
+macro_rules! with_driver {
+    ($database:expr, $driver:ident => $body:expr) => {
+        match $database {
+            $crate::Database::Mysql($driver) => $body,
+            $crate::Database::Postgres($driver) => $body,
+            $crate::Database::Sqlite($driver) => $body,
+            $crate::Database::Duckdb($driver) => $body,
+        }
+    };
+}
+
+/// Evaluates an expression with the driver inside a [`Database`].
+#[cfg(not(feature = "duckdb"))]
+#[macro_export]
+macro_rules! with_driver {
+    ($database:expr, $driver:ident => $body:expr) => {
+        match $database {
+            $crate::Database::Mysql($driver) => $body,
+            $crate::Database::Postgres($driver) => $body,
+            $crate::Database::Sqlite($driver) => $body,
+        }
+    };
+}
+
+impl Database {
+    /// The driver for a target; connects to no server.
+    ///
+    /// # Errors
+    /// A host name that can't be resolved, a certificate or a file that can't be read.
+    pub fn open(target: &Target) -> Result<Self, DbError> {
+        Self::open_nodes(std::slice::from_ref(target), 0, Way::Primary, Way::Primary)
+    }
+
+    /// The driver for a target with several nodes, of which `writable` takes writes: see [`Routed::new`].
+    /// Of an embedded database, the first is opened.
+    ///
+    /// # Errors
+    /// As [`Database::open`].
+    pub fn open_nodes(
+        nodes: &[Target],
+        writable: usize,
+        way: Way,
+        loads: Way,
+    ) -> Result<Self, DbError> {
+        Ok(match (nodes[0].dialect, nodes[0].embedded) {
+            (Dialect::Mysql, _) => {
+                let nodes = nodes.iter().map(MysqlDriver::new).collect::<Result<_, _>>()?;
+                Database::Mysql(Routed::new(nodes, writable, way, loads)?)
+            }
+            (Dialect::Postgres, false) => {
+                let nodes = nodes.iter().map(PostgresDriver::new).collect::<Result<_, _>>()?;
+                Database::Postgres(Routed::new(nodes, writable, way, loads)?)
+            }
+            (Dialect::Sqlite, _) => Database::Sqlite(SqliteDriver::new(&nodes[0])?),
+            #[cfg(feature = "duckdb")]
+            (Dialect::Postgres, true) => Database::Duckdb(DuckdbDriver::new(&nodes[0])?),
+            #[cfg(not(feature = "duckdb"))]
+            (Dialect::Postgres, true) => {
+                let target = &nodes[0];
+                let message =
+                    format!("{target} can't be opened: this dyno was built without DuckDB.");
+                return Err(DbError::unreachable(message)
+                    .with_hint("the README says how to build it with the cargo feature duckdb"));
+            }
+        })
+    }
+
+    /// Has all sessions that are opened from now on write to another node, counted in the order of the
+    /// plan. Sessions that are open stay where they are.
+    pub fn switch_primary(&self, node: usize) {
+        match self {
+            Database::Mysql(routed) => routed.switch_primary(node),
+            Database::Postgres(routed) => routed.switch_primary(node),
+            // An embedded database is its only node.
+            _ => {}
+        }
+    }
+
+    /// The node that takes writes, counted in the order of the plan.
+    pub fn writable(&self) -> usize {
+        match self {
+            Database::Mysql(routed) => routed.writable(),
+            Database::Postgres(routed) => routed.writable(),
+            _ => 0,
+        }
+    }
+
+    /// The node that session `number` reads from when it is opened, counted in the order of the plan.
+    pub fn reads_at(&self, number: u32) -> usize {
+        match self {
+            Database::Mysql(routed) => routed.reads_at(number),
+            Database::Postgres(routed) => routed.reads_at(number),
+            _ => 0,
+        }
+    }
+
+    /// What the databases behind the driver can do.
+    pub fn capabilities(&self) -> &'static Capabilities {
+        with_driver!(self, driver => driver.capabilities())
+    }
+}
