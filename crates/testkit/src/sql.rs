@@ -61,7 +61,7 @@ fn query<D: Driver>(driver: &D, sql: &str) -> Result<Table, DbError> {
 ///
 /// # Panics
 /// When there is none.
-pub fn number<D: Driver>(driver: &D, sql: &str) -> i64 {
+pub fn number<D: Driver>(driver: &D, sql: &str) -> u64 {
     let table = query(driver, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     let number = table.single().and_then(|text| text.parse().ok());
     number.unwrap_or_else(|| panic!("{sql}: {table:?}"))

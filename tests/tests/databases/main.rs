@@ -1,8 +1,12 @@
 //! Drivers and workloads on real servers, without the binary.
 
 mod mysql;
+mod pgbench;
 mod postgres;
 mod servers;
+mod sysbench;
+mod tpcc;
+mod tpch;
 
 /// Counts per thread, for the tests of sessions that allocate nothing.
 #[global_allocator]

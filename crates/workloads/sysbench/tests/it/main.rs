@@ -1,6 +1,5 @@
 //! Tests of the whole crate on a database in memory, and against what the original sends.
 
-mod databases;
 mod golden;
 mod load;
 mod options;

@@ -1,12 +1,12 @@
 //! All transactions in both flight modes against the null server, which measures what a client costs:
 //! it must answer everything as a database would, as far as a client can tell.
 
-use crate::databases::target;
 use dyno_core::Driver;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_engine::{Control, TrialSpec, drive};
 use dyno_nullserver::{Config, start};
+use dyno_testkit::target;
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::profile::BMSQL_5_0;
 use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};

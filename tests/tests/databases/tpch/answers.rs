@@ -1,11 +1,10 @@
 //! All 22 answers on real databases.
 
-use crate::databases::{target, with_session};
 use dyno_core::{Discard, Driver, Session, Table, Unobserved};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, skipped};
+use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, skipped, target, with_session};
 use dyno_tpch::check::{Expected, reference};
 use dyno_tpch::load::{LoadOptions, load};
 use dyno_tpch::parameters::{Choice, parameters};

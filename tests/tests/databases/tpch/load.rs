@@ -1,12 +1,11 @@
 //! Loads into real databases: whole, interrupted, changed behind the loader's back.
 
-use crate::databases::{number, target, with_session};
 use dyno_core::{Dialect, Discard, Driver, LoadObserver, Session, Unobserved};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_facts::Verdict;
-use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, Scratch, number, server_or_skip, target, with_session};
 use dyno_tpch::generate::row_count;
 use dyno_tpch::load::{LoadError, LoadOptions, Step, destroy, estimate, load};
 use dyno_tpch::schema::Table;

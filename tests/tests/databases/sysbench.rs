@@ -1,33 +1,29 @@
 //! The whole way on real databases: prepare, look, run every test, prewarm, clean up.
 
-use crate::support::Said;
-use dyno_core::{DbError, Dialect, Driver, Outcome, Rng, Session, Table, Tally, Workload};
+use dyno_core::{
+    DbError, Dialect, Driver, LoadObserver, Outcome, Rng, Session, Table, Tally, Unobserved,
+    Workload,
+};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_drivers::{Target, sqlite};
-use dyno_reactor::block_on;
 use dyno_sysbench::check::{check_data, first_free_unique, preflight};
 use dyno_sysbench::{LegacyTest, Options, Sysbench, Test, cleanup, prepare, prewarm};
-use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, skipped};
+use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, skipped, target, with_session};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// More than one chunk.
 const ROWS: u32 = 21_000;
 const WORKERS: u32 = 2;
 
-fn target(url: &str) -> Target {
-    url.parse().unwrap()
-}
+/// Counts the tables that are prewarmed.
+#[derive(Default)]
+struct Prewarmed(AtomicU32);
 
-/// Does something with one session.
-fn with_session<D: Driver, T>(driver: &D, work: impl AsyncFn(&mut D::Session) -> T) -> T {
-    block_on(async {
-        let mut session = driver.connect(0).await.unwrap();
-        let result = work(&mut session).await;
-        session.close().await;
-        result
-    })
-    .unwrap()
+impl LoadObserver for Prewarmed {
+    fn prewarming_table(&self, _table: &str) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 fn single<D: Driver>(driver: &D, sql: &str) -> i64 {
@@ -72,10 +68,10 @@ fn whole_way<D: Driver>(driver: &D) {
     prepare_and_look(driver);
     run_the_usual_tables(driver);
     let tables = Options { tables: 2, table_size: ROWS, ..Options::new(Test::ReadWrite) };
-    let said = Said::default();
-    prewarm(driver, &tables, WORKERS, &said).unwrap();
-    assert_eq!(said.lines().len(), 2);
-    cleanup(driver, &tables, WORKERS, &said).unwrap();
+    let prewarmed = Prewarmed::default();
+    prewarm(driver, &tables, WORKERS, &prewarmed).unwrap();
+    assert_eq!(prewarmed.0.into_inner(), 2);
+    cleanup(driver, &tables, WORKERS, &Unobserved).unwrap();
     run_the_old_scripts(driver);
     run_numbered_inserts(driver);
     run_bulk_insert(driver);
@@ -89,14 +85,14 @@ fn whole_way<D: Driver>(driver: &D) {
 
 fn prepare_and_look<D: Driver>(driver: &D) {
     let options = Options { tables: 2, table_size: ROWS, ..Options::new(Test::ReadWrite) };
-    let report = prepare(driver, &options, 3, 5, &Said::default()).unwrap();
+    let report = prepare(driver, &options, 3, 5, &Unobserved).unwrap();
     assert_eq!(report.rows_loaded, 2 * u64::from(ROWS));
     assert!(report.method.is_some());
     let findings = with_session(driver, async |session: &mut D::Session| {
         check_data(session, &options, WORKERS).await
     });
     assert_eq!(findings.unwrap(), []);
-    let again = prepare(driver, &options, 3, 5, &Said::default()).unwrap();
+    let again = prepare(driver, &options, 3, 5, &Unobserved).unwrap();
     assert_eq!((again.rows_loaded, again.tables_complete), (0, 2));
     let warnings = with_session(driver, async |session: &mut D::Session| {
         preflight(session, &options, WORKERS).await
@@ -109,10 +105,10 @@ fn prepare_and_look<D: Driver>(driver: &D) {
         let sql = "DELETE FROM sbtest2 WHERE id > 20000";
         session.query(sql, &mut Table::default()).await.unwrap();
     });
-    let resumed = prepare(driver, &options, 3, 5, &Said::default()).unwrap();
+    let resumed = prepare(driver, &options, 3, 5, &Unobserved).unwrap();
     assert_eq!((resumed.rows_loaded, resumed.tables_complete), (1_000, 1));
     let larger = Options { table_size: 2 * ROWS, ..options.clone() };
-    let refused = prepare(driver, &larger, 3, 5, &Said::default()).unwrap_err();
+    let refused = prepare(driver, &larger, 3, 5, &Unobserved).unwrap_err();
     assert!(refused.to_string().contains("holds 1000 rows"), "{refused}");
     let small = with_session(driver, async |session: &mut D::Session| {
         preflight(session, &larger, WORKERS).await
@@ -158,7 +154,7 @@ fn run_the_usual_tables<D: Driver>(driver: &D) {
 fn run_the_old_scripts<D: Driver>(driver: &D) {
     let mut options = Options::new(Test::Legacy(LegacyTest::Oltp));
     (options.tables, options.table_size) = (2, 1_000);
-    prepare(driver, &options, 2, 5, &Said::default()).unwrap();
+    prepare(driver, &options, 2, 5, &Unobserved).unwrap();
     for test in Test::ALL.into_iter().filter(|test| test.is_legacy()) {
         if test.is_bulk_insert() || test.is_select_random() {
             continue;
@@ -167,28 +163,28 @@ fn run_the_old_scripts<D: Driver>(driver: &D) {
         let statements = if test == options.test { 20 } else { 1 };
         assert_eq!(tally.statements(), 3 * u64::from(WORKERS) * statements, "{}", test.name());
     }
-    cleanup(driver, &options, 1, &Said::default()).unwrap();
+    cleanup(driver, &options, 1, &Unobserved).unwrap();
     let keys =
         Options { table_size: 1_000, ..Options::new(Test::Legacy(LegacyTest::SelectRandomPoints)) };
-    prepare(driver, &keys, 1, 5, &Said::default()).unwrap();
+    prepare(driver, &keys, 1, 5, &Unobserved).unwrap();
     assert_eq!(single(driver, "SELECT COUNT(*) FROM sbtest WHERE k = id"), 1_000);
     assert_eq!(run(driver, &keys, 3).unwrap().reads, 6);
-    cleanup(driver, &keys, 1, &Said::default()).unwrap();
+    cleanup(driver, &keys, 1, &Unobserved).unwrap();
 }
 
 fn run_without_primary_key<D: Driver>(driver: &D) {
     let options = Options { table_size: 500, secondary: true, ..Options::new(Test::ReadWrite) };
-    prepare(driver, &options, 1, 5, &Said::default()).unwrap();
-    let again = prepare(driver, &options, 1, 5, &Said::default()).unwrap();
+    prepare(driver, &options, 1, 5, &Unobserved).unwrap();
+    let again = prepare(driver, &options, 1, 5, &Unobserved).unwrap();
     assert_eq!(again.tables_complete, 1, "its indexes are known again");
     assert_eq!(run(driver, &options, 3).unwrap().statements(), 120);
-    prewarm(driver, &options, 1, &Said::default()).unwrap();
-    cleanup(driver, &options, 1, &Said::default()).unwrap();
+    prewarm(driver, &options, 1, &Unobserved).unwrap();
+    cleanup(driver, &options, 1, &Unobserved).unwrap();
 }
 
 fn run_numbered_inserts<D: Driver>(driver: &D) {
     let mut options = Options { tables: 2, auto_inc: false, ..Options::new(Test::Insert) };
-    prepare(driver, &options, 2, 5, &Said::default()).unwrap();
+    prepare(driver, &options, 2, 5, &Unobserved).unwrap();
     for expected in [0, 100] {
         options.unique_start = with_session(driver, async |session: &mut D::Session| {
             first_free_unique(session, &options).await.unwrap()
@@ -196,19 +192,19 @@ fn run_numbered_inserts<D: Driver>(driver: &D) {
         assert_eq!(options.unique_start, expected);
         assert_eq!(run(driver, &options, 50).unwrap().writes, 100);
     }
-    cleanup(driver, &options, 1, &Said::default()).unwrap();
+    cleanup(driver, &options, 1, &Unobserved).unwrap();
 }
 
 fn run_bulk_insert<D: Driver>(driver: &D) {
     let options = Options::new(Test::BulkInsert);
-    prepare(driver, &options, WORKERS, 5, &Said::default()).unwrap();
+    prepare(driver, &options, WORKERS, 5, &Unobserved).unwrap();
     for round in 1..=2 {
         let tally = run(driver, &options, 50_000).unwrap();
         assert_eq!(tally.rows_written, 2 * 50_000);
         let highest = single(driver, "SELECT MAX(id) FROM sbtest2");
         assert_eq!(highest, 50_000 * round);
     }
-    cleanup(driver, &options, WORKERS, &Said::default()).unwrap();
+    cleanup(driver, &options, WORKERS, &Unobserved).unwrap();
 }
 
 #[test]
@@ -217,7 +213,7 @@ fn sqlite_goes_the_whole_way() {
     let url = format!("sqlite:{}", scratch.file("way.db").display());
     let driver = SqliteDriver::new(&target(&url)).unwrap();
     assert_eq!(driver.dialect(), Dialect::Sqlite);
-    whole_way::<sqlite::SqliteDriver>(&driver);
+    whole_way(&driver);
 }
 
 #[test]

@@ -4,12 +4,11 @@ use dyno_core::{Discard, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_drivers::target::Target;
 use dyno_pgbench::check::{Balances, Ledger, balances};
 use dyno_reactor::block_on;
-use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, target};
 
-const PAYMENT: &str = include_str!("../../../../suites/pgbench/read-write.sql");
+const PAYMENT: &str = include_str!("../../../suites/pgbench/read-write.sql");
 
 async fn all<S: Session>(session: &mut S, statements: &[&str]) {
     for sql in statements {
@@ -72,10 +71,6 @@ fn books_are_compared<D: Driver>(driver: &D) {
         session.close().await;
     });
     looked.expect("an event loop");
-}
-
-fn target(url: &str) -> Target {
-    url.parse().expect("a good URL")
 }
 
 #[test]

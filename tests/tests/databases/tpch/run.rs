@@ -1,12 +1,13 @@
 //! Trials on real databases: answers, bounds, Ctrl-C, lost servers, refresh functions, degrees.
 
-use crate::databases::{number, target, with_session};
 use dyno_core::{Discard, Driver, Session, Table, Unobserved};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_facts::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
-use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, wait_until};
+use dyno_testkit::{
+    MariaDb, Postgres, Scratch, number, server_or_skip, target, wait_until, with_session,
+};
 use dyno_tpch::degree;
 use dyno_tpch::generate::{refresh, row_count};
 use dyno_tpch::load::{LoadOptions, load};

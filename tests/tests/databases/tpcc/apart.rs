@@ -1,8 +1,8 @@
 //! Conditions that join rows of different warehouses, looked at without that join: the same verdict
 //! on sound data and on every kind of broken data.
 
-use crate::databases::with_session;
 use dyno_core::{Discard, Driver, Session, Table};
+use dyno_testkit::with_session;
 use dyno_tpcc::check::{CONDITIONS, Condition, Examined, Mode};
 
 fn condition(id: &str) -> &'static Condition {

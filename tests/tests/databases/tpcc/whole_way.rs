@@ -2,13 +2,11 @@
 //! break each condition by hand.
 
 use dyno_core::{Discard, Driver, Session, Table, Unobserved};
-use dyno_drivers::Target;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_engine::{Control, Ended, TrialSpec, drive};
-use dyno_reactor::block_on;
-use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, target, with_session};
 use dyno_tpcc::books::{Books, books};
 use dyno_tpcc::check::{CONDITIONS, Stage, check};
 use dyno_tpcc::ledger_file::LedgerFile;
@@ -20,24 +18,6 @@ use std::path::Path;
 
 /// Two, so that there is something remote.
 pub(crate) const WAREHOUSES: u32 = 2;
-
-pub(crate) fn target(url: &str) -> Target {
-    url.parse().unwrap()
-}
-
-/// Does something with one session.
-pub(crate) fn with_session<D: Driver, T>(
-    driver: &D,
-    work: impl AsyncFn(&mut D::Session) -> T,
-) -> T {
-    block_on(async {
-        let mut session = driver.connect(0).await.unwrap();
-        let result = work(&mut session).await;
-        session.close().await;
-        result
-    })
-    .unwrap()
-}
 
 pub(crate) fn options() -> LoadOptions {
     LoadOptions { seed: 5, loaded_at: Timestamp(1_700_000_000_000), ..LoadOptions::new(WAREHOUSES) }
@@ -261,8 +241,8 @@ fn whole_way<D: Driver>(driver: &D, load_options: &LoadOptions, more: impl FnOnc
         + run(driver, (SPEC, FlightMode::Pipelined), 700, 2, &ledger);
     assert!(!snapshot(driver).is_fresh());
     assert_consistent(driver, Stage::Used);
-    crate::ledger::proves(driver, &ledger, 2, orders);
-    crate::apart::agree(driver);
+    super::ledger::proves(driver, &ledger, 2, orders);
+    super::apart::agree(driver);
     more();
     break_all(driver);
     with_session(driver, async |session: &mut D::Session| {
@@ -293,7 +273,7 @@ fn mariadb_goes_the_whole_way() {
     whole_way(&driver, &options(), || {
         // So many rows may be looked at: those of any table, but not those of a join of large ones.
         server.sql("SET GLOBAL max_join_size = 1000000").unwrap();
-        crate::apart::is_used_when_joins_are_refused(&driver);
+        super::apart::is_used_when_joins_are_refused(&driver);
         server.sql("SET GLOBAL max_join_size = DEFAULT").unwrap();
     });
 }

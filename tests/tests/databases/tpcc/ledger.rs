@@ -1,8 +1,8 @@
 //! The durable ledger on real databases: what two runs have written is found, and what is taken away
 //! from the database by hand is missed.
 
-use crate::databases::with_session;
 use dyno_core::{Discard, Driver, Session};
+use dyno_testkit::with_session;
 use dyno_tpcc::ledger_file::{Recorded, read};
 use dyno_tpcc::settle::{Instead, Settlement, settle};
 use std::path::Path;

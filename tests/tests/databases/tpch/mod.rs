@@ -1,0 +1,5 @@
+//! TPC-H on real databases.
+
+mod answers;
+mod load;
+mod run;
