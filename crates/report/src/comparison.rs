@@ -201,13 +201,7 @@ fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
 }
 
 fn pair(cell: &Cell<'_>) -> Pair {
-    let measured = cell.point.and_then(|point| match cell.metric {
-        "tps" => Some(point.tps),
-        "qps" => Some(point.qps),
-        "data_qps" => Some(point.data_qps),
-        "tpmc" => point.tpcc.as_ref().map(|tpcc| tpcc.tpmc),
-        _ => None,
-    });
+    let measured = cell.point.and_then(|point| point.metric(cell.metric));
     let published = cell.row.metrics.get(cell.metric).copied();
     let by = published.filter(|published| *published > 0.0);
     Pair {

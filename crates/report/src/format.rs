@@ -1,5 +1,56 @@
 //! Numbers as a reader wants them: a few digits, thousands set apart.
 
+use serde::Serialize;
+
+/// How a number is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// There is no number but text.
+    #[default]
+    Text,
+    /// Text that stands right, such as a time or an amount with its unit.
+    Right,
+    /// About three digits that count.
+    Short,
+    /// The same without zeros at the end.
+    Plain,
+    /// Whole, thousands set apart.
+    Whole,
+    /// Microseconds as milliseconds.
+    Ms,
+    /// Seconds to a tenth.
+    Tenth,
+    /// A share (0 to 1) as percent.
+    Percent,
+    /// Bytes with a unit.
+    Bytes,
+    /// So many digits after the point.
+    Fixed(u8),
+}
+
+impl Format {
+    /// A number in this format.
+    pub fn show(self, number: f64) -> String {
+        match self {
+            _ if !number.is_finite() => DASH.to_owned(),
+            Format::Text | Format::Right | Format::Plain => plain(number),
+            Format::Short => short(number),
+            Format::Whole => whole(number),
+            Format::Ms => ms(number),
+            Format::Tenth => tenth(number),
+            Format::Percent => percent(number),
+            Format::Bytes => bytes(number),
+            Format::Fixed(digits) => format!("{number:.*}", usize::from(digits)),
+        }
+    }
+
+    /// True where cells stand right.
+    pub fn is_right(self) -> bool {
+        self != Format::Text
+    }
+}
+
 /// What stands where there is no number.
 pub(crate) const DASH: &str = "\u{2013}";
 

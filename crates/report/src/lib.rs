@@ -4,36 +4,33 @@
 //! [`Paper::json`] render it. Everything that is said about the numbers is computed from them; a
 //! remark that can't change is not a remark.
 
+pub mod blocks;
 mod build;
 mod charts;
 mod checks;
 mod comparison;
+mod error;
 mod format;
+mod forms;
 mod levels;
 mod model;
 mod outcomes;
 mod points;
 mod published;
-mod render;
 mod rows;
 mod schema;
+mod sections;
 mod settings;
 mod statements;
 mod svg;
+mod templates;
 mod text;
 mod tpcc;
 mod tpch;
-mod typst;
 mod verdict;
+mod write;
 
-#[expect(non_upper_case_globals, reason = "keys are written as in the catalogue")]
-#[expect(dead_code, reason = "templates name their words in English")]
-mod messages {
-    include!(concat!(env!("OUT_DIR"), "/messages.rs"));
-}
-
-/// The messages of this crate.
-pub static CATALOGUE: dyno_facts::Catalogue = &messages::CATALOGUE;
+dyno_facts::catalogue!();
 
 pub use dyno_facts::{Lang, Message};
 
@@ -45,6 +42,7 @@ pub use build::{
 };
 pub use checks::check_ids;
 pub use comparison::{Comparison, ComparisonRow, Pair};
+pub use error::ReportError;
 pub use model::{
     Check, Counter, ErrorRow, Experiment, Finding, Gap, Group, KeyRow, LeftOut, Level, Paper,
     Place, Point, PointData, RunFacts, SettingRow, Spot, SpotKind, Spread, StatementRow, Target,
@@ -54,8 +52,8 @@ pub use outcomes::Outcome;
 pub use published::{
     Beside, Cost, CostRow, LOAD_LEVELS, PerVcpu, Published, PublishedRow, PublishedTable,
 };
-pub use render::{ReportError, Templates};
 pub use schema::schema;
+pub use templates::Templates;
 pub use text::stored;
 pub use tpcc::{
     AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccPoint, TpccSection,
@@ -70,3 +68,4 @@ pub use verdict::{
     Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
     SteadyRow, VerdictRow, figure_of, judged_metrics,
 };
+pub use write::grid;

@@ -138,6 +138,17 @@ impl Point {
         }
     }
 
+    /// A figure by its name among published metrics.
+    pub(crate) fn metric(&self, name: &str) -> Option<Spread> {
+        match name {
+            "tps" => Some(self.tps),
+            "qps" => Some(self.qps),
+            "data_qps" => Some(self.data_qps),
+            "tpmc" => self.tpcc.as_ref().map(|tpcc| tpcc.tpmc),
+            _ => None,
+        }
+    }
+
     /// What points of an experiment are ranked by.
     pub(crate) fn throughput(&self) -> Spread {
         self.tpcc.as_ref().map_or(self.tps, |tpcc| tpcc.tpmc)

@@ -80,7 +80,7 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
     }
     let shown = dyno(folder, &["show"]);
     assert_eq!(shown.code, 0, "{}", shown.all());
-    for words in ["INSERT INTO pgbench_history", "data/memory", "balances  passed"] {
+    for words in ["INSERT INTO pgbench_history", "Data to memory", "balances  passed"] {
         assert!(shown.stdout.contains(words), "no `{words}` in: {}", shown.all());
     }
 }

@@ -37,13 +37,13 @@ pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
 /// When the run can't be read or the paper can't be written.
 pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
     let data = dyno_store::read(&outcome.path)?;
-    output::data(&super::show::tables(&data));
     // The last word of the output.
     let answers = tpch::answers_lines(&data);
     let mut judged = Ok(());
     if !data.trials.is_empty() {
         let runs = [data];
         let paper = paper_of(&runs);
+        output::data(&paper.terminal(Lang::En));
         let told = [
             paper.checks_text(Lang::En),
             paper.verdicts_text(Lang::En),

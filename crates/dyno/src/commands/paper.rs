@@ -74,7 +74,7 @@ Examples:
   dyno paper last --lang en,zh --format html,pdf   English and Chinese, to read and to print
   dyno paper 2026-11-21T21 --format md         one format only
   dyno paper RUN_A RUN_B --out comparison      one paper of two runs
-  dyno paper last --template mine              with style.css or other templates of the folder `mine`
+  dyno paper last --template mine              with style.css, slots/after-summary.md ... of the folder `mine`
   dyno paper --schema > paper.schema.json      the JSON Schema of paper.json
 
 The files are paper.html, paper.pdf and so on, in Chinese paper.zh.html. A run that was killed can be
@@ -89,7 +89,8 @@ pub(crate) struct Arguments {
     /// Languages to write.
     #[arg(long, value_delimiter = ',', default_value = "en")]
     lang: Vec<Language>,
-    /// Folder with templates that replace dyno's own of the same names.
+    /// Folder with a page, a style or a theme that replace dyno's own, and with text of your own:
+    /// slots/after-summary.md stands behind the summary, slots/after-summary.zh.md in Chinese papers.
     #[arg(long, value_name = "FOLDER")]
     template: Option<PathBuf>,
     /// Folder to write to; the run's own folder unless given (required for several runs).
@@ -192,11 +193,12 @@ pub(crate) fn write_paper(
         for lang in forms.languages.iter().copied() {
             let text = match format {
                 Format::Csv | Format::Json => continue,
-                Format::Html => paper.html_with(templates, lang),
+                Format::Html => paper.html_with(templates, lang).map_err(report_failure)?,
                 Format::Md => paper.markdown_with(templates, lang),
-                Format::Typ | Format::Pdf => paper.typst_with(templates, lang),
+                Format::Typ | Format::Pdf => {
+                    paper.typst_with(templates, lang).map_err(report_failure)?
+                }
             };
-            let text = text.map_err(report_failure)?;
             let extension = match format {
                 Format::Html => "html",
                 Format::Md => "md",

@@ -34,6 +34,7 @@ pub use nodes::{FreshnessRow, NodeFacts, NodeLoad, NodeTable};
 pub use resources::{NodeUse, Resources, Use};
 pub use scaling::NodeScaling;
 pub use schema::SchemaRow;
+pub(crate) use summary::headline;
 
 use crate::model::{Paper, RunFacts, Target, Trial};
 use crate::text::Message;

@@ -59,7 +59,7 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
 }
 
 /// The first sentences of what was reached: the cover has no more room.
-pub(super) fn headline(paper: &Paper) -> Vec<Message> {
+pub(crate) fn headline(paper: &Paper) -> Vec<Message> {
     match paper.trials.is_empty() {
         true => vec![say!(no_trial_has_been_executed_yet)],
         false => paper.verdict.iter().cloned().chain(reached(paper)).take(2).collect(),

@@ -10,6 +10,7 @@ pub(crate) mod topology;
 
 pub(crate) use over_time::{Rate, of_trials, panel, rate_over_time, stretches};
 
+pub(crate) use crate::blocks::Figure;
 use crate::format;
 use crate::levels::{Levels, Measure};
 use crate::model::{Experiment, Paper, Point, Spread};
@@ -17,18 +18,6 @@ use crate::svg::{Axis, Bar, Chart, Scale, Series, Stroke, bars};
 use crate::text::{Lang, Message};
 use crate::verdict;
 use dyno_facts::{Purpose, say};
-use serde::Serialize;
-
-/// A figure: drawings, and what is written around them.
-#[derive(Debug, Serialize)]
-pub(crate) struct Figure {
-    pub(crate) caption: String,
-    /// How to read it, below it; may be empty.
-    pub(crate) note: String,
-    pub(crate) svgs: Vec<String>,
-    /// Name and colour class.
-    pub(crate) legend: Vec<(String, String)>,
-}
 
 pub(crate) const WIDE: (f64, f64) = (960.0, 360.0);
 pub(crate) const SMALL: (f64, f64) = (470.0, 160.0);

@@ -9,13 +9,17 @@ pub use stored::stored;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Chinese by English: for the words of templates.
-static CHINESE: LazyLock<HashMap<&str, &str>> =
-    LazyLock::new(|| crate::CATALOGUE.iter().map(|entry| (entry.en, entry.zh)).collect());
+/// What files of published figures say, Chinese by English.
+static PUBLISHED: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../dictionary/published.toml")).unwrap_or_default()
+});
 
-/// The Chinese of a text in a template.
-pub(crate) fn chinese(pattern: &str) -> Option<&'static str> {
-    CHINESE.get(pattern).copied()
+/// What a file of published figures says, in Chinese too where that is known.
+pub(crate) fn published_text(en: &str) -> Message {
+    match PUBLISHED.get(en) {
+        Some(zh) => Message::both(en, zh),
+        None => Message::verbatim(en),
+    }
 }
 
 /// Fills `{name}` with its value. What is in braces and no name of a value stays as it is.

@@ -13,9 +13,9 @@ use serde::Serialize;
 /// The charts of an experiment's section on TPC-C.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Drawings {
-    responses: Option<Figure>,
+    pub(super) responses: Option<Figure>,
     /// One per trial.
-    over_time: Vec<Figure>,
+    pub(super) over_time: Vec<Figure>,
 }
 
 /// Those of an experiment; none where it is no TPC-C.

@@ -5,13 +5,15 @@ mod charts;
 mod evidence;
 mod rows;
 mod rules;
+mod section;
 pub(crate) mod words;
 
 pub use evidence::{AuditRow, AuditTable, ConditionRow, Proof};
 pub use rows::{MixRow, ResponseRow};
 
-pub(crate) use charts::{Drawings, drawings};
+pub(crate) use charts::drawings;
 pub(crate) use rules::{RULES, named, target_has};
+pub(crate) use section::{blocks, terminal};
 
 use crate::format::unique;
 use crate::model::{SettingRow, Spread, Target, Trial};

@@ -13,7 +13,7 @@ use serde::Serialize;
 /// The charts of an experiment's section on TPC-H, in the order of its tables.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Drawings {
-    tables: Vec<Vec<Figure>>,
+    pub(super) tables: Vec<Vec<Figure>>,
 }
 
 /// Those of an experiment; none where it is no TPC-H.

@@ -6,6 +6,7 @@ mod evidence;
 mod load;
 mod plans;
 mod rules;
+mod section;
 mod tables;
 pub(crate) mod words;
 
@@ -16,8 +17,9 @@ pub use tables::{
     AnswerCount, DegreeColumn, PublishedSeconds, QueryCell, QueryRow, Speedup, TpchTable,
 };
 
-pub(crate) use charts::{Drawings, drawings};
+pub(crate) use charts::drawings;
 pub(crate) use rules::RULES;
+pub(crate) use section::{blocks, summary, terminal, trials};
 
 use crate::model::{Point, SettingRow, Target, Trial};
 use crate::text::Message;

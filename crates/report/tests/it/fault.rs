@@ -48,7 +48,7 @@ fn it_is_told_in_both_languages_and_drawn() {
         (Lang::Zh, ["故障切换与持久性", "n1 被强制终止，n2 接管", "n1 已被强制终止", "24,690"]),
     ] {
         let html = paper.html(lang).expect("rendered");
-        let markdown = paper.markdown(lang).expect("rendered");
+        let markdown = paper.markdown(lang);
         for word in words {
             assert!(texts_of(&html).contains(word), "{word}");
             assert!(markdown.contains(word), "{word}:\n{markdown}");
@@ -56,7 +56,7 @@ fn it_is_told_in_both_languages_and_drawn() {
         assert!(html.contains("class=\"moment\""), "the moments are marked");
         let listed = html.split("href=\"#failover\">6.").nth(1).expect("in the contents");
         let number: String = listed.chars().take_while(char::is_ascii_digit).collect();
-        assert!(html.contains(&format!("<h3>6.{number} ")), "{number}");
+        assert!(html.contains(&format!("\"failover\">6.{number} ")), "{number}");
         let next = number.parse::<u32>().expect("a number") + 1;
         assert!(html.contains(&format!("href=\"#disturbances\">6.{next} ")), "{next}");
         assert!(paper.typst(lang).is_ok());
@@ -90,7 +90,7 @@ fn trials_with_a_fault_are_no_capacity_and_are_compared_with_nothing() {
     }
     let paper = Paper::new(std::slice::from_ref(&run), &[]);
     assert_eq!(ranked(&paper), [0; 4]);
-    assert!(paper.html(Lang::En).is_ok() && paper.markdown(Lang::Zh).is_ok());
+    assert!(paper.html(Lang::En).is_ok() && !paper.markdown(Lang::Zh).is_empty());
     // Of an experiment without a fault, all stays.
     let other = usual.trials.last().expect("a trial").summary.experiment.clone();
     let mut mixed = run.clone();

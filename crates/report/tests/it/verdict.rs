@@ -59,7 +59,7 @@ fn pairs_of_two_targets_have_a_verdict_in_both_languages() {
     );
     for lang in Lang::ALL {
         elements(&paper.html(lang).expect("rendered"));
-        assert!(paper.markdown(lang).expect("rendered").contains("| postgres | maria |"));
+        assert!(paper.markdown(lang).contains("| postgres (maria) |"));
     }
 }
 
@@ -243,7 +243,7 @@ fn a_stall_is_told_with_what_the_server_did_then() {
     assert_eq!((stall.from_s, stall.to_s), (20.0, 22.0));
     assert_eq!(stall.events, ["checkpoint"]);
     let html = paper.html(Lang::En).expect("rendered");
-    assert!(html.contains("20 to 22 s, lowest ") && html.contains("<small>checkpoint</small>"));
+    assert!(html.contains("20 to 22 s, lowest ") && html.contains("checkpoint"));
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn hostile_names_stay_text() {
         let html = paper.html(lang).expect("rendered");
         assert!(!html.contains("<script>alert"), "markup has come through");
         elements(&html);
-        assert!(!paper.markdown(lang).expect("rendered").contains("<script>"));
+        assert!(!paper.markdown(lang).contains("<script>"));
     }
 }
 

@@ -1,0 +1,293 @@
+//! A paper as blocks: what it says and shows, before a writer gives it a form.
+
+mod cells;
+mod table;
+mod user;
+
+pub use cells::{Cell, Look, Span, Value};
+pub use table::{Column, Row, Table};
+
+pub(crate) use cells::{bad, code, coded, emphasis, lines, link, number, spread, strong};
+pub(crate) use table::Rows;
+pub(crate) use user::of_markdown;
+
+use crate::text::Message;
+use serde::Serialize;
+
+/// Spans in a line of text.
+pub type Line = Vec<Span>;
+
+/// A part of a paper.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(tag = "block", rename_all = "snake_case")]
+pub enum Block {
+    /// What stands above the first section.
+    Cover(Box<Cover>),
+    /// A heading.
+    Heading(Heading),
+    /// A paragraph.
+    Paragraph {
+        /// How it looks.
+        style: Style,
+        /// Its text.
+        text: Line,
+    },
+    /// A list.
+    List {
+        /// How it looks.
+        style: Style,
+        /// Its items.
+        items: Vec<Line>,
+    },
+    /// Words with their meanings.
+    Terms {
+        /// Word and meaning.
+        terms: Vec<(Message, Message)>,
+    },
+    /// A table.
+    Table(Table),
+    /// Figures; several stand beside each other where there is room.
+    Figures {
+        /// In their order.
+        figures: Vec<Figure>,
+        /// True where small figures stand beside each other.
+        is_grid: bool,
+    },
+    /// What a page shows on demand.
+    Details {
+        /// What it is about.
+        summary: Line,
+        /// True where it is open from the start.
+        is_open: bool,
+        /// True where it is too long for a text.
+        is_bulky: bool,
+        /// What is in it.
+        blocks: Vec<Block>,
+    },
+    /// Text as it stands: a command, a script, a plan.
+    Code {
+        /// Its lines.
+        text: String,
+    },
+}
+
+/// What stands above the first section.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Cover {
+    /// What kind of document this is.
+    pub kicker: Message,
+    /// Its title.
+    pub title: Message,
+    /// Products and versions.
+    pub byline: String,
+    /// The verdict in a sentence or two.
+    pub verdict: Message,
+    /// When, by what, how many checks.
+    pub facts: Vec<Fact>,
+    /// Heads the table of contents.
+    pub contents: Message,
+}
+
+/// A name and its value.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Fact {
+    /// Its name.
+    pub name: Message,
+    /// Its value.
+    pub value: Line,
+    /// Small print below it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<Message>,
+}
+
+/// A heading.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Heading {
+    /// 2 for sections, 3 to 5 below them.
+    pub level: u8,
+    /// Such as `6.1`; may be empty.
+    pub number: String,
+    /// Its words.
+    pub title: Message,
+    /// What links to it lead to; may be empty.
+    pub anchor: String,
+    /// True where the table of contents names it.
+    pub is_listed: bool,
+}
+
+/// How a paragraph or a list looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Style {
+    /// As usual.
+    #[default]
+    Plain,
+    /// The whole in a paragraph.
+    Lead,
+    /// Small print.
+    Fine,
+    /// What a reader must know before anything else.
+    Disclosure,
+}
+
+/// Drawings with what is written around them.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Figure {
+    /// What they show.
+    pub caption: String,
+    /// How to read them; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    /// The names of lines, and the classes that say how they are drawn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub legend: Vec<(String, String)>,
+    /// As SVG.
+    #[serde(skip)]
+    pub svgs: Vec<String>,
+}
+
+/// Blocks that are put together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Blocks(pub(crate) Vec<Block>);
+
+impl Blocks {
+    /// A section's heading: level 2, and in the table of contents.
+    pub(crate) fn section(&mut self, number: &str, title: Message, anchor: &str) {
+        self.0.push(Block::Heading(Heading {
+            level: 2,
+            number: number.to_owned(),
+            title,
+            anchor: anchor.to_owned(),
+            is_listed: true,
+        }));
+    }
+
+    /// A heading below that of a section; with an anchor it may be linked to.
+    pub(crate) fn heading(
+        &mut self,
+        level: u8,
+        number: &str,
+        title: impl Into<Message>,
+        anchor: &str,
+    ) {
+        self.0.push(Block::Heading(Heading {
+            level,
+            number: number.to_owned(),
+            title: title.into(),
+            anchor: anchor.to_owned(),
+            is_listed: false,
+        }));
+    }
+
+    /// The last heading stands in the table of contents.
+    pub(crate) fn listed(&mut self) {
+        if let Some(Block::Heading(heading)) = self.0.last_mut() {
+            heading.is_listed = true;
+        }
+    }
+
+    pub(crate) fn paragraph(&mut self, text: impl Into<Words>) {
+        self.styled(Style::Plain, text);
+    }
+
+    pub(crate) fn fine(&mut self, text: impl Into<Words>) {
+        self.styled(Style::Fine, text);
+    }
+
+    /// Nothing where there is no text.
+    pub(crate) fn styled(&mut self, style: Style, text: impl Into<Words>) {
+        let Words(text) = text.into();
+        if !text.is_empty() {
+            self.0.push(Block::Paragraph { style, text });
+        }
+    }
+
+    pub(crate) fn list(&mut self, style: Style, items: Vec<Line>) {
+        if !items.is_empty() {
+            self.0.push(Block::List { style, items });
+        }
+    }
+
+    /// Nothing where the table has no rows.
+    pub(crate) fn table(&mut self, table: impl Into<Table>) {
+        let table = table.into();
+        if !table.rows.is_empty() {
+            self.0.push(Block::Table(table));
+        }
+    }
+
+    pub(crate) fn code(&mut self, text: impl Into<String>) {
+        self.0.push(Block::Code { text: text.into() });
+    }
+
+    pub(crate) fn details(&mut self, summary: impl Into<Words>, is_open: bool, inner: Blocks) {
+        let Words(summary) = summary.into();
+        let blocks = inner.0;
+        self.0.push(Block::Details { summary, is_open, is_bulky: false, blocks });
+    }
+
+    /// The last of these details is too long for a text.
+    pub(crate) fn bulky(&mut self) {
+        if let Some(Block::Details { is_bulky, .. }) = self.0.last_mut() {
+            *is_bulky = true;
+        }
+    }
+
+    /// Each as wide as the page.
+    pub(crate) fn figures(&mut self, figures: impl IntoIterator<Item = Figure>) {
+        let figures: Vec<Figure> = figures.into_iter().collect();
+        if !figures.is_empty() {
+            self.0.push(Block::Figures { figures, is_grid: false });
+        }
+    }
+
+    /// Beside each other where there is room.
+    pub(crate) fn grid(&mut self, figures: Vec<Figure>) {
+        if !figures.is_empty() {
+            self.0.push(Block::Figures { figures, is_grid: true });
+        }
+    }
+}
+
+impl Extend<Block> for Blocks {
+    fn extend<T: IntoIterator<Item = Block>>(&mut self, blocks: T) {
+        self.0.extend(blocks);
+    }
+}
+
+impl IntoIterator for Blocks {
+    type Item = Block;
+    type IntoIter = std::vec::IntoIter<Block>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// What can stand where a line is wanted: a text, a span, spans.
+pub(crate) struct Words(pub(crate) Line);
+
+macro_rules! texts {
+    ($($kind:ty),*) => {$(
+        impl From<$kind> for Words {
+            fn from(text: $kind) -> Words {
+                let text = Message::from(text);
+                Words(if text.is_empty() { Vec::new() } else { vec![Span::plain(text)] })
+            }
+        }
+    )*};
+}
+
+texts!(&str, String, &String, Message, &Message);
+
+impl From<Span> for Words {
+    fn from(span: Span) -> Words {
+        Words(vec![span])
+    }
+}
+
+impl From<Line> for Words {
+    fn from(line: Line) -> Words {
+        Words(line)
+    }
+}

@@ -1,0 +1,159 @@
+//! Tables: columns that know how their numbers are shown, and rows of cells.
+
+use super::{Cell, Span, Words};
+use crate::format::Format;
+use crate::text::Message;
+use serde::Serialize;
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Table {
+    /// What it shows.
+    pub caption: Vec<Span>,
+    /// `text`, `queries`, `published` or nothing.
+    #[serde(skip)]
+    pub class: &'static str,
+    /// Its columns; the first one names the rows.
+    pub columns: Vec<Column>,
+    /// Its rows.
+    pub rows: Vec<Row>,
+    /// So many of the last rows sum up the others.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub feet: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// A column.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Column {
+    /// Its title, with the unit.
+    pub title: Message,
+    /// Small print below the title.
+    #[serde(skip_serializing_if = "Message::is_empty")]
+    pub below: Message,
+    /// The title above those of several columns.
+    #[serde(skip_serializing_if = "Message::is_empty")]
+    pub group: Message,
+    /// How its numbers are shown.
+    pub format: Format,
+    /// How its cells look.
+    #[serde(skip)]
+    pub class: &'static str,
+}
+
+/// A row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Row {
+    /// A cell for each column.
+    pub cells: Vec<Cell>,
+    /// What links to it lead to; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub anchor: String,
+    /// `weak`, `theirs`, `part` or nothing.
+    #[serde(skip)]
+    pub class: &'static str,
+}
+
+/// A table that is made column by column: title and cell stand side by side.
+pub(crate) struct Rows<R> {
+    rows: Vec<R>,
+    table: Table,
+    group: Message,
+}
+
+impl<R: Copy> Rows<R> {
+    pub(crate) fn new(caption: impl Into<Words>, rows: impl IntoIterator<Item = R>) -> Rows<R> {
+        let rows: Vec<R> = rows.into_iter().collect();
+        let Words(caption) = caption.into();
+        let empty = rows.iter().map(|_| Row::default()).collect();
+        let table = Table { caption, rows: empty, ..Table::default() };
+        Rows { rows, table, group: Message::default() }
+    }
+
+    /// A column; texts stand left, numbers right.
+    pub(crate) fn col<C: Into<Cell>>(
+        mut self,
+        title: impl Into<Message>,
+        format: Format,
+        cell: impl Fn(R) -> C,
+    ) -> Self {
+        for (row, made) in self.rows.iter().zip(&mut self.table.rows) {
+            made.cells.push(cell(*row).into());
+        }
+        let group = self.group.clone();
+        let title = title.into();
+        self.table.columns.push(Column { title, format, group, ..Column::default() });
+        self
+    }
+
+    /// A column of texts.
+    pub(crate) fn text<C: Into<Cell>>(
+        self,
+        title: impl Into<Message>,
+        cell: impl Fn(R) -> C,
+    ) -> Self {
+        self.col(title, Format::Text, cell)
+    }
+
+    /// How the cells of the last column look.
+    pub(crate) fn class(mut self, class: &'static str) -> Self {
+        if let Some(column) = self.table.columns.last_mut() {
+            column.class = class;
+        }
+        self
+    }
+
+    /// Small print below the title of the last column.
+    pub(crate) fn below(mut self, below: Message) -> Self {
+        if let Some(column) = self.table.columns.last_mut() {
+            column.below = below;
+        }
+        self
+    }
+
+    /// Columns that are there only where the condition holds.
+    pub(crate) fn when(self, is_so: bool, columns: impl FnOnce(Self) -> Self) -> Self {
+        if is_so { columns(self) } else { self }
+    }
+
+    /// Columns below a title that they share.
+    pub(crate) fn group(
+        mut self,
+        title: impl Into<Message>,
+        columns: impl FnOnce(Self) -> Self,
+    ) -> Self {
+        self.group = title.into();
+        let mut made = columns(self);
+        made.group = Message::default();
+        made
+    }
+
+    /// The look of the table: `text`, `queries` or `published`.
+    pub(crate) fn look(mut self, class: &'static str) -> Self {
+        self.table.class = class;
+        self
+    }
+
+    /// Anchors and looks of rows.
+    pub(crate) fn each(mut self, change: impl Fn(R, &mut Row)) -> Self {
+        for (row, made) in self.rows.iter().zip(&mut self.table.rows) {
+            change(*row, made);
+        }
+        self
+    }
+
+    /// So many of the last rows sum up the others.
+    pub(crate) fn feet(mut self, feet: usize) -> Self {
+        self.table.feet = feet;
+        self
+    }
+}
+
+impl<R> From<Rows<R>> for Table {
+    fn from(rows: Rows<R>) -> Table {
+        rows.table
+    }
+}

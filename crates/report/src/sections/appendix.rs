@@ -1,0 +1,108 @@
+//! Settings, schema, trials, histograms, glossary.
+
+use super::{separated, trials};
+use crate::blocks::{Block, Blocks, Line, Rows, Span, code};
+use crate::build::{Distribution, SchemaRow};
+use crate::charts;
+use crate::format::{
+    self,
+    Format::{Ms, Text as Words, Whole},
+};
+use crate::model::Paper;
+use crate::text::Lang;
+use dyno_facts::say;
+
+pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    blocks.section("", say!(appendix), "appendix");
+    let told = || paper.targets.iter().filter(|target| !target.all_settings.is_empty());
+    if told().next().is_some() {
+        blocks.heading(3, "A", say!(variables), "settings");
+    }
+    for target in told() {
+        let mut inner = Blocks::default();
+        let title = say!(all_settings_of, target = &target.label);
+        inner.table(
+            Rows::new(title, &target.all_settings)
+                .look("text")
+                .text(say!(setting), |(name, _)| name)
+                .text(say!(value_word), |(_, value)| value),
+        );
+        let n = target.all_settings.len().to_string();
+        let summary = say!(target_n_settings, target = &target.label, n = n);
+        blocks.details(summary, false, inner);
+        blocks.bulky();
+    }
+    if !paper.schema.is_empty() {
+        blocks.heading(3, "B", say!(schema), "schema");
+        blocks.table(schema(&paper.schema));
+    }
+    blocks.heading(3, "C", say!(every_trial), "trials");
+    blocks.extend(trials::blocks(paper, lang));
+    if !paper.distributions.is_empty() {
+        blocks.heading(3, "D", say!(histograms), "histograms");
+        blocks.figures(charts::distributions::figures(paper, lang));
+        blocks.table(distributions(paper));
+    }
+    blocks.heading(3, "E", say!(glossary), "glossary");
+    let terms = paper.glossary.iter().map(|row| (row.word.clone(), row.meaning.clone()));
+    blocks.extend([Block::Terms { terms: terms.collect() }]);
+    blocks
+}
+
+fn schema(rows: &[SchemaRow]) -> Rows<&SchemaRow> {
+    const MOST: usize = 12;
+    let counts = |row: &SchemaRow| -> Line {
+        let one = |(name, rows): (&String, &u64)| -> Line {
+            vec![code(name), Span::plain(format!(" {}", format::whole(*rows as f64)))]
+        };
+        let mut line = Line::new();
+        for counted in row.rows.iter().take(MOST).map(one) {
+            let between = if line.is_empty() { "" } else { "; " };
+            line.push(Span::plain(between));
+            line.extend(counted);
+        }
+        let more = row.rows.len().saturating_sub(MOST);
+        if more > 0 {
+            let more = say!(and_n_more, n = more.to_string());
+            line.extend(separated([Span::plain(";"), Span::plain(more)], " "));
+        }
+        line
+    };
+    let title = say!(tables_before_the_first_trial_as);
+    Rows::new(title, rows)
+        .look("text")
+        .text(say!(experiment), |row| &row.experiment)
+        .text(say!(target_node), |row| format!("{}, {}", row.target, row.node))
+        .col(say!(checksum_of_tables_and_indexes), Words, |row| row.checksum.as_ref().map(code))
+        .col(say!(tables_2), Whole, |row| row.rows.len())
+        .text(say!(rows), counts)
+}
+
+fn distributions(paper: &Paper) -> Rows<&Distribution> {
+    const SHARES: [(f64, &str); 6] = [
+        (0.5, "50 %"),
+        (0.9, "90 %"),
+        (0.95, "95 %"),
+        (0.99, "99 %"),
+        (0.999, "99.9 %"),
+        (0.9999, "99.99 %"),
+    ];
+    let at = |d: &Distribution, share: f64| {
+        d.quantiles.iter().find(|quantile| quantile.share == share).map(|quantile| quantile.us)
+    };
+    let title = say!(latency_in_ms_that_a_share);
+    let rows = Rows::new(title, &paper.distributions)
+        .text(say!(experiment), |d| &paper.experiments[d.experiment_index].title)
+        .text(say!(target_2), |d| &d.target)
+        .text(say!(transaction_2), |d| match d.kind.as_str() {
+            "" => say!(all_word),
+            kind => kind.into(),
+        })
+        .col(say!(workers), Whole, |d| d.workers)
+        .col(say!(count), Whole, |d| d.count)
+        .col(say!(min), Ms, |d| at(d, 0.0));
+    let shares = SHARES.into_iter();
+    let rows = shares.fold(rows, |rows, (share, name)| rows.col(name, Ms, |d| at(d, share)));
+    rows.col(say!(max), Ms, |d| at(d, 1.0))
+}

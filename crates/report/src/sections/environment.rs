@@ -1,0 +1,105 @@
+//! Targets and load generators.
+
+use super::known;
+use crate::blocks::{Blocks, Line, Rows, Span, code};
+use crate::build::NodeFacts;
+use crate::charts::topology;
+use crate::format::{
+    self,
+    Format::{Plain, Right, Whole},
+};
+use crate::model::{Paper, RunFacts, Target};
+use crate::text::{Lang, Message};
+use dyno_facts::Environment;
+use dyno_facts::say;
+
+pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    blocks.section("3", say!(environment), "environment");
+    blocks.figures(topology::figure(paper, lang));
+    blocks.table(targets(paper));
+    for target in paper.targets.iter().filter(|target| has_own_nodes(paper, target)) {
+        blocks.table(nodes(target));
+        blocks.fine(target.route_words.clone().unwrap_or_default());
+    }
+    let env = |run: &'_ RunFacts| run.header.environment.clone();
+    let rows: Vec<(String, Environment)> =
+        paper.runs.iter().map(|run| (run.number.to_string(), env(run))).collect();
+    blocks.table(machines(say!(load_generator_2), say!(run), &rows));
+    for run in &paper.runs {
+        let fleet = &run.header.fleet;
+        let rows: Vec<(String, Environment)> =
+            fleet.iter().map(|one| (one.name.clone(), one.environment.clone())).collect();
+        let number = run.number.to_string();
+        let title = say!(load_generators_of_the_fleet_of, number = number);
+        blocks.table(machines(title, say!(load_generator_2), &rows));
+    }
+    for target in paper.targets.iter().filter(|target| !target.stated.is_empty()) {
+        let head = say!(stated_for_not_read, target = &target.label);
+        let mut line: Line = vec![Span::plain(head)];
+        for (place, (name, value)) in target.stated.iter().enumerate() {
+            let blank = if place == 0 { "" } else { "; " };
+            line.extend([Span::plain(blank), code(name), Span::plain(format!(" {value}"))]);
+        }
+        blocks.fine(line);
+    }
+    blocks
+}
+
+/// The nodes of a part of a cluster stand with the cluster.
+fn has_own_nodes(paper: &Paper, target: &Target) -> bool {
+    let is_there = |whole: &String| paper.targets.iter().any(|other| other.label == *whole);
+    !target.nodes.is_empty() && !target.part_of.as_ref().is_some_and(is_there)
+}
+
+fn machine(same_host: bool) -> Message {
+    if same_host { say!(the_load_generators_own) } else { say!(another_one) }
+}
+
+fn targets(paper: &Paper) -> Rows<&Target> {
+    Rows::new(say!(targets), &paper.targets)
+        .look("text")
+        .text(say!(target_2), |target| &target.label)
+        .text(say!(product_and_version), |target| known(&target.product))
+        .text(say!(address), |target| match target.nodes.len() {
+            0 => Message::from(target.urls.join(", ")),
+            n => say!(n_nodes, n = n.to_string()),
+        })
+        .text(say!(class), |target| match target.class.as_str() {
+            "" => say!(not_stated),
+            class => Message::from(class),
+        })
+        .col(say!(vcpu), Plain, |target| target.vcpu)
+        .col(say!(memory_gib_2), Plain, |target| target.memory_gib)
+        .col(say!(price_per_hour), Right, |target| {
+            let price = target.price.as_ref();
+            price.map(|price| format!("{} {}", format::plain(price.per_hour), price.currency))
+        })
+        .text(say!(machine), |target| machine(target.same_host))
+}
+
+fn nodes(target: &Target) -> Rows<&NodeFacts> {
+    Rows::new(say!(nodes_of_target, target = &target.label), &target.nodes)
+        .look("text")
+        .text(say!(node), |node| &node.name)
+        .text(say!(role), |node| &node.role_words)
+        .text(say!(product_and_version), |node| known(&node.product))
+        .text(say!(address), |node| &node.url)
+        .text(say!(machine), |node| machine(node.same_host))
+}
+
+fn machines(
+    caption: Message,
+    title: Message,
+    rows: &[(String, Environment)],
+) -> Rows<&(String, Environment)> {
+    Rows::new(caption, rows)
+        .look("text")
+        .text(title, |(name, _)| name)
+        .text(say!(host), |(_, env)| known(&env.host))
+        .text(say!(system), |(_, env)| known(&env.system))
+        .text(say!(kernel), |(_, env)| known(&env.kernel))
+        .text(say!(processor), |(_, env)| known(&env.cpu_model))
+        .col(say!(cores_2), Whole, |(_, env)| env.cores as f64)
+        .col(say!(memory_mib), Whole, |(_, env)| env.memory_mib)
+}

@@ -1,0 +1,170 @@
+//! An experiment: charts, load levels, data, statements, nodes, load generators.
+
+use super::{nodes, notes, target_of};
+use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, spread};
+use crate::build::NodeScaling;
+use crate::charts;
+use crate::format::Format::{Bytes, Ms, Percent, Short, Text as Words, Whole};
+use crate::model::{Experiment, Paper, Point, StatementRow};
+use crate::text::{Lang, Message};
+use crate::{tpcc, tpch};
+use dyno_facts::Purpose;
+use dyno_facts::say;
+
+pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    if !experiment.left_out.is_empty() {
+        let told = experiment.left_out.iter();
+        let told = told.map(|row| say!(what_why, what = &row.what, why = &row.why));
+        let all: Vec<Message> = [say!(left_out)].into_iter().chain(told).collect();
+        blocks.fine(Message::sentences(&all));
+    }
+    if let Some(section) = &experiment.tpch {
+        blocks.extend(tpch::blocks(paper, experiment, section, lang));
+    } else if let Some(section) = &experiment.tpcc {
+        blocks.extend(tpcc::blocks(paper, experiment, section, lang));
+    } else {
+        blocks.figures(charts::of_experiment(paper, experiment, lang));
+    }
+    of_transactions(paper, experiment, &mut blocks);
+    if experiment.points.is_empty() {
+        let none = say!(no_figures_no_trial_of_this);
+        blocks.paragraph(none);
+    }
+    nodes::blocks(experiment, &mut blocks);
+    blocks
+}
+
+/// What a terminal shows of an experiment.
+pub(super) fn terminal(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
+    blocks.heading(4, "", &experiment.title, "");
+    if let Some(section) = &experiment.tpch {
+        blocks.extend(tpch::terminal(paper, experiment, section));
+    } else if let Some(section) = &experiment.tpcc {
+        blocks.extend(tpcc::terminal(paper, experiment, section));
+    }
+    of_transactions(paper, experiment, blocks);
+    nodes::blocks(experiment, blocks);
+}
+
+fn of_transactions(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
+    let points: Vec<&Point> =
+        experiment.points.iter().filter(|point| point.tpch.is_none()).collect();
+    if points.is_empty() {
+        return;
+    }
+    blocks.table(levels(paper, experiment, &points));
+    let title = say!(scaling_with_read_only_nodes_at);
+    blocks.table(scaling(title, &experiment.node_scaling));
+    let described = points.iter().copied().filter(|point| point.data.is_some());
+    blocks.table(data(described.collect()));
+    if points.iter().any(|point| point.data.is_some()) {
+        blocks.fine(Message::sentences(&experiment.access));
+    }
+    blocks.table(statements(&experiment.statements));
+    if points.iter().any(|point| point.p999_us.is_none()) {
+        let why = say!(fewer_than_10_samples_lie_beyond);
+        blocks.fine(vec![Span::plain("– "), Span::plain(why)]);
+    }
+}
+
+fn levels<'a>(paper: &'a Paper, experiment: &Experiment, points: &[&'a Point]) -> Rows<&'a Point> {
+    let test = if experiment.test.is_empty() { &experiment.name } else { &experiment.test };
+    let title = match points.iter().any(|point| point.repeats > 1) {
+        true => say!(load_levels_medians_of_the_repeats, test = test),
+        false => say!(test_load_levels, test = test),
+    };
+    let latency = match (experiment.is_open_loop, &experiment.tpcc) {
+        (true, _) => say!(latency_from_the_due_time_ms),
+        (false, Some(_)) => say!(response_time_of_all_kinds_ms),
+        (false, None) => say!(service_time_ms),
+    };
+    Rows::new(title, points.iter().copied())
+        .text(say!(target_2), |p| {
+            let again = match p.purpose {
+                Purpose::Confirm => say!(measured_again),
+                Purpose::Search => say!(step_of_the_search),
+                Purpose::Measure => Message::default(),
+            };
+            Cell::from(target_of(&p.target, p.status)).with(again)
+        })
+        .col(say!(workers), Whole, |p| p.workers)
+        .when(experiment.is_open_loop, |table| {
+            table.col(say!(offered_per_s), Short, |p| p.rate_per_s)
+        })
+        .group(say!(per_second), |table| {
+            table.col(say!(transactions), Short, |p| spread(p.tps, p.repeats)).class("strong").col(
+                say!(statements),
+                Short,
+                |p| spread(p.qps, 1),
+            )
+        })
+        .group(latency, |table| {
+            table
+                .col(say!(mean), Ms, |p| p.mean_us.map(|us| spread(us, 1)))
+                .col("p50", Ms, |p| p.p50_us.map(|us| spread(us, 1)))
+                .col("p95", Ms, |p| p.p95_us.map(|us| spread(us, p.repeats)))
+                .col("p99", Ms, |p| p.p99_us.map(|us| spread(us, p.repeats)))
+                .col("p99.9", Ms, |p| p.p999_us.map(|us| spread(us, 1)))
+                .col(say!(max), Ms, |p| p.max_us)
+        })
+        .col(say!(errors), Whole, |p| p.errors)
+        .col(say!(retries), Whole, |p| p.retries)
+        .col(say!(reconnects), Whole, |p| p.reconnects)
+        .col(say!(generator_cpu_s_per_statement), Short, |p| spread(p.cpu_us_per_statement, 1))
+        .text(say!(notes), |p| notes(paper, &p.checks))
+}
+
+fn scaling(title: Message, rows: &[NodeScaling]) -> Rows<&NodeScaling> {
+    Rows::new(title, rows)
+        .text(say!(target_2), |row| &row.target)
+        .col(say!(read_only_nodes_3), Whole, |row| {
+            Cell::from(row.nodes).with_if(row.is_stated, || vec![Span::plain(say!(stated))])
+        })
+        .col(say!(workers), Whole, |row| row.workers)
+        .col(say!(statements_per_s), Short, |row| row.qps.median)
+        .class("strong")
+        .col(say!(for_each_node), Short, |row| row.qps_per_node)
+        .col(say!(speed_up), Short, |row| row.speedup)
+        .col(say!(efficiency_percent), Percent, |row| row.efficiency)
+}
+
+fn data(points: Vec<&Point>) -> Rows<&Point> {
+    let title = say!(data_and_the_range_that_keys);
+    let facts = |p: &'_ Point| p.data.clone();
+    Rows::new(title, points)
+        .text(say!(target_2), |p| &p.target)
+        .col(say!(workers), Whole, |p| p.workers)
+        .col(say!(rows), Whole, |p| facts(p).map(|data| data.facts.rows))
+        .col(say!(hot_rows), Whole, |p| facts(p).and_then(|data| data.facts.hot_rows))
+        .col(say!(hot_share_percent), Percent, |p| facts(p).and_then(|data| data.hot_share))
+        .class("strong")
+        .col(say!(size_of_the_data), Bytes, |p| facts(p).and_then(|data| data.facts.size_bytes))
+        .col(say!(memory_for_data), Bytes, |p| facts(p).and_then(|data| data.facts.memory_bytes))
+        .col(say!(its_setting), Words, |p| facts(p).map(|data| code(data.facts.memory_setting)))
+        .col(say!(data_to_memory), Short, |p| facts(p).and_then(|data| data.size_to_memory))
+        .class("strong")
+        .col(say!(reads_and_writes_per_s), Short, |p| spread(p.data_qps, p.repeats))
+}
+
+fn statements(rows: &[StatementRow]) -> Rows<&StatementRow> {
+    let first = rows.first().map(|row| &row.script);
+    let is_one = rows.iter().all(|row| Some(&row.script) == first);
+    let title = match first.filter(|_| is_one) {
+        Some(script) => say!(statement_by_statement, script = script),
+        None => say!(statement_by_statement_2),
+    };
+    Rows::new(title, rows)
+        .text(say!(target_2), |row| &row.target)
+        .col(say!(workers), Whole, |row| row.workers)
+        .when(!is_one, |table| table.text(say!(script), |row| &row.script))
+        .text(say!(statement_2), |row| -> Line { vec![code(&row.text)] })
+        .class("sql")
+        .col(say!(executions), Whole, |row| row.count)
+        .col(say!(mean_ms), Ms, |row| row.mean_us)
+        .class("strong")
+        .col(say!(min_ms), Ms, |row| row.min_us)
+        .col(say!(max_ms), Ms, |row| row.max_us)
+        .col(say!(failures), Whole, |row| row.failures)
+        .col(say!(retries), Whole, |row| row.retries)
+}

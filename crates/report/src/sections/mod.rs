@@ -1,0 +1,226 @@
+//! The sections of a paper: what stands in which of them, in which order.
+
+mod appendix;
+mod cover;
+mod environment;
+mod experiment;
+mod fairness;
+mod fault;
+mod method;
+mod nodes;
+mod published;
+mod reproduce;
+mod resources;
+mod results;
+mod steady;
+mod summary;
+mod trials;
+mod verdict;
+
+pub(crate) use fairness::settings;
+pub(crate) use trials::{place, shades};
+
+use crate::blocks::{Block, Blocks, Cell, Line, Look, Span, Style, Value, bad, emphasis, strong};
+use crate::model::{Paper, Target};
+use crate::outcomes::Outcome;
+use crate::text::{Lang, Message};
+use dyno_facts::Verdict;
+use dyno_facts::say;
+
+/// A section: its anchor, which also names the slots before and behind it, and what it says.
+type Section = (&'static str, fn(&Paper, Lang) -> Blocks);
+
+const SECTIONS: [Section; 11] = [
+    ("summary", summary::blocks),
+    ("purpose", purpose),
+    ("environment", environment::blocks),
+    ("fairness", fairness::blocks),
+    ("method", method::blocks),
+    ("results", results::blocks),
+    ("resources", resources::blocks),
+    ("published", published::blocks),
+    ("limits", limits),
+    ("reproduce", reproduce::blocks),
+    ("appendix", appendix::blocks),
+];
+
+/// Places where a user's own text may stand: before the first section and behind each.
+pub(crate) fn slots() -> impl Iterator<Item = String> {
+    let behind = SECTIONS.iter().map(|(anchor, _)| format!("after-{anchor}"));
+    std::iter::once("before-summary".to_owned()).chain(behind)
+}
+
+/// All of a paper; `slot` gives the user's own blocks for a place.
+pub(crate) fn of_paper(paper: &Paper, lang: Lang, slot: impl Fn(&str) -> Vec<Block>) -> Vec<Block> {
+    let mut blocks = vec![Block::Cover(Box::new(cover::cover(paper)))];
+    blocks.extend(slot("before-summary"));
+    for (anchor, make) in SECTIONS {
+        blocks.extend(make(paper, lang));
+        blocks.extend(slot(&format!("after-{anchor}")));
+    }
+    blocks
+}
+
+/// What a terminal shows of a paper: its tables of results, accounting, errors and checks of the data.
+pub(crate) fn for_terminal(paper: &Paper, lang: Lang) -> Vec<Block> {
+    let mut blocks = Blocks::default();
+    blocks.heading(2, "", paper.title.clone(), "");
+    let target = |target: &Target| match target.product.as_str() {
+        "" => vec![Span::plain(&target.label)],
+        product => vec![Span::plain(format!("{}: {product}", target.label))],
+    };
+    blocks.list(Style::Plain, paper.targets.iter().map(target).collect());
+    if paper.trials.is_empty() {
+        blocks.paragraph(say!(no_trial_has_been_executed_yet));
+        return blocks.0;
+    }
+    blocks.table(summary::best(paper));
+    for experiment in &paper.experiments {
+        experiment::terminal(paper, experiment, &mut blocks);
+    }
+    if !paper.faults.is_empty() {
+        blocks.heading(3, "", say!(failover_and_durability), "");
+        blocks.extend(fault::blocks(paper, lang));
+    }
+    blocks.heading(3, "", say!(every_trial), "");
+    trials::terminal(paper, &mut blocks);
+    steady::errors(paper, &mut blocks);
+    blocks.0
+}
+
+fn purpose(paper: &Paper, _: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    blocks.section("2", say!(purpose_and_limits_of_the_claims), "purpose");
+    blocks.list(Style::Plain, plain_items(&paper.purpose));
+    let more = say!(what_else_limits_the_claims_stands, number = "9");
+    blocks.paragraph(crate::blocks::link(more, "#limits"));
+    blocks
+}
+
+fn limits(paper: &Paper, _: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    blocks.section("9", say!(limits), "limits");
+    blocks.list(Style::Plain, plain_items(&paper.limits));
+    blocks
+}
+
+/// Sentences as the items of a list.
+pub(crate) fn plain_items(texts: &[Message]) -> Vec<Line> {
+    texts.iter().map(|text| vec![Span::plain(text)]).collect()
+}
+
+/// Numbers of checks with their levels.
+pub(crate) fn notes(paper: &Paper, numbers: &[usize]) -> Cell {
+    let level = |number: &usize| paper.checks[*number - 1].level;
+    match numbers.is_empty() {
+        true => Cell::blank(),
+        false => Value::Notes(numbers.iter().map(|n| (level(n), *n)).collect()).into(),
+    }
+}
+
+/// The same as spans, for small print.
+pub(crate) fn note_spans(paper: &Paper, numbers: &[usize]) -> Line {
+    let span = |number: &usize| {
+        let level = paper.checks[*number - 1].level;
+        let text = format!("{level:?}{number}");
+        Span { text: text.into(), look: Look::Note(level), to: Some(format!("#check-{number}")) }
+    };
+    numbers.iter().map(span).collect()
+}
+
+/// How a trial or the trials of a point ended.
+pub(crate) fn ended(status: &str) -> Message {
+    match status {
+        "complete" => say!(complete),
+        "interrupted" => say!(interrupted),
+        "failed" => say!(failed),
+        _ => say!(running),
+    }
+}
+
+/// A target, and how its trials ended where they did not end well.
+pub(crate) fn target_of(target: &str, status: &str) -> Line {
+    let mut line = vec![Span::plain(target)];
+    if status != "complete" {
+        line.push(Span::plain(" ("));
+        line.push(Span::plain(ended(status)));
+        line.push(Span::plain(")"));
+    }
+    line
+}
+
+/// A fact that may be unknown.
+pub(crate) fn known(fact: &str) -> Message {
+    if fact.is_empty() { say!(unknown) } else { Message::from(fact) }
+}
+
+pub(crate) fn yes_or_no(is_so: bool) -> Message {
+    if is_so { say!(yes) } else { say!(no_2) }
+}
+
+/// How a check of the data ended.
+pub(crate) fn verdict_of(verdict: Verdict) -> Span {
+    match verdict {
+        Verdict::Passed => Span::plain(say!(passed)),
+        Verdict::Failed => bad(say!(failed_2)),
+        Verdict::NotMade => emphasis(say!(not_made)),
+    }
+}
+
+/// How something ended, in which trials; brief where what passed needs no evidence.
+pub(crate) fn outcomes(outcomes: &[Outcome], is_brief: bool) -> Line {
+    let told = |outcome: &Outcome| {
+        let mut line = Line::new();
+        if let Some(trials) = &outcome.trials {
+            line.push(Span::plain(say!(trials_2, trials = trials)));
+        }
+        let evidence = outcome.evidence.as_ref();
+        match (outcome.verdict, evidence) {
+            (None, _) => line.extend(evidence.map(Span::plain)),
+            (Some(verdict), _) => line.push(verdict_of(verdict)),
+        }
+        let is_said = outcome.verdict.is_some_and(|v| v != Verdict::Passed || !is_brief);
+        if let Some(evidence) = evidence.filter(|_| is_said) {
+            line.push(Span::plain(say!(evidence, evidence = evidence)));
+        }
+        line
+    };
+    crate::blocks::lines(outcomes.iter().map(told))
+}
+
+/// Spans with a text between them.
+pub(crate) fn separated(spans: impl IntoIterator<Item = Span>, between: &str) -> Line {
+    let mut line = Line::new();
+    for span in spans {
+        if !line.is_empty() {
+            line.push(Span::plain(between));
+        }
+        line.push(span);
+    }
+    line
+}
+
+/// Texts of a line with what stands between them in each language.
+pub(crate) fn listed(texts: &[Message]) -> Message {
+    Message::joined(texts, ", ", "、")
+}
+
+/// Clauses of a line.
+pub(crate) fn clauses(texts: &[Message]) -> Message {
+    Message::joined(texts, "; ", "；")
+}
+
+/// The same of names.
+pub(crate) fn names<T: AsRef<str>>(names: &[T]) -> Message {
+    listed(&names.iter().map(|name| Message::from(name.as_ref())).collect::<Vec<_>>())
+}
+
+/// A strong text where something is wrong, a plain one elsewhere.
+pub(crate) fn bad_if(is_bad: bool, text: impl Into<Message>) -> Span {
+    if is_bad { bad(text) } else { Span::plain(text) }
+}
+
+/// The row of a sum: its name stands out.
+pub(crate) fn sum_or(name: &str, sum: Message) -> Span {
+    if name.is_empty() { strong(sum) } else { Span::plain(name) }
+}

@@ -1,0 +1,183 @@
+//! Results against published figures.
+
+use super::{clauses, note_spans};
+use crate::blocks::{Blocks, Cell, Rows, Span, spread};
+use crate::comparison::{Comparison, ComparisonRow};
+use crate::format::{
+    self,
+    Format::{Percent, Right, Short, Whole},
+};
+use crate::model::{KeyRow, Paper};
+use crate::published::{Beside, PerVcpu, Published, PublishedRow};
+use crate::text::{Lang, Message, published_text};
+use dyno_facts::say;
+
+pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    blocks.section("8", say!(against_published_figures), "published");
+    if !paper.beside.is_empty() {
+        blocks.table(beside(paper));
+        blocks.fine(say!(vcpu_of_a_target_are_those));
+    }
+    for comparison in &paper.comparisons {
+        blocks.table(compared(paper, comparison));
+        let mut words = vec![comparison.counts.clone()];
+        words.push(say!(the_conditions_are_those_of_the));
+        words.push(say!(published_method, method = published_text(&comparison.method)));
+        words.extend(comparison.note.as_deref().map(published_text));
+        words.retain(|text| !text.is_empty());
+        blocks.fine(Message::sentences(&words));
+    }
+    let is_compared =
+        |table: &Published| paper.comparisons.iter().any(|own| own.title == table.table.title);
+    for (index, experiment) in paper.experiments.iter().enumerate() {
+        let sections = experiment.tpch.iter().flat_map(|section| &section.published);
+        let told: Vec<&str> = sections.map(|own| own.title.as_str()).collect();
+        for table in &experiment.published {
+            let is_whole = table.table.rows.iter().all(|row| !row.targets.is_empty());
+            let is_told = told.contains(&table.table.title.as_str());
+            if !(is_told || is_compared(table) && is_whole) {
+                rows_of(paper, table, Some(index), &mut blocks);
+            }
+        }
+    }
+    paper.other_published.iter().for_each(|table| rows_of(paper, table, None, &mut blocks));
+    let has_tables = paper.experiments.iter().any(|experiment| !experiment.published.is_empty());
+    if paper.other_published.is_empty() && !has_tables {
+        blocks.paragraph(say!(the_suite_names_no_published_figures));
+    }
+    blocks
+}
+
+fn beside(paper: &Paper) -> Rows<&Beside> {
+    let is_counted = paper.beside.iter().any(|row| row.per_vcpu.is_some());
+    let vcpu = |row: &Beside, of: fn(PerVcpu) -> (f64, f64)| {
+        row.per_vcpu.map(|per| {
+            let (figure, vcpu) = of(per);
+            Cell::from(figure).with(format!("{} vCPU", format::plain(vcpu)))
+        })
+    };
+    let title = say!(each_result_beside_the_published_row);
+    Rows::new(title, &paper.beside)
+        .look("text")
+        .text(say!(experiment), |row| &row.experiment)
+        .text(say!(target_2), |row| &row.target)
+        .text(say!(published_row), |row| {
+            Cell::from(&row.row).with_if(!row.is_named, || vec![Span::plain(say!(the_nearest_one))])
+        })
+        .text(say!(metric), |row| &row.metric)
+        .col(say!(measured), Short, |row| {
+            spread(row.measured, row.repeats).with(note_spans(paper, &row.checks))
+        })
+        .class("strong")
+        .col(say!(published), Short, |row| row.published)
+        .class("theirs")
+        .col(say!(ratio), Short, |row| row.ratio)
+        .when(is_counted, |table| {
+            table.group(say!(per_vcpu_2), |table| {
+                table
+                    .col(say!(measured), Short, |row| {
+                        vcpu(row, |per| (per.measured, per.vcpu_here))
+                    })
+                    .class("strong")
+                    .col(say!(published), Short, |row| {
+                        vcpu(row, |per| (per.published, per.vcpu_there))
+                    })
+                    .class("theirs")
+                    .col(say!(ratio), Short, |row| row.per_vcpu.map(|per| per.ratio))
+            })
+        })
+        .text(say!(conditions_that_differ), |row| clauses(&row.differences))
+}
+
+fn compared<'a>(paper: &'a Paper, comparison: &'a Comparison) -> Rows<&'a ComparisonRow> {
+    let title = say!(
+        measured_beside_published_source,
+        title = published_text(&comparison.title),
+        source = published_text(&comparison.source)
+    );
+    let rows = &comparison.rows;
+    let table = Rows::new(title, rows)
+        .text(say!(published_row), |row| Cell::from(&row.label).with(&row.description));
+    let conditions = comparison.conditions.iter().enumerate();
+    let table = conditions
+        .fold(table, |table, (place, name)| table.col(name, Right, |row| &row.conditions[place]));
+    let table = table
+        .text(say!(measured_in_its_place), |row| Cell::from(&row.target).with(&row.setup))
+        .col(&comparison.load, Whole, |row| row.workers)
+        .when(rows.iter().any(|row| row.hot_share.is_some()), |table| {
+            table.col(say!(hot_share_percent), Percent, |row| row.hot_share)
+        })
+        .when(rows.iter().any(|row| row.size_to_memory.is_some()), |table| {
+            table.col(say!(data_to_memory), Short, |row| row.size_to_memory)
+        });
+    comparison.columns.iter().enumerate().fold(table, |table, (place, name)| {
+        table.group(name, |table| {
+            table
+                .col(say!(measured), Short, |row| {
+                    let pair = &row.pairs[place];
+                    pair.measured.map(|measured| {
+                        spread(measured, pair.repeats).with(note_spans(paper, &pair.checks))
+                    })
+                })
+                .class("strong")
+                .col(say!(published), Whole, |row| row.pairs[place].published)
+                .class("grey")
+                .col(say!(ratio), Short, |row| row.pairs[place].ratio)
+        })
+    })
+}
+
+/// A published row, or a result of this paper above them.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Ours(&'a KeyRow),
+    Theirs(&'a PublishedRow),
+}
+
+fn rows_of(paper: &Paper, shown: &Published, index: Option<usize>, blocks: &mut Blocks) {
+    let table = &shown.table;
+    let title = say!(
+        published_figures_source,
+        title = published_text(&table.title),
+        source = published_text(&table.source)
+    );
+    let ours = paper.key_rows.iter().filter(|row| Some(row.experiment_index) == index);
+    let rows = ours.map(Source::Ours).chain(table.rows.iter().map(Source::Theirs));
+    let rows = Rows::new(title, rows).look("published").text(say!(row), |row| match row {
+        Source::Ours(row) => say!(this_paper_target, target = &row.point.target),
+        Source::Theirs(row) => Message::from(&row.label),
+    });
+    let rows = shown.conditions.iter().fold(rows, |rows, name| {
+        let cell = |row| match row {
+            Source::Ours(row) if *name == shown.load_level => Cell::from(row.point.load()),
+            Source::Ours(row) if name == "warehouses" => {
+                let tpcc = row.point.tpcc.as_ref();
+                tpcc.map_or_else(Cell::blank, |tpcc| tpcc.setup.warehouses.into())
+            }
+            Source::Ours(_) => Cell::blank(),
+            Source::Theirs(row) => row.conditions.get(name).cloned().unwrap_or_default().into(),
+        };
+        rows.col(name, Whole, cell).class("wrap")
+    });
+    let rows = shown.metrics.iter().fold(rows, |rows, name| {
+        let cell = |row| match row {
+            Source::Ours(row) => {
+                let found = row.point.metric(name).map(|found| found.median);
+                found.map_or_else(Cell::blank, Cell::from).class("strong")
+            }
+            Source::Theirs(row) => Cell::from(row.metrics.get(name).copied()),
+        };
+        rows.col(name, Short, cell).class("wrap")
+    });
+    let rows = rows.text(say!(counterpart_of), |row| match row {
+        Source::Ours(_) => String::new(),
+        Source::Theirs(row) => row.targets.join(", "),
+    });
+    blocks.table(rows.each(|row, made| {
+        made.class = if matches!(row, Source::Theirs(_)) { "theirs" } else { "" };
+    }));
+    let note = table.note.as_deref().map(published_text);
+    let words: Vec<Message> = [published_text(&table.method)].into_iter().chain(note).collect();
+    blocks.fine(Message::sentences(&words));
+}

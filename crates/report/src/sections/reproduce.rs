@@ -1,0 +1,70 @@
+//! How to run it again.
+
+use super::known;
+use crate::blocks::{Blocks, Line, Rows, Span, code};
+use crate::format::shell_word;
+use crate::model::{Paper, RunFacts};
+use crate::text::{Lang, Message};
+use dyno_facts::say;
+
+pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    blocks.section("10", say!(reproduce), "reproduce");
+    let how = say!(one_command_runs_the_stored_plan);
+    blocks.paragraph(how);
+    for run in &paper.runs {
+        blocks.code(format!("dyno reproduce {}", shell_word(&run.folder)));
+        blocks.paragraph(say!(it_was_given_as));
+        blocks.code(&run.command);
+        let facts = facts(paper, run);
+        let title = say!(what_fixes_run, run = &run.folder);
+        blocks.table(
+            Rows::new(title, &facts)
+                .look("text")
+                .text(say!(fact), |(name, _)| name)
+                .text(say!(value_word), |(_, value)| value.clone()),
+        );
+        let mut inner = Blocks::default();
+        inner.code(plan(run));
+        blocks.details(say!(the_plan_of_run, run = &run.folder), false, inner);
+        blocks.bulky();
+        let mut words =
+            vec![say!(passwords_are_removed_give_them_in, variable = "`DYNO_PASSWORD_NAME`")];
+        if !run.header.resumed_at.is_empty() {
+            let times = run.header.resumed_at.join(", ");
+            words.push(say!(the_run_was_taken_up_again, times = times));
+        }
+        words.push(say!(every_interval_histogram_event_and_setting, run = &run.folder));
+        blocks.fine(crate::blocks::coded(Message::sentences(&words)));
+    }
+    blocks
+}
+
+fn facts(paper: &Paper, run: &RunFacts) -> Vec<(Message, Line)> {
+    let plain = |value: String| vec![Span::plain(value)];
+    let env = &run.header.environment;
+    let mut facts = vec![
+        (say!(suite), plain(run.header.suite.clone())),
+        (say!(seed_2), plain(run.header.seed.to_string())),
+        (say!(version_of_dyno), plain(env.dyno_version.clone())),
+        (say!(sha_256_of_the_binary), vec![code(known(&env.binary_sha256))]),
+    ];
+    if let Some(hash) = run.header.plan.get("hash").and_then(|hash| hash.as_str()) {
+        facts.push((say!(hash_of_the_plan), vec![code(hash)]));
+    }
+    let own = paper.targets.iter().filter(|target| target.run == run.number);
+    facts.extend(own.map(|target| {
+        let name = say!(version_of_target, target = &target.label);
+        (name, vec![Span::plain(known(&target.product))])
+    }));
+    facts
+}
+
+/// The plan as it is stored, without the list of its steps: they follow from the rest.
+fn plan(run: &RunFacts) -> String {
+    let mut plan = serde_json::to_value(&run.header.plan).unwrap_or_default();
+    if let Some(object) = plan.as_object_mut() {
+        object.remove("steps");
+    }
+    serde_json::to_string_pretty(&plan).unwrap_or_default()
+}

@@ -1,0 +1,119 @@
+//! Every trial: accounting, checks of the data, charts over time.
+
+use super::{ended, notes, verdict_of};
+use crate::blocks::{Blocks, Line, Look, Rows, Span, bad, coded};
+use crate::charts;
+use crate::format::Format::{Right, Whole};
+use crate::model::{Paper, Trial};
+use crate::text::{Lang, Message, stored};
+use crate::tpch;
+use dyno_facts::say;
+use dyno_facts::{DataCheck, TrialStatus};
+
+pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    if paper.trials.is_empty() {
+        blocks.paragraph(say!(no_trial_has_been_executed_yet));
+        return blocks;
+    }
+    blocks.table(tpch::trials(paper));
+    let of_transactions = of_transactions(paper);
+    if !of_transactions.is_empty() {
+        blocks.table(accounting(paper, of_transactions));
+        blocks.fine(say!(wasted_statements_belong_to_attempts_that));
+    }
+    blocks.table(checks(paper));
+    let (drawn, not_drawn) = charts::of_trials(paper, lang);
+    if !drawn.is_empty() {
+        blocks.heading(4, "", say!(over_time), "");
+        blocks.fine(shades(say!(warm_up)));
+        if not_drawn > 0 {
+            let (n, file) = (not_drawn.to_string(), "`paper.json`");
+            blocks.fine(coded(say!(more_trials_are_not_drawn_their, n = n, file = file)));
+        }
+        blocks.grid(drawn);
+    }
+    for trial in paper.trials.iter().filter(|trial| !trial.summary.notes.is_empty()) {
+        let told: Vec<Message> = trial.summary.notes.iter().map(stored).collect();
+        blocks.fine(say!(
+            trial_trial_notes,
+            trial = &trial.label,
+            notes = Message::sentences(&told)
+        ));
+    }
+    blocks
+}
+
+/// What a terminal shows of them.
+pub(super) fn terminal(paper: &Paper, blocks: &mut Blocks) {
+    blocks.table(tpch::trials(paper));
+    blocks.table(accounting(paper, of_transactions(paper)));
+    for trial in &paper.trials {
+        if let TrialStatus::Failed(why) = &trial.summary.status {
+            blocks.paragraph(say!(trial_trial_notes, trial = &trial.label, notes = stored(why)));
+        }
+    }
+    blocks.table(checks(paper));
+}
+
+/// Queries are no transactions: what they did stands in a table of their own.
+pub(super) fn of_transactions(paper: &Paper) -> Vec<&Trial> {
+    paper.trials.iter().filter(|trial| trial.summary.tpch.is_none()).collect()
+}
+
+/// What the shades of charts over time mean.
+pub(crate) fn shades(warm: Message) -> Line {
+    let mut line = vec![Span::plain(say!(zero_is_the_opening_of_the))];
+    let shades = [
+        ("warm", warm),
+        ("error", say!(intervals_with_errors_or_reconnects)),
+        ("gap", say!(no_commit)),
+    ];
+    for (name, meaning) in shades {
+        line.extend([Span::plain(" "), Span::of("", Look::Swatch(name)), Span::plain(" ")]);
+        line.push(Span::plain(meaning));
+    }
+    line
+}
+
+/// The experiment and the target of a trial.
+pub(crate) fn place(trial: &Trial) -> String {
+    format!("{}, {}", trial.summary.experiment, trial.target)
+}
+
+fn accounting<'a>(paper: &'a Paper, trials: Vec<&'a Trial>) -> Rows<&'a Trial> {
+    let title = say!(accounting_started_committed_rolled_back_failed);
+    Rows::new(title, trials)
+        .text(say!(trial_2), |t| &t.label)
+        .text(say!(experiment_target), place)
+        .col(say!(workers), Whole, |t| t.summary.workers)
+        .col(say!(repeat), Whole, |t| t.summary.repeat)
+        .col(say!(began), Right, |t| t.summary.started_at.get(11..19).unwrap_or_default())
+        .class("keep")
+        .text(say!(ended), |t| ended(t.status))
+        .col(say!(started), Whole, |t| t.summary.counts.started)
+        .col(say!(committed_2), Whole, |t| t.summary.counts.committed)
+        .col(say!(rolled_back_2), Whole, |t| t.summary.counts.rolled_back)
+        .col(say!(failed_3), Whole, |t| t.summary.counts.failed)
+        .col(say!(skipped), Whole, |t| t.summary.counts.skipped)
+        .col(say!(in_flight), Whole, |t| t.summary.in_flight)
+        .text(say!(adds_up), |t| match t.adds_up {
+            true => Span::plain(say!(yes)),
+            false => bad(say!(no_3)),
+        })
+        .col(say!(wasted_statements), Whole, |t| t.summary.wasted.total())
+        .text(say!(notes), |t| notes(paper, &t.checks))
+        .each(|t, row| row.anchor = format!("trial-{}", t.label))
+}
+
+fn checks(paper: &Paper) -> Rows<(&Trial, &DataCheck)> {
+    let of = |trial| move |check| (trial, check);
+    let rows = paper.trials.iter().flat_map(|t| t.summary.checks.iter().map(of(t)));
+    Rows::new(say!(checks_of_the_data_after_each), rows)
+        .look("text")
+        .text(say!(trial_2), |(trial, _)| &trial.label)
+        .text(say!(experiment_target), |(trial, _)| place(trial))
+        .text(say!(check_2), |(_, check)| stored(&check.name))
+        .text(say!(verdict), |(_, check)| verdict_of(check.verdict))
+        .text(say!(evidence_2), |(_, check)| stored(&check.evidence))
+}

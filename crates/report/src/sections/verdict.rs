@@ -1,0 +1,144 @@
+//! Targets held against each other, and gates.
+
+use super::notes;
+use crate::blocks::{Blocks, Cell, Rows, Span, bad, code, emphasis};
+use crate::format::{
+    self, Format,
+    Format::{Right, Short, Text as Words},
+};
+use crate::model::Paper;
+use crate::text::Lang;
+use crate::verdict::{
+    Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow, drawings,
+};
+use dyno_facts::say;
+
+const RATIO: Format = Format::Fixed(3);
+
+pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    if !paper.verdicts.is_empty() {
+        blocks.figures(drawings(paper, lang));
+        blocks.table(verdicts(paper));
+        blocks.fine(say!(figures_are_medians_of_the_pairs));
+    }
+    blocks.table(gates(paper));
+    blocks
+}
+
+/// A row of a comparison, and its place in it.
+#[derive(Clone, Copy)]
+struct Judged<'a> {
+    of: &'a PairedComparison,
+    row: &'a VerdictRow,
+    is_first: bool,
+}
+
+impl Judged<'_> {
+    /// What all rows of a comparison share stands beside the first.
+    fn shared(self, cell: impl FnOnce() -> Cell) -> Cell {
+        if self.is_first { cell().down(self.of.rows.len()) } else { Cell::covered() }
+    }
+}
+
+fn verdicts(paper: &Paper) -> Rows<Judged<'_>> {
+    let of = |of| move |(place, row)| Judged { of, row, is_first: place == 0 };
+    let rows = paper.verdicts.iter().flat_map(|own| own.rows.iter().enumerate().map(of(own)));
+    Rows::new(say!(verdicts_candidate_by_baseline_from_pairs), rows)
+        .text(say!(experiment_load_level), |one| {
+            one.shared(|| {
+                let is_blocks = one.of.order == PairOrder::Blocks;
+                Cell::from(&one.of.title)
+                    .with(&one.of.level)
+                    .with_if(is_blocks, || vec![Span::plain(say!(not_interleaved))])
+            })
+        })
+        .text(say!(candidate), |one| {
+            one.shared(|| {
+                Cell::from(&one.of.candidate)
+                    .with(&one.of.baseline)
+                    .with_if(one.of.is_aa, || vec![Span::plain(say!(the_same_system_a_a))])
+            })
+        })
+        .below(say!(baseline_2))
+        .text(say!(metric), |one| &one.row.name)
+        .class("inner")
+        .col(say!(candidate), Short, |one| one.row.candidate.median)
+        .col(say!(baseline), Short, |one| one.row.baseline.median)
+        .col(say!(ratio_2), RATIO, |one| {
+            let cell = Cell::from(one.row.ratio);
+            one.row.interval.into_iter().fold(cell, |cell, both| cell.with(ends(both, RATIO)))
+        })
+        .class("strong")
+        .below(say!(n_95_percent_interval))
+        .text(say!(verdict), |one| {
+            Cell::from(&one.row.words).class(match one.row.call {
+                Call::Slower => "bad",
+                Call::Faster | Call::NoDifference => "",
+                _ => "grey",
+            })
+        })
+        .col(say!(pairs), Format::Whole, |one| {
+            let needed = one.row.pairs_needed.filter(|needed| *needed > one.row.pairs);
+            let cell = Cell::from(one.row.pairs);
+            needed.into_iter().fold(cell, |cell, pairs| cell.with(format::whole(pairs as f64)))
+        })
+        .below(say!(needed))
+        .col(say!(deviation_percent), Right, |one| {
+            let percent =
+                |share: Option<f64>| share.map_or(format::DASH.to_owned(), format::percent);
+            one.row.variation_candidate.map(|candidate| {
+                format!("{}, {}", format::percent(candidate), percent(one.row.variation_baseline))
+            })
+        })
+        .below(say!(candidate_baseline))
+        .col(say!(p_t_wilcoxon), Right, |one| {
+            let both = one.row.p.into_iter().chain(one.row.p_rank);
+            let cell = one.row.p.map(|_| both.map(chance).collect::<Vec<_>>().join(", "));
+            let adjusted = one.row.p_adjusted.into_iter();
+            adjusted.fold(Cell::from(cell), |cell, p| cell.with(chance(p)))
+        })
+        .below(say!(corrected_holm))
+        .col(say!(noise_floor_percent), Format::Percent, |one| one.row.noise_floor)
+        .text(
+            say!(notes),
+            |one| {
+                if one.is_first { notes(paper, &one.of.checks) } else { Cell::blank() }
+            },
+        )
+        .each(|one, row| {
+            if one.is_first {
+                row.anchor = format!("comparison-{}", one.of.number);
+            }
+        })
+}
+
+fn chance(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { RATIO.show(p) }
+}
+
+fn ends(both: Bounds, format: Format) -> String {
+    format!("{}{}{}", format.show(both.low), format::DASH, format.show(both.high))
+}
+
+fn gates(paper: &Paper) -> Rows<&GateRow> {
+    let format = |gate: &GateRow| if gate.is_ratio { RATIO } else { Short };
+    Rows::new(say!(gates), &paper.gates)
+        .col(say!(gate), Words, |gate| code(&gate.gate))
+        .text(say!(experiment_load_level), |gate| Cell::from(&gate.title).with(&gate.level))
+        .text(say!(target_2), |gate| (!gate.target.is_empty()).then_some(&gate.target))
+        .col(say!(found), Right, |gate| {
+            let cell = Cell::from(gate.value.map(|value| format(gate).show(value)));
+            let interval = gate.interval.filter(|_| gate.value.is_some());
+            interval.into_iter().fold(cell, |cell, both| cell.with(ends(both, format(gate))))
+        })
+        .below(say!(n_95_percent_interval))
+        .text(say!(result), |gate| {
+            let result = match gate.result {
+                GateResult::Pass => Span::plain(say!(passed)),
+                GateResult::Broken => bad(say!(broken)),
+                GateResult::Inconclusive => emphasis(say!(inconclusive_2)),
+            };
+            Cell::from(result).with(&gate.why)
+        })
+}

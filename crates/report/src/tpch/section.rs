@@ -1,0 +1,565 @@
+//! The section of an experiment that is TPC-H.
+
+use super::{
+    DegreeColumn, LoadRow, LoadTable, PlanCell, PlanRow, PublishedSeconds, QueryCell, QueryRow,
+    Speedup, Told, TpchSection, TpchTable,
+};
+use crate::blocks::{Blocks, Cell, Line, Rows, Span, Style, Value, bad, coded, emphasis};
+use crate::blocks::{lines, link, number, spread, strong};
+use crate::format::{
+    self,
+    Format::{Right, Short, Whole},
+};
+use crate::model::{Experiment, Paper, Spread, Trial};
+use crate::sections::{bad_if, ended, notes, outcomes, place, settings, target_of};
+use crate::text::{Lang, Message, published_text};
+use dyno_facts::say;
+use dyno_facts::{QueryOutcome, Verdict};
+
+/// The section with its charts.
+pub(crate) fn blocks(
+    paper: &Paper,
+    experiment: &Experiment,
+    section: &TpchSection,
+    lang: Lang,
+) -> Blocks {
+    let mut blocks = head(paper, experiment, section);
+    let figures = super::drawings(paper, experiment, lang);
+    for (table, figures) in section.tables.iter().zip(figures.tables) {
+        queries(section, table, &mut blocks);
+        blocks.figures(figures);
+        plans(paper, section, table, &mut blocks);
+    }
+    for own in &section.published {
+        let told = published_text;
+        let (title, source) = (told(&own.title), told(&own.source));
+        let mut words = vec![say!(published_title_source_source, title = title, source = source)];
+        words.push(told(&own.method));
+        words.extend(own.note.as_deref().map(told));
+        words.push(say!(the_speed_ups_shown_here_are));
+        blocks.fine(Message::sentences(&words));
+    }
+    events(section, &mut blocks);
+    loads(section, &mut blocks);
+    for own in &section.settings {
+        let mut inner = Blocks::default();
+        let target = &own.target;
+        let title = say!(settings_of_for_queries_before_the, target = target);
+        inner.table(settings(title, &own.rows));
+        let summary = say!(settings_of_that_decide_how_queries, target = target);
+        blocks.details(summary, false, inner);
+    }
+    formulas(section, &mut blocks);
+    if !section.rewrites.is_empty() {
+        let title = say!(where_the_queries_texts_differ_from);
+        blocks.heading(4, "", title, "");
+        blocks.list(Style::Plain, section.rewrites.iter().map(told).collect());
+    }
+    blocks.heading(4, "", say!(where_these_trials_depart_from_the), "");
+    blocks.list(Style::Plain, section.deviations.iter().map(told).collect());
+    blocks
+}
+
+/// What a terminal shows of it.
+pub(crate) fn terminal(paper: &Paper, experiment: &Experiment, section: &TpchSection) -> Blocks {
+    let mut blocks = head(paper, experiment, section);
+    section.tables.iter().for_each(|table| queries(section, table, &mut blocks));
+    events(section, &mut blocks);
+    blocks
+}
+
+fn told(one: &Told) -> Line {
+    let mut line = Line::new();
+    if let Some(targets) = &one.targets {
+        line.extend([Span::plain(targets), Span::plain(say!(text_word))]);
+    }
+    line.push(coded(&one.sentence));
+    line
+}
+
+/// A degree of a table.
+type OfTable<'a> = (&'a TpchTable, &'a DegreeColumn);
+
+fn degrees(tables: &[TpchTable]) -> impl Iterator<Item = OfTable<'_>> {
+    let of = |table| move |degree| (table, degree);
+    tables.iter().flat_map(move |table| table.degrees.iter().map(of(table)))
+}
+
+fn answers(degree: &DegreeColumn) -> Span {
+    bad_if(!degree.answers.wrong.is_empty(), &degree.answers.words)
+}
+
+/// All experiments with queries, for the summary of a paper.
+pub(crate) fn summary(paper: &Paper) -> Rows<(usize, &Experiment, OfTable<'_>)> {
+    let of = |index, experiment| move |own| (index, experiment, own);
+    let all = paper.experiments.iter().enumerate().flat_map(|(index, experiment)| {
+        let tables = experiment.tpch.as_ref().map_or(&[][..], |section| &section.tables);
+        degrees(tables).map(of(index, experiment))
+    });
+    let whole = |figure: Option<Spread>, degree: &DegreeColumn| {
+        figure.map(|figure| spread(figure, degree.totals).bound(bound(degree)))
+    };
+    let title = say!(tpc_h_like_the_22_queries);
+    Rows::new(title, all)
+        .text(say!(experiment), |(index, experiment, _)| {
+            link(&experiment.title, format!("#experiment-{}", index + 1))
+        })
+        .text(say!(target_test), |(_, _, (table, _))| {
+            Cell::from(&table.target).with(&table.described)
+        })
+        .col(say!(degree_2), Whole, |(_, _, (_, degree))| degree.degree)
+        .col(say!(total_s), Short, |(_, _, (_, degree))| whole(degree.total_s, degree))
+        .class("strong")
+        .col(say!(geometric_mean_s_2), Short, |(_, _, (_, degree))| {
+            whole(degree.geometric_mean_s, degree)
+        })
+        .col(say!(speed_up_of_the_total), Short, |(_, _, (_, degree))| {
+            degree.total_speedup.map(factor)
+        })
+        .text(say!(answers), |(_, _, (_, degree))| answers(degree))
+        .text(say!(notes), |(_, experiment, (_, degree))| {
+            notes(paper, &experiment.points[degree.point].checks)
+        })
+}
+
+fn bound(degree: &DegreeColumn) -> &'static str {
+    if degree.penalised.is_empty() { "" } else { "≥" }
+}
+
+fn head(paper: &Paper, experiment: &Experiment, section: &TpchSection) -> Blocks {
+    let mut blocks = Blocks::default();
+    let disclosure =
+        [strong(say!(tpc_h_like_2)), Span::plain(" "), Span::plain(&section.disclosure)];
+    blocks.styled(Style::Disclosure, disclosure.to_vec());
+    blocks.table(reached(paper, experiment, section));
+    section.degrees.iter().for_each(|sentence| blocks.fine(coded(sentence)));
+    blocks.table(
+        Rows::new(bad(say!(wrong_answers)), &section.wrong)
+            .look("text")
+            .text(say!(query), |row| format!("Q{}", row.query))
+            .text(say!(target_2), |row| &row.target)
+            .text(say!(trials), |row| row.trials.join(", "))
+            .text(say!(held_against), |row| &row.against)
+            .text(say!(rows_that_differ), |row| lines(&row.differences)),
+    );
+    blocks
+}
+
+fn reached<'a>(
+    paper: &'a Paper,
+    experiment: &'a Experiment,
+    section: &'a TpchSection,
+) -> Rows<OfTable<'a>> {
+    let shown = section.shown;
+    let title = say!(what_was_asked_for_and_reached);
+    let point = |degree: &DegreeColumn| &experiment.points[degree.point];
+    let total = |degree: &DegreeColumn| {
+        let (penalised, totals) = (degree.penalised.len(), degree.totals);
+        Cell::from(degree.total_s.map(number))
+            .with_if(penalised > 0, || vec![bad(say!(with_given_up, n = penalised.to_string()))])
+            .with_if(totals > 0 && totals < degree.repeats, || {
+                let (n, all) = (totals.to_string(), degree.repeats.to_string());
+                vec![bad(say!(n_of_all_trials, n = n, all = all))]
+            })
+    };
+    Rows::new(title, degrees(&section.tables))
+        .text(say!(target_2), |(table, degree)| target_of(&table.target, point(degree).status))
+        .text(say!(test), |(table, _)| &table.described)
+        .col(say!(degree_asked), Whole, |(_, degree)| degree.degree)
+        .col(say!(workers_in_plans), Whole, |(_, degree)| degree.got)
+        .col(say!(trials), Whole, |(_, degree)| degree.repeats)
+        .col(say!(total_s), Short, |(_, degree)| total(degree))
+        .class("strong")
+        .col(say!(geometric_mean_s_2), Short, |(_, degree)| degree.geometric_mean_s.map(number))
+        .when(shown.power, |table| {
+            table.col(say!(power_like_size), Short, |(_, degree)| degree.power.map(number))
+        })
+        .when(shown.throughput, |table| {
+            table
+                .col(say!(throughput_like_size), Short, |(_, degree)| degree.throughput.map(number))
+        })
+        .when(shown.qphh, |table| {
+            table.col(say!(qphh_like_size), Short, |(_, degree)| degree.qphh.map(number))
+        })
+        .text(say!(answers), |(_, degree)| answers(degree))
+        .text(say!(notes), |(_, degree)| notes(paper, &point(degree).checks))
+}
+
+fn factor(speedup: Speedup) -> Cell {
+    let all = Spread { min: speedup.min, median: speedup.median, max: speedup.max };
+    let bound = match speedup.bound {
+        Some("at least") => "≥",
+        Some(_) => "≤",
+        None => "",
+    };
+    spread(all, if speedup.is_spread { 2 } else { 1 }).bound(bound)
+}
+
+/// A line of the table of queries.
+#[derive(Clone, Copy)]
+enum OfQuery<'a> {
+    One(usize, &'a QueryRow),
+    Total,
+    Mean,
+}
+
+fn queries(section: &TpchSection, table: &TpchTable, blocks: &mut Blocks) {
+    let title = [Message::from(&table.target), table.described.clone()];
+    blocks.heading(4, "", Message::joined(&title, ": ", "："), "");
+    blocks.table(of_queries(section, table));
+    if table.degrees.iter().any(|degree| !degree.penalised.is_empty()) {
+        let bounds: Vec<String> = table.timeouts_s.iter().map(|s| format::plain(*s)).collect();
+        blocks.fine(match bounds.is_empty() {
+            false => say!(and_stand_where_a_query_was, bounds = bounds.join(" / ")),
+            true => say!(and_stand_where_a_query_was_given),
+        });
+    }
+    if table.has_gaps {
+        blocks.fine(say!(where_a_query_is_missing_or));
+    }
+}
+
+fn caption(table: &TpchTable) -> Message {
+    let title = match () {
+        () if table.setup.streams > 1 => say!(seconds_of_each_query_medians_of),
+        () if table.degrees.iter().any(|degree| degree.repeats > 1) => {
+            say!(seconds_of_each_query_medians_of_trials)
+        }
+        () => say!(seconds_of_each_query_2),
+    };
+    match &table.parameters {
+        None => title,
+        Some(known) => {
+            let known = say!(parameters_parameters, parameters = known);
+            Message::joined(&[title, known], "; ", "；")
+        }
+    }
+}
+
+fn of_queries<'a>(section: &'a TpchSection, table: &'a TpchTable) -> Rows<OfQuery<'a>> {
+    let one = |(place, row)| OfQuery::One(place, row);
+    let rows = table.queries.iter().enumerate().map(one).chain([OfQuery::Total, OfQuery::Mean]);
+    let further = &table.degrees[1.min(table.degrees.len())..];
+    let first = table.degrees.first().map_or(0, |degree| degree.degree);
+    let covered = |row, cell: &dyn Fn(&QueryRow) -> Cell| match row {
+        OfQuery::One(_, query) => cell(query),
+        _ => Cell::covered(),
+    };
+    let rows = Rows::new(caption(table), rows)
+        .look("queries")
+        .text(say!(query), |row| match row {
+            OfQuery::One(_, query) => Cell::from(format!("Q{}", query.query)),
+            OfQuery::Total if table.setup.test == "throughput" => {
+                Cell::from(say!(length_of_the_test)).over(3)
+            }
+            OfQuery::Total => Cell::from(say!(total)).over(3),
+            OfQuery::Mean => Cell::from(say!(geometric_mean)).over(3),
+        })
+        .col(say!(rows), Whole, |row| {
+            covered(row, &|query| {
+                query.rows.map(|(least, most)| Value::Range([least as f64, most as f64])).into()
+            })
+        })
+        .text(say!(answer), |row| covered(row, &|query| answer(query.answer)))
+        .group(say!(seconds_2), |rows| {
+            table.degrees.iter().enumerate().fold(rows, |rows, (place, degree)| {
+                let title = say!(degree_degree, degree = degree.degree.to_string());
+                rows.col(title, Short, |row| seconds(row, place, degree)).class("strong")
+            })
+        });
+    let rows = rows.group(say!(speed_up), |rows| {
+        further.iter().enumerate().fold(rows, |rows, (place, degree)| {
+            rows.col(over(degree.degree, first), Short, |row| match row {
+                OfQuery::One(_, query) => query.cells[place + 1].speedup.map(factor),
+                OfQuery::Total => degree.total_speedup.map(factor),
+                OfQuery::Mean => degree.mean_speedup.map(factor),
+            })
+        })
+    });
+    section.published.iter().fold(rows, published).feet(2)
+}
+
+/// `2 over 0`.
+fn over(to: u32, from: u32) -> Message {
+    say!(to_over_from, to = to.to_string(), from = from.to_string())
+}
+
+/// The published times of the same queries beside one's own.
+fn published<'a>(rows: Rows<OfQuery<'a>>, own: &PublishedSeconds) -> Rows<OfQuery<'a>> {
+    let title = match own.scale {
+        None => say!(published_2),
+        Some(scale) => {
+            say!(published_scale_factor, scale = format::plain(scale))
+        }
+    };
+    rows.group(title, |rows| {
+        let rows = own.degrees.iter().enumerate().fold(rows, |rows, (place, degree)| {
+            let title = say!(s_degree_degree, degree = degree.to_string());
+            let cell = |row| match row {
+                OfQuery::One(query, _) => Cell::from(own.seconds[query][place]),
+                OfQuery::Total => own.totals[place].into(),
+                OfQuery::Mean => Cell::blank(),
+            };
+            rows.col(title, Short, cell).class("theirs")
+        });
+        let ends = own.degrees.first().zip(own.degrees.last()).filter(|(a, b)| a != b);
+        rows.when(ends.is_some(), |rows| {
+            let (from, to) = ends.map_or((0, 0), |(from, to)| (*from, *to));
+            rows.col(over(to, from), Short, |row| match row {
+                OfQuery::One(query, _) => Cell::from(own.speedups[query]),
+                OfQuery::Total => own.total_speedup.into(),
+                OfQuery::Mean => Cell::blank(),
+            })
+            .class("theirs")
+        })
+    })
+}
+
+fn answer(verdict: Option<Verdict>) -> Cell {
+    verdict
+        .map(|verdict| match verdict {
+            Verdict::Passed => Span::plain(say!(correct)),
+            Verdict::Failed => bad(say!(wrong)),
+            Verdict::NotMade => emphasis(say!(not_compared)),
+        })
+        .into()
+}
+
+fn seconds(row: OfQuery<'_>, place: usize, degree: &DegreeColumn) -> Cell {
+    match row {
+        OfQuery::One(_, query) => of_cell(&query.cells[place]),
+        OfQuery::Total => Cell::from(degree.total_s.map(number)).bound(bound(degree)),
+        OfQuery::Mean => Cell::from(degree.geometric_mean_s.map(number)).bound(bound(degree)),
+    }
+}
+
+fn of_cell(cell: &QueryCell) -> Cell {
+    let Some(times) = cell.seconds else {
+        return match (cell.failed, cell.interrupted) {
+            (0, 0) => Cell::missing(),
+            (0, _) => say!(interrupted).into(),
+            _ => bad(say!(failed)).into(),
+        };
+    };
+    let given_up = || match cell.executions {
+        1 => vec![bad(say!(given_up))],
+        all => {
+            let (n, all) = (cell.timed_out.to_string(), all.to_string());
+            vec![bad(say!(given_up_of, n = n, all = all))]
+        }
+    };
+    number(times)
+        .bound(if cell.timed_out > 0 { "≥" } else { "" })
+        .with_if(cell.timed_out > 0, given_up)
+        .with_if(cell.failed > 0, || vec![bad(say!(n_failed, n = cell.failed.to_string()))])
+}
+
+fn plans(paper: &Paper, section: &TpchSection, table: &TpchTable, blocks: &mut Blocks) {
+    if table.plans.is_empty() {
+        blocks.fine(say!(plans_of_were_not_taken, target = &table.target));
+        return;
+    }
+    let title = say!(plans_taken_apart_from_the_timed);
+    let rows =
+        Rows::new(title, &table.plans).text(say!(query), |row: &PlanRow| format!("Q{}", row.query));
+    let rows = table.degrees.iter().enumerate().fold(rows, |rows, (place, degree)| {
+        let degree = degree.degree.to_string();
+        rows.col(say!(workers_degree_degree, degree = &degree), Whole, |row| {
+            row.cells[place].workers
+        })
+        .text(say!(plans_degree_degree, degree = &degree), |row| {
+            let first = table.degrees[0].degree;
+            let cell = &row.cells[place];
+            Cell::from(plan_links(paper, cell))
+                .with_if(cell.is_changed, || vec![bad(say!(changed_between_repeats_2))])
+                .with_if(cell.differs_from_first, || {
+                    let words = say!(other_than_at_degree, degree = first.to_string());
+                    vec![Span::plain(words)]
+                })
+        })
+        .when(section.shown.pages, |rows| {
+            rows.col(say!(pages_read_at_most), Whole, |row| row.cells[place].pages_read)
+        })
+    });
+    let mut inner = Blocks::default();
+    inner.table(rows);
+    let summary = say!(plans_of_target_setup, target = &table.target, setup = &table.described);
+    let mut line = vec![Span::plain(summary)];
+    if let Some(queries) = &table.changed_plans {
+        line.push(Span::plain(say!(text_word)));
+        line.push(bad(say!(changed_between_repeats, queries = queries)));
+    }
+    blocks.details(line, false, inner);
+}
+
+fn plan_links(paper: &Paper, cell: &PlanCell) -> Line {
+    let one = |own: &super::PlanLink| {
+        let name = say!(trial_names, names = &own.trial);
+        match &paper.runs[own.run - 1].link {
+            Some(to) => link(name, format!("{to}{}", own.file)),
+            None => Span::plain(name),
+        }
+    };
+    crate::sections::separated(cell.links.iter().map(one), ", ")
+}
+
+/// Failures, refresh functions, caches.
+fn events(section: &TpchSection, blocks: &mut Blocks) {
+    blocks.table(
+        Rows::new(say!(queries_without_an_answer), &section.failures)
+            .look("text")
+            .text(say!(trial_2), |row| &row.trial)
+            .text(say!(target_2), |row| &row.target)
+            .col(say!(degree_2), Whole, |row| row.degree)
+            .text(say!(query), |row| format!("Q{}", row.query))
+            .col(say!(stream), Whole, |row| row.stream)
+            .text(say!(what_happened), |row| &row.what),
+    );
+    let title = say!(refresh_functions_function_1_inserts_orders);
+    blocks.table(
+        Rows::new(title, &section.refreshes)
+            .text(say!(trial_2), |row| &row.trial)
+            .text(say!(target_2), |row| &row.target)
+            .col(say!(degree_2), Whole, |row| row.degree)
+            .col(say!(pair), Whole, |row| row.pair)
+            .col(say!(function), Right, |row| format!("RF{}", row.function))
+            .col(say!(rows), Whole, |row| row.rows)
+            .col(say!(seconds_2), Short, |row| row.seconds)
+            .class("strong")
+            .text(say!(ended), |row| match &row.failure {
+                None => Span::plain(say!(well)),
+                Some(failure) => bad(failure),
+            }),
+    );
+    blocks.table(
+        Rows::new(say!(what_the_caches_held_when_the), &section.caches)
+            .look("text")
+            .text(say!(target_2), |row| &row.target)
+            .col(say!(degree_2), Whole, |row| row.degree)
+            .text(say!(state), |row| &row.state)
+            .text(say!(what_proves_it), |row| outcomes(&row.outcomes, false)),
+    );
+}
+
+/// A step of a load, or the sum of all.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    One(&'a LoadRow),
+    All(&'a LoadTable),
+}
+
+fn loads(section: &TpchSection, blocks: &mut Blocks) {
+    if section.loads.is_empty() {
+        blocks.fine(say!(how_and_when_the_data_were));
+    }
+    for load in &section.loads {
+        blocks.table(load_steps(load));
+        blocks.fine(Message::sentences(&load_words(load)));
+    }
+}
+
+fn load_steps(load: &LoadTable) -> Rows<Step<'_>> {
+    let mut title =
+        say!(load_of_at_scale_factor, target = &load.target, scale = format::plain(load.scale));
+    if !load.finished_at.is_empty() {
+        let time = say!(complete_at_time, time = &load.finished_at);
+        title = Message::joined(&[title, time], ", ", "，");
+    }
+    if let Some(bytes) = load.size_bytes {
+        let size = say!(size_with_indexes, size = format::bytes(bytes as f64));
+        title = Message::joined(&[title, size], ": ", "：");
+    }
+    Rows::new(title, load.rows.iter().map(Step::One).chain([Step::All(load)]))
+        .text(say!(step), |step| match step {
+            Step::One(row) => row.name.clone(),
+            Step::All(_) => say!(all_steps),
+        })
+        .col(say!(seconds_2), Short, |step| match step {
+            Step::One(row) => {
+                Cell::from(row.seconds).class(if row.is_part { "" } else { "strong" })
+            }
+            Step::All(load) => Cell::from(load.total_s).class("strong"),
+        })
+        .col(say!(rows), Whole, |step| match step {
+            Step::One(row) if row.rows == 0 => Cell::blank(),
+            Step::One(row) => row.rows.into(),
+            Step::All(load) => load.stored.into(),
+        })
+        .col(say!(rows_per_s), Whole, |step| match step {
+            Step::One(row) => row.rows_per_s.map_or_else(Cell::blank, Cell::from),
+            Step::All(_) => Cell::blank(),
+        })
+        .each(|step, row| {
+            row.class = if matches!(step, Step::One(own) if own.is_part) { "part" } else { "" };
+        })
+        .feet(1)
+}
+
+fn load_words(load: &LoadTable) -> Vec<Message> {
+    let mut words = Vec::new();
+    if load.rows.iter().any(|row| row.is_part) {
+        words.push(say!(tables_of_a_step_are_worked));
+    }
+    if load.attempts > 1 {
+        let n = load.attempts.to_string();
+        words.push(say!(the_load_was_begun_times_the, n = n));
+    }
+    words.push(match load.refresh_pairs {
+        (_, 0) => say!(no_refresh_function_has_changed_these),
+        (least, most) if least == most => {
+            say!(pairs_of_refresh_functions_that_had, n = least.to_string())
+        }
+        (least, most) => say!(
+            pairs_of_refresh_functions_that_had_been,
+            least = least.to_string(),
+            most = most.to_string()
+        ),
+    });
+    words
+}
+
+fn formulas(section: &TpchSection, blocks: &mut Blocks) {
+    if section.formulas.is_empty() {
+        return;
+    }
+    let title = say!(formulas_with_the_numbers_of_each);
+    let mut inner = Blocks::default();
+    inner.table(
+        Rows::new(title, &section.formulas)
+            .look("text")
+            .text(say!(trial_2), |row| &row.trial)
+            .text(say!(target_2), |row| &row.target)
+            .col(say!(degree_2), Whole, |row| row.degree)
+            .text(say!(formulas), |row| lines(&row.lines)),
+    );
+    blocks.details(say!(how_the_metrics_are_computed), false, inner);
+}
+
+/// The trials of TPC-H one by one.
+pub(crate) fn trials(paper: &Paper) -> Rows<&Trial> {
+    let facts = |t: &'_ Trial| t.summary.tpch.clone().unwrap_or_default();
+    let outcome = |t: &Trial, wanted: &QueryOutcome| {
+        facts(t).queries.iter().filter(|query| query.outcome == *wanted).count()
+    };
+    let correct = |t: &Trial| {
+        let verdicts = facts(t).queries.into_iter().filter_map(|query| query.answer);
+        verdicts.filter(|answer| answer.verdict == Verdict::Passed).count()
+    };
+    let own = paper.trials.iter().filter(|trial| trial.summary.tpch.is_some());
+    Rows::new(say!(trials_of_tpc_h_in_the), own)
+        .text(say!(trial_2), |t| &t.label)
+        .text(say!(experiment_target), place)
+        .text(say!(test), |t| facts(t).test)
+        .col(say!(degree_2), Whole, |t| facts(t).degree.asked)
+        .col(say!(repeat), Whole, |t| t.summary.repeat)
+        .col(say!(streams_2), Whole, |t| t.summary.workers)
+        .text(say!(began), |t| &t.summary.started_at)
+        .text(say!(ended), |t| ended(t.status))
+        .col(say!(queries_answered), Whole, |t| outcome(t, &QueryOutcome::Answered))
+        .col(say!(given_up), Whole, |t| outcome(t, &QueryOutcome::TimedOut))
+        .col(say!(correct), Whole, correct)
+        .col(say!(total_s), Short, |t| facts(t).metrics.map(|metrics| metrics.total_s))
+        .class("strong")
+        .text(say!(notes), |t| notes(paper, &t.checks))
+        .each(|t, row| row.anchor = format!("trial-{}", t.label))
+}

@@ -1,0 +1,404 @@
+//! Blocks as the body of a page.
+
+use super::{coded, ends, groups, shown, told};
+use crate::blocks::{
+    Block, Cell, Column, Cover, Figure, Heading, Line, Look, Row, Span, Style, Table, Value,
+};
+use crate::format::Format;
+use crate::svg::escape;
+use crate::text::Lang;
+use std::fmt::Write;
+
+/// The body: cover, table of contents, and everything else within `<main>`.
+pub(crate) fn html(blocks: &[Block], lang: Lang) -> String {
+    let mut out = Html { out: String::new(), lang };
+    for block in blocks {
+        if let Block::Cover(cover) = block {
+            out.cover(cover);
+            out.contents(cover, blocks);
+        }
+    }
+    out.out.push_str("<main>\n");
+    out.blocks(blocks);
+    out.out.push_str("</main>\n");
+    out.out
+}
+
+struct Html {
+    out: String,
+    lang: Lang,
+}
+
+impl Html {
+    fn blocks(&mut self, blocks: &[Block]) {
+        blocks.iter().for_each(|block| self.block(block));
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Cover(_) => {}
+            Block::Heading(heading) => self.heading(heading),
+            Block::Paragraph { style, text } => {
+                let class = class_of(style_class(*style));
+                self.put(&format!("<p{class}>"));
+                self.line(text);
+                self.put("</p>\n");
+            }
+            Block::List { style, items } => {
+                self.put(&format!("<ul{}>\n", class_of(style_class(*style))));
+                for item in items {
+                    self.put("  <li>");
+                    self.line(item);
+                    self.put("</li>\n");
+                }
+                self.put("</ul>\n");
+            }
+            Block::Terms { terms } => {
+                self.put("<dl class=\"terms\">\n");
+                for (word, meaning) in terms {
+                    let (word, meaning) = (told(word, self.lang), told(meaning, self.lang));
+                    self.put(&format!(
+                        "  <dt>{}</dt><dd>{}</dd>\n",
+                        escape(&word),
+                        escape(&meaning)
+                    ));
+                }
+                self.put("</dl>\n");
+            }
+            Block::Table(table) => self.table(table),
+            Block::Figures { figures, is_grid } => self.figures(figures, *is_grid),
+            Block::Details { summary, is_open, blocks, .. } => {
+                self.put(if *is_open { "<details open><summary>" } else { "<details><summary>" });
+                self.line(summary);
+                self.put("</summary>\n");
+                self.blocks(blocks);
+                self.put("</details>\n");
+            }
+            Block::Code { text } => self.put(&format!("<pre>{}</pre>\n", escape(text))),
+        }
+    }
+
+    fn put(&mut self, markup: &str) {
+        self.out.push_str(markup);
+    }
+
+    fn cover(&mut self, cover: &Cover) {
+        let lang = self.lang;
+        let text = |text| escape(&told(text, lang));
+        self.put(&format!(
+            "<header>\n  <p class=\"kicker\">{}</p>\n  <h1>{}</h1>\n  <p class=\"byline\">{}</p>\n  <p class=\"verdict\">{}</p>\n  <dl class=\"facts\">\n",
+            text(&cover.kicker),
+            text(&cover.title),
+            escape(&cover.byline),
+            text(&cover.verdict),
+        ));
+        for fact in &cover.facts {
+            self.put(&format!("    <div><dt>{}</dt><dd>", text(&fact.name)));
+            self.line(&fact.value);
+            for below in &fact.below {
+                self.put(&format!("<small>{}</small>", text(below)));
+            }
+            self.put("</dd></div>\n");
+        }
+        self.put("  </dl>\n</header>\n");
+    }
+
+    /// Links to the headings that are listed, those of chapters below their section.
+    fn contents(&mut self, cover: &Cover, blocks: &[Block]) {
+        let label = escape(&told(&cover.contents, self.lang));
+        self.put(&format!("<nav aria-label=\"{label}\">\n  <ol>\n"));
+        let mut open = 0;
+        for block in blocks {
+            let Block::Heading(heading) = block else { continue };
+            if !heading.is_listed {
+                continue;
+            }
+            let level = if heading.level > 2 { 2 } else { 1 };
+            match (open, level) {
+                (0, _) => {}
+                (1, 2) => self.put("<ol>\n"),
+                (2, 1) => self.put("</li></ol></li>\n"),
+                _ => self.put("</li>\n"),
+            }
+            open = if open == 0 { 1 } else { level };
+            let (anchor, title) = (escape(&heading.anchor), self.numbered(heading));
+            self.put(&format!("    <li><a href=\"#{anchor}\">{title}</a>"));
+        }
+        self.put(match open {
+            0 => "",
+            1 => "</li>\n",
+            _ => "</li></ol></li>\n",
+        });
+        self.put("  </ol>\n</nav>\n");
+    }
+
+    fn numbered(&self, heading: &Heading) -> String {
+        let title = escape(&told(&heading.title, self.lang));
+        match heading.number.as_str() {
+            "" => title,
+            number => format!("{number} {title}"),
+        }
+    }
+
+    fn heading(&mut self, heading: &Heading) {
+        let (level, title) = (heading.level, self.numbered(heading));
+        let id = id_of(&heading.anchor);
+        self.put(&format!("<h{level}{id}>{title}</h{level}>\n"));
+    }
+
+    fn line(&mut self, line: &Line) {
+        let mut last = None;
+        for span in line {
+            // A blank stands between spans, but not where a line breaks, nor in Chinese.
+            let is_note = matches!(span.look, Look::Note(_));
+            if last.is_some_and(|last| matches!(last, Look::Note(_))) && is_note {
+                self.put(" ");
+            }
+            self.span(span);
+            last = Some(span.look);
+        }
+    }
+
+    fn span(&mut self, span: &Span) {
+        let text = told(&span.text, self.lang);
+        let plain = escape(&text);
+        let shown = match span.look {
+            Look::Break => "<br>".to_owned(),
+            Look::Plain => plain,
+            Look::Coded => {
+                let parts = coded(&text).into_iter().enumerate();
+                let tagged = parts.map(|(place, part)| match place % 2 {
+                    0 => escape(part),
+                    _ => format!("<code>{}</code>", escape(part)),
+                });
+                tagged.collect()
+            }
+            Look::Code => format!("<code>{plain}</code>"),
+            Look::Emphasis => format!("<em>{plain}</em>"),
+            Look::Strong => format!("<strong>{plain}</strong>"),
+            Look::Bad => format!("<strong class=\"bad\">{plain}</strong>"),
+            Look::Caveat => format!("<strong class=\"caveat\">{plain}</strong>"),
+            Look::Count => format!("<span class=\"count\">{plain}</span>"),
+            Look::Note(level) => match &span.to {
+                Some(to) => {
+                    let to = escape(to);
+                    self.put(&format!("<a class=\"note {level:?}\" href=\"{to}\">{plain}</a>"));
+                    return;
+                }
+                None => format!("<span class=\"note {level:?}\">{plain}</span>"),
+            },
+            Look::Swatch(name) => format!("<span class=\"key {name}\"></span>"),
+        };
+        match &span.to {
+            Some(to) => self.put(&format!("<a href=\"{}\">{shown}</a>", escape(&target(to)))),
+            None => self.put(&shown),
+        }
+    }
+
+    fn figures(&mut self, figures: &[Figure], is_grid: bool) {
+        if is_grid {
+            let one = if figures.len() == 1 { " one" } else { "" };
+            self.put(&format!("<div class=\"grid{one}\">\n"));
+        }
+        for figure in figures {
+            self.put(&format!(
+                "<figure>\n  <figcaption>{}</figcaption>\n",
+                escape(&figure.caption)
+            ));
+            if figure.legend.len() > 1 {
+                self.put("  <ul class=\"legend\">");
+                for (name, class) in &figure.legend {
+                    let name = escape(name);
+                    self.put(&format!("<li><button type=\"button\" class=\"{class}\" data-name=\"{name}\" aria-pressed=\"true\"><i></i>{name}</button></li>"));
+                }
+                self.put("</ul>\n");
+            }
+            figure.svgs.iter().for_each(|svg| self.put(svg));
+            if !figure.note.is_empty() {
+                self.put(&format!("\n  <p class=\"fine\">{}</p>", escape(&figure.note)));
+            }
+            self.put("\n</figure>\n");
+        }
+        if is_grid {
+            self.put("</div>\n");
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        let class = class_of(table.class);
+        self.put(&format!("<div class=\"scroll\"><table{class}>\n  <caption>"));
+        self.line(&table.caption);
+        self.put("</caption>\n  <thead>");
+        self.heads(&table.columns);
+        self.put("</thead>\n  <tbody>\n");
+        let body = table.rows.len() - table.feet.min(table.rows.len());
+        table.rows[..body].iter().for_each(|row| self.row(row, &table.columns, false));
+        self.put("  </tbody>\n");
+        if body < table.rows.len() {
+            self.put("  <tfoot>\n");
+            table.rows[body..].iter().for_each(|row| self.row(row, &table.columns, true));
+            self.put("  </tfoot>\n");
+        }
+        self.put("</table></div>\n");
+    }
+
+    fn heads(&mut self, columns: &[Column]) {
+        let has_groups = columns.iter().any(|column| !column.group.is_empty());
+        self.put("<tr>");
+        for (title, place, count) in groups(columns) {
+            match title.is_empty() {
+                true => self.title(&columns[place], has_groups),
+                false => {
+                    let grey = if columns[place].class.contains("theirs") { " grey" } else { "" };
+                    let title = escape(&told(title, self.lang));
+                    self.put(&format!("<th scope=\"colgroup\" colspan=\"{count}\" class=\"group{grey}\">{title}</th>"));
+                }
+            }
+        }
+        self.put("</tr>");
+        if has_groups {
+            self.put("\n    <tr>");
+            for column in columns.iter().filter(|column| !column.group.is_empty()) {
+                self.title(column, false);
+            }
+            self.put("</tr>");
+        }
+    }
+
+    fn title(&mut self, column: &Column, is_high: bool) {
+        let mut class = if column.format.is_right() { "n".to_owned() } else { String::new() };
+        for known in ["wrap", "theirs"] {
+            if column.class.contains(known) {
+                class = format!("{class} {}", if known == "theirs" { "grey" } else { known });
+            }
+        }
+        let high = if is_high { " rowspan=\"2\"" } else { "" };
+        let title = escape(&told(&column.title, self.lang));
+        self.put(&format!("<th scope=\"col\"{high}{}>{title}", class_of(class.trim())));
+        if !column.below.is_empty() {
+            self.put(&format!("<small>{}</small>", escape(&told(&column.below, self.lang))));
+        }
+        self.put("</th>");
+    }
+
+    fn row(&mut self, row: &Row, columns: &[Column], is_foot: bool) {
+        self.put(&format!("  <tr{}{}>", id_of(&row.anchor), class_of(row.class)));
+        for (place, (cell, column)) in row.cells.iter().zip(columns).enumerate() {
+            if cell.value != Value::Covered {
+                self.cell(cell, column, place == 0, is_foot);
+            }
+        }
+        self.put("</tr>\n");
+    }
+
+    fn cell(&mut self, cell: &Cell, column: &Column, is_first: bool, is_foot: bool) {
+        let is_right = column.format.is_right() && !is_first;
+        let class = [if is_right { "n" } else { "" }, column.class, cell.class];
+        let class: Vec<&str> = class.into_iter().filter(|class| !class.is_empty()).collect();
+        let mut attributes = class_of(&class.join(" "));
+        for (name, count) in [("colspan", cell.columns), ("rowspan", cell.rows)] {
+            if count > 1 {
+                let _ = write!(attributes, " {name}=\"{count}\"");
+            }
+        }
+        let tag = if is_first { "th" } else { "td" };
+        let scope = if is_first { " scope=\"row\"" } else { "" };
+        let _ = write!(self.out, "<{tag}{scope}{attributes}>");
+        self.content(cell, column.format);
+        // Below a sum there is nothing to explain.
+        let below = if is_foot { &[][..] } else { &cell.below[..] };
+        for line in below {
+            let is_bad = line.iter().any(|span| span.look == Look::Bad);
+            let is_note = line.iter().any(|span| matches!(span.look, Look::Note(_)));
+            let class = match (is_bad, is_note) {
+                (true, _) => "bad",
+                (_, true) => "marks",
+                _ => "",
+            };
+            self.put(&format!("<small{}>", class_of(class)));
+            self.line(line);
+            self.put("</small>");
+        }
+        let _ = write!(self.out, "</{tag}>");
+    }
+
+    fn content(&mut self, cell: &Cell, format: Format) {
+        if !cell.bound.is_empty() && !matches!(cell.value, Value::Missing | Value::Blank) {
+            self.put(&format!("{}&#160;", cell.bound));
+        }
+        match (&cell.value, shown(cell, format)) {
+            (_, Some(text)) => self.put(&escape(&text)),
+            (Value::Text(line), None) => self.line(line),
+            (Value::Notes(notes), None) => {
+                for (place, (level, number)) in notes.iter().enumerate() {
+                    let blank = if place == 0 { "" } else { " " };
+                    self.put(&format!("{blank}<a class=\"note {level:?}\" href=\"#check-{number}\">{level:?}{number}</a>"));
+                }
+            }
+            _ => {}
+        }
+        if let Value::Spread(spread) = &cell.value {
+            let ends = ends(spread, format);
+            self.put(&format!("<small>{}</small>", escape(&ends)));
+        }
+    }
+}
+
+fn style_class(style: Style) -> &'static str {
+    match style {
+        Style::Plain => "",
+        Style::Lead => "lead",
+        Style::Fine => "fine",
+        Style::Disclosure => "disclosure",
+    }
+}
+
+fn class_of(class: &str) -> String {
+    if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") }
+}
+
+fn id_of(anchor: &str) -> String {
+    if anchor.is_empty() { String::new() } else { format!(" id=\"{}\"", escape(anchor)) }
+}
+
+/// An anchor or an address as it is; a path as a relative link, of which nothing is read as a scheme, a
+/// query or markup.
+fn target(to: &str) -> String {
+    if to.starts_with('#') || to.starts_with("https://") || to.starts_with("http://") {
+        return to.to_owned();
+    }
+    let mut link = String::with_capacity(to.len());
+    for byte in to.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => {
+                link.push(char::from(byte));
+            }
+            other => {
+                let _ = write!(link, "%{other:02X}");
+            }
+        }
+    }
+    link
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks;
+
+    #[test]
+    fn code_in_sentences_is_marked_and_nothing_else_becomes_markup() {
+        let of = |text: &str| {
+            let mut out = Html { out: String::new(), lang: Lang::En };
+            out.span(&blocks::coded(text));
+            out.out
+        };
+        assert_eq!(of("`a < b` or `c`"), "<code>a &lt; b</code> or <code>c</code>");
+        assert_eq!(of("a ` alone <b>"), "a ` alone &lt;b&gt;");
+    }
+
+    #[test]
+    fn a_path_is_no_url() {
+        assert_eq!(target("../a b/javascript:x?y#(z)"), "../a%20b/javascript%3Ax%3Fy%23%28z%29");
+    }
+}

@@ -1,0 +1,156 @@
+//! Blocks as Markdown. There are no drawings in it, and nothing that is too long for a text.
+
+use super::{coded, ends, shown, told, whole_title};
+use crate::blocks::{Block, Cell, Column, Line, Look, Span, Style, Table, Value};
+use crate::text::Lang;
+
+/// Blocks as text with tables.
+pub(crate) fn markdown(blocks: &[Block], lang: Lang) -> String {
+    let mut out = String::new();
+    write(&mut out, blocks, lang);
+    out
+}
+
+fn write(out: &mut String, blocks: &[Block], lang: Lang) {
+    for block in blocks {
+        match block {
+            Block::Cover(cover) => {
+                let (title, verdict) = (told(&cover.title, lang), told(&cover.verdict, lang));
+                *out += &format!("# {}\n\n**{}**\n\n", escaped(&title), escaped(&verdict));
+                for fact in &cover.facts {
+                    let mut value = line(&fact.value, lang);
+                    for below in fact.below.iter().map(|below| escaped(&told(below, lang))) {
+                        value = format!("{value}; {below}");
+                    }
+                    *out += &format!("- {}: {value}\n", escaped(&told(&fact.name, lang)));
+                }
+                out.push('\n');
+            }
+            Block::Heading(heading) => {
+                let marks = "#".repeat(heading.level.into());
+                let number = match heading.number.as_str() {
+                    "" => String::new(),
+                    number => format!("{number} "),
+                };
+                *out += &format!("{marks} {number}{}\n\n", escaped(&told(&heading.title, lang)));
+            }
+            Block::Paragraph { text, .. } => *out += &format!("{}\n\n", line(text, lang)),
+            Block::List { style: Style::Fine, items } => {
+                let items: Vec<String> = items.iter().map(|item| line(item, lang)).collect();
+                *out += &format!("{}\n\n", items.join(" "));
+            }
+            Block::List { items, .. } => {
+                items.iter().for_each(|item| *out += &format!("- {}\n", line(item, lang)));
+                out.push('\n');
+            }
+            Block::Terms { terms } => {
+                for (word, meaning) in terms {
+                    let (word, meaning) = (told(word, lang), told(meaning, lang));
+                    *out += &format!("- **{}**: {}\n", escaped(&word), escaped(&meaning));
+                }
+                out.push('\n');
+            }
+            Block::Table(of) => table(out, of, lang),
+            Block::Figures { .. } | Block::Details { is_bulky: true, .. } => {}
+            Block::Details { summary, blocks, .. } => {
+                *out += &format!("{}\n\n", line(summary, lang));
+                write(out, blocks, lang);
+            }
+            Block::Code { text } => {
+                text.lines().for_each(|line| *out += &format!("    {line}\n"));
+                out.push('\n');
+            }
+        }
+    }
+}
+
+fn table(out: &mut String, table: &Table, lang: Lang) {
+    *out += &format!("{}\n\n|", line(&table.caption, lang));
+    for place in 0..table.columns.len() {
+        *out += &format!(" {} |", escaped(&whole_title(&table.columns, place, lang)));
+    }
+    *out += "\n|";
+    for (place, column) in table.columns.iter().enumerate() {
+        let is_right = column.format.is_right() && place > 0;
+        *out += if is_right { "--:|" } else { "---|" };
+    }
+    out.push('\n');
+    for row in &table.rows {
+        out.push('|');
+        for (cell, column) in row.cells.iter().zip(&table.columns) {
+            *out += &format!(" {} |", content(cell, column, lang));
+        }
+        out.push('\n');
+    }
+    out.push('\n');
+}
+
+fn content(cell: &Cell, column: &Column, lang: Lang) -> String {
+    let mut text = match &cell.value {
+        Value::Text(spans) => line(spans, lang),
+        Value::Notes(notes) => {
+            let notes: Vec<String> =
+                notes.iter().map(|(level, number)| format!("{level:?}{number}")).collect();
+            notes.join(" ")
+        }
+        _ => shown(cell, column.format).unwrap_or_default(),
+    };
+    if let Value::Spread(spread) = &cell.value {
+        let ends = ends(spread, column.format);
+        text = format!("{text} ({ends})");
+    }
+    if !cell.bound.is_empty() && !text.is_empty() && cell.value != Value::Missing {
+        text = format!("{} {text}", cell.bound);
+    }
+    let below: Vec<String> = cell.below.iter().map(|below| line(below, lang)).collect();
+    match below.is_empty() {
+        true => text,
+        false => format!("{text} ({})", below.join("; ")).trim_start().to_owned(),
+    }
+}
+
+fn line(line: &Line, lang: Lang) -> String {
+    line.iter().map(|one| span(one, lang)).collect()
+}
+
+fn span(span: &Span, lang: Lang) -> String {
+    let text = told(&span.text, lang);
+    match span.look {
+        Look::Break => "; ".to_owned(),
+        Look::Swatch(_) => String::new(),
+        Look::Code => code(&text),
+        Look::Coded => {
+            let parts = coded(&text).into_iter().enumerate();
+            parts
+                .map(|(place, part)| if place % 2 == 0 { escaped(part) } else { code(part) })
+                .collect()
+        }
+        Look::Strong | Look::Bad | Look::Caveat => format!("**{}**", escaped(&text)),
+        Look::Plain | Look::Emphasis | Look::Count | Look::Note(_) => escaped(&text),
+    }
+}
+
+/// A text as code, also in a cell; as plain text where it might be taken for markup.
+fn code(text: &str) -> String {
+    if text.contains(['`', '<', '&']) {
+        return escaped(text);
+    }
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let text: String = text.replace('|', "\\|").chars().map(plain).collect();
+    format!("`{text}`")
+}
+
+/// A text that Markdown shows as it is.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' => escaped.extend(['\\', c]),
+            '<' => escaped.push_str("&lt;"),
+            '&' => escaped.push_str("&amp;"),
+            c if c.is_control() => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

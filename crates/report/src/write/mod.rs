@@ -1,0 +1,100 @@
+//! Blocks in their forms. Each writer is a function over blocks and knows nothing of what they say.
+
+mod html;
+mod markdown;
+mod terminal;
+mod typst;
+
+pub(crate) use html::html;
+pub(crate) use markdown::markdown;
+pub use terminal::grid;
+pub(crate) use terminal::terminal;
+pub(crate) use typst::{quoted, typst};
+
+use crate::blocks::{Block, Cell, Column, Look, Span, Value};
+use crate::format::{DASH, Format};
+use crate::model::Spread;
+use crate::text::{Lang, Message};
+
+/// A text as a writer puts it down.
+fn told(text: &Message, lang: Lang) -> String {
+    text.render(lang)
+}
+
+/// A sentence in parts: every other one, from the second on, is code.
+fn coded(text: &str) -> Vec<&str> {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len() % 2 == 1 { parts } else { vec![text] }
+}
+
+/// What a cell shows as text; `None` where it holds spans.
+fn shown(cell: &Cell, format: Format) -> Option<String> {
+    Some(match &cell.value {
+        Value::Covered | Value::Blank => String::new(),
+        Value::Missing => DASH.to_owned(),
+        Value::Number(number) => format.show(*number),
+        Value::Spread(spread) => format.show(spread.median),
+        Value::Range(ends) => range(*ends, format),
+        Value::Text(_) | Value::Notes(_) => return None,
+    })
+}
+
+/// The lowest and the highest of several trials.
+fn ends(spread: &Spread, format: Format) -> String {
+    format!("{}{DASH}{}", format.show(spread.min), format.show(spread.max))
+}
+
+/// Both ends; one where they are the same.
+fn range([low, high]: [f64; 2], format: Format) -> String {
+    match (format.show(low), format.show(high)) {
+        (low, high) if low == high => low,
+        (low, high) => format!("{low}{DASH}{high}"),
+    }
+}
+
+/// Rows above the columns' own titles: title, first column, number of columns.
+fn groups(columns: &[Column]) -> Vec<(&Message, usize, usize)> {
+    let mut groups: Vec<(&Message, usize, usize)> = Vec::new();
+    for (place, column) in columns.iter().enumerate() {
+        match groups.last_mut() {
+            Some((title, _, count)) if !column.group.is_empty() && **title == column.group => {
+                *count += 1;
+            }
+            _ => groups.push((&column.group, place, 1)),
+        }
+    }
+    groups
+}
+
+/// The title of a column where no titles stand above others: the first of a group names it.
+fn whole_title(columns: &[Column], place: usize, lang: Lang) -> String {
+    let column = &columns[place];
+    let title = told(&column.title, lang);
+    let is_first = place == 0 || columns[place - 1].group != column.group;
+    let below = told(&column.below, lang);
+    let title = if below.is_empty() { title } else { format!("{title} ({below})") };
+    match column.group.is_empty() || !is_first {
+        true => title,
+        false => format!("{}: {title}", told(&column.group, lang)),
+    }
+}
+
+/// Where a span stands in a text without looks.
+fn bare(span: &Span, lang: Lang, between: &str) -> String {
+    match span.look {
+        Look::Break => between.to_owned(),
+        Look::Coded => told(&span.text, lang).replace('`', ""),
+        Look::Swatch(_) => String::new(),
+        _ => told(&span.text, lang),
+    }
+}
+
+/// Calls `look` with every block, those in details too.
+fn each<'a>(blocks: &'a [Block], look: &mut dyn FnMut(&'a Block)) {
+    for block in blocks {
+        look(block);
+        if let Block::Details { blocks, .. } = block {
+            each(blocks, look);
+        }
+    }
+}
