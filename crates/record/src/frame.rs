@@ -13,7 +13,6 @@ pub struct ErrorCount {
     pub class: ErrorClass,
     /// MySQL's or SQLite's number, 0 where there is none.
     pub errno: u32,
-    /// SQLSTATE.
     pub sqlstate: String,
     /// The first message of this kind.
     pub message: String,

@@ -25,7 +25,7 @@ Examples:
   dyno completion zsh > ~/.zfunc/_dyno
   dyno completion fish > ~/.config/fish/completions/dyno.fish")]
 pub(crate) struct Shell {
-    /// The shell.
+    /// Shell that the script is for.
     shell: clap_complete::Shell,
 }
 
