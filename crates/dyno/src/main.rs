@@ -3,6 +3,7 @@
 
 mod commands;
 mod fleet;
+mod terminal;
 mod tpch;
 
 use clap::{Parser, Subcommand};
@@ -14,6 +15,7 @@ use dyno_runner::{output, process_list};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use terminal::Terminal;
 
 /// Puts a database on the dynamometer: prepares the data, drives the load, checks that the numbers
 /// are right and prints the paper.
@@ -111,11 +113,12 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let called = arguments.first().and_then(|name| Path::new(name).file_name());
     if called.is_some_and(|name| name == "sysbench") {
-        return sysbench::main(arguments.into_iter().skip(1).collect());
+        return sysbench::run(arguments.into_iter().skip(1).collect(), &Terminal);
     }
     if called.is_some_and(|name| name == "pgbench") {
-        return pgbench::main(arguments.into_iter().skip(1).collect());
+        return pgbench::run(arguments.into_iter().skip(1).collect(), &Terminal);
     }
+    output::install(&Terminal);
     let hidden = process_list::hide_values(&[]);
     let may_be_secret = |argument: &OsString| {
         argument.to_string_lossy().contains("://") || argument.eq_ignore_ascii_case("password")
@@ -150,9 +153,9 @@ fn main() -> ExitCode {
         Verb::Completion(arguments) => commands::help::complete(&arguments),
         Verb::Cluster { command } => commands::cluster::run(&command),
         Verb::Tpch { command } => tpch::main(&command),
-        Verb::Sysbench { arguments } => return sysbench::main(arguments),
-        Verb::Pgbench { arguments } => return pgbench::main(arguments),
-        Verb::Benchmarksql { command } => return benchmarksql::main(&command),
+        Verb::Sysbench { arguments } => return sysbench::run(arguments, &Terminal),
+        Verb::Pgbench { arguments } => return pgbench::run(arguments, &Terminal),
+        Verb::Benchmarksql { command } => return benchmarksql::run(&command, &Terminal),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,11 +1,9 @@
 //! What a person sees while dyno works: bars on a terminal, plain lines elsewhere.
 
-use crate::output;
+use crate::output::{self, Bar, streams};
 use crate::table::number;
 use dyno_core::LoadObserver;
 use dyno_record::{Interval, Phase};
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,7 +13,7 @@ const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// The progress of one thing: a bar on a terminal, a plain line every ten seconds elsewhere.
 pub struct Progress {
-    bar: Option<ProgressBar>,
+    bar: Option<Box<dyn Bar>>,
     title: String,
     told: Mutex<Instant>,
     begun: Instant,
@@ -24,16 +22,7 @@ pub struct Progress {
 impl Progress {
     /// Something with `length` units (0: unknown yet) named `title`.
     pub fn new(title: &str, length: u64, unit: &str) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let template = format!(
-                "{{prefix}} [{{bar:24}}] {{human_pos}}/{{human_len}} {unit} {{msg}} {{eta_precise}} left"
-            );
-            let style = ProgressStyle::with_template(&template)
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
-            let target = ProgressDrawTarget::stderr_with_hz(5);
-            let bar = ProgressBar::with_draw_target(Some(length), target);
-            bar.with_style(style.progress_chars("=> ")).with_prefix(title.to_owned())
-        });
+        let bar = streams().and_then(|streams| streams.bar(title, length, unit));
         let now = Instant::now();
         Progress { bar, title: title.to_owned(), told: Mutex::new(now), begun: now }
     }
@@ -48,8 +37,7 @@ impl Progress {
     /// `position` units are done; `message` says more.
     pub fn at(&self, position: u64, length: u64, message: &str) {
         if let Some(bar) = &self.bar {
-            bar.set_position(position);
-            bar.set_message(message.to_owned());
+            bar.set(position, message);
             return;
         }
         let Ok(mut told) = self.told.lock() else { return };
@@ -63,7 +51,14 @@ impl Progress {
     /// Prints something while the bar is out of the way.
     pub fn suspend(&self, print: impl FnOnce()) {
         match &self.bar {
-            Some(bar) => bar.suspend(print),
+            Some(bar) => {
+                let mut print = Some(print);
+                bar.suspend(&mut || {
+                    if let Some(print) = print.take() {
+                        print();
+                    }
+                });
+            }
             None => print(),
         }
     }
@@ -76,23 +71,18 @@ impl Progress {
     /// The bar goes, and nothing stays.
     pub fn clear(self) {
         if let Some(bar) = self.bar {
-            bar.finish_and_clear();
+            bar.clear();
         }
     }
 
     /// Done: the bar goes, a line stays.
     pub fn finish(self, text: &str) {
         if let Some(bar) = self.bar {
-            bar.finish_and_clear();
+            bar.clear();
         }
         let seconds = self.begun.elapsed().as_secs_f64();
         output::talk(&format!("{}: {text} ({seconds:.1} s)", self.title));
     }
-}
-
-/// How long something will take, for people.
-pub fn human_time(seconds: f64) -> String {
-    HumanDuration(Duration::from_secs_f64(seconds.max(0.0))).to_string()
 }
 
 /// Follows a load.

@@ -1,5 +1,6 @@
 //! `--json`: the result for programs.
 
+use crate::output::DataWriter;
 use dyno_facts::{SeriesRow, TrialSummary};
 use dyno_record::Frame;
 use serde::Serialize;
@@ -37,7 +38,7 @@ impl JsonFile {
     /// A sentence that names the file.
     pub fn create(program: &'static str, path: &Path) -> Result<Self, String> {
         let out: Box<dyn Write> = if path.as_os_str() == "-" {
-            Box::new(io::stdout())
+            Box::new(io::BufWriter::new(DataWriter))
         } else {
             let failed =
                 |error| format!("The file of --json can't be made: {}: {error}", path.display());

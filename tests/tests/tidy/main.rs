@@ -158,6 +158,25 @@ fn only_the_binary_prints() {
 }
 
 #[test]
+fn the_runner_and_the_front_ends_know_no_streams() {
+    let is_silent =
+        |path: &str| path.starts_with("crates/runner/src/") || path.starts_with("crates/dropin/");
+    // The shell of a command gets the stream of talk as its own.
+    let inherits = "crates/runner/src/command.rs";
+    let words = ["stdout", "stderr"].map(|word| format!("io::{word}("));
+    let mut complaints = Vec::new();
+    for (path, text) in files("rs").into_iter().filter(|(path, _)| is_silent(path)) {
+        for (number, line) in text.lines().enumerate() {
+            let prints = words.iter().any(|word| line.contains(word)) && path != inherits;
+            if prints || line.contains("indicatif") {
+                complaints.push(format!("{path}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    none(complaints);
+}
+
+#[test]
 fn randomness_has_a_seed() {
     // Put together, so that this file doesn't find itself. Nonces of log-ins come from the kernel: no
     // load depends on them.

@@ -2,7 +2,7 @@
 
 use super::clock::WallClock;
 use dyno_runner::output;
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::path::Path;
 use time::OffsetDateTime;
 
@@ -46,16 +46,15 @@ impl<'a> Console<'a> {
 
     /// True when somebody watches: a running average in a file would only be in the way.
     pub(super) fn is_watched(&self) -> bool {
-        !self.to_stderr && io::stdout().is_terminal()
+        !self.to_stderr && output::is_watched()
     }
 
     /// Replaces the running average.
     pub(super) fn running(&mut self, text: &str) {
         let back = "\u{8}".repeat(self.shown);
         self.shown = text.len();
-        let mut stdout = io::stdout().lock();
         // Whoever watched has gone.
-        let _ = write!(stdout, "{back}{text}").and_then(|()| stdout.flush());
+        let _ = write!(output::DataWriter, "{back}{text}");
     }
 }
 

@@ -19,7 +19,7 @@ mod settings;
 mod verdict;
 
 use dyno_runner::failure::Failure;
-use dyno_runner::output;
+use dyno_runner::output::{self, Streams};
 use properties::Properties;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -102,12 +102,13 @@ fn open(file: &Path) -> Result<Properties, Failure> {
 }
 
 /// Does what a script of BenchmarkSQL would do.
-pub fn main(command: &Command) -> ExitCode {
+pub fn run(command: &Command, streams: &'static dyn Streams) -> ExitCode {
+    output::install(streams);
     // While there is one thread: the system's time zone can't be asked for safely later.
     let clock = clock::WallClock::read();
     let done = match command {
         Command::Build(arguments) => build::run(arguments).map(|()| 0),
-        Command::Run(arguments) => run::run(arguments, &clock),
+        Command::Run(arguments) => self::run::run(arguments, &clock),
         Command::Destroy(arguments) => destroy::run(arguments).map(|()| 0),
     };
     match done {

@@ -25,12 +25,11 @@ mod settings;
 mod setup;
 
 use command_line::Stop;
-use dyno_runner::output;
+use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
 use refusal::Refusal;
 use scripts::Loader;
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// What runs are told that look for a version of pgbench.
@@ -59,7 +58,8 @@ impl From<Exit> for ExitCode {
 }
 
 /// Does what pgbench would do with these arguments (without the program's name).
-pub fn main(arguments: Vec<OsString>) -> ExitCode {
+pub fn run(arguments: Vec<OsString>, streams: &'static dyn Streams) -> ExitCode {
+    output::install(streams);
     let hidden = process_list::hide_values(&[]);
     let words: Vec<String> =
         arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
@@ -71,8 +71,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     match main_of(&words) {
         Ok(exit) => exit.into(),
         Err(refusal) => {
-            // Nobody can be told when standard error is closed.
-            let _ = write!(std::io::stderr().lock(), "{refusal}");
+            output::talk_unended(&refusal.to_string());
             Exit::Failed.into()
         }
     }
@@ -114,5 +113,5 @@ fn main_of(words: &[String]) -> Result<Exit, Refusal> {
     if settings.initialize {
         return initialize::run(&settings).map(|()| Exit::Done);
     }
-    run::run(&settings, loader, words)
+    self::run::run(&settings, loader, words)
 }

@@ -11,7 +11,6 @@ use dyno_pgbench::run::server_text;
 use dyno_pgbench::script::Script;
 use dyno_runner::databases::with_driver;
 use dyno_runner::output;
-use std::io::Write;
 
 /// What a run knows of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,8 +121,7 @@ async fn vacuum<S: Session>(session: &mut S, with_accounts: bool) {
 }
 
 fn begin(text: &str) {
-    // Nobody can be told when standard error is closed.
-    let _ = write!(std::io::stderr().lock(), "{text}");
+    output::talk_unended(text);
 }
 
 fn end(errors: &[DbError]) {

@@ -1,5 +1,6 @@
 //! Where sysbench's words go: everything to stdout but complaints about the command line.
 
+use dyno_runner::output::{DataWriter, TalkWriter};
 use std::fmt::Display;
 use std::io::Write;
 
@@ -24,8 +25,8 @@ impl Console {
     /// Writes sysbench's output to stdout, or to stderr when stdout is kept for data.
     pub(super) fn new(verbosity: u8, stdout_is_data: bool) -> Self {
         let out: Box<dyn Write + Send> =
-            if stdout_is_data { Box::new(std::io::stderr()) } else { Box::new(std::io::stdout()) };
-        Console { verbosity, out, talk: Box::new(std::io::stderr()) }
+            if stdout_is_data { Box::new(TalkWriter) } else { Box::new(DataWriter) };
+        Console { verbosity, out, talk: Box::new(TalkWriter) }
     }
 
     /// True when lines of this level are printed.

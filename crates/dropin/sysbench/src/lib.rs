@@ -24,6 +24,7 @@ use command_line::{CommandLine, Script};
 use console::{Console, Level};
 use dyno_core::nearest;
 use dyno_runner::databases::{Database, with_driver};
+use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
 use dyno_sysbench::{LegacyTest, Options, Test};
 use load::LoadCommand;
@@ -64,15 +65,14 @@ fn version() -> String {
 }
 
 /// Does what sysbench would do with these arguments (without the program's name).
-pub fn main(arguments: Vec<OsString>) -> ExitCode {
+pub fn run(arguments: Vec<OsString>, streams: &'static dyn Streams) -> ExitCode {
+    output::install(streams);
     let hidden = process_list::hide_values(&SECRETS);
     let words: Vec<String> =
         arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
     let has_secret = words.iter().any(|word| secret_option(word).is_some());
     if let (Err(error), true) = (hidden, has_secret) {
-        dyno_runner::output::talk(&format!(
-            "warning: the password can be seen in the process list: {error}"
-        ));
+        output::talk(&format!("warning: the password can be seen in the process list: {error}"));
     }
     main_of(&words).into()
 }

@@ -1,10 +1,10 @@
 //! `dyno suites`.
 
 use crate::Done;
+use crate::terminal::human_time;
 use dyno_runner::WORKLOADS;
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
-use dyno_runner::progress::human_time;
 use dyno_runner::table::{grouped, layout};
 use dyno_suite::{Overrides, Plan, PlannedExperiment, SecretUrl, Suite, bundled};
 

@@ -8,14 +8,13 @@ pub use dyno_drivers::{Database, with_driver};
 pub use nodes::{ReachedNode, reach_planned};
 
 use crate::failure::{Failure, sentence};
-use crate::output;
+use crate::output::{self, Streams};
 use dyno_core::{Cause, DbError, Discard, Driver, Session};
 use dyno_drivers::net::Address;
 use dyno_drivers::target::{Secret, Target, TargetError, find_password};
 use dyno_facts::ServerFacts;
 use dyno_observe::read_facts;
 use dyno_reactor::block_on;
-use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -239,7 +238,7 @@ fn is_local(address: &Address) -> bool {
 
 /// True when a password may help: access was denied without one, and somebody sits at the terminal.
 pub fn may_ask(error: &DbError, target: &Target) -> bool {
-    is_denied(error) && target.password.is_none() && io::stdin().is_terminal()
+    is_denied(error) && target.password.is_none() && output::streams().is_some_and(Streams::can_ask)
 }
 
 /// True when the server knows the user not, or not with this password.
@@ -251,21 +250,11 @@ fn is_denied(error: &DbError) -> bool {
 /// Asks for a password, which is not shown.
 ///
 /// # Errors
-/// When the terminal can't be read.
+/// When nobody can be asked.
 pub fn ask(prompt: &str) -> Result<Secret, Failure> {
-    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-    let failed = |error: io::Error| Failure::new(format!("The password can't be read: {error}."));
-    let stdin = io::stdin();
-    let before = tcgetattr(&stdin).map_err(|error| failed(error.into()))?;
-    let mut silent = before.clone();
-    silent.local_modes.remove(LocalModes::ECHO);
-    tcsetattr(&stdin, OptionalActions::Flush, &silent).map_err(|error| failed(error.into()))?;
-    let _ = write!(io::stderr(), "{prompt}");
-    let mut line = String::new();
-    let read = stdin.read_line(&mut line);
-    // Whatever happened, the terminal must echo again.
-    let _ = tcsetattr(&stdin, OptionalActions::Flush, &before);
-    output::talk("");
-    read.map_err(failed)?;
-    Ok(Secret::new(line.trim_end_matches(['\r', '\n'])))
+    let streams = output::streams().ok_or_else(|| Failure::new("Nobody can be asked."))?;
+    let typed = streams.ask_password(prompt);
+    typed
+        .map(|typed| Secret::new(&typed))
+        .map_err(|error| Failure::new(format!("The password can't be read: {error}.")))
 }
