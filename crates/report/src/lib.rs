@@ -10,6 +10,7 @@ mod charts;
 mod checks;
 mod comparison;
 mod error;
+mod families;
 mod format;
 mod forms;
 mod levels;
@@ -35,7 +36,7 @@ dyno_facts::catalogue!();
 pub use dyno_facts::{Lang, Message};
 
 pub use build::{
-    Capacity, Chapter, CommitRow, Cover, Difference, DifferenceTable, Distribution, Fairness,
+    Capacity, Chapter, CommitRow, Difference, DifferenceTable, Distribution, Fairness,
     FaultSummary, FaultTrial, FleetTable, FreshnessRow, GeneratorLoad, GlossaryRow, MemoryRow,
     NodeFacts, NodeLoad, NodeScaling, NodeTable, NodeUse, Quantile, Resources, SchemaRow, Use,
     fault_sentence,
@@ -68,4 +69,3 @@ pub use verdict::{
     Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
     SteadyRow, VerdictRow, figure_of, judged_metrics,
 };
-pub use write::grid;

@@ -1,8 +1,8 @@
 //! What a paper says, before it is given a form.
 
 use crate::build::{
-    Capacity, Chapter, Cover, Distribution, Fairness, FaultSummary, FleetTable, FreshnessRow,
-    GlossaryRow, NodeFacts, NodeScaling, NodeTable, Resources, SchemaRow,
+    Capacity, Chapter, Distribution, Fairness, FaultSummary, FleetTable, FreshnessRow, GlossaryRow,
+    NodeFacts, NodeScaling, NodeTable, Resources, SchemaRow,
 };
 use crate::text::Message;
 use crate::tpcc::{TpccPoint, TpccSection};
@@ -23,8 +23,6 @@ pub struct Paper {
     pub schema_version: u32,
     /// Its title.
     pub title: Message,
-    /// What stands on the first page.
-    pub cover: Cover,
     /// The whole in a paragraph, sentence by sentence.
     pub summary: Vec<Message>,
     /// What the measurement was made for and what its claims hold for, in sentences.

@@ -1,5 +1,6 @@
 //! The chapters of the results.
 
+use crate::families::FAMILIES;
 use crate::model::Experiment;
 use crate::text::Message;
 use dyno_facts::say;
@@ -16,55 +17,24 @@ pub struct Chapter {
     pub experiments: Vec<usize>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
-    Sysbench,
-    Pgbench,
-    Tpcc,
-    Tpch,
-    Other,
-}
-
-impl Family {
-    /// In the order of the chapters.
-    const ALL: [Family; 5] =
-        [Family::Sysbench, Family::Pgbench, Family::Tpcc, Family::Tpch, Family::Other];
-
-    pub(super) fn of(experiment: &Experiment) -> Family {
-        let test = experiment.test.to_ascii_lowercase();
-        match experiment {
-            Experiment { tpcc: Some(_), .. } => Family::Tpcc,
-            Experiment { tpch: Some(_), .. } => Family::Tpch,
-            _ if test.contains("tpcc") || test.contains("tpc-c") => Family::Tpcc,
-            _ if test.contains("tpch") || test.contains("tpc-h") => Family::Tpch,
-            _ if test.contains("pgbench") => Family::Pgbench,
-            _ if test.contains("sysbench") || test.contains("oltp") => Family::Sysbench,
-            _ => Family::Other,
-        }
-    }
-
-    fn title(self) -> Message {
-        match self {
-            Family::Sysbench => say!(sysbench_oltp),
-            Family::Pgbench => Message::from("pgbench"),
-            Family::Tpcc => say!(tpc_c_like),
-            Family::Tpch => say!(tpc_h_like),
-            Family::Other => say!(other_workloads),
-        }
-    }
-}
-
-/// The chapters that have experiments, numbered as they come.
+/// The chapters that have experiments, numbered as they come; what belongs to no family comes last.
 pub(super) fn chapters(experiments: &[Experiment]) -> Vec<Chapter> {
-    let of = |family: Family| -> Vec<usize> {
-        let own = experiments.iter().enumerate().filter(|(_, e)| Family::of(e) == family);
+    // A script of pgbench may be called oltp: facts decide before names, and the first family before the others.
+    let family = |experiment: &Experiment| {
+        let of_facts = FAMILIES.iter().position(|family| family.has_facts(experiment));
+        of_facts.or_else(|| FAMILIES.iter().position(|family| family.has(experiment)))
+    };
+    let of = |wanted: Option<usize>| -> Vec<usize> {
+        let own = experiments.iter().enumerate().filter(|(_, e)| family(e) == wanted);
         own.map(|(index, _)| index).collect()
     };
-    let all = Family::ALL.into_iter().map(|family| (family, of(family)));
+    let families = FAMILIES.iter().enumerate();
+    let named = families.map(|(place, family)| (family.title(), of(Some(place))));
+    let all = named.chain([(say!(other_workloads), of(None))]);
     let known = all.filter(|(_, experiments)| !experiments.is_empty());
-    let chapter = |(index, (family, experiments)): (usize, (Family, Vec<usize>))| Chapter {
+    let chapter = |(index, (title, experiments)): (usize, (Message, Vec<usize>))| Chapter {
         number: format!("6.{}", index + 1),
-        title: family.title(),
+        title,
         experiments,
     };
     known.enumerate().map(chapter).collect()

@@ -1,6 +1,6 @@
 //! The words of the paper.
 
-use super::chapters::Family;
+use crate::families::{FAMILIES, FamilyPaper};
 use crate::model::Experiment;
 use crate::text::Message;
 use dyno_facts::say;
@@ -24,16 +24,8 @@ pub(super) fn rows(experiments: &[Experiment]) -> Vec<GlossaryRow> {
     if experiments.iter().any(|experiment| !experiment.node_tables.is_empty()) {
         rows.extend(of_clusters());
     }
-    let has = |family: Family| experiments.iter().any(|e| Family::of(e) == family);
-    if has(Family::Tpcc) {
-        rows.extend([
-            row(say!(tpmc), say!(new_order_transactions_per_minute_whose)),
-            row(say!(terminal), say!(a_virtual_client_of_tpc_c)),
-        ]);
-    }
-    if has(Family::Tpch) {
-        rows.push(row(say!(degree), say!(how_many_workers_a_server_may)));
-    }
+    let is_there = |family: &dyn FamilyPaper| experiments.iter().any(|own| family.has(own));
+    rows.extend(FAMILIES.into_iter().filter(|f| is_there(*f)).flat_map(FamilyPaper::glossary));
     rows
 }
 
@@ -46,7 +38,7 @@ fn of_clusters() -> [GlossaryRow; 4] {
     ]
 }
 
-fn row(word: Message, meaning: Message) -> GlossaryRow {
+pub(crate) fn row(word: Message, meaning: Message) -> GlossaryRow {
     GlossaryRow { word, meaning }
 }
 

@@ -1,9 +1,9 @@
 //! How an experiment was measured, in sentences.
 
+use crate::families::{self, Method};
 use crate::format::{self, whole};
 use crate::model::{Paper, Trial};
 use crate::text::Message;
-use crate::{tpcc, tpch};
 use dyno_facts::{ExperimentFacts, say};
 
 /// How transactions arrive, how long, what latency means.
@@ -11,9 +11,11 @@ pub(super) fn sentences(facts: &ExperimentFacts, trials: &[&Trial]) -> Vec<Messa
     let Some(first) = trials.first() else {
         return vec![say!(no_trial_of_this_experiment_has)];
     };
-    if let Some(own) = tpch::method(trials) {
-        return own;
-    }
+    let of_family = match families::said(|family| family.method(trials)) {
+        Some(Method::Whole(own)) => return own,
+        Some(Method::Arrival(own)) => Some(own),
+        None => None,
+    };
     let all = |value: fn(&Trial) -> f64| trials.iter().map(|trial| value(trial)).collect();
     let warm_s = range(all(|trial| trial.summary.warmup_s), format::plain);
     let window_s = range(all(|trial| trial.summary.window_s), format::plain);
@@ -43,7 +45,7 @@ pub(super) fn sentences(facts: &ExperimentFacts, trials: &[&Trial]) -> Vec<Messa
     sentences.push(say!(connecting_preparing_and_warm_up_lie));
     sentences.push(say!(seed_seeds, seeds = seeds(trials)));
     let rates: Vec<f64> = trials.iter().filter_map(|trial| trial.summary.rate_per_s).collect();
-    if let Some(own) = tpcc::method(trials) {
+    if let Some(own) = of_family {
         sentences.extend(own);
     } else if rates.is_empty() {
         sentences.push(say!(closed_loop_a_worker_begins_its));

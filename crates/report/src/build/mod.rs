@@ -2,7 +2,6 @@
 
 mod capacity;
 mod chapters;
-mod cover;
 mod distributions;
 mod experiments;
 mod fairness;
@@ -21,7 +20,6 @@ mod summary;
 
 pub use capacity::Capacity;
 pub use chapters::Chapter;
-pub use cover::Cover;
 pub use distributions::{Distribution, Quantile};
 pub use fairness::{CommitRow, Difference, DifferenceTable, Fairness, MemoryRow};
 pub(crate) use fairness::{DISK_BOUND, IN_MEMORY};
@@ -30,6 +28,7 @@ pub use fault::{FaultSummary, FaultTrial, fault_sentence};
 pub use fleet::{FleetTable, GeneratorLoad};
 pub(crate) use fleet::{start_spread_ms, strayed};
 pub use glossary::GlossaryRow;
+pub(crate) use glossary::row as glossary_row;
 pub use nodes::{FreshnessRow, NodeFacts, NodeLoad, NodeTable};
 pub use resources::{NodeUse, Resources, Use};
 pub use scaling::NodeScaling;
@@ -75,7 +74,6 @@ impl Paper {
         let mut paper = Paper {
             schema_version: SCHEMA_VERSION,
             title: Message::list(&titles),
-            cover: Cover::default(),
             summary: Vec::new(),
             purpose: Vec::new(),
             key_rows: Vec::new(),
@@ -118,7 +116,6 @@ impl Paper {
         paper.capacity = capacity::rows(&paper);
         paper.distributions = distributions::distributions(&paper, runs);
         paper.limits = limits::sentences(&paper);
-        paper.cover = cover::cover(&paper);
         paper
     }
 

@@ -1,10 +1,11 @@
 //! The whole in a table and a paragraph.
 
 use super::{fault, scaling};
+use crate::families::FAMILIES;
 use crate::format;
-use crate::model::{Experiment, KeyRow, Paper, Point, Target};
+use crate::model::{KeyRow, Paper, Point, Target};
 use crate::text::Message;
-use crate::{tpcc, tpch};
+use crate::tpcc;
 use dyno_facts::{Purpose, say};
 
 /// The point with the most throughput per experiment and target; complete ones are preferred. Where
@@ -68,13 +69,12 @@ pub(crate) fn headline(paper: &Paper) -> Vec<Message> {
 
 /// A sentence for each experiment and target.
 fn reached(paper: &Paper) -> Vec<Message> {
-    let of_tpch = |experiment: &Experiment| -> Vec<Message> {
-        let tables = experiment.tpch.iter().flat_map(|section| &section.tables);
-        tables.map(|table| tpch::words::best(&experiment.title, table)).collect()
-    };
+    let of_families = paper.experiments.iter().flat_map(|experiment| {
+        FAMILIES.into_iter().flat_map(move |family| family.reached(experiment))
+    });
     let of_faults = paper.faults.iter().map(fault::summary_sentence);
     let of_transactions = paper.key_rows.iter().map(best);
-    of_faults.chain(of_transactions).chain(paper.experiments.iter().flat_map(of_tpch)).collect()
+    of_faults.chain(of_transactions).chain(of_families).collect()
 }
 
 fn extent(paper: &Paper) -> Message {

@@ -25,11 +25,12 @@ mod case;
 pub(crate) use case::{Case, nodes as nodes_of};
 pub(crate) use nodes::reads_of;
 
+use crate::families::{FAMILIES, FamilyPaper};
+use crate::format;
 use crate::model::{
     Check, Experiment, Finding, Group, Level, Paper, Spot, SpotKind, Target, Trial,
 };
 use crate::text::{Lang, Message};
-use crate::{format, tpcc, tpch};
 use dyno_facts::{Entry, say};
 use dyno_store::RunData;
 
@@ -57,7 +58,7 @@ pub(crate) enum Find {
     Case(fn(&Case<'_>) -> Vec<Finding>),
 }
 
-/// The rules of every paper, by group; those of TPC-C and TPC-H are with their sections.
+/// The rules of every paper, by group; those of families are with their sections.
 const GROUPS: [&[Rule]; 9] = [
     generator::RULES,
     time::RULES,
@@ -73,19 +74,20 @@ const GROUPS: [&[Rule]; 9] = [
 
 /// The ids of all checks, for `--deny` and `--allow`, in no order that matters.
 pub fn check_ids() -> Vec<&'static str> {
-    let of_families = [tpcc::RULES, tpch::RULES];
-    GROUPS.iter().chain(&of_families).flat_map(|rules| rules.iter()).map(|rule| rule.id).collect()
+    let of_families = FAMILIES.into_iter().map(FamilyPaper::rules);
+    let all = GROUPS.into_iter().chain(of_families);
+    all.flat_map(|rules| rules.iter()).map(|rule| rule.id).collect()
 }
 
 /// Makes all checks and leaves their numbers at the trials and points that they concern. Checks
 /// that found something come first, the gravest first, accepted ones after the others.
 pub(crate) fn make(paper: &mut Paper, runs: &[RunData]) {
-    let is_tpcc = paper.experiments.iter().any(|experiment| experiment.tpcc.is_some());
-    let is_tpch = paper.experiments.iter().any(|experiment| experiment.tpch.is_some());
-    let of_tpcc = if is_tpcc { tpcc::RULES } else { &[] };
-    let of_tpch = if is_tpch { tpch::RULES } else { &[] };
+    let is_there =
+        |family: &&dyn FamilyPaper| paper.experiments.iter().any(|own| family.has_facts(own));
+    let of_families = FAMILIES.into_iter().filter(is_there).map(FamilyPaper::rules);
+    let groups: Vec<&[Rule]> = GROUPS.into_iter().chain(of_families).collect();
     let case = Case { paper, runs };
-    let rules = GROUPS.iter().flat_map(|rules| rules.iter()).chain(of_tpcc).chain(of_tpch);
+    let rules = groups.into_iter().flatten();
     let mut checks: Vec<Check> = rules.map(|rule| check(rule, &case)).collect();
     checks.sort_by_key(|check| (check.findings.is_empty(), check.is_accepted, check.level));
     for (index, check) in checks.iter_mut().enumerate() {

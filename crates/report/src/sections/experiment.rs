@@ -4,12 +4,11 @@ use super::{nodes, notes, target_of};
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, spread};
 use crate::build::NodeScaling;
 use crate::charts;
+use crate::families;
 use crate::format::Format::{Bytes, Ms, Percent, Short, Text as Words, Whole};
 use crate::model::{Experiment, Paper, Point, StatementRow};
 use crate::text::{Lang, Message};
-use crate::{tpcc, tpch};
-use dyno_facts::Purpose;
-use dyno_facts::say;
+use dyno_facts::{Purpose, say};
 
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -19,12 +18,9 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Bloc
         let all: Vec<Message> = [say!(left_out)].into_iter().chain(told).collect();
         blocks.fine(Message::sentences(&all));
     }
-    if let Some(section) = &experiment.tpch {
-        blocks.extend(tpch::blocks(paper, experiment, section, lang));
-    } else if let Some(section) = &experiment.tpcc {
-        blocks.extend(tpcc::blocks(paper, experiment, section, lang));
-    } else {
-        blocks.figures(charts::of_experiment(paper, experiment, lang));
+    match families::said(|family| family.section(paper, experiment, lang)) {
+        Some(own) => blocks.extend(own),
+        None => blocks.figures(charts::of_experiment(paper, experiment, lang)),
     }
     of_transactions(paper, experiment, &mut blocks);
     if experiment.points.is_empty() {
@@ -38,11 +34,7 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Bloc
 /// What a terminal shows of an experiment.
 pub(super) fn terminal(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
     blocks.heading(4, "", &experiment.title, "");
-    if let Some(section) = &experiment.tpch {
-        blocks.extend(tpch::terminal(paper, experiment, section));
-    } else if let Some(section) = &experiment.tpcc {
-        blocks.extend(tpcc::terminal(paper, experiment, section));
-    }
+    blocks.extend(families::said(|family| family.terminal(paper, experiment)).unwrap_or_default());
     of_transactions(paper, experiment, blocks);
     nodes::blocks(experiment, blocks);
 }

@@ -3,6 +3,7 @@
 use super::{clauses, note_spans};
 use crate::blocks::{Blocks, Cell, Rows, Span, spread};
 use crate::comparison::{Comparison, ComparisonRow};
+use crate::families::FAMILIES;
 use crate::format::{
     self,
     Format::{Percent, Right, Short, Whole},
@@ -31,11 +32,10 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     let is_compared =
         |table: &Published| paper.comparisons.iter().any(|own| own.title == table.table.title);
     for (index, experiment) in paper.experiments.iter().enumerate() {
-        let sections = experiment.tpch.iter().flat_map(|section| &section.published);
-        let told: Vec<&str> = sections.map(|own| own.title.as_str()).collect();
         for table in &experiment.published {
             let is_whole = table.table.rows.iter().all(|row| !row.targets.is_empty());
-            let is_told = told.contains(&table.table.title.as_str());
+            let title = &table.table.title;
+            let is_told = FAMILIES.into_iter().any(|family| family.shows(experiment, title));
             if !(is_told || is_compared(table) && is_whole) {
                 rows_of(paper, table, Some(index), &mut blocks);
             }

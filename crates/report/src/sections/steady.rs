@@ -1,6 +1,7 @@
 //! Scaling, steadiness, errors and gaps.
 
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, lines, strong};
+use crate::families::FAMILIES;
 use crate::format::{
     self,
     Format::{Fixed, Percent, Right, Short, Whole},
@@ -103,9 +104,10 @@ pub(super) fn errors(paper: &Paper, blocks: &mut Blocks) {
     let of = |experiment| move |error| (experiment, error);
     let all = paper.experiments.iter().flat_map(|own| own.errors.iter().map(of(own)));
     let all: Vec<(&Experiment, &ErrorRow)> = all.collect();
-    let mut sections = paper.experiments.iter().filter_map(|own| own.tpch.as_ref());
+    let has_failures =
+        |own: &Experiment| FAMILIES.into_iter().any(|family| family.has_failures(own));
     if all.is_empty() {
-        blocks.paragraph(match sections.any(|section| !section.failures.is_empty()) {
+        blocks.paragraph(match paper.experiments.iter().any(has_failures) {
             true => say!(queries_that_were_given_up_or),
             false => say!(no_statement_and_no_connect_met),
         });

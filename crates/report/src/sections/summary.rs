@@ -2,10 +2,10 @@
 
 use super::notes;
 use crate::blocks::{Blocks, Cell, Rows, Span, Style, link, spread};
+use crate::families::FAMILIES;
 use crate::format::Format::{Ms, Short, Whole};
 use crate::model::{KeyRow, Paper};
 use crate::text::{Lang, Message};
-use crate::tpch;
 use dyno_facts::Purpose;
 use dyno_facts::say;
 
@@ -27,7 +27,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     blocks.styled(Style::Lead, lead);
     blocks.extend(super::verdict::blocks(paper, lang));
     blocks.table(best(paper));
-    blocks.table(tpch::summary(paper));
+    FAMILIES.into_iter().filter_map(|f| f.summary(paper)).for_each(|own| blocks.table(own));
     blocks
 }
 

@@ -3,10 +3,10 @@
 use super::{ended, notes, verdict_of};
 use crate::blocks::{Blocks, Line, Look, Rows, Span, bad, coded};
 use crate::charts;
+use crate::families::FAMILIES;
 use crate::format::Format::{Right, Whole};
 use crate::model::{Paper, Trial};
 use crate::text::{Lang, Message, stored};
-use crate::tpch;
 use dyno_facts::say;
 use dyno_facts::{DataCheck, TrialStatus};
 
@@ -16,7 +16,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         blocks.paragraph(say!(no_trial_has_been_executed_yet));
         return blocks;
     }
-    blocks.table(tpch::trials(paper));
+    FAMILIES.into_iter().filter_map(|f| f.trials(paper)).for_each(|own| blocks.table(own));
     let of_transactions = of_transactions(paper);
     if !of_transactions.is_empty() {
         blocks.table(accounting(paper, of_transactions));
@@ -46,7 +46,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
 
 /// What a terminal shows of them.
 pub(super) fn terminal(paper: &Paper, blocks: &mut Blocks) {
-    blocks.table(tpch::trials(paper));
+    FAMILIES.into_iter().filter_map(|f| f.trials(paper)).for_each(|own| blocks.table(own));
     blocks.table(accounting(paper, of_transactions(paper)));
     for trial in &paper.trials {
         if let TrialStatus::Failed(why) = &trial.summary.status {

@@ -11,9 +11,10 @@ pub(crate) mod words;
 pub use evidence::{AuditRow, AuditTable, ConditionRow, Proof};
 pub use rows::{MixRow, ResponseRow};
 
-pub(crate) use charts::drawings;
-pub(crate) use rules::{RULES, named, target_has};
-pub(crate) use section::{blocks, terminal};
+use charts::drawings;
+use rules::RULES;
+pub(crate) use rules::{named, target_has};
+pub(crate) use section::TpccPaper;
 
 use crate::format::unique;
 use crate::model::{SettingRow, Spread, Target, Trial};
@@ -125,7 +126,7 @@ pub struct TpccSection {
 }
 
 /// How an experiment's transactions arrive, in sentences; `None` where it is no TPC-C.
-pub(crate) fn method(trials: &[&Trial]) -> Option<Vec<Message>> {
+fn method(trials: &[&Trial]) -> Option<Vec<Message>> {
     let facts: Vec<&TpccFacts> =
         trials.iter().filter_map(|trial| trial.summary.tpcc.as_ref()).collect();
     let setups: Vec<TpccSetup> = facts.iter().copied().map(TpccSetup::of).collect();

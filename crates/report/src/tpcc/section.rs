@@ -2,23 +2,61 @@
 
 use super::{AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccSection};
 use crate::blocks::{Blocks, Cell, Rows, Span, Style, bad, spread, strong};
+use crate::build::{GlossaryRow, glossary_row};
 use crate::charts;
+use crate::checks::Rule;
+use crate::families::{FamilyPaper, Method, named};
 use crate::format::{
     self,
     Format::{Fixed, Ms, Right, Short, Whole},
 };
-use crate::model::{Experiment, Paper, Point};
+use crate::model::{Experiment, Paper, Point, Trial};
 use crate::sections::{notes, outcomes, plain_items, shades, target_of, verdict_of};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
 
+/// TPC-C in a paper.
+pub(crate) struct TpccPaper;
+
+impl FamilyPaper for TpccPaper {
+    fn title(&self) -> Message {
+        say!(tpc_c_like)
+    }
+
+    fn has(&self, experiment: &Experiment) -> bool {
+        self.has_facts(experiment) || named(experiment, &["tpcc", "tpc-c"])
+    }
+
+    fn rules(&self) -> &'static [Rule] {
+        super::RULES
+    }
+
+    fn has_facts(&self, experiment: &Experiment) -> bool {
+        experiment.tpcc.is_some()
+    }
+
+    fn method(&self, trials: &[&Trial]) -> Option<Method> {
+        super::method(trials).map(Method::Arrival)
+    }
+
+    fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
+        Some(blocks(paper, experiment, experiment.tpcc.as_ref()?, lang))
+    }
+
+    fn terminal(&self, paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
+        Some(terminal(paper, experiment, experiment.tpcc.as_ref()?))
+    }
+
+    fn glossary(&self) -> Vec<GlossaryRow> {
+        vec![
+            glossary_row(say!(tpmc), say!(new_order_transactions_per_minute_whose)),
+            glossary_row(say!(terminal), say!(a_virtual_client_of_tpc_c)),
+        ]
+    }
+}
+
 /// The section with its charts.
-pub(crate) fn blocks(
-    paper: &Paper,
-    experiment: &Experiment,
-    section: &TpccSection,
-    lang: Lang,
-) -> Blocks {
+fn blocks(paper: &Paper, experiment: &Experiment, section: &TpccSection, lang: Lang) -> Blocks {
     let mut blocks = head(paper, experiment, section);
     blocks.figures(charts::of_experiment(paper, experiment, lang));
     mix_and_responses(section, &mut blocks);
@@ -39,7 +77,7 @@ pub(crate) fn blocks(
 }
 
 /// What a terminal shows of it.
-pub(crate) fn terminal(paper: &Paper, experiment: &Experiment, section: &TpccSection) -> Blocks {
+fn terminal(paper: &Paper, experiment: &Experiment, section: &TpccSection) -> Blocks {
     let mut blocks = head(paper, experiment, section);
     mix_and_responses(section, &mut blocks);
     evidence(section, &mut blocks);

@@ -17,9 +17,9 @@ pub use tables::{
     AnswerCount, DegreeColumn, PublishedSeconds, QueryCell, QueryRow, Speedup, TpchTable,
 };
 
-pub(crate) use charts::drawings;
-pub(crate) use rules::RULES;
-pub(crate) use section::{blocks, summary, terminal, trials};
+use charts::drawings;
+use rules::RULES;
+pub(crate) use section::TpchPaper;
 
 use crate::model::{Point, SettingRow, Target, Trial};
 use crate::text::Message;
@@ -143,7 +143,7 @@ pub(crate) fn is_measured(trial: &Trial) -> bool {
 }
 
 /// How an experiment's queries are executed and timed, in sentences; `None` where it is no TPC-H.
-pub(crate) fn method(trials: &[&Trial]) -> Option<Vec<Message>> {
+fn method(trials: &[&Trial]) -> Option<Vec<Message>> {
     let own: Vec<&Trial> = trials.iter().copied().filter(|trial| facts(trial).is_some()).collect();
     (!own.is_empty()).then(|| words::method(&own))
 }

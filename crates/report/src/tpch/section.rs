@@ -2,10 +2,13 @@
 
 use super::{
     DegreeColumn, LoadRow, LoadTable, PlanCell, PlanRow, PublishedSeconds, QueryCell, QueryRow,
-    Speedup, Told, TpchSection, TpchTable,
+    Speedup, Told, TpchSection, TpchTable, words,
 };
-use crate::blocks::{Blocks, Cell, Line, Rows, Span, Style, Value, bad, coded, emphasis};
+use crate::blocks::{Blocks, Cell, Line, Rows, Span, Style, Table, Value, bad, coded, emphasis};
 use crate::blocks::{lines, link, number, spread, strong};
+use crate::build::{GlossaryRow, glossary_row};
+use crate::checks::Rule;
+use crate::families::{FamilyPaper, Method, named};
 use crate::format::{
     self,
     Format::{Right, Short, Whole},
@@ -16,13 +19,67 @@ use crate::text::{Lang, Message, published_text};
 use dyno_facts::say;
 use dyno_facts::{QueryOutcome, Verdict};
 
+/// TPC-H in a paper.
+pub(crate) struct TpchPaper;
+
+impl FamilyPaper for TpchPaper {
+    fn title(&self) -> Message {
+        say!(tpc_h_like)
+    }
+
+    fn has(&self, experiment: &Experiment) -> bool {
+        self.has_facts(experiment) || named(experiment, &["tpch", "tpc-h"])
+    }
+
+    fn rules(&self) -> &'static [Rule] {
+        super::RULES
+    }
+
+    fn has_facts(&self, experiment: &Experiment) -> bool {
+        experiment.tpch.is_some()
+    }
+
+    fn method(&self, trials: &[&Trial]) -> Option<Method> {
+        super::method(trials).map(Method::Whole)
+    }
+
+    fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
+        Some(blocks(paper, experiment, experiment.tpch.as_ref()?, lang))
+    }
+
+    fn terminal(&self, paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
+        Some(terminal(paper, experiment, experiment.tpch.as_ref()?))
+    }
+
+    fn summary(&self, paper: &Paper) -> Option<Table> {
+        Some(summary(paper).into())
+    }
+
+    fn trials(&self, paper: &Paper) -> Option<Table> {
+        Some(trials(paper).into())
+    }
+
+    fn reached(&self, experiment: &Experiment) -> Vec<Message> {
+        let tables = experiment.tpch.iter().flat_map(|section| &section.tables);
+        tables.map(|table| words::best(&experiment.title, table)).collect()
+    }
+
+    fn shows(&self, experiment: &Experiment, title: &str) -> bool {
+        let mut published = experiment.tpch.iter().flat_map(|section| &section.published);
+        published.any(|own| own.title == title)
+    }
+
+    fn has_failures(&self, experiment: &Experiment) -> bool {
+        experiment.tpch.as_ref().is_some_and(|section| !section.failures.is_empty())
+    }
+
+    fn glossary(&self) -> Vec<GlossaryRow> {
+        vec![glossary_row(say!(degree), say!(how_many_workers_a_server_may))]
+    }
+}
+
 /// The section with its charts.
-pub(crate) fn blocks(
-    paper: &Paper,
-    experiment: &Experiment,
-    section: &TpchSection,
-    lang: Lang,
-) -> Blocks {
+fn blocks(paper: &Paper, experiment: &Experiment, section: &TpchSection, lang: Lang) -> Blocks {
     let mut blocks = head(paper, experiment, section);
     let figures = super::drawings(paper, experiment, lang);
     for (table, figures) in section.tables.iter().zip(figures.tables) {
@@ -61,7 +118,7 @@ pub(crate) fn blocks(
 }
 
 /// What a terminal shows of it.
-pub(crate) fn terminal(paper: &Paper, experiment: &Experiment, section: &TpchSection) -> Blocks {
+fn terminal(paper: &Paper, experiment: &Experiment, section: &TpchSection) -> Blocks {
     let mut blocks = head(paper, experiment, section);
     section.tables.iter().for_each(|table| queries(section, table, &mut blocks));
     events(section, &mut blocks);
@@ -90,7 +147,7 @@ fn answers(degree: &DegreeColumn) -> Span {
 }
 
 /// All experiments with queries, for the summary of a paper.
-pub(crate) fn summary(paper: &Paper) -> Rows<(usize, &Experiment, OfTable<'_>)> {
+fn summary(paper: &Paper) -> Rows<(usize, &Experiment, OfTable<'_>)> {
     let of = |index, experiment| move |own| (index, experiment, own);
     let all = paper.experiments.iter().enumerate().flat_map(|(index, experiment)| {
         let tables = experiment.tpch.as_ref().map_or(&[][..], |section| &section.tables);
@@ -536,7 +593,7 @@ fn formulas(section: &TpchSection, blocks: &mut Blocks) {
 }
 
 /// The trials of TPC-H one by one.
-pub(crate) fn trials(paper: &Paper) -> Rows<&Trial> {
+fn trials(paper: &Paper) -> Rows<&Trial> {
     let facts = |t: &'_ Trial| t.summary.tpch.clone().unwrap_or_default();
     let outcome = |t: &Trial, wanted: &QueryOutcome| {
         facts(t).queries.iter().filter(|query| query.outcome == *wanted).count()

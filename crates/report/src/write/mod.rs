@@ -7,7 +7,6 @@ mod typst;
 
 pub(crate) use html::html;
 pub(crate) use markdown::markdown;
-pub use terminal::grid;
 pub(crate) use terminal::terminal;
 pub(crate) use typst::{quoted, typst};
 

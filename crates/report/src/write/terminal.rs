@@ -82,7 +82,7 @@ fn content(cell: &Cell, column: &Column, lang: Lang) -> String {
 
 /// Rows below titles, in columns; `true` beside a title lets its column stand right. Long texts are broken
 /// into lines.
-pub fn grid(titles: &[(&str, bool)], rows: &[Vec<String>]) -> String {
+fn grid(titles: &[(&str, bool)], rows: &[Vec<String>]) -> String {
     let heads: Vec<String> = titles.iter().map(|(title, _)| (*title).to_owned()).collect();
     let broken: Vec<Vec<Vec<String>>> = [&heads]
         .into_iter()

@@ -114,7 +114,7 @@ fn a_value_that_does_not_fit_is_found() {
         |paper| paper["title"] = 3.into(),
         |paper| paper["checks"][0]["level"] = "X".into(),
         |paper| paper["trials"][0]["summary"]["tps"] = "fast".into(),
-        |paper| drop(paper.as_object_mut().and_then(|paper| paper.remove("cover"))),
+        |paper| drop(paper.as_object_mut().and_then(|paper| paper.remove("summary"))),
     ];
     for change in spoil {
         let mut value = good.clone();

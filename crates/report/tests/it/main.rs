@@ -10,6 +10,7 @@ mod paper;
 mod published;
 mod support;
 mod synthetic;
+mod terminal;
 mod tpcc;
 mod tpch;
 mod verdict;

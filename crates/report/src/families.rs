@@ -1,0 +1,118 @@
+//! What families of workloads add to a paper: their checks, their sections, their words. The registry is the only
+//! place that names them all.
+
+use crate::blocks::{Blocks, Table};
+use crate::build::GlossaryRow;
+use crate::checks::Rule;
+use crate::model::{Experiment, Paper, Trial};
+use crate::text::{Lang, Message};
+use crate::{tpcc, tpch};
+use dyno_facts::say;
+
+/// The families in the order of their chapters.
+pub(crate) const FAMILIES: [&dyn FamilyPaper; 4] = [
+    &Named { title: || say!(sysbench_oltp), tests: &["sysbench", "oltp"] },
+    &Named { title: || "pgbench".into(), tests: &["pgbench"] },
+    &tpcc::TpccPaper,
+    &tpch::TpchPaper,
+];
+
+/// A family of workloads.
+pub(crate) trait FamilyPaper: Sync {
+    /// The heading of its chapter.
+    fn title(&self) -> Message;
+
+    /// Whether an experiment belongs to it.
+    fn has(&self, experiment: &Experiment) -> bool;
+
+    /// Its checks; they are made where an experiment has facts of the family.
+    fn rules(&self) -> &'static [Rule] {
+        &[]
+    }
+
+    /// Whether an experiment has facts that only this family records.
+    fn has_facts(&self, _: &Experiment) -> bool {
+        false
+    }
+
+    /// How its transactions are made and timed.
+    fn method(&self, _: &[&Trial]) -> Option<Method> {
+        None
+    }
+
+    /// What an experiment says beside, or instead of, the charts of load levels.
+    fn section(&self, _: &Paper, _: &Experiment, _: Lang) -> Option<Blocks> {
+        None
+    }
+
+    /// What a terminal shows of that.
+    fn terminal(&self, _: &Paper, _: &Experiment) -> Option<Blocks> {
+        None
+    }
+
+    /// Its table in the summary of a paper.
+    fn summary(&self, _: &Paper) -> Option<Table> {
+        None
+    }
+
+    /// Its trials one by one, where they are no transactions.
+    fn trials(&self, _: &Paper) -> Option<Table> {
+        None
+    }
+
+    /// What an experiment reached, in sentences, where that is no throughput.
+    fn reached(&self, _: &Experiment) -> Vec<Message> {
+        Vec::new()
+    }
+
+    /// Whether the section shows a published table already.
+    fn shows(&self, _: &Experiment, _title: &str) -> bool {
+        false
+    }
+
+    /// Whether the section tells of failures that no table of errors has.
+    fn has_failures(&self, _: &Experiment) -> bool {
+        false
+    }
+
+    /// Words that only its readers need.
+    fn glossary(&self) -> Vec<GlossaryRow> {
+        Vec::new()
+    }
+}
+
+/// What a family says of how it is measured.
+pub(crate) enum Method {
+    /// Everything.
+    Whole(Vec<Message>),
+    /// How transactions arrive, and what their latency means.
+    Arrival(Vec<Message>),
+}
+
+/// A family that adds nothing but its name.
+struct Named {
+    title: fn() -> Message,
+    /// Parts of the names of its tests.
+    tests: &'static [&'static str],
+}
+
+impl FamilyPaper for Named {
+    fn title(&self) -> Message {
+        (self.title)()
+    }
+
+    fn has(&self, experiment: &Experiment) -> bool {
+        named(experiment, self.tests)
+    }
+}
+
+/// Whether the name of an experiment's test has one of these parts.
+pub(crate) fn named(experiment: &Experiment, parts: &[&str]) -> bool {
+    let test = experiment.test.to_ascii_lowercase();
+    parts.iter().any(|part| test.contains(part))
+}
+
+/// What the family of an experiment says; `None` where it says nothing.
+pub(crate) fn said<T>(of: impl Fn(&dyn FamilyPaper) -> Option<T>) -> Option<T> {
+    FAMILIES.into_iter().find_map(of)
+}
