@@ -1,6 +1,6 @@
 //! What a TPC-H trial says of itself beyond what every trial says.
 
-use crate::{Counts, Verdict};
+use crate::{Counts, Message, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// A pass through the 22 queries, a power test or a throughput test, at one parallel degree.
@@ -12,7 +12,7 @@ pub struct TpchFacts {
     /// `queries` (Q1 to Q22 in order), `power` or `throughput`.
     pub test: String,
     /// What the parameters of the queries are, such as `validation defaults` or `seed 1122063000`.
-    pub parameters: String,
+    pub parameters: Message,
     /// The parallel degree.
     pub degree: DegreeFacts,
     /// What the caches held when it began.
@@ -28,9 +28,9 @@ pub struct TpchFacts {
     /// How and when the data were loaded; `None` where the database does not say.
     pub load: Option<TpchLoad>,
     /// What the queries' texts differ in from the specification's, in sentences.
-    pub rewrites: Vec<String>,
+    pub rewrites: Vec<Message>,
     /// In what the trial departs from the specification, in sentences.
-    pub deviations: Vec<String>,
+    pub deviations: Vec<Message>,
 }
 
 /// How parallel the queries were asked to be, and were.
@@ -47,7 +47,7 @@ pub struct DegreeFacts {
     /// were not taken or do not tell.
     pub got: Option<u32>,
     /// What is to be said of it, in a sentence: no such product, no effect, fewer than asked.
-    pub remark: Option<String>,
+    pub remark: Option<Message>,
 }
 
 /// What the caches held.
@@ -57,7 +57,7 @@ pub struct CacheFacts {
     /// `warm`, `cold` or `as found`.
     pub state: String,
     /// What was done for it and what proves it, in sentences.
-    pub evidence: Vec<String>,
+    pub evidence: Vec<Message>,
     /// Whether the proof succeeded; `None` where the server tells nothing of its caches.
     pub verdict: Option<Verdict>,
 }
@@ -112,9 +112,9 @@ pub struct AnswerFacts {
     /// Whether all rows agree.
     pub verdict: Verdict,
     /// What it is held against, such as `the reference at scale factor 1`.
-    pub against: String,
+    pub against: Message,
     /// The rows that differ, in sentences; at most the first ten and how many more there are.
-    pub differences: Vec<String>,
+    pub differences: Vec<Message>,
 }
 
 /// A plan, taken apart from the timed execution.
@@ -163,7 +163,7 @@ pub struct TpchMetrics {
     /// Square root of power times throughput; `None` unless both were measured on the same load.
     pub qphh: Option<f64>,
     /// How each was computed, with its numbers, in lines.
-    pub formulas: Vec<String>,
+    pub formulas: Vec<Message>,
     /// Queries that count with a penalty because they were given up.
     pub penalised: Vec<u8>,
 }

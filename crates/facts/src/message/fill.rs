@@ -19,7 +19,7 @@ impl Filling {
     }
 
     pub(super) fn message(&mut self, message: &Message) {
-        match &message.0 {
+        match &*message.0 {
             Form::Verbatim(text) => self.push(text),
             Form::Both { en, zh } => self.push(match self.lang {
                 Lang::En => en,

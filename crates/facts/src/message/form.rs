@@ -43,7 +43,7 @@ impl From<StoredMessage> for Message {
             StoredArg::Count(count) => (name, Arg::Count(count)),
             StoredArg::Message(message) => (name, Arg::Message(message)),
         };
-        Message(match stored {
+        Message::from(match stored {
             StoredMessage::Verbatim(text) => Form::Verbatim(text),
             StoredMessage::Keyed { key, args, en } => {
                 let key = match registered(&key) {
@@ -66,7 +66,7 @@ impl From<Message> for StoredMessage {
             Arg::Count(count) => (name, StoredArg::Count(count)),
             Arg::Message(message) => (name, StoredArg::Message(message)),
         };
-        match message.0 {
+        match *message.0 {
             Form::Verbatim(text) => StoredMessage::Verbatim(text),
             Form::Keyed { key, args } => {
                 let args = args.into_iter().map(arg).collect();

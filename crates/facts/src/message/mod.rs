@@ -109,7 +109,7 @@ fn registered(key: &str) -> Option<&'static Entry> {
 )]
 #[serde(from = "StoredMessage", into = "StoredMessage")]
 #[schemars(with = "StoredMessage")]
-pub struct Message(Form);
+pub struct Message(Box<Form>);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Form {
@@ -177,18 +177,18 @@ pub enum Arg {
 impl Message {
     /// What is the same in all languages: a name, a figure, a server's own words.
     pub fn verbatim(text: impl Into<String>) -> Message {
-        Message(Form::Verbatim(text.into()))
+        Message::from(Form::Verbatim(text.into()))
     }
 
     /// What a user has written in both languages.
     pub fn both(en: impl Into<String>, zh: impl Into<String>) -> Message {
-        Message(Form::Both { en: en.into(), zh: zh.into() })
+        Message::from(Form::Both { en: en.into(), zh: zh.into() })
     }
 
     /// A message of a catalogue; [`say!`](crate::say) is the way to call it.
     pub fn of<const N: usize>(entry: &'static Entry, args: [(&str, Arg); N]) -> Message {
         let args = args.into_iter().map(|(name, arg)| (name.to_owned(), arg)).collect();
-        Message(Form::Keyed { key: Key::Known(entry), args })
+        Message::from(Form::Keyed { key: Key::Known(entry), args })
     }
 
     /// The text in one language.
@@ -200,7 +200,7 @@ impl Message {
 
     /// The text of what is the same in all languages; `None` of other messages.
     pub fn as_verbatim(&self) -> Option<&str> {
-        match &self.0 {
+        match &*self.0 {
             Form::Verbatim(text) => Some(text),
             _ => None,
         }
@@ -208,7 +208,7 @@ impl Message {
 
     /// True when there is nothing to say.
     pub fn is_empty(&self) -> bool {
-        match &self.0 {
+        match &*self.0 {
             Form::Verbatim(text) | Form::Both { en: text, .. } => text.is_empty(),
             Form::Keyed { .. } => false,
             Form::Joined { parts, .. } | Form::List(parts) => parts.iter().all(Message::is_empty),
@@ -223,14 +223,14 @@ impl Message {
     /// With what stands between them in each language.
     pub fn joined(parts: &[Message], en: &str, zh: &str) -> Message {
         let between = [en.to_owned(), zh.to_owned()];
-        Message(Form::Joined { parts: parts.to_vec(), between })
+        Message::from(Form::Joined { parts: parts.to_vec(), between })
     }
 
     /// `a`, `a and b`, `a, b and c`.
     pub fn list(parts: &[Message]) -> Message {
         match parts {
             [only] => only.clone(),
-            parts => Message(Form::List(parts.to_vec())),
+            parts => Message::from(Form::List(parts.to_vec())),
         }
     }
 }
@@ -255,10 +255,23 @@ impl Default for Message {
     }
 }
 
+impl From<Form> for Message {
+    fn from(form: Form) -> Message {
+        Message(Box::new(form))
+    }
+}
+
 /// In English.
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(Lang::En))
+    }
+}
+
+/// Compares the English.
+impl PartialEq<str> for Message {
+    fn eq(&self, other: &str) -> bool {
+        self.render(Lang::En) == *other
     }
 }
 

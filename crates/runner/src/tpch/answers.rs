@@ -1,6 +1,6 @@
 //! What is said of the answers.
 
-use dyno_facts::{DataCheck, QueryFacts, QueryOutcome, TpchFacts, TrialSummary, Verdict};
+use dyno_facts::{DataCheck, Message, QueryFacts, QueryOutcome, TpchFacts, TrialSummary, Verdict};
 use dyno_store::RunData;
 use std::collections::BTreeMap;
 
@@ -53,7 +53,12 @@ fn share(right: usize, compared: usize, executed: usize) -> String {
 /// In what an answer is wrong.
 fn differences(query: &QueryFacts) -> String {
     let Some(answer) = &query.answer else { return String::new() };
-    format!("Q{} differs from {}: {}", query.query, answer.against, answer.differences.join(" "))
+    format!(
+        "Q{} differs from {}: {}",
+        query.query,
+        answer.against,
+        Message::sentences(&answer.differences)
+    )
 }
 
 /// Experiment and target of trials that are looked at together.
@@ -133,10 +138,10 @@ mod tests {
 
     fn query(number: u8, verdict: Option<Verdict>) -> QueryFacts {
         let differences = match verdict {
-            Some(Verdict::Failed) => vec!["Row 1: 2 instead of 1.".to_owned()],
+            Some(Verdict::Failed) => vec!["Row 1: 2 instead of 1.".into()],
             _ => Vec::new(),
         };
-        let against = "the reference at scale factor 1".to_owned();
+        let against = "the reference at scale factor 1".into();
         let answer = verdict.map(|verdict| AnswerFacts { verdict, against, differences });
         QueryFacts { query: number, answer, ..QueryFacts::default() }
     }

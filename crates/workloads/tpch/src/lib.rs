@@ -18,3 +18,5 @@ pub mod run;
 pub mod schema;
 pub mod state;
 pub mod warm;
+
+dyno_facts::catalogue!();

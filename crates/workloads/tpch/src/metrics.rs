@@ -1,6 +1,6 @@
 //! What the execution times add up to (clause 5.4). None of it is a TPC result.
 
-use dyno_facts::{QueryFacts, QueryOutcome, RefreshFacts, TpchMetrics};
+use dyno_facts::{Message, QueryFacts, QueryOutcome, RefreshFacts, TpchMetrics, say};
 
 /// Queries of one stream.
 const QUERIES: usize = 22;
@@ -55,38 +55,30 @@ pub fn metrics(
     match timed {
         Timed::Single => {
             metrics.total_s = times.iter().sum();
-            metrics.formulas.push(format!(
-                "total = sum of the times of {QUERIES} queries = {:.3} s",
-                metrics.total_s
-            ));
-            let root = format!("(product of the times of {QUERIES} queries)^(1/{QUERIES})");
-            metrics.formulas.push(format!("geometric mean = {root} = {mean:.4} s"));
+            let seconds = format!("{:.3}", metrics.total_s);
+            metrics.formulas.push(say!(total_of_queries, n = QUERIES, seconds = seconds));
+            metrics.formulas.push(mean_formula(QUERIES, mean));
             add_power(&mut metrics, scale, &times, refreshes);
         }
         Timed::Streams { elapsed_s, .. } => {
             metrics.total_s = elapsed_s;
-            metrics.formulas.push(format!(
-                "total = from the first submission to the last answer = {elapsed_s:.3} s"
-            ));
-            let count = times.len();
-            let root = format!("(product of the times of {count} queries)^(1/{count})");
-            metrics.formulas.push(format!("geometric mean = {root} = {mean:.4} s"));
+            let seconds = format!("{elapsed_s:.3}");
+            metrics.formulas.push(say!(total_of_streams, seconds = &seconds));
+            metrics.formulas.push(mean_formula(times.len(), mean));
             let throughput = f64::from(streams) * QUERIES as f64 * 3600.0 * scale / elapsed_s;
             metrics.throughput = Some(throughput);
-            metrics.formulas.push(format!(
-                "throughput = streams * {QUERIES} * 3600 * SF / seconds = {streams} * {QUERIES} * \
-                 3600 * {scale} / {elapsed_s:.3} = {throughput:.1}; derived from TPC-H, not a TPC \
-                 result"
+            metrics.formulas.push(say!(
+                throughput,
+                streams = streams,
+                scale = scale.to_string(),
+                seconds = seconds,
+                throughput = format!("{throughput:.1}")
             ));
         }
     }
     if !metrics.penalised.is_empty() {
         let list: Vec<String> = metrics.penalised.iter().map(|query| format!("Q{query}")).collect();
-        metrics.formulas.push(format!(
-            "{} did not end and counts with the time at which it was given up: the real figures are \
-             worse",
-            list.join(", ")
-        ));
+        metrics.formulas.push(say!(given_up_counts, queries = list.join(", ")));
     }
     Some(metrics)
 }
@@ -105,16 +97,14 @@ fn add_power(metrics: &mut TpchMetrics, scale: f64, times: &[f64], refreshes: &[
     let mean = geometric_mean(&all);
     let power = 3600.0 * scale / mean;
     metrics.power = Some(power);
-    metrics.formulas.push(format!(
-        "power = 3600 * SF / (product of the times of {QUERIES} queries, RF1 and RF2)^(1/{}) = 3600 \
-         * {scale} / {mean:.4} = {power:.1}; derived from TPC-H, not a TPC result",
-        all.len()
+    metrics.formulas.push(say!(
+        power,
+        scale = scale.to_string(),
+        mean_s = format!("{mean:.4}"),
+        power = format!("{power:.1}")
     ));
     if raised > 0 {
-        metrics.formulas.push(format!(
-            "{raised} times below a thousandth of the longest count as that, {least:.4} s, in power \
-             (5.4.1.4)"
-        ));
+        metrics.formulas.push(say!(short_times_raised, n = raised, least = format!("{least:.4}")));
     }
 }
 
@@ -124,12 +114,17 @@ pub fn qphh(power: f64, throughput: f64) -> f64 {
 }
 
 /// How [`qphh`] was computed, with its numbers.
-pub fn qphh_formula(power: f64, throughput: f64) -> String {
-    let qphh = qphh(power, throughput);
-    format!(
-        "QphH = square root of power * throughput = sqrt({power:.1} * {throughput:.1}) = {qphh:.1}; \
-         derived from TPC-H, not a TPC result"
+pub fn qphh_formula(power: f64, throughput: f64) -> Message {
+    say!(
+        qphh,
+        power = format!("{power:.1}"),
+        throughput = format!("{throughput:.1}"),
+        qphh = format!("{:.1}", qphh(power, throughput))
     )
+}
+
+fn mean_formula(queries: usize, mean_s: f64) -> Message {
+    say!(geometric_mean, n = queries, seconds = format!("{mean_s:.4}"))
 }
 
 /// 0 where a time is 0. Sums logarithms: a product of many times leaves the range of numbers.
@@ -178,7 +173,7 @@ mod tests {
         let mean = (4000.0 * 4f64.powi(21)).powf(1.0 / 24.0);
         near(uneven.power.unwrap(), 3600.0 / mean);
         near(uneven.geometric_mean_s, 4000f64.powf(1.0 / 22.0));
-        assert!(uneven.formulas.iter().any(|line| line.starts_with("21 times below")));
+        assert!(uneven.formulas.iter().any(|line| line.to_string().starts_with("21 times below")));
     }
 
     #[test]
@@ -214,6 +209,6 @@ mod tests {
         let slow = metrics(1.0, Timed::Single, &slow, &[]).unwrap();
         assert_eq!(slow.penalised, [9]);
         near(slow.total_s, 81.0);
-        assert!(slow.formulas.last().unwrap().starts_with("Q9 did not end"));
+        assert!(slow.formulas.last().unwrap().to_string().starts_with("Q9 did not end"));
     }
 }

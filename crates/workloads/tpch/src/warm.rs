@@ -3,7 +3,7 @@
 
 use crate::schema::{INDEXES, Table};
 use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
-use dyno_facts::{CacheFacts, Verdict};
+use dyno_facts::{CacheFacts, Message, Verdict, say};
 
 /// The share of the pages that has to be in memory after it.
 const ENOUGH: f64 = 0.98;
@@ -29,11 +29,25 @@ pub async fn warm<S: Session>(session: &mut S) -> Result<CacheFacts, DbError> {
             for table in Table::ALL {
                 count_columns(session, table).await?;
             }
-            facts.evidence.push("Every column of every table was read once.".to_owned());
-            facts.evidence.push("The product tells nothing of its cache.".to_owned());
+            facts.evidence.push(say!(columns_read_once));
+            facts.evidence.push(say!(cache_unknown));
         }
     }
     Ok(facts)
+}
+
+/// Caches to which nothing was done.
+pub fn as_found() -> CacheFacts {
+    let state = "as found".to_owned();
+    CacheFacts { state, evidence: vec![say!(caches_untouched)], ..CacheFacts::default() }
+}
+
+/// Caches that `command` has emptied: it ended after `ended_s` seconds, and the server answered again `back_s`
+/// seconds after its begin.
+pub fn emptied(command: &str, ended_s: f64, back_s: f64) -> CacheFacts {
+    let (seconds, back) = (format!("{ended_s:.1}"), format!("{back_s:.1}"));
+    let evidence = vec![say!(caches_emptied, command = command, seconds = seconds, back = back)];
+    CacheFacts { state: "cold".to_owned(), evidence, verdict: None }
 }
 
 /// A table with one of its indexes: primary keys and the secondary indexes, 22 in all.
@@ -59,13 +73,18 @@ async fn numbers<S: Session>(session: &mut S, sql: &str) -> Result<Option<Vec<f6
 }
 
 /// The verdict over pages that are in memory.
-fn judge(facts: &mut CacheFacts, cached: f64, pages: f64, place: &str) {
+fn judge(facts: &mut CacheFacts, cached: f64, pages: f64, said: fn(String, String) -> Message) {
     let share = if pages > 0.0 { (cached / pages).min(1.0) } else { 1.0 };
-    facts.evidence.push(format!(
-        "After it {:.1} % of the {pages} pages of the tables and their indexes were in {place}.",
-        share * 100.0
-    ));
+    facts.evidence.push(said(format!("{:.1}", share * 100.0), pages.to_string()));
     facts.verdict = Some(if share >= ENOUGH { Verdict::Passed } else { Verdict::Failed });
+}
+
+fn in_shared_buffers(share: String, pages: String) -> Message {
+    say!(share_in_shared_buffers, share = share, pages = pages)
+}
+
+fn in_buffer_pool(share: String, pages: String) -> Message {
+    say!(share_in_buffer_pool, share = share, pages = pages)
 }
 
 async fn count_columns<S: Session>(session: &mut S, table: Table) -> Result<(), DbError> {
@@ -122,14 +141,13 @@ async fn postgres<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result
     let read = numbers(session, &prewarm).await?;
     let refused = extension.leave(session).await?;
     if let Some([pages, relations]) = read.as_deref() {
-        let sentence = format!("pg_prewarm read {pages} pages of {relations} tables and indexes.");
-        facts.evidence.push(sentence);
+        let (pages, relations) = (pages.to_string(), relations.to_string());
+        facts.evidence.push(say!(pg_prewarm_read, pages = pages, relations = relations));
     } else {
-        let why = refused.map_or(String::new(), |error| format!(" ({})", error.message()));
-        facts.evidence.push(format!(
-            "pg_prewarm can't be had{why}: the rows of each table were counted, and by each of the \
-             indexes as far as the planner used it."
-        ));
+        facts.evidence.push(match refused {
+            Some(error) => say!(pg_prewarm_refused, why = error.message()),
+            None => say!(no_pg_prewarm),
+        });
         postgres_counts(session).await?;
     }
     let pages = format!(
@@ -147,7 +165,7 @@ async fn postgres<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result
     let cached = numbers(session, &cached).await?.and_then(|row| row.first().copied());
     extension.leave(session).await?;
     match (pages, cached) {
-        (Some(pages), Some(cached)) => judge(facts, cached, pages, "shared buffers"),
+        (Some(pages), Some(cached)) => judge(facts, cached, pages, in_shared_buffers),
         _ => postgres_reads(session, facts).await?,
     }
     let settings = "SELECT setting::numeric * current_setting('block_size')::numeric / 1e6 FROM \
@@ -155,9 +173,7 @@ async fn postgres<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result
     if let (Some(Verdict::Failed), Some([mb])) =
         (facts.verdict, numbers(session, settings).await?.as_deref())
     {
-        facts.evidence.push(format!(
-            "The server has {mb:.0} MB of shared buffers; the operating system may hold the rest."
-        ));
+        facts.evidence.push(say!(shared_buffers_are, mb = format!("{mb:.0}")));
     }
     Ok(())
 }
@@ -197,8 +213,8 @@ async fn postgres_reads<S: Session>(
         hit += of_hit;
         read += of_read;
     }
-    facts.evidence.push("The pages in memory were seen by counting all rows again.".to_owned());
-    judge(facts, hit, hit + read, "shared buffers");
+    facts.evidence.push(say!(pages_seen_by_counting));
+    judge(facts, hit, hit + read, in_shared_buffers);
     Ok(())
 }
 
@@ -213,7 +229,7 @@ fn buffers(line: &str) -> Option<(f64, f64)> {
 }
 
 async fn mysql<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<(), DbError> {
-    let mut counted = 0;
+    let mut counted = 0_u32;
     for (table, index) in pairs() {
         let (name, index) = (table.name(), index.unwrap_or("PRIMARY"));
         let sql = format!("SELECT COUNT(*) FROM {name} FORCE INDEX ({index})");
@@ -224,12 +240,11 @@ async fn mysql<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<()
             Err(error) => return Err(error),
         }
     }
-    let sentence = format!("The rows were counted by {counted} indexes, each of them forced.");
-    facts.evidence.push(sentence);
+    facts.evidence.push(say!(rows_counted_by_indexes, n = counted));
     let pool = numbers(session, "SELECT @@innodb_buffer_pool_size").await?;
     let pool_bytes = pool.and_then(|row| row.first().copied()).unwrap_or(f64::INFINITY);
     if pool_bytes > POOL_BYTES_MAX {
-        facts.evidence.push("The pages in the server's memory were not counted.".to_owned());
+        facts.evidence.push(say!(pages_not_counted));
         facts.verdict = Some(Verdict::NotMade);
         return Ok(());
     }
@@ -254,10 +269,7 @@ async fn mysql_pages<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Res
         if error.is_fatal() {
             return Err(error);
         }
-        facts.evidence.push(format!(
-            "The pages in the server's memory can't be counted ({}).",
-            error.message()
-        ));
+        facts.evidence.push(say!(pages_not_countable, why = error.message()));
         facts.verdict = Some(Verdict::NotMade);
         return Ok(());
     }
@@ -270,20 +282,22 @@ async fn mysql_pages<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Res
         cached += there.min(of_index);
         // Statistics are estimates of small indexes.
         if of_index >= 20.0 && there < of_index * 0.9 {
-            facts.evidence.push(format!(
-                "Only {there} pages of index {} of table {} are there, of {of_index}.",
-                cell(1),
-                cell(0)
+            facts.evidence.push(say!(
+                index_partly_there,
+                there = there.to_string(),
+                index = cell(1),
+                table = cell(0),
+                all = of_index.to_string()
             ));
         }
     }
-    judge(facts, cached, pages, "the buffer pool");
+    judge(facts, cached, pages, in_buffer_pool);
     Ok(())
 }
 
 /// SQLite keeps little itself: what counts is the operating system's cache of its file.
 async fn sqlite<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<(), DbError> {
-    let mut counted = 0;
+    let mut counted = 0_u32;
     for (table, index) in pairs() {
         let name = table.name();
         let Some(index) = index else {
@@ -301,7 +315,7 @@ async fn sqlite<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<(
             Ok(_) => counted += 1,
         }
     }
-    facts.evidence.push(format!("{counted} tables and indexes of the file were read."));
+    facts.evidence.push(say!(file_read, n = counted));
     let before = bytes_read();
     for table in Table::ALL {
         let last = table.columns().last().map_or("*", |&(column, _)| column);
@@ -311,9 +325,7 @@ async fn sqlite<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<(
     match (before, bytes_read()) {
         (Some(before), Some(after)) => {
             let bytes = after.saturating_sub(before);
-            let sentence =
-                format!("Reading the tables a second time took {bytes} bytes from the disk.");
-            facts.evidence.push(sentence);
+            facts.evidence.push(say!(second_read, bytes = bytes.to_string()));
             // Something else of this process may read a little.
             let is_warm = bytes < 1 << 20;
             facts.verdict = Some(if is_warm { Verdict::Passed } else { Verdict::Failed });
@@ -350,7 +362,7 @@ mod tests {
     fn the_verdict_needs_nearly_all_pages() {
         for (cached, verdict) in [(979.0, Verdict::Failed), (981.0, Verdict::Passed)] {
             let mut facts = CacheFacts::default();
-            judge(&mut facts, cached, 1000.0, "memory");
+            judge(&mut facts, cached, 1000.0, in_buffer_pool);
             assert_eq!(facts.verdict, Some(verdict));
         }
     }

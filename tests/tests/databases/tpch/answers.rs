@@ -4,6 +4,7 @@ use dyno_core::{Discard, Driver, Session, Table, Unobserved};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
+use dyno_facts::Message;
 use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, skipped, target, with_session};
 use dyno_tpch::check::{Expected, reference};
 use dyno_tpch::load::{LoadOptions, load};
@@ -78,8 +79,8 @@ fn a_changed_row_is_found(driver: &impl Driver, scale: f64) {
         let judged = reference(1, scale).unwrap().judge(1, &found);
         assert_eq!(judged.differences.len(), 1, "{judged:?}");
         let said = &judged.differences[0];
-        assert!(said.starts_with("Row 3: sum_qty is "), "{said}");
-        assert!(said.contains("sum_base_price is "), "{said}");
+        assert!(said.to_string().starts_with("Row 3: sum_qty is "), "{said}");
+        assert!(said.to_string().contains("sum_base_price is "), "{said}");
     });
 }
 
@@ -160,7 +161,7 @@ fn engines_agree_on_drawn_parameters() {
     ] {
         for ((seed, query, right), (_, _, found)) in exact.iter().zip(&answers) {
             let judged = Expected::from_engine(right.clone(), "PostgreSQL").judge(*query, found);
-            let differences = judged.differences.join("\n");
+            let differences = Message::joined(&judged.differences, "\n", "\n").to_string();
             assert!(differences.is_empty(), "{who}, seed {seed}, Q{query}:\n{differences}");
         }
     }

@@ -4,6 +4,7 @@ use dyno_core::{Dialect, Discard, Driver, LoadObserver, Session, Unobserved};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
+use dyno_facts::Message;
 use dyno_facts::Verdict;
 use dyno_testkit::{MariaDb, Postgres, Scratch, number, server_or_skip, target, with_session};
 use dyno_tpch::generate::row_count;
@@ -64,7 +65,7 @@ fn keys<D: Driver>(driver: &D) -> [u64; 3] {
 fn warmed<D: Driver>(driver: &D) -> (Option<Verdict>, String) {
     let facts = with_session(driver, async |session: &mut D::Session| warm(session).await.unwrap());
     assert_eq!(facts.state, "warm");
-    (facts.verdict, facts.evidence.join("\n"))
+    (facts.verdict, Message::joined(&facts.evidence, "\n", "\n").to_string())
 }
 
 /// A complete database is as it must be, is left alone, and can be dropped.

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const SCALE: f64 = 0.01;
 
 fn options(test: Test) -> RunOptions {
-    RunOptions { scale: SCALE, test, who: "a test".to_owned(), ..RunOptions::default() }
+    RunOptions { scale: SCALE, test, ..RunOptions::default() }
 }
 
 fn fill(driver: &impl Driver) {
@@ -148,7 +148,7 @@ fn power_and_throughput(driver: &impl Driver) {
     assert_eq!(after.load.unwrap().refresh_pairs, 3);
     assert!(after.queries.iter().all(|query| query.answer.is_none()));
     assert!(
-        after.deviations.iter().any(|text| text.starts_with("3 pairs")),
+        after.deviations.iter().any(|text| text.to_string().starts_with("3 pairs")),
         "{:?}",
         after.deviations
     );
@@ -295,6 +295,7 @@ fn degrees(driver: &PostgresDriver) {
         let first = format!("set max_parallel_workers_per_gather = {degree}");
         assert_eq!(facts.statements[0], first);
         let remark = facts.remark.unwrap_or_default();
+        let remark = remark.to_string();
         assert_eq!(remark.contains("Asked for 64 workers, got at most"), degree == 64, "{remark}");
         assert_eq!(remark.contains("max_worker_processes is 8."), degree == 64, "{remark}");
     }
@@ -357,7 +358,9 @@ fn mariadb_passes_without_a_degree_and_cancels() {
     let facts = run(&driver, &asked, &Unwatched, &never).unwrap();
     let degree = facts.degree;
     assert_eq!((degree.asked, degree.got, degree.statements.len()), (16, None, 0));
-    assert!(degree.remark.unwrap().starts_with("MariaDB executes each query in one thread"));
+    assert!(
+        degree.remark.unwrap().to_string().starts_with("MariaDB executes each query in one thread")
+    );
     variables_of_the_server_are_told(&driver);
     assert!(facts.queries.iter().all(|query| query.pages_read.is_none()), "between queries");
     power_and_throughput(&driver);

@@ -7,7 +7,7 @@ use dyno_engine::Control;
 use dyno_facts::CacheFacts;
 use dyno_reactor::{block_on, unless};
 use dyno_tpch::options::Cache;
-use dyno_tpch::warm::warm;
+use dyno_tpch::warm::{as_found, emptied, warm};
 
 /// Brings the caches into the state that is asked for; `None` when the user has stopped it.
 ///
@@ -32,14 +32,6 @@ pub(super) fn bring<D: Driver>(
     brought.map_err(|error| Failure::new(format!("No event loop: {error}.")))?
 }
 
-fn as_found() -> CacheFacts {
-    CacheFacts {
-        state: "as found".to_owned(),
-        evidence: vec!["Nothing was done to the caches before the trial.".to_owned()],
-        verdict: None,
-    }
-}
-
 async fn warmed<D: Driver>(driver: &D) -> Result<CacheFacts, DbError> {
     let mut session = driver.connect(0).await?;
     let facts = warm(&mut session).await;
@@ -56,13 +48,5 @@ async fn cooled<D: Driver>(
     let (told, does, key) = (&[], "empties the caches", "cold_command");
     let command = Command { target, told, text, does, key, limit: None };
     let took = run(driver, &command, control).await?;
-    Ok(took.map(|took| CacheFacts {
-        state: "cold".to_owned(),
-        evidence: vec![format!(
-            "`{text}` was run before the trial and succeeded in {:.1} s; the server was reachable \
-             again {:.1} s after its begin.",
-            took.ended_s, took.back_s
-        )],
-        verdict: None,
-    }))
+    Ok(took.map(|took| emptied(text, took.ended_s, took.back_s)))
 }

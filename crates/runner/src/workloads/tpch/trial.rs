@@ -54,7 +54,7 @@ pub(super) fn trial<D: Driver>(
         timeout_s: options.timeout_s,
         plans: options.plans,
         answers: Some(folder.path().join("answers")),
-        who: format!("target {} at degree {degree}", step.target),
+        who: Answerer { target: step.target.clone(), degree },
         cache,
     };
     let identity = identity(step, planned, &asked, found);
@@ -178,10 +178,7 @@ fn known(asked: &RunOptions, found: Loaded) -> TpchFacts {
     TpchFacts {
         scale: asked.scale,
         test: asked.test.name().to_owned(),
-        parameters: match asked.parameters {
-            Choice::Default => "validation defaults".to_owned(),
-            Choice::Seed(seed) => format!("seed {seed}"),
-        },
+        parameters: asked.parameters.message(),
         degree: DegreeFacts { asked: asked.degree, ..DegreeFacts::default() },
         cache: asked.cache.clone(),
         timeout_s: asked.timeout_s,
@@ -230,7 +227,7 @@ fn headline(summary: &TrialSummary) -> String {
         None => format!("{answered} executed in {:.2} s", summary.window_s),
     };
     if let Some(remark) = &facts.degree.remark {
-        text.push_str(&format!("; {}", remark.trim_end_matches('.')));
+        text.push_str(&format!("; {}", remark.to_string().trim_end_matches('.')));
     }
     match &summary.status {
         TrialStatus::Complete => text,

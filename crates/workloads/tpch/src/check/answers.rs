@@ -2,16 +2,13 @@
 
 use super::{Expected, Row};
 use dyno_core::Table;
+use dyno_facts::say;
 use tpchgen::q_and_a::answers_sf1;
 
 /// Made by `golden/answers.py` with another engine, other texts and another program's rows.
-const STORED: [(f64, &str, &str); 2] = [
-    (
-        0.01,
-        "the stored answers at scale factor 0.01",
-        include_str!("../../golden/answers-sf0.01.txt"),
-    ),
-    (0.1, "the stored answers at scale factor 0.1", include_str!("../../golden/answers-sf0.1.txt")),
+const STORED: [(f64, &str); 2] = [
+    (0.01, include_str!("../../golden/answers-sf0.01.txt")),
+    (0.1, include_str!("../../golden/answers-sf0.1.txt")),
 ];
 
 /// Query 11's at scale factor 1: in the crate's, all keys are cut to their first digits.
@@ -21,12 +18,12 @@ const MENDED_Q11: &str = include_str!("../../golden/answers-sf1-q11.txt");
 /// data to which no refresh function was applied; `None` at scale factors without one.
 pub fn reference(query: u8, scale: f64) -> Option<Expected> {
     let (rows, source) = if scale == 1.0 {
-        (specified(query)?, "the reference at scale factor 1")
+        (specified(query)?, say!(reference_at_scale, scale = "1"))
     } else {
-        let (_, source, text) = STORED.iter().find(|(stored, _, _)| *stored == scale)?;
-        (stored(query, text)?, *source)
+        let (_, text) = STORED.iter().find(|(stored, _)| *stored == scale)?;
+        (stored(query, text)?, say!(stored_answers_at_scale, scale = scale.to_string()))
     };
-    Some(Expected { table: Table { rows }, source: source.to_owned(), has_ties: true })
+    Some(Expected { table: Table { rows }, source, has_ties: true })
 }
 
 /// The specification's own answers.

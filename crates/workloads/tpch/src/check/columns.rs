@@ -1,6 +1,7 @@
 //! What the columns of the answers are, and when two values of them are equal (clause 2.1.3.5).
 
 use Class::{Average, Integer, Number, Quantity, Sum, Text};
+use dyno_facts::{Message, say};
 
 /// The class of a column: how far a value may be from the right one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,12 +141,16 @@ impl Class {
         }
     }
 
-    /// What is allowed, for people; `None` where it must be equal.
-    pub(super) fn tolerance(self) -> Option<&'static str> {
+    /// A value that does not agree, with what would have been allowed.
+    pub(super) fn difference(self, column: &str, wanted: &str, found: &str) -> Message {
         match self {
-            Class::Text | Class::Integer | Class::Number | Class::Quantity => None,
-            Class::Sum => Some("a sum may be off by 100.00"),
-            Class::Average => Some("an average or a ratio may be off by one percent"),
+            Class::Text | Class::Integer | Class::Number | Class::Quantity => {
+                say!(value_differs, column = column, found = found, wanted = wanted)
+            }
+            Class::Sum => say!(sum_differs, column = column, found = found, wanted = wanted),
+            Class::Average => {
+                say!(average_differs, column = column, found = found, wanted = wanted)
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::queries;
 pub use answers::reference;
 use columns::{ambiguous_order, columns, ties};
 use dyno_core::Table;
-use dyno_facts::{AnswerFacts, Verdict};
+use dyno_facts::{AnswerFacts, Message, Verdict, say};
 
 type Row = Vec<Option<String>>;
 
@@ -23,7 +23,7 @@ pub struct Expected {
     /// tell from the last one within: an engine is free to pick any of them.
     pub table: Table,
     /// What it is, such as `the reference at scale factor 1`; for [`AnswerFacts::against`].
-    pub source: String,
+    pub source: Message,
     /// Whether rows that tie with the last one within the limit are all there. Where they are not
     /// (an engine's own answer), another engine's last rows may be others with the same sort key.
     pub has_ties: bool,
@@ -31,7 +31,7 @@ pub struct Expected {
 
 impl Expected {
     /// The answer of an engine, `source` in words such as `target pg14`.
-    pub fn from_engine(table: Table, source: impl Into<String>) -> Expected {
+    pub fn from_engine(table: Table, source: impl Into<Message>) -> Expected {
         Expected { table, source: source.into(), has_ties: false }
     }
 
@@ -51,14 +51,11 @@ impl Expected {
 ///
 /// # Panics
 /// When there is no such query.
-pub fn compare(query: u8, expected: &Expected, found: &Table) -> Vec<String> {
+pub fn compare(query: u8, expected: &Expected, found: &Table) -> Vec<Message> {
     let wanted = arranged(query, expected, found);
     let mut told = Told::default();
     if wanted.len() != found.rows.len() {
-        told.add(|| {
-            let (wanted, found) = (count(wanted.len(), "row"), found.rows.len());
-            format!("{wanted} expected, {found} received.")
-        });
+        told.add(|| say!(rows_expected, n = wanted.len(), found = found.rows.len()));
     }
     let (mut w, mut f) = (0, 0);
     loop {
@@ -121,27 +118,22 @@ impl Wanted<'_> {
     }
 
     /// In what a row differs, as a sentence.
-    fn difference(&self, query: u8, index: usize, found: &Row) -> String {
+    fn difference(&self, query: u8, index: usize, found: &Row) -> Message {
         let number = index + 1;
         let columns = columns(query);
         if found.len() != columns.len() {
-            let wanted = count(columns.len(), "column");
-            return format!("Row {number}: {wanted} expected, {} received.", found.len());
+            return say!(columns_expected, row = number, n = columns.len(), found = found.len());
         }
         if self.row.len() != columns.len() {
-            let known = count(self.row.len(), "column");
-            return format!("Row {number}: what it is held against has {known} only.");
+            return say!(columns_known, row = number, n = self.row.len());
         }
         let mut parts = Vec::new();
         for (((name, class), expected), found) in columns.iter().zip(self.row).zip(found) {
             if !class.agrees(expected.as_deref(), found.as_deref()) {
-                let tolerance =
-                    class.tolerance().map_or(String::new(), |text| format!(" ({text})"));
-                let (expected, found) = (shown(expected), shown(found));
-                parts.push(format!("{name} is {found} instead of {expected}{tolerance}"));
+                parts.push(class.difference(name, shown(expected), shown(found)));
             }
         }
-        format!("Row {number}: {}.", parts.join("; "))
+        say!(row_differs, row = number, values = Message::joined(&parts, "; ", "；"))
     }
 }
 
@@ -203,12 +195,12 @@ fn has_same_key(query: u8, a: &Row, b: &Row) -> bool {
         && key.iter().all(|&column| ties(value(a, column).as_deref(), value(b, column).as_deref()))
 }
 
-fn missing(index: usize, row: &Row) -> String {
-    format!("Row {} of the right answer is missing: {}.", index + 1, whole(row))
+fn missing(index: usize, row: &Row) -> Message {
+    say!(right_row_missing, row = index + 1, values = whole(row))
 }
 
-fn unexpected(index: usize, row: &Row) -> String {
-    format!("Row {} is not in the right answer: {}.", index + 1, whole(row))
+fn unexpected(index: usize, row: &Row) -> Message {
+    say!(row_not_right, row = index + 1, values = whole(row))
 }
 
 fn whole(row: &Row) -> String {
@@ -219,20 +211,15 @@ fn shown(value: &Option<String>) -> &str {
     value.as_deref().map_or("NULL", str::trim)
 }
 
-fn count(number: usize, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
-}
-
 /// The first differences, and how many there are besides: `And 1 more difference.`
 #[derive(Default)]
 struct Told {
-    lines: Vec<String>,
+    lines: Vec<Message>,
     more: usize,
 }
 
 impl Told {
-    fn add(&mut self, line: impl FnOnce() -> String) {
+    fn add(&mut self, line: impl FnOnce() -> Message) {
         if self.lines.len() < TOLD {
             self.lines.push(line());
         } else {
@@ -240,10 +227,9 @@ impl Told {
         }
     }
 
-    fn lines(mut self) -> Vec<String> {
+    fn lines(mut self) -> Vec<Message> {
         if self.more > 0 {
-            let differences = count(self.more, "more difference");
-            self.lines.push(format!("And {differences}."));
+            self.lines.push(say!(more_differences, n = self.more));
         }
         self.lines
     }

@@ -2,6 +2,7 @@
 
 use super::DegreeRule;
 use dyno_core::{DbError, Dialect, Discard, Session, Table};
+use dyno_facts::{Message, say};
 
 /// A degree that was set in a session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -9,7 +10,7 @@ pub struct Applied {
     /// The statements that set it, as they were sent.
     pub statements: Vec<String>,
     /// What bounds it, in sentences: variables that took another value or that no session changes.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Message>,
     restore: Vec<String>,
 }
 
@@ -57,9 +58,12 @@ impl DegreeRule {
                 // The administrator's value bounds the degree; only the degree itself has to be set.
                 Err(error) if is_of_server(&error) && !template.contains("{degree}") => {
                     if !before.eq_ignore_ascii_case(&wanted) {
-                        applied.remarks.push(format!(
-                            "{} is {before}, not {wanted}, and no session can change it.",
-                            setting.name
+                        let setting = &setting.name;
+                        applied.remarks.push(say!(
+                            setting_stays,
+                            setting = setting,
+                            before = before,
+                            wanted = wanted
                         ));
                     }
                     continue;
@@ -72,7 +76,9 @@ impl DegreeRule {
             }
             let now = value(session, &setting.name).await?.unwrap_or_default();
             if number(&now).is_some_and(|now| Some(now) != number(&wanted)) {
-                applied.remarks.push(format!("{} became {now} instead of {wanted}.", setting.name));
+                let setting = &setting.name;
+                let remark = say!(setting_became, setting = setting, now = now, wanted = wanted);
+                applied.remarks.push(remark);
             }
         }
         let own = if degree == 0 { &self.off } else { &self.set };
@@ -89,7 +95,7 @@ impl DegreeRule {
             if let Some(bound) = bound.and_then(|bound| number(&bound))
                 && bound < f64::from(degree)
             {
-                applied.remarks.push(format!("{limit} is {bound}."));
+                applied.remarks.push(say!(setting_is, setting = limit, bound = bound.to_string()));
             }
         }
         Ok(())

@@ -7,6 +7,7 @@ mod tests;
 pub use apply::Applied;
 
 use dyno_core::{DbError, Dialect, Session};
+use dyno_facts::Message;
 use serde::Deserialize;
 
 const BUILT_IN: &str = include_str!("degrees.toml");
@@ -29,7 +30,7 @@ pub struct DegreeRule {
     /// Only applied when it is chosen by name.
     pub by_name_only: bool,
     /// Why this product has no degree, in a sentence; empty where it has one.
-    pub none: String,
+    pub none: Message,
     /// The variables of the session that make the degree.
     pub settings: Vec<Setting>,
     /// Statements after the variables, for a degree above 0; `{degree}` is its place.

@@ -7,6 +7,7 @@ mod order;
 pub use order::order;
 
 use crate::random;
+use dyno_facts::{Message, say};
 
 /// Which parameters a query gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,16 @@ pub enum Choice {
     Default,
     /// Those of this seed; see [`seed_is_usable`].
     Seed(u64),
+}
+
+impl Choice {
+    /// `validation defaults` or `seed 1122063000`.
+    pub fn message(self) -> Message {
+        match self {
+            Choice::Default => say!(validation_defaults),
+            Choice::Seed(seed) => say!(seed, n = seed.to_string()),
+        }
+    }
 }
 
 /// Whether a seed makes parameters that look random: multiples of 2^31 - 1, 0 among them, always

@@ -1,8 +1,9 @@
 //! What a dialect is sent instead of the specification's text, and why.
 
 use super::Q15;
+use crate::messages;
 use dyno_core::Dialect;
-use std::fmt;
+use dyno_facts::{Entry, Message};
 
 /// A difference between the texts that are sent and the specification's (minor modifications,
 /// clause 2.2.3.3).
@@ -10,10 +11,8 @@ use std::fmt;
 pub struct Rewrite {
     /// The queries that it changes.
     pub queries: &'static [u8],
-    /// What is written instead of what.
-    pub what: &'static str,
-    /// Why, in words that follow `because`.
-    pub reason: &'static str,
+    /// What is written instead of what, and why.
+    entry: &'static Entry,
     change: fn(&str) -> String,
 }
 
@@ -22,46 +21,33 @@ impl Rewrite {
     pub(super) fn apply(&self, text: &str) -> String {
         (self.change)(text)
     }
-}
 
-impl fmt::Display for Rewrite {
     /// One sentence for people.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, query) in self.queries.iter().enumerate() {
-            let comma = if index == 0 { "" } else { ", " };
-            write!(out, "{comma}Q{query}")?;
-        }
-        write!(out, ": {}, because {}.", self.what, self.reason)
+    pub fn message(&self) -> Message {
+        let queries: Vec<String> = self.queries.iter().map(|query| format!("Q{query}")).collect();
+        Message::of(self.entry, [("queries", queries.join(", ").into())])
     }
 }
 
 /// Row limits are appended by [`super::text`], 15A is chosen by it.
 const LIMITS: Rewrite = Rewrite {
     queries: &[2, 3, 10, 18, 21],
-    what: "`limit` at the end of the statement",
-    reason: "the specification asks for the first rows only and leaves the syntax open (2.1.2.9)",
+    entry: messages::limit_at_the_end,
     change: str::to_owned,
 };
 
-const VARIANT_15A: Rewrite = Rewrite {
-    queries: &[15],
-    what: "a common table expression instead of a view, which is approved variant 15A",
-    reason: "one statement can be timed, prepared, cancelled and explained as a whole, and needs no \
-             right to create views",
-    change: str::to_owned,
-};
+const VARIANT_15A: Rewrite =
+    Rewrite { queries: &[15], entry: messages::variant_15a, change: str::to_owned };
 
 const PRECISION: Rewrite = Rewrite {
     queries: &[1],
-    what: "`interval '90' day` without the precision `(3)`",
-    reason: "no engine here knows a precision of days",
+    entry: messages::no_precision,
     change: |text| text.replace(" day (3)", " day"),
 };
 
 const COLUMN_LIST: Rewrite = Rewrite {
     queries: &[13],
-    what: "the count is named inside the derived table instead of in a column list behind it",
-    reason: "MariaDB and SQLite know no column list there",
+    entry: messages::no_column_list,
     change: |text| {
         text.replace("count(o_orderkey)", "count(o_orderkey) as c_count")
             .replace("as c_orders (c_custkey, c_count)", "as c_orders")
@@ -70,16 +56,13 @@ const COLUMN_LIST: Rewrite = Rewrite {
 
 const DATES: Rewrite = Rewrite {
     queries: &[1, 3, 4, 5, 6, 7, 8, 10, 12, 14, 15, 20],
-    what: "days as text and `date('1994-01-01', '+3 month')` instead of `date '1994-01-01' + \
-           interval '3' month`",
-    reason: "SQLite has no type for days and no intervals; ISO dates compare as text",
+    entry: messages::days_as_text,
     change: dates,
 };
 
 const YEARS: Rewrite = Rewrite {
     queries: &[7, 8, 9],
-    what: "`cast(strftime('%Y', x) as integer)` instead of `extract(year from x)`",
-    reason: "SQLite has no `extract`",
+    entry: messages::years_by_strftime,
     change: |text| {
         text.replace("extract(year from l_shipdate)", "cast(strftime('%Y', l_shipdate) as integer)")
             .replace(
@@ -91,19 +74,12 @@ const YEARS: Rewrite = Rewrite {
 
 const SUBSTRINGS: Rewrite = Rewrite {
     queries: &[22],
-    what: "`substr(x, 1, 2)` instead of `substring(x from 1 for 2)`",
-    reason: "SQLite knows no `from` and `for` there",
+    entry: messages::substr,
     change: |text| text.replace("substring(c_phone from 1 for 2)", "substr(c_phone, 1, 2)"),
 };
 
-const BOUNDS: Rewrite = Rewrite {
-    queries: &[6],
-    what: "the bounds of the discount are written out (`between 0.05 and 0.07`) instead of computed \
-           (`between 0.06 - 0.01 and 0.06 + 0.01`)",
-    reason: "SQLite computes with binary floating point, where 0.06 + 0.01 is less than 0.07 and a \
-             third of the revenue gets lost",
-    change: bounds,
-};
+const BOUNDS: Rewrite =
+    Rewrite { queries: &[6], entry: messages::bounds_written_out, change: bounds };
 
 /// All differences of a dialect's texts.
 pub fn rewrites(dialect: Dialect, form: Q15) -> Vec<Rewrite> {

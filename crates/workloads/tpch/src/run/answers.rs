@@ -3,7 +3,7 @@
 use crate::check::{Expected, reference};
 use crate::plans::digest;
 use dyno_core::Table;
-use dyno_facts::{AnswerFacts, QueryFacts, Verdict};
+use dyno_facts::{AnswerFacts, QueryFacts, Verdict, say};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -19,13 +19,22 @@ pub(super) struct Answers<'a> {
     /// Where the first trial of a run leaves what nobody knows beforehand.
     pub(super) folder: Option<&'a Path>,
     /// Who answers.
-    pub(super) who: &'a str,
+    pub(super) who: &'a Answerer,
+}
+
+/// A target at a parallel degree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answerer {
+    /// Name of the target.
+    pub target: String,
+    /// The degree asked for.
+    pub degree: u32,
 }
 
 /// An answer that an earlier trial has left.
 #[derive(Serialize, Deserialize)]
 struct Left {
-    who: String,
+    who: Answerer,
     query: u8,
     parameters: Vec<String>,
     rows: Vec<Vec<Option<String>>>,
@@ -44,11 +53,11 @@ impl Answers<'_> {
         }
         let file = self.folder?.join(self.file_name(state, facts));
         self.judge_by_file(&file, facts, table).unwrap_or_else(|error| {
-            let file = file.display();
+            let file = file.display().to_string();
             Some(AnswerFacts {
                 verdict: Verdict::NotMade,
-                against: "an earlier answer of this run".to_owned(),
-                differences: vec![format!("The file {file} could not be used: {error}.")],
+                against: say!(earlier_answer),
+                differences: vec![say!(file_not_usable, file = file, why = error.to_string())],
             })
         })
     }
@@ -69,11 +78,11 @@ impl Answers<'_> {
                 let left: Left = serde_json::from_slice(&text)?;
                 let expected = Expected::from_engine(
                     Table { rows: left.rows },
-                    format!("the answer of {}", left.who),
+                    say!(answer_of, target = &left.who.target, degree = left.who.degree),
                 );
                 let judged = expected.judge(facts.query, &table);
                 // What a target says twice is no more right than what it says once.
-                let is_own = target_of(&left.who) == target_of(self.who);
+                let is_own = left.who.target == self.who.target;
                 Ok(Some(match judged.verdict {
                     Verdict::Passed if is_own => {
                         AnswerFacts { verdict: Verdict::NotMade, ..judged }
@@ -83,7 +92,7 @@ impl Answers<'_> {
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let left = Left {
-                    who: self.who.to_owned(),
+                    who: self.who.clone(),
                     query: facts.query,
                     parameters: facts.parameters.clone(),
                     rows: table.rows,
@@ -94,11 +103,6 @@ impl Answers<'_> {
             Err(error) => Err(error),
         }
     }
-}
-
-/// The part of [`RunOptions::who`](super::RunOptions::who) that names the target.
-fn target_of(who: &str) -> &str {
-    who.rsplit_once(" at degree ").map_or(who, |(target, _)| target)
 }
 
 /// A crash leaves the whole file or none.
@@ -126,6 +130,8 @@ mod tests {
     fn the_second_answer_is_held_against_the_first() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("answers");
+        let at = |target: &str, degree| Answerer { target: target.to_owned(), degree };
+        let (a, a_at_2, b, c) = (at("a", 0), at("a", 2), at("b", 0), at("c", 0));
         let answers = |who, state: Option<&str>| Answers {
             scale: 0.05,
             state: state.map(str::to_owned),
@@ -137,30 +143,22 @@ mod tests {
             QueryFacts { query: 4, parameters: vec!["1993-07-01".into()], ..<_>::default() };
         let right = table(&[&["1-URGENT", "999"], &["2-HIGH", "997"]]);
         let wrong = table(&[&["1-URGENT", "999"], &["2-HIGH", "998"]]);
-        assert_eq!(answers("target a", Some("0")).judge(&facts, right.clone()), None);
-        let second = answers("target b", Some("0")).judge(&facts, right.clone()).unwrap();
+        assert_eq!(answers(&a, Some("0")).judge(&facts, right.clone()), None);
+        let second = answers(&b, Some("0")).judge(&facts, right.clone()).unwrap();
         assert_eq!(
-            (second.verdict, second.against.as_str()),
-            (Verdict::Passed, "the answer of target a")
+            (second.verdict, second.against.to_string()),
+            (Verdict::Passed, "the answer of target a at degree 0".to_owned())
         );
-        let own = answers("target a at degree 2", Some("0"));
+        let own = answers(&a_at_2, Some("0"));
         let again = own.judge(&facts, right).unwrap();
         assert_eq!((again.verdict, again.differences.len()), (Verdict::NotMade, 0), "its own");
         assert_eq!(own.judge(&facts, wrong.clone()).unwrap().verdict, Verdict::Failed);
-        let third = answers("target c", Some("0")).judge(&facts, wrong.clone()).unwrap();
+        let third = answers(&c, Some("0")).judge(&facts, wrong.clone()).unwrap();
         assert_eq!((third.verdict, third.differences.len()), (Verdict::Failed, 1));
-        assert_eq!(
-            answers("target c", Some("1.1")).judge(&facts, wrong.clone()),
-            None,
-            "other data"
-        );
-        assert_eq!(
-            answers("target c", None).judge(&facts, wrong.clone()),
-            None,
-            "data that change"
-        );
+        assert_eq!(answers(&c, Some("1.1")).judge(&facts, wrong.clone()), None, "other data");
+        assert_eq!(answers(&c, None).judge(&facts, wrong.clone()), None, "data that change");
         let other = QueryFacts { parameters: vec!["1994-07-01".into()], ..facts };
-        assert_eq!(answers("target c", Some("0")).judge(&other, wrong), None, "other parameters");
+        assert_eq!(answers(&c, Some("0")).judge(&other, wrong), None, "other parameters");
     }
 
     #[test]
@@ -170,11 +168,11 @@ mod tests {
             state: Some("0".into()),
             is_default: true,
             folder: None,
-            who: "target a",
+            who: &Answerer::default(),
         };
         let facts = QueryFacts { query: 6, ..<_>::default() };
         let judged = answers.judge(&facts, table(&[&["1"]])).unwrap();
         assert_eq!(judged.verdict, Verdict::Failed);
-        assert!(judged.against.contains("stored answers"), "{}", judged.against);
+        assert!(judged.against.to_string().contains("stored answers"), "{}", judged.against);
     }
 }

@@ -5,9 +5,9 @@ use super::options::{RunOptions, Test};
 use crate::degree::{Applied, DegreeRule};
 use crate::metrics::{Timed, metrics};
 use crate::parameters::Choice;
-use crate::queries::{Q15, rewrites};
+use crate::queries::{Q15, Rewrite, rewrites};
 use dyno_core::Dialect;
-use dyno_facts::{DegreeFacts, QueryOutcome, TpchFacts};
+use dyno_facts::{DegreeFacts, Message, QueryOutcome, TpchFacts, say};
 
 /// Scale factors that the specification knows (clause 4.1.3.1).
 const SCALES: [f64; 10] = [1.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5];
@@ -18,15 +18,12 @@ pub(super) fn begin(options: &RunOptions, dialect: Dialect, before: &Before) -> 
     TpchFacts {
         scale: options.scale,
         test: options.test.name().to_owned(),
-        parameters: match options.parameters {
-            Choice::Default => "validation defaults".to_owned(),
-            Choice::Seed(seed) => format!("seed {seed}"),
-        },
+        parameters: options.parameters.message(),
         degree: DegreeFacts { asked: options.degree, ..DegreeFacts::default() },
         cache: options.cache.clone(),
         timeout_s: options.timeout_s,
         load: Some(before.loaded.load.clone()),
-        rewrites: rewrites(dialect, form).iter().map(ToString::to_string).collect(),
+        rewrites: rewrites(dialect, form).iter().map(Rewrite::message).collect(),
         deviations: deviations(options, before),
         ..TpchFacts::default()
     }
@@ -47,54 +44,42 @@ pub(super) fn data_state(options: &RunOptions, before: &Before) -> Option<String
 }
 
 /// In what the trial departs from the specification.
-fn deviations(options: &RunOptions, before: &Before) -> Vec<String> {
+fn deviations(options: &RunOptions, before: &Before) -> Vec<Message> {
     let mut said = Vec::new();
-    let mut say = |text: String| said.push(text);
+    let mut add = |message| said.push(message);
     if !SCALES.contains(&options.scale) {
-        say(format!(
-            "The scale factor {} is none of the specification's (4.1.3.1).",
-            options.scale
-        ));
+        add(say!(scale_not_specified, scale = options.scale.to_string()));
     }
     match options.test {
-        Test::Queries => say(
-            "The queries ran in the order of their numbers in one session, which is none of the \
-             specification's tests."
-                .to_owned(),
-        ),
-        Test::Power { refresh: false } => {
-            say("The power test ran without its refresh functions (5.3.3).".to_owned());
-        }
+        Test::Queries => add(say!(queries_in_one_session)),
+        Test::Power { refresh: false } => add(say!(power_without_refresh)),
         Test::Throughput { streams, refresh } => {
             if !refresh {
-                say("The throughput test ran without its refresh stream (5.3.4).".to_owned());
+                add(say!(throughput_without_refresh));
             }
             let least = Test::least_streams(options.scale);
             if streams < least {
-                say(format!(
-                    "{streams} streams are fewer than the {least} that the scale factor asks for \
-                     (5.3.4)."
-                ));
+                add(say!(too_few_streams, streams = streams, least = least));
             }
         }
         _ => {}
     }
     let is_test = matches!(options.test, Test::Power { .. } | Test::Throughput { .. });
     if is_test && options.parameters == Choice::Default {
-        say("All streams had the validation parameters instead of drawn ones (2.1.3.3).".to_owned());
+        add(say!(validation_parameters));
     }
     if options.cache.state == "warm" {
-        say("Caches were warmed before the queries (5.3.1.4).".to_owned());
+        add(say!(caches_warmed));
     }
     if options.degree > 0 && before.rule.as_ref().is_some_and(DegreeRule::is_parallel) {
-        say("The parallel degree was set in each session, for all queries alike.".to_owned());
+        add(say!(degree_per_session));
     }
     let pairs = before.position.pair - 1;
     if !before.position.is_whole() || pairs > 0 {
-        say(format!(
-            "{pairs} pairs of refresh functions{} had been applied before: no stored answer is valid.",
-            if before.position.is_whole() { "" } else { " and a part of one" }
-        ));
+        add(match before.position.is_whole() {
+            true => say!(refreshed, pairs = pairs),
+            false => say!(refreshed_in_part, pairs = pairs),
+        });
     }
     said
 }
@@ -137,25 +122,20 @@ pub(super) fn degree(facts: &mut TpchFacts, rule: Option<&DegreeRule>, applied: 
         rule.filter(|rule| rule.is_parallel()).map(|rule| rule.name.clone()).unwrap_or_default();
     degree.statements = applied.statements.clone();
     let remark = remark(degree.asked, got, rule);
-    let parts: Vec<String> = remark.into_iter().chain(applied.remarks.iter().cloned()).collect();
-    degree.remark = (!parts.is_empty()).then(|| parts.join(" "));
+    let parts: Vec<Message> = remark.into_iter().chain(applied.remarks.iter().cloned()).collect();
+    degree.remark = (!parts.is_empty()).then(|| Message::sentences(&parts));
 }
 
-fn remark(asked: u32, got: Option<u32>, rule: Option<&DegreeRule>) -> Option<String> {
+fn remark(asked: u32, got: Option<u32>, rule: Option<&DegreeRule>) -> Option<Message> {
     match (rule, got) {
-        (None, _) if asked > 0 => Some(
-            "No rule tells how this product is given a parallel degree: nothing was set."
-                .to_owned(),
-        ),
+        (None, _) if asked > 0 => Some(say!(no_degree_rule)),
         (Some(rule), _) if asked > 0 && !rule.is_parallel() => Some(rule.none.clone()),
-        (_, Some(0)) if asked > 0 => Some(format!(
-            "Asked for {asked} workers, but no plan had any: the degree had no effect."
-        )),
+        (_, Some(0)) if asked > 0 => Some(say!(degree_without_effect, asked = asked)),
         (_, Some(got)) if asked > 0 && got < asked => {
-            Some(format!("Asked for {asked} workers, got at most {got}."))
+            Some(say!(fewer_workers_than_asked, asked = asked, got = got))
         }
         (rule, Some(got)) if asked == 0 && got > rule.map_or(0, DegreeRule::workers_when_off) => {
-            Some(format!("Parallel execution was to be off, but plans had up to {got} workers."))
+            Some(say!(parallel_although_off, got = got))
         }
         _ => None,
     }
@@ -170,7 +150,7 @@ mod tests {
     fn a_degree_without_effect_is_remarked() {
         let postgres = named("postgres").unwrap();
         let mariadb = named("mariadb").unwrap();
-        let said = |asked, got, rule| remark(asked, got, rule).unwrap_or_default();
+        let said = |asked, got, rule| remark(asked, got, rule).unwrap_or_default().to_string();
         assert_eq!(said(16, Some(2), Some(&postgres)), "Asked for 16 workers, got at most 2.");
         assert!(said(2, Some(0), Some(&postgres)).ends_with("no effect."));
         assert_eq!(said(2, Some(2), Some(&postgres)), "");
@@ -179,7 +159,7 @@ mod tests {
         let tidb = named("tidb").unwrap();
         assert_eq!(said(0, Some(1), Some(&tidb)), "", "1 is how it is switched off");
         assert!(said(0, Some(2), Some(&tidb)).starts_with("Parallel execution was to be off"));
-        assert_eq!(said(16, None, Some(&mariadb)), mariadb.none);
+        assert_eq!(said(16, None, Some(&mariadb)), mariadb.none.to_string());
         assert_eq!(said(0, None, Some(&mariadb)), "");
         assert!(said(4, None, None).starts_with("No rule"));
     }

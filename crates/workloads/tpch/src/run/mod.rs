@@ -23,6 +23,7 @@ use crate::degree::{self, DegreeRule};
 use crate::plans;
 use crate::refresh::{self, Position, SET_MAX};
 use crate::state::{Loaded, loaded};
+pub use answers::Answerer;
 use answers::Answers;
 use dyno_core::{Driver, Session};
 use dyno_facts::{PlanFacts, QueryOutcome, TpchFacts};

@@ -1,5 +1,6 @@
 //! What a trial is asked to do, and who watches it.
 
+use super::Answerer;
 use crate::degree::DegreeRule;
 use crate::parameters::Choice;
 use dyno_facts::{CacheFacts, QueryFacts, RefreshFacts};
@@ -100,8 +101,8 @@ pub struct RunOptions {
     /// Folder in which the first trial of a run leaves its answers, for those at scales and
     /// parameters without stored answers; `None` keeps none.
     pub answers: Option<PathBuf>,
-    /// Who answers, in words: `target pg at degree 2`.
-    pub who: String,
+    /// Who answers.
+    pub who: Answerer,
     /// What was done to the caches before; goes into the result.
     pub cache: CacheFacts,
 }
