@@ -19,7 +19,7 @@ fn help_knows_verbs_and_the_options_of_workloads() {
     }
     assert!(help(&["cluster", "up"]).stdout.contains("Usage: dyno cluster up"));
     assert!(help(&[]).stdout.contains("quickstart"));
-    let ran = help(&["tpcx"]);
+    let ran = help(&["tpccc"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     assert!(ran.stderr.contains("hint: did you mean `dyno help tpcc`?"), "{}", ran.stderr);
 }
