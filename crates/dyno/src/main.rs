@@ -110,6 +110,7 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    dyno_facts::register(&[dyno_report::CATALOGUE, dyno_tpch::CATALOGUE]);
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let called = arguments.first().and_then(|name| Path::new(name).file_name());
     if called.is_some_and(|name| name == "sysbench") {

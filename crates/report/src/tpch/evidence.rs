@@ -112,10 +112,7 @@ pub(super) fn caches(trials: &[&Trial], points: &[Point]) -> Vec<CacheRow> {
         if own.is_empty() {
             return None;
         }
-        let told = |evidence: &[String]| {
-            let told: Vec<Message> = evidence.iter().map(stored).collect();
-            (!told.is_empty()).then(|| Message::sentences(&told))
-        };
+        let told = |lines: &[Message]| (!lines.is_empty()).then(|| Message::sentences(lines));
         let judged = |trial: &Trial| -> Judged {
             match facts(trial).map(|facts| (facts.cache.verdict, told(&facts.cache.evidence))) {
                 Some((None, None)) | None => (Some(Verdict::NotMade), Some(words::no_cache())),
@@ -217,8 +214,8 @@ impl Told {
 }
 
 /// The sentences of all trials, each once, in their order.
-pub(super) fn told(trials: &[&Trial], of: fn(&TpchFacts) -> &Vec<String>) -> Vec<Told> {
-    let mut known: Vec<(&String, Vec<Message>)> = Vec::new();
+pub(super) fn told(trials: &[&Trial], of: fn(&TpchFacts) -> &Vec<Message>) -> Vec<Told> {
+    let mut known: Vec<(&Message, Vec<Message>)> = Vec::new();
     let mut targets: Vec<&String> = Vec::new();
     for trial in trials {
         if !targets.contains(&&trial.target) {
@@ -233,9 +230,9 @@ pub(super) fn told(trials: &[&Trial], of: fn(&TpchFacts) -> &Vec<String>) -> Vec
             }
         }
     }
-    let told = |(sentence, labels): (&String, Vec<Message>)| Told {
+    let told = |(sentence, labels): (&Message, Vec<Message>)| Told {
         targets: (labels.len() < targets.len()).then(|| Message::list(&labels)),
-        sentence: stored(sentence),
+        sentence: sentence.clone(),
     };
     known.into_iter().map(told).collect()
 }

@@ -278,7 +278,7 @@ fn degree(trial: &Trial) -> Option<Message> {
     let degree = &facts(trial)?.degree;
     let asked = degree.asked;
     // The remark says more than the numbers do.
-    let remark = || degree.remark.as_deref().map(stored);
+    let remark = || degree.remark.clone();
     let number = |number: u32| number.to_string();
     match degree.got {
         _ if asked > 0 && degree.rule.is_empty() => Some(

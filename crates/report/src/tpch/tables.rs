@@ -276,9 +276,7 @@ fn degree(column: &Column<'_>) -> DegreeColumn {
         got: asked().filter_map(|degree| degree.got).max(),
         rule: first.map_or(String::new(), |facts| facts.degree.rule.clone()),
         statements: first.map_or(Vec::new(), |facts| facts.degree.statements.clone()),
-        remarks: unique(
-            asked().filter_map(|degree| degree.remark.as_deref().map(stored)).collect(),
-        ),
+        remarks: unique(asked().filter_map(|degree| degree.remark.clone()).collect()),
         point: column.point,
         repeats: column.trials.len(),
         totals: metrics.len(),

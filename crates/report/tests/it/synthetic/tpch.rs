@@ -3,8 +3,9 @@
 
 use super::{Shape, header, run, trial};
 use dyno_facts::{
-    AnswerFacts, CacheFacts, Counts, DataCheck, DegreeFacts, ExperimentFacts, LoadStep, PlanFacts,
-    QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, TpchLoad, TpchMetrics, TrialStatus, Verdict,
+    AnswerFacts, CacheFacts, Counts, DataCheck, DegreeFacts, ExperimentFacts, LoadStep, Message,
+    PlanFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, TpchLoad, TpchMetrics,
+    TrialStatus, Verdict,
 };
 use dyno_report::{PublishedRow, PublishedTable};
 use dyno_store::{RunData, TrialData};
@@ -17,6 +18,14 @@ const SECONDS: [f64; 22] = [
 const POWER_ORDER: [u8; 22] =
     [14, 2, 9, 20, 6, 17, 18, 8, 21, 13, 3, 22, 16, 4, 11, 15, 1, 10, 19, 5, 7, 12];
 const BOUND_S: f64 = 60.0;
+
+/// A message of TPC-H as it is read from a run folder.
+fn said(key: &str, args: &[(&str, &str)]) -> Message {
+    dyno_facts::register(&[dyno_tpch::CATALOGUE]);
+    let args: serde_json::Value = args.iter().map(|(name, text)| (*name, *text)).collect();
+    let stored = serde_json::json!({ "key": format!("tpch.{key}"), "args": args, "en": "unknown" });
+    serde_json::from_value(stored).expect("a message")
+}
 
 struct Case {
     number: u32,
@@ -41,15 +50,17 @@ fn seconds(case: &Case, query: u8) -> f64 {
 
 fn answer(case: &Case, query: u8) -> AnswerFacts {
     let is_wrong = case.target == "maria" && query == 11;
-    let against = "the reference at scale factor 1".to_owned();
+    let against = said("reference_at_scale", &[("scale", "1")]);
     match (is_wrong, query) {
         (true, _) => AnswerFacts {
             verdict: Verdict::Failed,
             against,
             differences: vec![
-                "Row 3: value is 14772953.61 instead of 14772953.59 (a sum may be off by 100.00)."
-                    .to_owned(),
-                "And 1,047 more differences.".to_owned(),
+                Message::both(
+                    "Row 3: value is 14772953.61 instead of 14772953.59 (a sum may be off by 100.00).",
+                    "第 3 行：value 为 14772953.61，而非 14772953.59（总和允许相差 100.00）。",
+                ),
+                said("more_differences", &[("n", "1,047")]),
             ],
         },
         _ => AnswerFacts { verdict: Verdict::Passed, against, differences: Vec::new() },
@@ -116,8 +127,8 @@ fn metrics(facts: &TpchFacts) -> Option<TpchMetrics> {
         throughput: (facts.test == "throughput").then_some(2.0 * 22.0 * 3600.0 / total_s),
         qphh: None,
         formulas: vec![
-            format!("total = sum of the times of 22 queries = {total_s:.2} s"),
-            format!("geometric mean = (product of the times of 22 queries)^(1/22) = {mean:.3} s"),
+            said("total_of_queries", &[("n", "22"), ("seconds", &format!("{total_s:.2}"))]),
+            said("geometric_mean", &[("n", "22"), ("seconds", &format!("{mean:.3}"))]),
         ],
         penalised: given_up.map(|query| query.query).collect(),
     })
@@ -180,18 +191,21 @@ fn facts(case: &Case) -> TpchFacts {
         end_s = end_s.max(at);
     }
     let setting = format!("SET max_parallel_workers_per_gather = {}", case.degree);
-    let evidence = "pg_prewarm read 24310 pages of 23 tables and indexes.".to_owned();
+    let evidence = said("pg_prewarm_read", &[("pages", "24310"), ("relations", "23")]);
     let mut facts = TpchFacts {
         scale: 1.0,
         test: case.test.to_owned(),
-        parameters: "validation defaults".to_owned(),
+        parameters: said("validation_defaults", &[]),
         degree: DegreeFacts {
             asked: case.degree,
             rule: if is_parallel { "postgres" } else { "" }.to_owned(),
             statements: if is_parallel { vec![setting] } else { Vec::new() },
             got: is_parallel.then_some(case.degree),
             remark: (!is_parallel).then(|| {
-                "MariaDB executes each query in one thread: it has no parallel query.".to_owned()
+                Message::both(
+                    "MariaDB executes each query in one thread: it has no parallel query.",
+                    "MariaDB 用一个线程执行每个查询：没有并行查询。",
+                )
             }),
         },
         cache: CacheFacts {
@@ -205,11 +219,11 @@ fn facts(case: &Case) -> TpchFacts {
         metrics: None,
         load: Some(load(case)),
         rewrites: vec![if is_parallel {
-            "Q15: a common table expression instead of a view, which is approved variant 15A, because one statement can be timed, prepared, cancelled and explained as a whole, and needs no right to create views.".to_owned()
+            said("variant_15a", &[("queries", "Q15")])
         } else {
-            "Q13: the count is named inside the derived table instead of in a column list behind it, because MariaDB and SQLite know no column list there.".to_owned()
+            said("no_column_list", &[("queries", "Q13")])
         }],
-        deviations: vec!["Caches were warmed before the queries (5.3.1.4).".to_owned()],
+        deviations: vec![said("caches_warmed", &[])],
     };
     facts.metrics = metrics(&facts);
     facts

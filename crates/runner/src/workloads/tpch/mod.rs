@@ -10,7 +10,7 @@ mod generator;
 mod trial;
 
 use super::{Done, Family, Job, LoadOrder, ask, given, load_sessions, refused};
-use crate::failure::{Failure, sentence};
+use crate::failure::Failure;
 use crate::progress::LoadProgress;
 use crate::tpch::load_failure;
 use dyno_core::Driver;

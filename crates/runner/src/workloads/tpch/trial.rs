@@ -20,8 +20,7 @@ use dyno_store::{Moment, StoreError, TrialWriter};
 use dyno_suite::{Step, Trial};
 use dyno_tpch::load::LoadError;
 use dyno_tpch::options::TpchSettings;
-use dyno_tpch::parameters::Choice;
-use dyno_tpch::run::{PlanFile, RunError, RunOptions, Test, Watch, run};
+use dyno_tpch::run::{Answerer, PlanFile, RunError, RunOptions, Test, Watch, run};
 use dyno_tpch::state::{Loaded, loaded};
 use std::cell::{Cell, RefCell};
 
