@@ -215,7 +215,7 @@ fn rules_find_what_was_changed() {
     assert_eq!(
         changed("tpch-degree", &|facts| {
             facts.degree.got = Some(3);
-            facts.degree.remark = Some("Plans had up to 3 workers.".to_owned());
+            facts.degree.remark = Some("Plans had up to 3 workers.".into());
         }),
         ["trial 1: Plans had up to 3 workers."]
     );
@@ -278,15 +278,15 @@ fn hostile_words_stay_text() {
     let mut run = tpch();
     for trial in &mut run.trials {
         let facts = trial.summary.tpch.as_mut().expect("facts");
-        facts.parameters = HOSTILE.to_owned();
+        facts.parameters = HOSTILE.into();
         facts.degree.statements = vec![HOSTILE.to_owned()];
-        facts.degree.remark = Some(HOSTILE.to_owned());
-        facts.cache.evidence = vec![HOSTILE.to_owned()];
-        facts.rewrites = vec![HOSTILE.to_owned()];
+        facts.degree.remark = Some(HOSTILE.into());
+        facts.cache.evidence = vec![HOSTILE.into()];
+        facts.rewrites = vec![HOSTILE.into()];
         facts.queries[0].outcome = QueryOutcome::Failed(HOSTILE.to_owned());
         facts.queries[1].plan =
             Some(PlanFacts { file: format!("javascript:{HOSTILE}"), ..PlanFacts::default() });
-        facts.queries[2].answer.as_mut().expect("an answer").differences = vec![HOSTILE.to_owned()];
+        facts.queries[2].answer.as_mut().expect("an answer").differences = vec![HOSTILE.into()];
     }
     let paper = Paper::new(&[run], &published());
     let html = paper.html(Lang::En).expect("rendered");
