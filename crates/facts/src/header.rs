@@ -196,6 +196,18 @@ pub struct ExperimentFacts {
     pub fault: Option<FaultPlan>,
 }
 
+/// The plan of a run, without passwords: what readers need of it, and the whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct StoredPlan {
+    /// 16 hexadecimal digits over all that decides what is executed: equal in runs that may go on with each other.
+    pub hash: String,
+    /// 1, or the share of the suite's data and durations that is executed.
+    pub shrink: f64,
+    /// The plan as the suite made it. Only a suite reads it.
+    pub whole: serde_json::Value,
+}
+
 /// `run.json`: everything that is known before the first trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
@@ -206,8 +218,8 @@ pub struct RunHeader {
     pub suite: String,
     /// Title of the paper.
     pub title: String,
-    /// The suite's plan, without passwords.
-    pub plan: serde_json::Value,
+    /// The suite's plan; `None` where a drop-in front end ran.
+    pub plan: Option<StoredPlan>,
     /// The load generator's machine and binary.
     pub environment: Environment,
     /// The command as it was given, passwords removed by the caller.

@@ -29,7 +29,7 @@ pub use evidence::{
 pub use fault::{FaultFacts, RECOVERED_SHARE};
 pub use header::{
     ComparisonFacts, ExperimentFacts, FaultPlan, FleetMember, Price, RunHeader, RunStatus,
-    ScriptFacts, TableOrigin, TargetFacts, TargetNode,
+    ScriptFacts, StoredPlan, TableOrigin, TargetFacts, TargetNode,
 };
 pub use host::{Environment, HostSample, Machine};
 pub use message::{Arg, Bilingual, Catalogue, Entry, Lang, Message, register};

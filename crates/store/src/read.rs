@@ -100,7 +100,7 @@ impl RunEntry {
 /// Reads a run.
 ///
 /// # Errors
-/// When the folder is no run, or was written by a newer dyno. Anything less is in
+/// When the folder is no run, or was written by another version of dyno. Anything less is in
 /// [`RunData::warnings`].
 pub fn read(path: &Path) -> Result<RunData, StoreError> {
     let header = header(path)?;
@@ -146,9 +146,9 @@ pub fn list(dir: &Path) -> Result<Vec<RunEntry>, StoreError> {
 /// Reads `run.json` alone.
 ///
 /// # Errors
-/// When the folder is no run, or was written by a newer dyno.
+/// When the folder is no run, or was written by another version of dyno.
 pub fn header(path: &Path) -> Result<RunHeader, StoreError> {
-    match versioned(&path.join("run.json"))? {
+    match versioned(path, "run.json")? {
         Some(header) => header,
         None => {
             let message = format!("{} is not a run: it has no run.json.", path.display());
@@ -160,8 +160,10 @@ pub fn header(path: &Path) -> Result<RunHeader, StoreError> {
 /// Reads JSON with a schema version; `None` when there is no such file. The inner error is
 /// damage, which costs only this file.
 fn versioned<T: DeserializeOwned>(
-    file: &Path,
+    folder: &Path,
+    name: &str,
 ) -> Result<Option<Result<T, StoreError>>, StoreError> {
+    let file = &folder.join(name);
     let text = match fs::read(file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -175,12 +177,12 @@ fn versioned<T: DeserializeOwned>(
         Err(error) => return Ok(Some(Err(damaged(error)))),
     };
     let version = value.get("schema_version").and_then(serde_json::Value::as_u64).unwrap_or(0);
-    if version > u64::from(SCHEMA_VERSION) {
+    if version != u64::from(SCHEMA_VERSION) {
         let message = format!(
-            "{} was written by a newer dyno: its schema version is {version}, and this dyno reads versions up to {SCHEMA_VERSION}.",
-            file.display()
+            "{} was written by another version of dyno (schema {version}; this one reads {SCHEMA_VERSION}) and must be measured again.",
+            folder.display()
         );
-        let hint = "Read it with the dyno that wrote it, or a newer one.";
+        let hint = "The dyno that wrote it still reads it.";
         return Err(StoreError::new(message).hint_is(hint));
     }
     Ok(Some(serde_json::from_value(value).map_err(damaged)))
@@ -221,13 +223,13 @@ fn trial(
     let text = read_whole_lines(&file("nodes.csv"))?.unwrap_or_default();
     let (nodes, damaged) = read_nodes(&text);
     warnings.extend(damaged.into_iter().map(|line| format!("trials/{number}.nodes.csv: {line}")));
-    let stored = versioned::<TrialSummary>(&file("json"))?;
+    let stored = versioned::<TrialSummary>(path, &format!("trials/{number}.json"))?;
     let stored = stored.and_then(|stored| undamaged(stored, warnings));
     let is_partial = stored.is_none();
     let summary = match stored {
         Some(summary) => summary,
         None => {
-            let partial = versioned::<Partial>(&file("partial.json"))?;
+            let partial = versioned::<Partial>(path, &format!("trials/{number}.partial.json"))?;
             let Some(partial) = partial.and_then(|partial| undamaged(partial, warnings)) else {
                 return Ok(None);
             };

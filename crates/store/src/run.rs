@@ -52,7 +52,7 @@ impl Run {
     /// Opens an existing run to go on with it. A trial that was cut off is stored as interrupted.
     ///
     /// # Errors
-    /// When the folder is no run, was written by a newer dyno, is being written by another
+    /// When the folder is no run, was written by another version of dyno, is being written by another
     /// process, or can't be written.
     pub fn open(path: &Path) -> Result<Run, StoreError> {
         // First: refuses what is no run before anything is written to it.

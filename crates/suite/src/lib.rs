@@ -39,6 +39,7 @@ pub use fault::{Fault, FaultAction};
 pub use nodes::PlannedNode;
 pub use plan::{
     DataSize, Overrides, PLAN_FORMAT, Plan, PlannedExperiment, PlannedOption, SuiteFacts,
+    stored_steps,
 };
 pub use problem::{Place, Problem, SuiteError};
 pub use published::{PublishedRow, PublishedSeries};

@@ -1,5 +1,6 @@
 //! What will be executed.
 
+use dyno_facts::StoredPlan;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::{self, PlannedComparison, Restore, Search};
@@ -264,7 +265,33 @@ pub struct DataSize {
     pub rows_per_table: u64,
 }
 
+/// The steps of a plan in a run folder; none where it can't be read.
+pub fn stored_steps(stored: &StoredPlan) -> Vec<Step> {
+    #[derive(Deserialize)]
+    struct Steps {
+        steps: Vec<Step>,
+    }
+    Steps::deserialize(&stored.whole).map(|plan| plan.steps).unwrap_or_default()
+}
+
 impl Plan {
+    /// The form in which a run folder keeps the plan.
+    ///
+    /// # Errors
+    /// When it can't be written as JSON.
+    pub fn stored(&self) -> Result<StoredPlan, serde_json::Error> {
+        let whole = serde_json::to_value(self)?;
+        Ok(StoredPlan { hash: self.hash.clone(), shrink: self.shrink, whole })
+    }
+
+    /// The plan that a run folder keeps.
+    ///
+    /// # Errors
+    /// When it was written by another version of dyno, or damaged.
+    pub fn from_stored(stored: &StoredPlan) -> Result<Plan, serde_json::Error> {
+        Plan::deserialize(&stored.whole)
+    }
+
     /// Expands a suite.
     ///
     /// # Errors

@@ -254,7 +254,7 @@ pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
 
 /// The published figures that a run's plan names.
 pub(crate) fn published(run: &RunData) -> Vec<PublishedTable> {
-    let Ok(plan) = serde_json::from_value::<Plan>(run.header.plan.clone()) else {
+    let Some(Ok(plan)) = run.header.plan.as_ref().map(Plan::from_stored) else {
         return Vec::new();
     };
     plan.experiments

@@ -89,11 +89,11 @@ fn allow_commands(plan: &Plan, are_allowed: bool) -> Done {
 
 /// The plan that a run has executed.
 fn plan_of(header: &RunHeader, path: &Path) -> Result<Plan, Failure> {
-    if header.plan.is_null() {
+    let Some(stored) = &header.plan else {
         return Err(Failure::usage(format!("{} has no plan to execute again.", path.display()))
             .with_hint("A drop-in was run: its command stands in run.json as `command_line`."));
-    }
-    let plan: Plan = serde_json::from_value(header.plan.clone()).map_err(|error| {
+    };
+    let plan: Plan = Plan::from_stored(stored).map_err(|error| {
         Failure::new(format!("The plan of {} can't be read: {error}.", path.display()))
     })?;
     if plan.format > PLAN_FORMAT {

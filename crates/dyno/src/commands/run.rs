@@ -266,11 +266,12 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failu
 
 /// The interrupted run of the same plan, or a new one.
 fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
-    let stored = serde_json::to_value(plan)
+    let stored = plan
+        .stored()
         .map_err(|error| Failure::new(format!("The plan can't be stored: {error}.")))?;
     let fill = |header: &mut RunHeader| {
         header.title.clone_from(&plan.suite.title);
-        header.plan = stored;
+        header.plan = Some(stored);
         header.experiments = facts::experiments(plan);
         header.denied.clone_from(&plan.denied);
         header.allowed.clone_from(&plan.allowed);
@@ -304,7 +305,8 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<Run, Failure> {
 fn unfinished(plan: &Plan, keeping: &Keeping<'_>) -> Result<Option<PathBuf>, Failure> {
     for entry in dyno_store::list(keeping.dir)?.iter().rev() {
         let same = entry.header.as_ref().is_ok_and(|header| {
-            header.plan["hash"] == *plan.hash && header.reproduces == keeping.reproduces
+            header.plan.as_ref().is_some_and(|stored| stored.hash == plan.hash)
+                && header.reproduces == keeping.reproduces
         });
         let goes_on = same
             && match entry.status() {

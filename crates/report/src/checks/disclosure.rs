@@ -105,7 +105,10 @@ fn each_target(case: &Case<'_>, find: fn(&Case<'_>, &Target) -> Option<Message>)
 
 /// The share of the suite's size that was executed, where that is less than the whole.
 fn shrunk(run: &RunFacts) -> Option<Finding> {
-    let share = run.header.plan.get("shrink")?.as_f64().filter(|share| *share < 1.0)?;
+    let share = run.header.plan.as_ref()?.shrink;
+    if share >= 1.0 {
+        return None;
+    }
     let value = say!(shrunk_to_of_its_data_and, share = share.to_string());
     Some(Finding { place: Spot::run(&run.folder), value })
 }
@@ -168,8 +171,7 @@ fn of_target(case: &Case<'_>, target: &Target) -> Vec<(Message, bool)> {
 }
 
 fn replay(run: &RunData) -> Option<Message> {
-    let has_plan = run.header.plan.as_object().is_some_and(|plan| !plan.is_empty());
-    match (has_plan, run.header.command_line.is_empty()) {
+    match (run.header.plan.is_some(), run.header.command_line.is_empty()) {
         (true, false) => None,
         (true, true) => Some(say!(no_command_line)),
         (false, _) => Some(say!(no_plan)),
@@ -203,7 +205,7 @@ fn secrets(run: &RunData) -> Option<Message> {
     let places = [
         (say!(url_of_a_target), urls.any(|url| has_secret(url))),
         (say!(command), header.command_line.iter().any(|word| has_secret(word))),
-        (say!(plan), any_text(&header.plan, has_secret)),
+        (say!(plan), header.plan.as_ref().is_some_and(|plan| any_text(&plan.whole, has_secret))),
         (say!(settings), is_in_settings),
     ];
     let found = places.into_iter().filter(|(_, is_found)| *is_found).map(|(name, _)| name);

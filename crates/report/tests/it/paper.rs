@@ -144,7 +144,7 @@ fn checks_follow_from_the_numbers() {
 
     let mut small = two_targets(&[8], 1, 6);
     assert_eq!(find(&Paper::new(&[small.clone()], &[]), "full-size"), 0);
-    small.header.plan = serde_json::json!({ "shrink": 0.01 });
+    small.header.plan = Some(dyno_facts::StoredPlan { shrink: 0.01, ..Default::default() });
     assert_eq!(find(&Paper::new(&[small], &[]), "full-size"), 1);
 
     let mut loud = two_targets(&[8, 64], 1, 30);

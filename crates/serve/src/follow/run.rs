@@ -120,10 +120,8 @@ impl RunFollower {
         if self.header_changed.since_last(&self.path.join("run.json"))
             && let Ok(header) = read_header(&self.path)
         {
-            // A plan of a newer dyno, or none at all: progress is then not known, or roughly.
-            let steps = header.plan.get("steps").cloned().unwrap_or_default();
-            self.steps = serde_json::from_value(steps).unwrap_or_default();
-            self.plan = serde_json::from_value(header.plan.clone()).ok();
+            self.plan = header.plan.as_ref().and_then(|plan| Plan::from_stored(plan).ok());
+            self.steps = header.plan.as_ref().map(dyno_suite::stored_steps).unwrap_or_default();
             self.header = header;
             if self.since.is_empty() {
                 self.since =

@@ -1,7 +1,9 @@
 //! Following of runs that are really written.
 
 use super::*;
-use dyno_facts::{Event, EventKind, HostSample, RunHeader, RunStatus, TrialIdentity, TrialStatus};
+use dyno_facts::{
+    Event, EventKind, HostSample, RunHeader, RunStatus, StoredPlan, TrialIdentity, TrialStatus,
+};
 use dyno_record::{Frame, Interval, Phase};
 use dyno_store::{Run, TrialWriter};
 use serde_json::Value;
@@ -20,7 +22,10 @@ fn plan() -> Value {
 }
 
 fn begin(runs: &Path, suite: &str) -> Run {
-    let header = RunHeader { plan: plan(), ..RunHeader::new(suite, Vec::new(), 1) };
+    let header = RunHeader {
+        plan: Some(StoredPlan { whole: plan(), ..StoredPlan::default() }),
+        ..RunHeader::new(suite, Vec::new(), 1)
+    };
     Run::create(runs, header).expect("a run")
 }
 

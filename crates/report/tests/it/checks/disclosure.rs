@@ -1,11 +1,15 @@
 //! H: disclosure.
 
 use super::{AS_IT_IS, Case};
+use dyno_facts::StoredPlan;
 use dyno_store::RunData;
-use serde_json::json;
 
 fn url(runs: &mut [RunData], url: &str) {
     runs[0].header.targets[0].urls = vec![url.to_owned()];
+}
+
+fn shrunk(shrink: f64) -> Option<StoredPlan> {
+    Some(StoredPlan { shrink, ..StoredPlan::default() })
 }
 
 pub(super) const CASES: &[Case] = &[
@@ -18,8 +22,8 @@ pub(super) const CASES: &[Case] = &[
     Case {
         id: "full-size",
         evidence: "shrunk to 0.01",
-        fires: |runs| runs[0].header.plan = json!({ "shrink": 0.01 }),
-        silent: |runs| runs[0].header.plan = json!({ "shrink": 1.0 }),
+        fires: |runs| runs[0].header.plan = shrunk(0.01),
+        silent: |runs| runs[0].header.plan = shrunk(1.0),
     },
     Case {
         id: "damaged-folder",
@@ -40,7 +44,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         id: "replay",
         evidence: "no plan",
-        fires: |runs| runs[0].header.plan = json!(null),
+        fires: |runs| runs[0].header.plan = None,
         silent: AS_IT_IS,
     },
     Case {

@@ -10,7 +10,7 @@ pub(crate) mod tpch;
 use dyno_facts::{
     Counts, Environment, ErrorSummary, Event, EventKind, ExperimentFacts, GeneratorSummary,
     HostSample, KindSummary, LatencySummary, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
-    ServerFacts, StatementCounts, TargetFacts, TrialStatus, TrialSummary,
+    ServerFacts, StatementCounts, StoredPlan, TargetFacts, TrialStatus, TrialSummary,
 };
 use dyno_report::{PublishedRow, PublishedTable};
 use dyno_store::{RunData, TrialData};
@@ -27,7 +27,7 @@ pub(crate) fn header(targets: &[&str]) -> RunHeader {
         schema_version: SCHEMA_VERSION,
         suite: "synthetic".to_owned(),
         title: "Two made-up servers under sysbench".to_owned(),
-        plan: serde_json::json!({ "name": "synthetic" }),
+        plan: Some(StoredPlan { shrink: 1.0, ..StoredPlan::default() }),
         environment: Environment {
             host: "generator-1".to_owned(),
             system: "Debian GNU/Linux 12 (bookworm)".to_owned(),
