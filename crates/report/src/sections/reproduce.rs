@@ -49,7 +49,7 @@ fn facts(paper: &Paper, run: &RunFacts) -> Vec<(Message, Line)> {
         (say!(version_of_dyno), plain(env.dyno_version.clone())),
         (say!(sha_256_of_the_binary), vec![code(known(&env.binary_sha256))]),
     ];
-    if let Some(hash) = run.header.plan.get("hash").and_then(|hash| hash.as_str()) {
+    if let Some(hash) = run.header.plan.as_ref().map(|plan| plan.hash.as_str()) {
         facts.push((say!(hash_of_the_plan), vec![code(hash)]));
     }
     let own = paper.targets.iter().filter(|target| target.run == run.number);
@@ -62,7 +62,7 @@ fn facts(paper: &Paper, run: &RunFacts) -> Vec<(Message, Line)> {
 
 /// The plan as it is stored, without the list of its steps: they follow from the rest.
 fn plan(run: &RunFacts) -> String {
-    let mut plan = serde_json::to_value(&run.header.plan).unwrap_or_default();
+    let mut plan = run.header.plan.as_ref().map(|plan| plan.whole.clone()).unwrap_or_default();
     if let Some(object) = plan.as_object_mut() {
         object.remove("steps");
     }

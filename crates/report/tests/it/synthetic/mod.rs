@@ -27,7 +27,11 @@ pub(crate) fn header(targets: &[&str]) -> RunHeader {
         schema_version: SCHEMA_VERSION,
         suite: "synthetic".to_owned(),
         title: "Two made-up servers under sysbench".to_owned(),
-        plan: Some(StoredPlan { shrink: 1.0, ..StoredPlan::default() }),
+        plan: Some(StoredPlan {
+            hash: "00c0ffee00c0ffee".to_owned(),
+            shrink: 1.0,
+            whole: serde_json::json!({ "name": "synthetic" }),
+        }),
         environment: Environment {
             host: "generator-1".to_owned(),
             system: "Debian GNU/Linux 12 (bookworm)".to_owned(),
