@@ -1,13 +1,14 @@
 //! The dyno binary: verbs, drop-in front ends, progress and the words of errors. Only this crate
 //! prints.
 
+mod benchmarksql;
 mod commands;
 mod fleet;
 mod terminal;
 mod tpch;
 
 use clap::{Parser, Subcommand};
-use dyno_dropin_benchmarksql as benchmarksql;
+use dyno_dropin_benchmarksql::verb_of_script;
 use dyno_dropin_pgbench as pgbench;
 use dyno_dropin_sysbench as sysbench;
 use dyno_runner::failure::Failure;
@@ -15,7 +16,7 @@ use dyno_runner::{output, process_list};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
-use terminal::Terminal;
+use terminal::TerminalStreams;
 
 /// Puts a database on the dynamometer: prepares the data, drives the load, checks that the numbers
 /// are right and prints the paper.
@@ -114,12 +115,12 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let called = arguments.first().and_then(|name| Path::new(name).file_name());
     if called.is_some_and(|name| name == "sysbench") {
-        return sysbench::run(arguments.into_iter().skip(1).collect(), &Terminal);
+        return sysbench::run(arguments.into_iter().skip(1).collect(), &TerminalStreams);
     }
     if called.is_some_and(|name| name == "pgbench") {
-        return pgbench::run(arguments.into_iter().skip(1).collect(), &Terminal);
+        return pgbench::run(arguments.into_iter().skip(1).collect(), &TerminalStreams);
     }
-    output::install(&Terminal);
+    output::install(&TerminalStreams);
     let hidden = process_list::hide_values(&[]);
     let may_be_secret = |argument: &OsString| {
         argument.to_string_lossy().contains("://") || argument.eq_ignore_ascii_case("password")
@@ -129,7 +130,7 @@ fn main() -> ExitCode {
             "warning: a password on the command line can be seen in the process list: {error}"
         ));
     }
-    let script = called.and_then(|name| benchmarksql::verb_of_script(name.to_str()?));
+    let script = called.and_then(|name| verb_of_script(name.to_str()?));
     let command_line = match script {
         Some(verb) => {
             let words = ["dyno", "benchmarksql", verb].map(OsString::from);
@@ -154,9 +155,9 @@ fn main() -> ExitCode {
         Verb::Completion(arguments) => commands::help::complete(&arguments),
         Verb::Cluster { command } => commands::cluster::run(&command),
         Verb::Tpch { command } => tpch::main(&command),
-        Verb::Sysbench { arguments } => return sysbench::run(arguments, &Terminal),
-        Verb::Pgbench { arguments } => return pgbench::run(arguments, &Terminal),
-        Verb::Benchmarksql { command } => return benchmarksql::run(&command, &Terminal),
+        Verb::Sysbench { arguments } => return sysbench::run(arguments, &TerminalStreams),
+        Verb::Pgbench { arguments } => return pgbench::run(arguments, &TerminalStreams),
+        Verb::Benchmarksql { command } => return benchmarksql::run(command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

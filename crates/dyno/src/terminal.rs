@@ -1,14 +1,14 @@
 //! The two streams: data to standard output, talk and bars to standard error.
 
-use dyno_runner::output::{Bar, Streams};
+use dyno_runner::output::{ProgressView, Streams};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 /// The streams of this process and the person before them.
-pub(crate) struct Terminal;
+pub(crate) struct TerminalStreams;
 
-impl Streams for Terminal {
+impl Streams for TerminalStreams {
     fn data(&self, bytes: &[u8]) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes).and_then(|()| stdout.flush())
@@ -22,7 +22,7 @@ impl Streams for Terminal {
         io::stdout().is_terminal()
     }
 
-    fn bar(&self, title: &str, length: u64, unit: &str) -> Option<Box<dyn Bar>> {
+    fn bar(&self, title: &str, length: u64, unit: &str) -> Option<Box<dyn ProgressView>> {
         if !io::stderr().is_terminal() {
             return None;
         }
@@ -60,7 +60,7 @@ impl Streams for Terminal {
 
 struct TerminalBar(ProgressBar);
 
-impl Bar for TerminalBar {
+impl ProgressView for TerminalBar {
     fn set_length(&self, length: u64) {
         self.0.set_length(length);
     }

@@ -20,7 +20,7 @@ pub trait Streams: Send + Sync {
     fn is_watched(&self) -> bool;
 
     /// A bar named `title` of `length` units (0: unknown yet); `None` where lines are wanted instead.
-    fn bar(&self, title: &str, length: u64, unit: &str) -> Option<Box<dyn Bar>>;
+    fn bar(&self, title: &str, length: u64, unit: &str) -> Option<Box<dyn ProgressView>>;
 
     /// True when a question can be answered.
     fn can_ask(&self) -> bool;
@@ -33,7 +33,7 @@ pub trait Streams: Send + Sync {
 }
 
 /// A bar that shows how far something is.
-pub trait Bar: Send + Sync {
+pub trait ProgressView: Send + Sync {
     /// Sets how many units there are.
     fn set_length(&self, length: u64);
 

@@ -1,6 +1,6 @@
 //! What a person sees while dyno works: bars on a terminal, plain lines elsewhere.
 
-use crate::output::{self, Bar, streams};
+use crate::output::{self, ProgressView, streams};
 use crate::table::number;
 use dyno_core::LoadObserver;
 use dyno_record::{Interval, Phase};
@@ -13,7 +13,7 @@ const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// The progress of one thing: a bar on a terminal, a plain line every ten seconds elsewhere.
 pub struct Progress {
-    bar: Option<Box<dyn Bar>>,
+    bar: Option<Box<dyn ProgressView>>,
     title: String,
     told: Mutex<Instant>,
     begun: Instant,

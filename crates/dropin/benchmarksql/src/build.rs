@@ -15,74 +15,28 @@ use dyno_tpcc::load::{LoadOptions, LoadReport, load, write_csv};
 use dyno_tpcc::schema::{KeyTime, Shard, ShardClauses};
 
 /// What `build` takes.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-A build that was interrupted goes on when the same command is given again: what is stored is kept.
-With fileLocation in the file (or as KEY VALUE) ten CSV files are written instead, with the rows that a
-load with the same seed would store; nothing is connected to then. fileLocation is a prefix: a
-folder needs its / at the end.
-
-Shard clauses are templates: {table} and {column} stand for a table and its warehouse column. Words
-for --shard that stand for templates:
-  polardb-x   dbpartition by hash({column}), and broadcast for the items
-  citus       create_distributed_table, and create_reference_table for the items
-  hash:N      PARTITION BY HASH({column}) PARTITIONS N
-
-Examples:
-  dyno benchmarksql build props.pg
-  dyno benchmarksql build props.my warehouses 100 loadWorkers 16
-  dyno benchmarksql build props.my --shard polardb-x
-  dyno benchmarksql build props.pg fileLocation /data/tpcc/")]
-pub struct Arguments {
-    #[command(flatten)]
-    source: Source,
-    /// Seed of all rows: the same seed gives the same rows.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// When keys and indexes are made: before or after the rows, or primary keys before and indexes
-    /// after them. Default: primary-before on MySQL and SQLite, after on PostgreSQL.
-    #[arg(long, value_enum)]
-    keys: Option<Keys>,
-    /// Whether foreign keys are made, after the rows. Default: as BenchmarkSQL, on PostgreSQL only
-    /// (not with --shard).
-    #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
-    foreign_keys: Option<bool>,
-    /// How tables are spread by warehouse: a clause behind CREATE TABLE, or a word for one.
-    #[arg(long, value_name = "CLAUSE|WORD")]
-    shard: Option<String>,
-    /// The clause behind CREATE TABLE of the items, which every shard reads.
-    #[arg(long, value_name = "CLAUSE")]
-    shard_item: Option<String>,
+#[derive(Debug)]
+pub struct BenchmarksqlBuild {
+    pub source: Source,
+    /// Seed of all rows.
+    pub seed: u64,
+    /// `None` is the default of the dialect.
+    pub keys: Option<KeyTime>,
+    /// `None` is as BenchmarkSQL: on PostgreSQL only, where no table is spread.
+    pub foreign_keys: Option<bool>,
+    /// The clause behind CREATE TABLE of a table that is spread by warehouse, or a word for one.
+    pub shard: Option<String>,
+    /// The clause behind CREATE TABLE of the items.
+    pub shard_item: Option<String>,
     /// A statement before each CREATE TABLE of a table that is spread.
-    #[arg(long, value_name = "SQL")]
-    shard_before: Option<String>,
+    pub shard_before: Option<String>,
     /// A statement after each CREATE TABLE of a table that is spread.
-    #[arg(long, value_name = "SQL")]
-    shard_after: Option<String>,
+    pub shard_after: Option<String>,
     /// A statement after CREATE TABLE of the items.
-    #[arg(long, value_name = "SQL")]
-    shard_item_after: Option<String>,
+    pub shard_item_after: Option<String>,
 }
 
-/// When keys are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Keys {
-    Before,
-    PrimaryBefore,
-    After,
-}
-
-impl From<Keys> for KeyTime {
-    fn from(keys: Keys) -> Self {
-        match keys {
-            Keys::Before => KeyTime::BeforeLoad,
-            Keys::PrimaryBefore => KeyTime::PrimaryBeforeLoad,
-            Keys::After => KeyTime::AfterLoad,
-        }
-    }
-}
-
-pub(super) fn run(arguments: &Arguments) -> Done {
+pub(super) fn run(arguments: &BenchmarksqlBuild) -> Done {
     let properties = arguments.source.read()?;
     let mut reader = Reader::new(&properties);
     let place = reader.place()?;
@@ -120,13 +74,17 @@ fn echo(properties: &Properties, build: &Build) {
     output::data(&text);
 }
 
-fn options(arguments: &Arguments, place: &Place, build: &Build) -> Result<LoadOptions, Failure> {
+fn options(
+    arguments: &BenchmarksqlBuild,
+    place: &Place,
+    build: &Build,
+) -> Result<LoadOptions, Failure> {
     let shard = shard(arguments)?;
     let usual = place.target.dialect == Dialect::Postgres && shard.is_none();
     Ok(LoadOptions {
         sessions: build.load_workers,
         seed: arguments.seed,
-        keys: arguments.keys.map(KeyTime::from),
+        keys: arguments.keys,
         foreign_keys: arguments.foreign_keys.unwrap_or(usual),
         shard,
         ..LoadOptions::new(place.warehouses)
@@ -134,7 +92,7 @@ fn options(arguments: &Arguments, place: &Place, build: &Build) -> Result<LoadOp
 }
 
 /// The clauses that the options make.
-fn shard(arguments: &Arguments) -> Result<Option<Shard>, Failure> {
+fn shard(arguments: &BenchmarksqlBuild) -> Result<Option<Shard>, Failure> {
     let mut shard = match arguments.shard.as_deref() {
         None => Shard::default(),
         Some("polardb-x") => Shard {

@@ -8,19 +8,6 @@ use dyno_runner::databases::{reach_target, with_driver};
 use dyno_runner::output;
 use dyno_runner::tpcc::load_failure;
 
-/// What `destroy` takes.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Drops the tables of BenchmarkSQL, also those that an interrupted build has left. Tables that are not
-there are no error.
-
-Examples:
-  dyno benchmarksql destroy props.pg")]
-pub struct Arguments {
-    #[command(flatten)]
-    source: Source,
-}
-
 /// Prints what is dropped.
 struct Told;
 
@@ -30,8 +17,8 @@ impl LoadObserver for Told {
     }
 }
 
-pub(super) fn run(arguments: &Arguments) -> Done {
-    let properties = arguments.source.read()?;
+pub(super) fn run(source: &Source) -> Done {
+    let properties = source.read()?;
     let mut reader = Reader::new(&properties);
     let place = reader.place()?;
     warn(&reader.warnings);

@@ -18,40 +18,24 @@ mod run;
 mod settings;
 mod verdict;
 
+pub use build::BenchmarksqlBuild;
+pub use run::BenchmarksqlRun;
+
 use dyno_runner::failure::Failure;
 use dyno_runner::output::{self, Streams};
 use properties::Properties;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What follows the help of the verb.
-pub const HELP: &str = "\
-Examples:
-  dyno benchmarksql build props.pg                         runDatabaseBuild.sh props.pg
-  dyno benchmarksql build props.pg warehouses 10           the same with another value
-  dyno benchmarksql build props.pg fileLocation /data/     CSV files instead of a load
-  dyno benchmarksql run props.pg                           runBenchmark.sh props.pg
-  dyno benchmarksql destroy props.pg                       runDatabaseDestroy.sh props.pg
-
-The names of the scripts are understood too: `dyno benchmarksql runBenchmark.sh props.pg`, or a link
-to dyno with the name of a script.
-
-A file may hold dyno's own URLs: conn=mysql://host/db, conn=postgres://host/db, or db=sqlite with
-conn=sqlite:file. A password that the file doesn't have is looked for in ~/.pgpass or ~/.my.cnf,
-and asked for at a terminal.";
-
-/// What can be done.
-#[derive(Debug, clap::Subcommand)]
-pub enum Command {
+/// What is to be done.
+#[derive(Debug)]
+pub enum BenchmarksqlCommand {
     /// Create the tables, load them, make keys and indexes, count and analyze the rows.
-    #[command(alias = "runDatabaseBuild.sh", alias = "runLoader.sh")]
-    Build(build::Arguments),
+    Build(BenchmarksqlBuild),
     /// Run the transactions and print what was measured.
-    #[command(alias = "runBenchmark.sh")]
-    Run(run::Arguments),
+    Run(BenchmarksqlRun),
     /// Drop the tables.
-    #[command(alias = "runDatabaseDestroy.sh")]
-    Destroy(destroy::Arguments),
+    Destroy(Source),
 }
 
 /// The verb that a script of BenchmarkSQL stands for.
@@ -65,14 +49,11 @@ pub fn verb_of_script(name: &str) -> Option<&'static str> {
 }
 
 /// The file and what replaces its values.
-#[derive(Debug, clap::Args)]
+#[derive(Debug)]
 pub struct Source {
-    /// A properties file of BenchmarkSQL.
-    #[arg(value_name = "PROPS")]
-    file: PathBuf,
-    /// Values that replace those of the file; keys are understood whatever their case.
-    #[arg(value_name = "KEY VALUE")]
-    overrides: Vec<String>,
+    pub file: PathBuf,
+    /// Keys, each followed by its value. Keys are understood whatever their case.
+    pub overrides: Vec<String>,
 }
 
 impl Source {
@@ -102,14 +83,14 @@ fn open(file: &Path) -> Result<Properties, Failure> {
 }
 
 /// Does what a script of BenchmarkSQL would do.
-pub fn run(command: &Command, streams: &'static dyn Streams) -> ExitCode {
+pub fn run(command: &BenchmarksqlCommand, streams: &'static dyn Streams) -> ExitCode {
     output::install(streams);
     // While there is one thread: the system's time zone can't be asked for safely later.
     let clock = clock::WallClock::read();
     let done = match command {
-        Command::Build(arguments) => build::run(arguments).map(|()| 0),
-        Command::Run(arguments) => self::run::run(arguments, &clock),
-        Command::Destroy(arguments) => destroy::run(arguments).map(|()| 0),
+        BenchmarksqlCommand::Build(options) => build::run(options).map(|()| 0),
+        BenchmarksqlCommand::Run(options) => self::run::run(options, &clock),
+        BenchmarksqlCommand::Destroy(source) => destroy::run(source).map(|()| 0),
     };
     match done {
         Ok(code) => ExitCode::from(code),

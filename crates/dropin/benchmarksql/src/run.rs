@@ -26,7 +26,7 @@ use dyno_tpcc::books::Books;
 use dyno_tpcc::ledger_file::LedgerFile;
 use dyno_tpcc::load::Loaded;
 use dyno_tpcc::options::CheckTime;
-use dyno_tpcc::profile::{BMSQL_5_0, DeliveryMode, Profile, SPEC};
+use dyno_tpcc::profile::{DeliveryMode, Profile};
 use dyno_tpcc::{FlightMode, Isolation, Tpcc, TpccOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,127 +39,32 @@ const MINUTE: Nanos = 60 * SECOND;
 const DELIVERY_LOG: &str = "data/delivery_log.csv";
 
 /// What `run` takes.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Better than the original:
-  tpmC counts New-Orders whose commit was acknowledged; failed transactions, and those that are rolled
-  back as the specification asks (1 %), are told apart, and so are commits that were sent and never
-  answered. tpmTOTAL and the transaction count are of commits too.
-  What the database holds afterwards is compared with what was acknowledged, and the consistency
-  conditions are checked: a difference ends with exit code 4.
-  limitTxnsPerMin is a schedule with even gaps: a transaction that has to wait for the one before it
-  has the waiting in its latency. A limit below the number of terminals is kept.
-  runMins begins when all terminals are connected, and is kept to the millisecond.
-  Values of the file can be replaced here too, as with build.
-
-A file with keys of BenchmarkSQL 6 (sutThreads, keyingTimeMultiplier, rampupMins ...) runs the profile
-`spec`: keying and think times, ten terminals a warehouse over sutThreads sessions; another one runs
-`bmsql-5.0`.
-
-Exit codes: 0 all is right; 1 failed, or transactions failed with an error other than a lost
-connection; 2 wrong usage; 4 the database does not hold what it has acknowledged, violates a
-condition, or the audit finds that something else was run than was meant; 130 stopped with Ctrl-C,
-143 by SIGTERM: the closing lines of what was measured until then are printed.
-
-Examples:
-  dyno benchmarksql run props.pg
-  dyno benchmarksql run props.my terminals 64 runMins 5
-  dyno benchmarksql run props.pg --flight pipelined --isolation repeatable-read --json result.json
-  dyno benchmarksql run props.pg --ledger orders.ledger      then, after a crash or a failover:
-  dyno check postgres://bench@db1/bench --ledger orders.ledger")]
-pub struct Arguments {
-    #[command(flatten)]
-    source: Source,
-    /// How statements travel: one round trip each, or in one flight where none needs another's
-    /// answer.
-    #[arg(long, value_enum, default_value_t = Flight::Statement)]
-    flight: Flight,
-    /// The isolation that sessions ask for. Default: READ COMMITTED on MySQL, elsewhere the
-    /// server's own.
-    #[arg(long, value_enum)]
-    isolation: Option<Level>,
+#[derive(Debug)]
+pub struct BenchmarksqlRun {
+    pub source: Source,
+    pub flight: FlightMode,
+    /// `None` is the default of the dialect.
+    pub isolation: Option<Isolation>,
     /// Seed of all that is random; drawn and printed unless given.
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Run a profile that the file does not ask for.
-    #[arg(long, value_enum)]
-    profile: Option<Named>,
-    /// When the consistency conditions are checked. They read all tables.
-    #[arg(long, value_enum, default_value_t = Checks::After)]
-    checks: Checks,
-    /// Record every order durably, from before its commit is sent, for `dyno check --ledger FILE`.
-    #[arg(long, value_name = "FILE")]
-    ledger: Option<PathBuf>,
-    /// Write the result as JSON; `-` is standard output, where the console then gives way.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    pub seed: Option<u64>,
+    /// A profile that the file does not ask for.
+    pub profile: Option<&'static Profile>,
+    /// When the consistency conditions are checked.
+    pub checks: CheckTime,
+    /// Where every order is recorded durably.
+    pub ledger: Option<PathBuf>,
+    /// Where the result is written as JSON; `-` is standard output.
+    pub json: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Flight {
-    Statement,
-    Pipelined,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Level {
-    Server,
-    ReadCommitted,
-    RepeatableRead,
-    Serializable,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Named {
-    #[value(name = "bmsql-5.0")]
-    Bmsql,
-    Spec,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Checks {
-    None,
-    After,
-    Both,
-}
-
-impl From<Checks> for CheckTime {
-    fn from(checks: Checks) -> Self {
-        match checks {
-            Checks::None => CheckTime::Never,
-            Checks::After => CheckTime::After,
-            Checks::Both => CheckTime::BeforeAndAfter,
-        }
-    }
-}
-
-impl Arguments {
-    fn options(&self, run: &Run, place: &Place, loaded: &Loaded, seed: u64) -> TpccOptions {
+impl BenchmarksqlRun {
+    fn tpcc(&self, run: &Run, place: &Place, loaded: &Loaded, seed: u64) -> TpccOptions {
         TpccOptions {
-            flight: match self.flight {
-                Flight::Statement => FlightMode::Statement,
-                Flight::Pipelined => FlightMode::Pipelined,
-            },
+            flight: self.flight,
             warehouses: place.warehouses,
-            isolation: self.isolation(),
+            isolation: self.isolation,
             ..TpccOptions::new(run.profile, loaded, seed)
         }
-    }
-
-    fn isolation(&self) -> Option<Isolation> {
-        self.isolation.map(|level| match level {
-            Level::Server => Isolation::ServerDefault,
-            Level::ReadCommitted => Isolation::ReadCommitted,
-            Level::RepeatableRead => Isolation::RepeatableRead,
-            Level::Serializable => Isolation::Serializable,
-        })
-    }
-
-    fn profile(&self) -> Option<&'static Profile> {
-        self.profile.map(|named| match named {
-            Named::Bmsql => &BMSQL_5_0,
-            Named::Spec => &SPEC,
-        })
     }
 
     fn json_to_stdout(&self) -> bool {
@@ -171,11 +76,11 @@ impl Arguments {
 ///
 /// # Errors
 /// When nothing could be run.
-pub(super) fn run(arguments: &Arguments, clock: &WallClock) -> Result<u8, Failure> {
+pub(super) fn run(arguments: &BenchmarksqlRun, clock: &WallClock) -> Result<u8, Failure> {
     let properties = arguments.source.read()?;
     let mut reader = Reader::new(&properties);
     let place = reader.place()?;
-    let settings = reader.run(&place, arguments.profile())?;
+    let settings = reader.run(&place, arguments.profile)?;
     let json = arguments.json.as_deref();
     let json = json.map(|path| JsonFile::create("dyno benchmarksql run", path)).transpose();
     let json = json.map_err(Failure::new)?;
@@ -214,7 +119,7 @@ fn echo(console: &Console<'_>, properties: &Properties) {
 
 /// One run.
 struct Job<'a> {
-    arguments: &'a Arguments,
+    arguments: &'a BenchmarksqlRun,
     properties: &'a Properties,
     place: &'a Place,
     settings: &'a Run,
@@ -239,7 +144,7 @@ impl Job<'_> {
     ) -> Result<u8, Failure> {
         let spec = self.spec();
         let loaded = self.loaded(driver, &spec)?;
-        let before = look_before(driver, self.arguments.checks.into(), self.place.warehouses)?;
+        let before = look_before(driver, self.arguments.checks, self.place.warehouses)?;
         let control = Arc::new(Control::new());
         let results = self.results(console, *clock, &control)?;
         let workload = self.workload(driver.dialect(), &loaded, &before, results.as_ref())?;
@@ -329,7 +234,7 @@ impl Job<'_> {
             keying_multiplier: pauses.map_or(1.0, |pauses| pauses.keying),
             think_multiplier: pauses.map_or(1.0, |pauses| pauses.think),
             delivery_log: log,
-            ..self.arguments.options(self.settings, self.place, loaded, self.seed)
+            ..self.arguments.tpcc(self.settings, self.place, loaded, self.seed)
         };
         let mut workload = Tpcc::new(options, loaded, dialect)
             .map_err(|error| Failure::usage(error.to_string()))?;
@@ -398,7 +303,7 @@ impl Job<'_> {
         let need = Need {
             warehouses: self.place.warehouses,
             sessions: spec.workers,
-            isolation: self.arguments.isolation(),
+            isolation: self.arguments.isolation,
             foreign_keys: None,
         };
         let looked = block_on(async {
