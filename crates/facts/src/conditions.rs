@@ -3,7 +3,7 @@
 //! Everything is optional: what could not be read is `None` and is not taken for zero. Shares are 0
 //! to 1. "Window" is the measured window of the trial.
 
-use crate::{HostSample, LatencySummary};
+use crate::{HostSample, LatencySummary, Message};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ pub struct GeneratorMember {
     pub conditions: GeneratorConditions,
     /// Why it was given up, in a sentence, where it was: it died or answered no more.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lost: Option<String>,
+    pub lost: Option<Message>,
     /// Transactions that it counted as committed in its own window.
     pub committed: u64,
     /// When its window opened, seconds from the opening of the trial's.
@@ -182,7 +182,7 @@ pub struct NodeConditions {
     /// Why it could not be asked at some time from before to after the trial, in a sentence, where it was
     /// away or began anew.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub down: Option<String>,
+    pub down: Option<Message>,
     /// Median of the round trip of the smallest statement, before the trial.
     pub round_trip_us: Option<f64>,
     /// Share of all CPUs that were busy; only where dyno can see the machine.
@@ -233,7 +233,7 @@ pub struct NodeConditions {
     pub replicas: Vec<ReplicaFacts>,
     /// What a commit waits for, in words of the product: `local`, `1 semi-sync replica`,
     /// `any 2 of 3`.
-    pub acknowledged_by: Option<String>,
+    pub acknowledged_by: Option<Message>,
     /// How the connection was made: `tcp`, `unix socket`, with `, tls` where it is encrypted.
     pub transport: Option<String>,
 }

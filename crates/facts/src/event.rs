@@ -1,5 +1,6 @@
 //! `events.jsonl`: what happened beside the numbers.
 
+use crate::Message;
 use serde::{Deserialize, Serialize};
 
 /// What an event is about.
@@ -34,7 +35,10 @@ pub struct Event {
     /// What it is about.
     pub kind: EventKind,
     /// In words; of an error the server's message.
-    pub text: String,
+    pub text: Message,
+    /// The id of the step of the plan that has loaded its data by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepared: Option<String>,
     /// Of an error its class, such as `deadlock`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub class: String,
@@ -59,13 +63,14 @@ fn one() -> u64 {
 
 impl Event {
     /// An event of that kind that happened once, outside of any trial.
-    pub fn new(kind: EventKind, text: impl Into<String>) -> Self {
+    pub fn new(kind: EventKind, text: impl Into<Message>) -> Self {
         Event {
             at: String::new(),
             trial: None,
             at_s: None,
             kind,
             text: text.into(),
+            prepared: None,
             class: String::new(),
             errno: 0,
             sqlstate: String::new(),

@@ -1,6 +1,6 @@
 //! What a workload adds to the summary of a trial: its data, its statements, its checks.
 
-use crate::KindSummary;
+use crate::{KindSummary, Message};
 use serde::{Deserialize, Serialize};
 
 /// The data that a trial ran on, as the server had them before it began.
@@ -12,7 +12,7 @@ pub struct DataFacts {
     /// Rows of that table within the range that keys are drawn from; `None` when that is unknown.
     pub hot_rows: Option<u64>,
     /// How keys are drawn and what that means, in sentences.
-    pub access: String,
+    pub access: Message,
     /// Size of all tables of the data set with their indexes, bytes.
     pub size_bytes: Option<u64>,
     /// The server's memory for data: its setting's name, such as `shared_buffers`.
@@ -90,7 +90,7 @@ pub struct DataCheck {
     /// How it ended.
     pub verdict: Verdict,
     /// The figures it rests on, in sentences.
-    pub evidence: String,
+    pub evidence: Message,
 }
 
 /// What a TPC-C trial says of itself beyond what every trial says.
@@ -175,7 +175,7 @@ pub struct ConditionState {
     pub verdict: Verdict,
     /// The number of violations with the first of them by key, or why it was not made; empty where
     /// it held.
-    pub evidence: String,
+    pub evidence: Message,
 }
 
 /// What one kind of transaction of TPC-C is held against; its figures are in the trial's kinds.

@@ -1,6 +1,6 @@
 //! A fault that was injected in a trial, and what followed.
 
-use crate::ErrorSummary;
+use crate::{ErrorSummary, Message};
 use serde::{Deserialize, Serialize};
 
 /// What was done to a node in a trial, and how the load fared. Seconds count from the opening of the
@@ -48,9 +48,9 @@ pub struct FaultFacts {
     /// without an answer, after the values of their row were drawn, also where COMMIT was not sent yet.
     pub unknown: Option<u64>,
     /// How the lost ones were looked for, in a sentence, or why nobody could look.
-    pub evidence: String,
+    pub evidence: Message,
     /// What happened, in the order of time: `12.0 s: killed n1`.
-    pub steps: Vec<String>,
+    pub steps: Vec<Message>,
 }
 
 /// Throughput counts as recovered at this share of that before the fault.

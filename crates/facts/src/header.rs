@@ -1,6 +1,6 @@
 //! `run.json`.
 
-use crate::{Environment, SCHEMA_VERSION};
+use crate::{Environment, Message, SCHEMA_VERSION};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub enum RunStatus {
     /// Stopped by the user; the same command goes on with it.
     Interrupted,
     /// Ended by an error; the text says which.
-    Failed(String),
+    Failed(Message),
 }
 
 /// Whose a table is: a run drops only its own.
@@ -241,7 +241,7 @@ pub struct RunHeader {
     pub tables: BTreeMap<String, BTreeMap<String, TableOrigin>>,
     /// By id: steps of the plan that can't be executed on their target, and why, in a sentence.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub skipped: BTreeMap<String, String>,
+    pub skipped: BTreeMap<String, Message>,
     /// Checks whose findings end the run with exit code 4.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,

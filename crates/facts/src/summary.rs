@@ -1,8 +1,8 @@
 //! What is stored and shown of a trial.
 
 use crate::{
-    Conditions, Counts, DataCheck, DataFacts, FaultFacts, HostSample, Purpose, StatementCounts,
-    StatementLatency, TpccFacts, TpchFacts,
+    Conditions, Counts, DataCheck, DataFacts, FaultFacts, HostSample, Message, Purpose,
+    StatementCounts, StatementLatency, TpccFacts, TpchFacts,
 };
 use serde::{Deserialize, Serialize};
 
@@ -43,8 +43,8 @@ pub struct ErrorSummary {
     pub errno: u32,
     /// SQLSTATE.
     pub sqlstate: String,
-    /// First message of this kind.
-    pub message: String,
+    /// First message of this kind, in the server's words.
+    pub message: Message,
     /// Attempts and connects that met it.
     pub count: u64,
 }
@@ -96,7 +96,7 @@ pub enum TrialStatus {
     /// Stopped by the user; what was measured until then is kept.
     Interrupted,
     /// Not usable for a claim; the text says why.
-    Failed(String),
+    Failed(Message),
 }
 
 /// One trial as it is stored in `trials/<n>.json`.
@@ -162,7 +162,7 @@ pub struct TrialSummary {
     /// The load generator.
     pub generator: GeneratorSummary,
     /// Notes for the reader, in sentences.
-    pub notes: Vec<String>,
+    pub notes: Vec<Message>,
     /// The data; `None` where the workload says nothing of them.
     #[serde(default)]
     pub data: Option<DataFacts>,

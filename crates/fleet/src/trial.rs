@@ -7,7 +7,7 @@ use crate::fleet::{Fleet, Member};
 use crate::protocol::Report;
 use dyno_core::{DbError, MILLISECOND, Nanos, SECOND};
 use dyno_engine::{Control, Ended, Joined, Observer, TrialResult, TrialSpec, merge};
-use dyno_facts::{GeneratorMember, LatencySummary};
+use dyno_facts::{GeneratorMember, LatencySummary, Message};
 use dyno_reactor::monotonic_now;
 use dyno_record::{Interval, Window};
 use std::collections::BTreeSet;
@@ -432,7 +432,7 @@ impl<'a> Trial<'a> {
                 cpu_s: (!is_lost).then(|| result.loops_cpu.iter().sum::<Nanos>() as f64 / 1e9),
                 host_load: (!is_lost).then_some(result.host),
                 conditions: result.conditions.clone(),
-                lost: part.lost().map(str::to_owned),
+                lost: part.lost().map(Message::from),
                 committed: result.total.counts().committed,
                 from_s: seconds(result.window.opens),
                 to_s: seconds(result.window.closes),

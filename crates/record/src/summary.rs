@@ -43,7 +43,7 @@ pub(crate) fn error_summaries(table: &ErrorTable) -> Vec<ErrorSummary> {
         class: error.class.name().to_owned(),
         errno: error.errno,
         sqlstate: error.sqlstate.clone(),
-        message: error.message.clone(),
+        message: error.message.clone().into(),
         count: error.count,
     };
     table.0.iter().map(summary).collect()

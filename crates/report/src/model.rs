@@ -375,7 +375,7 @@ pub struct ErrorRow {
     /// Attempts and connects that met it.
     pub count: u64,
     /// First message.
-    pub message: String,
+    pub message: Message,
     /// Labels of the trials.
     pub trials: Vec<String>,
 }

@@ -12,7 +12,7 @@ use crate::muster::{Lost, Muster, secrets};
 use crate::output;
 use dyno_core::{DbError, Driver, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
-use dyno_facts::{TrialStatus, TrialSummary};
+use dyno_facts::{Message, TrialStatus, TrialSummary};
 use dyno_fleet::{Done, Fleet, Performance, Task};
 use dyno_suite::{Plan, PlannedTarget, Route, Step, Trial};
 use std::path::{Path, PathBuf};
@@ -132,7 +132,7 @@ impl<'a> Team<'a> {
         family: &F,
         workload: &F::Workload,
         summary: &mut TrialSummary,
-    ) -> Result<Option<String>, Failure> {
+    ) -> Result<Option<Message>, Failure> {
         let Some(performance) = self.performance else { return Ok(None) };
         let Performance { mut members, left, lost, notes, .. } = *performance;
         for left in left.iter().filter(|left| !left.is_empty()) {
@@ -147,11 +147,11 @@ impl<'a> Team<'a> {
             }
         }
         summary.conditions.members = members;
-        summary.notes.extend(notes);
+        summary.notes.extend(notes.into_iter().map(Message::from));
         if lost.is_empty() {
             return Ok(None);
         }
-        let why = lost.join(" ");
+        let why: Message = lost.join(" ").into();
         summary.status = TrialStatus::Failed(why.clone());
         Ok(Some(why))
     }

@@ -47,7 +47,7 @@ use crate::databases::{Reached, reach_planned};
 use crate::failure::Failure;
 use crate::progress::LoadProgress;
 use dyno_engine::Control;
-use dyno_facts::{Event, EventKind, FleetMember, Purpose, RunStatus, TrialStatus};
+use dyno_facts::{Event, EventKind, FleetMember, Message, Purpose, RunStatus, TrialStatus};
 use dyno_store::Run;
 use dyno_suite::{Action, Aim, Plan, Step, Trial};
 use fault::Injection;
@@ -105,7 +105,7 @@ pub fn execute(
         Ok(status) => (status, None),
         Err(failure) => {
             runner.run.event(Event::new(EventKind::Note, failure.message.clone()))?;
-            (RunStatus::Failed(failure.message.clone()), Some(failure))
+            (RunStatus::Failed(failure.message.clone().into()), Some(failure))
         }
     };
     let denied = runner.denied;
@@ -200,8 +200,10 @@ impl Runner<'_> {
         }
         Ok(match failed {
             0 => RunStatus::Complete,
-            1 => RunStatus::Failed("One trial failed; its summary says why.".to_owned()),
-            _ => RunStatus::Failed(format!("{failed} trials failed; their summaries say why.")),
+            1 => RunStatus::Failed("One trial failed; its summary says why.".into()),
+            _ => RunStatus::Failed(
+                format!("{failed} trials failed; their summaries say why.").into(),
+            ),
         })
     }
 
@@ -258,7 +260,8 @@ impl Runner<'_> {
         }
         observer.finish(&told);
         let note = format!("prepare of {} on {}: {told}", step.experiment, step.target);
-        self.run.event(Event::new(EventKind::Note, note))?;
+        let prepared = Some(step.id.clone());
+        self.run.event(Event { prepared, ..Event::new(EventKind::Note, note) })?;
         Ok(())
     }
 
@@ -320,7 +323,7 @@ impl Runner<'_> {
     }
 
     /// Says and notes that a step can't be executed on its target.
-    fn skip(&mut self, step: &Step, why: String) -> Result<(), Failure> {
+    fn skip(&mut self, step: &Step, why: Message) -> Result<(), Failure> {
         match &step.action {
             Action::Trial(trial) if trial.aim == Aim::Search => {
                 output::talk(&format!("{}: {why}", trial.point));

@@ -2,7 +2,7 @@
 //! sweep is measured again. Decisions follow from the stored trials, so an interrupted run goes on as
 //! it would have.
 
-use dyno_facts::{Purpose, TrialSummary};
+use dyno_facts::{Message, Purpose, TrialSummary};
 use dyno_report::{figure_of, judged_metrics};
 use dyno_statistics::Metric;
 use dyno_statistics::sequential::{Decision, Next as Pairing, Stop, decide};
@@ -17,7 +17,7 @@ pub(super) enum Next {
     /// It is executed, as it is here.
     Run(Box<Trial>, Purpose),
     /// It is not needed: why, in a sentence.
-    Skip(String),
+    Skip(Message),
     /// What it belongs to has ended; that is noted already.
     Over,
 }
@@ -79,7 +79,7 @@ fn why_enough(
     step: &Step,
     trial: &Trial,
     spent_s: f64,
-) -> Option<String> {
+) -> Option<Message> {
     let comparison = experiment.comparison.as_ref()?;
     let stop = comparison.stop;
     if trial.repeat <= stop.pairs_least {
@@ -121,23 +121,24 @@ fn figures(pairs: Vec<Vec<(&TrialSummary, &TrialSummary)>>) -> Vec<Vec<(f64, f64
 }
 
 /// Why no further pair is made, in a sentence.
-fn told(decision: &Decision, budget_s: Option<f64>) -> Option<String> {
+fn told(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
     let pairs = decision.pairs;
     let reached = decision.half_width.map(|width| format!("{:.1} %", width * 100.0));
     match decision.next {
         Pairing::Continue | Pairing::Stop(Stop::MostPairs) => None,
         Pairing::Stop(Stop::HalfWidthReached) => {
-            Some(format!("Half-width {} reached after {pairs} pairs.", reached?))
+            Some(format!("Half-width {} reached after {pairs} pairs.", reached?).into())
         }
         Pairing::Stop(Stop::BudgetSpent) => {
             let budget_s = budget_s.unwrap_or_default();
-            Some(match reached {
+            let why = match reached {
                 Some(reached) => format!(
                     "The budget of {budget_s} s was spent after {pairs} pairs; half-width reached: \
                      {reached}."
                 ),
                 None => format!("The budget of {budget_s} s was spent after {pairs} pairs."),
-            })
+            };
+            Some(why.into())
         }
     }
 }
@@ -170,9 +171,7 @@ fn confirm(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
             };
             Next::Run(Box::new(confirmed), Purpose::Confirm)
         }
-        None => {
-            Next::Skip("No point of the sweep has a result that could be confirmed.".to_owned())
-        }
+        None => Next::Skip("No point of the sweep has a result that could be confirmed.".into()),
     }
 }
 

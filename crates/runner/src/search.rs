@@ -21,7 +21,7 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
         .experiment(&step.experiment)
         .and_then(|experiment| Some((experiment.search.as_ref()?, experiment.confirm)));
     let Some((wanted, confirmations)) = of_search else {
-        return Next::Skip("The plan doesn't say what is searched for.".to_owned());
+        return Next::Skip("The plan doesn't say what is searched for.".into());
     };
     let own: Vec<(&Step, &Trial)> = steps(plan, step, trial);
     let is_over = own.iter().any(|(other, _)| run.header().skipped.contains_key(&other.id));
@@ -34,10 +34,10 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
         .filter_map(|(other, _)| run.complete_trial(&other.id))
         .collect();
     if done.len() + 1 < trial.repeat as usize {
-        return Next::Skip("A trial of the search failed: it could not go on.".to_owned());
+        return Next::Skip("A trial of the search failed: it could not go on.".into());
     }
     let Ok(objective) = wanted.objective.parse::<Objective>() else {
-        return Next::Skip(format!("`{}` is no objective.", wanted.objective));
+        return Next::Skip(format!("`{}` is no objective.", wanted.objective).into());
     };
     let at = |rate_per_s: Option<f64>, purpose: Purpose| {
         Next::Run(Box::new(Trial { rate: rate_per_s, ..trial.clone() }), purpose)
@@ -51,7 +51,7 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
             "The search has ended: the windows are too short to tell {}, which needs 10 transactions \
              beyond.",
             objective.text
-        ));
+        ).into());
     }
     let closed = done.iter().find(|trial| trial.rate_per_s.is_none()).map(|trial| trial.tps);
     let Some(start_per_s) = wanted.start_rate.or(closed.map(|tps| tps * FIRST_SHARE)) else {
@@ -63,7 +63,7 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
     match knee::next(&search, &tried) {
         knee::Step::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
         knee::Step::Confirm { rate_per_s, .. } => at(Some(rate_per_s), Purpose::Confirm),
-        knee::Step::Done(outcome) => Next::Skip(told(&outcome, &objective)),
+        knee::Step::Done(outcome) => Next::Skip(told(&outcome, &objective).into()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use dyno_engine::{Ended, TrialResult, TrialSpec, WorkerStats};
 use dyno_facts::{
-    Conditions, GeneratorSummary, LatencySummary, Purpose, SCHEMA_VERSION, TrialStatus,
+    Conditions, GeneratorSummary, LatencySummary, Message, Purpose, SCHEMA_VERSION, TrialStatus,
     TrialSummary,
 };
 use dyno_reactor::monotonic_now;
@@ -74,7 +74,7 @@ pub fn summarise(name: &TrialName, spec: &TrialSpec, result: &TrialResult) -> Tr
 
 fn status(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> TrialStatus {
     if let Some(why) = result.ended.failure() {
-        return TrialStatus::Failed(crate::failure::sentence(&why));
+        return TrialStatus::Failed(crate::failure::sentence(&why).into());
     }
     if result.ended == Ended::Interrupted {
         return TrialStatus::Interrupted;
@@ -84,35 +84,44 @@ fn status(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> TrialStatu
         return TrialStatus::Failed(missed);
     }
     if result.total.counts().committed == 0 {
-        return TrialStatus::Failed("No transaction was committed.".to_owned());
+        return TrialStatus::Failed("No transaction was committed.".into());
     }
     TrialStatus::Complete
 }
 
 /// That the offered rate was missed, in a sentence.
-fn missed(spec: &TrialSpec, result: &TrialResult) -> Option<String> {
+fn missed(spec: &TrialSpec, result: &TrialResult) -> Option<Message> {
     let (share, rate) = (result.missed_rate()?, spec.rate_per_s?);
-    Some(format!(
-        "Only {:.1} % of the offered {rate} transactions per second were done.",
-        share * 100.0
-    ))
+    Some(
+        format!(
+            "Only {:.1} % of the offered {rate} transactions per second were done.",
+            share * 100.0
+        )
+        .into(),
+    )
 }
 
-fn notes(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> Vec<String> {
-    let mut notes: Vec<String> = missed(spec, result).into_iter().filter(|_| is_search).collect();
+fn notes(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> Vec<Message> {
+    let mut notes: Vec<Message> = missed(spec, result).into_iter().filter(|_| is_search).collect();
     if result.unfinished > 0 {
-        notes.push(format!(
-            "{} transactions were still running when the time to end them was over; their \
+        notes.push(
+            format!(
+                "{} transactions were still running when the time to end them was over; their \
              connections were cut.",
-            result.unfinished
-        ));
+                result.unfinished
+            )
+            .into(),
+        );
     }
     let work = result.total.work();
     if work.misses > 0 {
-        notes.push(format!(
-            "{} updates and deletes met no row: they are counted as other statements.",
-            work.misses
-        ));
+        notes.push(
+            format!(
+                "{} updates and deletes met no row: they are counted as other statements.",
+                work.misses
+            )
+            .into(),
+        );
     }
     notes
 }
@@ -180,7 +189,7 @@ mod tests {
         let name = TrialName { kinds: vec!["one".to_owned()], ..TrialName::default() };
         let summary = summarise(&name, &TrialSpec::closed(1), &result);
         let why = "5 transactions were started, but 3 ended and 1 were in flight: the load generator has miscounted.";
-        assert_eq!(summary.status, TrialStatus::Failed(why.to_owned()));
+        assert_eq!(summary.status, TrialStatus::Failed(why.into()));
         assert_eq!(summary.kinds[0].counts, counts);
     }
 }

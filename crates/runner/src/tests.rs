@@ -3,7 +3,7 @@
 use super::repetition::{Clock, Next};
 use super::{repetition, search};
 use crate::WORKLOADS;
-use dyno_facts::{Purpose, RunHeader, TrialIdentity, TrialStatus};
+use dyno_facts::{Message, Purpose, RunHeader, TrialIdentity, TrialStatus};
 use dyno_store::Run;
 use dyno_suite::{Action, Aim, Overrides, Plan, Step, Suite, Trial};
 use std::collections::BTreeSet;
@@ -112,8 +112,8 @@ fn pairs_end_where_the_half_width_is_reached() {
     let skipped = &run.header().skipped;
     assert_eq!(skipped.len(), 2 * 6);
     assert!(
-        skipped["e/a/threads=1/repeat=5"].starts_with("Half-width 0.")
-            && skipped["e/a/threads=1/repeat=5"].ends_with("reached after 4 pairs."),
+        skipped["e/a/threads=1/repeat=5"].to_string().starts_with("Half-width 0.")
+            && skipped["e/a/threads=1/repeat=5"].to_string().ends_with("reached after 4 pairs."),
         "{skipped:?}"
     );
     assert!(plan.remaining(&settled(&plan, &run)).is_empty());
@@ -174,7 +174,10 @@ fn a_budget_ends_pairs_but_not_below_the_fewest() {
     // A trial takes 10 s: after 6 pairs, 120 s, another pair would exceed the budget.
     assert_eq!(executed.len(), 12, "{executed:?}");
     let why = &run.header().skipped["e/b/threads=1/repeat=7"];
-    assert!(why.starts_with("The budget of 130 s was spent after 6 pairs; half-width "), "{why}");
+    assert!(
+        why.to_string().starts_with("The budget of 130 s was spent after 6 pairs; half-width "),
+        "{why}"
+    );
 }
 
 #[test]
@@ -211,7 +214,7 @@ fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
     let rates: Vec<f64> = confirmations.filter_map(|trial| trial.rate_per_s).collect();
     assert_eq!(rates.len(), 3);
     assert!(rates.iter().all(|rate| *rate == rates[0] && (4_750.0..=5_000.0).contains(rate)));
-    let why: Vec<&String> = run.header().skipped.values().collect();
+    let why: Vec<&Message> = run.header().skipped.values().collect();
     let held = crate::table::number(rates[0]);
     let told = format!("The search has ended: {held} per second are held with p99 < 20ms.");
     assert_eq!(why, [&told], "only the first step that is not needed is noted");
@@ -243,5 +246,5 @@ fn a_search_says_when_windows_are_too_short() {
     // 500 transactions in a window: five beyond the 99th percentile.
     go(&plan, &mut run, usize::MAX, |_, trial| trial.rate.unwrap_or(0.0));
     let why = run.header().skipped.values().next().expect("it ended");
-    assert!(why.contains("too short to tell p99 < 20ms"), "{why}");
+    assert!(why.to_string().contains("too short to tell p99 < 20ms"), "{why}");
 }

@@ -14,8 +14,8 @@ use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_facts::{
-    DataCheck, DataFacts, Event, Purpose, TpccFacts, TrialIdentity, TrialStatus, TrialSummary,
-    Verdict,
+    DataCheck, DataFacts, Event, Message, Purpose, TpccFacts, TrialIdentity, TrialStatus,
+    TrialSummary, Verdict,
 };
 use dyno_record::{FaultWatch, Interval, Window};
 use dyno_store::{Moment, Run, StoreError, TrialWriter};
@@ -45,7 +45,7 @@ pub(crate) enum Done {
         is_denied: bool,
     },
     /// The target can't execute it: why, in a sentence.
-    Skipped(String),
+    Skipped(Message),
 }
 
 impl Done {
@@ -110,7 +110,7 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let lost = team.tell(family, &workload, &mut summary).map_err(|failure| failure.at(&place))?;
     let client = Some(&client).filter(|_| lost.is_none());
     nodes.surround(driver.dialect(), (&before, &after), &seen, client, &mut summary);
-    let ran = Ran { spec: &spec, summary: &summary, lost: lost.as_deref() };
+    let ran = Ran { spec: &spec, summary: &summary, lost: lost.as_ref() };
     let after = family.look_after(driver.primary(), &workload, ready.before, &ran);
     summary.data = ready.data;
     summary.statement_latencies = after.statements;
@@ -226,7 +226,7 @@ pub(super) fn deny(summary: &mut TrialSummary) -> bool {
         .map(|check| format!("The check {} could not be made. {}", check.name, check.evidence));
     let is_denied = why.is_some();
     if let (Some(why), TrialStatus::Complete) = (why.or(unproven), &summary.status) {
-        summary.status = TrialStatus::Failed(why);
+        summary.status = TrialStatus::Failed(why.into());
     }
     is_denied
 }

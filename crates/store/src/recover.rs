@@ -5,7 +5,7 @@ use crate::histograms;
 use crate::trial::Partial;
 use dyno_facts::{
     Counts, ErrorSummary, Event, EventKind, GeneratorSummary, HostSample, KindSummary,
-    LatencySummary, SeriesRow, StatementCounts, TpccFacts, TrialStatus, TrialSummary,
+    LatencySummary, Message, SeriesRow, StatementCounts, TpccFacts, TrialStatus, TrialSummary,
 };
 use dyno_record::Latencies;
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub(crate) fn interrupted<'a>(
     let identity = partial.identity;
     let mut notes = vec![
         "The trial was cut off; its figures were added up from the series and histograms written until then. Rows read and written are not known."
-            .to_owned(),
+            .into(),
     ];
     let kinds = kinds(&identity.kinds, &tags, &by_tag, &rows, (counts, statements), &mut notes);
     let tpcc = identity.tpcc.clone().map(|facts| with_rates(facts, &kinds, window_s));
@@ -46,7 +46,7 @@ pub(crate) fn interrupted<'a>(
         notes.push(format!(
             "The histograms hold {} transactions, the series {ended_well}; percentiles rest on the former.",
             latency.count()
-        ));
+        ).into());
     }
     let summary_of = |tag: &str| by_tag.get(tag).map(LatencySummary::from);
     let errors = errors(
@@ -87,7 +87,7 @@ pub(crate) fn interrupted_pass(
     summary.trial = partial.trial;
     summary
         .notes
-        .push("The trial was cut off; the queries that had ended until then are in it.".to_owned());
+        .push("The trial was cut off; the queries that had ended until then are in it.".into());
     dyno_record::set_pass(&mut summary, facts);
     (summary, damaged)
 }
@@ -121,7 +121,7 @@ fn kinds(
     by_tag: &BTreeMap<String, Latencies>,
     rows: &[&SeriesRow],
     (counts, statements): (Counts, StatementCounts),
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Message>,
 ) -> Vec<KindSummary> {
     if let ([only], [tag]) = (names, tags) {
         let latency = by_tag.get(tag).map(LatencySummary::from).unwrap_or_default();
@@ -134,7 +134,7 @@ fn kinds(
         } else {
             "Per kind of transaction only those that did not fail are known; they are counted as committed, also where they were rolled back as the profile asks."
         }
-        .to_owned(),
+        .into(),
     );
     let kind = |(index, (name, tag)): (usize, (&String, &String))| {
         let latency = by_tag.get(tag).map(LatencySummary::from).unwrap_or_default();

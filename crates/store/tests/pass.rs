@@ -72,7 +72,7 @@ fn what_had_ended_before_a_kill_is_in_the_summary() {
     assert_eq!((counts.started, counts.committed, counts.failed, summary.in_flight), (4, 2, 2, 0));
     assert_eq!((summary.statements.rows_read, summary.statements.rows_written), (10, 70));
     assert!((summary.window_s - 1.75).abs() < 1e-9, "{}", summary.window_s);
-    assert!(summary.notes[0].contains("was cut off"), "{:?}", summary.notes);
+    assert!(summary.notes[0].to_string().contains("was cut off"), "{:?}", summary.notes);
     // Who goes on with the run stores what was found.
     let run = Run::open(&path).expect("the run again");
     assert!(!run.is_complete("tpch/main/degree=2/repeat=1"));

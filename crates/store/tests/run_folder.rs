@@ -161,7 +161,7 @@ fn a_complete_run_round_trips() {
     let histograms = trial.histograms().expect("read");
     assert_eq!(histograms["oltp_read_only"].count(), 225);
     let note = data.events.iter().find(|event| event.kind == EventKind::Note).expect("the note");
-    assert_eq!((note.text.as_str(), note.trial), ("line\nend \u{1F600}", Some(1)));
+    assert_eq!((&note.text, note.trial), (&"line\nend \u{1F600}".into(), Some(1)));
 
     let entries = list(dir.path()).expect("listed");
     assert_eq!((entries.len(), entries[0].trials_ended, entries[0].is_growing), (1, 1, false));
@@ -296,7 +296,7 @@ fn a_run_goes_on_after_a_kill() {
         ]
     );
     assert_eq!(data.header.resumed_at.len(), 2);
-    assert_eq!(data.events.last().map(|event| event.text.as_str()), Some("resumed"));
+    assert_eq!(data.events.last().map(|event| &event.text), Some(&"resumed".into()));
 }
 
 #[test]

@@ -202,7 +202,7 @@ impl Job<'_> {
         }
         let findings = match is_checked {
             true => look_after(driver, workload, before),
-            false => not_made(before, "The run was interrupted."),
+            false => not_made(before, &"The run was interrupted.".into()),
         };
         facts.conditions = findings.conditions;
         (summary.checks, summary.tpcc) = (findings.checks, Some(facts));
@@ -388,7 +388,7 @@ impl Job<'_> {
         rows: Vec<SeriesRow>,
     ) -> Result<(), Failure> {
         if let (TrialStatus::Complete, false) = (&summary.status, worth.problems.is_empty()) {
-            summary.status = TrialStatus::Failed(worth.problems.join(" "));
+            summary.status = TrialStatus::Failed(worth.problems.join(" ").into());
         }
         let file = self.properties.file.clone();
         let words = ["dyno", "benchmarksql", "run"].map(str::to_owned);

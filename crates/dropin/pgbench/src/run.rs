@@ -172,7 +172,7 @@ impl Job<'_> {
         let stopped = stopped(result);
         if stopped > 0 {
             summary.status =
-                TrialStatus::Failed(format!("{stopped} clients stopped after an error."));
+                TrialStatus::Failed(format!("{stopped} clients stopped after an error.").into());
         }
         let percentiles = &self.settings.percentiles;
         Ok(json.write(&self.command_line, summary, &result.total, percentiles, rows)?)

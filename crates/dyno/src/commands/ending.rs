@@ -62,8 +62,8 @@ pub(crate) fn report(outcome: Outcome) -> Result<Done, Failure> {
     }
     Ok(match outcome.status {
         RunStatus::Complete => judged,
-        RunStatus::Failed(why) if outcome.denied > 0 => Err(Failure::denied(why)),
-        RunStatus::Failed(why) => Err(Failure::new(why)),
+        RunStatus::Failed(why) if outcome.denied > 0 => Err(Failure::denied(why.to_string())),
+        RunStatus::Failed(why) => Err(Failure::new(why.to_string())),
         RunStatus::Interrupted | RunStatus::Running => {
             Err(Failure::new("The run was interrupted; what was measured is in its folder.")
                 .with_hint("The same command goes on with it."))

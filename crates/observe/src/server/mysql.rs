@@ -87,7 +87,7 @@ pub(super) async fn state<S: Session>(
         schema_checksum: schema(asker, tables).await?,
         table_rows: sizes.iter().filter(|row| tables.has(cell(row, 0))).filter_map(rows).collect(),
         replicas: replicas(&dumps, &facts.counters),
-        acknowledged_by: Some(acknowledged_by(facts, members)),
+        acknowledged_by: Some(acknowledged_by(facts, members).into()),
         transport: host.map(|host| transport(&host, &cipher)),
         asked: Asked::default(),
     })

@@ -106,7 +106,7 @@ pub(super) async fn state<S: Session>(
         schema_checksum: described.checksum,
         table_rows: described.rows,
         replicas: followers.iter().map(|row| replica(row)).collect(),
-        acknowledged_by: Some(acknowledged_by(facts, &followers)),
+        acknowledged_by: Some(acknowledged_by(facts, &followers).into()),
         transport,
         asked: Asked::default(),
         sample,

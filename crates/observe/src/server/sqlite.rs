@@ -44,7 +44,7 @@ pub(super) async fn state<S: Session>(
 /// Of a database that says little of itself.
 pub(super) fn silent_state() -> NodeState {
     NodeState {
-        acknowledged_by: Some("local".to_owned()),
+        acknowledged_by: Some("local".into()),
         transport: Some("embedded".to_owned()),
         ..NodeState::default()
     }

@@ -1,7 +1,7 @@
 //! What a node is like at one moment, and what follows from two of them.
 
 use super::{Asked, Sample};
-use dyno_facts::{NodeConditions, ReplicaFacts};
+use dyno_facts::{Message, NodeConditions, ReplicaFacts};
 use std::collections::BTreeMap;
 
 /// What a node is like at one moment.
@@ -20,7 +20,7 @@ pub struct NodeState {
     pub schema_checksum: Option<String>,
     pub table_rows: BTreeMap<String, u64>,
     pub replicas: Vec<ReplicaFacts>,
-    pub acknowledged_by: Option<String>,
+    pub acknowledged_by: Option<Message>,
     pub transport: Option<String>,
     /// Statements that were asked to learn all this: servers count them too.
     pub asked: Asked,
@@ -39,7 +39,7 @@ pub struct Seen {
     pub background: Vec<String>,
     /// Replica lags that were sampled, seconds: by the names of replicas, a replica's own as `itself`.
     pub lags_s: BTreeMap<String, Vec<f64>>,
-    pub down: Option<String>,
+    pub down: Option<Message>,
     /// Statements that were asked.
     pub asked: Asked,
     /// Questions that were refused, and why.
@@ -138,9 +138,9 @@ fn percentile_95(mut values: Vec<f64>) -> Option<f64> {
 
 /// What a commit waits for, where that has changed in between: semi-synchronous replication falls
 /// back to asynchronous when no replica answers in time, and says so nowhere else.
-fn weaker(before: &Option<String>, after: &Option<String>) -> Option<String> {
+fn weaker(before: &Option<Message>, after: &Option<Message>) -> Option<Message> {
     match (before, after) {
-        (Some(old), Some(new)) if old != new => Some(format!("{old}, later {new}")),
+        (Some(old), Some(new)) if old != new => Some(format!("{old}, later {new}").into()),
         (Some(known), _) | (None, Some(known)) => Some(known.clone()),
         (None, None) => None,
     }
@@ -160,7 +160,7 @@ mod tests {
                 ..Sample::default()
             },
             data_bytes: Some(bytes),
-            acknowledged_by: Some("1 semi-sync replica".to_owned()),
+            acknowledged_by: Some("1 semi-sync replica".into()),
             ..NodeState::default()
         }
     }
@@ -175,7 +175,7 @@ mod tests {
         );
         assert!((found.growth_share.expect("known") - 0.1).abs() < 1e-9);
         assert_eq!(found.statements, None);
-        assert_eq!(found.acknowledged_by.as_deref(), Some("1 semi-sync replica"));
+        assert_eq!(found.acknowledged_by.unwrap(), "1 semi-sync replica");
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         (before.sample.statements, after.sample.statements) = (Some(100), Some(9_000));
         assert_eq!(node_conditions(&before, &after, &Seen::default()).commits, Some(4_990));
         // Killed and started again while it was watched.
-        let seen = Seen { down: Some("it was away".to_owned()), ..Seen::default() };
+        let seen = Seen { down: Some("it was away".into()), ..Seen::default() };
         let found = node_conditions(&before, &after, &seen);
         assert_eq!((found.commits, found.statements), (None, None));
         let mut long_up = before;
@@ -255,8 +255,8 @@ mod tests {
     #[test]
     fn a_fall_back_to_asynchronous_is_told() {
         let mut after = state(1, 0, 0, 0);
-        after.acknowledged_by = Some("local".to_owned());
+        after.acknowledged_by = Some("local".into());
         let found = node_conditions(&state(0, 0, 0, 0), &after, &Seen::default());
-        assert_eq!(found.acknowledged_by.as_deref(), Some("1 semi-sync replica, later local"));
+        assert_eq!(found.acknowledged_by.unwrap(), "1 semi-sync replica, later local");
     }
 }

@@ -133,7 +133,7 @@ fn commit(target: &Target, trials: &[Trial]) -> CommitRow {
         }),
         is_weak,
         settings: shown.map(|row| format!("{}={}", row.name, row.value)).collect(),
-        acknowledged_by: own().find_map(|node| node.acknowledged_by.as_deref()).map(stored),
+        acknowledged_by: own().find_map(|node| node.acknowledged_by.as_ref()).map(stored),
         copies,
         stated: target.durability.clone(),
         isolation: own().find_map(|node| node.isolation.clone()).or_else(|| {

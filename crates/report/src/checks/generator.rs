@@ -195,7 +195,7 @@ pub(super) const RULES: &[Rule] = &[
         advice: messages::generator_lost_advice,
         find: Find::Trial(|trial| {
             let lost = |member: &GeneratorMember| {
-                let why = member.lost.as_deref()?;
+                let why = member.lost.as_ref()?;
                 Some(say!(node_value, node = &member.name, value = text::stored(why)))
             };
             parts(trial.summary.conditions.members.iter().filter_map(lost).collect())

@@ -116,7 +116,7 @@ pub(super) const RULES: &[Rule] = &[
                 .summary
                 .fault
                 .is_none()
-                .then(|| each_node(trial, |node| node.down.as_deref().map(stored)))?
+                .then(|| each_node(trial, |node| node.down.as_ref().map(stored)))?
         }),
     },
     Rule {
@@ -272,8 +272,8 @@ fn claimed(case: &Case<'_>) -> Vec<Finding> {
         // What fell back meanwhile has a rule of its own.
         let acknowledged = own
             .flat_map(nodes)
-            .filter_map(|(_, node)| node.acknowledged_by.as_deref())
-            .find(|words| has_copy(words) == Some(false));
+            .filter_map(|(_, node)| node.acknowledged_by.as_ref())
+            .find(|words| has_copy(&words.to_string()) == Some(false));
         let place = Spot::target(&target.label);
         findings.extend(acknowledged.map(|words| Finding {
             place,

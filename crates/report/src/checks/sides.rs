@@ -198,7 +198,8 @@ impl<'a> Side<'a> {
 
     /// Whether another copy has a commit when it is acknowledged, and who says so how.
     pub(super) fn copies(&self) -> Option<(bool, Fact)> {
-        let acknowledged = self.told("acknowledged_by", |node| node.acknowledged_by.clone());
+        let acknowledged =
+            self.told("acknowledged_by", |node| Some(node.acknowledged_by.as_ref()?.to_string()));
         let durability = || self.facts?.durability.as_ref().map(Fact::stated);
         let fact = acknowledged.or_else(durability).or_else(|| self.stated("durability"))?;
         Some((has_copy(&fact.value)?, fact))

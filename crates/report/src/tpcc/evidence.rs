@@ -53,7 +53,7 @@ pub(super) fn conditions(trials: &[&Trial]) -> Vec<ConditionRow> {
 }
 
 /// Evidence as it was stored.
-fn found(evidence: &str) -> Option<Message> {
+fn found(evidence: &Message) -> Option<Message> {
     (!evidence.is_empty()).then(|| stored(evidence))
 }
 

@@ -114,7 +114,7 @@ fn what_a_node_that_was_away_did_is_not_guessed() {
         for trial in &mut run.trials {
             if let Some(node) = trial.summary.conditions.nodes.get_mut("n3") {
                 (node.reads, node.writes, node.statements, node.commits) = (None, None, None, None);
-                node.down = Some("it is gone".to_owned());
+                node.down = Some("it is gone".into());
             }
         }
     });

@@ -25,7 +25,7 @@ fn configurations_stand_side_by_side() {
 fn a_fault_that_did_not_happen_is_in_no_median() {
     let mut run = fault();
     let trial = &mut run.trials[0].summary;
-    trial.status = TrialStatus::Failed("The trial ended before the fault.".to_owned());
+    trial.status = TrialStatus::Failed("The trial ended before the fault.".into());
     let facts = trial.fault.as_mut().expect("a fault");
     facts.steps.clear();
     (facts.first_success_after_s, facts.recovered_after_s) = (Some(0.0), Some(0.0));

@@ -148,7 +148,7 @@ fn checks_of_the_load_generator_name_the_one_of_several() {
         for trial in &mut run.trials {
             let Some(member) = trial.summary.conditions.members.get_mut(1) else { continue };
             member.conditions.network_share = Some(0.9);
-            member.lost = Some("It answers no more.".to_owned());
+            member.lost = Some("It answers no more.".into());
         }
     });
     let found = |id: &str| {

@@ -14,4 +14,3 @@ mod terminal;
 mod tpcc;
 mod tpch;
 mod verdict;
-mod writers;

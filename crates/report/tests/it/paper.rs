@@ -107,9 +107,9 @@ fn hostile_names_stay_text() {
     hostile.header.experiments[0].options.insert(HOSTILE.to_owned(), HOSTILE.to_owned());
     for trial in &mut hostile.trials {
         trial.summary.target = HOSTILE.to_owned();
-        trial.summary.notes = vec![HOSTILE.to_owned()];
+        trial.summary.notes = vec![HOSTILE.into()];
         for error in &mut trial.summary.errors {
-            error.message = HOSTILE.to_owned();
+            error.message = HOSTILE.into();
         }
     }
     let paper = Paper::new(&[hostile], &[published()]);
@@ -154,7 +154,7 @@ fn checks_follow_from_the_numbers() {
     loud.trials[2].summary.generator.host.cpu_share = 0.85;
     loud.trials[3].summary.generator.host.cpu_share = 0.97;
     loud.trials[2].summary.counts.started += 1;
-    loud.trials[3].summary.status = TrialStatus::Failed("the server went away".to_owned());
+    loud.trials[3].summary.status = TrialStatus::Failed("the server went away".into());
     loud.trials[4].summary.offered = Some(1_000_000);
     let paper = Paper::new(&[loud.clone()], &[]);
     for id in ["generator-cpu", "generator-cpu-95", "adds-up", "trial-failed", "rate-missed"] {

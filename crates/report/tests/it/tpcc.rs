@@ -125,7 +125,7 @@ fn what_was_left_out_for_one_reason_is_said_once() {
     for trial in &mut run.trials {
         for line in &mut trial.summary.tpcc.as_mut().expect("facts").conditions {
             let state = line.before.as_mut().expect("a state");
-            (state.verdict, state.evidence) = (Verdict::NotMade, reason.to_owned());
+            (state.verdict, state.evidence) = (Verdict::NotMade, reason.into());
         }
     }
     let text = Paper::new(&[run], &[]).markdown(Lang::En);
@@ -139,7 +139,7 @@ fn hostile_words_stay_text() {
     let mut run = tpcc();
     for trial in &mut run.trials {
         for kind in &mut trial.summary.kinds[1..] {
-            kind.name = HOSTILE.to_owned();
+            kind.name = HOSTILE.into();
         }
         let facts = trial.summary.tpcc.as_mut().expect("facts");
         (facts.profile, facts.flight) = (HOSTILE.to_owned(), HOSTILE.to_owned());
@@ -151,7 +151,7 @@ fn hostile_words_stay_text() {
             (line.name, line.observed) = (HOSTILE.to_owned(), HOSTILE.to_owned());
         }
         for check in &mut trial.summary.checks {
-            check.evidence = HOSTILE.to_owned();
+            check.evidence = HOSTILE.into();
         }
     }
     let paper = Paper::new(&[run], &[]);
@@ -173,7 +173,7 @@ fn hostile_words_stay_text() {
 #[test]
 fn a_failed_trial_and_one_that_was_cut_off_are_shown_as_such() {
     let mut run = tpcc();
-    run.trials[2].summary.status = TrialStatus::Failed("No commit was answered.".to_owned());
+    run.trials[2].summary.status = TrialStatus::Failed("No commit was answered.".into());
     run.trials[4].summary.status = TrialStatus::Interrupted;
     let paper = Paper::new(&[run], &[]);
     let point = &paper.experiments[0].points[1];

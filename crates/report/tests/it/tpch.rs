@@ -38,8 +38,8 @@ fn changed(change: impl Fn(u32, &mut TpchFacts)) -> Paper {
 fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
     let mut run = tpch();
     let skipped = "MariaDB executes each query in one thread: it has no parallel query.";
-    run.header.skipped.insert("queries/maria/degree=2/repeat=1".to_owned(), skipped.to_owned());
-    run.header.skipped.insert("queries/maria/degree=2/repeat=2".to_owned(), skipped.to_owned());
+    run.header.skipped.insert("queries/maria/degree=2/repeat=1".to_owned(), skipped.into());
+    run.header.skipped.insert("queries/maria/degree=2/repeat=2".to_owned(), skipped.into());
     let paper = Paper::new(&[run.clone()], &published());
     golden("tpch.md", &paper.markdown(Lang::En));
     let table = postgres(&paper);

@@ -328,7 +328,7 @@ fn a_gate_does_not_pass_by_leaving_out_what_failed() {
         let mut run = paired(&around(1.0, 6));
         run.header.experiments[0].gates = vec!["p99_ms < 1000".to_owned()];
         let mut again = run.trials[0].clone();
-        run.trials[0].summary.status = TrialStatus::Failed("The rate was missed.".to_owned());
+        run.trials[0].summary.status = TrialStatus::Failed("The rate was missed.".into());
         if is_made_again {
             again.summary.trial = 13;
             run.trials.push(again);

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::signals;
 use dyno_core::Nanos;
 use dyno_engine::{ErrorPolicy, TrialSpec};
-use dyno_facts::{Event, EventKind, FaultFacts, TrialStatus, TrialSummary};
+use dyno_facts::{Event, EventKind, FaultFacts, Message, TrialStatus, TrialSummary};
 use dyno_observe::Asked;
 use dyno_reactor::monotonic_now;
 use dyno_record::{FaultWatch, Window};
@@ -48,12 +48,12 @@ pub(crate) struct Lost {
     /// Transactions whose outcome nobody was told; see [`FaultFacts::unknown`].
     pub(crate) unknown: Option<u64>,
     /// How they were looked for, or why nobody could look: sentences.
-    pub(crate) evidence: String,
+    pub(crate) evidence: Message,
 }
 
 impl Lost {
     /// Nobody can tell, for this reason.
-    pub(crate) fn untold(why: impl Into<String>) -> Self {
+    pub(crate) fn untold(why: impl Into<Message>) -> Self {
         Lost { evidence: why.into(), ..Lost::default() }
     }
 }
@@ -89,10 +89,10 @@ struct Told {
     is_ended: bool,
     /// The node that took over, and when it took writes.
     promoted: Option<(usize, f64)>,
-    steps: Vec<String>,
+    steps: Vec<Message>,
     events: Vec<Event>,
     /// Why the fault itself did not happen.
-    failure: Option<String>,
+    failure: Option<Message>,
     /// How often nodes have said whether they take writes.
     answers: BTreeMap<usize, u64>,
 }
@@ -228,9 +228,9 @@ impl<'a> Injection<'a> {
     }
 
     /// Why the trial is none of this fault: it did not happen.
-    fn failure(&self) -> Option<String> {
+    fn failure(&self) -> Option<Message> {
         let told = self.told();
-        let never = || told.at_s.is_none().then(|| "The trial ended before the fault.".to_owned());
+        let never = || told.at_s.is_none().then(|| "The trial ended before the fault.".into());
         told.failure.clone().or_else(never)
     }
 
@@ -238,7 +238,7 @@ impl<'a> Injection<'a> {
     fn step(&self, text: &str) -> f64 {
         let at_s = self.now_s();
         let mut told = self.told();
-        told.steps.push(format!("{at_s:.1} s: {text}"));
+        told.steps.push(format!("{at_s:.1} s: {text}").into());
         let event = Event { at_s: Some(at_s), ..Event::new(EventKind::Server, sentence(text)) };
         told.events.push(event);
         at_s
@@ -246,7 +246,7 @@ impl<'a> Injection<'a> {
 
     fn fail(&self, why: String) {
         self.step(&why);
-        self.told().failure.get_or_insert(why);
+        self.told().failure.get_or_insert(why.into());
     }
 
     /// Seconds from the opening of the window.

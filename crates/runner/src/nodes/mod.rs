@@ -166,7 +166,7 @@ impl<'a> Nodes<'a> {
             let mut found = node_conditions(&before.look.state, &after.look.state, seen);
             found.cpu_share = node.same_host.then_some(summary.generator.host.cpu_share);
             let away = || before.away.as_ref().or(after.away.as_ref());
-            found.down = found.down.take().or_else(|| away().cloned());
+            found.down = found.down.take().or_else(|| away().map(Into::into));
             let grown = commits_grown(&before.look.state, &after.look.state, seen);
             if self.is_listed {
                 self.of_several(node, &mut found);
@@ -373,7 +373,7 @@ mod tests {
 
     fn looked(commits: u64, replicated: Option<u64>) -> Looked {
         let sample = Sample { commits: Some(commits), replicated, ..Sample::default() };
-        let acknowledged_by = Some("local".to_owned());
+        let acknowledged_by = Some("local".into());
         let state = NodeState { sample, acknowledged_by, ..NodeState::default() };
         Looked { look: NodeLook { state, ..NodeLook::default() }, away: None }
     }
@@ -416,10 +416,10 @@ mod tests {
         assert!(found.values().all(|node| node.client_commits.is_none()));
         let lag = |name: &str| found[name].lag_max_s;
         assert_eq!([lag("n1"), lag("n2"), lag("n3")], [None, Some(3.0), Some(2.0)]);
-        assert_eq!(found["n1"].acknowledged_by.as_deref(), Some("local"));
+        assert_eq!(found["n1"].acknowledged_by.as_ref().unwrap(), &"local");
         assert_eq!(found["n2"].acknowledged_by, None, "no commit is acknowledged there");
         assert_eq!(found["n2"].role.as_deref(), Some("read_only"));
-        assert_eq!(found["n3"].down.as_deref(), Some("it is gone"));
+        assert_eq!(found["n3"].down.as_ref().unwrap(), &"it is gone");
         let facts: Vec<String> = nodes.facts(&before).into_keys().collect();
         assert_eq!(facts, ["n1", "n2", "n3"], "an endpoint has no settings of its own");
     }

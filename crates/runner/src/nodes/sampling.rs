@@ -213,7 +213,7 @@ impl<'a> Sampler<'a> {
                 Ok(Ok((sample, refused))) => self.take(&window, sample, refused),
                 Ok(Err(error)) => {
                     if matches!(error.cause(), Cause::Unreachable | Cause::Lost) {
-                        self.seen.down.get_or_insert_with(|| error.to_string());
+                        self.seen.down.get_or_insert_with(|| error.to_string().into());
                     }
                     self.silent(&window, &error.to_string(), &mut session);
                 }
@@ -263,7 +263,7 @@ impl<'a> Sampler<'a> {
             self.tell(at_s, &text);
         }
         if before.is_some_and(|before| sample.was_restarted(before)) {
-            self.seen.down.get_or_insert_with(|| "The server was restarted.".to_owned());
+            self.seen.down.get_or_insert_with(|| "The server was restarted.".into());
         }
         let mut row = sample.row(before, at_s, &self.node.name);
         row.cpu_share = self.host.as_mut().map(|host| host.sample(at).cpu_share);

@@ -4,7 +4,7 @@ use crate::databases;
 use crate::failure::{Failure, sentence};
 use crate::{output, signals};
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session};
-use dyno_facts::{ConditionLine, ConditionState, DataCheck, TpccFacts, Verdict};
+use dyno_facts::{ConditionLine, ConditionState, DataCheck, Message, TpccFacts, Verdict};
 use dyno_reactor::{now, timeout};
 use dyno_tpcc::Tpcc;
 use dyno_tpcc::books::{Books, books};
@@ -78,13 +78,13 @@ pub fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Fi
                     conditions_check(verdicts.as_ref()),
                 ],
                 conditions: match verdicts {
-                    Some(Err(why)) => lines(before, After::NotMade(&why)),
+                    Some(Err(why)) => lines(before, After::NotMade(&why.into())),
                     verdicts => lines(before, After::Looked(verdicts.and_then(Result::ok))),
                 },
             }
         }
         Err(error) => {
-            let mut findings = not_made(before, &sentence(&error.to_string()));
+            let mut findings = not_made(before, &sentence(&error.to_string()).into());
             // What was executed is known without a database.
             findings.checks.retain(|check| check.name != AUDIT_CHECK);
             findings.checks.push(audit_check(workload));
@@ -94,11 +94,11 @@ pub fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Fi
 }
 
 /// The same for a run after which nothing could be checked, with the reason as a sentence.
-pub fn not_made(before: &Before, why: &str) -> Findings {
+pub fn not_made(before: &Before, why: &Message) -> Findings {
     let check = |name: &str| DataCheck {
         name: name.to_owned(),
         verdict: Verdict::NotMade,
-        evidence: why.to_owned(),
+        evidence: why.clone(),
     };
     Findings {
         checks: [TpccFacts::BOOKS, AUDIT_CHECK, CONDITIONS_CHECK].map(check).into(),
@@ -210,7 +210,7 @@ fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {
         ),
         false => (Verdict::Failed, sentences(problems)),
     };
-    DataCheck { name: TpccFacts::BOOKS.to_owned(), verdict, evidence }
+    DataCheck { name: TpccFacts::BOOKS.to_owned(), verdict, evidence: evidence.into() }
 }
 
 fn audit_check(workload: &Tpcc) -> DataCheck {
@@ -225,7 +225,7 @@ fn audit_check(workload: &Tpcc) -> DataCheck {
         ),
         (false, _) => (Verdict::Failed, sentences(problems)),
     };
-    DataCheck { name: AUDIT_CHECK.to_owned(), verdict, evidence }
+    DataCheck { name: AUDIT_CHECK.to_owned(), verdict, evidence: evidence.into() }
 }
 
 fn sentences(problems: Vec<String>) -> String {
@@ -249,7 +249,7 @@ fn conditions_check(verdicts: Option<&Result<&[check::Verdict], String>>) -> Dat
             violated => (Verdict::Failed, violated),
         },
     };
-    DataCheck { name: CONDITIONS_CHECK.to_owned(), verdict, evidence }
+    DataCheck { name: CONDITIONS_CHECK.to_owned(), verdict, evidence: evidence.into() }
 }
 
 const UNWANTED: &str = "The option `checks` has left them out.";
@@ -279,7 +279,7 @@ fn counted(verdict: &check::Verdict) -> String {
 /// What is known of the time after a run.
 enum After<'a> {
     Looked(Option<&'a [check::Verdict]>),
-    NotMade(&'a str),
+    NotMade(&'a Message),
 }
 
 fn lines(before: &Before, after: After<'_>) -> Vec<ConditionLine> {
@@ -299,17 +299,17 @@ fn lines(before: &Before, after: After<'_>) -> Vec<ConditionLine> {
 /// `None` where the condition need not hold.
 fn state(condition: &Condition, verdicts: Option<&[check::Verdict]>) -> Option<ConditionState> {
     let Some(verdicts) = verdicts else {
-        return condition.applies(Stage::Used).then(|| not_made_state(UNWANTED));
+        return condition.applies(Stage::Used).then(|| not_made_state(&UNWANTED.into()));
     };
     let verdict = verdicts.iter().find(|verdict| verdict.condition == *condition)?;
     Some(match verdict.holds() {
-        true => ConditionState { verdict: Verdict::Passed, evidence: String::new() },
-        false => ConditionState { verdict: Verdict::Failed, evidence: counted(verdict) },
+        true => ConditionState { verdict: Verdict::Passed, evidence: Message::default() },
+        false => ConditionState { verdict: Verdict::Failed, evidence: counted(verdict).into() },
     })
 }
 
-fn not_made_state(why: &str) -> ConditionState {
-    ConditionState { verdict: Verdict::NotMade, evidence: why.to_owned() }
+fn not_made_state(why: &Message) -> ConditionState {
+    ConditionState { verdict: Verdict::NotMade, evidence: why.clone() }
 }
 
 #[cfg(test)]
@@ -339,7 +339,7 @@ mod tests {
         );
         assert_eq!(conditions_check(Some(&Ok(&verdicts[..1]))).verdict, Verdict::Passed);
         let refused = conditions_check(Some(&Err("No join.".to_owned())));
-        assert_eq!((refused.verdict, refused.evidence.as_str()), (Verdict::NotMade, "No join."));
+        assert_eq!((refused.verdict, &refused.evidence), (Verdict::NotMade, &"No join.".into()));
         assert_eq!(conditions_check(None).verdict, Verdict::NotMade);
         assert!(is_missing(&refused) && !is_missing(&conditions_check(None)));
         assert!(!is_missing(&conditions_check(Some(&Ok(&verdicts)))));
@@ -352,7 +352,7 @@ mod tests {
             verdicts: Some(vec![verdict("C1", &[], 0), verdict("C11", &[], 0)]),
             when: CheckTime::BeforeAndAfter,
         };
-        let findings = not_made(&before, "The server was gone.");
+        let findings = not_made(&before, &"The server was gone.".into());
         let line = |id: &str| findings.conditions.iter().find(|line| line.id == id).unwrap();
         assert_eq!(findings.conditions.len(), CONDITIONS.len());
         assert_eq!(line("C1").before.as_ref().unwrap().verdict, Verdict::Passed);

@@ -24,7 +24,7 @@ pub fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
             (Verdict::Failed, format!("{}. {told}", share(right, compared, queries.len())))
         }
     };
-    Some(DataCheck { name: "answers".to_owned(), verdict, evidence })
+    Some(DataCheck { name: "answers".to_owned(), verdict, evidence: evidence.into() })
 }
 
 /// Why nothing was compared.

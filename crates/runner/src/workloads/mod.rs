@@ -24,7 +24,9 @@ use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::OptionError;
 use dyno_core::{BulkMethod, DbError, Driver, Session, Workload};
 use dyno_engine::TrialSpec;
-use dyno_facts::{DataCheck, DataFacts, StatementLatency, TpccFacts, TrialStatus, TrialSummary};
+use dyno_facts::{
+    DataCheck, DataFacts, Message, StatementLatency, TpccFacts, TrialStatus, TrialSummary,
+};
 use dyno_reactor::block_on;
 use dyno_suite::{OptionPart, Plan, PlannedExperiment};
 use std::collections::BTreeSet;
@@ -293,15 +295,17 @@ pub(crate) struct Ran<'a> {
     /// What was measured; the workload's own part is still to come.
     pub(crate) summary: &'a TrialSummary,
     /// Why not all that was done is known: load generators were lost.
-    pub(crate) lost: Option<&'a str>,
+    pub(crate) lost: Option<&'a Message>,
 }
 
 impl Ran<'_> {
     /// Why the data are not checked after it, in a sentence: nobody waits, or nobody knows what they must be.
-    fn unchecked(&self) -> Option<&'static str> {
+    fn unchecked(&self) -> Option<Message> {
         match (&self.summary.status, self.lost) {
-            (_, Some(_)) => Some("A load generator was lost: what it has done last is not known."),
-            (TrialStatus::Interrupted, None) => Some("The trial was interrupted."),
+            (_, Some(_)) => {
+                Some("A load generator was lost: what it has done last is not known.".into())
+            }
+            (TrialStatus::Interrupted, None) => Some("The trial was interrupted.".into()),
             _ => None,
         }
     }
@@ -317,7 +321,7 @@ pub(crate) struct After {
     /// What only TPC-C has to say.
     pub(crate) tpcc: Option<TpccFacts>,
     /// Notes for the reader, in sentences.
-    pub(crate) notes: Vec<String>,
+    pub(crate) notes: Vec<Message>,
     /// What was acknowledged and is lost, after a fault.
     pub(crate) lost: Option<Lost>,
 }

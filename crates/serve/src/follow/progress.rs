@@ -1,6 +1,5 @@
 //! How far a suite has come, and how long the rest will take.
 
-use dyno_facts::{Event, EventKind};
 use dyno_suite::{Action, Aim, Step};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -118,17 +117,6 @@ fn seconds_since(begun: &str, now: OffsetDateTime) -> f64 {
     begun.map_or(0.0, |begun| (now - begun).as_seconds_f64().max(0.0))
 }
 
-/// The step of a load whose end this event notes.
-pub(crate) fn prepared(event: &Event) -> Option<String> {
-    if event.kind != EventKind::Note {
-        return None;
-    }
-    let rest = event.text.strip_prefix("prepare of ")?;
-    let (experiment, rest) = rest.split_once(" on ")?;
-    let (target, _) = rest.split_once(": ")?;
-    Some(format!("{experiment}/{target}/prepare"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,12 +215,5 @@ mod tests {
         let Action::Trial(trial) = &mut plan[2].action else { panic!("a trial") };
         trial.aim = Aim::Search;
         assert!(of(&plan, &known, at(10)).is_at_most);
-    }
-
-    #[test]
-    fn the_end_of_a_load_is_noted() {
-        let event = Event::new(EventKind::Note, "prepare of x on a: 10 rows in 1 s");
-        assert_eq!(prepared(&event).as_deref(), Some("x/a/prepare"));
-        assert_eq!(prepared(&Event::new(EventKind::Note, "cleanup x on a")), None);
     }
 }

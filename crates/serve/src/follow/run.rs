@@ -147,8 +147,8 @@ impl RunFollower {
             return;
         }
         for event in &new {
-            if let Some(step) = progress::prepared(event) {
-                self.prepared.insert(step);
+            if let Some(step) = &event.prepared {
+                self.prepared.insert(step.clone());
                 self.since.clone_from(&event.at);
             }
         }

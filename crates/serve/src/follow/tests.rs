@@ -114,11 +114,11 @@ fn whoever_comes_late_knows_the_same_as_who_was_there_from_the_begin() {
     assert_eq!(known(&heard), one_ended, "the last rows come with the end: {:?}", names(&heard));
     let mut writer = run.begin_trial(identity(2)).expect("a trial");
     interval(&mut writer, 0);
-    let summary = writer.identity().clone().summary(TrialStatus::Failed("why".to_owned()));
+    let summary = writer.identity().clone().summary(TrialStatus::Failed("why".into()));
     // A whole trial between two looks.
     writer.finish(summary).expect("stored");
     run.event(Event::new(EventKind::Note, "a note")).expect("stored");
-    run.finish(RunStatus::Failed("One trial failed.".to_owned())).expect("stored");
+    run.finish(RunStatus::Failed("One trial failed.".into())).expect("stored");
     heard.extend(early.poll());
     let ended = ("failed".to_owned(), vec!["complete".to_owned(), "failed".to_owned()], 1);
     assert_eq!(known(&heard), ended, "{:?}", names(&heard));
@@ -180,7 +180,7 @@ fn progress_and_events_are_told_when_they_change() {
     assert_eq!((progress(&follower).done, progress(&follower).total), (0, 2));
     let skipped = "reads/main/threads=8/repeat=2".to_owned();
     run.update(|header| {
-        header.skipped.insert(skipped, "The half-width was reached.".to_owned());
+        header.skipped.insert(skipped, "The half-width was reached.".into());
     })
     .expect("stored");
     run.event(Event::new(EventKind::Note, "a note")).expect("stored");

@@ -125,7 +125,7 @@ pub(super) const CASES: &[Case] = &[
         fires: |runs| {
             trials(runs, |trial| {
                 trial.conditions.members = skewed(0.0);
-                trial.conditions.members[1].lost = Some("It answers no more.".to_owned());
+                trial.conditions.members[1].lost = Some("It answers no more.".into());
             });
         },
         silent: |runs| trials(runs, |trial| trial.conditions.members = skewed(0.0)),

@@ -89,7 +89,7 @@ fn freshness(runs: &mut [RunData], stale: u64, stale_other: u64) {
 
 /// The suite says that commits wait for a replica.
 fn claim(runs: &mut [RunData], acknowledged_by: &'static str) {
-    node(runs, "n1", |node| node.acknowledged_by = Some(acknowledged_by.to_owned()));
+    node(runs, "n1", |node| node.acknowledged_by = Some(acknowledged_by.into()));
     for target in &mut runs[0].header.targets {
         target.durability = Some("a primary and a semi-synchronous replica".to_owned());
     }
@@ -140,10 +140,10 @@ pub(super) const CASES: &[Case] = &[
         id: "node-down",
         evidence: "n2: The server was restarted.",
         fires: |runs| {
-            node(runs, "n2", |node| node.down = Some("The server was restarted.".to_owned()));
+            node(runs, "n2", |node| node.down = Some("The server was restarted.".into()));
         },
         silent: |runs| {
-            node(runs, "n2", |node| node.down = Some("The server was restarted.".to_owned()));
+            node(runs, "n2", |node| node.down = Some("The server was restarted.".into()));
             trials(runs, |trial| trial.fault = Some(FaultFacts::default()));
         },
     },

@@ -10,8 +10,8 @@ fn facts(runs: &mut [RunData]) -> &mut [TargetFacts] {
 }
 
 fn acknowledged(runs: &mut [RunData], baseline: &str, other: &str) {
-    nodes(runs, |node| node.acknowledged_by = Some(baseline.to_owned()));
-    candidate_nodes(runs, |node| node.acknowledged_by = Some(other.to_owned()));
+    nodes(runs, |node| node.acknowledged_by = Some(baseline.into()));
+    candidate_nodes(runs, |node| node.acknowledged_by = Some(other.into()));
 }
 
 fn setting(runs: &mut [RunData], name: &str, value: &str) {

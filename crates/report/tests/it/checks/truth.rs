@@ -11,7 +11,7 @@ fn data_check(runs: &mut [RunData], verdict: Verdict) {
     runs[0].trials[1].summary.checks = vec![DataCheck {
         name: "rows".to_owned(),
         verdict,
-        evidence: "One row is missing.".to_owned(),
+        evidence: "One row is missing.".into(),
     }];
 }
 
@@ -25,7 +25,7 @@ fn fault(runs: &mut [RunData], lost: Option<u64>, recovered_after_s: Option<f64>
         recovered_after_s,
         acknowledged: lost.map(|_| 5_000),
         lost,
-        steps: vec!["20.0 s: n1 was killed".to_owned()],
+        steps: vec!["20.0 s: n1 was killed".into()],
         ..FaultFacts::default()
     });
 }
@@ -46,7 +46,7 @@ fn failures(runs: &mut [RunData], of_100_000: u64) {
             class: "deadlock".to_owned(),
             errno: 1213,
             sqlstate: "40001".to_owned(),
-            message: "Deadlock found".to_owned(),
+            message: "Deadlock found".into(),
             count: trial.counts.retries,
         }];
     });
@@ -94,7 +94,7 @@ pub(super) const CASES: &[Case] = &[
         evidence: "trial 2: the server went away",
         fires: |runs| {
             let why = "the server went away".to_owned();
-            runs[0].trials[1].summary.status = TrialStatus::Failed(why);
+            runs[0].trials[1].summary.status = TrialStatus::Failed(why.into());
         },
         silent: |runs| runs[0].trials[1].summary.status = TrialStatus::Interrupted,
     },

@@ -1,7 +1,7 @@
 //! A run in which primaries are killed: nothing is lost on one target, something on the other.
 
 use super::two_targets;
-use dyno_facts::{ErrorSummary, FaultFacts, FaultPlan};
+use dyno_facts::{ErrorSummary, FaultFacts, FaultPlan, Message};
 use dyno_store::RunData;
 
 pub(crate) fn fault() -> RunData {
@@ -46,15 +46,15 @@ fn facts(lost: u64) -> FaultFacts {
             class: "connection_lost".to_owned(),
             errno: 0,
             sqlstate: "08006".to_owned(),
-            message: "the server closed the connection".to_owned(),
+            message: "the server closed the connection".into(),
             count: 40,
         }],
         acknowledged: Some(12_345),
         lost: Some(lost),
         unknown: Some(8),
-        evidence: found.to_owned(),
+        evidence: found.into(),
         steps: ["10.0 s: n1 was killed", "11.1 s: n2 was promoted", "11.2 s: n2 takes writes"]
-            .map(str::to_owned)
+            .map(Message::from)
             .to_vec(),
     }
 }

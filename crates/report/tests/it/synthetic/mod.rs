@@ -243,7 +243,7 @@ fn errors(failed: u64) -> Vec<ErrorSummary> {
         class: "connection_lost".to_owned(),
         errno: 2013,
         sqlstate: "08006".to_owned(),
-        message: "Lost connection to server during query".to_owned(),
+        message: "Lost connection to server during query".into(),
         count: failed * 12,
     }]
 }

@@ -52,7 +52,7 @@ fn one(number: u32, experiment: &str, repeat: u32, is_write: bool) -> TrialData 
     summary.data = Some(DataFacts {
         rows: 1_000_000,
         hot_rows: Some(500_000),
-        access: "Accounts are drawn uniformly from the hot range.".to_owned(),
+        access: "Accounts are drawn uniformly from the hot range.".into(),
         size_bytes: Some(157_286_400),
         memory_setting: "shared_buffers".to_owned(),
         memory_bytes: Some(134_217_728),
@@ -71,9 +71,10 @@ fn one(number: u32, experiment: &str, repeat: u32, is_write: bool) -> TrialData 
         let evidence = evidence.to_owned();
         if verdict == Verdict::Failed {
             let why = format!("The check balances failed. {evidence}");
-            summary.status = TrialStatus::Failed(why);
+            summary.status = TrialStatus::Failed(why.into());
         }
-        summary.checks = vec![DataCheck { name: "balances".to_owned(), verdict, evidence }];
+        summary.checks =
+            vec![DataCheck { name: "balances".to_owned(), verdict, evidence: evidence.into() }];
     }
     data
 }

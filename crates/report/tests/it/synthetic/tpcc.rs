@@ -107,7 +107,7 @@ fn audit(case: &Case) -> Vec<AuditLine> {
 }
 
 fn conditions(case: &Case) -> Vec<ConditionLine> {
-    let state = |verdict, evidence: &str| ConditionState { verdict, evidence: evidence.to_owned() };
+    let state = |verdict, evidence: &str| ConditionState { verdict, evidence: evidence.into() };
     let held = || state(Verdict::Passed, "");
     let line = |id: &str, rule: &str, after: Option<ConditionState>| ConditionLine {
         id: id.to_owned(),
@@ -179,14 +179,14 @@ fn one(case: &Case) -> TrialData {
         size_bytes: None,
         memory_setting: "innodb_buffer_pool_size".to_owned(),
         memory_bytes: Some(8 << 30),
-        access: "Items and customers are drawn by NURand. Terminals have a warehouse and district each, drawn once; they choose by weights of 43, 4, 4, 4.".to_owned(),
+        access: "Items and customers are drawn by NURand. Terminals have a warehouse and district each, drawn once; they choose by weights of 43, 4, 4, 4.".into(),
         ..DataFacts::default()
     });
     let is_lost = case.number == 4;
     let books = |verdict, evidence: &str| DataCheck {
         name: TpccFacts::BOOKS.to_owned(),
         verdict,
-        evidence: evidence.to_owned(),
+        evidence: evidence.into(),
     };
     summary.checks = match (case.is_spec, is_lost) {
         (true, _) => Vec::new(),
@@ -199,7 +199,7 @@ fn one(case: &Case) -> TrialData {
         }
     };
     if is_lost {
-        summary.status = TrialStatus::Failed("The check books failed. The orders of district 4 of warehouse 1 grew by 9, and 10 were acknowledged, 0 of unknown outcome.".to_owned());
+        summary.status = TrialStatus::Failed("The check books failed. The orders of district 4 of warehouse 1 grew by 9, and 10 were acknowledged, 0 of unknown outcome.".into());
     }
     data
 }

@@ -257,7 +257,7 @@ fn one(case: &Case) -> TrialData {
     summary.kinds.clear();
     if is_wrong {
         summary.status =
-            TrialStatus::Failed("The check answers failed. 21 of 22 answers are right.".to_owned());
+            TrialStatus::Failed("The check answers failed. 21 of 22 answers are right.".into());
     }
     summary.checks = vec![DataCheck {
         name: "answers".to_owned(),
@@ -267,7 +267,7 @@ fn one(case: &Case) -> TrialData {
         } else {
             "22 of 22 answers are right."
         }
-        .to_owned(),
+        .into(),
     }];
     summary.tpch = Some(facts);
     let settings = [

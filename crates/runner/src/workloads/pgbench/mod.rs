@@ -11,7 +11,7 @@ use crate::output;
 use crate::progress::LoadProgress;
 use dyno_core::{DbError, Driver, LoadObserver, Session};
 use dyno_engine::TrialSpec;
-use dyno_facts::{DataCheck, DataFacts, StatementLatency, Verdict};
+use dyno_facts::{DataCheck, DataFacts, Message, StatementLatency, Verdict};
 use dyno_pgbench::access::Access;
 use dyno_pgbench::check::{Balances, Ledger, balances};
 use dyno_pgbench::history::{History, Journal, history};
@@ -177,7 +177,7 @@ impl Driven for Pgbench {
     ) -> After {
         let statements = statements(workload);
         let check = before.map(|before| match ran.unchecked() {
-            Some(why) => (Verdict::NotMade, why.to_owned()),
+            Some(why) => (Verdict::NotMade, why),
             None => self.check(driver, &before),
         });
         let named = check.map(|(verdict, evidence)| DataCheck {
@@ -260,7 +260,7 @@ impl Pgbench {
         DataFacts {
             rows,
             hot_rows,
-            access: meanings.join(" "),
+            access: meanings.join(" ").into(),
             size_bytes: size.size_bytes,
             memory_setting: size.memory_setting.to_owned(),
             memory_bytes: size.memory_bytes,
@@ -302,7 +302,7 @@ impl Pgbench {
         }
     }
 
-    fn check<D: Driver>(&self, driver: &D, before: &Balances) -> (Verdict, String) {
+    fn check<D: Driver>(&self, driver: &D, before: &Balances) -> (Verdict, Message) {
         if self.options.scale >= LARGE_SCALE {
             output::talk("The balances are being checked: a pass over all accounts.");
         }
@@ -315,11 +315,11 @@ impl Pgbench {
         let after = looked.unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())));
         match after {
             Ok(after) => match after.change_since(before).verdict(&self.ledger) {
-                Some(found) if found.is_balanced => (Verdict::Passed, found.evidence),
-                Some(found) => (Verdict::Failed, found.evidence),
-                None => (Verdict::NotMade, "The scripts book nothing that is known.".to_owned()),
+                Some(found) if found.is_balanced => (Verdict::Passed, found.evidence.into()),
+                Some(found) => (Verdict::Failed, found.evidence.into()),
+                None => (Verdict::NotMade, "The scripts book nothing that is known.".into()),
             },
-            Err(error) => (Verdict::NotMade, sentence(&error.to_string())),
+            Err(error) => (Verdict::NotMade, sentence(&error.to_string()).into()),
         }
     }
 }
@@ -359,7 +359,7 @@ fn lost_rows<D: Driver>(driver: &D, journal: &Journal, before: &History) -> Lost
         acknowledged: Some(settled.acknowledged),
         lost: Some(settled.lost),
         unknown: Some(settled.unknown),
-        evidence,
+        evidence: evidence.into(),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::tpcc::{
 };
 use dyno_core::{Driver, Session};
 use dyno_engine::TrialSpec;
-use dyno_facts::DataFacts;
+use dyno_facts::{DataFacts, Message};
 use dyno_reactor::block_on;
 use dyno_suite::{Plan, PlannedExperiment};
 use dyno_tpcc::ITEMS;
@@ -188,7 +188,7 @@ impl Driven for Tpcc {
         ran: &Ran<'_>,
     ) -> After {
         let findings = match ran.unchecked() {
-            Some(why) => not_made(&found.before, why),
+            Some(why) => not_made(&found.before, &why),
             None => look_after(driver, workload, &found.before),
         };
         let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
@@ -260,7 +260,7 @@ impl Tpcc {
         let data = DataFacts {
             rows: u64::from(self.options.warehouses) * u64::from(ITEMS),
             hot_rows: None,
-            access: self.options.words(),
+            access: self.options.words().into(),
             size_bytes: size.size_bytes,
             memory_setting: size.memory_setting.to_owned(),
             memory_bytes: size.memory_bytes,
@@ -322,17 +322,17 @@ fn lost_of(settled: &Settlement) -> Lost {
         acknowledged: Some(settled.acknowledged),
         lost: Some(settled.lost),
         unknown: Some(settled.unknown),
-        evidence,
+        evidence: evidence.into(),
     }
 }
 
 /// What the reader should know of deferred Deliveries.
-fn notes(workload: &dyno_tpcc::Tpcc) -> Vec<String> {
+fn notes(workload: &dyno_tpcc::Tpcc) -> Vec<Message> {
     let left = workload.deliveries_left();
     let left = (left > 0).then(|| {
         format!("{left} Deliveries were queued and not executed when the trial had ended.")
     });
-    left.into_iter().chain(workload.delivery_log_error()).collect()
+    left.into_iter().chain(workload.delivery_log_error()).map(Message::from).collect()
 }
 
 /// The loader's own remedies speak of another command line.

@@ -94,7 +94,7 @@ impl Family for Tpch {
             && let Some(rule) = self.rule(driver)?
             && !rule.is_parallel()
         {
-            return Ok(Done::Skipped(rule.none.to_string()));
+            return Ok(Done::Skipped(rule.none.clone()));
         }
         trial::trial(&self.options, driver, job)
     }

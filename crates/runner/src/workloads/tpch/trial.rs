@@ -209,9 +209,11 @@ fn status(facts: &TpchFacts, test: Test, control: &Control) -> TrialStatus {
         .collect();
     match failed.as_slice() {
         [] if is_whole => TrialStatus::Complete,
-        [] => TrialStatus::Failed("Not all queries were executed.".to_owned()),
-        [one] => TrialStatus::Failed(one.clone()),
-        [first, more @ ..] => TrialStatus::Failed(format!("{first} {} more failed.", more.len())),
+        [] => TrialStatus::Failed("Not all queries were executed.".into()),
+        [one] => TrialStatus::Failed(one.into()),
+        [first, more @ ..] => {
+            TrialStatus::Failed(format!("{first} {} more failed.", more.len()).into())
+        }
     }
 }
 
