@@ -3,7 +3,7 @@
 
 use dyno_core::{
     DbError, Dialect, Discard, Driver, ErrorClass, Executed, Nanos, Outcome, Param, ParamType, Rng,
-    SECOND, Session, Tally, TransactionId, TransactionKind, Unobserved, WorkerId, Workload,
+    SECOND, Session, Tally, TransactionId, TransactionKind, WorkerId, Workload,
 };
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
@@ -12,6 +12,7 @@ use dyno_drivers::sim::{Fault, Script, Service, SimDriver};
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_drivers::target::Target;
 use dyno_engine::{Control, Ended, TrialSpec, drive, drive_simulated};
+use dyno_load::Unobserved;
 use dyno_nullserver::Config;
 use dyno_sysbench::{Options, Sysbench, Test};
 use dyno_testkit::{Counting, Scratch, allocations};

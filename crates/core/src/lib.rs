@@ -4,16 +4,13 @@
 //! - [`Workload`]: what is executed; its unit is the transaction.
 //! - [`Outcome`], [`ErrorClass`], [`DbError`]: how an attempt ended.
 //! - [`Tally`]: what an attempt did, statement by statement.
-//! - [`LoadObserver`]: what a loader tells while it works.
 //! - [`Rng`]: one random stream per worker and purpose.
 //! - [`offer`], [`options`]: what workloads offer to suites, and their options as tables.
 //! - [`nearest`]: the name that a misspelt one was meant to be.
 
 mod address;
 mod capabilities;
-pub mod catalog;
 mod error;
-mod load;
 mod nearest;
 pub mod offer;
 pub mod options;
@@ -28,7 +25,6 @@ mod workload;
 pub use address::Address;
 pub use capabilities::{Capabilities, PlanForm};
 pub use error::{Cause, DbError, ErrorClass, ErrorOrigin, ErrorParts};
-pub use load::{LoadObserver, Unobserved};
 pub use nearest::nearest;
 pub use outcome::{Outcome, StatementKind, Tally};
 pub use rng::Rng;

@@ -21,13 +21,11 @@
 mod child;
 mod clock;
 mod event_loop;
-mod sessions;
 mod source;
 mod timers;
 
 pub use child::{Output, ShellEnd, run_group, shell};
 pub use clock::{Clock, monotonic_now};
 pub use event_loop::{Loop, Next, Tick, block_on, run_all, run_spread};
-pub use sessions::{Stop, on_sessions};
 pub use source::Source;
 pub use timers::{Elapsed, now, sleep_until, timeout, unless, wake, yield_now};

@@ -2,7 +2,7 @@
 
 use crate::output::{self, ProgressView, streams};
 use crate::table::number;
-use dyno_core::LoadObserver;
+use dyno_load::LoadObserver;
 use dyno_record::{Interval, Phase};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

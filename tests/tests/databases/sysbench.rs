@@ -1,12 +1,10 @@
 //! The whole way on real databases: prepare, look, run every test, prewarm, clean up.
 
-use dyno_core::{
-    DbError, Dialect, Driver, LoadObserver, Outcome, Rng, Session, Table, Tally, Unobserved,
-    Workload,
-};
+use dyno_core::{DbError, Dialect, Driver, Outcome, Rng, Session, Table, Tally, Workload};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
+use dyno_load::{LoadObserver, Unobserved};
 use dyno_sysbench::check::{check_data, first_free_unique, preflight};
 use dyno_sysbench::{LegacyTest, Options, Sysbench, Test, cleanup, prepare, prewarm};
 use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, skipped, target, with_session};
@@ -86,14 +84,14 @@ fn whole_way<D: Driver>(driver: &D) {
 fn prepare_and_look<D: Driver>(driver: &D) {
     let options = Options { tables: 2, table_size: ROWS, ..Options::new(Test::ReadWrite) };
     let report = prepare(driver, &options, 3, 5, &Unobserved).unwrap();
-    assert_eq!(report.rows_loaded, 2 * u64::from(ROWS));
-    assert!(report.method.is_some());
+    assert_eq!(report.rows.rows_loaded, 2 * u64::from(ROWS));
+    assert!(report.rows.method.is_some());
     let findings = with_session(driver, async |session: &mut D::Session| {
         check_data(session, &options, WORKERS).await
     });
     assert_eq!(findings.unwrap(), []);
     let again = prepare(driver, &options, 3, 5, &Unobserved).unwrap();
-    assert_eq!((again.rows_loaded, again.tables_complete), (0, 2));
+    assert_eq!((again.rows.rows_loaded, again.tables_complete), (0, 2));
     let warnings = with_session(driver, async |session: &mut D::Session| {
         preflight(session, &options, WORKERS).await
     });
@@ -106,7 +104,7 @@ fn prepare_and_look<D: Driver>(driver: &D) {
         session.query(sql, &mut Table::default()).await.unwrap();
     });
     let resumed = prepare(driver, &options, 3, 5, &Unobserved).unwrap();
-    assert_eq!((resumed.rows_loaded, resumed.tables_complete), (1_000, 1));
+    assert_eq!((resumed.rows.rows_loaded, resumed.tables_complete), (1_000, 1));
     let larger = Options { table_size: 2 * ROWS, ..options.clone() };
     let refused = prepare(driver, &larger, 3, 5, &Unobserved).unwrap_err();
     assert!(refused.to_string().contains("holds 1000 rows"), "{refused}");

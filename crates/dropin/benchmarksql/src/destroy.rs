@@ -3,7 +3,7 @@
 use super::settings::Reader;
 use super::{Source, warn};
 use crate::Done;
-use dyno_core::LoadObserver;
+use dyno_load::LoadObserver;
 use dyno_runner::databases::{reach_target, with_driver};
 use dyno_runner::output;
 use dyno_runner::tpcc::load_failure;

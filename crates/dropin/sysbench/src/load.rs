@@ -4,9 +4,10 @@ use super::Exit;
 use super::console::{Console, Level};
 use super::fatal::{self, Place};
 use super::settings::Settings;
-use dyno_core::{Driver, LoadObserver};
+use dyno_core::Driver;
+use dyno_load::{LoadError, LoadObserver, LoadReport};
 use dyno_runner::progress::LoadProgress;
-use dyno_sysbench::{LoadError, LoadReport, Options, cleanup, prepare, prewarm};
+use dyno_sysbench::{Options, cleanup, prepare, prewarm};
 use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
 
@@ -92,7 +93,7 @@ pub(super) fn load<D: Driver>(
     let console = console.into_inner().unwrap_or_else(PoisonError::into_inner);
     match done {
         Ok(Some(report)) if console.prints(Level::Notice) => {
-            progress.finish(&summary(&report));
+            progress.finish(&summary(&report.rows));
             Exit::Done
         }
         Ok(_) => {
@@ -118,7 +119,7 @@ fn summary(report: &LoadReport) -> String {
 
 fn print(console: &mut Console, error: &LoadError, settings: &Settings) {
     match error {
-        LoadError::Session { doing, error, hint } => {
+        LoadError::Session { doing, error, hint, .. } => {
             if !error.is_connect() {
                 console.fatal(format_args!("{doing} failed"));
             }
@@ -127,10 +128,11 @@ fn print(console: &mut Console, error: &LoadError, settings: &Settings) {
                 console.hint(hint);
             }
         }
-        LoadError::Table { hint, .. } => {
+        _ => {
             console.fatal(error);
-            console.hint(hint);
+            if let Some(hint) = error.hint() {
+                console.hint(hint);
+            }
         }
-        LoadError::Loop(_) => console.fatal(error),
     }
 }

@@ -1,14 +1,14 @@
 //! `dyno tpch load` and `dyno tpch drop`.
 
 use crate::Done;
-use dyno_core::LoadObserver;
+use dyno_load::LoadObserver;
 use dyno_runner::databases::{Reached, reach, reach_or_create, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::progress::LoadProgress;
 use dyno_runner::table::number;
 use dyno_runner::tpch::load_failure;
 use dyno_runner::{output, signals};
-use dyno_tpch::load::{LoadOptions, LoadReport, Step, destroy, load};
+use dyno_tpch::load::{LoadOptions, Step, TpchLoadReport, destroy, load};
 
 /// What `load` takes.
 #[derive(Debug, clap::Args)]
@@ -116,16 +116,17 @@ pub(super) fn run(arguments: &Arguments) -> Done {
     }
 }
 
-fn told(report: &LoadReport) -> String {
-    if report.was_complete {
+fn told(report: &TpchLoadReport) -> String {
+    if report.rows.was_complete {
         return "nothing was missing; the steps are those of the load that was complete before"
             .to_owned();
     }
     let rows = |rows: u64| number(rows as f64);
-    let method = report.method.map_or(String::new(), |method| format!(" by {}", method.name()));
-    let mut text = format!("{} rows loaded{method}", rows(report.rows_loaded));
-    if report.rows_found > 0 {
-        text = format!("{} rows were there; {text}", rows(report.rows_found));
+    let method =
+        report.rows.method.map_or(String::new(), |method| format!(" by {}", method.name()));
+    let mut text = format!("{} rows loaded{method}", rows(report.rows.rows_loaded));
+    if report.rows.rows_found > 0 {
+        text = format!("{} rows were there; {text}", rows(report.rows.rows_found));
     }
     if !report.is_complete {
         return format!("{text}; steps are left, and the database is not complete");
@@ -137,7 +138,7 @@ fn told(report: &LoadReport) -> String {
 }
 
 /// A line for each step.
-fn table(report: &LoadReport) -> String {
+fn table(report: &TpchLoadReport) -> String {
     let mut text = "step\tseconds\trows\n".to_owned();
     for step in &report.load.steps {
         text.push_str(&format!("{}\t{:.2}\t{}\n", step.name, step.seconds, step.rows));

@@ -11,7 +11,7 @@ use dyno_tpch::load::LoadError;
 pub fn load_failure(error: &LoadError) -> Failure {
     let text = sentence(&error.to_string());
     let failure = match error {
-        LoadError::Option(_) => Failure::usage(text),
+        LoadError::Option { .. } => Failure::usage(text),
         _ => Failure::new(text),
     };
     match error.hint() {

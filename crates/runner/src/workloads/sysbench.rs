@@ -8,7 +8,7 @@ use dyno_engine::TrialSpec;
 use dyno_reactor::block_on;
 use dyno_suite::{OptionPart, Plan, PlannedExperiment};
 use dyno_sysbench::check::{PreflightError, first_free_unique, preflight};
-use dyno_sysbench::{LoadReport, OptionError, Options, Test, drop_tables, existing_tables};
+use dyno_sysbench::{OptionError, Options, Test, drop_tables, existing_tables};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -38,7 +38,7 @@ impl Family for Sysbench {
             false => super::load_sessions(),
         };
         dyno_sysbench::prepare(driver, &self.options, sessions, order.seed, order.observer)
-            .map(|report| load_sentence(&report))
+            .map(|report| report.rows.sentence("rows"))
             .map_err(|error| load_failure(&error))
     }
 
@@ -127,18 +127,8 @@ fn preflight_of<D: Driver>(
     })
 }
 
-/// What a load did, in words.
-fn load_sentence(report: &LoadReport) -> String {
-    super::loaded_sentence(
-        "rows",
-        report.method.map(|method| (report.rows_loaded, method)),
-        report.rows_found,
-        report.fallback_reason.as_deref(),
-    )
-}
-
 /// A loader's error with its remedy.
-pub(crate) fn load_failure(error: &dyno_sysbench::LoadError) -> Failure {
+pub(crate) fn load_failure(error: &dyno_load::LoadError) -> Failure {
     let failure = Failure::new(sentence(&error.to_string()));
     match error.hint() {
         Some(hint) => failure.with_hint(hint),

@@ -5,7 +5,8 @@
 mod common;
 
 use common::Sink;
-use dyno_core::{Dialect, Unobserved};
+use dyno_core::Dialect;
+use dyno_load::Unobserved;
 use dyno_sysbench::{Distribution, Options, Test, prepare};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -24,7 +25,7 @@ fn main() {
         let start = cpu_ns();
         let report = prepare(&Sink(Dialect::Mysql), &options, 1, 1, &Unobserved)
             .expect("nothing can fail here");
-        let nanoseconds = (cpu_ns() - start) as f64 / report.rows_loaded as f64;
+        let nanoseconds = (cpu_ns() - start) as f64 / report.rows.rows_loaded as f64;
         println!("{}: {nanoseconds:.0} ns of CPU per row", distribution.name());
     }
 }

@@ -2,7 +2,8 @@
 //! transaction is one row; most of them only join the packet that the next full one sends.
 
 use crate::options::Options;
-use dyno_core::{DbError, Discard, ErrorClass, Outcome, Session, Table, Tally, WorkerId, push_int};
+use dyno_core::{DbError, Discard, ErrorClass, Outcome, Session, Tally, WorkerId, push_int};
+use dyno_load::query::number;
 
 /// Bytes of a statement, at most.
 const PACKET_BYTES: usize = 512 * 1_024;
@@ -50,9 +51,8 @@ pub(crate) async fn reopen<S: Session>(
 }
 
 async fn highest_id<S: Session>(session: &mut S, table: u32) -> Result<i64, DbError> {
-    let mut answer = Table::default();
-    session.query(&format!("SELECT MAX(id) FROM sbtest{table}"), &mut answer).await?;
-    Ok(answer.single().and_then(|text| text.parse().ok()).unwrap_or(0))
+    let sql = format!("SELECT MAX(id) FROM sbtest{table}");
+    Ok(number(session, &sql).await?.unwrap_or(0))
 }
 
 /// Adds one row, after sending the packet if the row does not fit any more.

@@ -1,26 +1,10 @@
 //! What the server's catalog says about the tables.
 
-pub use dyno_core::catalog::tables;
-use dyno_core::{DbError, Dialect, Session, Table, catalog};
+use dyno_core::{DbError, Dialect, Session};
+use dyno_load::catalog;
+pub use dyno_load::catalog::tables;
+use dyno_load::query::{column, integers};
 use std::collections::HashSet;
-
-/// The first column of an answer.
-pub(crate) async fn column<S: Session>(session: &mut S, sql: &str) -> Result<Vec<String>, DbError> {
-    let mut answer = Table::default();
-    session.query(sql, &mut answer).await?;
-    Ok(answer.rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
-}
-
-/// The rows of an answer as integers; what is no integer is 0.
-pub(crate) async fn integers<S: Session>(
-    session: &mut S,
-    sql: &str,
-) -> Result<Vec<Vec<i64>>, DbError> {
-    let mut answer = Table::default();
-    session.query(sql, &mut answer).await?;
-    let number = |cell: Option<String>| cell.and_then(|text| text.parse().ok()).unwrap_or(0);
-    Ok(answer.rows.into_iter().map(|row| row.into_iter().map(number).collect()).collect())
-}
 
 /// The columns of a table in their order.
 pub(crate) async fn columns<S: Session>(
@@ -53,7 +37,7 @@ pub(crate) async fn indexes<S: Session>(
             format!("SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = '{table}'")
         }
     };
-    Ok(column(session, &sql).await?.into_iter().collect())
+    column(session, &sql).await
 }
 
 /// What one chunk of a table holds.
@@ -76,7 +60,7 @@ pub(crate) async fn chunk_counts<S: Session>(
     // Adding before dividing keeps the id 0 out of the first chunk, and works on unsigned columns.
     let chunk = format!("(id + {}) {divide} {chunk_rows}", chunk_rows - 1);
     let sql = format!("SELECT {chunk}, COUNT(*), MIN(id), MAX(id) FROM {table} GROUP BY {chunk}");
-    let rows = integers(session, &sql).await?;
+    let rows = integers(session, &sql, 0).await?;
     Ok(rows
         .into_iter()
         .filter_map(|row| match row[..] {

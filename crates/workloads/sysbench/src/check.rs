@@ -7,7 +7,8 @@ use crate::options::Options;
 use crate::rows::{C_LENGTH, PAD_LENGTH, is_grouped};
 use crate::schema;
 use crate::unique::id_at;
-use dyno_core::{DbError, Dialect, Session, Table};
+use dyno_core::{DbError, Dialect, Session};
+use dyno_load::query;
 use std::fmt;
 
 /// Why a test can't run as it was asked for.
@@ -130,8 +131,8 @@ async fn check_size<S: Session>(
             format!("run prepare and run with --{size_option}=N, N > 0"),
         ));
     }
-    let rows = catalog::integers(session, &format!("SELECT MAX(id) FROM {table}")).await?;
-    let highest = rows.first().and_then(|row| row.first()).copied().unwrap_or(0);
+    let sql = format!("SELECT MAX(id) FROM {table}");
+    let highest: i64 = query::number(session, &sql).await?.unwrap_or(0);
     if highest >= size {
         return Ok(None);
     }
@@ -184,8 +185,7 @@ async fn check_prepared_limit<S: Session>(
 }
 
 async fn second_column<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
-    let mut answer = Table::default();
-    session.query(sql, &mut answer).await?;
+    let answer = query::answer(session, sql).await?;
     let cell = answer.rows.first().and_then(|row| row.get(1)).cloned().flatten();
     Ok(cell.and_then(|text| text.parse().ok()))
 }
@@ -238,7 +238,7 @@ async fn table_problem<S: Session>(
     }
     let rows = i64::from(options.rows_to_load());
     let sql = format!("SELECT COUNT(*), MIN(id), MAX(id) FROM {table}");
-    let counts = catalog::integers(session, &sql).await?.into_iter().next().unwrap_or_default();
+    let counts = query::integers(session, &sql, 0).await?.into_iter().next().unwrap_or_default();
     let ids = if rows == 0 { vec![0, 0, 0] } else { vec![rows, 1, rows] };
     if counts != ids {
         let problem = format!("has (rows, lowest id, highest id) = {counts:?} and not {ids:?}");
@@ -262,8 +262,7 @@ async fn sample_problem<S: Session>(
         .map(|id| id.to_string())
         .collect();
     let sql = format!("SELECT id, k, c, pad FROM {table} WHERE id IN ({})", ids.join(", "));
-    let mut answer = Table::default();
-    session.query(&sql, &mut answer).await?;
+    let answer = query::answer(session, &sql).await?;
     if answer.rows.len() != ids.len() {
         return Ok(Some(format!("lacks rows: {} of {} found", answer.rows.len(), ids.len())));
     }
@@ -297,9 +296,8 @@ pub async fn first_free_unique<S: Session>(
     let tables = options.table_names(1);
     let mut used: u32 = 0;
     for table in &tables {
-        let rows = catalog::integers(session, &format!("SELECT COUNT(*) FROM {table}")).await?;
-        let count = rows.first().and_then(|row| row.first()).copied().unwrap_or(0);
-        used = used.wrapping_add(count as u32);
+        let count = query::number(session, &format!("SELECT COUNT(*) FROM {table}")).await?;
+        used = used.wrapping_add(count.unwrap_or(0_i64) as u32);
     }
     loop {
         let ids: Vec<i64> = (0..UNIQUE_WINDOW).map(|n| id_at(used.wrapping_add(n))).collect();
@@ -307,7 +305,7 @@ pub async fn first_free_unique<S: Session>(
         let mut last_taken = None;
         for table in &tables {
             let sql = format!("SELECT id FROM {table} WHERE id IN ({list})");
-            for row in catalog::integers(session, &sql).await? {
+            for row in query::integers(session, &sql, 0).await? {
                 let at = ids.iter().position(|id| row.first() == Some(id));
                 last_taken = last_taken.max(at);
             }

@@ -22,7 +22,6 @@ mod parse;
 mod points;
 mod rows;
 mod schema;
-mod sessions;
 mod statements;
 mod table;
 mod unique;
@@ -30,7 +29,7 @@ mod workload;
 
 pub use catalog::tables as existing_tables;
 pub use distribution::{Distribution, Era, RandomOptions, Sampler};
-pub use load::{CHUNK_ROWS, LoadError, LoadReport, prepare};
+pub use load::{CHUNK_ROWS, PrepareReport, prepare};
 pub use maintenance::{cleanup, drop_tables, prewarm};
 pub use offer::OFFER;
 pub use options::{EngineTransactions, LegacyTest, Options, Test};

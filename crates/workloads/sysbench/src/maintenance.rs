@@ -1,12 +1,10 @@
 //! `cleanup` and `prewarm`.
 
-use crate::catalog;
-use crate::load::{LoadError, take, while_doing};
 use crate::options::Options;
 use crate::schema;
-use crate::sessions::on_sessions;
-use dyno_core::{Dialect, Discard, Driver, LoadObserver, Session};
-use std::sync::atomic::AtomicUsize;
+use dyno_core::{Dialect, Driver, Session};
+use dyno_load::query::{column, execute};
+use dyno_load::{LoadError, LoadObserver, LoadSessions, while_doing};
 
 /// Drops the tables of `options`, where they exist. Must not be called within an event loop.
 ///
@@ -30,10 +28,10 @@ pub fn drop_tables<D: Driver>(
     names: &[String],
     observer: &impl LoadObserver,
 ) -> Result<(), LoadError> {
-    on_sessions(driver, 1, async |session: &mut D::Session| {
+    LoadSessions::new(driver, observer, 1).one(async |session: &mut D::Session| {
         for name in names {
             observer.dropping_table(name);
-            execute(session, &format!("DROP TABLE IF EXISTS {name}")).await?;
+            quoted(session, &format!("DROP TABLE IF EXISTS {name}")).await?;
         }
         Ok(())
     })
@@ -51,34 +49,33 @@ pub fn prewarm<D: Driver>(
     observer: &impl LoadObserver,
 ) -> Result<(), LoadError> {
     let names = options.table_names(threads);
-    let next = AtomicUsize::new(0);
-    let sessions = threads.max(1).min(names.len() as u32);
-    on_sessions(driver, sessions, async |session: &mut D::Session| {
-        let dialect = session.dialect();
-        if dialect == Dialect::Mysql {
+    let set_up = async |session: &mut D::Session| {
+        if session.dialect() == Dialect::Mysql {
             // The copies of the tables that the statements below make are to stay in memory.
-            execute(session, "SET tmp_table_size=2*1024*1024*1024").await?;
-            execute(session, "SET max_heap_table_size=2*1024*1024*1024").await?;
+            quoted(session, "SET tmp_table_size=2*1024*1024*1024").await?;
+            quoted(session, "SET max_heap_table_size=2*1024*1024*1024").await?;
         }
-        let extension = dialect == Dialect::Postgres && has_pg_prewarm(session).await?;
-        while let Some((_, name)) = take(&next, &names) {
-            observer.prewarming_table(name);
-            for sql in statements(options, dialect, extension, name) {
-                execute(session, &sql).await?;
-            }
+        Ok(session.dialect() == Dialect::Postgres && has_pg_prewarm(session).await?)
+    };
+    let loader = LoadSessions::new(driver, observer, threads);
+    loader.each(&names, set_up, async |session: &mut D::Session, &has_extension, name| {
+        observer.prewarming_table(name);
+        for sql in statements(options, session.dialect(), has_extension, name) {
+            quoted(session, &sql).await?;
         }
         Ok(())
     })
 }
 
-async fn execute<S: Session>(session: &mut S, sql: &str) -> Result<(), LoadError> {
-    session.query(sql, &mut Discard).await.map(drop).map_err(while_doing(format!("`{sql}`")))
+async fn quoted<S: Session>(session: &mut S, sql: &str) -> Result<(), LoadError> {
+    execute(session, format!("`{sql}`"), sql).await
 }
 
 async fn has_pg_prewarm<S: Session>(session: &mut S) -> Result<bool, LoadError> {
     let sql = "SELECT extname FROM pg_extension WHERE extname = 'pg_prewarm'";
-    let found = catalog::column(session, sql).await;
-    Ok(!found.map_err(while_doing("listing the extensions"))?.is_empty())
+    let found: Vec<_> =
+        column(session, sql).await.map_err(while_doing("listing the extensions"))?;
+    Ok(!found.is_empty())
 }
 
 fn statements(options: &Options, dialect: Dialect, extension: bool, table: &str) -> Vec<String> {

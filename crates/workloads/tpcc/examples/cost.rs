@@ -8,11 +8,12 @@
 //! A run doesn't ask the database what is loaded: the null server doesn't know.
 #![expect(clippy::print_stdout, reason = "a measurement prints its result")]
 
-use dyno_core::{Driver, Rng, SECOND, Session, Unobserved};
+use dyno_core::{Driver, Rng, SECOND, Session};
 use dyno_drivers::Target;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_engine::{Control, TrialSpec, drive};
+use dyno_load::Unobserved;
 use dyno_reactor::block_on;
 use dyno_tpcc::check::{Stage, check};
 use dyno_tpcc::load::{LoadOptions, Loaded, destroy, load};

@@ -2,7 +2,8 @@
 
 use crate::ledger::{Counted, Ledger};
 use crate::text::parse_scaled;
-use dyno_core::{DbError, Dialect, Session, Table as Answer};
+use dyno_core::{DbError, Dialect, Session};
+use dyno_load::query::answer;
 use std::collections::HashMap;
 
 /// Differences that are listed one by one.
@@ -71,8 +72,7 @@ async fn rows<S: Session>(
 ) -> Result<Vec<Vec<i64>>, DbError> {
     // SQLite's amounts are integers already.
     let is_scaled = session.dialect() == Dialect::Sqlite;
-    let mut answer = Answer::default();
-    session.query(sql, &mut answer).await?;
+    let answer = answer(session, sql).await?;
     let number = |(cell, &decimals): (&Option<String>, &u32)| {
         let text = cell.as_deref().unwrap_or("0");
         let decimals = if is_scaled { 0 } else { decimals };

@@ -6,11 +6,12 @@
 //! - `tpch_load statements STEP`: what a step is on PostgreSQL, a statement a line.
 #![expect(clippy::print_stdout, reason = "a measurement prints its result")]
 
-use dyno_core::{Dialect, Unobserved};
+use dyno_core::Dialect;
 use dyno_drivers::Target;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
+use dyno_load::Unobserved;
 use dyno_tpch::generate::files::{Content, FileOptions, Format, write};
 use dyno_tpch::load::{LoadOptions, Step, load, statements};
 use dyno_tpch::schema::Table;
@@ -55,7 +56,7 @@ fn measured(url: &str, options: &LoadOptions) -> Result<(), Box<dyn Error>> {
     for step in &report.load.steps {
         println!("{}\t{:.2}\t{}", step.name, step.seconds, step.rows);
     }
-    println!("rows {}", report.rows_loaded);
+    println!("rows {}", report.rows.rows_loaded);
     println!("bytes {}", report.load.size_bytes.unwrap_or(0));
     println!("verify_s {:.2}", report.verify_s);
     Ok(())

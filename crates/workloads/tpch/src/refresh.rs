@@ -8,7 +8,8 @@
 use crate::generate::refresh::{self, RefreshRows};
 use crate::schema::Table;
 use crate::state::{FACTS, note_refresh_pair};
-use dyno_core::{DbError, Dialect, Discard, RowSource, RowWriter, Session, Table as Answer};
+use dyno_core::{DbError, Dialect, Discard, RowSource, RowWriter, Session};
+use dyno_load::query::answer;
 
 pub use crate::generate::refresh::SET_MAX;
 
@@ -66,10 +67,8 @@ impl Position {
 /// # Errors
 /// Those of the session.
 pub async fn position<S: Session>(session: &mut S, pairs: u32) -> Result<Position, DbError> {
-    let mut answer = Answer::default();
     let sql = format!("select t_value from {FACTS} where t_name = '{POSITION}'");
-    session.query(&sql, &mut answer).await?;
-    let noted = answer.single().and_then(Position::parse);
+    let noted = answer(session, &sql).await?.single().and_then(Position::parse);
     Ok(noted.unwrap_or(Position::start_of(pairs + 1)))
 }
 

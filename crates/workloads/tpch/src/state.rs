@@ -1,10 +1,10 @@
 //! What the database itself remembers of its load: two small tables beside the eight.
 
-use crate::load::LoadError;
-use crate::load::while_doing;
 use crate::schema::Table;
-use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
+use dyno_core::{DbError, Dialect, Discard, Session};
 use dyno_facts::{LoadStep, TpchLoad};
+use dyno_load::query::{answer, column, pairs};
+use dyno_load::{LoadError, while_doing};
 use std::collections::{HashMap, HashSet};
 
 /// Rows of name and value.
@@ -66,12 +66,6 @@ pub(crate) struct Done {
     pub(crate) sums: String,
 }
 
-async fn names<S: Session>(session: &mut S, sql: &str) -> Result<HashSet<String>, DbError> {
-    let mut answer = Answer::default();
-    session.query(sql, &mut answer).await?;
-    Ok(answer.rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
-}
-
 /// The tables that statements without a schema name reach.
 ///
 /// # Errors
@@ -86,7 +80,7 @@ pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, Load
         }
         Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
     };
-    names(session, sql).await.map_err(while_doing("listing the tables"))
+    column(session, sql).await.map_err(while_doing("listing the tables"))
 }
 
 /// The names of keys and indexes that a server whose DDL is no part of transactions already has.
@@ -95,7 +89,7 @@ pub(crate) async fn mysql_keys<S: Session>(session: &mut S) -> Result<HashSet<St
                WHERE table_schema = DATABASE() UNION SELECT CONCAT(table_name, '.', \
                constraint_name) FROM information_schema.table_constraints WHERE table_schema = \
                DATABASE() AND constraint_type = 'FOREIGN KEY'";
-    names(session, sql).await.map_err(while_doing("listing the keys"))
+    column(session, sql).await.map_err(while_doing("listing the keys"))
 }
 
 pub(crate) fn create_own_tables(dialect: Dialect) -> [String; 2] {
@@ -116,22 +110,10 @@ pub(crate) fn create_own_tables(dialect: Dialect) -> [String; 2] {
     ]
 }
 
-async fn facts<S: Session>(session: &mut S) -> Result<HashMap<String, String>, DbError> {
-    let mut answer = Answer::default();
-    session.query(&format!("SELECT t_name, t_value FROM {FACTS}"), &mut answer).await?;
-    let pair = |row: Vec<Option<String>>| {
-        let mut cells = row.into_iter();
-        Some((cells.next()??, cells.next()??))
-    };
-    Ok(answer.rows.into_iter().filter_map(pair).collect())
-}
-
 /// What is done, in the order in which it began.
 pub(crate) async fn done<S: Session>(session: &mut S) -> Result<Vec<Done>, LoadError> {
     let sql = format!("SELECT s_name, s_began, s_seconds, s_rows, s_sums FROM {STEPS} ORDER BY 2");
-    let mut answer = Answer::default();
-    let asked = session.query(&sql, &mut answer).await;
-    asked.map_err(while_doing(format!("reading {STEPS}")))?;
+    let answer = answer(session, &sql).await.map_err(while_doing(format!("reading {STEPS}")))?;
     let piece = |row: Vec<Option<String>>| {
         let mut cells = row.into_iter().map(Option::unwrap_or_default);
         Some(Done {
@@ -161,7 +143,8 @@ fn wanted(facts: &HashMap<String, String>) -> Option<Wanted> {
 pub(crate) async fn find<S: Session>(session: &mut S) -> Result<Found, LoadError> {
     let tables = tables(session).await?;
     let facts = if tables.contains(FACTS) && tables.contains(STEPS) {
-        facts(session).await.map_err(while_doing(format!("reading {FACTS}")))?
+        let facts = pairs(session, &format!("SELECT t_name, t_value FROM {FACTS}")).await;
+        facts.map_err(while_doing(format!("reading {FACTS}")))?
     } else {
         HashMap::new()
     };
@@ -169,14 +152,13 @@ pub(crate) async fn find<S: Session>(session: &mut S) -> Result<Found, LoadError
         let foreign = Table::ALL.into_iter().find(|table| tables.contains(table.name()));
         return match foreign {
             None => Ok(Found::Nothing),
-            Some(table) => Err(LoadError::Data {
-                problem: format!(
+            Some(table) => Err(LoadError::data(
+                format!(
                     "Table {} exists, but {FACTS} does not say who loaded it and how.",
                     table.name()
                 ),
-                hint: "use another database, or drop these tables first (dyno tpch drop)"
-                    .to_owned(),
-            }),
+                "use another database, or drop these tables first (dyno tpch drop)",
+            )),
         };
     };
     let Some(finished_at) = facts.get(FINISHED_AT) else {
@@ -184,10 +166,10 @@ pub(crate) async fn find<S: Session>(session: &mut S) -> Result<Found, LoadError
     };
     if let Some(table) = Table::ALL.into_iter().find(|table| !tables.contains(table.name())) {
         let name = table.name();
-        return Err(LoadError::Data {
-            problem: format!("Table {name} doesn't exist: not all that was loaded is there."),
-            hint: "drop what is left (dyno tpch drop), and load again".to_owned(),
-        });
+        return Err(LoadError::data(
+            format!("Table {name} doesn't exist: not all that was loaded is there."),
+            "drop what is left (dyno tpch drop), and load again",
+        ));
     }
     let steps = done(session).await?.into_iter().map(|done| LoadStep {
         name: done.name,
@@ -213,16 +195,10 @@ pub async fn loaded<S: Session>(session: &mut S) -> Result<Option<Loaded>, LoadE
     match find(session).await? {
         Found::Nothing => Ok(None),
         Found::Complete(loaded) => Ok(Some(*loaded)),
-        Found::Unfinished(wanted, _) => Err(LoadError::Data {
-            problem: format!(
-                "The load of scale factor {} into this database has not been completed.",
-                wanted.scale
-            ),
-            hint: format!(
-                "complete it with dyno tpch load --scale {}: what is stored is kept",
-                wanted.scale
-            ),
-        }),
+        Found::Unfinished(Wanted { scale, .. }, _) => Err(LoadError::data(
+            format!("The load of scale factor {scale} into this database has not been completed."),
+            format!("complete it with dyno tpch load --scale {scale}: what is stored is kept"),
+        )),
     }
 }
 

@@ -2,8 +2,9 @@
 //! worked: some servers ignore the index that is forced (MySQL bugs 31791868 and 35952353).
 
 use crate::schema::{INDEXES, Table};
-use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
+use dyno_core::{DbError, Dialect, Discard, Session};
 use dyno_facts::{CacheFacts, Message, Verdict, say};
+use dyno_load::query::{answer, answer_if_any};
 
 /// The share of the pages that has to be in memory after it.
 const ENOUGH: f64 = 0.98;
@@ -62,14 +63,11 @@ async fn execute<S: Session>(session: &mut S, sql: &str) -> Result<(), DbError> 
 
 /// The first row of an answer as numbers; `None` where the server refuses or answers otherwise.
 async fn numbers<S: Session>(session: &mut S, sql: &str) -> Result<Option<Vec<f64>>, DbError> {
-    let mut answer = Answer::default();
-    match session.query(sql, &mut answer).await {
-        Err(error) if error.is_fatal() => Err(error),
-        Err(_) => Ok(None),
-        Ok(_) => Ok(answer.rows.into_iter().next().and_then(|row| {
-            row.into_iter().map(|cell| cell.and_then(|text| text.parse().ok())).collect()
-        })),
-    }
+    let first =
+        answer_if_any(session, sql).await?.and_then(|answer| answer.rows.into_iter().next());
+    Ok(first.and_then(|row| {
+        row.into_iter().map(|cell| cell.and_then(|text| text.parse().ok())).collect()
+    }))
 }
 
 /// The verdict over pages that are in memory.
@@ -205,9 +203,7 @@ async fn postgres_reads<S: Session>(
             "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF) SELECT count(*) FROM {}",
             table.name()
         );
-        let mut answer = Answer::default();
-        session.query(&sql, &mut answer).await?;
-        let lines = answer.rows.into_iter().flatten().flatten();
+        let lines = answer(session, &sql).await?.rows.into_iter().flatten().flatten();
         let (of_hit, of_read) =
             lines.map(|line| buffers(&line)).find(Option::is_some).flatten().unwrap_or((0.0, 0.0));
         hit += of_hit;
@@ -263,16 +259,14 @@ async fn mysql_pages<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Res
          s.database_name = DATABASE() AND s.stat_name = 'n_leaf_pages' AND s.table_name IN ({})",
         names.join(", ")
     );
-    let mut answer = Answer::default();
-    let asked = session.query(&sql, &mut answer).await;
-    if let Err(error) = asked {
-        if error.is_fatal() {
-            return Err(error);
+    let answer = match answer(session, &sql).await {
+        Err(error) if !error.is_fatal() => {
+            facts.evidence.push(say!(pages_not_countable, why = error.message()));
+            facts.verdict = Some(Verdict::NotMade);
+            return Ok(());
         }
-        facts.evidence.push(say!(pages_not_countable, why = error.message()));
-        facts.verdict = Some(Verdict::NotMade);
-        return Ok(());
-    }
+        answered => answered?,
+    };
     let (mut cached, mut pages) = (0.0, 0.0);
     for row in answer.rows {
         let cell = |index: usize| row.get(index).cloned().flatten().unwrap_or_default();

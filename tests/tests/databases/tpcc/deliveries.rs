@@ -1,10 +1,11 @@
 //! Terminals of the profile `spec`: their deferred deliveries.
 
 use super::whole_way::{assert_consistent, snapshot};
-use dyno_core::{Driver, Session, Table, Unobserved};
+use dyno_core::{Driver, Session, Table};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_engine::{Control, Ended, TrialSpec, drive};
+use dyno_load::Unobserved;
 use dyno_testkit::{MariaDb, Scratch, server_or_skip, target, with_session};
 use dyno_tpcc::check::Stage;
 use dyno_tpcc::load::{LoadOptions, load, loaded};

@@ -1,10 +1,11 @@
 //! Loads that are interrupted go on, and give the same database.
 
 use super::whole_way::{assert_consistent, options};
-use dyno_core::{Driver, LoadObserver, Session, Table, Unobserved};
+use dyno_core::{Driver, Session, Table};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
+use dyno_load::{LoadObserver, Unobserved};
 use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, target, with_session};
 use dyno_tpcc::check::Stage;
 use dyno_tpcc::load::{LoadOptions, load, loaded};

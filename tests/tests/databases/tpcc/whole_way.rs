@@ -1,11 +1,12 @@
 //! The whole way on real databases: load, check, run both profiles in both flight modes, check again,
 //! break each condition by hand.
 
-use dyno_core::{Discard, Driver, Session, Table, Unobserved};
+use dyno_core::{Discard, Driver, Session, Table};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_engine::{Control, Ended, TrialSpec, drive};
+use dyno_load::Unobserved;
 use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, target, with_session};
 use dyno_tpcc::books::{Books, books};
 use dyno_tpcc::check::{CONDITIONS, Stage, check};

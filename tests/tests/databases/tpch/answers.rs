@@ -1,10 +1,11 @@
 //! All 22 answers on real databases.
 
-use dyno_core::{Discard, Driver, Session, Table, Unobserved};
+use dyno_core::{Discard, Driver, Session, Table};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_facts::Message;
+use dyno_load::Unobserved;
 use dyno_testkit::{MariaDb, Postgres, Scratch, server_or_skip, skipped, target, with_session};
 use dyno_tpch::check::{Expected, reference};
 use dyno_tpch::load::{LoadOptions, load};

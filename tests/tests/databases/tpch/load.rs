@@ -1,11 +1,12 @@
 //! Loads into real databases: whole, interrupted, changed behind the loader's back.
 
-use dyno_core::{Dialect, Discard, Driver, LoadObserver, Session, Unobserved};
+use dyno_core::{Dialect, Discard, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_facts::Message;
 use dyno_facts::Verdict;
+use dyno_load::{LoadObserver, Unobserved};
 use dyno_testkit::{MariaDb, Postgres, Scratch, number, server_or_skip, target, with_session};
 use dyno_tpch::generate::row_count;
 use dyno_tpch::load::{LoadError, LoadOptions, Step, destroy, estimate, load};
@@ -76,7 +77,7 @@ fn assert_complete<D: Driver>(driver: &D) {
         assert_eq!(stored, row_count(table, SCALE), "{table:?}");
     }
     let again = load(driver, &options(), &Unobserved).unwrap();
-    assert!(again.was_complete && again.is_complete, "{again:?}");
+    assert!(again.rows.was_complete && again.is_complete, "{again:?}");
     let other = LoadOptions { scale: 0.02, ..options() };
     let refused = load(driver, &other, &Unobserved).unwrap_err();
     let text = "scale factor 0.03 with foreign keys and with secondary indexes is loaded, and \
@@ -143,9 +144,9 @@ fn go_on<D: Driver>(driver: &D) {
     let refused = load(driver, &other, &Unobserved).unwrap_err();
     assert!(refused.to_string().contains("without foreign keys"), "{refused}");
     let report = load(driver, &options(), &Unobserved).unwrap();
-    assert!(report.rows_found >= all_rows() / 3, "{report:?}");
-    assert!(report.rows_loaded > 0, "{report:?}");
-    assert_eq!(report.rows_loaded + report.rows_found, all_rows());
+    assert!(report.rows.rows_found >= all_rows() / 3, "{report:?}");
+    assert!(report.rows.rows_loaded > 0, "{report:?}");
+    assert_eq!(report.rows.rows_loaded + report.rows.rows_found, all_rows());
     assert_eq!(state(driver).unwrap().unwrap().load.attempts, 2);
     assert_complete(driver);
 }

@@ -1,10 +1,11 @@
 //! Trials on real databases: answers, bounds, Ctrl-C, lost servers, refresh functions, degrees.
 
-use dyno_core::{Discard, Driver, Session, Table, Unobserved};
+use dyno_core::{Discard, Driver, Session, Table};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_facts::{QueryFacts, QueryOutcome, TpchFacts, Verdict};
+use dyno_load::Unobserved;
 use dyno_testkit::{
     MariaDb, Postgres, Scratch, number, server_or_skip, target, wait_until, with_session,
 };

@@ -276,12 +276,7 @@ impl Tpcc {
                 "nothing had to be loaded: all rows of {warehouses} warehouses are there"
             );
         }
-        super::loaded_sentence(
-            "rows",
-            report.method.map(|method| (report.rows_loaded, method)),
-            report.rows_found,
-            report.fallback_reason.as_deref(),
-        )
+        report.sentence("rows")
     }
 }
 

@@ -16,7 +16,7 @@ use crate::tpch::load_failure;
 use dyno_core::Driver;
 use dyno_suite::{Plan, PlannedExperiment};
 use dyno_tpch::degree::{DegreeRule, detect};
-use dyno_tpch::load::{LoadError, LoadOptions, LoadReport, destroy, load};
+use dyno_tpch::load::{LoadError, LoadOptions, TpchLoadReport, destroy, load};
 use dyno_tpch::options::TpchSettings;
 use dyno_tpch::schema::Table;
 use dyno_tpch::state;
@@ -122,17 +122,12 @@ impl Tpch {
     }
 
     /// What a load did, in words.
-    fn load_sentence(&self, report: &LoadReport) -> String {
+    fn load_sentence(&self, report: &TpchLoadReport) -> String {
         let scale = self.options.scale;
-        if report.was_complete {
+        if report.rows.was_complete {
             return format!("nothing had to be loaded: all rows of scale factor {scale} are there");
         }
-        let mut text = super::loaded_sentence(
-            "rows",
-            report.method.map(|method| (report.rows_loaded, method)),
-            report.rows_found,
-            report.fallback_reason.as_deref(),
-        );
+        let mut text = report.rows.sentence("rows");
         let steps = report.load.steps.iter().filter(|step| !step.name.contains('/'));
         for step in steps {
             text.push_str(&format!(", {} {:.1} s", step.name, step.seconds));

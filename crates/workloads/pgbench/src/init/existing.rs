@@ -6,7 +6,8 @@ use super::info::partitioning;
 use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, Step};
 use super::rows::{Small, chunk};
 use super::schema::{ACCOUNTS, BRANCHES, TABLES, TELLERS};
-use dyno_core::{DbError, Dialect, Discard, Session, Table, catalog};
+use dyno_core::{DbError, Dialect, Discard, Session, Table};
+use dyno_load::catalog;
 use std::collections::HashSet;
 
 const STEP: Step = Step::ClientData;

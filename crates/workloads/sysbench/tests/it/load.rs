@@ -2,9 +2,10 @@
 
 use crate::support::{FakeDriver, Said};
 use dyno_core::{Dialect, Rng, Tally, Workload};
+use dyno_load::LoadError;
 use dyno_reactor::block_on;
 use dyno_sysbench::check::{check_data, first_free_unique, preflight};
-use dyno_sysbench::{LegacyTest, LoadError, Options, Sysbench, Test, cleanup, prepare, prewarm};
+use dyno_sysbench::{LegacyTest, Options, Sysbench, Test, cleanup, prepare, prewarm};
 
 const SEED: u64 = 42;
 
@@ -19,7 +20,7 @@ fn prepare_fills_every_table_and_the_data_pass_their_check() {
     let options = options(3, 45_000);
     let report = prepare(&driver, &options, 4, SEED, &said).unwrap();
     assert_eq!((report.tables, report.tables_complete), (3, 0));
-    assert_eq!((report.rows_loaded, report.rows_found), (135_000, 0));
+    assert_eq!((report.rows.rows_loaded, report.rows.rows_found), (135_000, 0));
     assert_eq!(driver.database().bulk_loads, 9);
     let findings = block_on(check_data(&mut driver.session(), &options, 4)).unwrap().unwrap();
     assert_eq!(findings, []);
@@ -62,14 +63,14 @@ fn an_interrupted_load_is_continued() {
     driver.database().bulk_loads_left = None;
 
     let report = prepare(&driver, &options, 2, SEED, &Said::default()).unwrap();
-    assert_eq!(report.rows_found, stored as u64);
-    assert_eq!(report.rows_loaded + report.rows_found, 140_000);
+    assert_eq!(report.rows.rows_found, stored as u64);
+    assert_eq!(report.rows.rows_loaded + report.rows.rows_found, 140_000);
     assert_eq!(block_on(check_data(&mut driver.session(), &options, 2)).unwrap().unwrap(), []);
     assert!(driver.database().tables["sbtest2"].indexes.contains("k_2"));
 
     let said = Said::default();
     let report = prepare(&driver, &options, 2, SEED, &said).unwrap();
-    assert_eq!((report.rows_loaded, report.tables_complete), (0, 2));
+    assert_eq!((report.rows.rows_loaded, report.tables_complete), (0, 2));
     assert!(said.lines().contains(&"Table 'sbtest1' is already complete".to_owned()));
     assert!(!said.lines().iter().any(|line| line.starts_with("index")));
 }
@@ -81,7 +82,7 @@ fn a_load_that_ended_before_its_index_gets_the_index() {
     prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
     driver.database().tables.get_mut("sbtest1").unwrap().indexes.clear();
     let report = prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
-    assert_eq!((report.rows_loaded, report.tables_complete), (0, 0));
+    assert_eq!((report.rows.rows_loaded, report.tables_complete), (0, 0));
     assert!(driver.database().tables["sbtest1"].indexes.contains("k_1"));
 }
 
@@ -107,8 +108,8 @@ fn a_table_with_other_contents_is_refused_with_a_remedy() {
     )
     .unwrap_err()
     {
-        LoadError::Table { table, problem, hint } => {
-            assert_eq!(table, "sbtest1");
+        LoadError::Data { problem, hint } => {
+            assert!(problem.starts_with("table 'sbtest1' "), "{problem}");
             assert!(problem.contains(part), "{problem}");
             hint
         }
@@ -131,7 +132,7 @@ fn tests_that_number_their_own_rows_get_empty_tables() {
     let driver = FakeDriver::new(Dialect::Mysql);
     let options = Options { auto_inc: false, tables: 2, ..Options::new(Test::Insert) };
     let report = prepare(&driver, &options, 2, SEED, &Said::default()).unwrap();
-    assert_eq!((report.rows_loaded, report.tables), (0, 2));
+    assert_eq!((report.rows.rows_loaded, report.tables), (0, 2));
     assert!(driver.database().tables["sbtest2"].indexes.contains("k_2"));
 
     let driver = FakeDriver::new(Dialect::Mysql);

@@ -2,9 +2,10 @@
 //! catalog questions that the loader asks, and fails when told to.
 
 use dyno_core::{
-    BulkMethod, BulkReport, DbError, Dialect, Driver, ErrorClass, Executed, LoadObserver, Param,
-    ParamType, Product, Row, RowSource, RowWriter, Rows, Session, Statement,
+    BulkMethod, BulkReport, DbError, Dialect, Driver, ErrorClass, Executed, Param, ParamType,
+    Product, Row, RowSource, RowWriter, Rows, Session, Statement,
 };
+use dyno_load::LoadObserver;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -6,7 +6,8 @@
 mod apart;
 mod stream;
 
-use dyno_core::{Cause, DbError, Discard, Driver, ErrorClass, Session, Table as Answer};
+use dyno_core::{Cause, DbError, Discard, Driver, ErrorClass, Session};
+use dyno_load::query;
 
 /// Violations that are listed by key.
 const LISTED: usize = 10;
@@ -22,9 +23,7 @@ pub enum Stage {
 
 /// The single number that a statement answers with.
 async fn number<S: Session>(session: &mut S, sql: &str) -> Result<u64, DbError> {
-    let mut answer = Answer::default();
-    session.query(sql, &mut answer).await?;
-    let count = answer.single().and_then(|count| count.parse().ok());
+    let count = query::number(session, sql).await?;
     count.ok_or_else(|| DbError::workload(format!("There was no answer to: {sql}")))
 }
 
@@ -318,8 +317,7 @@ impl Condition {
     /// The first keys of what follows FROM in `body`.
     async fn list<S: Session>(&self, session: &mut S, body: &str) -> Result<Vec<String>, DbError> {
         let sql = format!("SELECT {} FROM {body} LIMIT {LISTED}", self.keys);
-        let mut listed = Answer::default();
-        session.query(&sql, &mut listed).await?;
+        let listed = query::answer(session, &sql).await?;
         Ok(listed.rows.iter().map(|row| self.key(row)).collect())
     }
 

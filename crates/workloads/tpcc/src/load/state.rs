@@ -1,11 +1,12 @@
 //! What the database itself says about its load: the configuration, what is done, what exists.
 
 use super::LoadOptions;
-use super::error::{LoadError, while_doing};
 use crate::random::Constants;
 use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, Table, primary_key_name, table_names};
 use crate::text::Timestamp;
-use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer, catalog};
+use dyno_core::{DbError, Dialect, Discard, Session};
+use dyno_load::query::{column, pairs};
+use dyno_load::{LoadError, catalog, while_doing};
 use std::collections::{HashMap, HashSet};
 
 /// Keys of the configuration while a load is under way.
@@ -30,23 +31,6 @@ pub(crate) enum Found {
     /// A load that has not ended; its rows have this point in time.
     Unfinished(Timestamp),
     Complete,
-}
-
-/// Reads an answer of names and values.
-async fn pairs<S: Session>(session: &mut S, sql: &str) -> Result<HashMap<String, String>, DbError> {
-    let mut answer = Answer::default();
-    session.query(sql, &mut answer).await?;
-    let pair = |row: Vec<Option<String>>| {
-        let mut cells = row.into_iter();
-        Some((cells.next()??, cells.next().flatten().unwrap_or_default()))
-    };
-    Ok(answer.rows.into_iter().filter_map(pair).collect())
-}
-
-async fn names<S: Session>(session: &mut S, sql: &str) -> Result<HashSet<String>, DbError> {
-    let mut answer = Answer::default();
-    session.query(sql, &mut answer).await?;
-    Ok(answer.rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
 }
 
 /// The tables that statements without a schema name can reach.
@@ -84,9 +68,9 @@ pub async fn existing_tables<S: Session>(session: &mut S) -> Result<Vec<String>,
 pub(crate) async fn keys<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
     let found = match session.dialect() {
         Dialect::Mysql => mysql_keys(session).await,
-        Dialect::Postgres => names(session, POSTGRES_KEYS).await,
+        Dialect::Postgres => column(session, POSTGRES_KEYS).await,
         Dialect::Sqlite => {
-            names(session, "SELECT name FROM sqlite_master WHERE type = 'index'").await
+            column(session, "SELECT name FROM sqlite_master WHERE type = 'index'").await
         }
     };
     found.map_err(while_doing("listing the keys"))
@@ -125,13 +109,12 @@ async fn config<S: Session>(session: &mut S) -> Result<HashMap<String, String>, 
 fn other_data(problem: String) -> LoadError {
     let hint = "destroy the database first, or use another one; to use it as it is, run with the \
                 warehouses it has";
-    LoadError::Data { problem, hint: hint.to_owned() }
+    LoadError::data(problem, hint)
 }
 
 fn incomplete(table: &str) -> LoadError {
     let problem = format!("Table {table} doesn't exist: not all that was loaded is there.");
-    let hint = "destroy what is left, and build the database again".to_owned();
-    LoadError::Data { problem, hint }
+    LoadError::data(problem, "destroy what is left, and build the database again")
 }
 
 /// Looks what is there, and whether it fits what was asked for.
@@ -257,17 +240,16 @@ pub(crate) async fn note_done<S: Session>(session: &mut S, name: &str) -> Result
 /// # Errors
 /// When there is no complete load: no tables, an unfinished load, another program's tables.
 pub async fn loaded<S: Session>(session: &mut S) -> Result<Loaded, LoadError> {
-    let build =
-        |problem: String| LoadError::Data { problem, hint: "build the database first".to_owned() };
+    let build = |problem: String| LoadError::data(problem, "build the database first");
     let tables = tables(session).await?;
     if !tables.contains(CONFIG) {
         return Err(build(format!("Table {CONFIG} doesn't exist: nothing is loaded here.")));
     }
     let config = config(session).await.map_err(while_doing(format!("reading {CONFIG}")))?;
     if config.contains_key(BUILDING) {
-        let problem = "The load of this database has not been completed.".to_owned();
-        let hint = "build it again with the same options: what is stored is kept".to_owned();
-        return Err(LoadError::Data { problem, hint });
+        let problem = "The load of this database has not been completed.";
+        let hint = "build it again with the same options: what is stored is kept";
+        return Err(LoadError::data(problem, hint));
     }
     if let Some(name) = missing_table(session, &tables).await? {
         return Err(incomplete(name));

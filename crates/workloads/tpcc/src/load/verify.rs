@@ -2,21 +2,14 @@
 
 use crate::schema::Table;
 use crate::{CUSTOMERS, DISTRICTS, FIRST_UNDELIVERED, ITEMS};
-use dyno_core::{DbError, Session, Table as Answer};
+use dyno_core::{DbError, Session};
+use dyno_load::query::{pairs, whole};
 use std::collections::HashMap;
 
 /// Counts per warehouse, as the answer to a statement of warehouse and count.
 async fn counts<S: Session>(session: &mut S, sql: &str) -> Result<HashMap<u32, u64>, DbError> {
-    let mut answer = Answer::default();
-    session.query(sql, &mut answer).await?;
-    let pair = |row: Vec<Option<String>>| {
-        let mut cells = row.into_iter();
-        let warehouse = cells.next()??.parse().ok()?;
-        // A sum is a decimal number on some servers.
-        let count = cells.next()??;
-        Some((warehouse, count.split('.').next()?.parse().ok()?))
-    };
-    Ok(answer.rows.into_iter().filter_map(pair).collect())
+    let pair = |(warehouse, count): (String, String)| Some((whole(&warehouse)?, whole(&count)?));
+    Ok(pairs(session, sql).await?.into_iter().filter_map(pair).collect())
 }
 
 fn rows_per_warehouse(table: Table) -> Option<u64> {

@@ -1,8 +1,9 @@
 //! Setting a degree in a session, and setting back what was changed.
 
 use super::DegreeRule;
-use dyno_core::{DbError, Dialect, Discard, Session, Table};
+use dyno_core::{DbError, Dialect, Discard, Session};
 use dyno_facts::{Message, say};
+use dyno_load::query::answer;
 
 /// A degree that was set in a session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -122,7 +123,6 @@ pub(super) async fn value<S: Session>(
     session: &mut S,
     name: &str,
 ) -> Result<Option<String>, DbError> {
-    let mut table = Table::default();
     let sql = match session.dialect() {
         Dialect::Mysql => format!("show session variables where variable_name = '{name}'"),
         // Reading a variable that is not there is an error; this table isn't.
@@ -131,7 +131,7 @@ pub(super) async fn value<S: Session>(
             None => return Ok(None),
         },
     };
-    session.query(&sql, &mut table).await?;
+    let table = answer(session, &sql).await?;
     Ok(table.rows.first().and_then(|row| row.get(1).cloned().flatten()))
 }
 

@@ -1,8 +1,10 @@
 //! What a load will need on the disk and in memory, and whether that is there.
 
+use super::LoadOptions;
 use super::size::size_bytes;
-use super::{LoadError, LoadOptions};
-use dyno_core::{DbError, Dialect, LoadObserver, Session, Table as Answer};
+use dyno_core::{Dialect, Session};
+use dyno_load::query::answer;
+use dyno_load::{LoadError, LoadObserver};
 
 /// Memory of the generator in this process: its pool of text and the buffers of some sessions, bytes.
 const GENERATOR_BYTES: u64 = 340_000_000;
@@ -122,24 +124,19 @@ fn memory_available() -> Option<u64> {
 
 /// The folder of the database and the bytes that are free there; `None` where it can't be seen.
 async fn disk<S: Session>(session: &mut S, same_host: bool) -> Option<(String, u64)> {
-    let folder = match session.dialect() {
-        Dialect::Sqlite => {
-            let file = single(session, "SELECT file FROM pragma_database_list").await.ok()??;
-            std::path::Path::new(&file).parent()?.display().to_string()
-        }
-        Dialect::Postgres if same_host => single(session, "SHOW data_directory").await.ok()??,
-        Dialect::Mysql if same_host => single(session, "SELECT @@datadir").await.ok()??,
+    let sql = match session.dialect() {
+        Dialect::Sqlite => "SELECT file FROM pragma_database_list",
+        Dialect::Postgres if same_host => "SHOW data_directory",
+        Dialect::Mysql if same_host => "SELECT @@datadir",
         Dialect::Postgres | Dialect::Mysql => return None,
     };
+    let mut folder = answer(session, sql).await.ok()?.single()?.to_owned();
+    if session.dialect() == Dialect::Sqlite {
+        folder = std::path::Path::new(&folder).parent()?.display().to_string();
+    }
     // In a container the server's folder may be another one, or none, here.
     let disk = rustix::fs::statvfs(&*folder).ok()?;
     Some((folder, disk.f_bavail * disk.f_frsize))
-}
-
-async fn single<S: Session>(session: &mut S, sql: &str) -> Result<Option<String>, DbError> {
-    let mut answer = Answer::default();
-    session.query(sql, &mut answer).await?;
-    Ok(answer.single().map(str::to_owned))
 }
 
 #[cfg(test)]

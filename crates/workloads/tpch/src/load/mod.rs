@@ -9,7 +9,6 @@
 //! - `estimate`: whether it will fit.
 
 mod ddl;
-mod error;
 mod estimate;
 mod size;
 mod steps;
@@ -17,8 +16,7 @@ mod sums;
 mod times;
 mod work;
 
-pub use error::LoadError;
-pub(crate) use error::while_doing;
+pub use dyno_load::LoadError;
 pub use estimate::{Estimate, estimate};
 pub use steps::Step;
 use steps::{Piece, Work};
@@ -26,16 +24,18 @@ use steps::{Piece, Work};
 use crate::generate::check_scale;
 use crate::schema::Table;
 use crate::state::{self, Done, Found, Loaded, Wanted};
-use dyno_core::{BulkMethod, Dialect, Discard, Driver, LoadObserver, Session};
+use dyno_core::{Dialect, Driver, Session};
 use dyno_facts::{LoadStep, TpchLoad};
-use dyno_reactor::Stop;
+use dyno_load::query::execute;
+use dyno_load::{LoadObserver, LoadReport, LoadSessions, StoredRows, while_doing};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use sums::Sums;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use work::Worker;
+
+/// What is stored is not lost.
+const RESUME: &str = "load again with the same options: what is stored is kept, the rest is loaded";
 
 /// What is to be loaded, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,18 +79,10 @@ impl LoadOptions {
 
 /// What a load did.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LoadReport {
-    /// Rows stored by this load.
-    pub rows_loaded: u64,
-    /// Rows that an earlier load had stored.
-    pub rows_found: u64,
-    /// How the rows got there; `None` when none had to.
-    pub method: Option<BulkMethod>,
-    /// Why a faster method was not used.
-    pub fallback_reason: Option<String>,
-    /// True when the database was complete before.
-    pub was_complete: bool,
-    /// True when it is complete now: all steps are done.
+pub struct TpchLoadReport {
+    /// Its rows.
+    pub rows: LoadReport,
+    /// True when the database is complete now: all steps are done.
     pub is_complete: bool,
     /// Seconds that counting and adding up all rows took, which is no step of the load.
     pub verify_s: f64,
@@ -108,23 +100,18 @@ pub fn load<D: Driver>(
     driver: &D,
     options: &LoadOptions,
     observer: &impl LoadObserver,
-) -> Result<LoadReport, LoadError> {
+) -> Result<TpchLoadReport, LoadError> {
     check_options(options)?;
-    let begun = on_one_session(driver, async |session: &mut D::Session| {
-        begin(session, options, observer).await
-    })?;
+    let loader = LoadSessions::new(driver, observer, options.sessions);
+    let begun =
+        loader.one(async |session: &mut D::Session| begin(session, options, observer).await)?;
     let found = match begun {
         Begun::Complete(loaded) => return Ok(complete_before(*loaded, observer)),
         Begun::Unfinished(done) => done,
     };
     let plan = Plan::new(options, driver.dialect(), &found)?;
-    let worker = Worker {
-        scale: options.scale,
-        sessions: options.sessions,
-        observer,
-        rows_loaded: AtomicU64::new(0),
-        how: Mutex::new(None),
-    };
+    let stored = StoredRows::new(observer);
+    let worker = Worker { scale: options.scale, sessions: options.sessions, observer, stored };
     for (step, pieces) in &plan.steps {
         if *step == Step::Load {
             // Once in a process, whatever the scale factor: no table is to be blamed for it.
@@ -134,33 +121,21 @@ pub fn load<D: Driver>(
         worker.step(driver, *step, pieces)?;
     }
     let rows_found = found.iter().map(|done| done.rows).sum();
-    let Worker { rows_loaded, how, .. } = worker;
-    let how = how.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut report = LoadReport {
-        rows_loaded: rows_loaded.into_inner(),
-        rows_found,
-        method: how.as_ref().map(|report| report.method),
-        fallback_reason: how.and_then(|report| report.fallback_reason),
-        ..LoadReport::default()
-    };
-    finish(driver, options, plan.is_all, observer, &mut report)?;
+    let rows = worker.stored.report(rows_found);
+    let mut report = TpchLoadReport { rows, ..TpchLoadReport::default() };
+    finish(&loader, options, plan.is_all, observer, &mut report)?;
     Ok(report)
 }
 
-fn complete_before(loaded: Loaded, observer: &impl LoadObserver) -> LoadReport {
+fn complete_before(loaded: Loaded, observer: &impl LoadObserver) -> TpchLoadReport {
     observer.note(&format!("Scale factor {} is already loaded", loaded.scale));
-    LoadReport {
-        was_complete: true,
+    let of_load = loaded.load.steps.iter().filter(|step| step.name == "load");
+    let rows_found = of_load.map(|step| step.rows).sum();
+    TpchLoadReport {
+        rows: LoadReport { rows_found, was_complete: true, ..LoadReport::default() },
         is_complete: true,
-        rows_found: loaded
-            .load
-            .steps
-            .iter()
-            .filter(|step| step.name == "load")
-            .map(|s| s.rows)
-            .sum(),
         load: loaded.load,
-        ..LoadReport::default()
+        ..TpchLoadReport::default()
     }
 }
 
@@ -195,7 +170,7 @@ impl Plan {
 }
 
 fn out_of_order(step: Step, before: Step) -> LoadError {
-    LoadError::Option(format!(
+    LoadError::option(format!(
         "The step {} can't be done before the step {}, which was not asked for.",
         step.name(),
         before.name()
@@ -217,10 +192,9 @@ pub fn statements(step: Step, dialect: Dialect, options: &LoadOptions) -> Vec<St
 /// # Errors
 /// The option that can't be had.
 pub fn check_options(options: &LoadOptions) -> Result<(), LoadError> {
-    check_scale(options.scale)
-        .map_err(|error| LoadError::Data { problem: error.to_string(), hint: error.hint() })?;
+    check_scale(options.scale).map_err(|error| LoadError::data(error.to_string(), error.hint()))?;
     if options.sessions == 0 {
-        return Err(LoadError::Option("A load needs at least one session.".to_owned()));
+        return Err(LoadError::option("A load needs at least one session."));
     }
     Ok(())
 }
@@ -247,7 +221,7 @@ async fn begin<S: Session>(
     let has_keys =
         session.capabilities().adds_foreign_keys || ddl::declares_foreign_keys(session.dialect());
     if wanted.foreign_keys && !has_keys {
-        return Err(LoadError::Option(format!(
+        return Err(LoadError::option(format!(
             "{} can't add foreign keys to tables: load without them (--no-foreign-keys, in a suite \
              foreign_keys = false).",
             session.product().name
@@ -275,7 +249,7 @@ async fn begin<S: Session>(
     estimate::check_room(session, options, observer).await?;
     let noting = || while_doing("noting the begin of the load");
     for sql in state::create_own_tables(session.dialect()) {
-        session.query(&sql, &mut Discard).await.map_err(noting())?;
+        execute(session, "noting the begin of the load", &sql).await?;
     }
     state::begin(session, &wanted, attempt).await.map_err(noting())?;
     let mut done = state::done(session).await?;
@@ -300,27 +274,21 @@ fn other_data(how: &str, there: &Wanted, asked: &Wanted) -> LoadError {
             word(wanted.indexes)
         )
     };
-    LoadError::Data {
-        problem: format!(
-            "In this database {} {how}, and {} was asked for.",
-            text(there),
-            text(asked)
-        ),
-        hint: "ask for what is there, use another database, or drop the tables first (dyno tpch \
-               drop)"
-            .to_owned(),
-    }
+    LoadError::data(
+        format!("In this database {} {how}, and {} was asked for.", text(there), text(asked)),
+        "ask for what is there, use another database, or drop the tables first (dyno tpch drop)",
+    )
 }
 
 /// Verifies and concludes a load whose steps are all done.
-fn finish<D: Driver>(
-    driver: &D,
+fn finish<D: Driver, O: LoadObserver>(
+    loader: &LoadSessions<'_, D, O>,
     options: &LoadOptions,
     is_complete: bool,
-    observer: &impl LoadObserver,
-    report: &mut LoadReport,
+    observer: &O,
+    report: &mut TpchLoadReport,
 ) -> Result<(), LoadError> {
-    let done = on_one_session(driver, async |session: &mut D::Session| state::done(session).await)?;
+    let done = loader.one(async |session: &mut D::Session| state::done(session).await)?;
     report.load.steps = times::steps(&done);
     if !is_complete {
         return Ok(());
@@ -329,37 +297,32 @@ fn finish<D: Driver>(
     report.load.finished_at = at.format(&Rfc3339).unwrap_or_default();
     observer.note("Counting and adding up all rows");
     let began_s = times::now_s();
-    verify(driver, options, &done)?;
+    verify(loader, &done)?;
     report.verify_s = times::now_s() - began_s;
-    on_one_session(driver, async |session: &mut D::Session| {
-        conclude(session, options, &mut report.load).await
-    })?;
+    loader
+        .one(async |session: &mut D::Session| conclude(session, options, &mut report.load).await)?;
     report.is_complete = true;
     Ok(())
 }
 
 /// Compares what is stored with what was sent, table by table.
-fn verify<D: Driver>(driver: &D, options: &LoadOptions, done: &[Done]) -> Result<(), LoadError> {
+fn verify<D: Driver>(
+    loader: &LoadSessions<'_, D, impl LoadObserver>,
+    done: &[Done],
+) -> Result<(), LoadError> {
     // The largest first.
     let tables: Vec<Table> = Table::ALL.into_iter().rev().collect();
-    let sessions = if driver.dialect() == Dialect::Sqlite { 1 } else { options.sessions.min(8) };
-    let next = AtomicUsize::new(0);
-    let work = async |session: &mut D::Session, stop: &Stop| {
-        while !stop.is_wanted()
-            && let Some(&table) = tables.get(next.fetch_add(1, Ordering::Relaxed))
-        {
-            let prefix = format!("{}/{}.", Step::Load.name(), table.name());
-            let mut sums: Sums = vec![0; table.columns().len()];
-            let mut rows = 0;
-            for piece in done.iter().filter(|piece| piece.name.starts_with(&prefix)) {
-                sums::add_text(&mut sums, &piece.sums);
-                rows += piece.rows;
-            }
-            sums::verify(session, table, rows, &sums).await?;
+    let no_set_up = async |_: &mut D::Session| Ok(());
+    loader.each(&tables, no_set_up, async |session: &mut D::Session, (), &table| {
+        let prefix = format!("{}/{}.", Step::Load.name(), table.name());
+        let mut sums: Sums = vec![0; table.columns().len()];
+        let mut rows = 0;
+        for piece in done.iter().filter(|piece| piece.name.starts_with(&prefix)) {
+            sums::add_text(&mut sums, &piece.sums);
+            rows += piece.rows;
         }
-        Ok(())
-    };
-    on_sessions(driver, sessions, work)
+        sums::verify(session, table, rows, &sums).await
+    })
 }
 
 /// Notes the end of the load in the database, then warms it up where that is wanted.
@@ -369,8 +332,7 @@ async fn conclude<S: Session>(
     load: &mut TpchLoad,
 ) -> Result<(), LoadError> {
     if let Some(sql) = session.capabilities().checkpoint {
-        let written = session.query(sql, &mut Discard).await;
-        written.map_err(while_doing("writing all to the file"))?;
+        execute(session, "writing all to the file", sql).await?;
     }
     load.size_bytes = size::size_bytes(session).await;
     let noting = || while_doing("noting the end of the load");
@@ -395,11 +357,10 @@ pub fn destroy<D: Driver>(
     driver: &D,
     observer: &impl LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
-    on_one_session(driver, async |session: &mut D::Session| {
+    LoadSessions::new(driver, observer, 1).one(async |session: &mut D::Session| {
         if session.dialect() == Dialect::Sqlite {
             // Otherwise each row is looked up in the tables that refer to it.
-            let off = session.query("PRAGMA foreign_keys = off", &mut Discard).await;
-            off.map_err(while_doing("setting up SQLite"))?;
+            execute(session, "setting up SQLite", "PRAGMA foreign_keys = off").await?;
         }
         let existing = state::tables(session).await?;
         let mut dropped = Vec::new();
@@ -408,35 +369,10 @@ pub fn destroy<D: Driver>(
             if existing.contains(name) {
                 observer.dropping_table(name);
                 let sql = format!("DROP TABLE IF EXISTS {name}");
-                let gone = session.query(&sql, &mut Discard).await;
-                gone.map_err(while_doing(format!("executing {sql}")))?;
+                execute(session, format!("executing {sql}"), &sql).await?;
                 dropped.push(name.to_owned());
             }
         }
         Ok(dropped)
     })
-}
-
-/// Several sessions at once. The first error ends the work of all, each at its next piece.
-fn on_sessions<D: Driver>(
-    driver: &D,
-    sessions: u32,
-    work: impl AsyncFn(&mut D::Session, &Stop) -> Result<(), LoadError> + Sync,
-) -> Result<(), LoadError> {
-    let refused = |error| while_doing("connecting to the database")(error);
-    dyno_reactor::on_sessions(driver, sessions, refused, work).map_err(LoadError::Loop)?
-}
-
-fn on_one_session<D: Driver, T>(
-    driver: &D,
-    work: impl AsyncFnOnce(&mut D::Session) -> Result<T, LoadError>,
-) -> Result<T, LoadError> {
-    dyno_reactor::block_on(async {
-        let connected = driver.connect(0).await;
-        let mut session = connected.map_err(while_doing("connecting to the database"))?;
-        let done = work(&mut session).await;
-        session.close().await;
-        done
-    })
-    .map_err(LoadError::Loop)?
 }

@@ -1,14 +1,7 @@
 //! How large a loaded database is.
 
-use dyno_core::{DbError, Dialect, Discard, Session, Table as Answer};
-
-async fn number<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
-    let mut answer = Answer::default();
-    session.query(sql, &mut answer).await?;
-    // A sum is a decimal number on some servers.
-    let text = answer.single().and_then(|text| text.split('.').next());
-    Ok(text.and_then(|digits| digits.parse().ok()))
-}
+use dyno_core::{Dialect, Discard, Session};
+use dyno_load::query::number;
 
 fn names() -> String {
     let names = crate::schema::Table::ALL.map(|table| format!("'{}'", table.name()));

@@ -4,9 +4,10 @@
 //! Numbers and days add up as they are (money as hundredths), texts by their lengths. A row that is
 //! missing, doubled, cut short or shifted by a column changes a sum.
 
-use super::LoadError;
 use crate::schema::{Table, Type};
-use dyno_core::{Dialect, RowSource, RowWriter, Session, Table as Answer};
+use dyno_core::{Dialect, RowSource, RowWriter, Session};
+use dyno_load::query::{answer, whole};
+use dyno_load::{LoadError, while_doing};
 
 /// A sum for each column, in the order of the table.
 pub(crate) type Sums = Vec<i128>;
@@ -183,15 +184,14 @@ pub(crate) async fn verify<S: Session>(
 ) -> Result<(), LoadError> {
     let name = table.name();
     let dialect = session.dialect();
-    let mut answer = Answer::default();
-    let asked = session.query(&select(table, dialect), &mut answer).await;
-    asked.map_err(super::while_doing(format!("adding up table {name}")))?;
+    let answer = answer(session, &select(table, dialect)).await;
+    let answer = answer.map_err(while_doing(format!("adding up table {name}")))?;
     let cells = answer.rows.into_iter().flatten().map(Option::unwrap_or_default);
     let cells: Vec<String> = cells.collect();
     let count = cells.first().and_then(|cell| cell.parse::<u64>().ok()).unwrap_or(0);
     let hint = "drop the tables and load again; look for triggers, rules and other programs that \
                 write there";
-    let wrong = |problem: String| LoadError::Data { problem, hint: hint.to_owned() };
+    let wrong = |problem: String| LoadError::data(problem, hint);
     if count != rows {
         return Err(wrong(format!("Table {name} has {count} rows, and {rows} were sent.")));
     }
@@ -199,8 +199,7 @@ pub(crate) async fn verify<S: Session>(
         let cell = cells.get(index + 1).map_or("", String::as_str);
         let stored = match (kind, dialect) {
             (Type::Decimal, Dialect::Mysql | Dialect::Postgres) => sum_of_money(cell),
-            // A sum is a decimal number on some servers.
-            _ => cell.split('.').next().and_then(|digits| digits.parse().ok()),
+            _ => whole(cell),
         };
         if stored != Some(sent) {
             return Err(wrong(format!(

@@ -1,31 +1,23 @@
 //! Does the pieces of a step on several sessions.
 
+use super::RESUME;
 use super::steps::{Piece, Step, Work};
 use super::sums::{Summed, to_text};
 use super::times::now_s;
-use super::{LoadError, on_sessions, while_doing};
 use crate::generate::{TableRows, part_row_count};
 use crate::schema::Table;
 use crate::state::{self, Done};
-use dyno_core::{
-    BulkReport, DbError, Dialect, Discard, Driver, ErrorClass, LoadObserver, Session,
-    Table as Answer,
-};
-use dyno_reactor::Stop;
+use dyno_core::{DbError, Dialect, Discard, Driver, Session, Table as Answer};
+use dyno_load::query::{analyze_error, answer, execute};
+use dyno_load::{LoadError, LoadObserver, LoadSessions, StoredRows, retrying, while_doing};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-
-/// Attempts at a piece that other sessions' locks get in the way of.
-const ATTEMPTS: u32 = 5;
 
 /// What a load's sessions share.
 pub(super) struct Worker<'a, O> {
     pub(super) scale: f64,
     pub(super) sessions: u32,
     pub(super) observer: &'a O,
-    pub(super) rows_loaded: AtomicU64,
-    pub(super) how: Mutex<Option<BulkReport>>,
+    pub(super) stored: StoredRows<'a, O>,
 }
 
 /// How much memory SQLite may use for its pages while it loads and sorts, in KiB.
@@ -63,28 +55,21 @@ impl<O: LoadObserver> Worker<'_, O> {
         step: Step,
         pieces: &[Piece],
     ) -> Result<(), LoadError> {
-        let count = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
-        let sessions = match (driver.dialect(), step) {
-            // One writer at a time; and tables take no time.
-            (Dialect::Sqlite, _) | (_, Step::Create) => 1,
-            _ => self.sessions.max(1).min(count),
-        };
-        let next = AtomicUsize::new(0);
-        let work = async |session: &mut D::Session, stop: &Stop| {
-            set_up(session, sessions).await?;
-            let made = match session.dialect() {
-                Dialect::Mysql => state::mysql_keys(session).await?,
-                Dialect::Postgres | Dialect::Sqlite => HashSet::new(),
-            };
-            while !stop.is_wanted()
-                && let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed))
-            {
-                self.tell(step, piece);
-                self.piece(session, piece, &made).await?;
+        // Tables take no time.
+        let sessions = if step == Step::Create { 1 } else { self.sessions };
+        let set_up = async |session: &mut D::Session| {
+            set_up(session, sessions.min(pieces.len() as u32)).await?;
+            match session.dialect() {
+                Dialect::Mysql => state::mysql_keys(session).await,
+                Dialect::Postgres | Dialect::Sqlite => Ok(HashSet::new()),
             }
-            Ok(())
         };
-        on_sessions(driver, sessions, work).map_err(LoadError::with_resume_hint)
+        let work = async |session: &mut D::Session, made: &HashSet<String>, piece: &Piece| {
+            self.tell(step, piece);
+            retrying(session, async |session| self.piece(session, piece, made).await).await
+        };
+        let done = LoadSessions::new(driver, self.observer, sessions).each(pieces, set_up, work);
+        done.map_err(|error| error.with_resume_hint(RESUME))
     }
 
     fn tell(&self, step: Step, piece: &Piece) {
@@ -102,24 +87,12 @@ impl<O: LoadObserver> Worker<'_, O> {
         piece: &Piece,
         made: &HashSet<String>,
     ) -> Result<(), LoadError> {
-        let mut attempt = 1;
-        loop {
-            let done = match &piece.work {
-                Work::Rows { part, parts } => self.rows(session, piece, *part, *parts).await,
-                Work::Sql { sql, made: key } => {
-                    let is_made = made.contains(key);
-                    self.sql(session, piece, sql, is_made).await
-                }
-                Work::Outside { sql } => outside(session, piece, sql).await,
-            };
-            match done {
-                Err(error) if is_conflict(&error) && attempt < ATTEMPTS => {
-                    let doing = while_doing(doing(piece));
-                    session.rollback().await.map_err(doing)?;
-                    attempt += 1;
-                }
-                other => return other,
+        match &piece.work {
+            Work::Rows { part, parts } => self.rows(session, piece, *part, *parts).await,
+            Work::Sql { sql, made: key } => {
+                sql_piece(session, piece, sql, made.contains(key)).await
             }
+            Work::Outside { sql } => outside(session, piece, sql).await,
         }
     }
 
@@ -135,19 +108,19 @@ impl<O: LoadObserver> Worker<'_, O> {
         let expected = part_row_count(table, self.scale, part, parts);
         let failed = || while_doing(doing(piece));
         let began_s = now_s();
-        session.query(begin(session.dialect()), &mut Discard).await.map_err(failed())?;
+        execute(session, doing(piece), begin(session.dialect())).await?;
         let mut source = Summed::new(table, TableRows::new(table, self.scale, part, parts));
         let report = session.bulk_load(table.name(), &columns, &mut source).await;
         let report = report.map_err(failed())?;
         if report.rows != expected || source.count != expected {
-            return Err(LoadError::Data {
-                problem: format!(
+            return Err(LoadError::data(
+                format!(
                     "Table {} took {} of {expected} rows of a piece.",
                     table.name(),
                     report.rows
                 ),
-                hint: "look for triggers and rules on the table".to_owned(),
-            });
+                "look for triggers and rules on the table",
+            ));
         }
         let done = Done {
             name: piece.name.clone(),
@@ -157,55 +130,41 @@ impl<O: LoadObserver> Worker<'_, O> {
             sums: to_text(&source.sums()),
         };
         state::note(session, &done).await.map_err(failed())?;
-        session.query("COMMIT", &mut Discard).await.map_err(failed())?;
-        self.rows_loaded.fetch_add(expected, Ordering::Relaxed);
-        self.observer.rows_done(expected);
-        self.remember(report);
+        execute(session, doing(piece), "COMMIT").await?;
+        self.stored.add(report);
         Ok(())
     }
+}
 
-    /// Keeps the first report; its reason for a slower method is told once.
-    fn remember(&self, report: BulkReport) {
-        let mut how = self.how.lock().unwrap_or_else(PoisonError::into_inner);
-        if how.is_none() {
-            if let Some(reason) = &report.fallback_reason {
-                self.observer.note(reason);
-            }
-            *how = Some(report);
-        }
+/// MySQL commits what a transaction did before and after such statements: what is made and not
+/// noted was made by a load that was interrupted in between.
+async fn sql_piece<S: Session>(
+    session: &mut S,
+    piece: &Piece,
+    sql: &str,
+    is_made: bool,
+) -> Result<(), LoadError> {
+    let began_s = now_s();
+    let is_atomic = session.dialect() != Dialect::Mysql;
+    if is_atomic {
+        execute(session, doing(piece), begin(session.dialect())).await?;
     }
-
-    /// MySQL commits what a transaction did before and after such statements: what is made and not
-    /// noted was made by a load that was interrupted in between.
-    async fn sql<S: Session>(
-        &self,
-        session: &mut S,
-        piece: &Piece,
-        sql: &str,
-        is_made: bool,
-    ) -> Result<(), LoadError> {
-        let failed = || while_doing(doing(piece));
-        let began_s = now_s();
-        let mut answer = Answer::default();
-        let is_atomic = session.dialect() != Dialect::Mysql;
-        if is_atomic {
-            session.query(begin(session.dialect()), &mut Discard).await.map_err(failed())?;
-        }
-        if !is_made {
-            match session.query(sql, &mut answer).await {
-                Err(error) if is_made_before(&error) => {}
-                executed => drop(executed.map_err(failed())?),
+    if !is_made {
+        match answer(session, sql).await {
+            Err(error) if is_made_before(&error) => {}
+            Err(error) => return Err(while_doing(doing(piece))(error)),
+            Ok(Answer { rows }) => {
+                if let Some(row) = rows.first() {
+                    return Err(violated(piece.table, row));
+                }
             }
         }
-        if let Some(row) = answer.rows.first() {
-            return Err(violated(piece.table, row));
-        }
-        note_end(session, piece, began_s).await?;
-        if is_atomic {
-            session.query("COMMIT", &mut Discard).await.map_err(failed())?;
-        }
-        Ok(())
     }
+    note_end(session, piece, began_s).await?;
+    if is_atomic {
+        execute(session, doing(piece), "COMMIT").await?;
+    }
+    Ok(())
 }
 
 /// MySQL's errors 1061, 1068 and 1826: the index, primary or foreign key exists. The server was still
@@ -217,33 +176,25 @@ fn is_made_before(error: &DbError) -> bool {
 /// What `PRAGMA foreign_key_check` answers: a row for each violation.
 fn violated(table: Table, row: &[Option<String>]) -> LoadError {
     let cell = |index: usize| row.get(index).cloned().flatten().unwrap_or_default();
-    LoadError::Data {
-        problem: format!(
-            "Row {} of table {} refers to a row of table {} that does not exist.",
-            cell(1),
-            table.name(),
-            cell(2)
+    let (row, parent) = (cell(1), cell(2));
+    LoadError::data(
+        format!(
+            "Row {row} of table {} refers to a row of table {parent} that does not exist.",
+            table.name()
         ),
-        hint: "drop the tables and load again".to_owned(),
-    }
+        "drop the tables and load again",
+    )
 }
 
 /// Statistics: repeatable, so that nothing is lost where they are made and not noted.
 async fn outside<S: Session>(session: &mut S, piece: &Piece, sql: &str) -> Result<(), LoadError> {
     let began_s = now_s();
-    let mut answer = Answer::default();
-    session.query(sql, &mut answer).await.map_err(while_doing(doing(piece)))?;
-    // MySQL answers with rows of table, operation, type and text.
-    let is_error = |row: &&Vec<Option<String>>| {
-        let kind = row.get(2).and_then(Option::as_deref).unwrap_or_default();
-        kind.eq_ignore_ascii_case("error")
-    };
-    if let Some(row) = answer.rows.iter().find(is_error) {
-        let text = row.last().cloned().flatten().unwrap_or_default();
-        return Err(LoadError::Data {
-            problem: format!("Table {} has no statistics: {text}.", piece.table.name()),
-            hint: "load again with the same options: what is stored is kept".to_owned(),
-        });
+    let answer = answer(session, sql).await.map_err(while_doing(doing(piece)))?;
+    if let Some(text) = analyze_error(&answer) {
+        return Err(LoadError::data(
+            format!("Table {} has no statistics: {text}.", piece.table.name()),
+            "load again with the same options: what is stored is kept",
+        ));
     }
     note_end(session, piece, began_s).await
 }
@@ -267,13 +218,4 @@ fn begin(dialect: Dialect) -> &'static str {
 
 fn doing(piece: &Piece) -> String {
     format!("the step {}", piece.name)
-}
-
-fn is_conflict(error: &LoadError) -> bool {
-    error.db_error().is_some_and(|error: &DbError| {
-        matches!(
-            error.class(),
-            ErrorClass::Deadlock | ErrorClass::LockTimeout | ErrorClass::Serialization
-        )
-    })
 }

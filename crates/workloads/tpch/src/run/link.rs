@@ -2,7 +2,8 @@
 
 use super::slot::{Slot, Way};
 use crate::degree::{Applied, DegreeRule};
-use dyno_core::{DbError, Dialect, Discard, Driver, Nanos, SECOND, Session, Table};
+use dyno_core::{DbError, Dialect, Discard, Driver, Nanos, SECOND, Session};
+use dyno_load::query::answer;
 use dyno_reactor::{monotonic_now, timeout};
 use std::pin::pin;
 
@@ -66,9 +67,8 @@ async fn server_id<S: Session>(session: &mut S) -> Result<String, DbError> {
         Dialect::Mysql => "select connection_id()",
         Dialect::Postgres | Dialect::Sqlite => "select pg_backend_pid()",
     };
-    let mut table = Table::default();
-    session.query(sql, &mut table).await?;
-    table
+    answer(session, sql)
+        .await?
         .single()
         .map(str::to_owned)
         .ok_or_else(|| DbError::protocol("The server does not say which number this session has."))

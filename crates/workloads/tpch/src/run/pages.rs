@@ -1,6 +1,7 @@
 //! Pages that a server reads from its files while a query runs.
 
-use dyno_core::{Dialect, Session, Table};
+use dyno_core::{Dialect, Session};
+use dyno_load::query::answer;
 
 /// Pages that the whole server has read from its files so far; `None` where it does not say, or not
 /// to this user. On PostgreSQL what its page cache lacked: the system may have had it.
@@ -10,12 +11,10 @@ pub(super) async fn read_so_far<S: Session>(session: &mut S) -> Option<u64> {
         Dialect::Postgres if session.capabilities().server_views => {
             // Sessions keep their counts for a second unless they are told to hand them over.
             let flush = "select pg_stat_force_next_flush()";
-            session.query(flush, &mut Table::default()).await.ok()?;
+            answer(session, flush).await.ok()?;
             "select datname, blks_read from pg_stat_database where datname = current_database()"
         }
         Dialect::Postgres | Dialect::Sqlite => return None,
     };
-    let mut table = Table::default();
-    session.query(sql, &mut table).await.ok()?;
-    table.rows.first()?.get(1)?.as_deref()?.parse().ok()
+    answer(session, sql).await.ok()?.rows.first()?.get(1)?.as_deref()?.parse().ok()
 }

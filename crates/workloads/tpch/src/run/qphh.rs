@@ -5,8 +5,9 @@ use super::options::{RunOptions, Test};
 use crate::metrics::{qphh, qphh_formula};
 use crate::refresh::Position;
 use crate::state::FACTS;
-use dyno_core::{DbError, Discard, Driver, Session, Table};
+use dyno_core::{DbError, Discard, Driver, Session};
 use dyno_facts::TpchFacts;
+use dyno_load::query::answer;
 
 /// The name under which the database keeps the last power test.
 const POWER: &str = "power";
@@ -42,10 +43,8 @@ impl LastPower {
 /// # Errors
 /// Those of the session.
 pub(super) async fn last_power<S: Session>(session: &mut S) -> Result<Option<LastPower>, DbError> {
-    let mut table = Table::default();
     let sql = format!("select t_value from {FACTS} where t_name = '{POWER}'");
-    session.query(&sql, &mut table).await?;
-    Ok(table.single().and_then(LastPower::parse))
+    Ok(answer(session, &sql).await?.single().and_then(LastPower::parse))
 }
 
 /// Remembers a whole power test in the database.

@@ -1,6 +1,6 @@
 //! The files, and that nothing is lost or half done.
 
-use dyno_core::{LoadObserver, Unobserved};
+use dyno_load::{LoadObserver, Unobserved};
 use dyno_tpch::generate::files::{
     Content, FileError, FileOptions, Format, Written, estimated_bytes, paths, write,
 };

@@ -1,4 +1,4 @@
-//! What a loader tells while it works.
+//! What a loader reports while it works.
 
 /// Follows the preparation of a data set: progress bars, drop-in messages, log lines. Called from
 /// all loading threads, a few times per second at most. Every method does nothing unless it is
@@ -21,9 +21,13 @@ pub trait LoadObserver: Sync {
     fn dropping_table(&self, _table: &str) {}
     /// Something the user should know, in one sentence.
     fn note(&self, _text: &str) {}
+    /// True when the user wants the end of the load now. Asked about ten times a second.
+    fn is_canceled(&self) -> bool {
+        false
+    }
 }
 
-/// Watches nothing.
+/// Observes nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 

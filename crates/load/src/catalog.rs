@@ -3,33 +3,24 @@
 //! On MySQL's protocol it is asked with SHOW: proxies answer that for a table that is spread over shards, and refuse or
 //! send anywhere what reads `information_schema`.
 
-use crate::{DbError, Dialect, Session, Table};
+use crate::query;
+use dyno_core::{DbError, Dialect, Session};
 use std::collections::HashSet;
 
 /// ER_NO_SUCH_TABLE.
 const NO_SUCH_TABLE: u32 = 1146;
 
-/// One column of an answer, from 0; what is NULL is left out.
-async fn column<S: Session>(
+/// One column of MySQL's answer, from 0, about a table that need not exist.
+async fn mysql_column<C: FromIterator<String>, S: Session>(
     session: &mut S,
     sql: &str,
     number: usize,
-) -> Result<Vec<String>, DbError> {
-    let mut answer = Table::default();
-    session.query(sql, &mut answer).await?;
+) -> Result<C, DbError> {
+    let answer = match query::answer(session, sql).await {
+        Err(error) if error.errno() == NO_SUCH_TABLE => Default::default(),
+        answer => answer?,
+    };
     Ok(answer.rows.into_iter().filter_map(|row| row.into_iter().nth(number)?).collect())
-}
-
-/// The same of a table that need not exist.
-async fn column_if_any<S: Session>(
-    session: &mut S,
-    sql: &str,
-    number: usize,
-) -> Result<Vec<String>, DbError> {
-    match column(session, sql, number).await {
-        Err(error) if error.errno() == NO_SUCH_TABLE => Ok(Vec::new()),
-        answer => answer,
-    }
 }
 
 /// The tables that statements without a schema name can reach; MySQL's views are among them.
@@ -44,7 +35,7 @@ pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbEr
         }
         Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
     };
-    Ok(column(session, sql, 0).await?.into_iter().collect())
+    query::column(session, sql).await
 }
 
 /// The columns of a table on MySQL, in their order; none if it doesn't exist.
@@ -55,7 +46,7 @@ pub async fn mysql_columns<S: Session>(
     session: &mut S,
     table: &str,
 ) -> Result<Vec<String>, DbError> {
-    column_if_any(session, &format!("SHOW COLUMNS FROM {table}"), 0).await
+    mysql_column(session, &format!("SHOW COLUMNS FROM {table}"), 0).await
 }
 
 /// The names of a table's indexes on MySQL, `PRIMARY` among them; none if it doesn't exist.
@@ -66,8 +57,7 @@ pub async fn mysql_indexes<S: Session>(
     session: &mut S,
     table: &str,
 ) -> Result<HashSet<String>, DbError> {
-    let names = column_if_any(session, &format!("SHOW INDEX FROM {table}"), 2).await?;
-    Ok(names.into_iter().collect())
+    mysql_column(session, &format!("SHOW INDEX FROM {table}"), 2).await
 }
 
 /// The names of a table's foreign keys on MySQL; none if it doesn't exist.
@@ -78,7 +68,7 @@ pub async fn mysql_foreign_keys<S: Session>(
     session: &mut S,
     table: &str,
 ) -> Result<Vec<String>, DbError> {
-    let text = column_if_any(session, &format!("SHOW CREATE TABLE {table}"), 1).await?;
+    let text: Vec<String> = mysql_column(session, &format!("SHOW CREATE TABLE {table}"), 1).await?;
     Ok(text.iter().flat_map(|text| foreign_keys_in(text)).collect())
 }
 

@@ -1,0 +1,38 @@
+//! What every loader shares. A family brings its schema, its rows and its own notes of what is done.
+//!
+//! - [`LoadSessions`]: the sessions of a load. A load is a list of pieces; each piece is done by the next session that is
+//!   free, and is small enough to be one transaction. The first error ends all sessions, each at its next piece.
+//! - [`retrying`], [`StoredRows`]: one piece that meets locks of other sessions, and the count of what is stored.
+//! - [`LoadObserver`], [`LoadReport`], [`LoadError`]: what a load says while it works, at its end, and when it fails.
+//! - [`query`], [`catalog`]: small questions to a database. All set-up statements of loaders pass through
+//!   [`query::execute`] and [`query::answer`].
+//!
+//! # Resuming
+//! The database itself says what is missing, in the way that suits the family: sysbench and pgbench count rows by
+//! chunk, TPC-C and TPC-H note each piece. A loader leaves what is done out of its list of pieces.
+//! [`LoadError::with_resume_hint`] names the command that continues.
+//!
+//! # Loading through proxies
+//! Proxies limit the length of statements, the duration of transactions and the number of rows. Each limit has one
+//! place here where it can be enforced for all families:
+//!
+//! - A bounded statement or a short transaction: the size of a piece ([`LoadSessions::each`]) and of a bulk load.
+//! - A probe of what a proxy accepts, before the first piece: the `set_up` of [`LoadSessions::each`], and the answer of the
+//!   first piece, which [`StoredRows`] keeps.
+//! - "No progress for 30 s": [`StoredRows::add`] sees every committed piece, and [`LoadSessions`] asks
+//!   [`LoadObserver::is_canceled`] ten times a second, whatever its sessions wait for.
+//! - The end within 10 s of a request: sessions of a canceled load end with [`dyno_core::Session::cancel`].
+
+pub mod catalog;
+mod error;
+mod observer;
+mod piece;
+pub mod query;
+mod report;
+mod sessions;
+
+pub use error::{LoadError, while_doing};
+pub use observer::{LoadObserver, Unobserved};
+pub use piece::{StoredRows, is_conflict, retrying};
+pub use report::{LoadReport, default_sessions};
+pub use sessions::LoadSessions;

@@ -1,0 +1,110 @@
+//! Small questions and commands.
+
+use crate::{LoadError, while_doing};
+use dyno_core::{DbError, Discard, Session, Table};
+use std::collections::HashMap;
+use std::str::FromStr;
+
+/// Executes a statement whose rows don't matter.
+///
+/// # Errors
+/// What the database answered, while `doing`.
+pub async fn execute<S: Session>(
+    session: &mut S,
+    doing: impl Into<String>,
+    sql: &str,
+) -> Result<(), LoadError> {
+    session.query(sql, &mut Discard).await.map(drop).map_err(while_doing(doing))
+}
+
+/// The rows of an answer.
+///
+/// # Errors
+/// What the database answered.
+pub async fn answer<S: Session>(session: &mut S, sql: &str) -> Result<Table, DbError> {
+    let mut answer = Table::default();
+    session.query(sql, &mut answer).await?;
+    Ok(answer)
+}
+
+/// The rows of an answer; `None` where the database refuses, as compatible ones may.
+///
+/// # Errors
+/// The session is lost.
+pub async fn answer_if_any<S: Session>(
+    session: &mut S,
+    sql: &str,
+) -> Result<Option<Table>, DbError> {
+    match answer(session, sql).await {
+        Err(error) if !error.is_fatal() => Ok(None),
+        answered => answered.map(Some),
+    }
+}
+
+/// The first column of an answer; NULL is left out.
+///
+/// # Errors
+/// What the database answered.
+pub async fn column<C: FromIterator<String>, S: Session>(
+    session: &mut S,
+    sql: &str,
+) -> Result<C, DbError> {
+    let first = |row: Vec<Option<String>>| row.into_iter().next().flatten();
+    Ok(answer(session, sql).await?.rows.into_iter().filter_map(first).collect())
+}
+
+/// The rows of an answer as integers; what is no integer is `otherwise`.
+///
+/// # Errors
+/// What the database answered.
+pub async fn integers<S: Session>(
+    session: &mut S,
+    sql: &str,
+    otherwise: i64,
+) -> Result<Vec<Vec<i64>>, DbError> {
+    let number =
+        |cell: Option<String>| cell.and_then(|text| text.parse().ok()).unwrap_or(otherwise);
+    let rows = answer(session, sql).await?.rows.into_iter();
+    Ok(rows.map(|row| row.into_iter().map(number).collect()).collect())
+}
+
+/// The first two columns of an answer as names and values; NULL is an empty value.
+///
+/// # Errors
+/// What the database answered.
+pub async fn pairs<S: Session>(
+    session: &mut S,
+    sql: &str,
+) -> Result<HashMap<String, String>, DbError> {
+    let pair = |row: Vec<Option<String>>| {
+        let mut cells = row.into_iter();
+        Some((cells.next()??, cells.next().flatten().unwrap_or_default()))
+    };
+    Ok(answer(session, sql).await?.rows.into_iter().filter_map(pair).collect())
+}
+
+/// The whole number in a cell; a sum is a decimal number on some servers.
+pub fn whole<T: FromStr>(cell: &str) -> Option<T> {
+    cell.split('.').next()?.parse().ok()
+}
+
+/// The single whole number of an answer; `None` when it is NULL or there is none.
+///
+/// # Errors
+/// What the database answered.
+pub async fn number<T: FromStr, S: Session>(
+    session: &mut S,
+    sql: &str,
+) -> Result<Option<T>, DbError> {
+    Ok(answer(session, sql).await?.single().and_then(whole))
+}
+
+/// The error in the answer to ANALYZE TABLE of MySQL, which never fails itself.
+pub fn analyze_error(answer: &Table) -> Option<&str> {
+    let cell = |row: &'_ Vec<Option<String>>, at: usize| row.get(at).cloned().flatten();
+    let is_error = |row: &&Vec<Option<String>>| {
+        cell(row, 2).is_some_and(|kind| kind.eq_ignore_ascii_case("error"))
+    };
+    let row = answer.rows.iter().find(is_error)?;
+    Some(row.get(3).and_then(Option::as_deref).unwrap_or("ANALYZE TABLE failed"))
+}
