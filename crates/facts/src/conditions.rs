@@ -85,7 +85,6 @@ fn is_zero(count: &u64) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct GeneratorMember {
-    /// Its name.
     pub name: String,
     /// Its machine's name and address as far as it knows them.
     pub host: String,

@@ -105,9 +105,7 @@ pub struct TpccFacts {
     pub isolation: Option<String>,
     /// Warehouses used.
     pub warehouses: u32,
-    /// Warehouses loaded.
     pub warehouses_loaded: u32,
-    /// Terminals.
     pub terminals: u32,
     /// Sessions that executed what the terminals entered.
     pub sessions: u32,
@@ -125,7 +123,6 @@ pub struct TpccFacts {
     pub orders_unknown: u64,
     /// Deliveries executed, and those among them that found a district without an order.
     pub deliveries: u64,
-    /// See `deliveries`.
     pub deliveries_with_skips: u64,
     /// The audit: what was executed against what should have been.
     pub audit: Vec<AuditLine>,

@@ -95,7 +95,6 @@ pub struct TargetNode {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct FleetMember {
-    /// Its name.
     pub name: String,
     /// Its machine and binary.
     pub environment: Environment,
@@ -118,7 +117,6 @@ pub struct FaultPlan {
     pub promote: bool,
 }
 
-/// A price.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Price {
@@ -140,7 +138,6 @@ pub struct ComparisonFacts {
     pub is_aa: bool,
     /// Fewest pairs.
     pub pairs_least: u32,
-    /// Most pairs.
     pub pairs_most: u32,
     /// Half-width of the 95 % interval of the ratio at which repetition ends, such as 0.02.
     pub half_width: Option<f64>,
@@ -155,7 +152,6 @@ pub struct ComparisonFacts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ScriptFacts {
-    /// Its file.
     pub name: String,
     /// Its share of the transactions, relative to the other scripts.
     pub weight: u32,
@@ -169,7 +165,6 @@ pub struct ScriptFacts {
 pub struct ExperimentFacts {
     /// Its name in the suite.
     pub name: String,
-    /// Its heading.
     pub title: String,
     /// Workload and test, such as `sysbench oltp_read_only`.
     pub test: String,
@@ -226,7 +221,6 @@ pub struct RunHeader {
     pub command_line: Vec<String>,
     /// Seed of all random streams.
     pub seed: u64,
-    /// The targets.
     pub targets: Vec<TargetFacts>,
     /// The load generators that make the load together; empty where this machine makes all of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]

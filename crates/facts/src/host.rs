@@ -56,7 +56,6 @@ pub struct Environment {
     pub memory_mib: f64,
     /// Settings of the machine that bear on measurements.
     pub machine: Machine,
-    /// Version of dyno.
     pub dyno_version: String,
     /// SHA-256 of the running binary, hexadecimal.
     pub binary_sha256: String,

@@ -69,7 +69,6 @@ pub struct SeriesRow {
 pub struct NodeRow {
     /// Seconds from the opening of the window; negative in warm-up.
     pub at_s: f64,
-    /// The node.
     pub node: String,
     /// Sessions that execute something.
     pub active_sessions: Option<f64>,

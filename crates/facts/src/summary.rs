@@ -30,7 +30,6 @@ pub struct LatencySummary {
     pub p999_us: f64,
     /// Largest.
     pub max_us: f64,
-    /// Sum.
     pub sum_us: f64,
 }
 
@@ -41,7 +40,6 @@ pub struct ErrorSummary {
     pub class: String,
     /// MySQL's or SQLite's number, 0 where there is none.
     pub errno: u32,
-    /// SQLSTATE.
     pub sqlstate: String,
     /// First message of this kind, in the server's words.
     pub message: Message,
@@ -52,13 +50,11 @@ pub struct ErrorSummary {
 /// One kind of transaction in a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct KindSummary {
-    /// Its name.
     pub name: String,
     /// How its transactions ended.
     pub counts: Counts,
     /// Statements of transactions that did not fail.
     pub statements: StatementCounts,
-    /// Its latency.
     pub latency: LatencySummary,
 }
 
@@ -114,7 +110,6 @@ pub struct TrialSummary {
     pub target: String,
     /// Workload and test, such as `oltp_read_only`.
     pub test: String,
-    /// Workers.
     pub workers: u32,
     /// Repeat of the same point, from 1.
     pub repeat: u32,

@@ -192,7 +192,6 @@ pub struct LoadStep {
     /// `create`, `load`, `primary-keys`, `foreign-keys`, `indexes`, `analyze`, `warm-up`, or one of
     /// these, a slash and the name of a table.
     pub name: String,
-    /// Seconds.
     pub seconds: f64,
     /// Rows it stored; 0 where it stored none.
     pub rows: u64,

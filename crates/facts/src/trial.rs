@@ -18,7 +18,6 @@ pub struct TrialIdentity {
     pub target: String,
     /// Workload and test, such as `oltp_read_only`.
     pub test: String,
-    /// Workers.
     pub workers: u32,
     /// Repeat of the same point, from 1.
     pub repeat: u32,

@@ -21,7 +21,6 @@ use std::collections::BTreeMap;
 pub struct Paper {
     /// [`dyno_facts::SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// Its title.
     pub title: Message,
     /// The whole in a paragraph, sentence by sentence.
     pub summary: Vec<Message>,
@@ -157,7 +156,6 @@ pub struct Target {
 /// A setting that matters.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SettingRow {
-    /// Its name.
     pub name: String,
     /// Its value before the first trial.
     pub value: String,
@@ -174,7 +172,6 @@ pub struct KeyRow {
     pub experiment: String,
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
-    /// The point.
     pub point: Point,
 }
 
@@ -183,7 +180,6 @@ pub struct KeyRow {
 pub struct Experiment {
     /// Its name in the suite.
     pub name: String,
-    /// Its heading.
     pub title: String,
     /// Workload and test.
     pub test: String,
@@ -253,7 +249,6 @@ pub struct LeftOut {
 pub struct Spread {
     /// Lowest.
     pub min: f64,
-    /// Median.
     pub median: f64,
     /// Highest.
     pub max: f64,
@@ -269,7 +264,6 @@ pub struct Point {
     /// no capacity, and is compared with nothing.
     #[serde(skip)]
     pub has_fault: bool,
-    /// Workers.
     pub workers: u32,
     /// Offered transactions per second; `None` in a closed loop.
     pub rate_per_s: Option<f64>,
@@ -322,7 +316,6 @@ pub struct Point {
     pub tpch: Option<TpchSetup>,
 }
 
-/// The data of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PointData {
     /// As measured.
@@ -339,7 +332,6 @@ pub struct PointData {
 pub struct StatementRow {
     /// Label of the target.
     pub target: String,
-    /// Workers.
     pub workers: u32,
     /// Name of the script.
     pub script: String,
@@ -370,7 +362,6 @@ pub struct ErrorRow {
     pub class: String,
     /// MySQL's or SQLite's number, 0 where there is none.
     pub errno: u32,
-    /// SQLSTATE.
     pub sqlstate: String,
     /// Attempts and connects that met it.
     pub count: u64,
@@ -438,9 +429,7 @@ pub struct Gap {
 /// By how much a counter of the server grew from before a trial's connects to after its end.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Counter {
-    /// Its name.
     pub name: String,
-    /// Growth.
     pub growth: f64,
 }
 

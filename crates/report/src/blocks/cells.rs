@@ -8,7 +8,6 @@ use serde::Serialize;
 /// A stretch of text.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Span {
-    /// Its text.
     pub text: Message,
     /// How it looks.
     #[serde(skip_serializing_if = "Look::is_plain")]
@@ -27,11 +26,9 @@ pub enum Look {
     Plain,
     /// A sentence in which code stands between backticks.
     Coded,
-    /// Code.
     Code,
     /// Stressed.
     Emphasis,
-    /// Strong.
     Strong,
     /// Strong: something is wrong.
     Bad,
@@ -134,9 +131,7 @@ pub enum Value {
     Blank,
     /// Nothing, as it is not known.
     Missing,
-    /// Text.
     Text(Line),
-    /// A number.
     Number(f64),
     /// A median with the lowest and the highest.
     Spread(Spread),

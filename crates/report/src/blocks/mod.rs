@@ -23,20 +23,15 @@ pub type Line = Vec<Span>;
 pub enum Block {
     /// What stands above the first section.
     Cover(Box<Cover>),
-    /// A heading.
     Heading(Heading),
-    /// A paragraph.
     Paragraph {
         /// How it looks.
         style: Style,
-        /// Its text.
         text: Line,
     },
-    /// A list.
     List {
         /// How it looks.
         style: Style,
-        /// Its items.
         items: Vec<Line>,
     },
     /// Words with their meanings.
@@ -44,7 +39,6 @@ pub enum Block {
         /// Word and meaning.
         terms: Vec<(Message, Message)>,
     },
-    /// A table.
     Table(Table),
     /// Figures; several stand beside each other where there is room.
     Figures {
@@ -66,7 +60,6 @@ pub enum Block {
     },
     /// Text as it stands: a command, a script, a plan.
     Code {
-        /// Its lines.
         text: String,
     },
 }
@@ -76,7 +69,6 @@ pub enum Block {
 pub struct Cover {
     /// What kind of document this is.
     pub kicker: Message,
-    /// Its title.
     pub title: Message,
     /// Products and versions.
     pub byline: String,
@@ -91,23 +83,19 @@ pub struct Cover {
 /// A name and its value.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Fact {
-    /// Its name.
     pub name: Message,
-    /// Its value.
     pub value: Line,
     /// Small print below it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<Message>,
 }
 
-/// A heading.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Heading {
     /// 2 for sections, 3 to 5 below them.
     pub level: u8,
     /// Such as `6.1`; may be empty.
     pub number: String,
-    /// Its words.
     pub title: Message,
     /// What links to it lead to; may be empty.
     pub anchor: String,

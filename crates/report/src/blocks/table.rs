@@ -5,7 +5,6 @@ use crate::format::Format;
 use crate::text::Message;
 use serde::Serialize;
 
-/// A table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Table {
     /// What it shows.
@@ -15,7 +14,6 @@ pub struct Table {
     pub class: &'static str,
     /// Its columns; the first one names the rows.
     pub columns: Vec<Column>,
-    /// Its rows.
     pub rows: Vec<Row>,
     /// So many of the last rows sum up the others.
     #[serde(skip_serializing_if = "is_zero")]
@@ -26,7 +24,6 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// A column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Column {
     /// Its title, with the unit.
@@ -44,7 +41,6 @@ pub struct Column {
     pub class: &'static str,
 }
 
-/// A row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Row {
     /// A cell for each column.

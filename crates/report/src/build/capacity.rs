@@ -16,7 +16,6 @@ pub struct Capacity {
     pub target: String,
     /// At which load, in words.
     pub load: Message,
-    /// The throughput.
     pub throughput: Spread,
     /// What it counts.
     pub unit: Message,

@@ -11,7 +11,6 @@ use serde::Serialize;
 pub struct Chapter {
     /// Such as `6.1`.
     pub number: String,
-    /// Its heading.
     pub title: Message,
     /// Numbers of its experiments in the paper, from 0.
     pub experiments: Vec<usize>,

@@ -61,7 +61,6 @@ pub struct DifferenceTable {
 /// A setting that differs.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Difference {
-    /// Its name.
     pub name: String,
     /// Its values in the order of the targets; `None` where a target has no such setting.
     pub values: Vec<Option<String>>,

@@ -30,7 +30,6 @@ pub struct FaultSummary {
     pub experiment: String,
     /// Label of the target.
     pub target: String,
-    /// Workers.
     pub workers: u32,
     /// What a commit waits for, as the servers say; else as the suite states it.
     pub acknowledged_by: Option<Message>,
@@ -62,7 +61,6 @@ pub struct FaultSummary {
     pub unknown: Option<u64>,
     /// Numbers of the checks that found something.
     pub checks: Vec<usize>,
-    /// Its trials.
     pub trials: Vec<FaultTrial>,
 }
 

@@ -9,9 +9,7 @@ use serde::Serialize;
 /// A word and what it means here.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct GlossaryRow {
-    /// The word.
     pub word: Message,
-    /// Its meaning.
     pub meaning: Message,
 }
 

@@ -59,7 +59,6 @@ pub struct NodeLoad {
     pub writes: Option<u64>,
     /// All statements.
     pub statements: Option<u64>,
-    /// Commits.
     pub commits: Option<u64>,
     /// Its share of the reads of all nodes, 0 to 1.
     pub read_share: Option<f64>,

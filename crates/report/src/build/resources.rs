@@ -20,7 +20,6 @@ pub struct NodeUse {
     pub experiment: String,
     /// Label of its target.
     pub target: String,
-    /// The node.
     pub node: String,
     /// Times that it was asked in the window.
     pub samples: usize,

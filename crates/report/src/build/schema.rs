@@ -11,7 +11,6 @@ pub struct SchemaRow {
     pub target: String,
     /// Name of the experiment.
     pub experiment: String,
-    /// The node.
     pub node: String,
     /// Checksum over tables and indexes as the server describes them.
     pub checksum: Option<String>,

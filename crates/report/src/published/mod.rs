@@ -79,7 +79,6 @@ impl PublishedRow {
 /// A published table with its columns, as a paper shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Published {
-    /// The table.
     #[serde(flatten)]
     pub table: PublishedTable,
     /// Names of the conditions that some row states, the row's label left out.

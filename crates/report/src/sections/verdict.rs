@@ -84,13 +84,7 @@ fn verdicts(paper: &Paper) -> Rows<Judged<'_>> {
             needed.into_iter().fold(cell, |cell, pairs| cell.with(format::whole(pairs as f64)))
         })
         .below(say!(needed))
-        .col(say!(deviation_percent), Right, |one| {
-            let percent =
-                |share: Option<f64>| share.map_or(format::DASH.to_owned(), format::percent);
-            one.row.variation_candidate.map(|candidate| {
-                format!("{}, {}", format::percent(candidate), percent(one.row.variation_baseline))
-            })
-        })
+        .col(say!(deviation_percent), Right, |one| deviations(one.row))
         .below(say!(candidate_baseline))
         .col(say!(p_t_wilcoxon), Right, |one| {
             let both = one.row.p.into_iter().chain(one.row.p_rank);
@@ -111,6 +105,12 @@ fn verdicts(paper: &Paper) -> Rows<Judged<'_>> {
                 row.anchor = format!("comparison-{}", one.of.number);
             }
         })
+}
+
+/// Deviations of candidate and baseline, percent.
+fn deviations(row: &VerdictRow) -> Option<String> {
+    let baseline = row.variation_baseline.map_or(format::DASH.to_owned(), format::percent);
+    row.variation_candidate.map(|candidate| format!("{}, {baseline}", format::percent(candidate)))
 }
 
 fn chance(p: f64) -> String {

@@ -6,7 +6,6 @@ use std::fmt::Write;
 /// What a mark looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// A ring.
     Ring,
     /// A disc: the figure that counts.
     Disc,

@@ -33,9 +33,7 @@ pub struct TpccSetup {
     pub isolation: Message,
     /// Warehouses used.
     pub warehouses: u32,
-    /// Warehouses loaded.
     pub warehouses_loaded: u32,
-    /// Terminals.
     pub terminals: u32,
     /// Sessions that executed what they entered.
     pub sessions: u32,

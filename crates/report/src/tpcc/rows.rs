@@ -12,7 +12,6 @@ use serde::Serialize;
 pub struct MixRow {
     /// Label of the target.
     pub target: String,
-    /// Terminals.
     pub terminals: u32,
     /// Its name in the specification.
     pub kind: Message,
@@ -26,7 +25,6 @@ pub struct MixRow {
     pub least_percent: Option<f64>,
     /// Whether the share is below that.
     pub is_below_least: bool,
-    /// Committed.
     pub committed: u64,
     /// Rolled back as the profile asks.
     pub rolled_back: u64,
@@ -43,7 +41,6 @@ pub struct MixRow {
 pub struct ResponseRow {
     /// Label of the target.
     pub target: String,
-    /// Terminals.
     pub terminals: u32,
     /// Its name in the specification.
     pub kind: Message,
@@ -51,7 +48,6 @@ pub struct ResponseRow {
     pub count: u64,
     /// Trials.
     pub repeats: usize,
-    /// Mean.
     pub mean_us: Option<Spread>,
     /// 90th percentile.
     pub p90_us: Option<Spread>,

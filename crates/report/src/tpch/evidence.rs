@@ -169,7 +169,6 @@ pub struct RefreshRow {
     pub function: u8,
     /// Number of the pair, from 1.
     pub pair: u32,
-    /// Seconds.
     pub seconds: f64,
     /// Rows inserted or deleted in orders and lineitem together.
     pub rows: u64,
@@ -203,7 +202,6 @@ pub(super) fn refreshes(trials: &[&Trial]) -> Vec<RefreshRow> {
 pub struct Told {
     /// Labels of the targets; `None` where it holds for all.
     pub targets: Option<Message>,
-    /// The sentence.
     pub sentence: Message,
 }
 

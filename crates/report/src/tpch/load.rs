@@ -39,7 +39,6 @@ pub struct LoadRow {
     pub name: Message,
     /// True of the part of a step.
     pub is_part: bool,
-    /// Seconds.
     pub seconds: f64,
     /// Rows it stored; 0 where it stored none.
     pub rows: u64,

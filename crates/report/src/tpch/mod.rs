@@ -98,9 +98,7 @@ pub struct TpchSection {
 /// Columns that only some runs can fill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Shown {
-    /// Power.
     pub power: bool,
-    /// Throughput.
     pub throughput: bool,
     /// The composite of both.
     pub qphh: bool,

@@ -71,7 +71,6 @@ pub struct DegreeColumn {
     pub total_speedup: Option<Speedup>,
     /// The same of the geometric mean.
     pub mean_speedup: Option<Speedup>,
-    /// The answers.
     pub answers: AnswerCount,
 }
 
@@ -126,7 +125,6 @@ pub struct QueryCell {
 /// By what factor a time is shorter than that at the first degree.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Speedup {
-    /// Of the medians.
     pub median: f64,
     /// Of the shortest time there and the longest here.
     pub min: f64,

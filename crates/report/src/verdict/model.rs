@@ -13,7 +13,6 @@ pub struct PairedComparison {
     pub name: String,
     /// Name of the experiment.
     pub experiment: String,
-    /// Its heading.
     pub title: String,
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
@@ -192,7 +191,6 @@ pub struct GateRow {
 pub struct Scaling {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
-    /// Its heading.
     pub title: String,
     /// Label of the target.
     pub target: String,

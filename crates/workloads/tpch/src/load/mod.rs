@@ -80,7 +80,6 @@ impl LoadOptions {
 /// What a load did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TpchLoadReport {
-    /// Its rows.
     pub rows: LoadReport,
     /// True when the database is complete now: all steps are done.
     pub is_complete: bool,
