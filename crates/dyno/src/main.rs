@@ -111,7 +111,13 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    dyno_facts::register(&[dyno_report::CATALOGUE, dyno_tpch::CATALOGUE]);
+    dyno_facts::register(&[
+        dyno_observe::CATALOGUE,
+        dyno_report::CATALOGUE,
+        dyno_runner::CATALOGUE,
+        dyno_store::CATALOGUE,
+        dyno_tpch::CATALOGUE,
+    ]);
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let called = arguments.first().and_then(|name| Path::new(name).file_name());
     if called.is_some_and(|name| name == "sysbench") {

@@ -5,9 +5,11 @@ mod host;
 pub mod proc;
 mod server;
 
+dyno_facts::catalogue!();
+
 pub use environment::environment;
 pub use host::{GeneratorWatch, HostSampler, machine, run_delay_of_process, run_delay_of_thread};
 pub use server::{
     Asked, NodeLook, NodeState, Position, Questions, Sample, Seen, commits_grown, follows, glance,
-    has_reached, look, node_conditions, position, read_facts,
+    has_reached, look, node_conditions, position, read_facts, server_restarted,
 };

@@ -36,6 +36,8 @@ mod trial;
 pub mod trial_json;
 mod workloads;
 
+dyno_facts::catalogue!();
+
 pub use fleet::Crew;
 pub use permits::Permits;
 use summary::resident_mib;
@@ -47,7 +49,7 @@ use crate::databases::{Reached, reach_planned};
 use crate::failure::Failure;
 use crate::progress::LoadProgress;
 use dyno_engine::Control;
-use dyno_facts::{Event, EventKind, FleetMember, Message, Purpose, RunStatus, TrialStatus};
+use dyno_facts::{Event, EventKind, FleetMember, Message, Purpose, RunStatus, TrialStatus, say};
 use dyno_store::Run;
 use dyno_suite::{Action, Aim, Plan, Step, Trial};
 use fault::Injection;
@@ -166,7 +168,7 @@ impl Runner<'_> {
     fn steps(&mut self) -> Result<RunStatus, Failure> {
         let complete = self.run.complete().map(|trial| trial.step.clone()).collect();
         let skipped = self.run.header().skipped.keys().cloned().collect();
-        let mut failed = 0;
+        let mut failed = 0u32;
         for step in self.plan.remaining(&self.plan.settled(&complete, &skipped)) {
             if self.control.is_stopped() {
                 return Ok(RunStatus::Interrupted);
@@ -200,10 +202,7 @@ impl Runner<'_> {
         }
         Ok(match failed {
             0 => RunStatus::Complete,
-            1 => RunStatus::Failed("One trial failed; its summary says why.".into()),
-            _ => RunStatus::Failed(
-                format!("{failed} trials failed; their summaries say why.").into(),
-            ),
+            failed => RunStatus::Failed(say!(trials_failed, n = failed)),
         })
     }
 
@@ -250,16 +249,21 @@ impl Runner<'_> {
         let observer = LoadProgress::new(&title);
         let (seed, same_host) = (self.plan.seed, reached.same_host);
         let order = LoadOrder { seed, same_host, observer: &observer };
-        let mut told =
+        let told =
             experiment.load(&reached.database, &order).map_err(|failure| failure.at(&title))?;
         if existing.is_empty() {
             self.fresh.insert(owner.clone());
         }
-        if !ownership::split(self.run.header().tables.get(&owner), &tables).found.is_empty() {
-            told.push_str("; data were found, not loaded by this run");
-        }
-        observer.finish(&told);
-        let note = format!("prepare of {} on {}: {told}", step.experiment, step.target);
+        let found = ownership::split(self.run.header().tables.get(&owner), &tables).found;
+        let told = Message::from(told);
+        let told = if found.is_empty() { told } else { say!(data_found, loaded = told) };
+        observer.finish(&told.to_string());
+        let note = say!(
+            data_prepared,
+            experiment = &step.experiment,
+            target = &step.target,
+            loaded = told
+        );
         let prepared = Some(step.id.clone());
         self.run.event(Event { prepared, ..Event::new(EventKind::Note, note) })?;
         Ok(())
@@ -278,13 +282,19 @@ impl Runner<'_> {
                 .map_err(|failure| failure.at(&title))?;
         }
         let told = parts.told();
-        observer.finish(&told);
+        observer.finish(&told.to_string());
         self.run.update(|header| {
             let known = header.tables.entry(owner).or_default();
             ownership::forget(known, &parts.made);
         })?;
         if !parts.found.is_empty() {
-            self.run.event(Event::new(EventKind::Note, format!("{title}: {told}")))?;
+            let note = say!(
+                data_removed,
+                experiment = &step.experiment,
+                target = &step.target,
+                removed = told
+            );
+            self.run.event(Event::new(EventKind::Note, note))?;
         }
         Ok(())
     }
@@ -302,7 +312,7 @@ impl Runner<'_> {
         let is_sampled = self.plan.sample_servers;
         let nodes = Nodes::new(&step.target, planned_target, reached, tables, is_sampled);
         for note in nodes.catch_up(self.control) {
-            output::talk(&note);
+            output::talk(&note.to_string());
             self.run.event(Event::new(EventKind::Note, note))?;
         }
         let fault = Injection::of(self.plan, step, reached)?;

@@ -1,6 +1,6 @@
 //! Which tables a run has made itself: it drops no others.
 
-use dyno_facts::TableOrigin;
+use dyno_facts::{Message, TableOrigin, say};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the tables of one target come from.
@@ -50,15 +50,15 @@ pub(super) fn forget(known: &mut Known, dropped: &[String]) {
 
 impl Parts {
     /// What a cleanup of these does, in words.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn told(&self) -> Message {
         match (self.made.is_empty(), self.found.is_empty()) {
-            (true, true) => "nothing left to drop".to_owned(),
-            (false, true) => "tables dropped".to_owned(),
-            (true, false) => "kept: the tables were there before this run".to_owned(),
-            (false, false) => format!(
-                "dropped: {}; kept: {}, there before this run",
-                self.made.join(", "),
-                self.found.join(", ")
+            (true, true) => say!(tables_none_left),
+            (false, true) => say!(tables_dropped),
+            (true, false) => say!(tables_kept),
+            (false, false) => say!(
+                tables_dropped_and_kept,
+                made = self.made.join(", "),
+                found = self.found.join(", ")
             ),
         }
     }

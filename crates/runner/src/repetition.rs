@@ -2,7 +2,7 @@
 //! sweep is measured again. Decisions follow from the stored trials, so an interrupted run goes on as
 //! it would have.
 
-use dyno_facts::{Message, Purpose, TrialSummary};
+use dyno_facts::{Message, Purpose, TrialSummary, say};
 use dyno_report::{figure_of, judged_metrics};
 use dyno_statistics::Metric;
 use dyno_statistics::sequential::{Decision, Next as Pairing, Stop, decide};
@@ -127,18 +127,16 @@ fn told(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
     match decision.next {
         Pairing::Continue | Pairing::Stop(Stop::MostPairs) => None,
         Pairing::Stop(Stop::HalfWidthReached) => {
-            Some(format!("Half-width {} reached after {pairs} pairs.", reached?).into())
+            Some(say!(half_width_reached, reached = reached?, n = pairs))
         }
         Pairing::Stop(Stop::BudgetSpent) => {
-            let budget_s = budget_s.unwrap_or_default();
-            let why = match reached {
-                Some(reached) => format!(
-                    "The budget of {budget_s} s was spent after {pairs} pairs; half-width reached: \
-                     {reached}."
-                ),
-                None => format!("The budget of {budget_s} s was spent after {pairs} pairs."),
-            };
-            Some(why.into())
+            let budget = budget_s.unwrap_or_default().to_string();
+            Some(match reached {
+                Some(reached) => {
+                    say!(budget_spent_half_width, budget = budget, n = pairs, reached = reached)
+                }
+                None => say!(budget_spent, budget = budget, n = pairs),
+            })
         }
     }
 }
@@ -171,7 +169,7 @@ fn confirm(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
             };
             Next::Run(Box::new(confirmed), Purpose::Confirm)
         }
-        None => Next::Skip("No point of the sweep has a result that could be confirmed.".into()),
+        None => Next::Skip(say!(nothing_to_confirm)),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::repetition::Next;
 use crate::table::number;
-use dyno_facts::{LatencySummary, Purpose, TrialSummary};
+use dyno_facts::{LatencySummary, Message, Purpose, TrialSummary, say};
 use dyno_statistics::Metric;
 use dyno_statistics::knee::{self, Outcome, Search, Tried};
 use dyno_statistics::objective::Objective;
@@ -21,7 +21,7 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
         .experiment(&step.experiment)
         .and_then(|experiment| Some((experiment.search.as_ref()?, experiment.confirm)));
     let Some((wanted, confirmations)) = of_search else {
-        return Next::Skip("The plan doesn't say what is searched for.".into());
+        return Next::Skip(say!(search_without_objective));
     };
     let own: Vec<(&Step, &Trial)> = steps(plan, step, trial);
     let is_over = own.iter().any(|(other, _)| run.header().skipped.contains_key(&other.id));
@@ -34,10 +34,10 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
         .filter_map(|(other, _)| run.complete_trial(&other.id))
         .collect();
     if done.len() + 1 < trial.repeat as usize {
-        return Next::Skip("A trial of the search failed: it could not go on.".into());
+        return Next::Skip(say!(search_trial_failed));
     }
     let Ok(objective) = wanted.objective.parse::<Objective>() else {
-        return Next::Skip(format!("`{}` is no objective.", wanted.objective).into());
+        return Next::Skip(say!(search_objective_invalid, objective = &wanted.objective));
     };
     let at = |rate_per_s: Option<f64>, purpose: Purpose| {
         Next::Run(Box::new(Trial { rate: rate_per_s, ..trial.clone() }), purpose)
@@ -47,11 +47,7 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
         last.rate_per_s.is_some() && value(last, objective.metric).is_none()
     };
     if done.last().filter(is_untold).is_some() {
-        return Next::Skip(format!(
-            "The search has ended: the windows are too short to tell {}, which needs 10 transactions \
-             beyond.",
-            objective.text
-        ).into());
+        return Next::Skip(say!(search_windows_too_short, objective = &objective.text));
     }
     let closed = done.iter().find(|trial| trial.rate_per_s.is_none()).map(|trial| trial.tps);
     let Some(start_per_s) = wanted.start_rate.or(closed.map(|tps| tps * FIRST_SHARE)) else {
@@ -63,7 +59,7 @@ pub(super) fn next(plan: &Plan, run: &Run, step: &Step, trial: &Trial) -> Next {
     match knee::next(&search, &tried) {
         knee::Step::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
         knee::Step::Confirm { rate_per_s, .. } => at(Some(rate_per_s), Purpose::Confirm),
-        knee::Step::Done(outcome) => Next::Skip(told(&outcome, &objective).into()),
+        knee::Step::Done(outcome) => Next::Skip(told(&outcome, &objective)),
     }
 }
 
@@ -111,27 +107,18 @@ fn value(trial: &TrialSummary, metric: Metric) -> Option<f64> {
 }
 
 /// How a search ended, in a sentence.
-fn told(outcome: &Outcome, objective: &Objective) -> String {
-    let text = &objective.text;
+fn told(outcome: &Outcome, objective: &Objective) -> Message {
+    let objective = &objective.text;
     match outcome {
         Outcome::Held { rate_per_s, is_most: false } => {
-            format!(
-                "The search has ended: {} per second are held with {text}.",
-                number(*rate_per_s)
-            )
+            say!(search_ended, rate = number(*rate_per_s), objective = objective)
         }
-        Outcome::Held { rate_per_s, is_most: true } => format!(
-            "The search has ended at the highest rate that was allowed: {} per second are held with \
-             {text}.",
-            number(*rate_per_s)
-        ),
-        Outcome::NoneHeld { lowest_per_s } => format!(
-            "The search has ended: not even {} per second are held with {text}.",
-            number(*lowest_per_s)
-        ),
-        Outcome::Unsteady => format!(
-            "The search has ended without a result: rates that were held with {text} once were not \
-             held again."
-        ),
+        Outcome::Held { rate_per_s, is_most: true } => {
+            say!(search_ended_at_most, rate = number(*rate_per_s), objective = objective)
+        }
+        Outcome::NoneHeld { lowest_per_s } => {
+            say!(search_none_held, rate = number(*lowest_per_s), objective = objective)
+        }
+        Outcome::Unsteady => say!(search_unsteady, objective = objective),
     }
 }

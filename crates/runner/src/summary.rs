@@ -1,6 +1,7 @@
 //! From what the engine gives back to what is stored.
 
 use dyno_engine::{Ended, TrialResult, TrialSpec, WorkerStats};
+use dyno_facts::say;
 use dyno_facts::{
     Conditions, GeneratorSummary, LatencySummary, Message, Purpose, SCHEMA_VERSION, TrialStatus,
     TrialSummary,
@@ -84,7 +85,7 @@ fn status(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> TrialStatu
         return TrialStatus::Failed(missed);
     }
     if result.total.counts().committed == 0 {
-        return TrialStatus::Failed("No transaction was committed.".into());
+        return TrialStatus::Failed(dyno_store::no_commit());
     }
     TrialStatus::Complete
 }
@@ -92,36 +93,17 @@ fn status(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> TrialStatu
 /// That the offered rate was missed, in a sentence.
 fn missed(spec: &TrialSpec, result: &TrialResult) -> Option<Message> {
     let (share, rate) = (result.missed_rate()?, spec.rate_per_s?);
-    Some(
-        format!(
-            "Only {:.1} % of the offered {rate} transactions per second were done.",
-            share * 100.0
-        )
-        .into(),
-    )
+    Some(say!(rate_missed, share = format!("{:.1}", share * 100.0), rate = rate.to_string()))
 }
 
 fn notes(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> Vec<Message> {
     let mut notes: Vec<Message> = missed(spec, result).into_iter().filter(|_| is_search).collect();
     if result.unfinished > 0 {
-        notes.push(
-            format!(
-                "{} transactions were still running when the time to end them was over; their \
-             connections were cut.",
-                result.unfinished
-            )
-            .into(),
-        );
+        notes.push(say!(unfinished_cut, n = result.unfinished));
     }
     let work = result.total.work();
     if work.misses > 0 {
-        notes.push(
-            format!(
-                "{} updates and deletes met no row: they are counted as other statements.",
-                work.misses
-            )
-            .into(),
-        );
+        notes.push(say!(writes_met_no_row, n = work.misses));
     }
     notes
 }

@@ -13,6 +13,7 @@ use crate::table::number;
 use crate::tpcc::is_missing;
 use dyno_core::{Driver, Nanos, Workload};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
+use dyno_facts::say;
 use dyno_facts::{
     DataCheck, DataFacts, Event, Message, Purpose, TpccFacts, TrialIdentity, TrialStatus,
     TrialSummary, Verdict,
@@ -219,14 +220,15 @@ pub(super) fn deny(summary: &mut TrialSummary) -> bool {
     let is_result = |check: &DataCheck| has_lost && check.name == TpccFacts::BOOKS;
     let mut failures = summary.checks.iter().filter(|check| check.verdict == Verdict::Failed);
     let failed = failures.find(|check| !is_result(check));
-    let why = failed.map(|check| format!("The check {} failed. {}", check.name, check.evidence));
+    let why =
+        failed.map(|check| say!(check_failed, name = &check.name, evidence = &check.evidence));
     // What was acknowledged and could not be looked for is not proven to be there.
     let unproven = summary.checks.iter().find(|check| summary.tpcc.is_some() && is_missing(check));
-    let unproven = unproven
-        .map(|check| format!("The check {} could not be made. {}", check.name, check.evidence));
+    let unproven =
+        unproven.map(|check| say!(check_not_made, name = &check.name, evidence = &check.evidence));
     let is_denied = why.is_some();
     if let (Some(why), TrialStatus::Complete) = (why.or(unproven), &summary.status) {
-        summary.status = TrialStatus::Failed(why.into());
+        summary.status = TrialStatus::Failed(why);
     }
     is_denied
 }

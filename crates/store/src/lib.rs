@@ -29,10 +29,12 @@ mod run;
 mod series;
 mod trial;
 
+dyno_facts::catalogue!();
+
 pub use error::StoreError;
 pub use files::write_atomically;
 pub use histograms::HistogramLog;
 pub use read::{RunData, RunEntry, TrialData, header as read_header, is_growing, list, read};
 pub use run::Run;
 pub use series::{NODE_COLUMNS, SERIES_COLUMNS, read_nodes, read_series};
-pub use trial::{Moment, NodeSeries, TrialWriter};
+pub use trial::{Moment, NodeSeries, TrialWriter, no_commit};

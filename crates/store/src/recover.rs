@@ -3,6 +3,7 @@
 use crate::executed;
 use crate::histograms;
 use crate::trial::Partial;
+use dyno_facts::say;
 use dyno_facts::{
     Counts, ErrorSummary, Event, EventKind, GeneratorSummary, HostSample, KindSummary,
     LatencySummary, Message, SeriesRow, StatementCounts, TpccFacts, TrialStatus, TrialSummary,
@@ -35,18 +36,12 @@ pub(crate) fn interrupted<'a>(
     let mut latency = Latencies::new();
     tags.iter().filter_map(|tag| by_tag.get(tag)).for_each(|kind| latency.add(kind));
     let identity = partial.identity;
-    let mut notes = vec![
-        "The trial was cut off; its figures were added up from the series and histograms written until then. Rows read and written are not known."
-            .into(),
-    ];
+    let mut notes = vec![say!(trial_cut_off)];
     let kinds = kinds(&identity.kinds, &tags, &by_tag, &rows, (counts, statements), &mut notes);
     let tpcc = identity.tpcc.clone().map(|facts| with_rates(facts, &kinds, window_s));
     let ended_well = counts.committed + counts.rolled_back;
     if latency.count() != ended_well || !damaged.is_empty() {
-        notes.push(format!(
-            "The histograms hold {} transactions, the series {ended_well}; percentiles rest on the former.",
-            latency.count()
-        ).into());
+        notes.push(say!(histograms_differ, n = latency.count(), ended = ended_well));
     }
     let summary_of = |tag: &str| by_tag.get(tag).map(LatencySummary::from);
     let errors = errors(
@@ -85,9 +80,7 @@ pub(crate) fn interrupted_pass(
     let damaged = executed::add(&mut facts, executed_lines);
     let mut summary = partial.identity.summary(TrialStatus::Interrupted);
     summary.trial = partial.trial;
-    summary
-        .notes
-        .push("The trial was cut off; the queries that had ended until then are in it.".into());
+    summary.notes.push(say!(pass_cut_off));
     dyno_record::set_pass(&mut summary, facts);
     (summary, damaged)
 }
@@ -128,14 +121,10 @@ fn kinds(
         return vec![KindSummary { name: only.clone(), counts, statements, latency }];
     }
     let is_told = rows.iter().all(|row| row.committed_by_kind.len() == names.len());
-    notes.push(
-        if is_told {
-            "Per kind of transaction only those that did not fail are known."
-        } else {
-            "Per kind of transaction only those that did not fail are known; they are counted as committed, also where they were rolled back as the profile asks."
-        }
-        .into(),
-    );
+    notes.push(match is_told {
+        true => say!(failures_by_kind_unknown),
+        false => say!(outcomes_by_kind_unknown),
+    });
     let kind = |(index, (name, tag)): (usize, (&String, &String))| {
         let latency = by_tag.get(tag).map(LatencySummary::from).unwrap_or_default();
         let committed = match is_told {

@@ -5,9 +5,10 @@ use crate::files::{LineFile, write_atomically, write_json};
 use crate::histograms;
 use crate::run::Run;
 use crate::{StoreError, series};
+use dyno_facts::say;
 use dyno_facts::{
-    Event, EventKind, NodeFacts, NodeRow, QueryFacts, RefreshFacts, SCHEMA_VERSION, SeriesRow,
-    TrialIdentity, TrialSummary,
+    Event, EventKind, Message, NodeFacts, NodeRow, QueryFacts, RefreshFacts, SCHEMA_VERSION,
+    SeriesRow, TrialIdentity, TrialSummary,
 };
 use dyno_record::{Interval, Phase};
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -58,6 +59,11 @@ pub struct TrialWriter<'run> {
     longest_s: f64,
     /// Commits and seconds of the intervals, warm-up among them, that were no gaps.
     busy: (u64, f64),
+}
+
+/// Of an interval or a whole trial without a commit.
+pub fn no_commit() -> Message {
+    say!(no_commit)
 }
 
 impl<'run> TrialWriter<'run> {
@@ -128,14 +134,14 @@ impl<'run> TrialWriter<'run> {
             self.event(Event {
                 at_s: Some(interval.begins_s),
                 count: row.reconnects,
-                ..Event::new(EventKind::Reconnect, "Lost sessions were connected again.")
+                ..Event::new(EventKind::Reconnect, say!(sessions_reconnected))
             })?;
         }
         self.longest_s = self.longest_s.max(row.length_s);
         if self.is_gap(&row) && interval.phase == Phase::Measured {
             self.event(Event {
                 at_s: Some(interval.begins_s),
-                ..Event::new(EventKind::Server, "No transaction was committed.")
+                ..Event::new(EventKind::Server, no_commit())
             })?;
         }
         self.series.append(series::line(&row).as_bytes())

@@ -100,7 +100,7 @@ fn survives_the_death_of_a_server(
     let events = events(&run);
     let of_kind = |kind: &str| events.iter().filter(|event| event["kind"] == kind).count();
     assert!(of_kind("error") > 0 && of_kind("reconnect") > 0, "{events:?}");
-    let gaps = events.iter().filter(|event| event["text"] == "No transaction was committed.");
+    let gaps = events.iter().filter(|event| event["text"]["en"] == "No transaction was committed.");
     assert_eq!(gaps.count(), commits.iter().filter(|&&count| count == 0).count());
     for paper in ["paper.md", "paper.html"] {
         // Markdown escapes underlines.

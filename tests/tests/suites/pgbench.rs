@@ -122,7 +122,7 @@ fn falsified_books_fail_the_run() {
     let run = only_run(&folder.join("bad")).expect("there is a run");
     let trial = json(&run.join("trials/1.json"));
     assert_eq!(trial["checks"][0]["verdict"], "failed");
-    assert!(trial["status"]["failed"].as_str().is_some_and(|why| why.contains("tellers by")));
+    assert!(trial["status"]["failed"]["en"].as_str().is_some_and(|why| why.contains("tellers by")));
     let paper = fs::read_to_string(run.join("paper.md")).expect("the paper was written");
     assert!(
         paper.contains("**FAILED**") && paper.contains("Work was lost, invented or done twice")

@@ -1,6 +1,7 @@
 //! What a run folder tells of what surrounded its trials: the load generator, the nodes before and
 //! after, what they did meanwhile. On real servers.
 
+use dyno_facts::Message;
 use dyno_testkit::{
     MariaDb, Postgres, Running, Scratch, dyno, only_run, server_or_skip, wait_until,
 };
@@ -59,7 +60,8 @@ fn told(run: &Path) -> Vec<String> {
     let text = fs::read_to_string(run.join("events.jsonl")).expect("there are events");
     let events = text.lines().map(|line| serde_json::from_str(line).expect("whole lines of JSON"));
     let server = events.filter(|event: &Value| event["kind"] == "server");
-    server.map(|event| event["text"].as_str().expect("a text").to_owned()).collect()
+    let message = |event: Value| serde_json::from_value::<Message>(event["text"].clone());
+    server.map(|event| message(event).expect("a message").to_string()).collect()
 }
 
 /// Starts a run and waits until a node has spoken three times in it.
@@ -103,7 +105,10 @@ fn postgres_tells_its_state_and_its_checkpoints() {
     let node = node(&run);
     assert!(number(&node["round_trip_us"]) > 0.0);
     assert_eq!((&node["isolation"], &node["transport"]), (&"READ COMMITTED".into(), &"tcp".into()));
-    assert_eq!((&node["acknowledged_by"], &node["replicas"]), (&"local".into(), &Value::Null));
+    assert_eq!(
+        (&node["acknowledged_by"]["en"], &node["replicas"]),
+        (&"local".into(), &Value::Null)
+    );
     assert_eq!(number(&node["cache_bytes"]), f64::from(128 << 20));
     assert!(number(&node["data_bytes"]) > 1e6 && share(&node["hit_share"]) > 0.5);
     assert!(number(&node["checkpoints"]) >= 1.0, "{node:#}");
@@ -182,7 +187,7 @@ fn mariadb_tells_its_replica_and_its_log() {
     suite(scratch.path(), "", &main.url(), "oltp_read_write", load);
     let run = run_to_end(scratch.path());
     let node = node(&run);
-    assert_eq!(node["acknowledged_by"], "1 semi-sync replica");
+    assert_eq!(node["acknowledged_by"]["en"], "1 semi-sync replica");
     let replicas = node["replicas"].as_array().expect("a list");
     assert_eq!((replicas.len(), &replicas[0]["mode"]), (1, &"semi-sync".into()), "{node:#}");
     assert_eq!(

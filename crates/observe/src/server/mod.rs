@@ -16,7 +16,7 @@ mod state;
 pub use ask::Asked;
 pub use facts::read_facts;
 pub use follow::{Position, follows, has_reached, position};
-pub use sample::Sample;
+pub use sample::{Sample, server_restarted};
 pub use state::{NodeState, Seen, commits_grown, node_conditions};
 
 use ask::Asker;

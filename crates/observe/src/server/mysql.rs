@@ -8,7 +8,7 @@ use super::follow::replica_status;
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbError, Session};
-use dyno_facts::ReplicaFacts;
+use dyno_facts::{Message, ReplicaFacts, say};
 use std::collections::BTreeMap;
 
 /// Counters of a sample.
@@ -87,7 +87,7 @@ pub(super) async fn state<S: Session>(
         schema_checksum: schema(asker, tables).await?,
         table_rows: sizes.iter().filter(|row| tables.has(cell(row, 0))).filter_map(rows).collect(),
         replicas: replicas(&dumps, &facts.counters),
-        acknowledged_by: Some(acknowledged_by(facts, members).into()),
+        acknowledged_by: Some(acknowledged_by(facts, members)),
         transport: host.map(|host| transport(&host, &cipher)),
         asked: Asked::default(),
     })
@@ -259,27 +259,25 @@ fn replicas(dumps: &Answer, counters: &BTreeMap<String, String>) -> Vec<ReplicaF
 }
 
 /// What a commit waits for.
-fn acknowledged_by(facts: &ServerFacts, group_members: u64) -> String {
+fn acknowledged_by(facts: &ServerFacts, group_members: u64) -> Message {
     let cluster = count(&facts.counters, "wsrep_cluster_size").unwrap_or(0);
     let is_galera = facts.settings.get("wsrep_on").is_some_and(|on| on == "ON");
     if is_galera && cluster > 1 {
-        return format!("certified by {cluster} Galera nodes");
+        return say!(acknowledged_by_galera, n = cluster);
     }
     if group_members > 1 {
-        return format!("majority of {group_members} group members");
+        return say!(acknowledged_by_group, n = group_members);
     }
     if semi_sync_replicas(&facts.counters) == 0 {
-        return "local".to_owned();
+        return say!(acknowledged_locally);
     }
     let wanted = [
         "rpl_semi_sync_source_wait_for_replica_count",
         "rpl_semi_sync_master_wait_for_slave_count",
     ];
     // MariaDB has no such setting: one answer is enough.
-    match wanted.iter().find_map(|name| count(&facts.settings, name)).unwrap_or(1) {
-        1 => "1 semi-sync replica".to_owned(),
-        more => format!("{more} semi-sync replicas"),
-    }
+    let replicas = wanted.iter().find_map(|name| count(&facts.settings, name)).unwrap_or(1);
+    say!(acknowledged_by_semi_sync, n = replicas)
 }
 
 /// The process list shows a port for TCP, also from the same machine.

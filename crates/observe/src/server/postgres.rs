@@ -7,7 +7,7 @@ use super::ask::{Answer, Asked, Asker, cell, checksum};
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbError, Session};
-use dyno_facts::ReplicaFacts;
+use dyno_facts::{Message, ReplicaFacts, say};
 use std::collections::BTreeMap;
 
 const DATABASE: &str = "SELECT 'database.' || key, value FROM pg_stat_database d, \
@@ -106,7 +106,7 @@ pub(super) async fn state<S: Session>(
         schema_checksum: described.checksum,
         table_rows: described.rows,
         replicas: followers.iter().map(|row| replica(row)).collect(),
-        acknowledged_by: Some(acknowledged_by(facts, &followers).into()),
+        acknowledged_by: Some(acknowledged_by(facts, &followers)),
         transport,
         asked: Asked::default(),
         sample,
@@ -262,35 +262,42 @@ fn replica(row: &[Option<String>]) -> ReplicaFacts {
 }
 
 /// What a commit waits for, from `synchronous_commit` and `synchronous_standby_names`.
-fn acknowledged_by(facts: &ServerFacts, followers: &Answer) -> String {
+fn acknowledged_by(facts: &ServerFacts, followers: &Answer) -> Message {
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
     let commit = setting("synchronous_commit");
     let names = setting("synchronous_standby_names").trim();
     if commit == "off" {
-        return "nothing (synchronous_commit = off)".to_owned();
+        return say!(acknowledged_by_nothing);
     }
     if commit == "local" || names.is_empty() {
-        return "local".to_owned();
+        return say!(acknowledged_locally);
     }
-    let (how, count, listed) = wanted(names);
+    let (is_any, count, listed) = wanted(names);
     // `*` means whoever is there.
     let of = if listed == ["*"] { followers.len() } else { listed.len() };
-    let level = if commit == "on" { String::new() } else { format!(" ({commit})") };
-    format!("{how} {count} of {of}{level}")
+    let copies = match is_any {
+        true => say!(acknowledged_by_any, count = count, all = of),
+        false => say!(acknowledged_by_first, count = count, all = of),
+    };
+    if commit == "on" {
+        copies
+    } else {
+        say!(acknowledged_at_level, copies = copies, level = commit)
+    }
 }
 
 /// `ANY 2 (a, b, c)`, `FIRST 1 (a, b)`, `2 (a, b)` or `a, b`.
-fn wanted(names: &str) -> (&'static str, u64, Vec<&str>) {
+fn wanted(names: &str) -> (bool, u64, Vec<&str>) {
     let split = |text| -> Vec<&str> { str::split(text, ',').map(str::trim).collect() };
-    let Some((head, rest)) = names.split_once('(') else { return ("first", 1, split(names)) };
+    let Some((head, rest)) = names.split_once('(') else { return (false, 1, split(names)) };
     let listed = split(rest.trim_end().trim_end_matches(')'));
     let mut words = head.split_whitespace();
     let first = words.next().unwrap_or("1");
     if first.eq_ignore_ascii_case("any") {
-        return ("any", words.next().and_then(|count| count.parse().ok()).unwrap_or(1), listed);
+        return (true, words.next().and_then(|count| count.parse().ok()).unwrap_or(1), listed);
     }
     let count = if first.eq_ignore_ascii_case("first") { words.next() } else { Some(first) };
-    ("first", count.and_then(|count| count.parse().ok()).unwrap_or(1), listed)
+    (false, count.and_then(|count| count.parse().ok()).unwrap_or(1), listed)
 }
 
 /// One line, not too long.

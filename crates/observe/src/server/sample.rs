@@ -1,6 +1,6 @@
 //! Counters and gauges of a node at one moment, and what two of them say of the time between.
 
-use dyno_facts::NodeRow;
+use dyno_facts::{Message, NodeRow, say};
 use std::collections::BTreeMap;
 
 /// Counters and gauges of a node at one moment. Counters count from some moment in the past.
@@ -95,47 +95,49 @@ impl Sample {
     }
 
     /// What happened since `before`, in sentences.
-    pub fn events(&self, before: &Sample) -> Vec<String> {
+    pub fn events(&self, before: &Sample) -> Vec<Message> {
         let mut events = Vec::new();
         if self.was_restarted(before) {
-            events.push("The server was restarted.".to_owned());
+            events.push(server_restarted());
             // Its counters begin anew: nothing else can be compared.
             return events;
         }
         if self.checkpoints.zip(before.checkpoints).is_some_and(|(new, old)| new > old) {
-            events.push("A checkpoint began.".to_owned());
+            events.push(say!(checkpoint_began));
         }
         if self.has_checkpointed(before) == Some(true) {
-            events.push("A checkpoint ended.".to_owned());
+            events.push(say!(checkpoint_ended));
         }
         let crossed = |new: Option<f64>, old: Option<f64>, limit: f64| {
             new.is_some_and(|new| new > limit) && old.is_some_and(|old| old <= limit)
         };
         if crossed(self.checkpoint_age_share, before.checkpoint_age_share, CROWDED) {
-            events.push(
-                "The redo log is nearly full: pages are flushed ahead of all else.".to_owned(),
-            );
+            events.push(say!(redo_log_nearly_full));
         }
         let backlog = |sample: &Sample| sample.purge_backlog.map(|count| count as f64);
         if crossed(backlog(self), backlog(before), PURGE as f64) {
-            events.push("Over a million old row versions wait to be purged.".to_owned());
+            events.push(say!(purge_backlog));
         }
         for work in self.background.iter().filter(|work| !before.background.contains(work)) {
-            events.push(format!("Work of the server began: {work}."));
+            events.push(say!(background_began, work = work));
         }
         for work in before.background.iter().filter(|work| !self.background.contains(work)) {
-            events.push(format!("Work of the server ended: {work}."));
+            events.push(say!(background_ended, work = work));
         }
         for (replica, &lag_s) in &self.lag_s {
             let old = before.lag_s.get(replica).copied().unwrap_or(0.0);
             if lag_s > LAG_S && old <= LAG_S {
-                events.push(format!("The replica {replica} is {lag_s:.1} s behind."));
+                events.push(say!(
+                    replica_behind,
+                    name = named(replica),
+                    lag = format!("{lag_s:.1}")
+                ));
             } else if lag_s <= LAG_S && old > LAG_S {
-                events.push(format!("The replica {replica} has caught up."));
+                events.push(say!(replica_caught_up, name = named(replica)));
             }
         }
         for replica in before.lag_s.keys().filter(|name| !self.lag_s.contains_key(*name)) {
-            events.push(format!("The replica {replica} is gone."));
+            events.push(say!(replica_gone, name = named(replica)));
         }
         events
     }
@@ -147,6 +149,16 @@ impl Sample {
         self.started_s.zip(before.started_s).is_some_and(later)
             || self.uptime_s.zip(before.uptime_s).is_some_and(shorter)
     }
+}
+
+/// That the server was started anew.
+pub fn server_restarted() -> Message {
+    say!(server_restarted)
+}
+
+/// A replica's name; its own lag is listed as that of `itself`.
+fn named(replica: &str) -> Message {
+    if replica == "itself" { say!(itself) } else { replica.into() }
 }
 
 /// A number among texts, whole or not.
@@ -184,7 +196,7 @@ mod tests {
             started_s: Some(100.0),
             ..Sample::default()
         };
-        assert_eq!(calm.events(&calm), Vec::<String>::new());
+        assert_eq!(calm.events(&calm), Vec::<Message>::new());
         let busy = Sample {
             checkpoints: Some(2),
             last_checkpoint: Some("20".to_owned()),
@@ -195,10 +207,10 @@ mod tests {
         };
         let told = busy.events(&calm);
         assert_eq!(told.len(), 5, "{told:?}");
-        assert!(told.contains(&"The replica s1 is 3.2 s behind.".to_owned()), "{told:?}");
-        assert_eq!(busy.events(&busy), Vec::<String>::new());
+        assert!(told.iter().any(|event| *event == "The replica s1 is 3.2 s behind."), "{told:?}");
+        assert_eq!(busy.events(&busy), Vec::<Message>::new());
         let back = calm.events(&busy);
-        assert!(back.contains(&"The replica s1 has caught up.".to_owned()), "{back:?}");
+        assert!(back.iter().any(|event| *event == "The replica s1 has caught up."), "{back:?}");
         let lost = Sample { lag_s: BTreeMap::new(), ..calm.clone() }.events(&calm);
         assert_eq!(lost, ["The replica s1 is gone."]);
     }

@@ -3,6 +3,7 @@
 use super::ask::{Asker, cell, checksum};
 use super::{NodeState, ServerFacts, Tables};
 use dyno_core::{DbError, Session};
+use dyno_facts::say;
 
 pub(super) async fn state<S: Session>(
     asker: &mut Asker<'_, S>,
@@ -44,7 +45,7 @@ pub(super) async fn state<S: Session>(
 /// Of a database that says little of itself.
 pub(super) fn silent_state() -> NodeState {
     NodeState {
-        acknowledged_by: Some("local".into()),
+        acknowledged_by: Some(say!(acknowledged_locally)),
         transport: Some("embedded".to_owned()),
         ..NodeState::default()
     }

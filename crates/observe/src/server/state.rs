@@ -1,7 +1,7 @@
 //! What a node is like at one moment, and what follows from two of them.
 
 use super::{Asked, Sample};
-use dyno_facts::{Message, NodeConditions, ReplicaFacts};
+use dyno_facts::{Message, NodeConditions, ReplicaFacts, say};
 use std::collections::BTreeMap;
 
 /// What a node is like at one moment.
@@ -140,7 +140,9 @@ fn percentile_95(mut values: Vec<f64>) -> Option<f64> {
 /// back to asynchronous when no replica answers in time, and says so nowhere else.
 fn weaker(before: &Option<Message>, after: &Option<Message>) -> Option<Message> {
     match (before, after) {
-        (Some(old), Some(new)) if old != new => Some(format!("{old}, later {new}").into()),
+        (Some(old), Some(new)) if old != new => {
+            Some(say!(acknowledged_later_by, before = old, after = new))
+        }
         (Some(known), _) | (None, Some(known)) => Some(known.clone()),
         (None, None) => None,
     }

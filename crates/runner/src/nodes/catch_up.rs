@@ -6,6 +6,7 @@ use crate::databases::{self, with_driver};
 use crate::output;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
 use dyno_engine::Control;
+use dyno_facts::{Message, say};
 use dyno_observe::{Position, follows, has_reached, position};
 use dyno_reactor::{now, sleep_until, timeout};
 use dyno_suite::Role;
@@ -32,7 +33,7 @@ enum Ended {
 impl Nodes<'_> {
     /// Waits until all read-only nodes have applied what the primary has written so far; says in sentences
     /// what is worth knowing of it.
-    pub(crate) fn catch_up(&self, control: &Control) -> Vec<String> {
+    pub(crate) fn catch_up(&self, control: &Control) -> Vec<Message> {
         let Some(primary) = self.list.iter().find(|node| node.role == Role::Primary) else {
             return Vec::new();
         };
@@ -111,22 +112,23 @@ impl Wait<'_> {
         }
     }
 
-    fn told(&self, ended: Result<Ended, DbError>) -> Option<String> {
+    fn told(&self, ended: Result<Ended, DbError>) -> Option<Message> {
         let (node, primary) = (self.node, self.primary);
+        let seconds = |waited: Nanos| waited as f64 / 1e9;
         match ended {
-            Ok(Ended::Reached(waited)) if waited > LONG => Some(format!(
-                "{node} had applied what {primary} has written after {:.1} s of waiting.",
-                waited as f64 / 1e9
-            )),
-            Ok(Ended::Behind(waited)) if !self.control.is_stopped() => Some(format!(
-                "{node} had not applied what {primary} has written when {:.0} s were over; the trial \
-                 begins all the same.",
-                waited as f64 / 1e9
-            )),
-            Err(error) => Some(format!(
-                "{node} can't be asked how far it is behind {primary}: {}.",
-                error.to_string().trim_end_matches('.')
-            )),
+            Ok(Ended::Reached(waited)) if waited > LONG => {
+                let waited = format!("{:.1}", seconds(waited));
+                Some(say!(replica_waited_for, node = node, primary = primary, waited = waited))
+            }
+            Ok(Ended::Behind(waited)) if !self.control.is_stopped() => {
+                let waited = format!("{:.0}", seconds(waited));
+                Some(say!(replica_still_behind, node = node, primary = primary, waited = waited))
+            }
+            Err(error) => {
+                let why = error.to_string();
+                let why = why.trim_end_matches('.');
+                Some(say!(replica_not_asked, node = node, primary = primary, why = why))
+            }
             Ok(_) => None,
         }
     }

@@ -5,7 +5,7 @@ use super::sampling::{Sampling, at_s};
 use super::{Nodes, Role};
 use crate::databases::with_driver;
 use dyno_core::{DbError, Discard, Driver, MILLISECOND, Nanos, SECOND, Session, Table};
-use dyno_facts::Freshness;
+use dyno_facts::{Freshness, say};
 use dyno_observe::Asked;
 use dyno_reactor::{block_on, now, sleep_until, timeout};
 use dyno_record::Window;
@@ -88,10 +88,7 @@ impl Probe<'_> {
         // The table is there before the load begins, unless it has to be made through its way.
         if let Err(error) = self.set_up(driver).await {
             let why = error.to_string();
-            let text = format!(
-                "Whether reads are fresh can't be looked at: {}.",
-                why.trim_end_matches('.')
-            );
+            let text = say!(freshness_not_looked_at, why = why.trim_end_matches('.'));
             self.sampling.tell(0.0, text);
             return;
         }
@@ -166,7 +163,7 @@ impl Probe<'_> {
                 if !is_told {
                     let why = error.to_string();
                     let why = why.trim_end_matches('.');
-                    let text = format!("Whether reads are fresh could not be looked at: {why}.");
+                    let text = say!(freshness_not_looked_at, why = why);
                     self.sampling.tell(at_s(now(), window), text);
                 }
                 is_told = true;

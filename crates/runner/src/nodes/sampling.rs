@@ -5,8 +5,8 @@ use super::freshness::{self, Probed};
 use super::{AllSeen, Node, Nodes};
 use crate::databases::with_driver;
 use dyno_core::{Cause, DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
-use dyno_facts::{Event, EventKind};
-use dyno_observe::{HostSampler, Questions, Sample, Seen};
+use dyno_facts::{Event, EventKind, Message, say};
+use dyno_observe::{HostSampler, Questions, Sample, Seen, server_restarted};
 use dyno_reactor::{block_on, now, sleep_until, timeout};
 use dyno_record::Window;
 use dyno_store::NodeSeries;
@@ -63,7 +63,7 @@ impl Sampling {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn tell(&self, at_s: f64, text: String) {
+    pub(super) fn tell(&self, at_s: f64, text: Message) {
         let event = Event { at_s: Some(at_s), ..Event::new(EventKind::Server, text) };
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
@@ -215,9 +215,13 @@ impl<'a> Sampler<'a> {
                     if matches!(error.cause(), Cause::Unreachable | Cause::Lost) {
                         self.seen.down.get_or_insert_with(|| error.to_string().into());
                     }
-                    self.silent(&window, &error.to_string(), &mut session);
+                    self.silent(
+                        &window,
+                        error.to_string().trim_end_matches('.').into(),
+                        &mut session,
+                    );
                 }
-                Err(_) => self.silent(&window, "it takes too long", &mut session),
+                Err(_) => self.silent(&window, say!(sample_too_slow), &mut session),
             }
             if is_over {
                 break;
@@ -243,12 +247,10 @@ impl<'a> Sampler<'a> {
     }
 
     /// The session is given up; the next sample is asked in another one.
-    fn silent<S>(&mut self, window: &Window, why: &str, session: &mut Option<S>) {
+    fn silent<S>(&mut self, window: &Window, why: Message, session: &mut Option<S>) {
         *session = None;
         if !self.is_silent {
-            let why = why.trim_end_matches('.');
-            let text = format!("The server does not say what it does: {why}.");
-            self.tell(at_s(now(), window), &text);
+            self.tell(at_s(now(), window), say!(server_silent, why = why));
         }
         self.is_silent = true;
     }
@@ -260,10 +262,10 @@ impl<'a> Sampler<'a> {
         self.seen.not_readable.extend(refused);
         let before = self.last.as_ref();
         for text in before.map(|before| sample.events(before)).unwrap_or_default() {
-            self.tell(at_s, &text);
+            self.tell(at_s, text);
         }
         if before.is_some_and(|before| sample.was_restarted(before)) {
-            self.seen.down.get_or_insert_with(|| "The server was restarted.".into());
+            self.seen.down.get_or_insert_with(server_restarted);
         }
         let mut row = sample.row(before, at_s, &self.node.name);
         row.cpu_share = self.host.as_mut().map(|host| host.sample(at).cpu_share);
@@ -279,10 +281,10 @@ impl<'a> Sampler<'a> {
         self.last = Some(sample);
     }
 
-    fn tell(&self, at_s: f64, text: &str) {
+    fn tell(&self, at_s: f64, text: Message) {
         let text = match self.is_named {
-            true => format!("{}: {text}", self.node.name),
-            false => text.to_owned(),
+            true => Message::joined(&[self.node.name.as_str().into(), text], ": ", "："),
+            false => text,
         };
         self.sampling.tell(at_s, text);
     }

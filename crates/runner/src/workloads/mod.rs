@@ -24,6 +24,7 @@ use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::OptionError;
 use dyno_core::{BulkMethod, DbError, Driver, Session, Workload};
 use dyno_engine::TrialSpec;
+use dyno_facts::say;
 use dyno_facts::{
     DataCheck, DataFacts, Message, StatementLatency, TpccFacts, TrialStatus, TrialSummary,
 };
@@ -302,10 +303,8 @@ impl Ran<'_> {
     /// Why the data are not checked after it, in a sentence: nobody waits, or nobody knows what they must be.
     fn unchecked(&self) -> Option<Message> {
         match (&self.summary.status, self.lost) {
-            (_, Some(_)) => {
-                Some("A load generator was lost: what it has done last is not known.".into())
-            }
-            (TrialStatus::Interrupted, None) => Some("The trial was interrupted.".into()),
+            (_, Some(_)) => Some(say!(generator_lost_unchecked)),
+            (TrialStatus::Interrupted, None) => Some(say!(trial_interrupted)),
             _ => None,
         }
     }
