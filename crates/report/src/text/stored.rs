@@ -15,15 +15,13 @@ fn patterns() -> Vec<(String, String)> {
     entries
 }
 
-/// What is stored: a message as it is; a sentence with its Chinese as far as the dictionary has patterns that its sentences fit; what
+/// What is stored: a message with its sentences that are no messages yet; a sentence with its Chinese as far as the dictionary has patterns that its sentences fit; what
 /// has none, such as a server's message, is the same in both languages.
 pub fn stored(text: impl Into<Message>) -> Message {
-    let message = text.into();
-    let Some(text) = message.as_verbatim() else { return message };
-    match chinese(text).or_else(|| sentence_by_sentence(text)) {
-        Some(zh) => Message::both(text, zh),
-        None => message,
-    }
+    text.into().reworded(&|text| {
+        let zh = chinese(text).or_else(|| sentence_by_sentence(text))?;
+        Some(Message::both(text, zh))
+    })
 }
 
 /// The Chinese of what fits one pattern as a whole, perhaps but for the full stop at either's end.
