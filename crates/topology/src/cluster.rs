@@ -1,12 +1,11 @@
 //! A cluster as a whole: made, opened, taken down.
 
-use crate::folder::{Folder, Secrets, random_hex};
+use crate::folder::{Folder, FolderLock, Secrets, random_hex};
 use crate::process::{Process, Wanted};
 use crate::request::{Replication, Request, Watch};
 use crate::state::FORMAT;
 use crate::{Account, ClusterError, EndpointKind, Product, State, StateNode, TopologyKind};
 use crate::{endpoint, machine, mysql, network, programs};
-use std::fs::File;
 use std::path::Path;
 
 /// The user that logs in for the load, and the database that is made for it.
@@ -192,7 +191,7 @@ impl Cluster {
     }
 
     /// Begins a change: nobody else may, and what others have changed is read.
-    pub(crate) fn change(&mut self) -> Result<File, ClusterError> {
+    pub(crate) fn change(&mut self) -> Result<FolderLock, ClusterError> {
         let lock = self.folder.lock()?;
         self.state = Folder::open(self.folder.path())?.1;
         Ok(lock)

@@ -57,6 +57,18 @@ pub(crate) fn random_hex(bytes: usize) -> Result<String, ClusterError> {
     Ok(buffer.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// The right to change a cluster.
+#[derive(Debug)]
+pub(crate) struct FolderLock(File);
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that another thread is just starting has a copy of the
+        // descriptor until it executes its program, and the lock would live as long.
+        let _ = self.0.unlock();
+    }
+}
+
 impl Folder {
     /// Makes the folder of a new cluster.
     pub(crate) fn create(path: &Path) -> Result<Self, ClusterError> {
@@ -132,8 +144,8 @@ impl Folder {
         &self.0
     }
 
-    /// Keeps everybody else from changing the cluster while the file lives.
-    pub(crate) fn lock(&self) -> Result<File, ClusterError> {
+    /// Keeps everybody else from changing the cluster while the lock lives.
+    pub(crate) fn lock(&self) -> Result<FolderLock, ClusterError> {
         let path = self.0.join(LOCK);
         let file = OpenOptions::new()
             .create(true)
@@ -143,7 +155,7 @@ impl Folder {
             .open(&path)
             .map_err(|error| failed("opened", &path, &error))?;
         match file.try_lock() {
-            Ok(()) => Ok(file),
+            Ok(()) => Ok(FolderLock(file)),
             Err(TryLockError::WouldBlock) => Err(ClusterError::new(format!(
                 "Another dyno is just making or changing the cluster in {}.",
                 self.0.display()
@@ -337,6 +349,17 @@ pub(crate) fn give(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_ends_although_somebody_has_a_copy_of_its_descriptor() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::create(&parent.path().join("c")).unwrap();
+        let lock = folder.lock().unwrap();
+        let _copy = lock.0.try_clone().unwrap();
+        assert!(folder.lock().is_err(), "held");
+        drop(lock);
+        assert!(folder.lock().is_ok(), "released");
+    }
 
     #[test]
     fn only_an_empty_folder_becomes_a_cluster() {

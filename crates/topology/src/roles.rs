@@ -1,12 +1,12 @@
 //! Promotion of a read-only node, and the return of a node that was out.
 
 use crate::admin::Admin;
-use crate::folder::copy_folder;
+use crate::folder::{FolderLock, copy_folder};
 use crate::make::{not_in_time, wait};
 use crate::mysql::replication;
 use crate::process::Process;
 use crate::{Cluster, ClusterError, Product, StateNode, postgres};
-use std::fs::{self, File};
+use std::fs;
 
 /// Seconds for asking a node that may be cut off from the network.
 const CUT_OFF_LIMIT_S: u64 = 1;
@@ -65,7 +65,7 @@ impl Cluster {
     }
 
     /// Begins a change of roles, unless it would be broken off at its first wait.
-    fn change_roles(&mut self) -> Result<File, ClusterError> {
+    fn change_roles(&mut self) -> Result<FolderLock, ClusterError> {
         match (self.is_stopped)() {
             true => Err(ClusterError::stopped()),
             false => self.change(),
