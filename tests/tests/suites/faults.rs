@@ -225,7 +225,7 @@ fn a_run_that_a_server_ended_early_is_gone_on_with() {
     let ran = dyno(folder, &arguments);
     assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
     assert_eq!(error_lines(&ran.stderr), 1, "{}", ran.stderr);
-    let words = "error: read-write on main: Too many connections";
+    let words = "refused the log-in: Too many connections";
     assert!(ran.stderr.contains(words), "{}", ran.stderr);
     let run = only_run(&runs(folder)).expect("there is a run");
     assert_eq!(trial(&run, 1)["status"], "complete");

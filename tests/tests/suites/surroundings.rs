@@ -95,7 +95,7 @@ fn postgres_tells_its_state_and_its_checkpoints() {
     let server = server_or_skip!(Postgres, "postgres_tells_its_state_and_its_checkpoints");
     let scratch = Scratch::new();
     let folder = scratch.path();
-    let load = "threads = [4]\nwarmup_s = 1\nduration_s = 8";
+    let load = "workers = [4]\nwarmup_s = 1\nduration_s = 8";
     suite(folder, "", &server.url(), "oltp_read_write", load);
     let (mut running, run) = spoken(folder);
     server.sql("CHECKPOINT").expect("a checkpoint");
@@ -183,7 +183,7 @@ fn mariadb_tells_its_replica_and_its_log() {
     wait_until("the replica", || main.sql(count).is_ok_and(|text| text.trim().ends_with('1')));
 
     let scratch = Scratch::new();
-    let load = "threads = [4]\nwarmup_s = 1\nduration_s = 4";
+    let load = "workers = [4]\nwarmup_s = 1\nduration_s = 4";
     suite(scratch.path(), "", &main.url(), "oltp_read_write", load);
     let run = run_to_end(scratch.path());
     let node = node(&run);
@@ -229,7 +229,7 @@ fn a_restart_is_told_and_sampling_goes_on() {
 fn sampling_can_be_left_off() {
     let server = server_or_skip!(Postgres, "sampling_can_be_left_off");
     let scratch = Scratch::new();
-    let load = "threads = [2]\nduration_s = 2";
+    let load = "workers = [2]\nduration_s = 2";
     suite(scratch.path(), "sample_servers = false", &server.url(), "oltp_point_select", load);
     let run = run_to_end(scratch.path());
     assert_eq!(lines(&run), Vec::<String>::new());

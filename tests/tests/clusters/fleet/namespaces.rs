@@ -105,7 +105,7 @@ fn three_hosts_make_the_load_that_the_server_counts() {
         let arguments = ["generator", "--nats", &stage.nats, "--name", &name];
         stage.generators.push(generator(&folder, &network.host(host), &arguments));
     }
-    let suite = stage.suite(&READS.replace("threads = [5]", "threads = [6]"));
+    let suite = stage.suite(&READS.replace("workers = [5]", "workers = [6]"));
     let url = format!("mysql://dyno@{address}:{}/sbtest", server.port);
     let arguments = stage.arguments(&suite, &url, &[]);
     let mut command = dyno_command(stage.scratch.path());

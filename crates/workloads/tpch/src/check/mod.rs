@@ -122,10 +122,15 @@ impl Wanted<'_> {
         let number = index + 1;
         let columns = columns(query);
         if found.len() != columns.len() {
-            return say!(columns_expected, row = number, n = columns.len(), found = found.len());
+            return say!(
+                columns_expected,
+                row = number.to_string(),
+                n = columns.len(),
+                found = found.len()
+            );
         }
         if self.row.len() != columns.len() {
-            return say!(columns_known, row = number, n = self.row.len());
+            return say!(columns_known, row = number.to_string(), n = self.row.len());
         }
         let mut parts = Vec::new();
         for (((name, class), expected), found) in columns.iter().zip(self.row).zip(found) {
@@ -133,7 +138,7 @@ impl Wanted<'_> {
                 parts.push(class.difference(name, shown(expected), shown(found)));
             }
         }
-        say!(row_differs, row = number, values = Message::joined(&parts, "; ", "；"))
+        say!(row_differs, row = number.to_string(), values = Message::joined(&parts, "; ", "；"))
     }
 }
 
@@ -196,11 +201,11 @@ fn has_same_key(query: u8, a: &Row, b: &Row) -> bool {
 }
 
 fn missing(index: usize, row: &Row) -> Message {
-    say!(right_row_missing, row = index + 1, values = whole(row))
+    say!(right_row_missing, row = (index + 1).to_string(), values = whole(row))
 }
 
 fn unexpected(index: usize, row: &Row) -> Message {
-    say!(row_not_right, row = index + 1, values = whole(row))
+    say!(row_not_right, row = (index + 1).to_string(), values = whole(row))
 }
 
 fn whole(row: &Row) -> String {

@@ -159,7 +159,7 @@ fn the_first_ten_differences_are_told() {
     assert_eq!(said[10], "And 3 more differences.");
     found.rows.truncate(11);
     let said = compare(16, &expected, &found);
-    assert_eq!(said[0], "2762 rows expected, 11 received.");
+    assert_eq!(said[0], "2,762 rows expected, 11 received.");
     assert_eq!(*said.last().unwrap(), "And 2,753 more differences.");
 }
 
