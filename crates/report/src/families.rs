@@ -2,9 +2,9 @@
 //! place that names them all.
 
 use crate::blocks::{Blocks, Table};
-use crate::build::GlossaryRow;
-use crate::checks::Rule;
-use crate::model::{Experiment, Paper, Trial};
+use crate::evidence::GlossaryRow;
+use crate::evidence::{Experiment, Paper, Trial};
+use crate::findings::checks::Rule;
 use crate::text::{Lang, Message};
 use crate::{tpcc, tpch};
 use dyno_facts::say;

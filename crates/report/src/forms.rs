@@ -2,7 +2,7 @@
 
 use crate::blocks::Block;
 use crate::error::ReportError;
-use crate::model::Paper;
+use crate::evidence::Paper;
 use crate::svg::escape;
 use crate::templates::Templates;
 use crate::text::Lang;

@@ -1,7 +1,7 @@
 //! What an experiment's charts have as their axes.
 
+use crate::evidence::{Experiment, Point, Spread};
 use crate::format;
-use crate::model::{Experiment, Point, Spread};
 use crate::svg::{Axis, Scale};
 use crate::text::{Lang, Message};
 use dyno_facts::say;

@@ -5,54 +5,51 @@
 //! remark that can't change is not a remark.
 
 pub mod blocks;
-mod build;
 mod charts;
-mod checks;
-mod comparison;
 mod error;
+mod evidence;
 mod families;
+mod findings;
 mod format;
 mod forms;
 mod levels;
-mod model;
 mod outcomes;
-mod points;
-mod published;
 mod rows;
 mod schema;
 mod sections;
-mod settings;
-mod statements;
 mod svg;
 mod templates;
 mod text;
 mod tpcc;
 mod tpch;
-mod verdict;
 mod write;
 
 dyno_facts::catalogue!();
 
 pub use dyno_facts::{Lang, Message};
 
-pub use build::{
+pub use error::ReportError;
+pub use evidence::{
     Capacity, Chapter, CommitRow, Difference, DifferenceTable, Distribution, Fairness,
     FaultSummary, FaultTrial, FleetTable, FreshnessRow, GeneratorLoad, GlossaryRow, MemoryRow,
     NodeFacts, NodeLoad, NodeScaling, NodeTable, NodeUse, Quantile, Resources, SchemaRow, Use,
     fault_sentence,
 };
-pub use checks::check_ids;
-pub use comparison::{Comparison, ComparisonRow, Pair};
-pub use error::ReportError;
-pub use model::{
+pub use evidence::{
     Check, Counter, ErrorRow, Experiment, Finding, Gap, Group, KeyRow, LeftOut, Level, Paper,
     Place, Point, PointData, RunFacts, SettingRow, Spot, SpotKind, Spread, StatementRow, Target,
     Trial,
 };
-pub use outcomes::Outcome;
-pub use published::{
+pub use findings::checks::check_ids;
+pub use findings::comparison::{Comparison, ComparisonRow, Pair};
+pub use findings::published::{
     Beside, Cost, CostRow, LOAD_LEVELS, PerVcpu, Published, PublishedRow, PublishedTable,
 };
+pub use findings::verdict::{
+    Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
+    SteadyRow, VerdictRow, figure_of, judged_metrics,
+};
+pub use outcomes::Outcome;
 pub use schema::schema;
 pub use templates::Templates;
 pub use text::stored;
@@ -64,8 +61,4 @@ pub use tpch::{
     AnswerCount, CacheRow, DegreeColumn, FailureRow, FormulaRow, LoadRow, LoadTable, PlanCell,
     PlanLink, PlanRow, PublishedSeconds, QueryCell, QueryRow, QuerySettings, RefreshRow, Shown,
     Speedup, Told, TpchSection, TpchSetup, TpchTable, WrongAnswer,
-};
-pub use verdict::{
-    Bounds, Call, GateResult, GateRow, LevelChange, PairOrder, PairedComparison, Scaling, StallRow,
-    SteadyRow, VerdictRow, figure_of, judged_metrics,
 };

@@ -1,6 +1,6 @@
 //! How something ended in some trials, told once for all that ended alike.
 
-use crate::model::{Spot, SpotKind, Trial};
+use crate::evidence::{Spot, SpotKind, Trial};
 use crate::text::Message;
 use dyno_facts::Verdict;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! CSV: one row per trial, all fields.
 
-use crate::model::Paper;
+use crate::evidence::Paper;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

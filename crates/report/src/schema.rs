@@ -1,7 +1,7 @@
 //! The JSON Schema of `paper.json`.
 
 use crate::error::ReportError;
-use crate::model::Paper;
+use crate::evidence::Paper;
 use schemars::generate::SchemaSettings;
 
 /// The JSON Schema (2020-12) of what [`Paper::json`] writes: every field with its unit and meaning.

@@ -1,7 +1,7 @@
 //! What stands in a line of text or in a cell of a table.
 
 use super::{Line, Words};
-use crate::model::{Level, Spread};
+use crate::evidence::{Level, Spread};
 use crate::text::Message;
 use serde::Serialize;
 

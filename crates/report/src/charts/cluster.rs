@@ -1,7 +1,7 @@
 //! The nodes of a target inside of its box: who feeds whom.
 
-use crate::build::NodeFacts;
-use crate::model::Target;
+use crate::evidence::NodeFacts;
+use crate::evidence::Target;
 use crate::svg::escape;
 use crate::text::Lang;
 use dyno_facts::say;

@@ -1,8 +1,8 @@
 //! How latency is distributed.
 
 use super::{COLOURS, Figure, WIDE, colour, latency_axis, legend};
-use crate::build::Distribution;
-use crate::model::Paper;
+use crate::evidence::Distribution;
+use crate::evidence::Paper;
 use crate::svg::{Axis, Chart, Scale, Series, Stroke};
 use crate::text::Lang;
 use dyno_facts::say;

@@ -2,9 +2,9 @@
 
 use super::over_time::{TPS, panel, rate_over_time, stretches};
 use super::{Figure, WIDE, colour, linear_axis};
-use crate::build::what;
+use crate::evidence::what;
+use crate::evidence::{Paper, Trial};
 use crate::format;
-use crate::model::{Paper, Trial};
 use crate::svg::Shade;
 use crate::text::{Lang, Message};
 use dyno_facts::{FaultFacts, SeriesRow, say};

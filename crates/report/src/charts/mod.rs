@@ -11,12 +11,12 @@ pub(crate) mod topology;
 pub(crate) use over_time::{Rate, of_trials, panel, rate_over_time, stretches};
 
 pub(crate) use crate::blocks::Figure;
+use crate::evidence::{Experiment, Paper, Point, Spread};
+use crate::findings::verdict;
 use crate::format;
 use crate::levels::{Levels, Measure};
-use crate::model::{Experiment, Paper, Point, Spread};
 use crate::svg::{Axis, Bar, Chart, Scale, Series, Stroke, bars};
 use crate::text::{Lang, Message};
-use crate::verdict;
 use dyno_facts::{Purpose, say};
 
 pub(crate) const WIDE: (f64, f64) = (960.0, 360.0);

@@ -1,8 +1,8 @@
 //! A trial over time.
 
 use super::{Figure, Percentile, SMALL, colour, latency_axis, legend, linear_axis};
+use crate::evidence::{Paper, Trial};
 use crate::format;
-use crate::model::{Paper, Trial};
 use crate::svg::{Axis, Chart, Scale, Series, Shade, Stroke};
 use crate::text::{Lang, Message};
 use dyno_facts::{SeriesRow, say};

@@ -1,8 +1,8 @@
 //! What generator and servers did during the trials of the best points.
 
 use super::{Figure, colour, legend, linear_axis, panel};
+use crate::evidence::{Paper, Trial};
 use crate::format::unique;
-use crate::model::{Paper, Trial};
 use crate::svg::{Series, Stroke};
 use crate::text::{Lang, Message};
 use dyno_facts::{NodeRow, say};

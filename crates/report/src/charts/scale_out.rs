@@ -2,7 +2,7 @@
 
 use super::{Figure, WIDE, colour, legend, linear_axis};
 use crate::NodeScaling;
-use crate::model::{Experiment, Paper};
+use crate::evidence::{Experiment, Paper};
 use crate::svg::{Axis, Chart, Scale, Series, Stroke};
 use crate::text::{Lang, Message};
 use dyno_facts::say;

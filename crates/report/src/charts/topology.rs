@@ -2,8 +2,8 @@
 
 use super::cluster::Nodes;
 use super::{Figure, colour};
+use crate::evidence::{Paper, RunFacts, Target, Trial};
 use crate::format;
-use crate::model::{Paper, RunFacts, Target, Trial};
 use crate::svg::{escape, open, width_of};
 use crate::text::{Lang, Message};
 use dyno_facts::{Environment, NodeConditions, ReplicaFacts, say};

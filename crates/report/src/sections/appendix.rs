@@ -2,13 +2,13 @@
 
 use super::{separated, trials};
 use crate::blocks::{Block, Blocks, Line, Rows, Span, code};
-use crate::build::{Distribution, SchemaRow};
 use crate::charts;
+use crate::evidence::Paper;
+use crate::evidence::{Distribution, SchemaRow};
 use crate::format::{
     self,
     Format::{Ms, Text as Words, Whole},
 };
-use crate::model::Paper;
 use crate::text::Lang;
 use dyno_facts::say;
 

@@ -1,8 +1,8 @@
 //! What stands above the first section.
 
 use crate::blocks::{Cover, Fact, Line, Look, Span};
+use crate::evidence::{Level, Paper, RunFacts};
 use crate::format::{DASH, unique};
-use crate::model::{Level, Paper, RunFacts};
 use crate::text::Message;
 use dyno_facts::say;
 
@@ -11,7 +11,7 @@ pub(super) fn cover(paper: &Paper) -> Cover {
         kicker: say!(database_performance_white_paper),
         title: paper.title.clone(),
         byline: products(paper).join(" · "),
-        verdict: Message::sentences(&crate::build::headline(paper)),
+        verdict: Message::sentences(&crate::evidence::headline(paper)),
         facts: facts(paper),
         contents: say!(contents),
     }

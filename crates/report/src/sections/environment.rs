@@ -2,13 +2,13 @@
 
 use super::known;
 use crate::blocks::{Blocks, Line, Rows, Span, code};
-use crate::build::NodeFacts;
 use crate::charts::topology;
+use crate::evidence::NodeFacts;
+use crate::evidence::{Paper, RunFacts, Target};
 use crate::format::{
     self,
     Format::{Plain, Right, Whole},
 };
-use crate::model::{Paper, RunFacts, Target};
 use crate::text::{Lang, Message};
 use dyno_facts::Environment;
 use dyno_facts::say;

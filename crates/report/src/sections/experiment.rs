@@ -2,11 +2,11 @@
 
 use super::{nodes, notes, target_of};
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, spread};
-use crate::build::NodeScaling;
 use crate::charts;
+use crate::evidence::NodeScaling;
+use crate::evidence::{Experiment, Paper, Point, StatementRow};
 use crate::families;
 use crate::format::Format::{Bytes, Ms, Percent, Short, Text as Words, Whole};
-use crate::model::{Experiment, Paper, Point, StatementRow};
 use crate::text::{Lang, Message};
 use dyno_facts::{Purpose, say};
 

@@ -2,9 +2,9 @@
 
 use super::{clauses, names, separated};
 use crate::blocks::{Blocks, Cell, Look, Rows, Span, Style, code, lines, strong};
-use crate::build::{CommitRow, Difference, DifferenceTable, MemoryRow};
+use crate::evidence::{Check, Level, Paper, SettingRow};
+use crate::evidence::{CommitRow, Difference, DifferenceTable, MemoryRow};
 use crate::format::Format::{Bytes, Fixed, Ms, Short};
-use crate::model::{Check, Level, Paper, SettingRow};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
 

@@ -2,13 +2,13 @@
 
 use super::{clauses, notes};
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, lines, spread};
-use crate::build::{FaultSummary, FaultTrial};
 use crate::charts;
+use crate::evidence::{FaultSummary, FaultTrial};
+use crate::evidence::{Paper, Spread};
 use crate::format::{
     self,
     Format::{Short, Tenth, Whole},
 };
-use crate::model::{Paper, Spread};
 use crate::text::Lang;
 use dyno_facts::say;
 

@@ -2,8 +2,8 @@
 
 use super::{clauses, names, separated};
 use crate::blocks::{Blocks, Line, Span, code};
+use crate::evidence::{Experiment, Paper};
 use crate::format;
-use crate::model::{Experiment, Paper};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
 

@@ -21,7 +21,7 @@ pub(crate) use fairness::settings;
 pub(crate) use trials::{place, shades};
 
 use crate::blocks::{Block, Blocks, Cell, Line, Look, Span, Style, Value, bad, emphasis, strong};
-use crate::model::{Paper, Target};
+use crate::evidence::{Paper, Target};
 use crate::outcomes::Outcome;
 use crate::text::{Lang, Message};
 use dyno_facts::Verdict;

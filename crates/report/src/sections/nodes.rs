@@ -2,9 +2,9 @@
 
 use super::sum_or;
 use crate::blocks::{Blocks, Rows};
-use crate::build::{FleetTable, FreshnessRow, GeneratorLoad, NodeLoad, NodeTable};
+use crate::evidence::Experiment;
+use crate::evidence::{FleetTable, FreshnessRow, GeneratorLoad, NodeLoad, NodeTable};
 use crate::format::Format::{Ms, Percent, Short, Whole};
-use crate::model::Experiment;
 use crate::text::Message;
 use dyno_facts::say;
 

@@ -2,14 +2,14 @@
 
 use super::{clauses, note_spans};
 use crate::blocks::{Blocks, Cell, Rows, Span, spread};
-use crate::comparison::{Comparison, ComparisonRow};
+use crate::evidence::{KeyRow, Paper};
 use crate::families::FAMILIES;
+use crate::findings::comparison::{Comparison, ComparisonRow};
+use crate::findings::published::{Beside, PerVcpu, Published, PublishedRow};
 use crate::format::{
     self,
     Format::{Percent, Right, Short, Whole},
 };
-use crate::model::{KeyRow, Paper};
-use crate::published::{Beside, PerVcpu, Published, PublishedRow};
 use crate::text::{Lang, Message, published_text};
 use dyno_facts::say;
 

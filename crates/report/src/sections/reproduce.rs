@@ -2,8 +2,8 @@
 
 use super::known;
 use crate::blocks::{Blocks, Line, Rows, Span, code};
+use crate::evidence::{Paper, RunFacts};
 use crate::format::shell_word;
-use crate::model::{Paper, RunFacts};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
 

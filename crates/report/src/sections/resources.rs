@@ -1,13 +1,13 @@
 //! What load generators and servers used.
 
 use crate::blocks::{Blocks, Cell, Rows};
-use crate::build::{NodeUse, Use};
 use crate::charts;
+use crate::evidence::{NodeUse, Use};
+use crate::evidence::{Paper, Target, Trial};
 use crate::format::{
     self, Format,
     Format::{Bytes, Ms, Percent, Right, Short, Whole},
 };
-use crate::model::{Paper, Target, Trial};
 use crate::text::Lang;
 use dyno_facts::say;
 

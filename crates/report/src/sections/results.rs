@@ -2,13 +2,13 @@
 
 use super::{experiment, notes, yes_or_no};
 use crate::blocks::{Blocks, Rows, link, spread};
-use crate::build::Capacity;
+use crate::evidence::Capacity;
+use crate::evidence::Paper;
+use crate::findings::published::{Cost, CostRow};
 use crate::format::{
     self,
     Format::{Plain, Right, Short},
 };
-use crate::model::Paper;
-use crate::published::{Cost, CostRow};
 use crate::text::Lang;
 use dyno_facts::say;
 

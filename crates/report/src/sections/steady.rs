@@ -1,14 +1,14 @@
 //! Scaling, steadiness, errors and gaps.
 
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, lines, strong};
+use crate::evidence::{ErrorRow, Experiment, Gap, Paper, RunFacts, Trial};
 use crate::families::FAMILIES;
+use crate::findings::verdict::{Scaling, SteadyRow};
 use crate::format::{
     self,
     Format::{Fixed, Percent, Right, Short, Whole},
 };
-use crate::model::{ErrorRow, Experiment, Gap, Paper, RunFacts, Trial};
 use crate::text::{Message, stored};
-use crate::verdict::{Scaling, SteadyRow};
 use dyno_facts::say;
 use dyno_facts::{Event, EventKind};
 

@@ -2,9 +2,9 @@
 
 use super::notes;
 use crate::blocks::{Blocks, Cell, Rows, Span, Style, link, spread};
+use crate::evidence::{KeyRow, Paper};
 use crate::families::FAMILIES;
 use crate::format::Format::{Ms, Short, Whole};
-use crate::model::{KeyRow, Paper};
 use crate::text::{Lang, Message};
 use dyno_facts::Purpose;
 use dyno_facts::say;

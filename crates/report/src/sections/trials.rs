@@ -3,9 +3,9 @@
 use super::{ended, notes, verdict_of};
 use crate::blocks::{Blocks, Line, Look, Rows, Span, bad, coded};
 use crate::charts;
+use crate::evidence::{Paper, Trial};
 use crate::families::FAMILIES;
 use crate::format::Format::{Right, Whole};
-use crate::model::{Paper, Trial};
 use crate::text::{Lang, Message, stored};
 use dyno_facts::say;
 use dyno_facts::{DataCheck, TrialStatus};

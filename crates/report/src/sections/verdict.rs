@@ -2,15 +2,15 @@
 
 use super::notes;
 use crate::blocks::{Blocks, Cell, Rows, Span, bad, code, emphasis};
+use crate::evidence::Paper;
+use crate::findings::verdict::{
+    Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow, drawings,
+};
 use crate::format::{
     self, Format,
     Format::{Right, Short, Text as Words},
 };
-use crate::model::Paper;
 use crate::text::Lang;
-use crate::verdict::{
-    Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow, drawings,
-};
 use dyno_facts::say;
 
 const RATIO: Format = Format::Fixed(3);

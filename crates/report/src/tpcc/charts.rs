@@ -3,8 +3,8 @@
 use super::rows::{self, ResponseRow};
 use super::words;
 use crate::charts::{self, Figure, Rate};
+use crate::evidence::{Experiment, Paper, Trial};
 use crate::format;
-use crate::model::{Experiment, Paper, Trial};
 use crate::svg::{Axis, Mark, MarkRow, Scale, Series, Stroke, marks};
 use crate::text::{Lang, Message};
 use dyno_facts::{SeriesRow, TpccFacts, say};

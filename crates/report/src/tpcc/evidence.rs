@@ -1,7 +1,7 @@
 //! What speaks for a trial: conditions before and after, the books, the ledger, the audit.
 
 use super::words;
-use crate::model::Trial;
+use crate::evidence::Trial;
 use crate::outcomes::{Outcome, outcomes};
 use crate::text::{Message, stored};
 use dyno_facts::{AuditLine, ConditionLine, ConditionState, TpccFacts, Verdict, say};

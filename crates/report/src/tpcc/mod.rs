@@ -16,8 +16,8 @@ use rules::RULES;
 pub(crate) use rules::{named, target_has};
 pub(crate) use section::TpccPaper;
 
+use crate::evidence::{SettingRow, Spread, Target, Trial};
 use crate::format::unique;
-use crate::model::{SettingRow, Spread, Target, Trial};
 use crate::text::Message;
 use dyno_facts::{KindSummary, TpccFacts};
 use serde::Serialize;

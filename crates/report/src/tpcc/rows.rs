@@ -1,8 +1,8 @@
 //! The mix and the response times, by point and kind of transaction.
 
 use super::{TpccSetup, words};
-use crate::model::{Spread, Trial};
-use crate::points::{SAMPLES_BEYOND, chosen, groups};
+use crate::evidence::points::{SAMPLES_BEYOND, chosen, groups};
+use crate::evidence::{Spread, Trial};
 use crate::text::Message;
 use dyno_facts::{Counts, KindSummary, LatencySummary, TpccFacts, TpccKind};
 use serde::Serialize;

@@ -2,11 +2,11 @@
 
 use super::rows::{facts_of, p90_us, share_percent};
 use super::{TpccSetup, has_pauses_of_spec, words};
-use crate::checks::{Find, Rule};
-use crate::comparison::counterpart;
+use crate::evidence::{Experiment, Group, Level, Place, Trial};
+use crate::findings::checks::{Find, Rule};
+use crate::findings::comparison::counterpart;
 use crate::format::{self, whole};
 use crate::messages;
-use crate::model::{Experiment, Group, Level, Place, Trial};
 use crate::text::{Message, stored};
 use dyno_facts::{ConditionLine, ConditionState, KindSummary, TpccFacts, Verdict, say};
 

@@ -2,15 +2,15 @@
 
 use super::{AuditRow, AuditTable, ConditionRow, MixRow, Proof, ResponseRow, TpccSection};
 use crate::blocks::{Blocks, Cell, Rows, Span, Style, bad, spread, strong};
-use crate::build::{GlossaryRow, glossary_row};
 use crate::charts;
-use crate::checks::Rule;
+use crate::evidence::{Experiment, Paper, Point, Trial};
+use crate::evidence::{GlossaryRow, glossary_row};
 use crate::families::{FamilyPaper, Method, named};
+use crate::findings::checks::Rule;
 use crate::format::{
     self,
     Format::{Fixed, Ms, Right, Short, Whole},
 };
-use crate::model::{Experiment, Paper, Point, Trial};
 use crate::sections::{notes, outcomes, plain_items, shades, target_of, verdict_of};
 use crate::text::{Lang, Message};
 use dyno_facts::say;

@@ -1,8 +1,8 @@
 //! Every sentence that a paper says of TPC-C alone.
 
 use super::{TpccPoint, TpccSetup};
+use crate::evidence::{SettingRow, Spread};
 use crate::format::{self, unique, whole};
-use crate::model::{SettingRow, Spread};
 use crate::text::Message;
 use dyno_facts::say;
 

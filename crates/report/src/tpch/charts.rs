@@ -3,8 +3,8 @@
 use super::words;
 use super::{PublishedSeconds, QueryCell, TpchSection, TpchTable};
 use crate::charts::{self, Figure};
+use crate::evidence::{Experiment, Paper};
 use crate::format;
-use crate::model::{Experiment, Paper};
 use crate::svg::{Axis, Column, Columns, Group, Scale};
 use crate::text::{Lang, Message};
 use dyno_facts::say;

@@ -2,7 +2,7 @@
 //! and deviations.
 
 use super::{facts, words};
-use crate::model::{Point, Trial};
+use crate::evidence::{Point, Trial};
 use crate::outcomes::{Judged, Outcome, outcomes};
 use crate::text::{Message, stored};
 use dyno_facts::{QueryFacts, QueryOutcome, TpchFacts, Verdict};

@@ -1,7 +1,7 @@
 //! How the data were loaded.
 
 use super::{facts, words};
-use crate::model::Trial;
+use crate::evidence::Trial;
 use crate::text::Message;
 use dyno_facts::{LoadStep, TpchLoad};
 use serde::Serialize;

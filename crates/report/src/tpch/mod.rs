@@ -21,9 +21,10 @@ use charts::drawings;
 use rules::RULES;
 pub(crate) use section::TpchPaper;
 
-use crate::model::{Point, SettingRow, Target, Trial};
+use crate::PublishedTable;
+use crate::evidence::settings;
+use crate::evidence::{Point, SettingRow, Target, Trial};
 use crate::text::Message;
-use crate::{PublishedTable, settings};
 use dyno_facts::{TpchFacts, TrialSummary};
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use super::QUERIES;
 use super::tables::Column;
-use crate::model::Trial;
+use crate::evidence::Trial;
 use dyno_facts::{PlanFacts, QueryFacts};
 use serde::Serialize;
 

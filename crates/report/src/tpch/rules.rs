@@ -2,11 +2,11 @@
 
 use super::words::{self, most_of, queries};
 use super::{QUERIES, TpchSetup, facts, plans};
-use crate::checks::{Find, Rule};
+use crate::evidence::points::chosen;
+use crate::evidence::{Experiment, Finding, Group, Level, Paper, Spot, Trial};
+use crate::findings::checks::{Find, Rule};
 use crate::format::{self, unique};
 use crate::messages;
-use crate::model::{Experiment, Finding, Group, Level, Paper, Spot, Trial};
-use crate::points::chosen;
 use crate::text::{Message, stored};
 use crate::tpcc::{named, target_has};
 use dyno_facts::{QueryFacts, QueryOutcome, TpchFacts, Verdict, say};
@@ -385,7 +385,7 @@ fn loads_differ(paper: &Paper) -> Vec<Finding> {
 
 fn plans_changed(paper: &Paper) -> Vec<Finding> {
     by_experiment(paper, |trials| {
-        let changed = crate::points::groups(trials).into_iter().filter_map(|group| {
+        let changed = crate::evidence::points::groups(trials).into_iter().filter_map(|group| {
             let (_, own) = chosen(&group)?;
             let numbers: Vec<u8> =
                 (1..=QUERIES).filter(|query| plans::is_changed(*query, &own)).collect();

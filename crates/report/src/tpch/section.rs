@@ -6,14 +6,14 @@ use super::{
 };
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, Style, Table, Value, bad, coded, emphasis};
 use crate::blocks::{lines, link, number, spread, strong};
-use crate::build::{GlossaryRow, glossary_row};
-use crate::checks::Rule;
+use crate::evidence::{Experiment, Paper, Spread, Trial};
+use crate::evidence::{GlossaryRow, glossary_row};
 use crate::families::{FamilyPaper, Method, named};
+use crate::findings::checks::Rule;
 use crate::format::{
     self,
     Format::{Right, Short, Whole},
 };
-use crate::model::{Experiment, Paper, Spread, Trial};
 use crate::sections::{bad_if, ended, notes, outcomes, place, settings, target_of};
 use crate::text::{Lang, Message, published_text};
 use dyno_facts::say;

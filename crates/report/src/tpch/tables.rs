@@ -3,9 +3,9 @@
 use super::plans::{self, PlanRow};
 use super::{QUERIES, TpchSetup, facts, words};
 use crate::PublishedTable;
+use crate::evidence::{Point, Spread, Trial};
+use crate::findings::published::PublishedRow;
 use crate::format::unique;
-use crate::model::{Point, Spread, Trial};
-use crate::published::PublishedRow;
 use crate::text::{Message, stored};
 use dyno_facts::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics, Verdict};
 use serde::Serialize;

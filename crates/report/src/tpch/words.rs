@@ -1,8 +1,8 @@
 //! Every sentence that a paper says of TPC-H alone.
 
 use super::{AnswerCount, QUERIES, Speedup, TpchSetup, TpchTable, facts};
+use crate::evidence::Trial;
 use crate::format::{self, unique};
-use crate::model::Trial;
 use crate::text::{Message, stored};
 use dyno_facts::{QueryOutcome, say};
 

@@ -11,8 +11,8 @@ pub(crate) use terminal::terminal;
 pub(crate) use typst::{quoted, typst};
 
 use crate::blocks::{Block, Cell, Column, Look, Span, Value};
+use crate::evidence::Spread;
 use crate::format::{DASH, Format};
-use crate::model::Spread;
 use crate::text::{Lang, Message};
 
 /// A text as a writer puts it down.

@@ -1,0 +1,583 @@
+//! What a paper says, before it is given a form.
+
+use crate::evidence::{
+    Capacity, Chapter, Distribution, Fairness, FaultSummary, FleetTable, FreshnessRow, GlossaryRow,
+    NodeFacts, NodeScaling, NodeTable, Resources, SchemaRow,
+};
+use crate::findings::verdict::{GateRow, PairedComparison, Scaling, SteadyRow};
+use crate::text::Message;
+use crate::tpcc::{TpccPoint, TpccSection};
+use crate::tpch::{TpchSection, TpchSetup};
+use crate::{Beside, Comparison, Cost, Published};
+use dyno_facts::{
+    ComparisonFacts, DataFacts, Event, NodeRow, Price, Purpose, RunHeader, ScriptFacts, SeriesRow,
+    TrialSummary, say,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A paper about one or several runs.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Paper {
+    /// [`dyno_facts::SCHEMA_VERSION`].
+    pub schema_version: u32,
+    pub title: Message,
+    /// The whole in a paragraph, sentence by sentence.
+    pub summary: Vec<Message>,
+    /// What the measurement was made for and what its claims hold for, in sentences.
+    pub purpose: Vec<Message>,
+    /// The best point of each experiment and target.
+    pub key_rows: Vec<KeyRow>,
+    /// The runs it is about.
+    pub runs: Vec<RunFacts>,
+    /// The targets of all runs.
+    pub targets: Vec<Target>,
+    /// What makes the comparison of the targets fair or unfair.
+    pub fairness: Fairness,
+    /// How every experiment was measured, in sentences.
+    pub method: Vec<Message>,
+    /// The experiments of all runs.
+    pub experiments: Vec<Experiment>,
+    /// The chapters of the results, each with its experiments.
+    pub chapters: Vec<Chapter>,
+    /// The most that each target did, per experiment.
+    pub capacity: Vec<Capacity>,
+    /// What generators and servers used.
+    pub resources: Resources,
+    /// Published rows beside their counterparts, over all experiments.
+    pub comparisons: Vec<Comparison>,
+    /// Results beside the nearest published rows, with the conditions that differ.
+    pub beside: Vec<Beside>,
+    /// What the work costs, where targets have a price.
+    pub costs: Vec<Cost>,
+    /// All trials of all runs.
+    pub trials: Vec<Trial>,
+    /// Every check that was made; those without findings have nothing to remark.
+    pub checks: Vec<Check>,
+    /// All comparisons in one sentence; `None` where nothing is compared.
+    pub verdict: Option<Message>,
+    /// Targets held against each other, pair by pair of trials.
+    pub verdicts: Vec<PairedComparison>,
+    /// How the gates stand.
+    pub gates: Vec<GateRow>,
+    /// Throughput against concurrency, per experiment and target.
+    pub scaling: Vec<Scaling>,
+    /// Whether the targets were steady in the windows, per trial.
+    pub steady: Vec<SteadyRow>,
+    /// How the load fared when something was done to a node.
+    pub faults: Vec<FaultSummary>,
+    /// How far the claims reach, in sentences.
+    pub limits: Vec<Message>,
+    /// Published tables that belong to no experiment of these runs.
+    pub other_published: Vec<Published>,
+    /// Tables and indexes of the targets, as far as they could be read.
+    pub schema: Vec<SchemaRow>,
+    /// The distribution of latency at the best point of each experiment and target.
+    pub distributions: Vec<Distribution>,
+    /// The words of the paper.
+    pub glossary: Vec<GlossaryRow>,
+}
+
+/// A run as the paper shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct RunFacts {
+    /// `1`, `2` ...
+    pub number: usize,
+    /// Name of its folder.
+    pub folder: String,
+    /// `run.json`.
+    pub header: RunHeader,
+    /// How it ended, in words.
+    pub status: Message,
+    /// The command, quoted for a shell.
+    pub command: String,
+    /// Events that are no errors of single intervals: notes, server events.
+    pub events: Vec<Event>,
+    /// What leads from the paper to the run's files, with a slash at its end or empty; `None` where
+    /// that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// What is damaged or missing in the folder.
+    pub warnings: Vec<Message>,
+}
+
+/// A target as the paper shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Target {
+    /// Its label in tables and charts, unique in the paper.
+    pub label: String,
+    /// Number of its run.
+    pub run: usize,
+    /// Its name in the suite.
+    pub name: String,
+    /// Product and version.
+    pub product: String,
+    /// URLs without passwords.
+    pub urls: Vec<String>,
+    /// Its nodes, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeFacts>,
+    /// `primary`, `endpoint`, `split` or `spread`; empty where there is one node.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub route: String,
+    /// How the load reaches the nodes, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route_words: Option<Message>,
+    /// Label of the target whose cluster this is, of which only the first read-only nodes are driven.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
+    /// Node class.
+    pub class: String,
+    /// True when it shares the load generator's machine.
+    pub same_host: bool,
+    /// Settings that decide durability, isolation and memory.
+    pub settings: Vec<SettingRow>,
+    /// All settings of its first node, as the server states them.
+    pub all_settings: BTreeMap<String, String>,
+    /// What the server did not let dyno read.
+    pub not_readable: Vec<Message>,
+    /// Virtual CPUs of a node, as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vcpu: Option<f64>,
+    /// Memory of a node in GiB, as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_gib: Option<f64>,
+    /// How a commit is made durable, as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durability: Option<String>,
+    /// Facts that the suite states because nobody can read them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub stated: BTreeMap<String, String>,
+    /// What an hour costs, as stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+}
+
+/// A setting that matters.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct SettingRow {
+    pub name: String,
+    /// Its value before the first trial.
+    pub value: String,
+    /// What it decides.
+    pub meaning: Message,
+    /// True when a commit may be lost or torn with this value.
+    pub is_weak: bool,
+}
+
+/// The best point of an experiment on a target.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct KeyRow {
+    /// Title of the experiment.
+    pub experiment: String,
+    /// Number of the experiment in the paper, from 0.
+    pub experiment_index: usize,
+    pub point: Point,
+}
+
+/// An experiment and its points.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Experiment {
+    /// Its name in the suite.
+    pub name: String,
+    pub title: String,
+    /// Workload and test.
+    pub test: String,
+    /// Options of the workload.
+    pub options: BTreeMap<String, String>,
+    /// The scripts that it runs, where the suite brings its own.
+    pub scripts: Vec<ScriptFacts>,
+    /// How transactions arrive, how long and what latency means, in sentences.
+    pub method: Vec<Message>,
+    /// True when transactions follow a schedule.
+    pub is_open_loop: bool,
+    /// Length of the shortest measured window, seconds.
+    pub shortest_window_s: Option<f64>,
+    /// Load levels.
+    pub points: Vec<Point>,
+    /// Statement by statement, where the workload measures them one by one.
+    pub statements: Vec<StatementRow>,
+    /// How keys are drawn, in sentences.
+    pub access: Vec<Message>,
+    /// Errors of all trials.
+    pub errors: Vec<ErrorRow>,
+    /// Published figures.
+    pub published: Vec<Published>,
+    /// What is compared, where the suite compares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<ComparisonFacts>,
+    /// Gates as they are written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<String>,
+    /// The objective of a search, as it is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objective: Option<String>,
+    /// Throughput by the number of read-only nodes, where targets differ in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub node_scaling: Vec<NodeScaling>,
+    /// What each node did, where targets have several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub node_tables: Vec<NodeTable>,
+    /// Whether what was written could be read at once, where somebody looked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub freshness: Vec<FreshnessRow>,
+    /// What each load generator did, where several made the load together.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fleet: Vec<FleetTable>,
+    /// What the plan wanted and a target can't do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+    /// What only TPC-C has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<TpccSection>,
+    /// What only TPC-H has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpch: Option<TpchSection>,
+}
+
+/// Something of the plan that a target can't do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct LeftOut {
+    /// Target and load level, such as `main, degree=2`.
+    pub what: String,
+    /// Why, in a sentence.
+    pub why: Message,
+}
+
+/// Median of the repeats of a point, with the lowest and the highest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Spread {
+    /// Lowest.
+    pub min: f64,
+    pub median: f64,
+    /// Highest.
+    pub max: f64,
+}
+
+/// A load level: workload, target, workers, rate. Latencies are microseconds; a percentile with
+/// fewer than ten samples beyond it is `None`.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Point {
+    /// Label of the target.
+    pub target: String,
+    /// True where something was done to a node in its trials: what is committed in a window with an outage is
+    /// no capacity, and is compared with nothing.
+    #[serde(skip)]
+    pub has_fault: bool,
+    pub workers: u32,
+    /// Offered transactions per second; `None` in a closed loop.
+    pub rate_per_s: Option<f64>,
+    /// What its trials were executed for: points that a search or a sweep has chosen are measured
+    /// again and are points of their own.
+    pub purpose: Purpose,
+    /// Trials that the figures rest on.
+    pub repeats: usize,
+    /// Labels of those trials.
+    pub trials: Vec<String>,
+    /// `complete`, `interrupted` or `failed`: of the trials that the figures rest on.
+    pub status: &'static str,
+    /// Committed transactions per second.
+    pub tps: Spread,
+    /// Statements per second of transactions that did not fail.
+    pub qps: Spread,
+    /// Of these, those that read or changed data: without BEGIN, COMMIT and the like.
+    pub data_qps: Spread,
+    /// The data before the first of these trials; `None` where the workload says nothing of them.
+    pub data: Option<PointData>,
+    /// Mean latency.
+    pub mean_us: Option<Spread>,
+    /// Median latency.
+    pub p50_us: Option<Spread>,
+    /// 95th percentile.
+    pub p95_us: Option<Spread>,
+    /// 99th percentile.
+    pub p99_us: Option<Spread>,
+    /// 99.9th percentile.
+    pub p999_us: Option<Spread>,
+    /// Largest latency of all repeats.
+    pub max_us: f64,
+    /// Errors of all repeats.
+    pub errors: u64,
+    /// Transactions given up, of all repeats.
+    pub failed: u64,
+    /// Retries of all repeats.
+    pub retries: u64,
+    /// Reconnects of all repeats.
+    pub reconnects: u64,
+    /// The load generator's own CPU per statement.
+    pub cpu_us_per_statement: Spread,
+    /// Numbers of the checks that found something in these trials.
+    pub checks: Vec<usize>,
+    /// What only TPC-C has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<TpccPoint>,
+    /// What tells apart the points of TPC-H, whose figures are in the section of their experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpch: Option<TpchSetup>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct PointData {
+    /// As measured.
+    #[serde(flatten)]
+    pub facts: DataFacts,
+    /// The share of the rows that is hot, 0 to 1.
+    pub hot_share: Option<f64>,
+    /// How many times the data fill the server's memory for them.
+    pub size_to_memory: Option<f64>,
+}
+
+/// One statement of a script at one load level, over all repeats.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct StatementRow {
+    /// Label of the target.
+    pub target: String,
+    pub workers: u32,
+    /// Name of the script.
+    pub script: String,
+    /// Place in the script, from 1.
+    pub number: u32,
+    /// The statement as it is written, blanks made single.
+    pub text: String,
+    /// Executions that succeeded.
+    pub count: u64,
+    /// Mean latency, microseconds.
+    pub mean_us: f64,
+    /// Smallest.
+    pub min_us: f64,
+    /// Largest.
+    pub max_us: f64,
+    /// Executions that ended their transaction with an error.
+    pub failures: u64,
+    /// Executions after which the transaction was tried again.
+    pub retries: u64,
+}
+
+/// One kind of error.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct ErrorRow {
+    /// Label of the target.
+    pub target: String,
+    /// Such as `deadlock`.
+    pub class: String,
+    /// MySQL's or SQLite's number, 0 where there is none.
+    pub errno: u32,
+    pub sqlstate: String,
+    /// Attempts and connects that met it.
+    pub count: u64,
+    /// First message.
+    pub message: Message,
+    /// Labels of the trials.
+    pub trials: Vec<String>,
+}
+
+/// A trial as the paper shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Trial {
+    /// Its number, with the number of the run before it when there are several.
+    pub label: String,
+    /// Number of its run.
+    pub run: usize,
+    /// Label of its target.
+    pub target: String,
+    /// Whether its target is on the load generator's machine, or even inside its process.
+    pub place: Place,
+    /// `complete`, `interrupted`, `failed` or `running`.
+    pub status: &'static str,
+    /// The stored summary.
+    pub summary: TrialSummary,
+    /// Whether started = committed + rolled back + failed + skipped + in flight.
+    pub adds_up: bool,
+    /// Stretches without a commit.
+    pub gaps: Vec<Gap>,
+    /// A row per interval.
+    pub series: Vec<SeriesRow>,
+    /// What the nodes said while it ran.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeRow>,
+    /// The server's relevant counters.
+    pub counters: Vec<Counter>,
+    /// Numbers of the checks that found something in it.
+    pub checks: Vec<usize>,
+}
+
+/// Where a target is, seen from the load generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// In the load generator's own process.
+    Embedded,
+    /// On the load generator's machine.
+    SameHost,
+    /// On another machine.
+    Elsewhere,
+}
+
+/// A stretch of the measured window without a commit.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Gap {
+    /// Seconds from the opening of the window.
+    pub from_s: f64,
+    /// Seconds from the opening of the window.
+    pub to_s: f64,
+    /// Errors in it.
+    pub errors: u64,
+    /// Reconnects in it and in the interval after it.
+    pub reconnects: u64,
+}
+
+/// By how much a counter of the server grew from before a trial's connects to after its end.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Counter {
+    pub name: String,
+    pub growth: f64,
+}
+
+/// How much a check's finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+pub enum Level {
+    /// Not usable for a claim.
+    E,
+    /// A caveat beside the number.
+    W,
+    /// Disclosed.
+    I,
+}
+
+/// What a check is about: the chapters of the catalogue of checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+pub enum Group {
+    /// The load generator.
+    A,
+    /// Time: warm-up, steadiness, length.
+    B,
+    /// Repetition and statistics.
+    C,
+    /// Same for same: what is compared differs in nothing else.
+    D,
+    /// State of data, caches and machines.
+    E,
+    /// Truth of the workload.
+    F,
+    /// Arithmetic.
+    G,
+    /// Disclosure.
+    H,
+}
+
+/// A computed verdict on fairness or correctness.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Check {
+    /// Number in this paper, from 1.
+    pub number: usize,
+    /// Stable name, for `--deny` and `--allow`.
+    pub id: &'static str,
+    /// What it is about.
+    pub group: Group,
+    /// How much a finding weighs.
+    pub level: Level,
+    /// What is looked at, threshold included.
+    pub rule: Message,
+    /// What it means where it is found.
+    pub meaning: Message,
+    /// What to do about it.
+    pub advice: Message,
+    /// True when every run of the paper accepts what it found (`--allow`).
+    pub is_accepted: bool,
+    /// Where it was found; empty when there is nothing to remark.
+    pub findings: Vec<Finding>,
+    /// The same for printing: places with the same value share a line.
+    pub lines: Vec<Message>,
+}
+
+/// A place where a check found something.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Finding {
+    /// A trial, a target, an experiment, a run.
+    pub place: Spot,
+    /// The value that was found.
+    pub value: Message,
+}
+
+/// Where a check found something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Spot {
+    /// What it is.
+    pub kind: SpotKind,
+    /// Its name; several where they are one finding.
+    pub names: Vec<String>,
+}
+
+/// What a [`Spot`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SpotKind {
+    /// Trials by label.
+    Trial,
+    /// Targets by label.
+    Target,
+    /// Experiments by name.
+    Experiment,
+    /// Runs by folder.
+    Run,
+    /// Comparisons of two targets, by experiment, load level and targets.
+    Comparison,
+}
+
+impl Spot {
+    fn one(kind: SpotKind, name: &str) -> Spot {
+        Spot { kind, names: vec![name.to_owned()] }
+    }
+
+    /// The trial of this label.
+    pub fn trial(label: &str) -> Spot {
+        Spot::one(SpotKind::Trial, label)
+    }
+
+    /// The target of this label.
+    pub fn target(label: &str) -> Spot {
+        Spot::one(SpotKind::Target, label)
+    }
+
+    /// Several targets together.
+    pub fn targets(labels: &[&str]) -> Spot {
+        let names = labels.iter().map(|label| (*label).to_owned()).collect();
+        Spot { kind: SpotKind::Target, names }
+    }
+
+    /// The experiment of this name.
+    pub fn experiment(name: &str) -> Spot {
+        Spot::one(SpotKind::Experiment, name)
+    }
+
+    /// The run in this folder.
+    pub fn run(folder: &str) -> Spot {
+        Spot::one(SpotKind::Run, folder)
+    }
+
+    /// A comparison of two targets.
+    pub fn comparison(name: &str) -> Spot {
+        Spot::one(SpotKind::Comparison, name)
+    }
+
+    /// In words: `trials 1 and 4`.
+    pub fn text(&self) -> Message {
+        let names: Vec<Message> = self.names.iter().map(Message::from).collect();
+        let names = Message::list(&names);
+        match (self.kind, self.names.len()) {
+            // A range of labels is one name.
+            (SpotKind::Trial, 1) if !self.names[0].contains('–') => {
+                say!(trial_names, names = names)
+            }
+            (SpotKind::Trial, _) => say!(trials_names, names = names),
+            (SpotKind::Target, 1) => say!(target_names, names = names),
+            (SpotKind::Target, _) => say!(targets_names, names = names),
+            (SpotKind::Experiment, 1) => say!(experiment_names, names = names),
+            (SpotKind::Experiment, _) => say!(experiments_names, names = names),
+            (SpotKind::Run, 1) => say!(run_names, names = names),
+            (SpotKind::Run, _) => say!(runs_names, names = names),
+            (SpotKind::Comparison, 1) => say!(comparison_names, names = names),
+            (SpotKind::Comparison, _) => say!(comparisons_names, names = names),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What the paper says of runs, targets and trials.
+
+use super::nodes;
+use crate::evidence::settings;
+use crate::evidence::{Counter, Gap, Place, RunFacts, Target, Trial};
+use crate::findings::verdict;
+use crate::format::shell_word;
+use crate::text::stored;
+use dyno_facts::{
+    EventKind, Purpose, RunStatus, SeriesRow, ServerFacts, TargetFacts, TrialStatus, say,
+};
+use dyno_statistics::{knee, objective::Objective};
+use dyno_store::{RunData, TrialData};
+
+pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
+    let status = match run.status() {
+        RunStatus::Running => say!(still_going_when_this_paper_was),
+        RunStatus::Complete => match &run.header.finished_at {
+            Some(ended) => say!(complete_at_time, time = ended),
+            None => say!(complete_at_an_unknown_time),
+        },
+        RunStatus::Interrupted => match &run.header.finished_at {
+            Some(ended) => say!(interrupted_at_time, time = ended),
+            None => say!(cut_off_what_was_written_until),
+        },
+        RunStatus::Failed(why) => say!(failed_why, why = stored(&why)),
+    };
+    // Errors and reconnects are counted in the trials; here is what is told nowhere else.
+    let is_told = |kind: EventKind| !matches!(kind, EventKind::Error | EventKind::Reconnect);
+    RunFacts {
+        number: index + 1,
+        folder: run.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        status,
+        command: shell_line(&run.header.command_line),
+        events: run.events.iter().filter(|event| is_told(event.kind)).cloned().collect(),
+        link: None,
+        warnings: run.warnings.iter().map(stored).collect(),
+        header: run.header.clone(),
+    }
+}
+
+/// A command that a POSIX shell reads back as the same words.
+fn shell_line(words: &[String]) -> String {
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// The target's name; where runs share the name, the run's number with it.
+fn label(runs: &[RunData], index: usize, name: &str) -> String {
+    let has_it = |run: &&RunData| {
+        run.header.targets.iter().any(|target| target.name == name)
+            || run.trials.iter().any(|trial| trial.summary.target == name)
+    };
+    match runs.iter().filter(has_it).count() {
+        0 | 1 => name.to_owned(),
+        _ => format!("{name}, run {}", index + 1),
+    }
+}
+
+pub(super) fn targets(runs: &[RunData], index: usize, run: &RunData) -> Vec<Target> {
+    let mut known: Vec<TargetFacts> = run.header.targets.clone();
+    for trial in &run.trials {
+        let name = &trial.summary.target;
+        if !known.iter().any(|target| target.name == *name) {
+            known.push(TargetFacts { name: name.clone(), ..TargetFacts::default() });
+        }
+    }
+    let target = |facts: TargetFacts| {
+        let own = run.trials.iter().filter(|trial| trial.summary.target == facts.name);
+        let node = own.filter_map(before_of_primary).next();
+        let stated = [&facts.product, &facts.version];
+        let told = node.map(|node| [&node.product, &node.version]);
+        let words = if facts.product.is_empty() { told.unwrap_or(stated) } else { stated };
+        let words: Vec<&str> =
+            words.iter().map(|word| word.as_str()).filter(|word| !word.is_empty()).collect();
+        Target {
+            label: label(runs, index, &facts.name),
+            run: index + 1,
+            product: words.join(" "),
+            name: facts.name.clone(),
+            urls: facts.urls.clone(),
+            nodes: nodes::facts(&facts),
+            route_words: nodes::route(&facts),
+            route: facts.route,
+            part_of: facts.part_of.map(|whole| label(runs, index, &whole)),
+            class: facts.class,
+            same_host: facts.same_host,
+            vcpu: facts.vcpu,
+            memory_gib: facts.memory_gib,
+            durability: facts.durability,
+            stated: facts.stated,
+            price: facts.price,
+            settings: node.map(settings::rows).unwrap_or_default(),
+            all_settings: node.map(|node| node.settings.clone()).unwrap_or_default(),
+            not_readable: node
+                .map_or(Vec::new(), |node| node.not_readable.iter().map(stored).collect()),
+        }
+    };
+    known.into_iter().map(target).collect()
+}
+
+pub(super) fn trials(runs: &[RunData], index: usize, run: &RunData) -> Vec<Trial> {
+    let trial = |data: &TrialData| {
+        let summary = data.summary.clone();
+        let is_last = run.trials.last().is_some_and(|last| last.summary.trial == summary.trial);
+        let number = summary.trial;
+        Trial {
+            label: if runs.len() > 1 {
+                format!("{}/{number}", index + 1)
+            } else {
+                number.to_string()
+            },
+            run: index + 1,
+            target: label(runs, index, &summary.target),
+            place: place(run, &summary.target),
+            status: match &summary.status {
+                _ if data.is_partial && run.is_growing && is_last => "running",
+                TrialStatus::Complete => "complete",
+                TrialStatus::Interrupted => "interrupted",
+                TrialStatus::Failed(_) => "failed",
+            },
+            adds_up: summary.counts.started == summary.counts.ended() + summary.in_flight,
+            gaps: gaps(&data.series),
+            counters: counters(data),
+            series: data.series.clone(),
+            nodes: data.nodes.clone(),
+            summary,
+            checks: Vec::new(),
+        }
+    };
+    let mut trials: Vec<Trial> = run.trials.iter().map(trial).collect();
+    reject(run, &mut trials);
+    trials
+}
+
+/// A rate that a search has found and then not held again is a step of it, not its result.
+fn reject(run: &RunData, trials: &mut [Trial]) {
+    for facts in &run.header.experiments {
+        let objective = facts.objective.as_ref().and_then(|text| text.parse::<Objective>().ok());
+        let Some(objective) = objective else { continue };
+        let level = |trial: &Trial| {
+            let summary = &trial.summary;
+            let rate = summary.rate_per_s.filter(|_| summary.experiment == facts.name)?;
+            Some((trial.target.clone(), summary.workers, rate.to_bits()))
+        };
+        let missed: Vec<_> =
+            trials.iter().filter(|trial| !holds(trial, &objective)).filter_map(level).collect();
+        for trial in trials.iter_mut().filter(|trial| trial.summary.purpose == Purpose::Confirm) {
+            if level(trial).is_some_and(|level| missed.contains(&level)) {
+                trial.summary.purpose = Purpose::Search;
+            }
+        }
+    }
+}
+
+/// Whether a trial held its rate, as the search has judged it; what did not end well proves nothing.
+fn holds(trial: &Trial, objective: &Objective) -> bool {
+    let summary = &trial.summary;
+    let ended = (summary.counts.ended() + summary.in_flight) as f64;
+    let Some(offered) = summary.offered.filter(|_| trial.status == "complete") else { return true };
+    let is_met = objective.is_met(verdict::figure_of(summary, objective.metric));
+    knee::is_held(offered as f64, ended, is_met)
+}
+
+/// What the node that takes writes said before a trial; the first one, where none is known to.
+fn before_of_primary(trial: &TrialData) -> Option<&ServerFacts> {
+    let nodes = &trial.summary.conditions.nodes;
+    let primary = nodes.iter().find(|(_, node)| node.role.as_deref() == Some("primary"));
+    primary.and_then(|(name, _)| trial.before.get(name)).or_else(|| trial.before.values().next())
+}
+
+fn place(run: &RunData, target: &str) -> Place {
+    match run.header.targets.iter().find(|facts| facts.name == target) {
+        Some(facts) if facts.urls.iter().any(|url| url.starts_with("sqlite:")) => Place::Embedded,
+        Some(facts) if facts.same_host => Place::SameHost,
+        _ => Place::Elsewhere,
+    }
+}
+
+fn counters(data: &TrialData) -> Vec<Counter> {
+    let both = data.before.iter().find_map(|(node, before)| Some((before, data.after.get(node)?)));
+    both.map(|(before, after)| settings::counters(before, after)).unwrap_or_default()
+}
+
+/// Stretches of the measured window without a commit. Intervals shorter than half of the longest
+/// one (the last of an interrupted trial) prove nothing.
+fn gaps(series: &[SeriesRow]) -> Vec<Gap> {
+    let rows: Vec<&SeriesRow> = series.iter().filter(|row| row.phase == "measured").collect();
+    let longest = rows.iter().map(|row| row.length_s).fold(0.0, f64::max);
+    let mut gaps: Vec<Gap> = Vec::new();
+    let mut is_open = false;
+    for row in rows {
+        let is_empty = row.committed == 0 && row.length_s >= longest / 2.0;
+        let to_s = row.begins_s + row.length_s;
+        match gaps.last_mut().filter(|_| is_open) {
+            Some(gap) if is_empty => {
+                gap.to_s = to_s;
+                gap.errors += row.errors;
+                gap.reconnects += row.reconnects;
+            }
+            Some(gap) => gap.reconnects += row.reconnects,
+            None if is_empty => gaps.push(Gap {
+                from_s: row.begins_s,
+                to_s,
+                errors: row.errors,
+                reconnects: row.reconnects,
+            }),
+            None => {}
+        }
+        is_open = is_empty;
+    }
+    gaps.retain(|gap| !is_chance(gap, series));
+    gaps
+}
+
+/// Terminals that think, and low rates, leave intervals without a commit when all is well: at the
+/// rate of the rest of the window, a stretch has to expect so many for chance to leave it empty
+/// only once in a thousand times.
+fn is_chance(gap: &Gap, series: &[SeriesRow]) -> bool {
+    const EXPECTED: f64 = 7.0;
+    let rows = || series.iter().filter(|row| row.phase == "measured");
+    let committed: u64 = rows().map(|row| row.committed).sum();
+    let length_s = gap.to_s - gap.from_s;
+    let rest_s = rows().map(|row| row.length_s).sum::<f64>() - length_s;
+    committed > 0 && rest_s > 0.0 && committed as f64 / rest_s * length_s < EXPECTED
+}

@@ -1,0 +1,203 @@
+//! G: arithmetic. Figures that can't all be right together.
+
+use super::case::each_node;
+use super::{Find, Rule, generator, parts, percent};
+use crate::evidence::{Group, Level, Trial};
+use crate::messages;
+use crate::text::Message;
+use crate::{format, tpcc};
+use dyno_facts::{GeneratorMember, say};
+
+/// By how much workers times time may differ from the sum of latencies, as a share.
+const LITTLE: f64 = 0.05;
+/// Failed attempts by transactions that explain idle workers.
+const FAILED: f64 = 0.001;
+/// By how much the server's commits may differ from the client's, and how many a reader of its
+/// counters makes in any case.
+const COMMITS: f64 = 0.01;
+const COMMITS_OF_OTHERS: f64 = 100.0;
+/// The share of the window that all load generators have to cover together.
+const OVERLAP: f64 = 0.95;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "adds-up",
+        group: Group::G,
+        level: Level::E,
+        rule: messages::adds_up_rule,
+        meaning: messages::adds_up_meaning,
+        advice: messages::adds_up_advice,
+        find: Find::Trial(|trial| {
+            let counts = trial.summary.counts;
+            let ended = format::whole((counts.ended() + trial.summary.in_flight) as f64);
+            let started = format::whole(counts.started as f64);
+            (!trial.adds_up).then(|| say!(started_accounted_for, started = started, ended = ended))
+        }),
+    },
+    Rule {
+        id: "littles-law",
+        group: Group::G,
+        level: Level::E,
+        rule: messages::littles_law_rule,
+        meaning: messages::littles_law_meaning,
+        advice: messages::littles_law_advice,
+        find: Find::Trial(|trial| {
+            let inside = inside(trial)?;
+            let is_found =
+                inside.is_too_much() || (inside.is_too_little() && !is_explained(trial, &inside));
+            is_found.then(|| say!(share_inside_transactions, share = percent(inside.share)))
+        }),
+    },
+    Rule {
+        id: "idle-workers",
+        group: Group::G,
+        level: Level::W,
+        rule: messages::idle_workers_rule,
+        meaning: messages::idle_workers_meaning,
+        advice: messages::idle_workers_advice,
+        find: Find::Trial(|trial| {
+            let inside = inside(trial)?;
+            let is_found = inside.is_too_little() && is_explained(trial, &inside);
+            is_found.then(|| say!(share_inside_transactions, share = percent(inside.share)))
+        }),
+    },
+    Rule {
+        id: "commits-missing",
+        group: Group::G,
+        level: Level::E,
+        rule: messages::commits_missing_rule,
+        meaning: messages::commits_missing_meaning,
+        advice: messages::commits_missing_advice,
+        find: Find::Trial(|trial| server_commits(trial, |server, client| client - server)),
+    },
+    Rule {
+        id: "foreign-load",
+        group: Group::G,
+        level: Level::W,
+        rule: messages::foreign_load_rule,
+        meaning: messages::foreign_load_meaning,
+        advice: messages::foreign_load_advice,
+        find: Find::Trial(|trial| {
+            // An endpoint may end transactions on more nodes than one.
+            let together = trial.summary.conditions.together.as_ref();
+            let is_clear = together.is_none_or(|together| !together.through_endpoint);
+            is_clear.then(|| server_commits(trial, |server, client| server - client))?
+        }),
+    },
+    Rule {
+        id: "generators-sum",
+        group: Group::G,
+        level: Level::E,
+        rule: messages::generators_sum_rule,
+        meaning: messages::generators_sum_meaning,
+        advice: messages::generators_sum_advice,
+        find: Find::Trial(|trial| {
+            let members = &trial.summary.conditions.members;
+            let sum: u64 = members.iter().map(|member| member.committed).sum();
+            let committed = trial.summary.counts.committed;
+            (!members.is_empty() && sum != committed).then(|| {
+                say!(
+                    together_in_the_trial,
+                    sum = format::whole(sum as f64),
+                    committed = format::whole(committed as f64)
+                )
+            })
+        }),
+    },
+    Rule {
+        id: "windows-overlap",
+        group: Group::G,
+        level: Level::E,
+        rule: messages::windows_overlap_rule,
+        meaning: messages::windows_overlap_meaning,
+        advice: messages::windows_overlap_advice,
+        find: Find::Trial(overlap),
+    },
+];
+
+/// Which share of their time workers spent inside transactions, by the sum of latencies.
+struct Inside {
+    share: f64,
+    /// What is in flight at either end of the window blurs the share by a transaction per worker, and
+    /// that may be the longest.
+    blur: f64,
+}
+
+impl Inside {
+    fn is_too_little(&self) -> bool {
+        self.share + self.blur < 1.0 - LITTLE
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.share - self.blur > 1.0 + LITTLE
+    }
+}
+
+/// `None` where workers may have nothing to do.
+fn inside(trial: &Trial) -> Option<Inside> {
+    let summary = &trial.summary;
+    let is_scheduled =
+        summary.rate_per_s.is_some() || tpcc::is_paced(trial) || summary.tpch.is_some();
+    if is_scheduled || summary.window_s <= 0.0 || summary.latency.count == 0 {
+        return None;
+    }
+    let workers_s = summary.window_s * f64::from(summary.workers.max(1));
+    Some(Inside {
+        share: summary.latency.sum_us / 1e6 / workers_s,
+        blur: summary.latency.max_us / 1e6 / summary.window_s,
+    })
+}
+
+/// True when workers had reasons to be outside of transactions that are told elsewhere.
+fn is_explained(trial: &Trial, inside: &Inside) -> bool {
+    let waited = generator::run_delay_share(trial).unwrap_or_default();
+    let is_waiting = inside.share + inside.blur + waited >= 1.0 - LITTLE;
+    // What the load generator loses it loses for all workers alike; a starved one waits in a
+    // transaction that has not ended.
+    let summary = &trial.summary;
+    let missing_s = (1.0 - inside.share) * summary.window_s;
+    let is_uneven = summary.generator.worker_busy_s_stddev > missing_s / 2.0;
+    let counts = trial.summary.counts;
+    let failed = (counts.failed + counts.retries) as f64;
+    failed > FAILED * counts.started as f64
+        || counts.reconnects > 0
+        || is_waiting
+        || is_uneven
+        || !trial.gaps.is_empty()
+}
+
+/// What is found of each node that was compared by itself, or of all together.
+fn server_commits(trial: &Trial, more: fn(f64, f64) -> f64) -> Option<Message> {
+    // A server that was started anew counts from 0; what is lost is said by `lost-acknowledged`.
+    if trial.summary.fault.is_some() {
+        return None;
+    }
+    match &trial.summary.conditions.together {
+        Some(together) => commits(together.commits, together.client_commits, more),
+        None => each_node(trial, |node| commits(node.commits, node.client_commits, more)),
+    }
+}
+
+/// Commits by the server and by its clients, where `more` of them is above what is allowed.
+fn commits(server: Option<u64>, client: Option<u64>, more: fn(f64, f64) -> f64) -> Option<Message> {
+    let (server, client) = (server? as f64, client? as f64);
+    let allowed = (COMMITS * client).max(COMMITS_OF_OTHERS);
+    (more(server, client) > allowed).then(|| {
+        say!(
+            by_the_server_by_the_client,
+            server = format::whole(server),
+            client = format::whole(client)
+        )
+    })
+}
+
+fn overlap(trial: &Trial) -> Option<Message> {
+    let members = &trial.summary.conditions.members;
+    let window_s = Some(trial.summary.window_s).filter(|window_s| *window_s > 0.0)?;
+    let covered = |member: &GeneratorMember| {
+        let covered_s = member.to_s.min(window_s) - member.from_s.max(0.0);
+        let share = covered_s.max(0.0) / window_s;
+        (share < OVERLAP).then(|| say!(node_value, node = &member.name, value = percent(share)))
+    };
+    parts(members.iter().filter_map(covered).collect())
+}

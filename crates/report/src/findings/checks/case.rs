@@ -1,0 +1,104 @@
+//! What checks look at: the model of the paper and the runs behind it.
+
+use crate::evidence::{Experiment, Paper, Target, Trial};
+use crate::text::Message;
+use dyno_facts::{
+    ExperimentFacts, GeneratorConditions, GeneratorMember, NodeConditions, TargetFacts,
+};
+use dyno_store::RunData;
+
+/// A paper in the making and its runs.
+pub(crate) struct Case<'a> {
+    pub(crate) paper: &'a Paper,
+    pub(crate) runs: &'a [RunData],
+}
+
+impl<'a> Case<'a> {
+    /// The run that a trial or target of this number belongs to.
+    pub(super) fn run(&self, number: usize) -> Option<&'a RunData> {
+        self.runs.get(number.checked_sub(1)?)
+    }
+
+    /// What the header of its run says of a target.
+    pub(super) fn facts(&self, target: &Target) -> Option<&'a TargetFacts> {
+        self.run(target.run)?.header.targets.iter().find(|facts| facts.name == target.name)
+    }
+
+    /// What the suites say of an experiment, one for each run that has it.
+    pub(super) fn planned(&self, experiment: &Experiment) -> Vec<&'a ExperimentFacts> {
+        let all = self.runs.iter().flat_map(|run| &run.header.experiments);
+        all.filter(|facts| facts.name == experiment.name).collect()
+    }
+
+    /// The trials of an experiment.
+    pub(super) fn trials(&self, experiment: &Experiment) -> Vec<&'a Trial> {
+        let own = |trial: &&Trial| trial.summary.experiment == experiment.name;
+        self.paper.trials.iter().filter(own).collect()
+    }
+
+    /// Experiments that have measured something.
+    pub(super) fn measured(&self) -> impl Iterator<Item = &'a Experiment> {
+        self.paper.experiments.iter().filter(|experiment| !experiment.points.is_empty())
+    }
+}
+
+/// The load generator's conditions, where they were collected at all: older runs have none.
+pub(super) fn generator(trial: &Trial) -> Option<&GeneratorConditions> {
+    let conditions = &trial.summary.conditions.generator;
+    (*conditions != GeneratorConditions::default()).then_some(conditions)
+}
+
+/// What `find` says of the load generators of a trial, each with its name where there are several.
+pub(super) fn each_generator(
+    trial: &Trial,
+    find: impl Fn(&GeneratorConditions) -> Option<Message>,
+) -> Option<Message> {
+    each_member(trial, |member| find(&member.conditions), || find(generator(trial)?))
+}
+
+/// What `of_one` says of the load generators of a fleet, each with its name; where there is no fleet, what
+/// `alone` says.
+pub(super) fn each_member(
+    trial: &Trial,
+    of_one: impl Fn(&GeneratorMember) -> Option<Message>,
+    alone: impl FnOnce() -> Option<Message>,
+) -> Option<Message> {
+    let members = &trial.summary.conditions.members;
+    if members.is_empty() {
+        return alone();
+    }
+    // Of one that was lost nothing is known but that.
+    let told = |member: &GeneratorMember| {
+        let value = of_one(member)?;
+        Some(dyno_facts::say!(node_value, node = &member.name, value = value))
+    };
+    super::parts(members.iter().filter(|member| member.lost.is_none()).filter_map(told).collect())
+}
+
+/// The nodes of a trial by name: those that take writes first, endpoints last.
+pub(crate) fn nodes(trial: &Trial) -> impl Iterator<Item = (&str, &NodeConditions)> {
+    let nodes = trial.summary.conditions.nodes.iter();
+    let mut nodes: Vec<_> = nodes.map(|(name, node)| (name.as_str(), node)).collect();
+    nodes.sort_by_key(|(_, node)| match node.role.as_deref() {
+        None | Some("primary") => 0,
+        Some("endpoint") => 2,
+        Some(_) => 1,
+    });
+    nodes.into_iter()
+}
+
+/// What `find` says of the nodes of a trial, each with its name where there are several.
+pub(super) fn each_node(
+    trial: &Trial,
+    find: impl Fn(&NodeConditions) -> Option<Message>,
+) -> Option<Message> {
+    let is_one = trial.summary.conditions.nodes.len() == 1;
+    let told = |(name, node): (&str, &NodeConditions)| {
+        let value = find(node)?;
+        Some(match is_one {
+            true => value,
+            false => dyno_facts::say!(node_value, node = name, value = value),
+        })
+    };
+    super::parts(nodes(trial).filter_map(told).collect())
+}

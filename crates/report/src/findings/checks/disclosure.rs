@@ -1,0 +1,277 @@
+//! H: disclosure.
+
+use super::{Case, Find, Rule};
+use crate::evidence::{Finding, Group, Level, RunFacts, Spot, Target};
+use crate::format;
+use crate::messages;
+use crate::text::Message;
+use dyno_facts::{RunStatus, say};
+use dyno_store::RunData;
+use serde_json::Value;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "secrets",
+        group: Group::H,
+        level: Level::E,
+        rule: messages::secrets_rule,
+        meaning: messages::secrets_meaning,
+        advice: messages::secrets_advice,
+        find: Find::Case(|case| each_run(case, secrets)),
+    },
+    Rule {
+        id: "full-size",
+        group: Group::H,
+        level: Level::W,
+        rule: messages::full_size_rule,
+        meaning: messages::full_size_meaning,
+        advice: messages::full_size_advice,
+        find: Find::Paper(|paper| paper.runs.iter().filter_map(shrunk).collect()),
+    },
+    Rule {
+        id: "damaged-folder",
+        group: Group::H,
+        level: Level::W,
+        rule: messages::damaged_folder_rule,
+        meaning: messages::damaged_folder_meaning,
+        advice: messages::damaged_folder_advice,
+        find: Find::Paper(|paper| {
+            let of_run = |run: &RunFacts| -> Vec<Finding> {
+                let place = Spot::run(&run.folder);
+                let finding = |value| Finding { place: place.clone(), value };
+                run.warnings.iter().cloned().map(finding).collect()
+            };
+            paper.runs.iter().flat_map(of_run).collect()
+        }),
+    },
+    Rule {
+        id: "captured",
+        group: Group::H,
+        level: Level::I,
+        rule: messages::captured_rule,
+        meaning: messages::captured_meaning,
+        advice: messages::captured_advice,
+        find: Find::Case(captured),
+    },
+    Rule {
+        id: "replay",
+        group: Group::H,
+        level: Level::I,
+        rule: messages::replay_rule,
+        meaning: messages::replay_meaning,
+        advice: messages::replay_advice,
+        find: Find::Case(|case| each_run(case, replay)),
+    },
+    Rule {
+        id: "stated",
+        group: Group::H,
+        level: Level::I,
+        rule: messages::stated_rule,
+        meaning: messages::stated_meaning,
+        advice: messages::stated_advice,
+        find: Find::Case(|case| each_target(case, stated)),
+    },
+    Rule {
+        id: "not-readable",
+        group: Group::H,
+        level: Level::I,
+        rule: messages::not_readable_rule,
+        meaning: messages::not_readable_meaning,
+        advice: messages::not_readable_advice,
+        find: Find::Target(|target| {
+            (!target.not_readable.is_empty())
+                .then(|| Message::joined(&target.not_readable, "; ", "；"))
+        }),
+    },
+];
+
+fn each_run(case: &Case<'_>, find: fn(&RunData) -> Option<Message>) -> Vec<Finding> {
+    let runs = case.paper.runs.iter().zip(case.runs);
+    let finding = |(facts, run): (&RunFacts, &RunData)| {
+        Some(Finding { place: Spot::run(&facts.folder), value: find(run)? })
+    };
+    runs.filter_map(finding).collect()
+}
+
+fn each_target(case: &Case<'_>, find: fn(&Case<'_>, &Target) -> Option<Message>) -> Vec<Finding> {
+    let is_measured =
+        |target: &&Target| case.paper.trials.iter().any(|trial| trial.target == target.label);
+    let measured = case.paper.targets.iter().filter(is_measured);
+    let finding = |target: &Target| {
+        Some(Finding { place: Spot::target(&target.label), value: find(case, target)? })
+    };
+    measured.filter_map(finding).collect()
+}
+
+/// The share of the suite's size that was executed, where that is less than the whole.
+fn shrunk(run: &RunFacts) -> Option<Finding> {
+    let share = run.header.plan.as_ref()?.shrink;
+    if share >= 1.0 {
+        return None;
+    }
+    let value = say!(shrunk_to_of_its_data_and, share = share.to_string());
+    Some(Finding { place: Spot::run(&run.folder), value })
+}
+
+/// What is not on record, of runs and of targets that were measured.
+fn captured(case: &Case<'_>) -> Vec<Finding> {
+    let mut findings = each_run(case, |run| missing(of_run(run)));
+    findings.extend(each_target(case, |case, target| missing(of_target(case, target))));
+    findings
+}
+
+/// Names of facts, and whether they are known: `8 of 10; not: kernel and seed`.
+fn missing(fields: Vec<(Message, bool)>) -> Option<Message> {
+    let (all, known) = (fields.len(), fields.iter().filter(|(_, is_known)| *is_known).count());
+    let unknown = fields.into_iter().filter(|(_, is_known)| !is_known).map(|(name, _)| name);
+    let unknown: Vec<Message> = unknown.collect();
+    (!unknown.is_empty()).then(|| {
+        say!(
+            of_facts_missing,
+            known = known.to_string(),
+            all = all.to_string(),
+            unknown = Message::list(&unknown)
+        )
+    })
+}
+
+fn of_run(run: &RunData) -> Vec<(Message, bool)> {
+    let header = &run.header;
+    let machine = &header.environment;
+    let is_over = header.status != RunStatus::Running && !run.is_growing;
+    let mut fields = vec![
+        (say!(host_name), !machine.host.is_empty()),
+        (say!(kernel_version), !machine.kernel.is_empty()),
+        (say!(cpu_model), !machine.cpu_model.is_empty() && machine.cores > 0),
+        (say!(memory), machine.memory_mib > 0.0),
+        (say!(disk), machine.machine.disk.is_some()),
+        (say!(program), !machine.binary_sha256.is_empty() && !machine.dyno_version.is_empty()),
+        (say!(command), !header.command_line.is_empty()),
+        (say!(seed), header.seed != 0),
+        (say!(begin), !header.started_at.is_empty()),
+    ];
+    if is_over {
+        fields.push((say!(end), header.finished_at.is_some()));
+    }
+    fields
+}
+
+fn of_target(case: &Case<'_>, target: &Target) -> Vec<(Message, bool)> {
+    let own = || case.paper.trials.iter().filter(|trial| trial.target == target.label);
+    let nodes = || own().flat_map(super::case::nodes);
+    let mut fields = vec![
+        (say!(server_version), target.product.contains(' ')),
+        (say!(settings), !target.all_settings.is_empty()),
+    ];
+    // Older runs and drop-in front ends have no conditions; what was never asked for isn't missing.
+    if nodes().next().is_some() {
+        fields.push((say!(tables), nodes().any(|(_, node)| node.schema_checksum.is_some())));
+    }
+    fields
+}
+
+fn replay(run: &RunData) -> Option<Message> {
+    match (run.header.plan.is_some(), run.header.command_line.is_empty()) {
+        (true, false) => None,
+        (true, true) => Some(say!(no_command_line)),
+        (false, _) => Some(say!(no_plan)),
+    }
+}
+
+/// What the suite states of a target.
+fn stated(case: &Case<'_>, target: &Target) -> Option<Message> {
+    let facts = case.facts(target)?;
+    let vcpu = facts.vcpu.map(|vcpu| ("vcpu".to_owned(), format::plain(vcpu)));
+    let memory = facts.memory_gib.map(|memory| ("memory_gib".to_owned(), format::plain(memory)));
+    let durability = facts.durability.clone().map(|words| ("durability".to_owned(), words));
+    let others = facts.stated.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let all = vcpu.into_iter().chain(memory).chain(durability).chain(others);
+    let all: Vec<Message> =
+        all.map(|(name, value)| Message::verbatim(format!("{name} = {value}"))).collect();
+    (!all.is_empty()).then(|| Message::joined(&all, ", ", "、"))
+}
+
+/// Where a password stands, without it.
+fn secrets(run: &RunData) -> Option<Message> {
+    let header = &run.header;
+    let targets = || header.targets.iter();
+    let of_nodes = targets().flat_map(|target| &target.nodes).map(|node| &node.url);
+    let mut urls = targets().flat_map(|target| &target.urls).chain(of_nodes);
+    let is_in_settings = run
+        .trials
+        .iter()
+        .flat_map(|trial| trial.before.values())
+        .any(|node| node.settings.values().any(|value| has_secret(value)));
+    let places = [
+        (say!(url_of_a_target), urls.any(|url| has_secret(url))),
+        (say!(command), header.command_line.iter().any(|word| has_secret(word))),
+        (say!(plan), header.plan.as_ref().is_some_and(|plan| any_text(&plan.whole, has_secret))),
+        (say!(settings), is_in_settings),
+    ];
+    let found = places.into_iter().filter(|(_, is_found)| *is_found).map(|(name, _)| name);
+    let found: Vec<Message> = found.collect();
+    (!found.is_empty()).then(|| Message::list(&found))
+}
+
+fn any_text(value: &Value, is_found: fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => is_found(text),
+        Value::Array(values) => values.iter().any(|value| any_text(value, is_found)),
+        Value::Object(fields) => fields.values().any(|value| any_text(value, is_found)),
+        _ => false,
+    }
+}
+
+/// True of `scheme://user:secret@host` and `password=secret`; asterisks are what a removed one leaves.
+fn has_secret(text: &str) -> bool {
+    let is_secret = |word: &str| !word.is_empty() && !word.chars().all(|c| c == '*');
+    let in_url = text.split("://").skip(1).any(|rest| {
+        let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
+        let user = authority.rsplit_once('@').map(|(user, _)| user);
+        user.and_then(|user| user.split_once(':')).is_some_and(|(_, word)| is_secret(word))
+    });
+    let lower = text.to_lowercase();
+    let in_option = ["password", "passwd", "pwd"].into_iter().any(|name| {
+        lower.match_indices(name).any(|(at, name)| {
+            let rest = lower[at + name.len()..].trim_start().strip_prefix('=').unwrap_or_default();
+            let rest = rest.trim_start().trim_start_matches(['"', '\'']);
+            is_secret(rest.split([' ', '&', '"', '\'', ',', '\n']).next().unwrap_or_default())
+        })
+    });
+    // A command that restores data or empties caches: `mysql -uroot -psecret`.
+    let is_of_mysql = ["mysql", "mariadb"].iter().any(|name| lower.contains(name));
+    let in_command = is_of_mysql
+        && text.split_whitespace().any(|word| word.strip_prefix("-p").is_some_and(is_secret));
+    in_url || in_option || in_command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_seen_wherever_they_stand() {
+        for text in [
+            "mysql://root:geheim@db/test",
+            "--mysql-password=x",
+            "host=a password=b",
+            "password = \"x\"",
+            "mysql -uroot -pgeheim test < dump.sql",
+            "MYSQL_PWD=geheim mariadb test < dump.sql",
+        ] {
+            assert!(has_secret(text), "{text}");
+        }
+        for text in [
+            "mysql://root@db:3306/test",
+            "mysql://root:***@db/test",
+            "--mysql-password=***",
+            "password_encryption",
+            "sqlite:/tmp/a.db",
+            "mysql -uroot -p test < dump.sql",
+            "pg_restore -p5432 -d test dump",
+            "password = ************",
+        ] {
+            assert!(!has_secret(text), "{text}");
+        }
+    }
+}

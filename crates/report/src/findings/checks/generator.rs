@@ -1,0 +1,298 @@
+//! A: the load generator.
+
+use super::case::{each_generator, each_member, generator};
+use super::{Find, Rule, parts, percent};
+use crate::evidence::points;
+use crate::evidence::start_spread_ms;
+use crate::evidence::{Group, Level, Place, Trial};
+use crate::format;
+use crate::messages;
+use crate::text::{self, Message};
+use dyno_facts::{GeneratorConditions, GeneratorMember, LatencySummary, Purpose, say};
+
+/// CPU of a machine of its own, and of both together on a shared one; a queue grows without bounds
+/// near 100 %, and at 80 % an M/M/1 queue is four times as long as its service (catalogue of checks).
+const CPU_CAVEAT: f64 = 0.80;
+const CPU_UNUSABLE: f64 = 0.95;
+/// Of one loop, which can't use a second CPU.
+const LOOP_CPU: f64 = 0.90;
+/// Share of the window in which loops that could run waited for a CPU: as much is in the latency.
+const RUN_DELAY: f64 = 0.05;
+/// How late a thread may wake, 99.9th percentile, absolutely and by the reported latency's.
+const HICCUP_US: f64 = 1000.0;
+const HICCUP_OF_LATENCY: f64 = 0.10;
+/// Of the link's speed; above it bursts wait in queues.
+const NETWORK: f64 = 0.70;
+/// TCP segments sent again; a retransmission costs at least 200 ms (RFC 6298 and Linux's minimum).
+const RETRANSMITTED: f64 = 0.001;
+/// Rate against the null server by that of the trial.
+const HEADROOM: f64 = 3.0;
+/// Between the first and the last of several load generators: less than the shortest interval of a series
+/// by a wide margin.
+const START_APART_MS: f64 = 5.0;
+/// Between the clocks of several load generators.
+const CLOCK_SKEW_MS: f64 = 10.0;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "rate-missed",
+        group: Group::A,
+        level: Level::E,
+        rule: messages::rate_missed_rule,
+        meaning: messages::rate_missed_meaning,
+        advice: messages::rate_missed_advice,
+        find: Find::Trial(rate_missed),
+    },
+    Rule {
+        id: "generator-cpu-95",
+        group: Group::A,
+        level: Level::E,
+        rule: messages::generator_cpu_95_rule,
+        meaning: messages::generator_cpu_95_meaning,
+        advice: messages::generator_cpu_95_advice,
+        find: Find::Trial(|trial| {
+            each_host_cpu(trial, |share| (share > CPU_UNUSABLE).then(|| percent(share)))
+        }),
+    },
+    Rule {
+        id: "generator-cpu",
+        group: Group::A,
+        level: Level::W,
+        rule: messages::generator_cpu_rule,
+        meaning: messages::generator_cpu_meaning,
+        advice: messages::generator_cpu_advice,
+        find: Find::Trial(|trial| {
+            let is_found = |share| share > CPU_CAVEAT && share <= CPU_UNUSABLE;
+            each_host_cpu(trial, |share| is_found(share).then(|| percent(share)))
+        }),
+    },
+    Rule {
+        id: "shared-cpu",
+        group: Group::A,
+        level: Level::W,
+        rule: messages::shared_cpu_rule,
+        meaning: messages::shared_cpu_meaning,
+        advice: messages::shared_cpu_advice,
+        find: Find::Trial(|trial| {
+            let share = trial.summary.generator.host.cpu_share;
+            // Queries of TPC-H are meant to take all CPUs, and their client takes next to nothing.
+            let is_found = trial.place != Place::Elsewhere && trial.summary.tpch.is_none();
+            (is_found && share > CPU_UNUSABLE).then(|| percent(share))
+        }),
+    },
+    Rule {
+        id: "generator-loop",
+        group: Group::A,
+        level: Level::W,
+        rule: messages::generator_loop_rule,
+        meaning: messages::generator_loop_meaning,
+        advice: messages::generator_loop_advice,
+        find: Find::Trial(|trial| {
+            busiest_loop(trial).filter(|share| *share > LOOP_CPU).map(percent)
+        }),
+    },
+    Rule {
+        id: "run-delay",
+        group: Group::A,
+        level: Level::W,
+        rule: messages::run_delay_rule,
+        meaning: messages::run_delay_meaning,
+        advice: messages::run_delay_advice,
+        find: Find::Trial(run_delay),
+    },
+    Rule {
+        id: "hiccups",
+        group: Group::A,
+        level: Level::W,
+        rule: messages::hiccups_rule,
+        meaning: messages::hiccups_meaning,
+        advice: messages::hiccups_advice,
+        find: Find::Trial(hiccups),
+    },
+    Rule {
+        id: "network",
+        group: Group::A,
+        level: Level::W,
+        rule: messages::network_rule,
+        meaning: messages::network_meaning,
+        advice: messages::network_advice,
+        find: Find::Trial(|trial| {
+            each_generator(trial, |known| {
+                known.network_share.filter(|share| *share > NETWORK).map(percent)
+            })
+        }),
+    },
+    Rule {
+        id: "retransmits",
+        group: Group::A,
+        level: Level::W,
+        rule: messages::retransmits_rule,
+        meaning: messages::retransmits_meaning,
+        advice: messages::retransmits_advice,
+        find: Find::Trial(|trial| {
+            each_generator(trial, |known| {
+                known.retransmitted_share.filter(|share| *share > RETRANSMITTED).map(percent)
+            })
+        }),
+    },
+    Rule {
+        id: "headroom",
+        group: Group::A,
+        level: Level::W,
+        rule: messages::headroom_rule,
+        meaning: messages::headroom_meaning,
+        advice: messages::headroom_advice,
+        find: Find::Trial(|trial| {
+            each_generator(trial, |known| {
+                let headroom = known.headroom.filter(|times| *times < HEADROOM)?;
+                Some(say!(times_the_measured_rate, times = format::plain(headroom)))
+            })
+        }),
+    },
+    Rule {
+        id: "headroom-unproven",
+        group: Group::A,
+        level: Level::I,
+        rule: messages::headroom_unproven_rule,
+        meaning: messages::headroom_unproven_meaning,
+        advice: messages::headroom_unproven_advice,
+        find: Find::Trial(|trial| {
+            let is_asked = trial.place != Place::Embedded && trial.summary.tpch.is_none();
+            each_generator(trial, |known| {
+                let is_unproven = is_asked && known.headroom.is_none();
+                is_unproven.then(|| say!(no_calibration_for_this_protocol))
+            })
+        }),
+    },
+    Rule {
+        id: "clock-skew",
+        group: Group::A,
+        level: Level::W,
+        rule: messages::clock_skew_rule,
+        meaning: messages::clock_skew_meaning,
+        advice: messages::clock_skew_advice,
+        find: Find::Trial(|trial| {
+            let members = trial.summary.conditions.members.iter();
+            let skews = members.filter_map(|member| member.clock_skew_ms).map(f64::abs);
+            let largest = skews.reduce(f64::max).filter(|skew| *skew > CLOCK_SKEW_MS)?;
+            Some(Message::verbatim(format!("{} ms", format::plain(largest))))
+        }),
+    },
+    Rule {
+        id: "start-apart",
+        group: Group::A,
+        level: Level::W,
+        rule: messages::start_apart_rule,
+        meaning: messages::start_apart_meaning,
+        advice: messages::start_apart_advice,
+        find: Find::Trial(start_apart),
+    },
+    Rule {
+        id: "generator-lost",
+        group: Group::A,
+        level: Level::E,
+        rule: messages::generator_lost_rule,
+        meaning: messages::generator_lost_meaning,
+        advice: messages::generator_lost_advice,
+        find: Find::Trial(|trial| {
+            let lost = |member: &GeneratorMember| {
+                let why = member.lost.as_ref()?;
+                Some(say!(node_value, node = &member.name, value = text::stored(why)))
+            };
+            parts(trial.summary.conditions.members.iter().filter_map(lost).collect())
+        }),
+    },
+    Rule {
+        id: "same-host",
+        group: Group::A,
+        level: Level::I,
+        rule: messages::same_host_rule,
+        meaning: messages::same_host_meaning,
+        advice: messages::same_host_advice,
+        find: Find::Target(|target| {
+            target.same_host.then(|| say!(shares_the_load_generators_machine))
+        }),
+    },
+];
+
+fn rate_missed(trial: &Trial) -> Option<Message> {
+    let offered = trial.summary.offered? as f64;
+    let done = trial.summary.counts.ended() as f64;
+    // What is in flight at the end is at most one transaction per worker, and not missed.
+    let allowed = (0.01 * offered).max(f64::from(trial.summary.workers));
+    // A search offers more than is held to find out what is.
+    let is_judged = trial.status != "interrupted" && trial.summary.purpose != Purpose::Search;
+    let is_missed = is_judged && offered - done > allowed;
+    let share = format!("{:.2} %", 100.0 * done / offered);
+    is_missed.then(|| say!(of_the_offered_transactions, share = share))
+}
+
+/// What `find` says of the busy share of the load generators' machines, where no server is on them.
+fn each_host_cpu(trial: &Trial, find: impl Fn(f64) -> Option<Message>) -> Option<Message> {
+    if trial.place != Place::Elsewhere {
+        return None;
+    }
+    let of_member = |member: &GeneratorMember| find(member.host_load?.cpu_share);
+    each_member(trial, of_member, || find(trial.summary.generator.host.cpu_share))
+}
+
+/// How well the clocks are known counts against the load generators: what is not proven is not so.
+fn start_apart(trial: &Trial) -> Option<Message> {
+    let apart_ms = start_spread_ms(trial)?;
+    let members = trial.summary.conditions.members.iter();
+    let bound_ms = members.filter_map(|member| member.clock_bound_ms).reduce(f64::max);
+    let bound_ms = bound_ms.unwrap_or_default();
+    (apart_ms + bound_ms > START_APART_MS).then(|| {
+        say!(
+            ms_by_clocks_known_to_ms,
+            apart = format::plain(apart_ms),
+            bound = format::plain(bound_ms)
+        )
+    })
+}
+
+/// The busy share of the busiest loop. An embedded database works inside the loops, which are
+/// meant to be busy then.
+fn busiest_loop(trial: &Trial) -> Option<f64> {
+    (trial.place != Place::Embedded).then_some(trial.summary.generator.busiest_loop_share)
+}
+
+/// A loop that waits for a CPU delays all its transactions; where the loops' own waiting isn't known,
+/// that of any task on a machine without a server.
+fn run_delay(trial: &Trial) -> Option<Message> {
+    if trial.place == Place::Embedded || trial.summary.window_s <= 0.0 {
+        return None;
+    }
+    let known = generator(trial)?;
+    let of_machine = known.cpu_pressure_share.filter(|_| trial.place == Place::Elsewhere);
+    run_delay_share(trial).or(of_machine).filter(|share| *share > RUN_DELAY).map(percent)
+}
+
+/// The share of the window that a loop waited for a CPU, on average.
+pub(super) fn run_delay_share(trial: &Trial) -> Option<f64> {
+    let loops_s = trial.summary.window_s * f64::from(trial.summary.generator.loops.max(1));
+    generator(trial)?.run_delay_s.filter(|_| loops_s > 0.0).map(|delay_s| delay_s / loops_s)
+}
+
+fn hiccups(trial: &Trial) -> Option<Message> {
+    each_member(
+        trial,
+        |member| hiccups_of(&member.conditions, member.latency.as_ref()?),
+        || hiccups_of(generator(trial)?, &trial.summary.latency),
+    )
+}
+
+fn hiccups_of(known: &GeneratorConditions, latency: &LatencySummary) -> Option<Message> {
+    let hiccup_us = known.hiccup_p999_us?;
+    let is_printed = latency.count as f64 * 0.001 >= points::SAMPLES_BEYOND;
+    let p999_us = Some(latency.p999_us).filter(|_| is_printed);
+    let is_large = p999_us.is_some_and(|p999_us| hiccup_us > HICCUP_OF_LATENCY * p999_us);
+    if hiccup_us <= HICCUP_US && !is_large {
+        return None;
+    }
+    let hiccup = format::ms(hiccup_us);
+    Some(match p999_us {
+        Some(p999_us) => say!(ms_reported_ms, hiccup = hiccup, latency = format::ms(p999_us)),
+        None => Message::verbatim(format!("{hiccup} ms")),
+    })
+}

@@ -1,0 +1,366 @@
+//! Checks: what a careful reader would ask of the numbers, computed.
+//!
+//! A [`Rule`] is data: its id, its group, how much a finding weighs, what is expected, what it means
+//! where it is not so, and what to do about it. Each file holds the rules of one group.
+//!
+//! Thresholds are named constants with their source. What is `None` fires nothing; what only a suite states
+//! is marked "stated". The rules of TPC-C and TPC-H stand with their sections. `doc/checks.md` and
+//! `doc/checks.zh.md` list all rules and are kept by a test; `tests/it/checks` has, for every id, a change
+//! that makes it fire and one just beside it that does not.
+
+mod disclosure;
+mod generator;
+mod nodes;
+mod repetition;
+mod same;
+mod sides;
+mod state;
+mod time;
+mod truth;
+mod workload;
+
+mod arithmetic;
+mod case;
+
+pub(crate) use case::{Case, nodes as nodes_of};
+pub(crate) use nodes::reads_of;
+
+use crate::evidence::{
+    Check, Experiment, Finding, Group, Level, Paper, Spot, SpotKind, Target, Trial,
+};
+use crate::families::{FAMILIES, FamilyPaper};
+use crate::format;
+use crate::text::{Lang, Message};
+use dyno_facts::{Entry, say};
+use dyno_store::RunData;
+
+pub(crate) struct Rule {
+    pub(crate) id: &'static str,
+    pub(crate) group: Group,
+    pub(crate) level: Level,
+    /// What is expected, threshold included: a pattern of the dictionary, as are the next two.
+    pub(crate) rule: &'static Entry,
+    /// What it means where it is found.
+    pub(crate) meaning: &'static Entry,
+    /// What to do about it.
+    pub(crate) advice: &'static Entry,
+    pub(crate) find: Find,
+}
+
+pub(crate) enum Find {
+    /// One value per trial.
+    Trial(fn(&Trial) -> Option<Message>),
+    Target(fn(&Target) -> Option<Message>),
+    /// One value per experiment that has measured something.
+    Experiment(fn(&Experiment) -> Option<Message>),
+    Paper(fn(&Paper) -> Vec<Finding>),
+    /// What needs more than the model holds.
+    Case(fn(&Case<'_>) -> Vec<Finding>),
+}
+
+/// The rules of every paper, by group; those of families are with their sections.
+const GROUPS: [&[Rule]; 9] = [
+    generator::RULES,
+    time::RULES,
+    repetition::RULES,
+    same::RULES,
+    state::RULES,
+    truth::RULES,
+    arithmetic::RULES,
+    disclosure::RULES,
+    // Of several groups.
+    nodes::RULES,
+];
+
+/// The ids of all checks, for `--deny` and `--allow`, in no order that matters.
+pub fn check_ids() -> Vec<&'static str> {
+    let of_families = FAMILIES.into_iter().map(FamilyPaper::rules);
+    let all = GROUPS.into_iter().chain(of_families);
+    all.flat_map(|rules| rules.iter()).map(|rule| rule.id).collect()
+}
+
+/// Makes all checks and leaves their numbers at the trials and points that they concern. Checks
+/// that found something come first, the gravest first, accepted ones after the others.
+pub(crate) fn make(paper: &mut Paper, runs: &[RunData]) {
+    let is_there =
+        |family: &&dyn FamilyPaper| paper.experiments.iter().any(|own| family.has_facts(own));
+    let of_families = FAMILIES.into_iter().filter(is_there).map(FamilyPaper::rules);
+    let groups: Vec<&[Rule]> = GROUPS.into_iter().chain(of_families).collect();
+    let case = Case { paper, runs };
+    let rules = groups.into_iter().flatten();
+    let mut checks: Vec<Check> = rules.map(|rule| check(rule, &case)).collect();
+    checks.sort_by_key(|check| (check.findings.is_empty(), check.is_accepted, check.level));
+    for (index, check) in checks.iter_mut().enumerate() {
+        check.number = index + 1;
+    }
+    mark(paper, &checks);
+    paper.checks = checks;
+}
+
+/// Leaves the numbers of checks at what they concern: a trial's at the trial and its point, those of
+/// targets and experiments at the points, unless they only disclose.
+fn mark(paper: &mut Paper, checks: &[Check]) {
+    let numbers = |concerns: &dyn Fn(&Check, &Spot) -> bool| -> Vec<usize> {
+        let is_found =
+            |check: &&Check| check.findings.iter().any(|finding| concerns(check, &finding.place));
+        checks.iter().filter(is_found).map(|check| check.number).collect()
+    };
+    for trial in &mut paper.trials {
+        let label = &trial.label;
+        trial.checks =
+            numbers(&|_, spot| spot.kind == SpotKind::Trial && spot.names.contains(label));
+    }
+    for experiment in &mut paper.experiments {
+        let of_experiment = Spot::experiment(&experiment.name);
+        for point in &mut experiment.points {
+            point.checks = numbers(&|check, spot| match spot.kind {
+                SpotKind::Trial => spot.names.iter().any(|name| point.trials.contains(name)),
+                SpotKind::Target => check.level < Level::I && spot.names.contains(&point.target),
+                SpotKind::Experiment => check.level < Level::I && *spot == of_experiment,
+                SpotKind::Run | SpotKind::Comparison => false,
+            });
+        }
+    }
+    for comparison in &mut paper.verdicts {
+        let (place, experiment) =
+            (Spot::comparison(&comparison.name), Spot::experiment(&comparison.experiment));
+        let sides = [&comparison.baseline, &comparison.candidate];
+        comparison.checks = numbers(&|check, spot| match spot.kind {
+            SpotKind::Trial => {
+                comparison.pairs.iter().flatten().any(|trial| spot.names.contains(trial))
+            }
+            SpotKind::Target => {
+                check.level < Level::I && spot.names.iter().all(|name| sides.contains(&name))
+            }
+            SpotKind::Experiment => check.level < Level::I && *spot == experiment,
+            SpotKind::Comparison => *spot == place,
+            SpotKind::Run => false,
+        });
+    }
+}
+
+fn check(rule: &Rule, case: &Case<'_>) -> Check {
+    let findings = findings(rule, case);
+    let accepts = |run: &RunData| run.header.allowed.iter().any(|id| id == rule.id);
+    let is_accepted =
+        !findings.is_empty() && !case.runs.is_empty() && case.runs.iter().all(accepts);
+    Check {
+        number: 0,
+        id: rule.id,
+        group: rule.group,
+        level: rule.level,
+        rule: Message::of(rule.rule, []),
+        meaning: Message::of(rule.meaning, []),
+        advice: Message::of(rule.advice, []),
+        is_accepted,
+        lines: lines(&findings),
+        findings,
+    }
+}
+
+fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
+    let paper = case.paper;
+    let trials = |find: &dyn Fn(&Trial) -> Option<Message>| -> Vec<Finding> {
+        let place = |trial: &Trial| Spot::trial(&trial.label);
+        paper.trials.iter().filter_map(|trial| found(place(trial), find(trial))).collect()
+    };
+    let targets = |find: &dyn Fn(&Target) -> Option<Message>| -> Vec<Finding> {
+        let place = |target: &Target| Spot::target(&target.label);
+        paper.targets.iter().filter_map(|target| found(place(target), find(target))).collect()
+    };
+    let experiments = |find: &dyn Fn(&Experiment) -> Option<Message>| -> Vec<Finding> {
+        let place = |experiment: &Experiment| Spot::experiment(&experiment.name);
+        let measured = paper.experiments.iter().filter(|experiment| !experiment.points.is_empty());
+        measured.filter_map(|experiment| found(place(experiment), find(experiment))).collect()
+    };
+    match rule.find {
+        Find::Trial(find) => trials(&find),
+        Find::Target(find) => targets(&find),
+        Find::Experiment(find) => experiments(&find),
+        Find::Paper(find) => find(paper),
+        Find::Case(find) => find(case),
+    }
+}
+
+fn found(place: Spot, value: Option<Message>) -> Option<Finding> {
+    value.map(|value| Finding { place, value })
+}
+
+/// Places with the same value in one line: `trials 1, 4 and 5: 97 %`.
+fn lines(findings: &[Finding]) -> Vec<Message> {
+    let mut groups: Vec<(SpotKind, &Message, Vec<String>)> = Vec::new();
+    for Finding { place, value } in findings {
+        // Several targets are one finding: joined with others they would be compared wrongly.
+        let is_single = place.names.len() == 1;
+        let same = |group: &&mut (SpotKind, &Message, Vec<String>)| {
+            is_single && (group.0, group.1) == (place.kind, value)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.2.extend(place.names.iter().cloned()),
+            None => groups.push((place.kind, value, place.names.clone())),
+        }
+    }
+    let line = |(kind, value, names): (SpotKind, &Message, Vec<String>)| {
+        let names = if kind == SpotKind::Trial { ranges(&names) } else { names };
+        let place = Spot { kind, names }.text();
+        say!(place_value, place = place, value = value)
+    };
+    groups.into_iter().map(line).collect()
+}
+
+/// Labels of trials with three and more in a row as a range: `1–7`, `2/3–2/9`.
+fn ranges(labels: &[String]) -> Vec<String> {
+    let number = |label: &str| -> Option<(String, u32)> {
+        let (run, number) = label.rsplit_once('/').unwrap_or(("", label));
+        Some((run.to_owned(), number.parse().ok()?))
+    };
+    let follows = |a: &str, b: &str| match (number(a), number(b)) {
+        (Some((run_a, a)), Some((run_b, b))) => run_a == run_b && b == a + 1,
+        _ => false,
+    };
+    let mut ranges = Vec::new();
+    for row in labels.chunk_by(|a, b| follows(a, b)) {
+        match row {
+            [first, _, .., last] => ranges.push(format!("{first}–{last}")),
+            few => ranges.extend_from_slice(few),
+        }
+    }
+    ranges
+}
+
+/// Evidence that has several parts, set apart by semicolons; `None` without any.
+pub(crate) fn parts(texts: Vec<Message>) -> Option<Message> {
+    (!texts.is_empty()).then(|| Message::joined(&texts, "; ", "；"))
+}
+
+/// A share with its sign: `97 %`.
+fn percent(share: f64) -> Message {
+    Message::verbatim(format!("{} %", format::percent(share)))
+}
+
+impl Paper {
+    /// Checks that found something and that a run denies: it ends with exit code 4.
+    pub fn denied(&self) -> Vec<&Check> {
+        let denies = |id: &str| {
+            let mut denied = self.runs.iter().flat_map(|run| &run.header.denied);
+            denied.any(|denied| denied == id)
+        };
+        self.checks.iter().filter(|check| !check.findings.is_empty() && denies(check.id)).collect()
+    }
+
+    /// How many checks of each level found something that nobody has accepted: E, W, I.
+    pub fn check_counts(&self) -> [usize; 3] {
+        [Level::E, Level::W, Level::I].map(|level| {
+            let is_open = |check: &&Check| {
+                check.level == level && !check.findings.is_empty() && !check.is_accepted
+            };
+            self.checks.iter().filter(is_open).count()
+        })
+    }
+
+    /// What the checks found, as lines for a terminal: what makes figures unusable in full, a line for
+    /// each caveat, what only discloses by its ids. Ends with a newline; empty when no check was made.
+    pub fn checks_text(&self, lang: Lang) -> String {
+        if self.checks.is_empty() {
+            return String::new();
+        }
+        let told = |text: Message| text.render(lang);
+        let [errors, caveats, remarks] = self.check_counts().map(|count| count.to_string());
+        let made = self.checks.len().to_string();
+        let mut lines = vec![told(say!(
+            checks_make_figures_unusable_e_are,
+            made = made,
+            errors = errors,
+            caveats = caveats,
+            remarks = remarks
+        ))];
+        let found = self.checks.iter().filter(|check| !check.findings.is_empty());
+        let (accepted, open): (Vec<&Check>, Vec<&Check>) =
+            found.partition(|check| check.is_accepted);
+        for check in &open {
+            match check.level {
+                Level::E => lines.extend(in_full(check).into_iter().map(told)),
+                Level::W => lines.push(told(in_a_line(check))),
+                Level::I => {}
+            }
+        }
+        let ids = |checks: &[&Check]| {
+            let ids: Vec<Message> =
+                checks.iter().map(|check| Message::verbatim(check.id)).collect();
+            (!ids.is_empty()).then(|| Message::list(&ids))
+        };
+        let disclosed: Vec<&Check> =
+            open.into_iter().filter(|check| check.level == Level::I).collect();
+        lines.extend(ids(&disclosed).map(|ids| told(say!(i_ids, ids = ids))));
+        lines.extend(ids(&accepted).map(|ids| told(say!(accepted_ids, ids = ids))));
+        lines.join("\n") + "\n"
+    }
+}
+
+/// What is expected, where it is not so, and what to do.
+fn in_full(check: &Check) -> Vec<Message> {
+    const MOST_LINES: usize = 4;
+    let mut lines = vec![say!(e_id_rule, id = check.id, rule = &check.rule)];
+    let indented = |text: &Message| say!(line, line = text);
+    lines.extend(check.lines.iter().take(MOST_LINES).map(indented));
+    if let Some(more) = check.lines.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
+        lines.push(indented(&say!(and_more_lines, n = more)));
+    }
+    lines.push(indented(&check.advice));
+    lines
+}
+
+fn in_a_line(check: &Check) -> Message {
+    let first = check.lines.first().cloned().unwrap_or_default();
+    match check.lines.len() {
+        0 | 1 => say!(w_id_first, id = check.id, first = first),
+        all => say!(
+            w_id_first_more,
+            id = check.id,
+            first = first,
+            more = say!(and_more_lines, n = all as u64 - 1)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_with_the_same_value_share_a_line() {
+        let finding =
+            |trial: &str, value: &str| Finding { place: Spot::trial(trial), value: value.into() };
+        let findings = [finding("1", "97 %"), finding("2", "96 %"), finding("4", "97 %")];
+        assert_eq!(lines(&findings), ["trials 1 and 4: 97 %", "trial 2: 96 %"]);
+        let labels = ["1", "2", "3", "5", "6", "2/1", "2/2", "2/3"].map(str::to_owned);
+        assert_eq!(ranges(&labels), ["1–3", "5", "6", "2/1–2/3"]);
+    }
+
+    #[test]
+    fn no_two_checks_share_an_id_and_each_says_what_to_do() {
+        let all = || GROUPS.iter().flat_map(|rules| rules.iter());
+        let mut ids = check_ids();
+        ids.sort_unstable();
+        let count = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
+        for rule in all() {
+            for text in [rule.rule.en, rule.meaning.en, rule.advice.en] {
+                assert!(text.ends_with('.'), "{}: {text}", rule.id);
+            }
+        }
+        for (rules, group) in GROUPS.iter().zip([
+            Group::A,
+            Group::B,
+            Group::C,
+            Group::D,
+            Group::E,
+            Group::F,
+            Group::G,
+            Group::H,
+        ]) {
+            assert!(rules.iter().all(|rule| rule.group == group), "{group:?}");
+        }
+    }
+}

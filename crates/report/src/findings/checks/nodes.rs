@@ -1,0 +1,314 @@
+//! Of several nodes: who executed what, how far replicas were behind, and whether all were there. Their
+//! groups are those of what they concern.
+
+use super::case::{each_node, nodes};
+use super::sides::has_copy;
+use super::{Case, Find, Rule, parts, percent};
+use crate::evidence::strayed;
+use crate::evidence::{Finding, Group, Level, Spot, Target, Trial};
+use crate::format;
+use crate::messages;
+use crate::text::{Message, stored};
+use dyno_facts::{KindSummary, NodeConditions, TargetFacts, say};
+
+/// Of the part of the reads that read-only nodes would have if all nodes had the same.
+const READS_MOVED: f64 = 0.5;
+/// Fewer reads prove nothing: dyno asks nodes too.
+const READS_LEAST: u64 = 1_000;
+/// By how much the busiest and the idlest of like nodes may differ, as a share of their mean.
+const UNEVEN: f64 = 0.20;
+/// Where they execute less of all reads, the load keeps its own elsewhere, and dyno's questions weigh most.
+const READS_SHARED: f64 = 0.10;
+/// Of all reads; dyno's own questions and the warm-up don't come from the load generators evenly.
+const STRAYED: f64 = 0.05;
+/// Servers tell lag in whole seconds: one of these is no lag yet.
+const LAG_S: f64 = 1.0;
+/// InnoDB estimates rows from samples, by node.
+const ROWS_SHARE: f64 = 0.10;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "reads-on-primary",
+        group: Group::F,
+        level: Level::W,
+        rule: messages::reads_on_primary_rule,
+        meaning: messages::reads_on_primary_meaning,
+        advice: messages::reads_on_primary_advice,
+        find: Find::Case(|case| of_trials(case, reads_on_primary)),
+    },
+    Rule {
+        id: "uneven-nodes",
+        group: Group::F,
+        level: Level::W,
+        rule: messages::uneven_nodes_rule,
+        meaning: messages::uneven_nodes_meaning,
+        advice: messages::uneven_nodes_advice,
+        find: Find::Case(|case| of_trials(case, uneven)),
+    },
+    Rule {
+        id: "strayed-load",
+        group: Group::F,
+        level: Level::W,
+        rule: messages::strayed_load_rule,
+        meaning: messages::strayed_load_meaning,
+        advice: messages::strayed_load_advice,
+        find: Find::Trial(|trial| {
+            let known =
+                of_role(trial, "read_only").iter().filter_map(|(_, node)| node.reads).sum::<u64>();
+            let (share, nodes) = strayed(trial, reads_of(trial))
+                .filter(|(share, _)| *share > STRAYED && known >= READS_LEAST)?;
+            Some(say!(of_all_reads_more_or_less, nodes = nodes, share = percent(share)))
+        }),
+    },
+    Rule {
+        id: "replica-lag",
+        group: Group::E,
+        level: Level::W,
+        rule: messages::replica_lag_rule,
+        meaning: messages::replica_lag_meaning,
+        advice: messages::replica_lag_advice,
+        find: Find::Trial(|trial| {
+            each_node(trial, |node| {
+                let lag_s = node.lag_p95_s.filter(|lag_s| *lag_s > LAG_S)?;
+                let most_s = node.lag_max_s.unwrap_or(lag_s);
+                Some(say!(
+                    s_behind_at_the_95th_percentile,
+                    lag = format!("{lag_s:.1}"),
+                    most = format!("{most_s:.1}")
+                ))
+            })
+        }),
+    },
+    Rule {
+        id: "stale-reads",
+        group: Group::F,
+        level: Level::W,
+        rule: messages::stale_reads_rule,
+        meaning: messages::stale_reads_meaning,
+        advice: messages::stale_reads_advice,
+        find: Find::Trial(|trial| {
+            let found = trial.summary.conditions.freshness.as_ref()?;
+            stale(found.stale, found.asked, found.stale_max_ms)
+        }),
+    },
+    Rule {
+        id: "stale-reads-of-others",
+        group: Group::F,
+        level: Level::I,
+        rule: messages::stale_reads_of_others_rule,
+        meaning: messages::stale_reads_of_others_meaning,
+        advice: messages::stale_reads_of_others_advice,
+        find: Find::Trial(|trial| {
+            let found = trial.summary.conditions.freshness.as_ref()?;
+            stale(found.stale_other, found.asked_other, found.stale_max_ms)
+        }),
+    },
+    Rule {
+        id: "node-down",
+        group: Group::F,
+        level: Level::E,
+        rule: messages::node_down_rule,
+        meaning: messages::node_down_meaning,
+        advice: messages::node_down_advice,
+        find: Find::Trial(|trial| {
+            // A fault is what such a trial is about.
+            trial
+                .summary
+                .fault
+                .is_none()
+                .then(|| each_node(trial, |node| node.down.as_ref().map(stored)))?
+        }),
+    },
+    Rule {
+        id: "semi-sync-fallback",
+        group: Group::D,
+        level: Level::W,
+        rule: messages::semi_sync_fallback_rule,
+        meaning: messages::semi_sync_fallback_meaning,
+        advice: messages::semi_sync_fallback_advice,
+        find: Find::Trial(|trial| {
+            each_node(trial, |node| {
+                let commits = node.unacknowledged.filter(|commits| *commits > 0)?;
+                Some(say!(commits_without_a_replicas_answer, n = commits))
+            })
+        }),
+    },
+    Rule {
+        id: "durability-claimed",
+        group: Group::D,
+        level: Level::E,
+        rule: messages::durability_claimed_rule,
+        meaning: messages::durability_claimed_meaning,
+        advice: messages::durability_claimed_advice,
+        find: Find::Case(claimed),
+    },
+    Rule {
+        id: "nodes-differ",
+        group: Group::D,
+        level: Level::E,
+        rule: messages::nodes_differ_rule,
+        meaning: messages::nodes_differ_meaning,
+        advice: messages::nodes_differ_advice,
+        find: Find::Trial(differing),
+    },
+];
+
+/// What `find` says of the trials, with the facts of their targets.
+fn of_trials(
+    case: &Case<'_>,
+    find: impl Fn(&Trial, &TargetFacts) -> Option<Message>,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for trial in &case.paper.trials {
+        let target = case.paper.targets.iter().find(|target| target.label == trial.target);
+        let Some(facts) = target.and_then(|target| case.facts(target)) else { continue };
+        let place = Spot::trial(&trial.label);
+        findings.extend(find(trial, facts).map(|value| Finding { place, value }));
+    }
+    findings
+}
+
+fn of_role<'a>(trial: &'a Trial, role: &str) -> Vec<(&'a str, &'a NodeConditions)> {
+    nodes(trial).filter(|(_, node)| node.role.as_deref() == Some(role)).collect()
+}
+
+/// Statements that a node executed in place of others; of a load of single reads in autocommit, commits
+/// are that to a server that counts no statements.
+fn reads(node: &NodeConditions, commits_are_reads: bool) -> Option<u64> {
+    node.reads.or_else(|| node.commits.filter(|_| commits_are_reads))
+}
+
+/// A kind of transactions without BEGIN and COMMIT.
+fn is_autocommit(kind: &KindSummary) -> bool {
+    kind.statements.others.saturating_sub(kind.statements.misses) == 0
+}
+
+/// True where the load is nothing but single reads.
+fn only_reads(trial: &Trial) -> bool {
+    let statements = trial.summary.statements;
+    statements.reads > 0 && statements.writes == 0 && trial.summary.kinds.iter().all(is_autocommit)
+}
+
+/// How the reads of a node in this trial are known.
+pub(crate) fn reads_of(trial: &Trial) -> impl Fn(&NodeConditions) -> Option<u64> {
+    let commits_are_reads = only_reads(trial);
+    move |node| reads(node, commits_are_reads)
+}
+
+fn reads_on_primary(trial: &Trial, target: &TargetFacts) -> Option<Message> {
+    let readers = of_role(trial, "read_only");
+    let is_split = ["endpoint", "split"].contains(&target.route.as_str());
+    if !is_split || readers.is_empty() {
+        return None;
+    }
+    let (all, single) = trial.summary.kinds.iter().fold((0, 0), |(all, single), kind| {
+        let reads = kind.statements.reads;
+        (all + reads, single + if is_autocommit(kind) { reads } else { 0 })
+    });
+    let commits_are_reads = only_reads(trial);
+    let of_readers: Vec<u64> =
+        readers.iter().filter_map(|(_, node)| reads(node, commits_are_reads)).collect();
+    let of_primary: Vec<u64> = of_role(trial, "primary")
+        .iter()
+        .filter_map(|(_, node)| reads(node, commits_are_reads))
+        .collect();
+    if of_readers.len() < readers.len() || of_primary.is_empty() || all == 0 {
+        return None;
+    }
+    let (moved, stayed): (u64, u64) = (of_readers.iter().sum(), of_primary.iter().sum());
+    let nodes = (of_readers.len() + of_primary.len()) as f64;
+    let even = of_readers.len() as f64 / nodes;
+    // The servers' counts reach beyond the window; the shares of the load are those of the window.
+    let movable = (moved + stayed) as f64 * single as f64 / all as f64;
+    (movable >= READS_LEAST as f64 && (moved as f64) < READS_MOVED * even * movable).then(|| {
+        say!(
+            reads_by_the_primary_by_the,
+            stayed = format::whole(stayed as f64),
+            moved = format::whole(moved as f64)
+        )
+    })
+}
+
+fn uneven(trial: &Trial, target: &TargetFacts) -> Option<Message> {
+    let readers = of_role(trial, "read_only");
+    if readers.len() < 2 || target.route == "primary" {
+        return None;
+    }
+    let commits_are_reads = only_reads(trial);
+    let counts: Option<Vec<u64>> =
+        readers.iter().map(|(_, node)| reads(node, commits_are_reads)).collect();
+    let counts = counts?;
+    let (sum, count) = (counts.iter().sum::<u64>(), counts.len() as f64);
+    let (least, most) = (*counts.iter().min()?, *counts.iter().max()?);
+    let primaries = of_role(trial, "primary");
+    let of_primary = primaries.iter().filter_map(|(_, node)| reads(node, commits_are_reads));
+    let all = sum + of_primary.sum::<u64>();
+    let is_shared = sum >= READS_LEAST && sum as f64 >= READS_SHARED * all as f64;
+    let is_found = is_shared && (most - least) as f64 > UNEVEN * sum as f64 / count;
+    is_found.then(|| {
+        let told = readers.iter().zip(&counts).map(|((name, _), reads)| {
+            say!(node_value, node = *name, value = format::whole(*reads as f64))
+        });
+        say!(reads_nodes, nodes = Message::list(&told.collect::<Vec<_>>()))
+    })
+}
+
+fn stale(stale: u64, asked: u64, longest_ms: Option<f64>) -> Option<Message> {
+    (stale > 0).then(|| {
+        say!(
+            of_reads_did_not_show_the,
+            stale = format::whole(stale as f64),
+            asked = format::whole(asked as f64),
+            longest = format::whole(longest_ms.unwrap_or_default().ceil())
+        )
+    })
+}
+
+fn claimed(case: &Case<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for target in &case.paper.targets {
+        let Some(claim) = claim(case, target) else { continue };
+        let own = case.paper.trials.iter().filter(|trial| trial.target == target.label);
+        // What fell back meanwhile has a rule of its own.
+        let acknowledged = own
+            .flat_map(nodes)
+            .filter_map(|(_, node)| node.acknowledged_by.as_ref())
+            .find(|words| has_copy(&words.to_string()) == Some(false));
+        let place = Spot::target(&target.label);
+        findings.extend(acknowledged.map(|words| Finding {
+            place,
+            value: say!(stated_but_a_commit_waits_for, claim = claim, words = stored(words)),
+        }));
+    }
+    findings
+}
+
+/// What the suite says of the durability of a target, where it says that there is another copy.
+fn claim<'a>(case: &Case<'a>, target: &Target) -> Option<&'a String> {
+    let facts = case.facts(target)?;
+    let claim = facts.durability.as_ref().or_else(|| facts.stated.get("durability"))?;
+    (has_copy(claim) == Some(true)).then_some(claim)
+}
+
+fn differing(trial: &Trial) -> Option<Message> {
+    let (_, primary) = *of_role(trial, "primary").first()?;
+    let rows = |node: &NodeConditions| {
+        (!node.table_rows.is_empty())
+            .then(|| (node.table_rows.len(), node.table_rows.values().sum::<u64>()))
+    };
+    let differences = |(name, node): &(&str, &NodeConditions)| {
+        let schemas = primary.schema_checksum.as_ref().zip(node.schema_checksum.as_ref());
+        let schema = schemas.filter(|(a, b)| a != b).map(|_| say!(other_tables_or_indexes));
+        let counts = rows(primary).zip(rows(node)).filter(|((tables_a, a), (tables_b, b))| {
+            let (least, most) = (*a.min(b) as f64, *a.max(b) as f64);
+            tables_a != tables_b || most - least > ROWS_SHARE * most
+        });
+        let counts = counts.map(|((_, a), (_, b))| {
+            let share = if a == 0 { 1.0 } else { b as f64 / a as f64 };
+            say!(of_the_primarys_rows, share = percent(share))
+        });
+        let found = parts(schema.into_iter().chain(counts).collect())?;
+        Some(say!(node_value, node = *name, value = found))
+    };
+    parts(of_role(trial, "read_only").iter().filter_map(differences).collect())
+}

@@ -1,0 +1,288 @@
+//! E: the state of data, caches and machines.
+
+use super::case::{each_node, generator, nodes};
+use super::{Case, Find, Rule, parts, percent};
+use crate::evidence::{DISK_BOUND, IN_MEMORY};
+use crate::evidence::{Experiment, Finding, Group, Level, Place, Point, Spot, Trial};
+use crate::format;
+use crate::messages;
+use crate::text::Message;
+use dyno_facts::{NodeConditions, say};
+
+/// Of the load generator's CPU, taken by the hypervisor, or held back by a quota.
+const STEAL: f64 = 0.01;
+const THROTTLED: f64 = 0.01;
+/// Pages of 4 KiB: a MiB in and out may be chance.
+const SWAPPED_PAGES: u64 = 256;
+const MEMORY_PRESSURE: f64 = 0.01;
+/// Requests that memory answers once it is warm (PolarDB's paper, chapter 7).
+const WARM_HITS: f64 = 0.99;
+/// innodb_max_dirty_pages_pct_lwm of MySQL 8.0: from here on pages are flushed beside the load.
+const DIRTY: f64 = 0.10;
+/// InnoDB flushes in haste from three quarters of its log on.
+const CHECKPOINT_AGE: f64 = 0.75;
+/// Old row versions: as many lengthen every scan noticeably.
+const PURGE_BACKLOG: u64 = 100_000;
+/// Of the data, in one trial.
+const GROWTH: f64 = 0.05;
+/// A server at its limit leaves less of its CPU idle.
+const BUSY_SERVER: f64 = 0.70;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "memory-class",
+        group: Group::E,
+        level: Level::W,
+        rule: messages::memory_class_rule,
+        meaning: messages::memory_class_meaning,
+        advice: messages::memory_class_advice,
+        find: Find::Case(memory_class),
+    },
+    Rule {
+        id: "data-at-edge",
+        group: Group::E,
+        level: Level::W,
+        rule: messages::data_at_edge_rule,
+        meaning: messages::data_at_edge_meaning,
+        advice: messages::data_at_edge_advice,
+        find: Find::Experiment(|experiment| {
+            sizes(experiment, |times| (IN_MEMORY..=DISK_BOUND).contains(&times))
+        }),
+    },
+    Rule {
+        id: "data-in-memory",
+        group: Group::E,
+        level: Level::I,
+        rule: messages::data_in_memory_rule,
+        meaning: messages::data_in_memory_meaning,
+        advice: messages::data_in_memory_advice,
+        find: Find::Experiment(|experiment| {
+            // Warehouses have a rule of their own.
+            experiment.tpcc.is_none().then(|| sizes(experiment, |times| times < IN_MEMORY))?
+        }),
+    },
+    Rule {
+        id: "cold",
+        group: Group::E,
+        level: Level::W,
+        rule: messages::cold_rule,
+        meaning: messages::cold_meaning,
+        advice: messages::cold_advice,
+        find: Find::Trial(|trial| {
+            let times = trial.summary.data.as_ref()?.size_to_memory()?;
+            (times < IN_MEMORY).then(|| misses(trial))?
+        }),
+    },
+    Rule {
+        id: "disk-reads",
+        group: Group::E,
+        level: Level::I,
+        rule: messages::disk_reads_rule,
+        meaning: messages::disk_reads_meaning,
+        advice: messages::disk_reads_advice,
+        find: Find::Trial(|trial| {
+            let times = trial.summary.data.as_ref().and_then(dyno_facts::DataFacts::size_to_memory);
+            times.is_none_or(|times| times >= IN_MEMORY).then(|| misses(trial))?
+        }),
+    },
+    Rule {
+        id: "unsettled-start",
+        group: Group::E,
+        level: Level::W,
+        rule: messages::unsettled_start_rule,
+        meaning: messages::unsettled_start_meaning,
+        advice: messages::unsettled_start_advice,
+        find: Find::Trial(|trial| each_node(trial, backlog)),
+    },
+    Rule {
+        id: "background",
+        group: Group::E,
+        level: Level::I,
+        rule: messages::background_rule,
+        meaning: messages::background_meaning,
+        advice: messages::background_advice,
+        find: Find::Trial(|trial| {
+            each_node(trial, |node| {
+                let jobs: Vec<Message> = node.background.iter().map(Message::from).collect();
+                (!jobs.is_empty()).then(|| Message::joined(&jobs, ", ", "、"))
+            })
+        }),
+    },
+    Rule {
+        id: "growth",
+        group: Group::E,
+        level: Level::W,
+        rule: messages::growth_rule,
+        meaning: messages::growth_meaning,
+        advice: messages::growth_advice,
+        find: Find::Trial(|trial| {
+            each_node(trial, |node| node.growth_share.filter(|share| *share > GROWTH).map(percent))
+        }),
+    },
+    Rule {
+        id: "idle-server",
+        group: Group::E,
+        level: Level::W,
+        rule: messages::idle_server_rule,
+        meaning: messages::idle_server_meaning,
+        advice: messages::idle_server_advice,
+        find: Find::Case(idle_server),
+    },
+    Rule {
+        id: "steal",
+        group: Group::E,
+        level: Level::W,
+        rule: messages::steal_rule,
+        meaning: messages::steal_meaning,
+        advice: messages::steal_advice,
+        find: Find::Trial(|trial| {
+            let share = trial.summary.generator.host.steal_share;
+            (share > STEAL).then(|| percent(share))
+        }),
+    },
+    Rule {
+        id: "throttled",
+        group: Group::E,
+        level: Level::W,
+        rule: messages::throttled_rule,
+        meaning: messages::throttled_meaning,
+        advice: messages::throttled_advice,
+        find: Find::Trial(|trial| {
+            generator(trial)?.throttled_share.filter(|share| *share > THROTTLED).map(percent)
+        }),
+    },
+    Rule {
+        id: "swap",
+        group: Group::E,
+        level: Level::W,
+        rule: messages::swap_rule,
+        meaning: messages::swap_meaning,
+        advice: messages::swap_advice,
+        find: Find::Trial(swap),
+    },
+    Rule {
+        id: "governor",
+        group: Group::E,
+        level: Level::I,
+        rule: messages::governor_rule,
+        meaning: messages::governor_meaning,
+        advice: messages::governor_advice,
+        find: Find::Trial(|trial| {
+            let governor = generator(trial)?.governor.as_deref()?;
+            (governor != "performance" && !governor.is_empty()).then(|| Message::verbatim(governor))
+        }),
+    },
+];
+
+/// Targets whose data have such a size by the memory for them. An embedded database shares its memory
+/// with the load generator and the system's cache.
+fn sizes(experiment: &Experiment, is_found: fn(f64) -> bool) -> Option<Message> {
+    let mut texts: Vec<Message> = Vec::new();
+    for point in &experiment.points {
+        let Some((times, text)) = size(point) else { continue };
+        if is_found(times) && !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    parts(texts)
+}
+
+/// How many times the data of a point fill the memory, and that in words.
+fn size(point: &Point) -> Option<(f64, Message)> {
+    let data = point.data.as_ref()?;
+    let times = data.size_to_memory?;
+    let text = say!(
+        target_times_times_setting,
+        target = &point.target,
+        times = format!("{times:.1}"),
+        setting = &data.facts.memory_setting
+    );
+    Some((times, text))
+}
+
+/// Pairs of targets in an experiment, one of which holds its data in memory and the other doesn't.
+fn memory_class(case: &Case<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for pair in super::sides::pairs(case) {
+        let of = |label: &str| {
+            let mut own = pair.experiment.points.iter().filter(|point| point.target == label);
+            own.find_map(size)
+        };
+        let (a, b) = (pair.baseline.label(), pair.candidate.label());
+        let (Some((times_a, text_a)), Some((times_b, text_b))) = (of(a), of(b)) else { continue };
+        let (least, most) = (times_a.min(times_b), times_a.max(times_b));
+        if least < IN_MEMORY && most > DISK_BOUND {
+            let value = Message::joined(&[text_a, text_b], "; ", "；");
+            findings.push(Finding { place: Spot::targets(&[a, b]), value });
+        }
+    }
+    findings.dedup();
+    findings
+}
+
+/// The nodes on which more than one page request in a hundred went to disk.
+fn misses(trial: &Trial) -> Option<Message> {
+    each_node(trial, |node| {
+        let hits = node.hit_share.filter(|share| *share < WARM_HITS)?;
+        let hits = Message::verbatim(format!("{:.1} %", 100.0 * hits));
+        Some(match node.pages_read {
+            Some(pages) => {
+                say!(from_memory_pages_read, hits = hits, pages = format::whole(pages as f64))
+            }
+            None => say!(hits_from_memory, hits = hits),
+        })
+    })
+}
+
+fn backlog(node: &NodeConditions) -> Option<Message> {
+    let dirty = node.dirty_share.filter(|share| *share > DIRTY);
+    let age = node.checkpoint_age_share.filter(|share| *share > CHECKPOINT_AGE);
+    let purge = node.purge_backlog.filter(|backlog| *backlog > PURGE_BACKLOG);
+    let texts = [
+        dirty.map(|share| say!(of_the_pages_dirty, share = percent(share))),
+        age.map(|share| say!(checkpoint_age_share, share = percent(share))),
+        purge.map(|rows| say!(old_row_versions, rows = format::whole(rows as f64))),
+    ];
+    parts(texts.into_iter().flatten().collect())
+}
+
+/// The best points of sweeps whose server had CPU to spare.
+fn idle_server(case: &Case<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for experiment in case.measured().filter(|experiment| experiment.tpch.is_none()) {
+        for target in &case.paper.targets {
+            let own = || experiment.points.iter().filter(|point| point.target == target.label);
+            let top =
+                |a: &Point, b: &Point| a.throughput().median.total_cmp(&b.throughput().median);
+            let Some(best) = own().max_by(|a, b| top(a, b)).filter(|_| own().count() > 1) else {
+                continue;
+            };
+            for trial in case.paper.trials.iter().filter(|trial| best.trials.contains(&trial.label))
+            {
+                let idle = server_cpu(trial).filter(|share| *share < BUSY_SERVER);
+                let value = idle.map(|share| say!(share_busy, share = percent(share)));
+                let place = Spot::trial(&trial.label);
+                findings.extend(value.map(|value| Finding { place, value }));
+            }
+        }
+    }
+    findings
+}
+
+/// The busiest node's CPU, where dyno can see it.
+fn server_cpu(trial: &Trial) -> Option<f64> {
+    let busiest = nodes(trial).filter_map(|(_, node)| node.cpu_share).reduce(f64::max);
+    let of_host = || trial.summary.generator.host.cpu_share;
+    busiest.or_else(|| (trial.place == Place::SameHost).then(of_host))
+}
+
+fn swap(trial: &Trial) -> Option<Message> {
+    let known = generator(trial)?;
+    let pages = known.swapped_pages.filter(|pages| *pages > SWAPPED_PAGES);
+    let pressure = known.memory_pressure_share.filter(|share| *share > MEMORY_PRESSURE);
+    let texts = [
+        pages.map(|pages| say!(n_pages_swapped, n = pages)),
+        pressure.map(|share| say!(waited_for_memory_of_the_window, share = percent(share))),
+    ];
+    parts(texts.into_iter().flatten().collect())
+}

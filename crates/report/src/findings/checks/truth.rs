@@ -1,0 +1,415 @@
+//! F: the truth of the workload.
+
+use super::{Case, Find, Rule, parts, workload};
+use crate::evidence::{Experiment, Finding, Group, Level, Spot, Trial};
+use crate::messages;
+use crate::text::{Message, stored};
+use crate::{format, tpch};
+use dyno_facts::{ExperimentFacts, KindSummary, TpccFacts, TrialStatus, Verdict, say};
+
+/// Attempts that failed by transactions.
+const ERRORS_CAVEAT: f64 = 0.001;
+const ERRORS_UNUSABLE: f64 = 0.01;
+/// By how much statements per transaction may differ from the workload's own.
+const STATEMENTS: f64 = 0.01;
+/// Chance that a mix that is as planned is found to be off.
+const MIX_CHANCE_Z: f64 = 3.09;
+/// Terminals of a warehouse (clause 4.2.2 of TPC-C).
+const TERMINALS_PER_WAREHOUSE: u32 = 10;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "trial-failed",
+        group: Group::F,
+        level: Level::E,
+        rule: messages::trial_failed_rule,
+        meaning: messages::trial_failed_meaning,
+        advice: messages::trial_failed_advice,
+        find: Find::Trial(|trial| match &trial.summary.status {
+            TrialStatus::Failed(why) => Some(stored(why)),
+            _ => None,
+        }),
+    },
+    Rule {
+        id: "data",
+        group: Group::F,
+        level: Level::E,
+        rule: messages::data_rule,
+        meaning: messages::data_meaning,
+        advice: messages::data_advice,
+        find: Find::Trial(|trial| data_check(trial, Verdict::Failed)),
+    },
+    Rule {
+        id: "data-not-checked",
+        group: Group::F,
+        level: Level::W,
+        rule: messages::data_not_checked_rule,
+        meaning: messages::data_not_checked_meaning,
+        advice: messages::data_not_checked_advice,
+        find: Find::Trial(|trial| data_check(trial, Verdict::NotMade)),
+    },
+    Rule {
+        id: "statements-per-transaction",
+        group: Group::F,
+        level: Level::E,
+        rule: messages::statements_per_transaction_rule,
+        meaning: messages::statements_per_transaction_meaning,
+        advice: messages::statements_per_transaction_advice,
+        find: Find::Case(statements_per_transaction),
+    },
+    Rule {
+        id: "mix",
+        group: Group::F,
+        level: Level::W,
+        rule: messages::mix_rule,
+        meaning: messages::mix_meaning,
+        advice: messages::mix_advice,
+        find: Find::Case(mix),
+    },
+    Rule {
+        id: "terminals",
+        group: Group::F,
+        level: Level::W,
+        rule: messages::terminals_rule,
+        meaning: messages::terminals_meaning,
+        advice: messages::terminals_advice,
+        find: Find::Trial(|trial| {
+            let facts = trial.summary.tpcc.as_ref()?;
+            (facts.terminals > TERMINALS_PER_WAREHOUSE * facts.warehouses.max(1)).then(|| {
+                say!(
+                    terminals_on_warehouses,
+                    terminals = format::whole(facts.terminals.into()),
+                    warehouses = format::whole(facts.warehouses.into())
+                )
+            })
+        }),
+    },
+    Rule {
+        id: "errors-1",
+        group: Group::F,
+        level: Level::E,
+        rule: messages::errors_1_rule,
+        meaning: messages::errors_1_meaning,
+        advice: messages::errors_1_advice,
+        find: Find::Trial(|trial| {
+            let share = error_share(trial).filter(|share| *share > ERRORS_UNUSABLE)?;
+            Some(errors(trial, share))
+        }),
+    },
+    Rule {
+        id: "errors",
+        group: Group::F,
+        level: Level::W,
+        rule: messages::errors_rule,
+        meaning: messages::errors_meaning,
+        advice: messages::errors_advice,
+        find: Find::Trial(|trial| {
+            let share = error_share(trial)?;
+            let is_found = share > ERRORS_CAVEAT && share <= ERRORS_UNUSABLE;
+            is_found.then(|| errors(trial, share))
+        }),
+    },
+    Rule {
+        id: "reconnects",
+        group: Group::F,
+        level: Level::W,
+        rule: messages::reconnects_rule,
+        meaning: messages::reconnects_meaning,
+        advice: messages::reconnects_advice,
+        find: Find::Trial(|trial| {
+            let reconnects = trial.summary.counts.reconnects;
+            (reconnects > 0 && !has_fault(trial)).then(|| say!(n_reconnects, n = reconnects))
+        }),
+    },
+    Rule {
+        id: "lost-acknowledged",
+        group: Group::F,
+        level: Level::E,
+        rule: messages::lost_acknowledged_rule,
+        meaning: messages::lost_acknowledged_meaning,
+        advice: messages::lost_acknowledged_advice,
+        find: Find::Trial(|trial| {
+            let fault = trial.summary.fault.as_ref()?;
+            let (lost, acknowledged) = (fault.lost.filter(|lost| *lost > 0)?, fault.acknowledged?);
+            Some(say!(
+                of_acknowledged_transactions_lost,
+                lost = format::whole(lost as f64),
+                acknowledged = format::whole(acknowledged as f64)
+            ))
+        }),
+    },
+    Rule {
+        id: "not-recovered",
+        group: Group::F,
+        level: Level::W,
+        rule: messages::not_recovered_rule,
+        meaning: messages::not_recovered_meaning,
+        advice: messages::not_recovered_advice,
+        find: Find::Trial(|trial| {
+            let fault = trial.summary.fault.as_ref()?;
+            let is_found = fault.recovered_after_s.is_none() && has_fault(trial);
+            is_found.then(|| match fault.first_success_after_s {
+                None => say!(no_commit_followed),
+                Some(_) => say!(not_back_at_90_percent_of_the),
+            })
+        }),
+    },
+    Rule {
+        id: "no-fault",
+        group: Group::F,
+        level: Level::E,
+        rule: messages::no_fault_rule,
+        meaning: messages::no_fault_meaning,
+        advice: messages::no_fault_advice,
+        find: Find::Case(no_fault),
+    },
+    Rule {
+        id: "lighter-workload",
+        group: Group::F,
+        level: Level::I,
+        rule: messages::lighter_workload_rule,
+        meaning: messages::lighter_workload_meaning,
+        advice: messages::lighter_workload_advice,
+        find: Find::Experiment(lighter_workload),
+    },
+    Rule {
+        id: "skew",
+        group: Group::F,
+        level: Level::I,
+        rule: messages::skew_rule,
+        meaning: messages::skew_meaning,
+        advice: messages::skew_advice,
+        find: Find::Experiment(workload::skew),
+    },
+    Rule {
+        id: "hot-range",
+        group: Group::F,
+        level: Level::I,
+        rule: messages::hot_range_rule,
+        meaning: messages::hot_range_meaning,
+        advice: messages::hot_range_advice,
+        find: Find::Experiment(hot_range),
+    },
+    Rule {
+        id: "not-a-tpc-result",
+        group: Group::F,
+        level: Level::I,
+        rule: messages::not_a_tpc_result_rule,
+        meaning: messages::not_a_tpc_result_meaning,
+        advice: messages::not_a_tpc_result_advice,
+        find: Find::Experiment(of_tpc),
+    },
+];
+
+/// True where something was really done to a node.
+fn has_fault(trial: &Trial) -> bool {
+    trial.summary.fault.as_ref().is_some_and(|fault| !fault.steps.is_empty())
+}
+
+/// Trials that ended, of experiments with a fault, in which nothing was done.
+fn no_fault(case: &Case<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for trial in &case.paper.trials {
+        let run = &case.runs[trial.run - 1];
+        let own = |facts: &&ExperimentFacts| facts.name == trial.summary.experiment;
+        let wanted = run.header.experiments.iter().find(own).and_then(|facts| facts.fault.as_ref());
+        let is_over = !matches!(trial.status, "interrupted" | "running");
+        if let Some(wanted) = wanted.filter(|_| is_over && !has_fault(trial)) {
+            let value = say!(nothing_was_done_to, node = &wanted.node);
+            findings.push(Finding { place: Spot::trial(&trial.label), value });
+        }
+    }
+    findings
+}
+
+/// The evidence of a trial's checks that ended like that.
+fn data_check(trial: &Trial, verdict: Verdict) -> Option<Message> {
+    // Answers of TPC-H have rules of their own.
+    // What a fault has cost, too.
+    let has_lost = trial.summary.fault.as_ref().and_then(|fault| fault.lost).is_some_and(|n| n > 0);
+    let is_told = |name: &str| {
+        trial.summary.tpch.is_some() && name == tpch::ANSWERS
+            || has_lost && name == TpccFacts::BOOKS
+    };
+    let found = trial.summary.checks.iter();
+    let found = found.filter(|check| check.verdict == verdict && !is_told(&check.name));
+    let told = found
+        .map(|check| say!(name_evidence, name = &check.name, evidence = stored(&check.evidence)));
+    let told: Vec<Message> = told.collect();
+    (!told.is_empty()).then(|| Message::sentences(&told))
+}
+
+fn error_share(trial: &Trial) -> Option<f64> {
+    // The errors of a fault are what was asked for, and stand beside its times.
+    if has_fault(trial) {
+        return None;
+    }
+    // What TPC-H gives up has rules of its own: one of 22 queries is no share of many.
+    let counts = trial.summary.tpch.is_none().then_some(trial.summary.counts)?;
+    (counts.started > 0).then(|| (counts.failed + counts.retries) as f64 / counts.started as f64)
+}
+
+/// The share, and the errors by class and code, the most frequent first.
+fn errors(trial: &Trial, share: f64) -> Message {
+    const MOST: usize = 3;
+    let mut errors: Vec<_> = trial.summary.errors.iter().collect();
+    errors.sort_by_key(|error| std::cmp::Reverse(error.count));
+    let told = errors.iter().take(MOST).map(|error| {
+        let codes = [error.errno.to_string(), error.sqlstate.clone()];
+        let codes: Vec<String> =
+            codes.into_iter().filter(|code| !code.is_empty() && code != "0").collect();
+        Message::verbatim(format!(
+            "{} {} × {}",
+            error.class,
+            codes.join("/"),
+            format::whole(error.count as f64)
+        ))
+    });
+    let all: Vec<Message> = [super::percent(share)].into_iter().chain(told).collect();
+    parts(all).unwrap_or_default()
+}
+
+fn lighter_workload(experiment: &Experiment) -> Option<Message> {
+    const NONE: &[&str] = &["0"];
+    const LIGHTER: [(&str, &[&str]); 10] = [
+        ("range_selects", &["off", "0", "false"]),
+        ("skip_trx", &["on", "1", "true"]),
+        ("point_selects", NONE),
+        ("simple_ranges", NONE),
+        ("sum_ranges", NONE),
+        ("order_ranges", NONE),
+        ("distinct_ranges", NONE),
+        ("index_updates", NONE),
+        ("non_index_updates", NONE),
+        ("delete_inserts", NONE),
+    ];
+    let is_lighter = |name: &str, value: &str| {
+        // Options of 0.5 have the family's name in front.
+        let name = name.replace('-', "_");
+        let name = name.trim_start_matches("oltp_");
+        LIGHTER.iter().any(|(known, values)| *known == name && values.contains(&value))
+    };
+    let found = experiment.options.iter().filter(|(name, value)| is_lighter(name, value));
+    let found: Vec<Message> =
+        found.map(|(name, value)| Message::verbatim(format!("{name}={value}"))).collect();
+    (!found.is_empty()).then(|| Message::joined(&found, ", ", "、"))
+}
+
+fn statements_per_transaction(case: &Case<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for experiment in case.measured() {
+        for trial in case.trials(experiment) {
+            let differs =
+                |(_, found, wanted): &(String, f64, f64)| (found / wanted - 1.0).abs() > STATEMENTS;
+            let told = |(kind, found, wanted): (String, f64, f64)| {
+                say!(
+                    kind_found_instead_of_wanted,
+                    kind = kind,
+                    found = format!("{found:.2}"),
+                    wanted = format::plain(wanted)
+                )
+            };
+            let expected = workload::expected(experiment, &trial.summary).into_iter();
+            let value = parts(expected.filter(differs).map(told).collect());
+            let place = Spot::trial(&trial.label);
+            findings.extend(value.map(|value| Finding { place, value }));
+        }
+    }
+    findings
+}
+
+fn mix(case: &Case<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for experiment in case.measured() {
+        for trial in case.trials(experiment) {
+            let found = weights(experiment, trial).and_then(|weights| unlike_mix(trial, &weights));
+            let place = Spot::trial(&trial.label);
+            findings.extend(found.map(|value| Finding { place, value }));
+        }
+    }
+    findings
+}
+
+/// The kinds that are drawn, each with its planned weight; `None` where that is not known.
+fn weights<'a>(experiment: &Experiment, trial: &'a Trial) -> Option<Vec<(&'a KindSummary, f64)>> {
+    let summary = &trial.summary;
+    let of_tpcc = |kind: &KindSummary| {
+        let facts = summary.tpcc.as_ref()?.kinds.iter().find(|facts| facts.name == kind.name)?;
+        Some(facts.share_percent)
+    };
+    let of_scripts = |kind: &KindSummary| {
+        let script = experiment.scripts.iter().find(|script| script.name == kind.name)?;
+        Some(f64::from(script.weight))
+    };
+    let weighed = |kind: &'a KindSummary| Some((kind, of_tpcc(kind).or_else(|| of_scripts(kind))?));
+    let weights: Option<Vec<(&KindSummary, f64)>> = summary.kinds.iter().map(weighed).collect();
+    let weights = weights?;
+    let drawn: Vec<_> = weights.into_iter().filter(|(_, weight)| *weight > 0.0).collect();
+    (drawn.len() > 1).then_some(drawn)
+}
+
+/// Shares beside the planned ones, where chance does not explain the difference. What is in flight at
+/// the end may be of any kind.
+fn unlike_mix(trial: &Trial, weights: &[(&KindSummary, f64)]) -> Option<Message> {
+    let ended = |kind: &KindSummary| kind.counts.ended() as f64;
+    let all: f64 = weights.iter().map(|(kind, _)| ended(kind)).sum();
+    let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
+    let in_flight = trial.summary.in_flight as f64;
+    let square = |(kind, weight): &(&KindSummary, f64)| {
+        let expected = all * weight / sum;
+        ((ended(kind) - expected).abs() - in_flight).max(0.0).powi(2) / expected.max(1.0)
+    };
+    let chi_square: f64 = weights.iter().map(square).sum();
+    if chi_square <= chi_square_limit(weights.len() - 1) {
+        return None;
+    }
+    let told = |(kind, weight): &(&KindSummary, f64)| {
+        say!(
+            kind_found_instead_of_wanted,
+            kind = &kind.name,
+            found = format!("{:.2} %", 100.0 * ended(kind) / all),
+            wanted = format!("{:.2} %", 100.0 * weight / sum)
+        )
+    };
+    parts(weights.iter().map(told).collect())
+}
+
+/// What chi-square exceeds once in a thousand times (Wilson and Hilferty's approximation).
+fn chi_square_limit(freedom: usize) -> f64 {
+    let freedom = freedom as f64;
+    let part = 2.0 / (9.0 * freedom);
+    freedom * (1.0 - part + MIX_CHANCE_Z * part.sqrt()).powi(3)
+}
+
+fn hot_range(experiment: &Experiment) -> Option<Message> {
+    let data = |point: &crate::evidence::Point| point.data.as_ref()?.hot_share;
+    let shares = experiment.points.iter().filter_map(data).filter(|share| *share < 1.0);
+    let shares: Vec<String> = shares.map(format::percent).collect();
+    let shares: Vec<Message> = format::unique(shares).into_iter().map(Message::verbatim).collect();
+    (!shares.is_empty()).then(|| say!(percent_of_the_rows, share = Message::list(&shares)))
+}
+
+fn of_tpc(experiment: &Experiment) -> Option<Message> {
+    let test = experiment.test.to_ascii_lowercase();
+    let family = match () {
+        () if experiment.tpcc.is_some() || test.contains("tpcc") => "TPC-C",
+        () if experiment.tpch.is_some() || test.contains("tpch") => "TPC-H",
+        () if test.contains("pgbench") => "TPC-B",
+        () => return None,
+    };
+    Some(say!(derived_from_benchmark, benchmark = family))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_those_of_the_table() {
+        // The table of chi-square at 0.001.
+        for (freedom, limit) in [(1, 10.83), (2, 13.82), (4, 18.47), (10, 29.59)] {
+            let found = chi_square_limit(freedom);
+            assert!((found / limit - 1.0).abs() < 0.04, "{freedom}: {found} {limit}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Published rows beside their counterparts, over all experiments that share a published table.
+
+use crate::evidence::{Experiment, Point, Spread};
+use crate::format;
+use crate::text::Message;
+use crate::tpcc::words;
+use crate::{Published, PublishedRow};
+use dyno_facts::say;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// A published table and what was measured in its place.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Comparison {
+    /// What the published table shows.
+    pub title: String,
+    /// The document that published it.
+    pub source: String,
+    /// How its figures were measured.
+    pub method: String,
+    /// What a reader must know before comparing.
+    pub note: Option<String>,
+    /// What the load level is: `Workers`, or `Terminals` of TPC-C.
+    pub load: Message,
+    /// What the columns count, in a sentence; empty where the titles say it.
+    pub counts: Message,
+    /// Names of the conditions that differ between rows of the same label.
+    pub conditions: Vec<String>,
+    /// Titles of the measured quantities: the metric and what tells apart the columns of one row.
+    pub columns: Vec<Message>,
+    /// In the order of the publication.
+    pub rows: Vec<ComparisonRow>,
+}
+
+/// One published row with a counterpart.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct ComparisonRow {
+    /// Such as a node class.
+    pub label: String,
+    /// The row's other conditions.
+    pub description: String,
+    /// Number of the published row.
+    pub number: usize,
+    /// Values of the conditions, in their order; empty where the row doesn't state one.
+    pub conditions: Vec<String>,
+    /// Label of the target that was measured.
+    pub target: String,
+    /// Its workers; its terminals where it is TPC-C.
+    pub workers: u32,
+    /// How it was run, where that stands beside every number; empty for most workloads.
+    pub setup: Message,
+    /// Share of the rows that is hot, 0 to 1, where it is known.
+    pub hot_share: Option<f64>,
+    /// How many times the data fill the server's memory for them, where that is known.
+    pub size_to_memory: Option<f64>,
+    /// In the order of the columns.
+    pub pairs: Vec<Pair>,
+}
+
+/// One quantity, measured and published.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Pair {
+    /// What was measured; `None` when no trial of it ended well.
+    pub measured: Option<Spread>,
+    /// Trials that it rests on.
+    pub repeats: usize,
+    /// What was published.
+    pub published: Option<f64>,
+    /// Median of what was measured, by what was published.
+    pub ratio: Option<f64>,
+    /// Numbers of the checks that found something.
+    pub checks: Vec<usize>,
+}
+
+/// One published result, where it belongs, and its counterpart.
+struct Cell<'a> {
+    row: &'a PublishedRow,
+    metric: &'a str,
+    target: &'a str,
+    point: Option<&'a Point>,
+}
+
+/// Published tables of which at least two experiments measure some row. A table of one experiment
+/// stands beside that alone, unless it is of TPC-C, where a row is a whole benchmark.
+pub(crate) fn comparisons(experiments: &[Experiment]) -> Vec<Comparison> {
+    let mut tables: Vec<&Published> = Vec::new();
+    let mut found: Vec<Comparison> = Vec::new();
+    // Of TPC-H they stand in the section's own tables.
+    let experiments = || experiments.iter().filter(|experiment| experiment.tpch.is_none());
+    for published in experiments().flat_map(|experiment| &experiment.published) {
+        if !tables.iter().any(|table| table.table.title == published.table.title) {
+            tables.push(published);
+        }
+    }
+    for table in tables {
+        let of_table = |published: &&Published| published.table.title == table.table.title;
+        let users = experiments().filter(|e| e.published.iter().any(|p| of_table(&p)));
+        let is_tpcc = users.clone().any(|experiment| experiment.tpcc.is_some());
+        if users.clone().count() < 2 && !is_tpcc {
+            continue;
+        }
+        let cells: Vec<Cell<'_>> = users.flat_map(|e| cells(e, of_table)).collect();
+        if cells.iter().any(|cell| cell.point.is_some()) {
+            found.push(compare(table, &cells));
+        }
+    }
+    found
+}
+
+fn cells<'a>(experiment: &'a Experiment, of_table: impl Fn(&&Published) -> bool) -> Vec<Cell<'a>> {
+    let mut cells = Vec::new();
+    let rows = experiment.published.iter().filter(of_table).flat_map(|p| &p.table.rows);
+    for row in rows {
+        for target in &row.targets {
+            let point = counterpart(experiment, row, target);
+            for metric in row.metrics.keys() {
+                cells.push(Cell { row, metric, target, point });
+            }
+        }
+    }
+    cells
+}
+
+/// What was measured in the place of a published row.
+pub(crate) fn counterpart<'a>(
+    experiment: &'a Experiment,
+    row: &PublishedRow,
+    target: &str,
+) -> Option<&'a Point> {
+    // Of several runs a target's label has the run's number behind its name.
+    let is_own = |point: &&Point| {
+        let same = point.target == *target || point.target.starts_with(&format!("{target},"));
+        same && point.status == "complete" && !point.has_fault
+    };
+    let own = || experiment.points.iter().filter(is_own);
+    let is_level = |point: &&Point| row.workers().is_none_or(|workers| workers == point.load());
+    // With a cap on workers no point has the published number: the nearest is shown.
+    own().find(is_level).or_else(|| own().max_by(|a, b| a.load().total_cmp(&b.load())))
+}
+
+fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {
+    let mut columns: Vec<Message> = Vec::new();
+    let mut rows: Vec<ComparisonRow> = Vec::new();
+    let splitting = splitting(cells);
+    let conditions = distinguishing(cells, &splitting);
+    for cell in cells {
+        let column = column(cell, &splitting);
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    for cell in cells {
+        let same = |row: &&mut ComparisonRow| {
+            row.target == cell.target
+                && row.label == cell.row.label
+                && row.number == cell.row.number
+        };
+        let at = columns.iter().position(|name| *name == column(cell, &splitting)).unwrap_or(0);
+        let pair = pair(cell);
+        if let Some(row) = rows.iter_mut().find(same) {
+            row.pairs[at] = pair;
+            continue;
+        }
+        let mut pairs = vec![Pair::default(); columns.len()];
+        pairs[at] = pair;
+        let data = cell.point.and_then(|point| point.data.as_ref());
+        let value = |name: &String| cell.row.conditions.get(name).cloned().unwrap_or_default();
+        rows.push(ComparisonRow {
+            label: cell.row.label.clone(),
+            description: description(cell.row, &[&splitting, &conditions]),
+            number: cell.row.number,
+            conditions: conditions.iter().map(|name| readable(&value(name))).collect(),
+            target: cell.target.to_owned(),
+            workers: cell.point.map_or(0, |point| point.load() as u32),
+            setup: cell
+                .point
+                .and_then(|point| point.tpcc.as_ref())
+                .map_or(Message::default(), |tpcc| words::setup(&tpcc.setup)),
+            hot_share: data.and_then(|data| data.hot_share),
+            size_to_memory: data.and_then(|data| data.size_to_memory),
+            pairs,
+        });
+    }
+    rows.sort_by_key(|row| row.number);
+    let has = |metric: &str| cells.iter().any(|cell| cell.metric == metric);
+    Comparison {
+        title: table.table.title.clone(),
+        source: table.table.source.clone(),
+        method: table.table.method.clone(),
+        note: table.table.note.clone(),
+        load: if has("tpmc") { say!(terminals) } else { say!(workers) },
+        counts: match (has("tpmc"), has("data_qps")) {
+            (true, _) => say!(tpmc_are_new_orders_per_minute),
+            (_, true) => say!(qps_counts_the_statements_that_read),
+            _ => Message::default(),
+        },
+        conditions,
+        columns,
+        rows,
+    }
+}
+
+fn pair(cell: &Cell<'_>) -> Pair {
+    let measured = cell.point.and_then(|point| point.metric(cell.metric));
+    let published = cell.row.metrics.get(cell.metric).copied();
+    let by = published.filter(|published| *published > 0.0);
+    Pair {
+        measured,
+        repeats: cell.point.map_or(0, |point| point.repeats),
+        published,
+        ratio: measured.zip(by).map(|(measured, published)| measured.median / published),
+        checks: cell.point.map(|point| point.checks.clone()).unwrap_or_default(),
+    }
+}
+
+/// Conditions that differ between results printed in the same row: they name columns.
+fn splitting(cells: &[Cell<'_>]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (index, cell) in cells.iter().enumerate() {
+        let same_row = |other: &&Cell<'_>| {
+            (other.row.number, &other.row.label) == (cell.row.number, &cell.row.label)
+        };
+        for other in cells[..index].iter().filter(same_row) {
+            for (name, value) in &cell.row.conditions {
+                if other.row.conditions.get(name) != Some(value) && !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+    }
+    names
+}
+
+/// Conditions that differ between rows of the same label: the others describe the label.
+fn distinguishing(cells: &[Cell<'_>], splitting: &[String]) -> Vec<String> {
+    let mut names: BTreeSet<&String> = BTreeSet::new();
+    for cell in cells {
+        let same_label = cells.iter().filter(|other| other.row.label == cell.row.label);
+        for other in same_label {
+            let differs = |(name, value): &(&String, &String)| {
+                other.row.conditions.get(*name) != Some(*value) && !splitting.contains(name)
+            };
+            names.extend(cell.row.conditions.iter().filter(differs).map(|(name, _)| name));
+        }
+    }
+    names.into_iter().cloned().collect()
+}
+
+/// The conditions of a row that are told nowhere else.
+fn description(row: &PublishedRow, elsewhere: &[&[String]]) -> String {
+    let is_told = |name: &String| elsewhere.iter().any(|names| names.contains(name));
+    let told = row.conditions.iter().filter(|(name, value)| **value != row.label && !is_told(name));
+    told.map(|(name, value)| format!("{name} {}", readable(value))).collect::<Vec<_>>().join(", ")
+}
+
+fn column(cell: &Cell<'_>, splitting: &[String]) -> Message {
+    let value = |name: &String| cell.row.conditions.get(name).cloned();
+    let told: Vec<String> = splitting.iter().filter_map(value).collect();
+    let metric = match cell.metric {
+        "tps" => say!(transactions_s),
+        "qps" => say!(statements_s),
+        "data_qps" => Message::from("QPS"),
+        "tpmc" => Message::from("tpmC"),
+        other => Message::from(other),
+    };
+    match told.is_empty() {
+        true => metric,
+        false => Message::joined(&[Message::verbatim(told.join(", ")), metric], ", ", "，"),
+    }
+}
+
+/// Large numbers with thousands set apart.
+fn readable(value: &str) -> String {
+    match value.parse::<f64>() {
+        Ok(number) if number.fract() == 0.0 => format::whole(number),
+        _ => value.to_owned(),
+    }
+}

@@ -1,0 +1,185 @@
+//! Results beside the published rows that are nearest to how they were measured.
+
+use super::PublishedRow;
+use super::differences::{Here, differences};
+use crate::evidence::{Experiment, Paper, Point, Spread, Target};
+use crate::findings::comparison::counterpart;
+use crate::text::Message;
+use dyno_facts::say;
+use serde::Serialize;
+
+/// A result beside a published one.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Beside {
+    /// Number of the experiment in the paper, from 0.
+    pub experiment_index: usize,
+    /// Title of the experiment.
+    pub experiment: String,
+    /// Label of the target.
+    pub target: String,
+    /// What the published table shows.
+    pub table: String,
+    /// The published row.
+    pub row: String,
+    /// True when the suite names the row as the target's counterpart; else it is the nearest one.
+    pub is_named: bool,
+    /// What is counted.
+    pub metric: Message,
+    /// What was measured.
+    pub measured: Spread,
+    /// Trials that it rests on.
+    pub repeats: usize,
+    /// What was published.
+    pub published: f64,
+    /// The median of what was measured, by what was published.
+    pub ratio: f64,
+    /// Both by the virtual CPUs that they were measured on; `None` where one side doesn't state them.
+    pub per_vcpu: Option<PerVcpu>,
+    /// Conditions that differ, as far as both sides state them.
+    pub differences: Vec<Message>,
+    /// Numbers of the checks that found something.
+    pub checks: Vec<usize>,
+}
+
+/// Figures by virtual CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct PerVcpu {
+    /// Virtual CPUs of the target.
+    pub vcpu_here: f64,
+    /// Virtual CPUs of the published system.
+    pub vcpu_there: f64,
+    /// What was measured, by the first.
+    pub measured: f64,
+    /// What was published, by the second.
+    pub published: f64,
+    /// The ratio of both.
+    pub ratio: f64,
+}
+
+/// The metrics that are told beside published ones, in this order.
+const METRICS: [&str; 4] = ["tps", "qps", "data_qps", "tpmc"];
+
+/// Every target of every experiment beside its rows. Seconds of TPC-H stand in their own tables.
+pub(crate) fn beside(paper: &Paper) -> Vec<Beside> {
+    let mut found = Vec::new();
+    for (index, experiment) in paper.experiments.iter().enumerate() {
+        for target in paper.targets.iter().filter(|target| is_in(experiment, target)) {
+            let side = Side { paper, index, experiment, target };
+            found.extend(side.rows());
+        }
+    }
+    found
+}
+
+fn is_in(experiment: &Experiment, target: &Target) -> bool {
+    experiment.tpch.is_none() && experiment.points.iter().any(|p| p.target == target.label)
+}
+
+/// One target in one experiment.
+struct Side<'a> {
+    paper: &'a Paper,
+    index: usize,
+    experiment: &'a Experiment,
+    target: &'a Target,
+}
+
+impl<'a> Side<'a> {
+    fn rows(&self) -> Vec<Beside> {
+        let mut found = Vec::new();
+        for published in &self.experiment.published {
+            for metric in METRICS {
+                let rows = published.table.rows.iter();
+                let rows: Vec<&PublishedRow> =
+                    rows.filter(|row| row.metrics.get(metric).is_some_and(|v| *v > 0.0)).collect();
+                let named = |row: &&&PublishedRow| row.targets.contains(&self.target.name);
+                let mut own: Vec<&PublishedRow> = rows.iter().filter(named).copied().collect();
+                let is_named = !own.is_empty();
+                if !is_named {
+                    own.extend(self.nearest(&rows));
+                }
+                let one = |row| self.one(&published.table.title, row, metric, is_named);
+                found.extend(own.into_iter().filter_map(one));
+            }
+        }
+        found
+    }
+
+    /// The point that a row is held against: the row's own load level, else the target's best.
+    fn point(&self, row: Option<&PublishedRow>) -> Option<&'a Point> {
+        let of_row = row.and_then(|row| {
+            let point = counterpart(self.experiment, row, &self.target.name)?;
+            (point.target == self.target.label).then_some(point)
+        });
+        let own = self.experiment.points.iter();
+        let is_usable = |p: &&Point| p.status == "complete" && !p.has_fault;
+        let own = own.filter(|p| p.target == self.target.label).filter(is_usable);
+        of_row
+            .or_else(|| own.max_by(|a, b| a.throughput().median.total_cmp(&b.throughput().median)))
+    }
+
+    /// The row with the nearest size: virtual CPUs count first, then memory, then workers.
+    fn nearest(&self, rows: &[&'a PublishedRow]) -> Option<&'a PublishedRow> {
+        let point = self.point(None)?;
+        let vcpu = vcpu(self.paper, self.target);
+        let distance = |row: &PublishedRow| {
+            let far = |here: Option<f64>, there: Option<f64>| match (here, there) {
+                (Some(here), Some(there)) if here > 0.0 && there > 0.0 => (here / there).ln().abs(),
+                _ => 0.0,
+            };
+            100.0 * far(vcpu, row.vcpu())
+                + 10.0 * far(self.target.memory_gib, row.number("memory_gib"))
+                + far(Some(point.load()), row.workers())
+        };
+        rows.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    }
+
+    fn one(&self, table: &str, row: &PublishedRow, metric: &str, is_named: bool) -> Option<Beside> {
+        let point = self.point(Some(row))?;
+        let published = *row.metrics.get(metric)?;
+        let (name, measured) = match metric {
+            "tps" => (say!(transactions_s), point.tps),
+            "qps" => (say!(statements_s), point.qps),
+            "data_qps" => (Message::from("QPS"), point.data_qps),
+            _ => (Message::from("tpmC"), point.tpcc.as_ref()?.tpmc),
+        };
+        let own_vcpu = vcpu(self.paper, self.target);
+        let per_vcpu = own_vcpu.zip(row.vcpu()).map(|(here, there)| {
+            let (measured, published) = (measured.median / here, published / there);
+            let ratio = measured / published;
+            PerVcpu { vcpu_here: here, vcpu_there: there, measured, published, ratio }
+        });
+        let here = Here {
+            experiment: self.experiment,
+            target: self.target,
+            point,
+            vcpu: own_vcpu,
+            window_s: self.experiment.shortest_window_s,
+        };
+        Some(Beside {
+            experiment_index: self.index,
+            experiment: self.experiment.title.clone(),
+            target: self.target.label.clone(),
+            table: table.to_owned(),
+            row: row.label.clone(),
+            is_named,
+            metric: name,
+            measured,
+            repeats: point.repeats,
+            published,
+            ratio: measured.median / published,
+            per_vcpu,
+            differences: differences(&here, row),
+            checks: point.checks.clone(),
+        })
+    }
+}
+
+/// The virtual CPUs of a target: those that are stated; of one that shares the load generator's
+/// machine, that machine's.
+fn vcpu(paper: &Paper, target: &Target) -> Option<f64> {
+    let machine = || {
+        let run = paper.runs.iter().find(|run| run.number == target.run)?;
+        target.same_host.then_some(run.header.environment.cores as f64)
+    };
+    target.vcpu.or_else(machine).filter(|vcpu| *vcpu > 0.0)
+}

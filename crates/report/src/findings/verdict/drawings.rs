@@ -1,0 +1,157 @@
+//! Forest plots of comparisons, and curves for the charts of throughput.
+
+use super::figure_of;
+use super::model::{Call, PairedComparison, VerdictRow};
+use super::words::ratio;
+use crate::charts::{Figure, WIDE, colour};
+use crate::evidence::{Paper, Point};
+use crate::format;
+use crate::svg::{Axis, ForestGroup, ForestRow, Scale, Series, Stroke, forest};
+use crate::text::{Lang, Message};
+use dyno_facts::say;
+use dyno_statistics::ratio::LEAST_PAIRS;
+use dyno_statistics::{Metric, mean_interval};
+
+/// More rows than these are told in the table only, the first metric of each comparison excepted.
+const MOST_ROWS: usize = 40;
+/// An axis is not longer than this: what lies beyond is cut.
+const LONGEST: f64 = 4.0;
+
+/// A plot of what is better when there is more of it, and one of times.
+pub(crate) fn drawings(paper: &Paper, lang: Lang) -> Vec<Figure> {
+    [false, true].into_iter().filter_map(|of_times| figure(paper, of_times, lang)).collect()
+}
+
+fn figure(paper: &Paper, of_times: bool, lang: Lang) -> Option<Figure> {
+    let rows =
+        |of: &PairedComparison| of.rows.iter().filter(|row| row.is_less_better == of_times).count();
+    let is_crowded = paper.verdicts.iter().map(rows).sum::<usize>() > MOST_ROWS;
+    let mut groups: Vec<ForestGroup> = Vec::new();
+    let mut shown: Vec<&VerdictRow> = Vec::new();
+    for of in &paper.verdicts {
+        let name = format!("{}: {} / {}", of.title, of.candidate, of.baseline);
+        let own: Vec<&VerdictRow> = of
+            .rows
+            .iter()
+            .enumerate()
+            .filter(|(place, row)| row.is_less_better == of_times && (!is_crowded || *place == 0))
+            .map(|(_, row)| row)
+            .collect();
+        if own.is_empty() {
+            continue;
+        }
+        let drawn = own.iter().map(|row| forest_row(paper, of, row, lang));
+        match groups.iter_mut().find(|group| group.name == name) {
+            Some(group) => group.rows.extend(drawn),
+            None => groups.push(ForestGroup { name, rows: drawn.collect() }),
+        }
+        shown.extend(own);
+    }
+    if shown.is_empty() {
+        return None;
+    }
+    let sides = [say!(slower), say!(faster)].map(|side| side.render(lang));
+    let [slower, faster] = sides.each_ref().map(String::as_str);
+    let what = match of_times {
+        true => {
+            say!(times_and_latencies_candidate_by_baseline)
+        }
+        false => say!(throughput_candidate_by_baseline_right_of),
+    };
+    let how = say!(marks_are_geometric_means_over_the);
+    let caption = Message::sentences(&[say!(what, what = &what), how]);
+    let has_noise = shown.iter().any(|row| row.noise_floor.is_some());
+    let note = match has_noise {
+        true => say!(shaded_what_the_same_system_differs),
+        false => Message::default(),
+    };
+    let sides = if of_times { [faster, slower] } else { [slower, faster] };
+    let axis = axis(&shown, lang);
+    Some(Figure {
+        caption: caption.render(lang),
+        note: note.render(lang),
+        svgs: vec![forest(WIDE.0, what.render(lang).as_str(), &axis, sides, &groups)],
+        legend: Vec::new(),
+    })
+}
+
+fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang) -> ForestRow {
+    let is_only = of.rows.iter().filter(|other| other.is_less_better == row.is_less_better).count();
+    let name = match is_only {
+        1 => of.level.clone(),
+        _ => say!(level_metric, level = &of.level, metric = &row.name),
+    };
+    let found = match row.interval {
+        Some(both) => {
+            format!("{} [{}, {}]", ratio(row.ratio), ratio(both.low), ratio(both.high))
+        }
+        None => ratio(row.ratio),
+    };
+    let text = say!(found_verdict, found = found, verdict = &row.words);
+    ForestRow {
+        name: name.render(lang),
+        class: colour(paper, &of.candidate),
+        ratio: row.ratio,
+        interval: row.interval.map(|both| (both.low, both.high)),
+        noise: row.noise_floor.map(|share| (1.0 / (1.0 + share), 1.0 + share)),
+        is_proven: row.call.is_difference() || row.call == Call::NoDifference,
+        text: text.render(lang),
+    }
+}
+
+/// Logarithmic around 1: twice as fast is as far from 1 as half as fast.
+fn axis(rows: &[&VerdictRow], lang: Lang) -> Axis {
+    let ends = |row: &&VerdictRow| match row.interval {
+        Some(both) => [both.low, both.high, row.ratio],
+        None => [row.ratio; 3],
+    };
+    let values: Vec<f64> = rows.iter().flat_map(ends).collect();
+    // Intervals of two pairs reach anywhere; the marks themselves always have room.
+    let marks = |of: fn(f64, f64) -> f64| rows.iter().map(|row| row.ratio).fold(1.0, of);
+    let low = values.iter().copied().fold(0.98, f64::min).max(marks(f64::min).min(1.0 / LONGEST));
+    let high = values.iter().copied().fold(1.02, f64::max).min(marks(f64::max).max(LONGEST));
+    let (low, high) = (low / (high / low).powf(0.03), high * (high / low).powf(0.03));
+    let scale = Scale::log(low, high);
+    let places = match high / low < 3.0 {
+        true => Scale::Linear { from: low, to: high }.ticks(6),
+        false => scale.ticks(6),
+    };
+    Axis {
+        label: say!(ratio_logarithmic).render(lang),
+        scale,
+        ticks: places.into_iter().map(|value| (value, format::plain(value))).collect(),
+    }
+}
+
+/// The fitted curve of a target, for the chart of its throughput; `None` where none was fitted.
+pub(crate) fn curve_of(
+    paper: &Paper,
+    experiment: &str,
+    target: &str,
+    lang: Lang,
+) -> Option<Series> {
+    let is_own = |index: usize| paper.experiments.get(index).is_some_and(|e| e.name == experiment);
+    let scaling =
+        paper.scaling.iter().find(|row| row.target == target && is_own(row.experiment_index))?;
+    let name = say!(target_fitted, target = target);
+    Some(Series {
+        name: name.render(lang),
+        class: colour(paper, target),
+        stroke: Stroke::Dashed,
+        points: scaling.curve.iter().map(|(x, y)| (*x, Some(*y))).collect(),
+        band: Vec::new(),
+        has_dots: false,
+        has_line: true,
+        end_label: None,
+    })
+}
+
+/// 95 % interval of the mean throughput over the repeats of a point; `None` under four, where it
+/// would say more of the number of repeats than of the target.
+pub(crate) fn throughput_interval(paper: &Paper, point: &Point) -> Option<(f64, f64)> {
+    let metric = if point.tpcc.is_some() { Metric::Tpmc } else { Metric::Tps };
+    let own = paper.trials.iter().filter(|trial| point.trials.contains(&trial.label));
+    let values: Vec<f64> = own.filter_map(|trial| figure_of(&trial.summary, metric)).collect();
+    let interval = mean_interval(&values).filter(|_| values.len() >= LEAST_PAIRS)?;
+    Some((interval.low, interval.high))
+}

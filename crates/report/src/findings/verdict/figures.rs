@@ -1,0 +1,67 @@
+//! The figures of a trial that comparisons and gates are about.
+
+use crate::evidence::points::SAMPLES_BEYOND;
+use crate::text::Message;
+use dyno_facts::{LatencySummary, TrialSummary, say};
+use dyno_statistics::Metric;
+
+/// A figure of a trial; `None` where it has none: a percentile with fewer than ten samples beyond
+/// it, a metric of another workload.
+pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
+    let latency = &trial.latency;
+    let ms = |beyond: f64, of: fn(&LatencySummary) -> f64| {
+        let is_enough = latency.count as f64 * beyond >= SAMPLES_BEYOND;
+        is_enough.then(|| of(latency) / 1e3)
+    };
+    let is_measured = trial.window_s > 0.0;
+    let of_queries = trial.tpch.as_ref().and_then(|facts| facts.metrics.as_ref());
+    match metric {
+        Metric::Tps => (is_measured && trial.tpch.is_none()).then_some(trial.tps),
+        Metric::Qps => (is_measured && trial.tpch.is_none()).then_some(trial.qps),
+        Metric::Tpmc => trial.tpcc.as_ref().filter(|_| is_measured).map(|facts| facts.tpmc),
+        Metric::TotalS => of_queries.map(|metrics| metrics.total_s),
+        Metric::GeometricMeanS => of_queries.map(|metrics| metrics.geometric_mean_s),
+        Metric::Qphh => of_queries.and_then(|metrics| metrics.qphh),
+        Metric::MeanMs => ms(SAMPLES_BEYOND, |latency| latency.mean_us),
+        Metric::P50Ms => ms(0.5, |latency| latency.p50_us),
+        Metric::P95Ms => ms(0.05, |latency| latency.p95_us),
+        Metric::P99Ms => ms(0.01, |latency| latency.p99_us),
+        Metric::P999Ms => ms(0.001, |latency| latency.p999_us),
+        Metric::MaxMs => (latency.count > 0).then_some(latency.max_us / 1e3),
+        Metric::Errors => (trial.counts.started > 0).then(|| {
+            let errors: u64 = trial.errors.iter().map(|error| error.count).sum();
+            errors as f64 / trial.counts.started as f64
+        }),
+    }
+}
+
+/// What comparisons of such trials judge, the one that decides first. Of what follows from another
+/// (statements from transactions, in a closed loop the mean latency from the throughput) only one is
+/// judged: every judgement costs the others some power.
+pub fn judged_metrics(trial: &TrialSummary) -> &'static [Metric] {
+    match (&trial.tpch, &trial.tpcc, trial.rate_per_s) {
+        (Some(_), _, _) => &[Metric::TotalS, Metric::GeometricMeanS, Metric::Qphh],
+        (_, Some(_), _) => &[Metric::Tpmc, Metric::P95Ms, Metric::P99Ms],
+        (_, _, Some(_)) => &[Metric::P99Ms, Metric::P95Ms, Metric::P50Ms],
+        _ => &[Metric::Tps, Metric::P95Ms, Metric::P99Ms],
+    }
+}
+
+/// The metric in words, with its unit.
+pub(super) fn name(metric: Metric) -> Message {
+    match metric {
+        Metric::Tps => say!(transactions_per_second),
+        Metric::Qps => say!(statements_per_second),
+        Metric::Tpmc => Message::verbatim("tpmC"),
+        Metric::TotalS => say!(total_time_s),
+        Metric::GeometricMeanS => say!(geometric_mean_s),
+        Metric::Qphh => Message::verbatim("QphH"),
+        Metric::MeanMs => say!(mean_latency_ms),
+        Metric::P50Ms => say!(median_latency_ms),
+        Metric::P95Ms => say!(n_95th_percentile_of_latency_ms),
+        Metric::P99Ms => say!(n_99th_percentile_of_latency_ms),
+        Metric::P999Ms => say!(n_99_9th_percentile_of_latency_ms),
+        Metric::MaxMs => say!(largest_latency_ms),
+        Metric::Errors => say!(errors_by_transactions_begun),
+    }
+}

@@ -1,0 +1,172 @@
+//! Gates of suites and of the command line, judged.
+
+use super::figure_of;
+use super::model::{Bounds, GateResult, GateRow, PairedComparison};
+use super::pairs::{Level, level_of, level_words};
+use crate::evidence::{Experiment, Paper, Trial};
+use crate::text::Message;
+use dyno_facts::{Purpose, say};
+use dyno_statistics::gate::{Figure, Gate, Judged, Verdict, Why};
+use dyno_statistics::ratio::PairedRatio;
+
+/// Every gate of the suite at every load level of its experiment, then those given beside.
+pub(super) fn all(paper: &Paper, more: &[String]) -> Vec<GateRow> {
+    let mut rows = Vec::new();
+    for (index, experiment) in paper.experiments.iter().enumerate() {
+        let facts = paper.runs.iter().flat_map(|run| &run.header.experiments);
+        let own =
+            facts.filter(|facts| facts.name == experiment.name).flat_map(|facts| &facts.gates);
+        let mut gates: Vec<&String> = Vec::new();
+        for gate in own.chain(more) {
+            if !gates.contains(&gate) {
+                gates.push(gate);
+            }
+        }
+        for text in gates {
+            match text.parse::<Gate>() {
+                Ok(gate) if gate.figure == Figure::Value => {
+                    rows.extend(of_values(paper, experiment, &gate));
+                }
+                Ok(gate) => rows.extend(of_ratios(paper, experiment, index, &gate)),
+                Err(mistake) => rows.push(unread(experiment, text, mistake.column)),
+            }
+        }
+    }
+    rows
+}
+
+fn row(
+    experiment: &Experiment,
+    gate: &Gate,
+    level: Message,
+    target: String,
+    found: &Judged,
+) -> GateRow {
+    let (result, why) = match found.verdict {
+        Verdict::Pass => (GateResult::Pass, Message::default()),
+        Verdict::Broken => (GateResult::Broken, Message::default()),
+        Verdict::Inconclusive(why) => (GateResult::Inconclusive, words(why)),
+    };
+    GateRow {
+        gate: gate.text.clone(),
+        title: experiment.title.clone(),
+        level,
+        target,
+        is_ratio: gate.figure != Figure::Value,
+        value: found.value,
+        interval: found.interval.map(|both| Bounds { low: both.low, high: both.high }),
+        count: found.count,
+        result,
+        why,
+    }
+}
+
+/// At each load level of each target. What was run again counts in its place.
+fn of_values(paper: &Paper, experiment: &Experiment, gate: &Gate) -> Vec<GateRow> {
+    let own: Vec<&Trial> = paper
+        .trials
+        .iter()
+        .filter(|trial| trial.summary.experiment == experiment.name)
+        .filter(|trial| trial.summary.purpose != Purpose::Search)
+        .collect();
+    let mut groups: Vec<(&str, Level, Vec<&Trial>)> = Vec::new();
+    for trial in &own {
+        let level = level_of(trial);
+        match groups.iter_mut().find(|group| (group.0, &group.1) == (&trial.target, &level)) {
+            Some(group) => group.2.push(trial),
+            None => groups.push((&trial.target, level, vec![trial])),
+        }
+    }
+    if groups.is_empty() {
+        let found = gate.judge(&[], None);
+        return vec![row(experiment, gate, Message::default(), String::new(), &found)];
+    }
+    groups.sort_by(|a, b| a.1.size().total_cmp(&b.1.size()));
+    let judged = |(target, _, mut trials): (&str, Level, Vec<&Trial>)| {
+        let is_again = |trial: &&Trial| trial.summary.purpose == Purpose::Confirm;
+        if trials.iter().any(is_again) {
+            trials.retain(is_again);
+        }
+        let complete = trials.iter().filter(|trial| trial.status == "complete");
+        let values: Vec<f64> =
+            complete.filter_map(|trial| figure_of(&trial.summary, gate.metric)).collect();
+        let found = gate.judge(&values, None);
+        let row = row(experiment, gate, level_words(trials[0]), target.to_owned(), &found);
+        match row.result == GateResult::Pass && trials.iter().any(|trial| has_failed(trial, &own)) {
+            true => GateRow {
+                result: GateResult::Inconclusive,
+                why: say!(a_trial_failed_here_the_others),
+                ..row
+            },
+            false => row,
+        }
+    };
+    groups.into_iter().map(judged).collect()
+}
+
+/// Whether a trial failed and was not made again: leaving it out would let a gate pass by what broke.
+fn has_failed(trial: &Trial, own: &[&Trial]) -> bool {
+    let is_again = |other: &&Trial| {
+        other.status == "complete"
+            && other.run == trial.run
+            && other.summary.step == trial.summary.step
+    };
+    trial.status == "failed" && !own.iter().any(is_again)
+}
+
+/// At each comparison of the experiment; those of a system with itself only where there is no other.
+fn of_ratios(paper: &Paper, experiment: &Experiment, index: usize, gate: &Gate) -> Vec<GateRow> {
+    let is_here = |of: &&PairedComparison| of.experiment_index == index;
+    let has_others = paper.verdicts.iter().filter(is_here).any(|of| !of.is_aa);
+    let is_own = |of: &&PairedComparison| is_here(of) && (!of.is_aa || !has_others);
+    let judged = |of: &PairedComparison| {
+        let target = format!("{} / {}", of.candidate, of.baseline);
+        let found = gate.judge(&[], ratio(paper, of, gate).as_ref());
+        row(experiment, gate, of.level.clone(), target, &found)
+    };
+    let rows: Vec<GateRow> = paper.verdicts.iter().filter(is_own).map(judged).collect();
+    match rows.is_empty() {
+        true => {
+            vec![row(experiment, gate, Message::default(), String::new(), &gate.judge(&[], None))]
+        }
+        false => rows,
+    }
+}
+
+fn ratio(paper: &Paper, of: &PairedComparison, gate: &Gate) -> Option<PairedRatio> {
+    let summary = |label: &str| {
+        paper.trials.iter().find(|trial| trial.label == label).map(|trial| &trial.summary)
+    };
+    let pairs: Vec<_> =
+        of.pairs.iter().filter_map(|[a, b]| Some((summary(a)?, summary(b)?))).collect();
+    super::ratio_of(&pairs, gate.metric)
+}
+
+/// A gate of a run folder that this dyno can't read proves nothing.
+fn unread(experiment: &Experiment, text: &str, column: usize) -> GateRow {
+    GateRow {
+        gate: text.to_owned(),
+        title: experiment.title.clone(),
+        level: Message::default(),
+        target: String::new(),
+        is_ratio: false,
+        value: None,
+        interval: None,
+        count: 0,
+        result: GateResult::Inconclusive,
+        why: say!(the_gate_cant_be_read_from, column = column.to_string()),
+    }
+}
+
+fn words(why: Why) -> Message {
+    match why {
+        Why::NoValue => say!(no_complete_trial_has_this_figure),
+        Why::OneTrial => say!(one_trial_has_no_interval_repeat),
+        Why::NoPair => say!(nothing_is_compared_here_there_is),
+        Why::TooFewPairs => say!(there_are_fewer_than_4_pairs),
+        Why::DeviationTooHigh => {
+            say!(the_deviation_is_too_high_the)
+        }
+        Why::IntervalHoldsBound => say!(the_interval_holds_the_bound_more),
+    }
+}

@@ -1,0 +1,267 @@
+//! What a paper says about which target is faster, about gates, scaling and steadiness.
+
+use crate::evidence::Spread;
+use crate::text::Message;
+use serde::Serialize;
+
+/// Two targets held against each other at one load level.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct PairedComparison {
+    /// Number in this paper, from 1.
+    pub number: usize,
+    /// Its name as a place of findings, the same in all languages: experiment, level, both targets.
+    pub name: String,
+    /// Name of the experiment.
+    pub experiment: String,
+    pub title: String,
+    /// Number of the experiment in the paper, from 0.
+    pub experiment_index: usize,
+    /// The load level in words: `8 workers`.
+    pub level: Message,
+    /// Label of the target that ratios are taken to.
+    pub baseline: String,
+    /// Label of the target whose ratios are told.
+    pub candidate: String,
+    /// True when both are the same system: what is found is noise.
+    pub is_aa: bool,
+    /// How the trials of both follow each other.
+    pub order: PairOrder,
+    /// Labels of the trials of each pair, baseline first.
+    pub pairs: Vec<[String; 2]>,
+    /// The half-width of the interval that the suite wants.
+    pub wanted_half_width: Option<f64>,
+    /// The fewest pairs that the suite wants; 0 where it says nothing.
+    pub pairs_least: u32,
+    /// By metric; the one that decides first.
+    pub rows: Vec<VerdictRow>,
+    /// The first row in a sentence.
+    pub sentence: Message,
+    /// Numbers of the checks that found something in it or in its trials.
+    pub checks: Vec<usize>,
+}
+
+/// How the trials of two targets follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PairOrder {
+    /// Pair after pair: what drifts meets both alike.
+    Interleaved,
+    /// All trials of one before those of the other, or in different runs: drift looks like a
+    /// difference.
+    Blocks,
+}
+
+/// One metric of two targets.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct VerdictRow {
+    /// Its name in gates, CSV and JSON: `tps`.
+    pub metric: &'static str,
+    /// The metric in words, with its unit.
+    pub name: Message,
+    /// True for times, of which less is better.
+    pub is_less_better: bool,
+    /// The baseline's trials of the pairs.
+    pub baseline: Spread,
+    /// The candidate's.
+    pub candidate: Spread,
+    /// Pairs in which both have a value.
+    pub pairs: usize,
+    /// Candidate by baseline: geometric mean over the pairs.
+    pub ratio: f64,
+    /// 95 % interval of the ratio (Student's t on the logarithms); `None` under two pairs.
+    pub interval: Option<Bounds>,
+    /// Half of the interval's width, as a share of the ratio.
+    pub half_width: Option<f64>,
+    /// Of percentiles: 95 % interval of the median ratio by drawing the pairs again and again.
+    pub bootstrap: Option<Bounds>,
+    /// Two-sided p of a ratio of 1.
+    pub p: Option<f64>,
+    /// The same after Holm's correction for all that the paper judges.
+    pub p_adjusted: Option<f64>,
+    /// Two-sided p of Wilcoxon's signed-rank test.
+    pub p_rank: Option<f64>,
+    /// Standard deviation of the baseline's trials as a share of their mean.
+    pub variation_baseline: Option<f64>,
+    /// The same of the candidate.
+    pub variation_candidate: Option<f64>,
+    /// The largest difference that the same system shows to itself (A/A), where that was measured.
+    pub noise_floor: Option<f64>,
+    /// Pairs that would give the wanted half-width if the trials vary as they did.
+    pub pairs_needed: Option<usize>,
+    /// The verdict.
+    pub call: Call,
+    /// The verdict in words.
+    pub words: Message,
+}
+
+/// An interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Bounds {
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
+
+/// What a comparison says of one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Call {
+    /// The candidate is better.
+    Faster,
+    /// The candidate is worse.
+    Slower,
+    /// No difference, and the interval is narrow.
+    NoDifference,
+    /// No verdict: fewer than four pairs.
+    TooFewPairs,
+    /// No verdict: the trials of a side vary too much.
+    DeviationTooHigh,
+    /// No verdict: the interval holds 1 and is wide.
+    Wide,
+    /// No verdict: the interval is wide and excludes 1, but among all that is judged together, or when
+    /// the pairs are drawn again and again, that is no proof.
+    Unproven,
+    /// No verdict: the same system differs as much from itself.
+    BelowNoiseFloor,
+}
+
+impl Call {
+    /// True where the paper says that one is faster than the other.
+    pub fn is_difference(self) -> bool {
+        matches!(self, Call::Faster | Call::Slower)
+    }
+
+    /// True where nothing can be said.
+    pub fn is_undecided(self) -> bool {
+        !self.is_difference() && self != Call::NoDifference
+    }
+}
+
+/// How a gate stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GateResult {
+    /// It is kept.
+    Pass,
+    /// Neither is proven.
+    Inconclusive,
+    /// It is proven not to be kept.
+    Broken,
+}
+
+impl GateResult {
+    /// The exit code of dyno: 0, 3 or 5.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            GateResult::Pass => 0,
+            GateResult::Inconclusive => 3,
+            GateResult::Broken => 5,
+        }
+    }
+}
+
+/// A gate at one load level, of a target or of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct GateRow {
+    /// As it is written.
+    pub gate: String,
+    /// Heading of the experiment.
+    pub title: String,
+    /// The load level in words.
+    pub level: Message,
+    /// Label of the target; of a ratio both, candidate first: `new / old`.
+    pub target: String,
+    /// True when the figure is a ratio.
+    pub is_ratio: bool,
+    /// The figure; `None` where there is none.
+    pub value: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<Bounds>,
+    /// Trials or pairs it rests on.
+    pub count: usize,
+    /// How it stands.
+    pub result: GateResult,
+    /// Why, in a sentence; empty where the figures say it.
+    pub why: Message,
+}
+
+/// Throughput of a target against concurrency, as the Universal Scalability Law describes it.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Scaling {
+    /// Number of the experiment in the paper, from 0.
+    pub experiment_index: usize,
+    pub title: String,
+    /// Label of the target.
+    pub target: String,
+    /// Throughput of one worker.
+    pub single: f64,
+    /// σ: the share that is done one after the other.
+    pub contention: f64,
+    /// κ: what workers have to agree on.
+    pub coherency: f64,
+    /// The number of workers with the most throughput, where measured points lie beyond it.
+    pub peak: Option<f64>,
+    /// The fewest and the most workers measured.
+    pub workers: [f64; 2],
+    /// Share of the variance that the curve explains.
+    pub r2: f64,
+    /// Largest distance of a point from the curve, as a share.
+    pub largest_miss: f64,
+    /// What it means, in a sentence.
+    pub words: Message,
+    /// The curve (workers, throughput), from the fewest to the most workers measured.
+    #[serde(skip)]
+    pub curve: Vec<(f64, f64)>,
+}
+
+/// Whether a target was steady in the window of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct SteadyRow {
+    /// Label of the trial.
+    pub trial: String,
+    /// Label of its target.
+    pub target: String,
+    /// Name of its experiment.
+    pub experiment: String,
+    /// True when the three below found nothing to remark.
+    pub is_steady: bool,
+    /// Median commits per second of its intervals.
+    pub median_per_s: f64,
+    /// Last third of the window by the first, minus 1; `None` where the window has too few intervals.
+    pub drift: Option<f64>,
+    /// Theil-Sen slope over the window as a share of the median.
+    pub slope: Option<f64>,
+    /// Two-sided p of no trend.
+    pub p: Option<f64>,
+    /// False when warm-up was not over when the window opened.
+    pub is_warmed_up: Option<bool>,
+    /// Where the level changed for good.
+    pub changes: Vec<LevelChange>,
+    /// Seconds below half of the median.
+    pub stalls: Vec<StallRow>,
+}
+
+/// A change of a trial's level.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct LevelChange {
+    /// Seconds from the opening of the window.
+    pub at_s: f64,
+    /// Mean commits per second before.
+    pub before_per_s: f64,
+    /// And after.
+    pub after_per_s: f64,
+}
+
+/// Seconds in which less than half of the usual was done.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct StallRow {
+    /// Seconds from the opening of the window.
+    pub from_s: f64,
+    /// Seconds from the opening of the window.
+    pub to_s: f64,
+    /// Lowest commits per second in it.
+    pub lowest_per_s: f64,
+    /// What the server did or had done to it at that time.
+    pub events: Vec<Message>,
+}

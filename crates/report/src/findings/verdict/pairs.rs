@@ -1,0 +1,158 @@
+//! From trials to pairs.
+
+use super::model::PairOrder;
+use crate::evidence::{Paper, Trial};
+use crate::format;
+use crate::text::Message;
+use crate::tpcc::TpccSetup;
+use crate::tpch::TpchSetup;
+use dyno_facts::{Purpose, say};
+use dyno_statistics::ratio::LEAST_PAIRS;
+
+/// Two targets of an experiment that are compared.
+pub(super) struct Duel<'a> {
+    pub(super) baseline: &'a str,
+    pub(super) candidate: &'a str,
+    pub(super) is_aa: bool,
+    pub(super) wanted_half_width: Option<f64>,
+    pub(super) pairs_least: u32,
+}
+
+/// The pairs of two targets at one load level.
+pub(super) struct Pairs<'a> {
+    pub(super) trials: Vec<(&'a Trial, &'a Trial)>,
+    pub(super) order: PairOrder,
+}
+
+/// What has to be the same for two trials to be compared.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Level {
+    workers: u32,
+    rate_per_s: Option<f64>,
+    tpcc: Option<TpccSetup>,
+    tpch: Option<TpchSetup>,
+}
+
+impl Level {
+    /// Levels are told from the smallest to the largest.
+    pub(super) fn size(&self) -> f64 {
+        match (&self.tpch, &self.tpcc) {
+            (Some(setup), _) => f64::from(setup.degree),
+            (_, Some(setup)) => f64::from(setup.warehouses) * 1e6 + f64::from(setup.terminals),
+            _ => self.rate_per_s.unwrap_or(0.0) * 1e6 + f64::from(self.workers),
+        }
+    }
+}
+
+pub(super) fn level_of(trial: &Trial) -> Level {
+    Level {
+        workers: trial.summary.workers,
+        rate_per_s: trial.summary.rate_per_s,
+        tpcc: trial.summary.tpcc.as_ref().map(TpccSetup::of),
+        tpch: TpchSetup::of(&trial.summary),
+    }
+}
+
+/// Complete trials of two targets, by load level and repeat. What a sweep has chosen and run again
+/// is judged by the second time alone where that has pairs enough; steps of a search are judged by nothing.
+pub(super) fn of<'a>(paper: &'a Paper, experiment: &str, duel: &Duel<'_>) -> Vec<Pairs<'a>> {
+    let own = |target: &str| -> Vec<&'a Trial> {
+        let is_own = |trial: &&Trial| {
+            trial.summary.experiment == experiment
+                && trial.target == target
+                && trial.status == "complete"
+                && trial.summary.purpose != Purpose::Search
+                // An outage decides there, not the speed.
+                && trial.summary.fault.is_none()
+        };
+        paper.trials.iter().filter(is_own).collect()
+    };
+    let (baseline, candidate) = (own(duel.baseline), own(duel.candidate));
+    let mut levels: Vec<Level> = Vec::new();
+    for trial in &baseline {
+        let level = level_of(trial);
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    levels.sort_by(|a, b| a.size().total_cmp(&b.size()));
+    let pairs = |level: Level| {
+        let at_level = |trial: &&&'a Trial| level_of(trial) == level;
+        let mut found: Vec<(&Trial, &Trial)> = Vec::new();
+        for first in baseline.iter().filter(at_level) {
+            let is_partner = |trial: &&&'a Trial| {
+                at_level(trial)
+                    && trial.summary.repeat == first.summary.repeat
+                    && trial.summary.purpose == first.summary.purpose
+            };
+            found.extend(candidate.iter().find(is_partner).map(|second| (*first, *second)));
+        }
+        let is_again = |pair: &(&Trial, &Trial)| pair.0.summary.purpose == Purpose::Confirm;
+        let again = found.iter().filter(|pair| is_again(pair)).count();
+        // Too few of them would take the verdict away that the planned pairs carry.
+        match again >= LEAST_PAIRS || again == found.len() {
+            true => found.retain(is_again),
+            false => found.retain(|pair| !is_again(pair)),
+        }
+        let order = order(&found);
+        Pairs { trials: found, order }
+    };
+    levels.into_iter().map(pairs).filter(|pairs| !pairs.trials.is_empty()).collect()
+}
+
+/// Interleaved when each pair has ended before the next one began.
+fn order(pairs: &[(&Trial, &Trial)]) -> PairOrder {
+    let is_one_run = pairs.iter().all(|(a, b)| a.run == b.run && a.run == pairs[0].0.run);
+    let ends = |pair: &(&Trial, &Trial)| {
+        let (a, b) = (pair.0.summary.trial, pair.1.summary.trial);
+        (a.min(b), a.max(b))
+    };
+    let mut spans: Vec<(u32, u32)> = pairs.iter().map(ends).collect();
+    spans.sort_unstable();
+    match is_one_run && spans.windows(2).all(|two| two[0].1 < two[1].0) {
+        true => PairOrder::Interleaved,
+        false => PairOrder::Blocks,
+    }
+}
+
+/// A load level in words.
+pub(super) fn level_words(trial: &Trial) -> Message {
+    let summary = &trial.summary;
+    let Level { workers, tpcc, tpch, .. } = level_of(trial);
+    if let Some(setup) = tpch {
+        let degree = say!(degree_n, n = setup.degree.to_string());
+        return match setup.test.as_str() {
+            "queries" => degree,
+            test => say!(test_degree, test = test, degree = degree),
+        };
+    }
+    if let Some(setup) = tpcc {
+        return say!(
+            warehouses_terminals,
+            warehouses = say!(n_warehouses, n = setup.warehouses),
+            terminals = say!(n_terminals, n = setup.terminals),
+        );
+    }
+    let workers = say!(n_workers, n = workers);
+    match summary.rate_per_s {
+        Some(rate) => {
+            say!(at_per_second, workers = workers, rate = format::plain(rate))
+        }
+        None => workers,
+    }
+}
+
+/// The same for names that are the same in all languages.
+pub(super) fn level_name(trial: &Trial) -> String {
+    let Level { workers, tpcc, tpch, .. } = level_of(trial);
+    if let Some(setup) = tpch {
+        return format!("{} degree={}", setup.test, setup.degree);
+    }
+    if let Some(setup) = tpcc {
+        return format!("warehouses={} terminals={}", setup.warehouses, setup.terminals);
+    }
+    match trial.summary.rate_per_s {
+        Some(rate) => format!("workers={workers} rate={}", format::plain(rate)),
+        None => format!("workers={workers}"),
+    }
+}

@@ -1,0 +1,70 @@
+//! Was the target steady while it was measured?
+
+use super::model::{LevelChange, StallRow, SteadyRow};
+use crate::evidence::{Paper, Trial};
+use crate::text::{Message, stored};
+use dyno_facts::EventKind;
+use dyno_statistics::steady::{Second, Stall, steady};
+
+/// Events are seen when somebody looks: so many seconds around a stall belong to it.
+const AROUND_S: f64 = 1.5;
+
+/// What the intervals of a trial show; `None` where there are none, as in a pass over queries.
+pub(super) fn of(paper: &Paper, trial: &Trial) -> Option<SteadyRow> {
+    if trial.summary.tpch.is_some() {
+        return None;
+    }
+    let measured = trial.series.iter().filter(|row| row.phase == "measured");
+    let seconds: Vec<Second> = measured
+        .map(|row| Second {
+            begins_s: row.begins_s,
+            length_s: row.length_s,
+            count: row.committed as f64,
+        })
+        .collect();
+    if seconds.is_empty() {
+        return None;
+    }
+    let found = steady(&seconds);
+    let change = |change: &dyno_statistics::steady::Change| LevelChange {
+        at_s: change.at_s,
+        before_per_s: change.before_per_s,
+        after_per_s: change.after_per_s,
+    };
+    let stall = |stall: &Stall| StallRow {
+        from_s: stall.from_s,
+        to_s: stall.to_s,
+        lowest_per_s: stall.lowest_per_s,
+        events: events(paper, trial, stall),
+    };
+    Some(SteadyRow {
+        trial: trial.label.clone(),
+        target: trial.target.clone(),
+        experiment: trial.summary.experiment.clone(),
+        is_steady: found.warm_up.is_none_or(|warm_up| warm_up.is_over)
+            && found.changes.is_empty()
+            && found.stalls.is_empty(),
+        median_per_s: found.median_per_s,
+        drift: found.warm_up.map(|warm_up| warm_up.drift),
+        slope: found.warm_up.map(|warm_up| warm_up.slope),
+        p: found.warm_up.map(|warm_up| warm_up.p),
+        is_warmed_up: found.warm_up.map(|warm_up| warm_up.is_over),
+        changes: found.changes.iter().map(change).collect(),
+        stalls: found.stalls.iter().map(stall).collect(),
+    })
+}
+
+/// What the server did at that time.
+fn events(paper: &Paper, trial: &Trial, stall: &Stall) -> Vec<Message> {
+    let Some(run) = paper.runs.get(trial.run - 1) else { return Vec::new() };
+    let is_then = |at_s: f64| stall.from_s - AROUND_S <= at_s && at_s <= stall.to_s + AROUND_S;
+    let mut texts: Vec<Message> = Vec::new();
+    for event in &run.events {
+        let is_own = event.kind == EventKind::Server && event.trial == Some(trial.summary.trial);
+        let text = stored(&event.text);
+        if is_own && event.at_s.is_some_and(is_then) && !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts
+}
