@@ -45,9 +45,6 @@ pub(crate) fn spawn(command: &mut Command, core: Option<usize>) -> Result<Child,
 
 /// Runs a command to its end, its talk into files of `folder`. No other child may end meanwhile:
 /// the kernel adds up what ended children cost.
-///
-/// # Errors
-/// The command can't be started or ends with another code than 0, with what it said.
 pub(crate) fn run(
     command: &mut Command,
     core: Option<usize>,

@@ -166,10 +166,6 @@ impl Subject {
 
 impl Comparison {
     /// Measures.
-    ///
-    /// # Errors
-    /// When a program fails or what it reports can't be right. A missing program or server is a
-    /// line that says so.
     pub(crate) fn lines(&self, bench: &Bench) -> Result<Vec<Line>, String> {
         if let Err(why) = bench.programs.find(self.subject.peer()) {
             return Ok(vec![Line::skipped(&self.name, &why)]);

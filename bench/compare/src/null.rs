@@ -68,9 +68,6 @@ impl Null {
     }
 
     /// Stops it.
-    ///
-    /// # Errors
-    /// When a request was against its protocol: what was measured then is worth nothing.
     pub(crate) fn stop(mut self) -> Result<Counted, String> {
         let child = self.child.take().ok_or("the null server has been stopped before")?;
         terminate(&child);

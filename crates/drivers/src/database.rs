@@ -53,18 +53,12 @@ macro_rules! with_driver {
 
 impl Database {
     /// The driver for a target; connects to no server.
-    ///
-    /// # Errors
-    /// A host name that can't be resolved, a certificate or a file that can't be read.
     pub fn open(target: &Target) -> Result<Self, DbError> {
         Self::open_nodes(std::slice::from_ref(target), 0, Way::Primary, Way::Primary)
     }
 
     /// The driver for a target with several nodes, of which `writable` takes writes: see [`Routed::new`].
     /// Of an embedded database, the first is opened.
-    ///
-    /// # Errors
-    /// As [`Database::open`].
     pub fn open_nodes(
         nodes: &[Target],
         writable: usize,

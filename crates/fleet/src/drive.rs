@@ -84,10 +84,7 @@ pub(crate) enum Attempt {
 impl Fleet {
     /// Has the load generators drive a trial together. Where one is lost before the trial begins, the others
     /// begin without it; what is lost later is in the result.
-    ///
-    /// # Errors
-    /// Nobody is left, a load generator can't do its part, or their results don't fit together: nothing was
-    /// measured then.
+    /// On an error nothing was measured.
     pub fn drive(
         &mut self,
         task: &Task<'_>,

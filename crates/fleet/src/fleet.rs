@@ -79,9 +79,6 @@ impl std::fmt::Debug for Fleet {
 impl Fleet {
     /// Connects and waits until enough load generators work for the run; `None` when `stopped` says so before.
     /// `tell` gets sentences for the user.
-    ///
-    /// # Errors
-    /// NATS can't be reached, or there are too few load generators.
     pub fn gather(
         options: &FleetOptions,
         tell: &dyn Fn(&str),

@@ -66,9 +66,6 @@ impl Inbox {
     }
 
     /// The next report that is whole.
-    ///
-    /// # Errors
-    /// It is no report of this version.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<(T, Vec<u8>)>, FleetError> {
         let Some((length, rest)) = self.bytes.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;

@@ -27,9 +27,6 @@ pub(crate) fn own_subject(fleet: &str, id: &str) -> String {
 }
 
 /// Looks whether a name can be part of a subject of NATS.
-///
-/// # Errors
-/// It can't.
 pub fn check_name(what: &str, name: &str) -> Result<(), FleetError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain) {

@@ -151,9 +151,6 @@ impl<'a> Trial<'a> {
     }
 
     /// Takes what was heard of load generator `number`.
-    ///
-    /// # Errors
-    /// It reports what can't be.
     pub(crate) fn take(
         &mut self,
         number: usize,
@@ -325,9 +322,6 @@ impl<'a> Trial<'a> {
     }
 
     /// What has become of it, once it is over.
-    ///
-    /// # Errors
-    /// A load generator could not do its part, or their results don't fit together.
     pub(crate) fn finish(mut self, control: &Control) -> Result<Attempt, FleetError> {
         let failed = self.parts.iter().find_map(|part| match &part.end {
             Some(End::Failed { message, hint }) => Some((part, message, hint)),

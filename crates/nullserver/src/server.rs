@@ -132,9 +132,6 @@ pub struct Handle {
 }
 
 /// Binds and starts the loops.
-///
-/// # Errors
-/// An address that cannot be bound, or a resource the system refuses.
 pub fn start(config: Config) -> io::Result<Handle> {
     raise_file_limit();
     let mut listeners = Vec::new();
@@ -220,9 +217,6 @@ impl Handle {
     }
 
     /// Cuts all connections, stops the loops and reports.
-    ///
-    /// # Errors
-    /// A loop that had died of an error of the system.
     pub fn stop(mut self) -> io::Result<Report> {
         self.halt()?;
         Ok(Report { counters: self.counters(), violations: self.violations() })

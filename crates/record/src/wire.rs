@@ -28,17 +28,11 @@ pub mod error_class {
     use super::*;
 
     /// Writes the name.
-    ///
-    /// # Errors
-    /// Those of the format.
     pub fn serialize<S: Serializer>(class: &ErrorClass, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(class.name())
     }
 
     /// Reads the name.
-    ///
-    /// # Errors
-    /// When no class is called so.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ErrorClass, D::Error> {
         let name = String::deserialize(from)?;
         let class = ErrorClass::ALL.into_iter().find(|class| class.name() == name);

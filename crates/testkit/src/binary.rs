@@ -28,17 +28,11 @@ impl From<Output> for Ran {
 
 impl Ran {
     /// Runs a command to its end.
-    ///
-    /// # Panics
-    /// When it can't be started.
     pub fn of(command: &mut Command) -> Self {
         command.output().unwrap_or_else(|error| panic!("{command:?} doesn't start: {error}")).into()
     }
 
     /// The same, which has to end well.
-    ///
-    /// # Panics
-    /// When the exit code is not 0.
     #[must_use]
     pub fn good(self) -> Self {
         assert_eq!(self.code, 0, "{}", self.all());
@@ -52,9 +46,6 @@ impl Ran {
 }
 
 /// Path of the dyno binary, built once per test process with the profile of the tests.
-///
-/// # Panics
-/// When it can't be built.
 pub fn dyno_path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
@@ -100,9 +91,6 @@ pub fn dyno_command(folder: &Path) -> Command {
 }
 
 /// Runs dyno to its end.
-///
-/// # Panics
-/// When it can't be run.
 pub fn dyno(folder: &Path, arguments: &[&str]) -> Ran {
     Ran::of(dyno_command(folder).args(arguments))
 }

@@ -9,9 +9,6 @@ pub struct Certificates(Scratch);
 
 impl Certificates {
     /// Makes them with the program openssl.
-    ///
-    /// # Errors
-    /// In words, when openssl is missing or fails.
     pub fn make() -> Result<Self, String> {
         let scratch = Scratch::new();
         let folder = scratch.path().to_owned();

@@ -10,9 +10,6 @@ const WORDS: usize = 4;
 
 /// What the Chinese paper of a run says in English, code aside, beyond what the suite, the targets and the
 /// servers have said themselves. Empty where a reader of Chinese understands all of it.
-///
-/// # Panics
-/// When the paper can't be made.
 pub fn english_in_chinese_paper(folder: &Path, run: &Path) -> Vec<String> {
     let name = run.to_str().expect("a path is UTF-8");
     let words = ["paper", name, "--lang", "zh", "--format", "md", "--out", "chinese"];

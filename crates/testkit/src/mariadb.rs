@@ -17,23 +17,13 @@ pub struct MariaDb {
 
 impl MariaDb {
     /// Starts a server with the defaults of a test: small; commits survive the death of the server, not of the machine.
-    ///
-    /// # Errors
-    /// In words, when MariaDB isn't installed.
-    ///
-    /// # Panics
-    /// When it is installed and doesn't start: a test must not be left out for that.
+    /// An error where MariaDB isn't installed; panics where it is and doesn't start: no test is
+    /// left out for that.
     pub fn start() -> Result<Self, String> {
         Self::start_with(&["--innodb-flush-log-at-trx-commit=2", "--max-connections=1200"])
     }
 
     /// Starts a server with further options.
-    ///
-    /// # Errors
-    /// As [`MariaDb::start`].
-    ///
-    /// # Panics
-    /// As [`MariaDb::start`].
     pub fn start_with(options: &[&str]) -> Result<Self, String> {
         let daemon = find_program(&["mariadbd"]).ok_or("mariadbd is not installed")?;
         let installer = find_program(&["mariadb-install-db", "/usr/bin/mariadb-install-db"])
@@ -78,9 +68,6 @@ impl MariaDb {
     }
 
     /// Starts the process on its data again.
-    ///
-    /// # Errors
-    /// In words, with the server's log.
     pub fn restart(&mut self) -> Result<(), String> {
         let socket = self.socket.clone();
         self.server.launch(|| client(&socket, "SELECT 1").is_ok())
@@ -93,9 +80,6 @@ impl MariaDb {
 
     /// Runs statements as root with the server's own client; returns what it prints, tabs between
     /// columns.
-    ///
-    /// # Errors
-    /// The client's message.
     pub fn sql(&self, sql: &str) -> Result<String, String> {
         client(&self.socket, sql)
     }

@@ -21,23 +21,12 @@ pub struct Nats {
 
 impl Nats {
     /// Starts a server on loopback.
-    ///
-    /// # Errors
-    /// In words, when NATS isn't installed.
-    ///
-    /// # Panics
-    /// When it is installed and doesn't start.
+    /// An error where NATS isn't installed; panics where it is and doesn't start.
     pub fn start() -> Result<Self, String> {
         Self::start_with("127.0.0.1", &[])
     }
 
     /// Starts a server on an address of this machine, with further options.
-    ///
-    /// # Errors
-    /// As [`Nats::start`].
-    ///
-    /// # Panics
-    /// As [`Nats::start`].
     pub fn start_with(address: &str, options: &[&str]) -> Result<Self, String> {
         let fetched =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/nats/usr/sbin/nats-server");
@@ -55,9 +44,6 @@ impl Nats {
     }
 
     /// Starts the process again.
-    ///
-    /// # Panics
-    /// When it doesn't start.
     pub fn launch(&mut self) {
         let log = File::options().create(true).append(true).open(self.log_file());
         let child = Command::new(&self.program)

@@ -30,23 +30,13 @@ pub struct Postgres {
 
 impl Postgres {
     /// Starts a server with the defaults of a test: small, durable settings off.
-    ///
-    /// # Errors
-    /// In words, when PostgreSQL isn't installed.
-    ///
-    /// # Panics
-    /// When it is installed and doesn't start: a test must not be left out for that.
+    /// An error where PostgreSQL isn't installed; panics where it is and doesn't start: no test is
+    /// left out for that.
     pub fn start() -> Result<Self, String> {
         Self::start_with(&["-c", "fsync=off", "-c", "max_connections=300"])
     }
 
     /// Starts a server with further arguments of `postgres`.
-    ///
-    /// # Errors
-    /// As [`Postgres::start`].
-    ///
-    /// # Panics
-    /// As [`Postgres::start`].
     pub fn start_with(options: &[&str]) -> Result<Self, String> {
         let program = |name: &str| {
             let paths: Vec<String> =
@@ -96,9 +86,6 @@ impl Postgres {
     }
 
     /// Starts the process on its data again.
-    ///
-    /// # Errors
-    /// In words, with the server's log.
     pub fn restart(&mut self) -> Result<(), String> {
         let ask = (self.psql.clone(), self.port);
         let begin = Instant::now();
@@ -121,25 +108,16 @@ impl Postgres {
 
     /// Runs statements as `postgres` in database `postgres`; returns what psql prints, tabs
     /// between columns.
-    ///
-    /// # Errors
-    /// psql's message.
     pub fn sql(&self, sql: &str) -> Result<String, String> {
         client(&self.psql, self.port, "postgres", sql)
     }
 
     /// The same in database `sbtest`.
-    ///
-    /// # Errors
-    /// psql's message.
     pub fn sbtest(&self, sql: &str) -> Result<String, String> {
         self.in_database("sbtest", sql)
     }
 
     /// The same in any database.
-    ///
-    /// # Errors
-    /// psql's message.
     pub fn in_database(&self, database: &str, sql: &str) -> Result<String, String> {
         client(&self.psql, self.port, database, sql)
     }

@@ -11,9 +11,6 @@ use std::time::{Duration, Instant};
 const DEADLINE: Duration = Duration::from_secs(180);
 
 /// Waits until `is_so`.
-///
-/// # Panics
-/// When that takes longer than any machine should need.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
@@ -32,9 +29,6 @@ pub struct Running {
 
 impl Running {
     /// Starts dyno in `folder`; what it says goes to files there.
-    ///
-    /// # Panics
-    /// When it can't be started.
     pub fn start(folder: &Path, arguments: &[&str]) -> Self {
         let mut command = dyno_command(folder);
         command.args(arguments);
@@ -42,9 +36,6 @@ impl Running {
     }
 
     /// Starts a command that runs dyno; what it says goes to files in `folder`.
-    ///
-    /// # Panics
-    /// When it can't be started.
     pub fn spawn(folder: &Path, mut command: Command) -> Self {
         let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
         let file = |path: &Path| File::create(path).expect("the test's folder can be written");
@@ -64,9 +55,6 @@ impl Running {
     }
 
     /// Waits until `is_so` while dyno runs.
-    ///
-    /// # Panics
-    /// When dyno ends before that, or it takes too long.
     pub fn wait_until(&mut self, what: &str, mut is_so: impl FnMut(&Running) -> bool) {
         wait_until(what, || {
             if is_so(self) {
@@ -85,18 +73,12 @@ impl Running {
     }
 
     /// Sends a signal.
-    ///
-    /// # Panics
-    /// When the process is gone.
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         kill_process(pid.expect("a process has a number"), signal).expect("dyno runs");
     }
 
     /// Waits for the end.
-    ///
-    /// # Panics
-    /// When that takes too long.
     pub fn end(&mut self) -> Ran {
         let mut status = None;
         wait_until("the end of dyno", || {

@@ -12,9 +12,6 @@ pub struct Scratch(PathBuf);
 impl Scratch {
     /// Makes the folder below the system's place for temporary files. The path is short, because
     /// the path of a unix socket has at most 107 bytes.
-    ///
-    /// # Panics
-    /// When the folder can't be made: no test can run then.
     pub fn new() -> Self {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("dyno-{}-{number}", std::process::id()));

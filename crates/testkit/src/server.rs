@@ -12,9 +12,6 @@ use std::time::{Duration, Instant};
 const UNPRIVILEGED: u32 = 65_534;
 
 /// A port of the loopback address that was free a moment ago.
-///
-/// # Panics
-/// When the machine has no free port.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port is needed");
     listener.local_addr().expect("a bound socket has an address").port()
@@ -45,9 +42,6 @@ impl Server {
     }
 
     /// Starts the process and waits until `ready` says yes.
-    ///
-    /// # Errors
-    /// When it can't be started, ends by itself or isn't ready within a minute.
     pub fn launch(&mut self, ready: impl Fn() -> bool) -> Result<(), String> {
         let log = |error: std::io::Error| format!("can't write the server's log: {error}");
         let path = self.scratch.file("server.log");

@@ -8,17 +8,11 @@ use dyno_drivers::sqlite::SqliteDriver;
 use dyno_reactor::{block_on, now, timeout};
 
 /// The target that a URL names.
-///
-/// # Panics
-/// When it is no URL.
 pub fn target(url: &str) -> Target {
     url.parse().unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
 /// Does something with one session.
-///
-/// # Panics
-/// When there is no session.
 pub fn with_session<D: Driver, T>(driver: &D, work: impl AsyncFn(&mut D::Session) -> T) -> T {
     let done = block_on(async {
         let mut session = driver.connect(0).await.expect("a session");
@@ -30,12 +24,6 @@ pub fn with_session<D: Driver, T>(driver: &D, work: impl AsyncFn(&mut D::Session
 }
 
 /// The answer to a statement, within a minute.
-///
-/// # Errors
-/// The server's, or that there is no answer.
-///
-/// # Panics
-/// When `url` is no URL.
 pub fn ask(url: &str, sql: &str) -> Result<Table, DbError> {
     let target = target(url);
     match target.dialect {
@@ -58,9 +46,6 @@ fn query<D: Driver>(driver: &D, sql: &str) -> Result<Table, DbError> {
 }
 
 /// The one number that a statement answers with.
-///
-/// # Panics
-/// When there is none.
 pub fn number<D: Driver>(driver: &D, sql: &str) -> u64 {
     let table = query(driver, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     let number = table.single().and_then(|text| text.parse().ok());

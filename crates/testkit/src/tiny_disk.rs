@@ -10,9 +10,6 @@ pub struct TinyDisk(PathBuf);
 
 impl TinyDisk {
     /// Mounts it at a folder that is made for it. `size` is in the words of tmpfs: `2m`, `4k`.
-    ///
-    /// # Errors
-    /// In words, when this user may not mount.
     pub fn mount(at: PathBuf, size: &str) -> Result<Self, String> {
         fs::create_dir(&at).map_err(|error| error.to_string())?;
         let mut mount = Command::new("mount");

@@ -30,9 +30,6 @@ pub struct Cluster {
 impl Cluster {
     /// Makes a cluster and returns when it is ready: every node takes log-ins, every read-only node
     /// streams. What was started is taken down again if that fails, or if `watch` says so.
-    ///
-    /// # Errors
-    /// A folder in use, programs that are missing, a server that doesn't get ready; all in words.
     pub fn up(request: &Request, watch: &mut dyn Watch) -> Result<Self, ClusterError> {
         request.check()?;
         let mut state = plan(request)?;
@@ -88,9 +85,6 @@ impl Cluster {
     }
 
     /// The cluster in a folder.
-    ///
-    /// # Errors
-    /// When there is none, or it can't be read.
     pub fn open(dir: &Path) -> Result<Self, ClusterError> {
         let (folder, state) = Folder::open(dir)?;
         if !state.is_ready {
@@ -111,9 +105,6 @@ impl Cluster {
 
     /// Stops all processes of the cluster in a folder and removes the folder, also when making it was
     /// interrupted at any point.
-    ///
-    /// # Errors
-    /// When there is no cluster, another process is making it, or something can't be stopped or removed.
     pub fn down(dir: &Path) -> Result<(), ClusterError> {
         let (folder, _) = Folder::open(dir)?;
         let _lock = folder.lock()?;
@@ -136,9 +127,6 @@ impl Cluster {
     }
 
     /// A node by its name.
-    ///
-    /// # Errors
-    /// When there is none of this name; the hint lists those that there are.
     pub fn node(&self, name: &str) -> Result<&StateNode, ClusterError> {
         self.position(name).map(|at| &self.state.nodes[at])
     }
@@ -149,9 +137,6 @@ impl Cluster {
     }
 
     /// Who logs in for the load.
-    ///
-    /// # Errors
-    /// When the password can't be read.
     pub fn account(&self) -> Result<Account, ClusterError> {
         Ok(Account {
             user: self.state.user.clone(),
@@ -161,9 +146,6 @@ impl Cluster {
     }
 
     /// The URL of a node **with its password**, for callers that keep it secret.
-    ///
-    /// # Errors
-    /// When there is no such node, or the password can't be read.
     pub fn node_url(&self, name: &str) -> Result<String, ClusterError> {
         let password = self.folder.password()?;
         Ok(self.url(self.node(name)?, Some(&password)))

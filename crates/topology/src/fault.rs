@@ -23,9 +23,6 @@ impl Cluster {
 
     /// Kills all processes of a node at once (SIGKILL), as when its machine dies. Returns when they are
     /// gone; the data folder stays.
-    ///
-    /// # Errors
-    /// When there is no such node, or it can't be killed.
     pub fn kill(&mut self, name: &str) -> Result<(), ClusterError> {
         let _lock = self.change()?;
         self.processes(self.node(name)?).kill()?;
@@ -33,9 +30,6 @@ impl Cluster {
     }
 
     /// Shuts a node down cleanly and returns when it is gone.
-    ///
-    /// # Errors
-    /// When there is no such node, or it is still there after two minutes.
     pub fn stop(&mut self, name: &str) -> Result<(), ClusterError> {
         let _lock = self.change()?;
         let is_stopped = self.is_stopped;
@@ -75,9 +69,6 @@ impl Cluster {
 
     /// Starts a node that was killed or stopped, in the role that `cluster.json` gives it, and returns
     /// when it takes log-ins. Nothing to do when it runs.
-    ///
-    /// # Errors
-    /// When there is no such node, or it doesn't get ready; the error has the end of its log.
     pub fn start(&mut self, name: &str) -> Result<(), ClusterError> {
         let _lock = self.change()?;
         self.start_again(name)
@@ -99,18 +90,12 @@ impl Cluster {
 
     /// Stops all processes of a node in their tracks (SIGSTOP): connections stay open, nothing is
     /// answered any more.
-    ///
-    /// # Errors
-    /// When there is no such node, or it can't be stopped.
     pub fn freeze(&mut self, name: &str) -> Result<(), ClusterError> {
         let _lock = self.change()?;
         self.processes(self.node(name)?).signal(Signal::STOP)
     }
 
     /// Lets a frozen node go on (SIGCONT).
-    ///
-    /// # Errors
-    /// When there is no such node, or it can't be continued.
     pub fn thaw(&mut self, name: &str) -> Result<(), ClusterError> {
         let _lock = self.change()?;
         self.processes(self.node(name)?).signal(Signal::CONT)

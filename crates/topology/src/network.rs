@@ -138,9 +138,6 @@ pub(crate) fn make(state: &State) -> Result<(), ClusterError> {
 }
 
 /// Removes what is there of it.
-///
-/// # Errors
-/// When something is still there afterwards.
 pub(crate) fn remove(state: &State) -> Result<(), ClusterError> {
     if !state.isolated {
         return Ok(());
@@ -165,17 +162,11 @@ pub(crate) fn remove(state: &State) -> Result<(), ClusterError> {
 
 impl Cluster {
     /// Cuts a node off: no packet goes to it or comes from it until it is [healed](Cluster::heal).
-    ///
-    /// # Errors
-    /// When the cluster isn't isolated; the hint names what can be done instead.
     pub fn partition(&mut self, name: &str) -> Result<(), ClusterError> {
         self.set_link(name, "down")
     }
 
     /// Connects a node again.
-    ///
-    /// # Errors
-    /// As [`Cluster::partition`].
     pub fn heal(&mut self, name: &str) -> Result<(), ClusterError> {
         self.set_link(name, "up")
     }

@@ -22,9 +22,6 @@ impl Cluster {
     /// beyond that. A primary that still answers is stopped from writing first, and has all its
     /// writes passed on. The old primary is a read-only node that follows nobody until it
     /// [rejoins](Cluster::rejoin).
-    ///
-    /// # Errors
-    /// When the node is no read-only one that runs, or can't be made the primary.
     pub fn promote(&mut self, name: &str) -> Result<(), ClusterError> {
         let _lock = self.change_roles()?;
         let node = self.node(name)?.clone();
@@ -186,9 +183,6 @@ impl Cluster {
     /// primary's data. Returns when it has caught up. What only this node had is lost; where that can't
     /// be taken back, its data folder is made anew from another node's, which is shut down meanwhile
     /// (MariaDB, MySQL; PostgreSQL copies from the running primary).
-    ///
-    /// # Errors
-    /// When the node is the primary, an endpoint or a shard, or doesn't get ready.
     pub fn rejoin(&mut self, name: &str) -> Result<(), ClusterError> {
         let _lock = self.change_roles()?;
         let node = self.node(name)?.clone();

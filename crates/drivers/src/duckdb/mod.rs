@@ -41,10 +41,6 @@ pub struct DuckdbDriver {
 
 impl DuckdbDriver {
     /// Opens the file, creates it where it is missing, and sets the URL's variables.
-    ///
-    /// # Errors
-    /// Unreachable, when the file can't be opened or another program has it; rejected, when it is
-    /// no database or refuses a variable.
     pub fn new(target: &Target) -> Result<Self, DbError> {
         let path = PathBuf::from(target.database.clone().unwrap_or_default());
         let instance = shared(&path)?;

@@ -46,9 +46,6 @@ impl Channel {
     }
 
     /// Makes ready for a new command.
-    ///
-    /// # Errors
-    /// Lost, when the answer to an earlier one was never received whole.
     #[inline]
     pub(super) fn begin(&mut self) -> Result<(), DbError> {
         self.check_idle()?;
@@ -60,9 +57,6 @@ impl Channel {
     }
 
     /// Checks that the server owes no answer.
-    ///
-    /// # Errors
-    /// Lost, when the answer to an earlier command was never received whole.
     #[inline]
     pub(super) fn check_idle(&self) -> Result<(), DbError> {
         if self.idle { Ok(()) } else { Err(abandoned()) }

@@ -49,9 +49,6 @@ impl<'a> Login<'a> {
     }
 
     /// Logs in. Returns the connection, ready for commands.
-    ///
-    /// # Errors
-    /// Rejected with the server's error and a remedy; unreachable, when it hangs up.
     pub(super) async fn run(
         mut self,
         tls: &TlsConfig,

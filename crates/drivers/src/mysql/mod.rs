@@ -44,9 +44,6 @@ pub struct MysqlDriver {
 impl MysqlDriver {
     /// Looks the hosts up, reads certificate files and checks the session variables; connects
     /// to nothing yet.
-    ///
-    /// # Errors
-    /// Unreachable, when a host name is unknown; rejected, when a setting can't be used.
     pub fn new(target: &Target) -> Result<Self, DbError> {
         let mut driver = MysqlDriver {
             hosts: target.hosts.resolve()?,
@@ -65,9 +62,6 @@ impl MysqlDriver {
 
     /// Has every session set this variable after its log-in. Numbers and `DEFAULT` are sent as
     /// they are, everything else as text.
-    ///
-    /// # Errors
-    /// Rejected, when the name has other characters than letters, digits, `_`, `.`, `@` and `$`.
     pub fn set_variable(&mut self, name: &str, value: &str) -> Result<(), DbError> {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '@' | '$');
         if name.is_empty() || !name.chars().all(fits) {
@@ -82,9 +76,6 @@ impl MysqlDriver {
     /// Stops the statement that a session is executing, through a connection of its own to the
     /// same host: `number` is the one that the session was connected with, `connection_id` is
     /// [`MysqlSession::connection_id`].
-    ///
-    /// # Errors
-    /// Those of connecting, and the server's when it knows no such connection.
     pub async fn kill_query(&self, number: u32, connection_id: u32) -> Result<(), DbError> {
         let mut session = self.connect(number).await?;
         session.query(&format!("KILL QUERY {connection_id}"), &mut Discard).await?;

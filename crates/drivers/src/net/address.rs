@@ -9,9 +9,6 @@ pub struct Hosts(pub Vec<Address>);
 
 impl Hosts {
     /// Looks all host names up. Blocks, so drivers call it once, when they are made.
-    ///
-    /// # Errors
-    /// Unreachable, when the list is empty or a name has no address.
     pub fn resolve(&self) -> Result<ResolvedHosts, DbError> {
         if self.0.is_empty() {
             return Err(DbError::unreachable("The target has no host."));

@@ -40,9 +40,6 @@ impl Inbox {
     }
 
     /// Drops the first `count` bytes of [`Inbox::filled`].
-    ///
-    /// # Panics
-    /// When fewer bytes are there.
     #[inline]
     pub fn consume(&mut self, count: usize) {
         assert!(count <= self.end - self.start, "more consumed than received");
@@ -55,9 +52,6 @@ impl Inbox {
 
     /// Says that the message at the front has `total` bytes, so that a hostile length is refused
     /// before its bytes arrive. Growing follows the bytes that come, not the claim.
-    ///
-    /// # Errors
-    /// Protocol, when `total` is beyond the limit.
     pub fn reserve(&mut self, total: usize) -> Result<(), DbError> {
         if total > self.limit {
             return Err(self.too_long(total));
@@ -69,9 +63,6 @@ impl Inbox {
     }
 
     /// Room for at least one more byte. Grows or moves what is there if needed.
-    ///
-    /// # Errors
-    /// Protocol, when the message at the front has filled the buffer up to the limit.
     pub(super) fn space(&mut self) -> Result<&mut [u8], DbError> {
         let size = self.bytes.len();
         // A receive into the last few bytes would cost a system call and fetch nearly nothing.

@@ -72,9 +72,6 @@ pub struct TlsConfig {
 impl TlsConfig {
     /// Reads the files. The system's CAs are loaded only where a certificate will be checked
     /// against them.
-    ///
-    /// # Errors
-    /// When a file can't be read or holds nothing of use.
     pub fn new(options: &TlsOptions) -> Result<Self, DbError> {
         let mode = match options.mode {
             TlsMode::Require if options.ca.is_some() => TlsMode::VerifyCa,

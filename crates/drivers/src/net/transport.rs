@@ -35,9 +35,6 @@ enum Layer {
 
 impl Transport {
     /// Connects, trying all addresses of the host in order, until `due` on the loop's clock.
-    ///
-    /// # Errors
-    /// Unreachable, with the address and the reason of the last attempt.
     pub async fn connect(host: &Resolved, due: Nanos) -> Result<Self, DbError> {
         let address = host.address();
         before(due, address, async {
@@ -62,9 +59,6 @@ impl Transport {
     /// Makes the TLS handshake on the connected socket. `host` is the name that the server's
     /// certificate must carry; see [`Address::tls_name`]. The inbox must be empty: bytes received
     /// before are not part of the TLS stream.
-    ///
-    /// # Errors
-    /// When the server's certificate is not trusted or the two sides do not agree.
     pub async fn start_tls(&mut self, config: &TlsConfig, host: &str) -> Result<(), DbError> {
         let Some(client) = config.client() else {
             return Err(DbError::protocol("TLS is disabled for this target."));
@@ -86,9 +80,6 @@ impl Transport {
     }
 
     /// Sends all of `bytes`.
-    ///
-    /// # Errors
-    /// Lost.
     #[inline]
     pub async fn send(&mut self, bytes: &[u8]) -> Result<(), DbError> {
         match &mut self.layer {
@@ -108,10 +99,6 @@ impl Transport {
 
     /// Waits for bytes and makes one receive into the free space of `inbox`. At least one byte has
     /// arrived on success.
-    ///
-    /// # Errors
-    /// Lost, also when the server has closed the connection; protocol, when the inbox is at its
-    /// limit.
     #[inline]
     pub async fn recv(&mut self, inbox: &mut Inbox) -> Result<(), DbError> {
         match &mut self.layer {
@@ -121,9 +108,6 @@ impl Transport {
     }
 
     /// Receives what has arrived, without waiting. False when that is nothing.
-    ///
-    /// # Errors
-    /// As [`Transport::recv`].
     pub fn try_recv(&mut self, inbox: &mut Inbox) -> Result<bool, DbError> {
         match &mut self.layer {
             Layer::Plain => try_recv_plain(&self.socket, inbox),
@@ -141,9 +125,6 @@ impl Transport {
     /// Sends all of `bytes`, and whenever the send queue is full receives into `inbox` what has
     /// arrived: a server that does not read on before its own answers are read would otherwise
     /// stop both sides for ever.
-    ///
-    /// # Errors
-    /// As [`Transport::send`] and [`Transport::recv`].
     pub async fn send_receiving(&mut self, bytes: &[u8], inbox: &mut Inbox) -> Result<(), DbError> {
         let mut rest = bytes;
         loop {
@@ -199,9 +180,6 @@ impl Transport {
 }
 
 /// Lets `future` run until `due` on the loop's clock; for connecting and logging in.
-///
-/// # Errors
-/// Those of `future`; unreachable when time is up.
 pub async fn before<T>(
     due: Nanos,
     address: &Address,

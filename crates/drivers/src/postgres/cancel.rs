@@ -24,9 +24,6 @@ impl CancelToken {
 
     /// Asks the server to cancel, and waits until it has taken note. Whether the statement was
     /// still running shows in its own answer: SQLSTATE 57014 if so.
-    ///
-    /// # Errors
-    /// Unreachable or rejected, or when the server gave the session no cancel key.
     pub async fn cancel(&self) -> Result<(), DbError> {
         let Some(key) = &self.key else {
             return Err(DbError::protocol(

@@ -71,9 +71,6 @@ impl Link {
     }
 
     /// Empties `out` for the next flight.
-    ///
-    /// # Errors
-    /// Lost, when an earlier flight did not come to its end (also because its future was dropped).
     #[inline]
     pub(super) fn begin(&mut self) -> Result<(), DbError> {
         if !self.state.usable {
@@ -85,9 +82,8 @@ impl Link {
 
     /// Sends `out` and collects the answers until the server is ready. `done` is called once for
     /// each execution, or for each command of a text.
-    ///
-    /// # Errors
-    /// Only such as end the session. What the server says against a statement is given to `done`.
+    /// Only what ends the session is an error: what the server says against a statement is given to
+    /// `done`.
     #[inline]
     pub(super) async fn exchange<R: Rows>(
         &mut self,

@@ -53,9 +53,6 @@ struct Settings {
 
 impl PostgresDriver {
     /// A driver for the target. Looks up host names, which blocks.
-    ///
-    /// # Errors
-    /// When a host name has no address, a certificate file can't be used, or no user is known.
     pub fn new(target: &Target) -> Result<Self, DbError> {
         let user = target.user_or_default().map_err(|error| {
             let hint = error.hint.unwrap_or_default();

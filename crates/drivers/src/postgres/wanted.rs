@@ -39,9 +39,6 @@ impl Wanted {
     }
 
     /// What is against this server, in libpq's words; `None` when it fits.
-    ///
-    /// # Errors
-    /// When the server can't be asked.
     pub(super) async fn objection(
         self,
         session: &mut PostgresSession,

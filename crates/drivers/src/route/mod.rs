@@ -93,9 +93,6 @@ impl<D: Driver + Send> Routed<D> {
 
     /// A target with several nodes. `loads` is how sessions reach it that load, look and check: to the
     /// node that takes writes, `writable`, or to an endpoint.
-    ///
-    /// # Errors
-    /// A node is not in the list, or the list of those that are read from is empty.
     pub fn new(nodes: Vec<D>, writable: usize, way: Way, loads: Way) -> Result<Self, DbError> {
         let is_there = |index: &usize| *index < nodes.len();
         let is_sound = |way: &Way| match way {
@@ -175,9 +172,6 @@ impl<D: Driver> View<D> {
     }
 
     /// A session on the first node that opens one, in the order of [`Seat::order`].
-    ///
-    /// # Errors
-    /// That of the last node, when none does.
     async fn living(
         &self,
         readers: &[usize],

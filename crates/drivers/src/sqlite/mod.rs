@@ -43,10 +43,6 @@ pub struct SqliteDriver {
 impl SqliteDriver {
     /// Checks that the file can be opened, creates it where it is missing, and sets its journal
     /// mode while nobody else uses it.
-    ///
-    /// # Errors
-    /// Unreachable, when the file can't be opened; rejected, when it is no database or refuses the
-    /// journal mode.
     pub fn new(target: &Target) -> Result<Self, DbError> {
         let option = |name: &str, default: &str| {
             target.options.get(name).map_or(default, String::as_str).to_owned()

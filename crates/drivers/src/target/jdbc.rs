@@ -138,9 +138,6 @@ pub(super) fn redact_jdbc(text: &str) -> String {
 }
 
 /// Reads a JDBC URL.
-///
-/// # Errors
-/// Databases that dyno doesn't speak with; what is no URL.
 pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
     let wrong = |what: &str| TargetError::new(format!("The URL {} {what}.", redact_jdbc(text)));
     const FORMS: &str = "write jdbc:mysql://host:port/database, jdbc:mariadb://host:port/database, \

@@ -107,9 +107,6 @@ impl Target {
     ///
     /// With several hosts, connections rotate over them, where libpq would take the first that
     /// answers; `target_session_attrs` leaves out those that do not fit. The password file is left to [`super::find_password`].
-    ///
-    /// # Errors
-    /// As libpq's, mostly in its words; also when an option asks for what dyno can't do.
     pub fn from_libpq(
         dbname: Option<&str>,
         given: &LibpqOptions<'_>,

@@ -83,9 +83,6 @@ impl Target {
     /// Reads a JDBC URL of MySQL, MariaDB, PostgreSQL or SQLite. A parameter keeps its meaning where
     /// it has one here; of several hosts without load balancing the first one is taken, because
     /// JDBC keeps the others for failover.
-    ///
-    /// # Errors
-    /// Other databases; what is no such URL.
     pub fn from_jdbc(url: &str) -> Result<Jdbc, TargetError> {
         jdbc::parse(url)
     }
@@ -117,9 +114,6 @@ impl Target {
     }
 
     /// The user who logs in: that of the URL, else the operating system's name of this user.
-    ///
-    /// # Errors
-    /// When neither is known.
     pub fn user_or_default(&self) -> Result<String, TargetError> {
         let named = self.user.clone().or_else(|| std::env::var("USER").ok());
         named.filter(|name| !name.is_empty()).ok_or_else(|| {

@@ -22,9 +22,6 @@ pub struct FoundPassword {
 /// Looks for the password of a target: in its URL, then in the environment variable
 /// `DYNO_PASSWORD_NAME` (`name` in capitals, `_` for all but letters and digits), then in
 /// `~/.pgpass` or the file that `passfile=` or `PGPASSFILE` names (PostgreSQL), or in `~/.my.cnf` (MySQL).
-///
-/// # Errors
-/// When a password file exists and can't be read.
 pub fn find_password(target: &Target, name: Option<&str>) -> Result<FoundPassword, TargetError> {
     find_with(target, name, &|variable| std::env::var(variable).ok())
 }

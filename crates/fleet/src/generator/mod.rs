@@ -81,9 +81,6 @@ enum Start {
 impl Generator {
     /// Connects and begins to listen. Without a `name` it takes the host's, with a number behind it where there is
     /// one of this name already.
-    ///
-    /// # Errors
-    /// NATS can't be reached, or the name is taken.
     pub fn open(
         nats: &NatsOptions,
         fleet: &str,

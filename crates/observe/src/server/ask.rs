@@ -99,34 +99,22 @@ impl<'a, S: Session> Asker<'a, S> {
     }
 
     /// All rows; none when the server refuses, which is noted with `what` it was about.
-    ///
-    /// # Errors
-    /// When the connection is lost.
     pub(super) async fn rows(&mut self, what: &str, sql: &str) -> Result<Answer, DbError> {
         Ok(self.named(what, sql).await?.rows)
     }
 
     /// The first value of the answer.
-    ///
-    /// # Errors
-    /// When the connection is lost.
     pub(super) async fn text(&mut self, what: &str, sql: &str) -> Result<Option<String>, DbError> {
         let rows = self.rows(what, sql).await?;
         Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
     }
 
     /// The first value of the answer, where it is a number.
-    ///
-    /// # Errors
-    /// When the connection is lost.
     pub(super) async fn number(&mut self, what: &str, sql: &str) -> Result<Option<f64>, DbError> {
         Ok(self.text(what, sql).await?.and_then(|text| text.parse().ok()))
     }
 
     /// The first row by the names of its columns, without what is NULL.
-    ///
-    /// # Errors
-    /// When the connection is lost.
     pub(super) async fn record(
         &mut self,
         what: &str,

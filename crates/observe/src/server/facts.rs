@@ -22,9 +22,6 @@ const SQLITE_PRAGMAS: [&str; 12] = [
 ];
 
 /// Reads settings and counters. What the account may not see is listed, not fatal.
-///
-/// # Errors
-/// Only when the connection is lost.
 pub async fn read_facts<S: Session>(session: &mut S) -> Result<ServerFacts, DbError> {
     let mut asker = Asker::new(session);
     let mut facts = ask_facts(&mut asker).await?;

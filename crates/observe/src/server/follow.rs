@@ -17,9 +17,6 @@ pub enum Position {
 
 /// Where the node that takes writes is; `None` where it keeps no position that another node could reach:
 /// replicas without GTIDs, nodes that share their storage, no log at all.
-///
-/// # Errors
-/// When the connection is lost.
 pub async fn position<S: Session>(session: &mut S) -> Result<Option<Position>, DbError> {
     let (dialect, capabilities) = (session.dialect(), session.capabilities());
     let mut asker = Asker::new(session);
@@ -39,9 +36,6 @@ pub async fn position<S: Session>(session: &mut S) -> Result<Option<Position>, D
 }
 
 /// True where the node applies what another one sends.
-///
-/// # Errors
-/// When the connection is lost.
 pub async fn follows<S: Session>(session: &mut S) -> Result<bool, DbError> {
     let (dialect, capabilities) = (session.dialect(), session.capabilities());
     let mut asker = Asker::new(session);
@@ -75,9 +69,6 @@ pub(super) async fn replica_status<S: Session>(
 
 /// Whether this node has applied all up to a position. MySQL and MariaDB wait for it up to a second;
 /// PostgreSQL answers at once. `None` where the server can't tell.
-///
-/// # Errors
-/// When the connection is lost.
 pub async fn has_reached<S: Session>(
     session: &mut S,
     position: &Position,

@@ -36,9 +36,6 @@ pub struct NodeLook {
 
 /// Looks at a node. `tables` are those of the workload, as the server names them; without any, all of
 /// the database count.
-///
-/// # Errors
-/// Only when the connection is lost.
 pub async fn look<S: Session>(session: &mut S, tables: &[String]) -> Result<NodeLook, DbError> {
     let mut asker = Asker::new(session);
     let mut facts = ask_facts(&mut asker).await?;
@@ -58,9 +55,6 @@ pub async fn look<S: Session>(session: &mut S, tables: &[String]) -> Result<Node
 }
 
 /// Looks at an endpoint, whose counters are those of whatever stands behind it: only at the way to it.
-///
-/// # Errors
-/// Only when the connection is lost.
 pub async fn glance<S: Session>(session: &mut S) -> Result<NodeLook, DbError> {
     let mut asker = Asker::new(session);
     let product = asker.session().product().clone();
@@ -84,9 +78,6 @@ pub struct Questions {
 
 impl Questions {
     /// Asks for a sample. What was refused is told once, in the second list.
-    ///
-    /// # Errors
-    /// When the connection is lost.
     pub async fn sample<S: Session>(
         &mut self,
         session: &mut S,

@@ -46,9 +46,6 @@ impl Default for Options {
 }
 
 /// Whether the endpoint's program is here; asked before anything is started.
-///
-/// # Errors
-/// What is missing, and how to get it.
 pub fn check(kind: EndpointKind, options: &Options) -> Result<(), ClusterError> {
     match kind {
         EndpointKind::Pgpool => pgpool::Software::find(options).map(drop),
@@ -59,9 +56,6 @@ pub fn check(kind: EndpointKind, options: &Options) -> Result<(), ClusterError> 
 
 /// Writes an endpoint's configuration into its folder, and says how it is started. The backends are those of the
 /// moment: a primary and read-only nodes, or shards.
-///
-/// # Errors
-/// A program that isn't here, a file that can't be written, backends that don't fit.
 pub fn prepare(
     kind: EndpointKind,
     place: &Place,

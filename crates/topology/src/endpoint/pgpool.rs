@@ -27,9 +27,6 @@ pub struct Software {
 
 impl Software {
     /// Finds pgpool in the given folder, in that of `DYNO_PGPOOL`, else where packages put it.
-    ///
-    /// # Errors
-    /// How to get it.
     pub fn find(options: &Options) -> Result<Self, ClusterError> {
         let Some(root) = software(options, "DYNO_PGPOOL") else {
             let program = on_path("pgpool").ok_or_else(|| {
@@ -56,9 +53,6 @@ impl Software {
 }
 
 /// Writes `pgpool.conf`, who may log in, and the password for the servers.
-///
-/// # Errors
-/// pgpool isn't here; a folder whose path is too long; no primary.
 pub fn prepare(
     place: &Place,
     backends: &[Backend],

@@ -29,9 +29,6 @@ pub struct Software {
 
 impl Software {
     /// Finds Router in the given folder, else where packages put it.
-    ///
-    /// # Errors
-    /// How to get it.
     pub fn find(options: &Options) -> Result<Self, ClusterError> {
         let missing = || {
             ClusterError::new("MySQL Router is not installed.").with_hint(
@@ -81,9 +78,6 @@ impl Software {
 
 /// The statements that make or renew what Router reads, for the primary; they replicate to all nodes. `server_uuids` has
 /// the `@@server_uuid` of each backend, in their order. Repeatable, also when roles have changed.
-///
-/// # Errors
-/// As many numbers as backends are needed.
 pub fn metadata(
     backends: &[Backend],
     server_uuids: &[String],
@@ -140,9 +134,6 @@ pub fn metadata(
 
 /// Writes the configuration, the state and the keyring. When it is started the metadata has to be there, and in its folder
 /// `client-cert.pem` and `client-key.pem`, a server's own, without which MySQL's accounts can't log in through Router.
-///
-/// # Errors
-/// Router isn't here, its keyring can't be made, or there is no primary.
 pub fn prepare(
     place: &Place,
     backends: &[Backend],

@@ -133,9 +133,6 @@ impl Answer {
     /// Scans what was received; the first number is how many bytes are done with and must not be
     /// passed again. `definitions` belongs to the statement (or to the session, for text) and is
     /// filled from the column definitions where these are sent.
-    ///
-    /// # Errors
-    /// When the server breaks the protocol.
     #[inline]
     pub fn scan<R: Rows>(
         &mut self,

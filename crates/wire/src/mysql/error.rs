@@ -19,9 +19,6 @@ pub struct ServerError {
 
 impl ServerError {
     /// Reads an error packet. Before the log-in servers send it without SQLSTATE.
-    ///
-    /// # Errors
-    /// When it is too short to be one.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let mut reader = PacketReader::new(payload);
         if reader.u8()? != 0xff {

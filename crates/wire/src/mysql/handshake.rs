@@ -60,9 +60,6 @@ impl CapabilityFlags {
     }
 
     /// What dyno uses of what a server offers. TLS is added by [`Self::with`] once it is agreed on.
-    ///
-    /// # Errors
-    /// When the server lacks what every server since MySQL 4.1 has.
     pub fn negotiate(server: Self) -> Result<Self, Malformed> {
         let needed = Self::PROTOCOL_41.with(Self::SECURE_CONNECTION);
         if !server.has(needed) {
@@ -107,9 +104,6 @@ pub struct Greeting {
 
 impl Greeting {
     /// Reads the first packet of a server, version 10 of the handshake.
-    ///
-    /// # Errors
-    /// When it is not one.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let mut reader = PacketReader::new(payload);
         if reader.u8()? != 10 {

@@ -113,9 +113,6 @@ impl Framing {
     }
 
     /// Checks and advances the sequence number.
-    ///
-    /// # Errors
-    /// When a packet is missing, repeated or out of order.
     #[inline]
     pub fn advance(&mut self, sequence: u8) -> Result<(), Malformed> {
         if sequence != self.next_sequence {
@@ -127,9 +124,6 @@ impl Framing {
 
     /// Takes the next payload from the start of `bytes`. Bytes reported as taken must not be
     /// passed again.
-    ///
-    /// # Errors
-    /// When the sequence is broken or a joined payload passes [`MAX_PAYLOAD_BYTES`].
     #[inline]
     pub fn take<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Framed<'a>, Malformed> {
         let Some(header) = Header::read(bytes) else { return Ok(Framed::Partial(0)) };

@@ -34,9 +34,6 @@ impl<'a> PacketReader<'a> {
     }
 
     /// The next `count` bytes.
-    ///
-    /// # Errors
-    /// When fewer are left.
     #[inline]
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (head, rest) = self.rest.split_at_checked(count).ok_or(SHORT)?;
@@ -45,9 +42,6 @@ impl<'a> PacketReader<'a> {
     }
 
     /// The next bytes as an array.
-    ///
-    /// # Errors
-    /// When fewer are left.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(SHORT)?;
@@ -56,45 +50,30 @@ impl<'a> PacketReader<'a> {
     }
 
     /// One byte.
-    ///
-    /// # Errors
-    /// At the end.
     #[inline]
     pub fn u8(&mut self) -> Result<u8, Malformed> {
         self.array::<1>().map(|[byte]| byte)
     }
 
     /// Two bytes, little endian.
-    ///
-    /// # Errors
-    /// Near the end.
     #[inline]
     pub fn u16(&mut self) -> Result<u16, Malformed> {
         self.array().map(u16::from_le_bytes)
     }
 
     /// Four bytes, little endian.
-    ///
-    /// # Errors
-    /// Near the end.
     #[inline]
     pub fn u32(&mut self) -> Result<u32, Malformed> {
         self.array().map(u32::from_le_bytes)
     }
 
     /// Eight bytes, little endian.
-    ///
-    /// # Errors
-    /// Near the end.
     #[inline]
     pub fn u64(&mut self) -> Result<u64, Malformed> {
         self.array().map(u64::from_le_bytes)
     }
 
     /// A length-encoded integer.
-    ///
-    /// # Errors
-    /// Near the end, and for the prefixes that stand for NULL and for errors.
     #[inline]
     pub fn lenenc(&mut self) -> Result<u64, Malformed> {
         match self.u8()? {
@@ -107,9 +86,6 @@ impl<'a> PacketReader<'a> {
     }
 
     /// Bytes preceded by their length-encoded length.
-    ///
-    /// # Errors
-    /// When the length is malformed or larger than what is left.
     #[inline]
     pub fn lenenc_bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.lenenc()?;
@@ -117,9 +93,6 @@ impl<'a> PacketReader<'a> {
     }
 
     /// A value of a text row: NULL or bytes preceded by their length.
-    ///
-    /// # Errors
-    /// As [`PacketReader::lenenc_bytes`].
     #[inline]
     pub fn text_value(&mut self) -> Result<TextValue<'a>, Malformed> {
         if let Some((0xfb, rest)) = self.rest.split_first() {
@@ -130,9 +103,6 @@ impl<'a> PacketReader<'a> {
     }
 
     /// Bytes up to a NUL, which is read too.
-    ///
-    /// # Errors
-    /// When there is no NUL.
     pub fn until_nul(&mut self) -> Result<&'a [u8], Malformed> {
         let end = self
             .rest

@@ -57,9 +57,6 @@ impl Definitions {
     }
 
     /// Adds the column of a definition packet, and its name if that is wanted.
-    ///
-    /// # Errors
-    /// When the packet ends too early.
     pub fn push(&mut self, payload: &[u8], is_named: bool) -> Result<(), Malformed> {
         let (column, name) = Column::parse(payload)?;
         self.columns.push(column);
@@ -83,9 +80,6 @@ pub struct Column {
 
 impl Column {
     /// Reads a column definition packet; also returns the column's name.
-    ///
-    /// # Errors
-    /// When it ends too early.
     pub fn parse(payload: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let mut reader = PacketReader::new(payload);
         // Catalog, schema, table, original table.
@@ -122,9 +116,6 @@ impl CellSpan {
 }
 
 /// Finds the values of a row of the text protocol.
-///
-/// # Errors
-/// When the row has fewer or more bytes than its `columns` values.
 pub fn scan_text_row(
     payload: &[u8],
     columns: usize,
@@ -142,9 +133,6 @@ pub fn scan_text_row(
 }
 
 /// Finds the values of a row of the binary protocol.
-///
-/// # Errors
-/// When the row does not have the bytes that its columns need, or more.
 pub fn scan_binary_row(
     payload: &[u8],
     columns: &[Column],

@@ -21,9 +21,7 @@ pub struct PublicKey {
 
 impl PublicKey {
     /// Reads a key in PEM, `BEGIN PUBLIC KEY`, as servers send it.
-    ///
-    /// # Errors
-    /// When it is not one, or has less than 1,024 or more than 16,384 bits.
+    /// From 1,024 to 16,384 bits.
     pub fn from_pem(pem: &[u8]) -> Result<Self, Malformed> {
         const BAD: Malformed = Malformed("its RSA public key can't be read");
         let text = std::str::from_utf8(pem).map_err(|_| BAD)?;
@@ -47,9 +45,6 @@ impl PublicKey {
 
     /// Encrypts the password, mixed with the scramble, as the SHA-256 methods want it. `seed` must
     /// be fresh random bytes.
-    ///
-    /// # Errors
-    /// When the password is too long for the key.
     pub fn encrypt_password(
         &self,
         password: &[u8],

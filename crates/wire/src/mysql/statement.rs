@@ -54,9 +54,7 @@ impl Prepared {
     }
 
     /// Appends an execution. Returns the sequence number of the answer's first packet.
-    ///
-    /// # Errors
-    /// When there are more or fewer values than placeholders; nothing is appended then.
+    /// On an error nothing is appended.
     #[inline]
     pub fn encode(
         &mut self,
@@ -174,9 +172,6 @@ impl PrepareAnswer {
     }
 
     /// Scans what was received; the first number is how many bytes are done with.
-    ///
-    /// # Errors
-    /// When the server breaks the protocol.
     pub fn scan(&mut self, bytes: &[u8]) -> Result<(usize, PrepareStep), Malformed> {
         let mut taken = 0;
         loop {

@@ -17,9 +17,6 @@ pub enum TransactionStatus {
 }
 
 /// Reads ReadyForQuery.
-///
-/// # Errors
-/// When the body is not one of the three letters.
 #[inline]
 pub fn ready(body: &[u8]) -> Result<TransactionStatus, WireError> {
     match body {
@@ -61,9 +58,6 @@ impl SaslMechanisms<'_> {
 }
 
 /// Reads an authentication request.
-///
-/// # Errors
-/// When the body is too short or too long for its kind.
 pub fn authentication(body: &[u8]) -> Result<Authentication<'_>, WireError> {
     let mut reader = MessageReader::new(body);
     let request = match reader.u32()? {
@@ -92,9 +86,6 @@ pub struct BackendKey {
 }
 
 /// Reads BackendKeyData.
-///
-/// # Errors
-/// When the secret is not of 4 to 256 bytes.
 pub fn backend_key(body: &[u8]) -> Result<BackendKey, WireError> {
     let mut reader = MessageReader::new(body);
     let process = reader.u32()?;
@@ -106,9 +97,6 @@ pub fn backend_key(body: &[u8]) -> Result<BackendKey, WireError> {
 }
 
 /// Reads ParameterStatus: name and value.
-///
-/// # Errors
-/// When the body is not two zero-terminated texts.
 pub fn parameter_status(body: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
     let mut reader = MessageReader::new(body);
     let pair = (reader.zero_terminated()?, reader.zero_terminated()?);
@@ -118,9 +106,6 @@ pub fn parameter_status(body: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
 
 /// Reads NegotiateProtocolVersion: the newest minor version that the server speaks, and the number
 /// of startup options that it does not know.
-///
-/// # Errors
-/// When the body does not hold as many options as it says.
 pub fn negotiate(body: &[u8]) -> Result<(u32, u32), WireError> {
     let mut reader = MessageReader::new(body);
     let minor = reader.u32()? & 0xffff;
@@ -134,9 +119,6 @@ pub fn negotiate(body: &[u8]) -> Result<(u32, u32), WireError> {
 
 /// Reads RowDescription into `columns`, and into `names` where they are wanted; both are emptied
 /// first.
-///
-/// # Errors
-/// When the body does not hold as many columns as it says, or names an unknown format.
 pub fn row_description(
     body: &[u8],
     columns: &mut Vec<Column>,
@@ -168,9 +150,6 @@ pub fn row_description(
 }
 
 /// Reads ParameterDescription: the number of parameters.
-///
-/// # Errors
-/// When the body does not hold as many types as it says.
 pub fn parameter_description(body: &[u8]) -> Result<u16, WireError> {
     let mut reader = MessageReader::new(body);
     let count = reader.u16()?;
@@ -181,9 +160,6 @@ pub fn parameter_description(body: &[u8]) -> Result<u16, WireError> {
 
 /// Reads CommandComplete: the rows changed, from tags such as `INSERT 0 3` and `UPDATE 3`.
 /// `SELECT 3` counts rows of a result set, unless there was none (`CREATE TABLE AS`).
-///
-/// # Errors
-/// When the tag is not a zero-terminated text, or its number is no number.
 #[inline]
 pub fn rows_changed(body: &[u8], has_rows: bool) -> Result<u64, WireError> {
     let Some((&0, tag)) = body.split_last() else {
@@ -233,9 +209,6 @@ impl ServerReport<'_> {
 }
 
 /// Reads ErrorResponse or NoticeResponse. Unknown fields are passed over, as the protocol demands.
-///
-/// # Errors
-/// When a field has no end or the list of fields has none.
 pub fn report(body: &[u8]) -> Result<ServerReport<'_>, WireError> {
     let mut report = ServerReport { sqlstate: *b"00000", ..ServerReport::default() };
     let mut reader = MessageReader::new(body);

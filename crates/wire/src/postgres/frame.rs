@@ -85,9 +85,6 @@ impl Frame<'_> {
 }
 
 /// The header at the start of `received`; `None` when it is not there as a whole yet.
-///
-/// # Errors
-/// When the length can't be right for this message.
 #[inline]
 pub fn header(received: &[u8]) -> Result<Option<Header>, WireError> {
     let Some(&[tag, a, b, c, d]) = received.first_chunk::<HEADER_BYTES>() else {
@@ -103,9 +100,6 @@ pub fn header(received: &[u8]) -> Result<Option<Header>, WireError> {
 }
 
 /// The message at the start of `received`; `None` when it is not there as a whole yet.
-///
-/// # Errors
-/// When the length can't be right for this message.
 #[inline]
 pub fn next_frame(received: &[u8]) -> Result<Option<Frame<'_>>, WireError> {
     let Some(Header { tag, body_len }) = header(received)? else {

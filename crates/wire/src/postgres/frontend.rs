@@ -37,9 +37,6 @@ pub fn cancel_request(out: &mut Vec<u8>, process: u32, secret: &[u8]) {
 }
 
 /// Opens a session with parameters such as `("user", "app")`.
-///
-/// # Errors
-/// When a name or value contains a zero byte.
 pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) -> Result<(), WireError> {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -53,17 +50,11 @@ pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) -> Result<(), Wir
 }
 
 /// Answers a request for a cleartext or md5 password.
-///
-/// # Errors
-/// When the password contains a zero byte.
 pub fn password(out: &mut Vec<u8>, password: &str) -> Result<(), WireError> {
     message(out, b'p', |out, start| zero_terminated(out, start, password))
 }
 
 /// Chooses a SASL mechanism and sends its first message.
-///
-/// # Errors
-/// When the name contains a zero byte.
 pub fn sasl_initial(out: &mut Vec<u8>, mechanism: &str, first: &[u8]) -> Result<(), WireError> {
     message(out, b'p', |out, start| {
         zero_terminated(out, start, mechanism)?;
@@ -74,9 +65,6 @@ pub fn sasl_initial(out: &mut Vec<u8>, mechanism: &str, first: &[u8]) -> Result<
 }
 
 /// Sends a further SASL message.
-///
-/// # Errors
-/// When it is longer than a message can be.
 pub fn sasl_response(out: &mut Vec<u8>, data: &[u8]) -> Result<(), WireError> {
     message(out, b'p', |out, _| {
         out.extend_from_slice(data);
@@ -85,17 +73,11 @@ pub fn sasl_response(out: &mut Vec<u8>, data: &[u8]) -> Result<(), WireError> {
 }
 
 /// One or more statements as text.
-///
-/// # Errors
-/// When the text contains a zero byte or is longer than a message can be.
 pub fn query(out: &mut Vec<u8>, sql: &str) -> Result<(), WireError> {
     message(out, b'Q', |out, start| zero_terminated(out, start, sql))
 }
 
 /// Parses `sql` under `name`; parameters have the types that [`param_oid`] gives them.
-///
-/// # Errors
-/// When a text contains a zero byte, or there are more than 65,535 parameters.
 pub fn parse(
     out: &mut Vec<u8>,
     name: &str,
@@ -117,9 +99,6 @@ pub fn parse(
 }
 
 /// Asks for parameters and columns of a prepared statement.
-///
-/// # Errors
-/// When the name contains a zero byte.
 pub fn describe_statement(out: &mut Vec<u8>, name: &str) -> Result<(), WireError> {
     message(out, b'D', |out, start| {
         out.push(b'S');
@@ -130,10 +109,7 @@ pub fn describe_statement(out: &mut Vec<u8>, name: &str) -> Result<(), WireError
 /// Executes `sql` without preparing it under a name: `Parse`, `Bind`, `Describe`, `Execute` (not
 /// `Sync`), byte for byte as libpq's `PQexecParams` sends them. The server infers the types of the
 /// parameters, which are sent as text, and answers in text.
-///
-/// # Errors
-/// When the text contains a zero byte, there are more than 65,535 parameters or a message would be
-/// too long; nothing is appended then.
+/// On an error nothing is appended.
 pub fn execute_once(out: &mut Vec<u8>, sql: &str, params: &[Param<'_>]) -> Result<(), WireError> {
     if params.len() > PARAM_LIMIT {
         return Err(WireError("a statement can't have more than 65535 parameters"));
@@ -174,9 +150,6 @@ pub fn begin_copy_data(out: &mut Vec<u8>) -> usize {
 }
 
 /// Ends the CopyData message that began at `start`.
-///
-/// # Errors
-/// When it became longer than a message can be.
 pub fn end_copy_data(out: &mut Vec<u8>, start: usize) -> Result<(), WireError> {
     finish(out, start, start + 1)
 }
@@ -187,9 +160,6 @@ pub fn copy_done(out: &mut Vec<u8>) {
 }
 
 /// Gives a copy up; the server answers with an error that contains `reason`.
-///
-/// # Errors
-/// When the reason contains a zero byte.
 pub fn copy_fail(out: &mut Vec<u8>, reason: &str) -> Result<(), WireError> {
     message(out, b'f', |out, start| zero_terminated(out, start, reason))
 }
@@ -210,9 +180,6 @@ pub struct Execution {
 impl Execution {
     /// For the statement prepared as `name`, whose answer has `columns`. With `describe_each` a
     /// `Describe` of the portal goes along with each execution, as libpq (and so pgbench) does.
-    ///
-    /// # Errors
-    /// When the name contains a zero byte, or there are more than 65,535 parameters.
     pub fn new(
         name: &str,
         params: &[ParamType],
@@ -238,9 +205,7 @@ impl Execution {
 
     /// Appends `Bind` and `Execute` (not `Sync`). An integer is accepted for a double, and anything
     /// where the type is inferred.
-    ///
-    /// # Errors
-    /// When number or types of the parameters are not those declared; nothing is appended then.
+    /// On an error nothing is appended.
     #[inline]
     pub fn encode(&self, out: &mut Vec<u8>, params: &[Param<'_>]) -> Result<(), WireError> {
         let start = out.len();

@@ -23,9 +23,6 @@ pub struct DataRow<'a> {
 }
 
 /// Reads DataRow. `cells` is scratch space that the caller keeps from row to row.
-///
-/// # Errors
-/// When the row has not as many values as there are columns, or values do not fill it exactly.
 #[inline]
 pub fn data_row<'a>(
     body: &'a [u8],

@@ -65,10 +65,6 @@ impl ClientFirst {
     }
 
     /// Takes the server's first message.
-    ///
-    /// # Errors
-    /// When the message is malformed, its nonce does not continue ours, or it asks for more than
-    /// ten million iterations.
     pub fn server_first(self, message: &[u8], password: &str) -> Result<ClientFinal, ScramError> {
         let Ok(text) = str::from_utf8(message) else {
             return error("the server's SCRAM message is not UTF-8");
@@ -123,9 +119,6 @@ impl ClientFinal {
     }
 
     /// Takes the server's last message, which proves that the server knows the password too.
-    ///
-    /// # Errors
-    /// When it does not, or states an error.
     pub fn server_final(&self, message: &[u8]) -> Result<(), ScramError> {
         if let Some(reason) = message.strip_prefix(b"e=") {
             let reason = String::from_utf8_lossy(reason);

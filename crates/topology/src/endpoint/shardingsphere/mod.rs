@@ -66,9 +66,6 @@ enum Jars {
 
 impl Software {
     /// Finds the proxy in the given folder, in that of `DYNO_SHARDINGSPHERE` or in Maven's local repository.
-    ///
-    /// # Errors
-    /// What is missing, and how to get it.
     pub fn find(options: &Options) -> Result<Self, ClusterError> {
         let java = on_path("java").ok_or_else(|| {
             ClusterError::new("ShardingSphere-Proxy needs Java, which is not installed.")
@@ -158,9 +155,6 @@ fn copy_from_repository(maven: &Path, place: &Place) -> Result<Vec<PathBuf>, Clu
 }
 
 /// Writes the configuration: rules for shards if there are any, else for a primary and read-only nodes.
-///
-/// # Errors
-/// The proxy or Java isn't here; backends that are neither.
 pub fn prepare(
     place: &Place,
     backends: &[Backend],
