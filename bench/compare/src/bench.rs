@@ -21,14 +21,11 @@ const ATTEMPTS: u32 = 3;
 pub(crate) struct Bench {
     pub(crate) programs: Programs,
     pub(crate) pairs: u32,
-    /// Length of a long run in seconds.
     pub(crate) seconds: u64,
-    /// Length of a short run in seconds.
     pub(crate) short_seconds: u64,
     pub(crate) scratch: Scratch,
 }
 
-/// How a client reaches the null server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NullWay {
     MysqlSocket,
@@ -49,7 +46,6 @@ impl NullWay {
     }
 }
 
-/// What one execution of a load cost and did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cost {
     pub(crate) cpu_s: f64,
@@ -64,7 +60,6 @@ pub(crate) struct Steady {
 }
 
 impl Bench {
-    /// Measures both sides `pairs` times, each time in random order.
     pub(crate) fn pairs<T>(
         &self,
         name: &str,
@@ -102,7 +97,6 @@ impl Bench {
         Err("long runs did or cost no more than short ones: the machine is too busy".to_owned())
     }
 
-    /// Starts a null server.
     pub(crate) fn null(&self, is_empty: bool) -> Result<Null, String> {
         Null::start(&self.programs.null_server, self.scratch.path(), SERVER_CORE, is_empty)
     }

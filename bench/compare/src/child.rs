@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 /// How often the peak memory of a child is read.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What a child that has ended did and cost.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
     /// CPU time of all its threads, user and system, from its start to its end, in seconds.
@@ -19,7 +18,6 @@ pub(crate) struct Ended {
     pub(crate) wall_s: f64,
     /// Largest resident memory (VmHWM) in KiB, as last read before it ended.
     pub(crate) peak_kib: u64,
-    /// Standard output.
     pub(crate) output: String,
 }
 

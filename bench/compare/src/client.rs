@@ -8,17 +8,14 @@ use std::process::Command;
 /// Rows of the table that the clients are told of; the null server has any.
 pub(crate) const TABLE_ROWS: u32 = 100_000;
 
-/// What a machine without go-tpc is told.
 const GO_TPC_MISSING: &str = "go-tpc is not installed: in an empty folder, `go mod init peers && \
                               go get github.com/pingcap/go-tpc/cmd/go-tpc@v1.0.12 && go build \
                               github.com/pingcap/go-tpc/cmd/go-tpc`, and put the program into a \
                               folder of PATH";
 
-/// What a machine without tpchgen-cli is told.
 const TPCHGEN_CLI_MISSING: &str =
     "tpchgen-cli is not installed: `pip install tpchgen-cli`, in a folder of PATH";
 
-/// Who makes the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     Dyno,
@@ -28,7 +25,6 @@ pub(crate) enum Who {
     TpchgenCli,
 }
 
-/// Where the programs are.
 #[derive(Clone, Debug)]
 pub(crate) struct Programs {
     pub(crate) dyno: PathBuf,
@@ -45,7 +41,6 @@ pub(crate) struct Programs {
     pub(crate) dyno_tpch: PathBuf,
 }
 
-/// How a server is reached.
 #[derive(Clone, Debug)]
 pub(crate) enum Way {
     MysqlSocket(PathBuf),
@@ -54,13 +49,14 @@ pub(crate) enum Way {
     Postgres(String, u16),
 }
 
-/// What is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Test {
-    /// A test of sysbench.
     Sysbench(&'static str),
     /// A built-in script of pgbench, sent by this protocol.
-    Pgbench { script: &'static str, protocol: &'static str },
+    Pgbench {
+        script: &'static str,
+        protocol: &'static str,
+    },
 }
 
 impl fmt::Display for Test {
@@ -72,7 +68,6 @@ impl fmt::Display for Test {
     }
 }
 
-/// One load: what is executed, by how many workers.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) test: Test,
@@ -90,13 +85,11 @@ impl Load {
         Load { test: Test::Sysbench(test), tables: 1, workers, rate_per_s: 0, loops: 1 }
     }
 
-    /// A closed loop of one of pgbench's scripts.
     pub(crate) fn pgbench(script: &'static str, protocol: &'static str, workers: u32) -> Self {
         let test = Test::Pgbench { script, protocol };
         Load { test, tables: 0, workers, rate_per_s: 0, loops: 1 }
     }
 
-    /// Whose test it is.
     pub(crate) fn peer(&self) -> Who {
         match self.test {
             Test::Sysbench(_) => Who::Sysbench,
@@ -115,7 +108,6 @@ impl Load {
 }
 
 impl Programs {
-    /// The program, or why there is none.
     pub(crate) fn find(&self, who: Who) -> Result<&PathBuf, String> {
         match who {
             Who::Dyno => Ok(&self.dyno),

@@ -9,19 +9,16 @@ use crate::tpcc::Database;
 use crate::{mariadb, postgres, say, tpcc, tpch, tpch_gen};
 use serde_json::Value;
 
-/// Transactions per second of the open loop.
 const OPEN_LOOP_PER_S: u32 = 20_000;
 /// Tables and sessions of a load.
 pub(crate) const LOAD_TABLES: u32 = 4;
 /// Rows of all these tables.
 pub(crate) const LOAD_ROWS: u32 = LOAD_TABLES * TABLE_ROWS;
 
-/// Scale of pgbench's tables.
 pub(crate) const SCALE: u32 = 50;
 /// Sessions over which dyno makes pgbench's tables.
 pub(crate) const INIT_CONNECTIONS: u32 = 2;
 
-/// A group of lines of the table.
 pub(crate) struct Comparison {
     /// For `--only`.
     pub(crate) name: String,
@@ -30,36 +27,50 @@ pub(crate) struct Comparison {
 
 pub(crate) enum Subject {
     /// Client CPU per statement on the null server.
-    Cpu { way: NullWay, load: Load, bar: Bar },
+    Cpu {
+        way: NullWay,
+        load: Load,
+        bar: Bar,
+    },
     /// Resident memory on the null server.
-    Memory { way: NullWay, load: Load, bar: Bar },
-    /// Lateness at a rate.
+    Memory {
+        way: NullWay,
+        load: Load,
+        bar: Bar,
+    },
     OpenLoop,
-    /// Loading into the null server.
     PrepareNull,
     /// Throughput and client CPU on MariaDB.
-    MariaDb { test: &'static str },
-    /// Loading into MariaDB.
+    MariaDb {
+        test: &'static str,
+    },
     PrepareMariaDb,
     /// pgbench's tables into the null server.
     InitNull,
     /// pgbench's tables into PostgreSQL.
     InitPostgres,
     /// Throughput and client CPU of pgbench's scripts on PostgreSQL.
-    Postgres { load: Load },
+    Postgres {
+        load: Load,
+    },
     /// The whole build of TPC-C's tables.
     TpccBuild(Database),
     /// Client CPU per transaction of TPC-C, and memory.
     TpccRun(Database),
     /// Very many terminals of TPC-C with think times on the null server.
-    TpccTerminals { way: NullWay, flight: &'static str },
-    /// The whole load of TPC-H's tables.
-    TpchLoad { scale: &'static str },
+    TpccTerminals {
+        way: NullWay,
+        flight: &'static str,
+    },
+    TpchLoad {
+        scale: &'static str,
+    },
     /// The files of TPC-H's tables by so many threads.
-    TpchGen { threads: u32 },
+    TpchGen {
+        threads: u32,
+    },
 }
 
-/// All comparisons in the order of the table.
 pub(crate) fn all() -> Vec<Comparison> {
     let mut all = against_sysbench();
     all.extend(against_pgbench());
@@ -165,7 +176,6 @@ impl Subject {
 }
 
 impl Comparison {
-    /// Measures.
     pub(crate) fn lines(&self, bench: &Bench) -> Result<Vec<Line>, String> {
         if let Err(why) = bench.programs.find(self.subject.peer()) {
             return Ok(vec![Line::skipped(&self.name, &why)]);
@@ -275,7 +285,6 @@ impl Comparison {
     }
 }
 
-/// The options of `prepare`.
 pub(crate) fn loading() -> Load {
     let load = Load::closed("oltp_point_select", LOAD_TABLES);
     Load { tables: LOAD_TABLES, loops: 0, ..load }
@@ -300,7 +309,6 @@ pub(crate) fn steady_lines(
     ]
 }
 
-/// What a `prepare` took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Loading {
     pub(crate) rows_per_s: f64,

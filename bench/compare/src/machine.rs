@@ -4,7 +4,6 @@ use dyno_testkit::peer;
 use std::fs::read_to_string;
 use std::process::Command;
 
-/// The machine and the programs, as a Markdown list.
 pub(crate) fn description() -> String {
     let uname = rustix::system::uname();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

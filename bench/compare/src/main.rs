@@ -58,7 +58,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Talks to the person who waits.
 fn say(text: &str) {
     // Nobody is left to be told if stderr is gone.
     let _ = writeln!(io::stderr(), "{text}");

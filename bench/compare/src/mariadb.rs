@@ -7,10 +7,8 @@ use crate::comparisons::{LOAD_ROWS, LOAD_TABLES, Loading, loading, prepare_lines
 use crate::table::{Bar, Line};
 use dyno_testkit::MariaDb;
 
-/// Workers of the tests.
 const WORKERS: u32 = 64;
 
-/// Throughput and client CPU of a test.
 pub(crate) fn run_test(bench: &Bench, name: &str, test: &'static str) -> Result<Vec<Line>, String> {
     let server = match MariaDb::start() {
         Ok(server) => server,
@@ -31,7 +29,6 @@ pub(crate) fn run_test(bench: &Bench, name: &str, test: &'static str) -> Result<
     Ok(steady_lines(name, &load, &pairs, Bar::None, Bar::None))
 }
 
-/// Loading.
 pub(crate) fn prepare(bench: &Bench, name: &str) -> Result<Vec<Line>, String> {
     let server = match MariaDb::start() {
         Ok(server) => server,

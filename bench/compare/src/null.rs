@@ -8,7 +8,6 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A running null server.
 #[derive(Debug)]
 pub(crate) struct Null {
     child: Option<Child>,
@@ -18,7 +17,6 @@ pub(crate) struct Null {
     pub(crate) postgres_port: u16,
 }
 
-/// What the null server counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counted {
     /// Executed statements of both protocols.
@@ -62,12 +60,10 @@ impl Null {
         Err(format!("the null server doesn't start: {said}"))
     }
 
-    /// The socket of the MySQL protocol.
     pub(crate) fn mysql_socket(&self) -> PathBuf {
         mysql_socket(&self.folder)
     }
 
-    /// Stops it.
     pub(crate) fn stop(mut self) -> Result<Counted, String> {
         let child = self.child.take().ok_or("the null server has been stopped before")?;
         terminate(&child);

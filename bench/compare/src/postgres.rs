@@ -44,7 +44,6 @@ pub(crate) fn run_script(bench: &Bench, name: &str, load: &Load) -> Result<Vec<L
     Ok(steady_lines(name, load, &pairs, Bar::None, Bar::RatioAtLeast(1.0)))
 }
 
-/// Making pgbench's tables.
 pub(crate) fn initialize(bench: &Bench, name: &str) -> Result<Vec<Line>, String> {
     let server = match Postgres::start_with(&SETTINGS) {
         Ok(server) => server,

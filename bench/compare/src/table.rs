@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// What a line is held against.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bar {
     None,
@@ -14,7 +13,6 @@ pub(crate) enum Bar {
     RatioAtLeast(f64),
 }
 
-/// One line of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     what: String,
@@ -81,7 +79,6 @@ impl Line {
         Line { what: what.to_owned(), dyno, ..Line::judged(Bar::None, None, None) }
     }
 
-    /// A line whose measurement failed.
     pub(crate) fn failed(what: &str) -> Self {
         let dyno = "failed".to_owned();
         Line { what: what.to_owned(), dyno, ..Line::judged(Bar::None, None, None) }

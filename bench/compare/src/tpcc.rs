@@ -15,9 +15,7 @@ use std::process::Command;
 
 /// Enough for go-tpc's connections to spread over, little enough for several pairs.
 const WAREHOUSES: u32 = 2;
-/// Connections of a build.
 const SESSIONS: u32 = 4;
-/// Connections of a run.
 const TERMINALS: u32 = 16;
 /// Warehouses of the many terminals, ten each, and the sessions that they share.
 const HOMES: u32 = 10_000;
@@ -27,7 +25,6 @@ const TERMINALS_SECONDS: u64 = 60;
 /// MiB that a client may take at that many terminals.
 const MEMORY_MIB: f64 = 30.0;
 
-/// Where the tables are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Database {
     Postgres,

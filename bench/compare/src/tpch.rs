@@ -27,7 +27,6 @@ fn database_of(who: Who) -> &'static str {
     if who == Who::Dyno { "dyno_tpch" } else { "psql_tpch" }
 }
 
-/// The whole load at a scale factor.
 pub(crate) fn load(bench: &Bench, name: &str, scale: &str) -> Result<Vec<Line>, String> {
     let (server, psql) = match (Postgres::start_with(&SETTINGS), peer("psql")) {
         (Ok(server), Some(psql)) => (server, psql),

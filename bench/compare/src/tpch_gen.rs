@@ -13,7 +13,6 @@ const SCALE: &str = "1";
 /// Their bytes, as dbgen writes them.
 const BYTES: u64 = 1_100_693_130;
 
-/// All tables into a new folder.
 pub(crate) fn files(bench: &Bench, name: &str, threads: u32) -> Result<Vec<Line>, String> {
     let pairs = bench.pairs(name, Who::TpchgenCli, |who| {
         let folder = bench.scratch.path().join("tpch");

@@ -13,13 +13,9 @@ use dyno_core::{Capabilities, DbError, Dialect, Driver};
 /// clone shares its nodes with the first.
 #[derive(Clone)]
 pub enum Database {
-    /// MySQL protocol.
     Mysql(Routed<MysqlDriver>),
-    /// PostgreSQL protocol.
     Postgres(Routed<PostgresDriver>),
-    /// Embedded SQLite.
     Sqlite(SqliteDriver),
-    /// Embedded DuckDB.
     #[cfg(feature = "duckdb")]
     Duckdb(DuckdbDriver),
 }
@@ -117,7 +113,6 @@ impl Database {
         }
     }
 
-    /// What the databases behind the driver can do.
     pub fn capabilities(&self) -> &'static Capabilities {
         with_driver!(self, driver => driver.capabilities())
     }

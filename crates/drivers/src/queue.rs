@@ -31,7 +31,6 @@ pub(crate) fn check_parameters(taken: usize, given: usize) -> Result<(), DbError
     }
 }
 
-/// No statement of this number was prepared.
 #[cold]
 pub(crate) fn no_statement(statement: Statement) -> DbError {
     misuse(format!("This session has no statement {}.", statement.0))
@@ -120,7 +119,6 @@ pub(crate) enum Queued<'a> {
     Once(&'a str),
 }
 
-/// Queued executions with copies of their parameters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     executions: Vec<QueuedExecution>,

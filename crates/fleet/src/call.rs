@@ -13,18 +13,15 @@ use tokio::time::{Instant, timeout_at};
 /// How long one answer may take before it is asked again.
 pub(crate) const ONE: Duration = Duration::from_secs(2);
 
-/// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Silence {
     /// Nobody listens there.
     Nobody,
     /// It did not come in time.
     Late,
-    /// NATS says why.
     Other(String),
 }
 
-/// Asks everybody who is there; returns after `time`, or when `enough` have answered.
 pub(crate) async fn who(
     client: &Client,
     subject: String,
@@ -63,7 +60,6 @@ fn is_plain(hello: &Hello) -> bool {
     [&hello.id, &hello.name].iter().all(|word| check_name("load generator", word).is_ok())
 }
 
-/// Asks once.
 pub(crate) async fn ask(
     client: &Client,
     subject: String,

@@ -5,18 +5,14 @@
 
 use dyno_core::Nanos;
 
-/// One question and its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Round {
-    /// When it was asked, here.
     pub(crate) asked: Nanos,
     /// What the other monotonic clock showed.
     pub(crate) there: Nanos,
     /// What the other calendar showed, nanoseconds since 1970.
     pub(crate) calendar_there: i64,
-    /// When the answer came, here.
     pub(crate) answered: Nanos,
-    /// What the calendar showed here when the answer came.
     pub(crate) calendar_here: i64,
 }
 
@@ -38,7 +34,6 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// The best of some rounds.
     pub(crate) fn of(rounds: &[Round]) -> Option<ClockOffset> {
         let best = rounds.iter().min_by_key(|round| round.trip())?;
         let half = (best.trip() / 2) as i64;
@@ -64,7 +59,6 @@ impl ClockOffset {
 mod tests {
     use super::*;
 
-    /// A round with a clock that is `ahead`, of which `before` passes on the way there.
     fn round(asked: Nanos, before: Nanos, trip: Nanos, ahead: i64) -> Round {
         let there = (asked + before).saturating_add_signed(ahead);
         let calendar_here = (asked + trip) as i64 + 1_000_000;

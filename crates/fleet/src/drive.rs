@@ -28,26 +28,22 @@ const BUSY: Duration = Duration::from_secs(30);
 /// which it looks at each second, and what it had begun has ended.
 const GHOST: Nanos = (LEASE.as_secs() - PATIENCE.as_secs() + 4) * SECOND;
 
-/// A trial that the fleet is to drive.
 pub struct Task<'a> {
     /// The plan in its stored form; as little of it as the trial needs.
     pub plan: serde_json::Value,
     pub experiment: &'a str,
     /// The target, under the name that has a URL.
     pub target: &'a str,
-    /// The trial of the plan.
     pub planned: &'a dyno_suite::Trial,
     /// The URLs of the target and its nodes, with their passwords; sent only where both ends are encrypted.
     pub secrets: Vec<TargetSecret>,
     /// What is asked of the engine, for the whole.
     pub spec: &'a TrialSpec,
-    /// Kinds of transactions of the workload.
     pub kinds: usize,
     /// Gets sentences for the user.
     pub tell: &'a dyn Fn(&str),
 }
 
-/// What a trial has left.
 #[derive(Debug)]
 pub struct Performance {
     /// What all load generators measured, as if one had.
@@ -64,18 +60,13 @@ pub struct Performance {
     pub notes: Vec<String>,
 }
 
-/// How a trial ended.
 #[derive(Debug)]
 pub enum Done {
-    /// It was driven.
     Driven(Box<Performance>),
-    /// It was stopped before it began.
     Interrupted,
 }
 
-/// What became of an attempt.
 pub(crate) enum Attempt {
-    /// As [`Done`].
     Done(Done),
     /// Load generators were lost before anything began: their ids, and sentences.
     Thinned(BTreeSet<String>, Vec<String>),

@@ -16,7 +16,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long a run waits for its load generators.
 const GATHER: Duration = Duration::from_secs(60);
-/// How long load generators may take to answer a call.
 const CALL: Duration = Duration::from_millis(500);
 /// Between two calls.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -27,10 +26,8 @@ const ROUNDS: usize = 24;
 /// How long a load generator may be silent before it is given up.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a run asks of its fleet.
 #[derive(Clone, Debug)]
 pub struct FleetOptions {
-    /// Where NATS is.
     pub nats: NatsOptions,
     /// The fleet's name: only load generators of the same name are called.
     pub fleet: String,
@@ -40,7 +37,6 @@ pub struct FleetOptions {
     pub versions: Versions,
 }
 
-/// A load generator that works for the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) hello: Hello,
@@ -143,12 +139,10 @@ impl Fleet {
         &self.known
     }
 
-    /// The names of those that work for it now.
     pub fn names(&self) -> Vec<String> {
         self.members.iter().map(|member| member.hello.name.clone()).collect()
     }
 
-    /// Load generators that are wanted.
     pub fn wanted(&self) -> usize {
         self.wanted
     }

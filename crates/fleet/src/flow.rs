@@ -18,7 +18,6 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Adds a report.
     pub(crate) fn push<T: Serialize>(&mut self, head: &T, body: &[u8]) {
         let packet = pack(head, body);
         self.bytes.extend((packet.len() as u32).to_le_bytes());
@@ -33,7 +32,6 @@ impl Outbox {
         self.bytes.iter().take(most).copied().collect()
     }
 
-    /// True when all was received.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -52,7 +50,6 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// Bytes received so far.
     pub(crate) fn received(&self) -> u64 {
         self.received
     }

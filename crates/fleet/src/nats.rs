@@ -17,7 +17,6 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// The longest pause between two attempts to connect again.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Where NATS is, and how one logs in there.
 #[derive(Clone, Debug)]
 pub struct NatsOptions {
     /// `nats://HOST:4222` or `tls://HOST:4222`, with user and password where they are needed; several servers of
@@ -29,14 +28,12 @@ pub struct NatsOptions {
     pub credentials: Option<PathBuf>,
     /// Certificates that sign the server's, in PEM; without them those of the system do.
     pub authority: Option<PathBuf>,
-    /// The own certificate and its key, in PEM.
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
 /// What NATS is told beside a user's name. Shows itself without the secret.
 #[derive(Clone)]
 pub enum NatsSecret {
-    /// The password of the user in the URL.
     Password(String),
     Token(String),
 }
@@ -178,7 +175,6 @@ impl NatsOptions {
     }
 }
 
-/// A user and a password.
 type Login = (String, Option<String>);
 
 /// Undoes percent-encoding; what is no valid code stays as it is.
@@ -202,7 +198,6 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// What became of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkEvent {
     /// There is one again.
@@ -249,7 +244,6 @@ impl Link {
         Ok(Link { client, runtime: handle, end: Some(end), thread: Some(thread) })
     }
 
-    /// Runs a task beside the others.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         self.runtime.spawn(task).abort_handle()
     }

@@ -15,7 +15,6 @@ pub(crate) fn pack<T: Serialize>(head: &T, body: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Takes a message apart.
 pub(crate) fn unpack<T: DeserializeOwned>(packet: &[u8]) -> Result<(T, &[u8]), FleetError> {
     let wrong = |why: &str| FleetError::new(format!("A message can't be understood: {why}."));
     let (length, rest) = packet.split_first_chunk::<4>().ok_or_else(|| wrong("it is cut off"))?;

@@ -11,7 +11,6 @@ use dyno_facts::Environment;
 use dyno_record::{Interval, Window};
 use serde::{Deserialize, Serialize};
 
-/// Version of these messages.
 pub(crate) const PROTOCOL: u32 = 1;
 /// The name of a fleet that has got none.
 pub const FLEET: &str = "default";
@@ -67,19 +66,15 @@ impl std::fmt::Display for Versions {
     }
 }
 
-/// A load generator introduces itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     pub name: String,
     /// Unique for its process.
     pub id: String,
-    /// What it speaks.
     pub versions: Versions,
-    /// The run that it works for, where it does.
     pub run: Option<String>,
     /// True where its connection to NATS is refused unless it is encrypted.
     pub is_tls: bool,
-    /// Its machine and binary.
     pub environment: Environment,
     /// Its machine's addresses, loopback left out.
     pub addresses: Vec<String>,
@@ -92,7 +87,6 @@ pub struct TargetSecret {
     pub target: String,
     /// The node, where the target has several.
     pub node: Option<String>,
-    /// The URL with its password.
     pub url: String,
 }
 
@@ -107,7 +101,6 @@ impl std::fmt::Debug for TargetSecret {
 pub struct Order {
     /// Number of the trial among those that the coordinator has ordered.
     pub trial: u64,
-    /// What the coordinator speaks.
     pub versions: Versions,
     /// The plan in its stored form, without steps, and with this experiment and its target only.
     pub plan: serde_json::Value,
@@ -120,32 +113,44 @@ pub struct Order {
     pub generator: u32,
     /// Load generators that take part in the trial.
     pub generators: u32,
-    /// Passwords, where they may be sent.
     pub secrets: Vec<TargetSecret>,
 }
 
-/// What the coordinator asks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Question {
-    /// Who is there?
     Who,
     /// Work for this run and no other until it leaves, or isn't heard of any more.
-    Join { run: String },
-    /// The run goes on.
-    Keep { run: String },
-    /// What does your clock show?
-    Clock { run: String },
-    /// Make ready for a trial.
-    Prepare { run: String, order: Box<Order> },
-    /// Begin the trial at this moment of your monotonic clock.
-    Start { run: String, trial: u64, at: Nanos },
-    /// End the trial and keep what was measured.
-    Stop { run: String, trial: u64 },
-    /// What do you report after these many bytes?
-    Poll { run: String, trial: u64, after: u64 },
-    /// The run is over.
-    Leave { run: String },
+    Join {
+        run: String,
+    },
+    Keep {
+        run: String,
+    },
+    Clock {
+        run: String,
+    },
+    Prepare {
+        run: String,
+        order: Box<Order>,
+    },
+    Start {
+        run: String,
+        trial: u64,
+        at: Nanos,
+    },
+    Stop {
+        run: String,
+        trial: u64,
+    },
+    Poll {
+        run: String,
+        trial: u64,
+        after: u64,
+    },
+    Leave {
+        run: String,
+    },
 }
 
 impl Question {
@@ -165,7 +170,6 @@ impl Question {
     }
 }
 
-/// What a load generator answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
@@ -174,33 +178,52 @@ pub(crate) enum Answer {
     /// Done, or done before.
     Done,
     /// Not done: it works for another run, or for none.
-    Busy { run: Option<String> },
+    Busy {
+        run: Option<String>,
+    },
     /// Not done: why, in a sentence.
-    Refused { why: String },
-    /// To [`Question::Clock`].
-    Clock { monotonic: Nanos, calendar: i64 },
+    Refused {
+        why: String,
+    },
+    Clock {
+        monotonic: Nanos,
+        calendar: i64,
+    },
     /// To [`Question::Poll`]: what stands at this offset is the body.
-    Flow { offset: u64 },
+    Flow {
+        offset: u64,
+    },
 }
 
-/// What a load generator reports of a trial. Times are on its own monotonic clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
     /// So many workers are connected.
-    Connected { connected: u32, of: u32 },
+    Connected {
+        connected: u32,
+        of: u32,
+    },
     /// All workers are; it waits for the start.
     Ready,
-    /// The user should know this, a sentence.
-    Note { text: String },
-    /// The workers start.
-    Released { window: Window },
+    Note {
+        text: String,
+    },
+    Released {
+        window: Window,
+    },
     /// An interval of all its loops.
-    Interval { interval: Box<Interval> },
+    Interval {
+        interval: Box<Interval>,
+    },
     /// What the workload keeps itself is the body; comes before the end.
     Left,
-    /// It is over.
-    Ended { result: Box<TrialResult> },
+    Ended {
+        result: Box<TrialResult>,
+    },
     /// It could not begin, or was stopped before.
-    Failed { message: String, hint: Option<String>, is_interrupted: bool },
+    Failed {
+        message: String,
+        hint: Option<String>,
+        is_interrupted: bool,
+    },
 }

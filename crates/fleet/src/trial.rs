@@ -19,17 +19,14 @@ const LOOKING: Nanos = 300 * SECOND;
 /// How long it may have nothing to report, beside what the trial explains.
 const SILENCE: Nanos = 30 * SECOND;
 
-/// What was heard of a load generator.
 #[derive(Debug)]
 pub(crate) enum Told {
-    /// A report, and its bytes.
     Report(Report, Vec<u8>),
     /// It is given up: why, in a sentence that doesn't name it.
     Lost(String),
 }
 
 impl Told {
-    /// True when nothing follows.
     pub(crate) fn is_last(&self) -> bool {
         matches!(
             self,
@@ -38,7 +35,6 @@ impl Told {
     }
 }
 
-/// One load generator's part of the trial.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) member: Member,
@@ -53,7 +49,6 @@ pub(crate) struct Part {
     end: Option<End>,
 }
 
-/// How a part ended.
 #[derive(Debug)]
 enum End {
     Ended(Box<TrialResult>),
@@ -105,7 +100,6 @@ impl Part {
     }
 }
 
-/// A trial and its parts.
 pub(crate) struct Trial<'a> {
     fleet: &'a Fleet,
     task: &'a Task<'a>,

@@ -4,7 +4,6 @@ use crate::sql::{Format, Load};
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 
-/// The rows of one LOAD DATA or COPY.
 pub(crate) struct BulkRows {
     /// Complete rows so far.
     pub(crate) rows: u64,

@@ -43,9 +43,7 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Accepted connections.
     connections,
-    /// Clients that came through authentication.
     logins,
     /// Clients with a wrong password.
     logins_refused,
@@ -57,59 +55,40 @@ counters! {
     prepare,
     /// COM_STMT_EXECUTE packets or Execute messages.
     execute,
-    /// Bind messages.
     bind,
-    /// Describe messages.
     describe,
-    /// Sync messages.
     sync,
-    /// Flush messages.
     flush,
     /// COM_STMT_CLOSE packets or Close messages.
     close,
     /// COM_STMT_RESET and COM_RESET_CONNECTION packets.
     reset,
-    /// COM_PING packets.
     ping,
-    /// COM_INIT_DB packets.
     init_db,
-    /// COM_SET_OPTION packets.
     set_option,
-    /// COM_QUIT packets or Terminate messages.
     quit,
-    /// CancelRequest packets.
     cancel,
     /// Executed statements that are empty.
     empty,
-    /// Executed SELECT statements.
     select,
     /// Executed INSERT and REPLACE statements.
     insert,
-    /// Executed UPDATE statements.
     update,
-    /// Executed DELETE statements.
     delete,
     /// Executed BEGIN and START TRANSACTION statements.
     begin,
     /// Executed COMMIT and END statements.
     commit,
-    /// Executed ROLLBACK statements.
     rollback,
-    /// Executed SET statements.
     set,
-    /// Executed SHOW statements.
     show,
-    /// Executed USE statements.
     use_database,
-    /// Executed LOAD DATA and COPY statements.
     load,
     /// Executed CREATE, DROP, ALTER and TRUNCATE statements.
     ddl,
     /// Other executed statements.
     other,
-    /// Rows sent in results.
     rows_sent,
-    /// Rows of INSERT statements.
     rows_inserted,
     /// Rows received by LOAD DATA and COPY.
     rows_loaded,
@@ -163,14 +142,11 @@ impl ProtocolCounters {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Counts of the MySQL protocol.
     pub mysql: ProtocolCounters,
-    /// Counts of the PostgreSQL protocol.
     pub postgres: ProtocolCounters,
 }
 
 impl Counters {
-    /// Requests against either protocol.
     pub fn violations(&self) -> u64 {
         self.mysql.violations + self.postgres.violations
     }
@@ -193,7 +169,6 @@ impl fmt::Display for Counters {
 /// Violations whose text is kept; later ones are only counted.
 const NOTES_MAX: usize = 20;
 
-/// The first violations in words.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(Mutex<Vec<String>>);
 

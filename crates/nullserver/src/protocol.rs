@@ -38,13 +38,11 @@ pub(crate) enum Next {
     Close,
 }
 
-/// What the loop lends a connection while it answers.
 pub(crate) struct Lent<'a> {
     pub(crate) cells: &'a Cells,
     pub(crate) shared: &'a mut LoopState,
 }
 
-/// What all connections of one loop share.
 pub(crate) struct LoopState {
     pub(crate) password: Option<String>,
     pub(crate) postgres_auth: PostgresAuth,

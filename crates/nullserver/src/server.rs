@@ -19,31 +19,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// Events taken from the kernel at once.
 const BATCH: usize = 256;
-/// Bytes asked for by one receive.
 const INPUT_BYTES: usize = 256 * 1024;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 /// PostgreSQL's port when no TCP port names its socket file.
 const POSTGRES_PORT: u16 = 5432;
 
-/// How a PostgreSQL client has to prove its password.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PostgresAuth {
     /// The salted MD5 digest.
     #[default]
     Md5,
-    /// The password itself.
     Cleartext,
 }
 
-/// Where to listen. TCP binds 127.0.0.1 only.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     /// TCP port of the MySQL protocol; 0 takes a free one, `None` does not listen.
     pub mysql_port: Option<u16>,
-    /// Unix socket of the MySQL protocol.
     pub mysql_socket: Option<PathBuf>,
     /// TCP port of the PostgreSQL protocol; 0 takes a free one, `None` does not listen.
     pub postgres_port: Option<u16>,
@@ -53,18 +47,15 @@ pub struct Config {
     pub threads: usize,
     /// The password every user must have; `None` takes any user with any password.
     pub password: Option<String>,
-    /// How PostgreSQL clients prove the password.
     pub postgres_auth: PostgresAuth,
     /// The catalog shows no table, as clients that are about to make some expect it; else it shows
     /// `sbtest1`.
     pub is_empty: bool,
 }
 
-/// What a stopped server has to tell.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// Everything counted.
     pub counters: Counters,
     /// The first violations in words; the counters have their number.
     pub violations: Vec<String>,
@@ -112,7 +103,6 @@ impl Inbox {
     }
 }
 
-/// What the loops and the handle share.
 struct Shared {
     cells: Vec<LoopCells>,
     inboxes: Vec<Inbox>,
@@ -181,22 +171,18 @@ pub fn start(config: Config) -> io::Result<Handle> {
 }
 
 impl Handle {
-    /// The bound TCP port of the MySQL protocol.
     pub fn mysql_port(&self) -> Option<u16> {
         self.mysql_port
     }
 
-    /// The bound TCP port of the PostgreSQL protocol.
     pub fn postgres_port(&self) -> Option<u16> {
         self.postgres_port
     }
 
-    /// The Unix socket of the MySQL protocol.
     pub fn mysql_socket(&self) -> Option<&Path> {
         self.mysql_socket.as_deref()
     }
 
-    /// The folder of PostgreSQL's Unix socket.
     pub fn postgres_socket_dir(&self) -> Option<&Path> {
         self.postgres_socket_dir.as_deref()
     }
@@ -211,7 +197,6 @@ impl Handle {
         counters
     }
 
-    /// The first violations in words.
     pub fn violations(&self) -> Vec<String> {
         self.shared.notes.all()
     }

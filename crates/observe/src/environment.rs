@@ -6,7 +6,6 @@ use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 
-/// This machine and this binary.
 pub fn environment() -> Environment {
     let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let kernel = format!(

@@ -23,7 +23,6 @@ impl CpuTicks {
         self.all() - self.idle() - self.iowait()
     }
 
-    /// Nothing to do.
     pub fn idle(&self) -> u64 {
         self.0[3]
     }
@@ -39,7 +38,6 @@ impl CpuTicks {
     }
 }
 
-/// Traffic of a network interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetCounters {
     pub received_bytes: u64,
@@ -51,12 +49,10 @@ pub struct NetCounters {
 /// Traffic of a block device. A sector is 512 bytes, whatever the device has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskCounters {
-    /// Reads completed.
     pub reads: u64,
     /// Reads merged with others before they were queued.
     pub reads_merged: u64,
     pub sectors_read: u64,
-    /// Writes completed.
     pub writes: u64,
     /// Writes merged with others before they were queued.
     pub writes_merged: u64,
@@ -160,12 +156,9 @@ pub fn throttled_us(cpu_stat: &str) -> Option<u64> {
     value("throttled_usec ").or_else(|| Some(value("throttled_time ")? / 1000))
 }
 
-/// Segments of TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segments {
-    /// Sent, without those sent again.
     pub sent: u64,
-    /// Sent again.
     pub retransmitted: u64,
 }
 

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 /// One interval of a trial, over all loops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Warm-up or measured.
     pub phase: Phase,
     /// Number within its phase, from 0.
     pub index: u32,
@@ -16,9 +15,7 @@ pub struct Interval {
     pub begins_s: f64,
     /// Its length in seconds.
     pub length_s: f64,
-    /// What was measured.
     pub frame: Frame,
-    /// The load generator's machine in that time.
     pub host: HostSample,
 }
 
@@ -45,7 +42,6 @@ impl Collector {
         Collector { loops, pending: BTreeMap::new(), done: 0, total: Frame::new(kinds, scheduled) }
     }
 
-    /// Takes a frame of one loop.
     pub fn take(&mut self, phase: Phase, index: u32, frame: Frame) {
         if phase == Phase::Measured {
             self.total.add(&frame);

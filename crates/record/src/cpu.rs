@@ -3,7 +3,6 @@
 use dyno_core::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
-/// CPU time of the calling thread in nanoseconds.
 pub fn thread_cpu() -> Nanos {
     nanos_of(ClockId::ThreadCPUTime)
 }

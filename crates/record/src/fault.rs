@@ -15,7 +15,6 @@ const ROUNDING_S: f64 = 1e-6;
 /// Follows the intervals of a trial in which a fault happens, so that its times can be told afterwards.
 #[derive(Debug, Default)]
 pub struct FaultWatch {
-    /// When the fault is planned.
     at_s: f64,
     intervals: Vec<Beat>,
     errors: ErrorTable,
@@ -35,7 +34,6 @@ impl FaultWatch {
         FaultWatch { at_s, ..FaultWatch::default() }
     }
 
-    /// Takes the next interval; those of the warm-up say nothing.
     pub fn add(&mut self, interval: &Interval) {
         if interval.phase != Phase::Measured {
             return;

@@ -5,10 +5,8 @@ use dyno_core::{DbError, ErrorClass, Nanos, Tally};
 use dyno_facts::Counts;
 use serde::{Deserialize, Serialize};
 
-/// How often one kind of error was met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorCount {
-    /// The class it counts under.
     #[serde(with = "crate::wire::error_class")]
     pub class: ErrorClass,
     /// MySQL's or SQLite's number, 0 where there is none.
@@ -47,23 +45,19 @@ impl ErrorTable {
         }
     }
 
-    /// Adds another table.
     pub fn add(&mut self, more: &ErrorTable) {
         for error in &more.0 {
             self.add_one(error.clone());
         }
     }
 
-    /// Errors of all kinds.
     pub fn total(&self) -> u64 {
         self.0.iter().map(|error| error.count).sum()
     }
 }
 
-/// What one kind of transaction did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KindFrame {
-    /// Transactions by how they ended.
     pub counts: Counts,
     /// Statements of attempts that ended as the workload wants (committed, or rolled back by profile).
     #[serde(with = "crate::wire::TallyForm")]
@@ -76,7 +70,6 @@ pub struct KindFrame {
 }
 
 impl KindFrame {
-    /// Adds another frame of the same kind.
     pub fn add(&mut self, more: &KindFrame) {
         self.counts.add(&more.counts);
         self.work.add(&more.work);
@@ -99,13 +92,11 @@ pub struct Frame {
     pub began: Nanos,
     /// When it ended; 0 while empty.
     pub ended: Nanos,
-    /// One entry per transaction kind of the workload.
     pub kinds: Vec<KindFrame>,
     /// Time from begin to end; only where a schedule makes it differ from the latency.
     pub service: Option<Latencies>,
     /// Time from due to begin; only where there is a schedule.
     pub lateness: Option<Latencies>,
-    /// Errors of all attempts and connects.
     pub errors: ErrorTable,
     /// CPU time of the loops' threads, nanoseconds.
     pub cpu_ns: u64,
@@ -168,28 +159,24 @@ impl Frame {
         self.cpu_ns = 0;
     }
 
-    /// Counts over all kinds.
     pub fn counts(&self) -> Counts {
         let mut sum = Counts::default();
         self.kinds.iter().for_each(|kind| sum.add(&kind.counts));
         sum
     }
 
-    /// Useful statements over all kinds.
     pub fn work(&self) -> Tally {
         let mut sum = Tally::default();
         self.kinds.iter().for_each(|kind| sum.add(&kind.work));
         sum
     }
 
-    /// Statements of failed attempts over all kinds.
     pub fn wasted(&self) -> Tally {
         let mut sum = Tally::default();
         self.kinds.iter().for_each(|kind| sum.add(&kind.wasted));
         sum
     }
 
-    /// Latency over all kinds.
     pub fn latency(&self) -> Latencies {
         let mut sum = Latencies::new();
         self.kinds.iter().for_each(|kind| sum.add(&kind.latency));

@@ -60,7 +60,6 @@ impl Latencies {
         (self.min, self.max)
     }
 
-    /// Records one latency.
     #[inline]
     pub fn record(&mut self, latency: Nanos) {
         self.histogram.saturating_record(latency);
@@ -85,7 +84,6 @@ impl Latencies {
         self.max = 0;
     }
 
-    /// Number of recorded latencies.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
@@ -100,7 +98,6 @@ impl Latencies {
         self.max
     }
 
-    /// Sum of all latencies.
     pub fn sum(&self) -> u128 {
         self.sum
     }

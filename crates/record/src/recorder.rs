@@ -11,29 +11,24 @@ pub struct Times {
     pub due: Nanos,
     /// When its first attempt began.
     pub began: Nanos,
-    /// When its last attempt was answered.
     pub ended: Nanos,
 }
 
-/// The phases of a trial that are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Phase {
     /// Running, not measured.
     WarmUp,
-    /// The measured window.
     Measured,
 }
 
 /// The times of a trial, set when all workers are connected and prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
-    /// When the workers were released.
     pub released: Nanos,
     /// When the measured window opens: `released` plus warm-up.
     pub opens: Nanos,
     /// When it closes; `Nanos::MAX` when it does so with the end of the last transaction.
     pub closes: Nanos,
-    /// Length of an interval.
     pub interval: Nanos,
 }
 
@@ -87,7 +82,6 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         }
     }
 
-    /// The workers start.
     pub fn release(&mut self, window: Window) {
         self.window = window;
         self.finished = false;
@@ -164,7 +158,6 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         }
     }
 
-    /// Which phase the loop is in.
     pub fn phase(&self) -> Phase {
         self.phase
     }
@@ -305,7 +298,6 @@ impl<S: FnMut(Phase, u32, &Frame)> Recorder<S> {
         }
     }
 
-    /// A lost session was replaced at `now`.
     pub fn reconnected(&mut self, now: Nanos) {
         self.advance(now);
         if !self.finished {

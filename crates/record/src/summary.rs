@@ -25,7 +25,6 @@ impl From<&Latencies> for LatencySummary {
     }
 }
 
-/// Statements as they are stored.
 pub fn statement_counts(tally: Tally) -> StatementCounts {
     StatementCounts {
         reads: tally.reads,

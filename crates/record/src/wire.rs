@@ -11,7 +11,6 @@ use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// [`Tally`] as it travels.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Tally")]
 pub(crate) struct TallyForm {
@@ -23,16 +22,13 @@ pub(crate) struct TallyForm {
     misses: u64,
 }
 
-/// [`ErrorClass`] by its name in files.
 pub mod error_class {
     use super::*;
 
-    /// Writes the name.
     pub fn serialize<S: Serializer>(class: &ErrorClass, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(class.name())
     }
 
-    /// Reads the name.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ErrorClass, D::Error> {
         let name = String::deserialize(from)?;
         let class = ErrorClass::ALL.into_iter().find(|class| class.name() == name);
@@ -40,7 +36,6 @@ pub mod error_class {
     }
 }
 
-/// [`Latencies`] as they travel.
 #[derive(Serialize, Deserialize)]
 struct LatenciesForm {
     /// HdrHistogram's own compressed form in base64; empty where nothing was recorded.

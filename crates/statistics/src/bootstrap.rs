@@ -3,7 +3,6 @@
 use crate::{CONFIDENCE, Interval, median};
 use dyno_core::Rng;
 
-/// Drawn samples.
 const DRAWS: usize = 2_000;
 
 /// 95 % interval of the median of trials (of a percentile of latency, or of the ratios of one).

@@ -46,10 +46,8 @@ impl Search {
     }
 }
 
-/// A trial of the search that was executed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tried {
-    /// The rate offered.
     pub rate_per_s: f64,
     /// Whether it was to confirm.
     pub is_confirmation: bool,
@@ -57,22 +55,18 @@ pub struct Tried {
     pub is_held: bool,
 }
 
-/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// A trial at this rate.
     Search {
-        /// Transactions per second to offer.
         rate_per_s: f64,
     },
     /// A trial to confirm this rate.
     Confirm {
-        /// Transactions per second to offer.
         rate_per_s: f64,
         /// Number of the confirmation of this rate, from 1.
         repeat: u32,
     },
-    /// Nothing more to try.
     Done(Outcome),
 }
 

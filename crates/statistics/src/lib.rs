@@ -39,12 +39,9 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 /// The share of intervals that hold the true value: 95 %.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Two bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Lower bound.
     pub low: f64,
-    /// Upper bound.
     pub high: f64,
 }
 

@@ -1,20 +1,15 @@
 //! What a trial is judged by.
 
-/// Whether more or less of something is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Throughput.
     More,
     /// Times and errors.
     Less,
 }
 
-/// A figure of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
-    /// Committed transactions per second.
     Tps,
-    /// Statements per second.
     Qps,
     /// New-Orders per minute of TPC-C.
     Tpmc,
@@ -24,17 +19,11 @@ pub enum Metric {
     GeometricMeanS,
     /// Queries per hour of TPC-H, scaled by the size of the data.
     Qphh,
-    /// Mean latency, ms.
     MeanMs,
-    /// Median latency, ms.
     P50Ms,
-    /// 95th percentile, ms.
     P95Ms,
-    /// 99th percentile, ms.
     P99Ms,
-    /// 99.9th percentile, ms.
     P999Ms,
-    /// Largest latency, ms.
     MaxMs,
     /// Errors of all attempts by transactions begun, 0 to 1.
     Errors,
@@ -77,12 +66,10 @@ impl Metric {
         }
     }
 
-    /// The metric of this name.
     pub fn of_name(name: &str) -> Option<Metric> {
         Metric::ALL.into_iter().find(|metric| metric.name() == name)
     }
 
-    /// Whether more of it is better.
     pub fn better(self) -> Better {
         match self {
             Metric::Tps | Metric::Qps | Metric::Tpmc | Metric::Qphh => Better::More,

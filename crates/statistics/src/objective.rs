@@ -22,7 +22,6 @@ pub struct Objective {
     pub metric: Metric,
     /// [`Relation::Below`] or [`Relation::AtMost`].
     pub relation: Relation,
-    /// Milliseconds, or a share of 0 to 1.
     pub bound: f64,
 }
 

@@ -28,9 +28,7 @@ pub const DEFAULT_HALF_WIDTH: f64 = 0.05;
 /// The ratio of two systems, candidate by baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairedRatio {
-    /// Number of pairs.
     pub pairs: usize,
-    /// Geometric mean of the pairs' ratios.
     pub ratio: f64,
     /// 95 % interval of the ratio: Student's t on the logarithms of the pairs' ratios. `None` under
     /// two pairs.

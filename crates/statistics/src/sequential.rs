@@ -11,7 +11,6 @@
 
 use crate::ratio::{LEAST_PAIRS, PairedRatio};
 
-/// How long to repeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Fewest pairs; below [`LEAST_PAIRS`] no half-width ends the repetition.
@@ -23,12 +22,9 @@ pub struct Plan {
     pub budget_s: Option<f64>,
 }
 
-/// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// One more pair of every candidate.
     Continue,
-    /// No more.
     Stop(Stop),
 }
 
@@ -46,7 +42,6 @@ pub enum Stop {
 /// A decision and what it rests on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// Whether to go on.
     pub next: Next,
     /// Pairs of the candidate that has the fewest.
     pub pairs: usize,

@@ -5,7 +5,6 @@ use crate::{Interval, median, normal_p};
 /// More points than this are summed up by the caller: the cost grows with their square.
 pub const MOST_POINTS: usize = 400;
 
-/// A line through points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// Growth of y for each unit of x.

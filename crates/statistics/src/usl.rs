@@ -76,7 +76,6 @@ impl Usl {
         Some(fit)
     }
 
-    /// Throughput at this many workers; beyond [`Usl::most_workers`] a guess.
     pub fn at(&self, workers: f64) -> f64 {
         let agreed = self.coherency * workers * (workers - 1.0);
         self.single * workers / (1.0 + self.contention * (workers - 1.0) + agreed)

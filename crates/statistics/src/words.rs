@@ -2,10 +2,8 @@
 
 use crate::gate::{Mistake, Relation};
 
-/// What stands at a place of a text that is read from left to right.
 pub(crate) struct Reader<'a> {
     text: &'a str,
-    /// Bytes that were read.
     at: usize,
     /// `gate` or `objective`.
     kind: &'static str,

@@ -10,9 +10,7 @@ use std::sync::OnceLock;
 pub struct Ran {
     /// Exit code; -1 when it was ended by a signal.
     pub code: i32,
-    /// Standard output.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
 }
 
@@ -27,7 +25,6 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// Runs a command to its end.
     pub fn of(command: &mut Command) -> Self {
         command.output().unwrap_or_else(|error| panic!("{command:?} doesn't start: {error}")).into()
     }
@@ -39,7 +36,6 @@ impl Ran {
         self
     }
 
-    /// All of it, for the message of an assertion.
     pub fn all(&self) -> String {
         format!("exit code {}\n{}\n-- stderr --\n{}", self.code, self.stdout, self.stderr)
     }
@@ -90,7 +86,6 @@ pub fn dyno_command(folder: &Path) -> Command {
     command
 }
 
-/// Runs dyno to its end.
 pub fn dyno(folder: &Path, arguments: &[&str]) -> Ran {
     Ran::of(dyno_command(folder).args(arguments))
 }

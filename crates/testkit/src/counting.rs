@@ -12,7 +12,6 @@ thread_local! {
 #[derive(Clone, Copy, Debug)]
 pub struct Counting;
 
-/// Allocations of this thread so far, if [`Counting`] is installed.
 pub fn allocations() -> u64 {
     COUNT.get()
 }

@@ -9,9 +9,7 @@ use std::path::PathBuf;
 pub struct MariaDb {
     /// The process; [`MariaDb::kill`] and [`MariaDb::restart`] drive it.
     pub server: Server,
-    /// TCP port on 127.0.0.1.
     pub port: u16,
-    /// Path of the unix socket.
     pub socket: PathBuf,
 }
 

@@ -15,7 +15,6 @@ pub struct Nats {
     arguments: Vec<String>,
     address: String,
     scratch: Scratch,
-    /// Its TCP port.
     pub port: u16,
 }
 
@@ -43,7 +42,6 @@ impl Nats {
         Ok(nats)
     }
 
-    /// Starts the process again.
     pub fn launch(&mut self) {
         let log = File::options().create(true).append(true).open(self.log_file());
         let child = Command::new(&self.program)

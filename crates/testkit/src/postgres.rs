@@ -21,7 +21,6 @@ const NOTICE: Duration = Duration::from_secs(60);
 pub struct Postgres {
     /// The process; [`Postgres::kill`] and [`Postgres::restart`] drive it.
     pub server: Server,
-    /// TCP port on 127.0.0.1.
     pub port: u16,
     /// Folder of the unix socket.
     pub socket_folder: PathBuf,
@@ -122,12 +121,10 @@ impl Postgres {
         client(&self.psql, self.port, database, sql)
     }
 
-    /// A URL of dyno for the TCP port and database `sbtest`.
     pub fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/sbtest", self.port)
     }
 
-    /// A URL of dyno for the unix socket and database `sbtest`.
     pub fn socket_url(&self) -> String {
         let (port, folder) = (self.port, self.socket_folder.display());
         format!("postgres://postgres@:{port}/sbtest?host={folder}")

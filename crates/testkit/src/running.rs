@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 /// Long enough for the slowest machine; tests that succeed never wait for it.
 const DEADLINE: Duration = Duration::from_secs(180);
 
-/// Waits until `is_so`.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
@@ -44,12 +43,10 @@ impl Running {
         Running { child, stdout, stderr }
     }
 
-    /// Standard output so far.
     pub fn stdout(&self) -> String {
         fs::read_to_string(&self.stdout).unwrap_or_default()
     }
 
-    /// Standard error so far.
     pub fn stderr(&self) -> String {
         fs::read_to_string(&self.stderr).unwrap_or_default()
     }
@@ -67,18 +64,15 @@ impl Running {
         });
     }
 
-    /// The number of the process.
     pub fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         kill_process(pid.expect("a process has a number"), signal).expect("dyno runs");
     }
 
-    /// Waits for the end.
     pub fn end(&mut self) -> Ran {
         let mut status = None;
         wait_until("the end of dyno", || {

@@ -23,7 +23,6 @@ impl Scratch {
         &self.0
     }
 
-    /// The path of a file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

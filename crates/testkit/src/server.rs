@@ -17,7 +17,6 @@ pub fn free_port() -> u16 {
     listener.local_addr().expect("a bound socket has an address").port()
 }
 
-/// A server process and its folder.
 #[derive(Debug)]
 pub struct Server {
     child: Option<Child>,
@@ -36,7 +35,6 @@ impl Server {
         self.scratch.path()
     }
 
-    /// What it has logged so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.scratch.file("server.log")).unwrap_or_default()
     }
@@ -75,7 +73,6 @@ impl Server {
         }
     }
 
-    /// The number of the process while it runs.
     pub fn process(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }

@@ -7,7 +7,6 @@ use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_reactor::{block_on, now, timeout};
 
-/// The target that a URL names.
 pub fn target(url: &str) -> Target {
     url.parse().unwrap_or_else(|error| panic!("{url}: {error}"))
 }

@@ -13,7 +13,6 @@ pub(crate) const ADMIN: &str = "dyno_admin";
 /// The account by which read-only nodes read.
 pub(crate) const REPLICATION: &str = "dyno_repl";
 
-/// An answer with the names of its columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
     names: Vec<String>,
@@ -58,7 +57,6 @@ impl Answer {
     }
 }
 
-/// How to log in to one node.
 pub(crate) struct Admin {
     name: String,
     target: Target,
@@ -109,7 +107,6 @@ impl Admin {
         })
     }
 
-    /// The same with the server's own error.
     pub(crate) fn try_all(&self, statements: &[&str]) -> Result<Vec<Answer>, DbError> {
         let lost = |why: String| DbError::lost(why);
         block_on(async {

@@ -84,7 +84,6 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The cluster in a folder.
     pub fn open(dir: &Path) -> Result<Self, ClusterError> {
         let (folder, state) = Folder::open(dir)?;
         if !state.is_ready {
@@ -126,7 +125,6 @@ impl Cluster {
         &self.state.nodes
     }
 
-    /// A node by its name.
     pub fn node(&self, name: &str) -> Result<&StateNode, ClusterError> {
         self.position(name).map(|at| &self.state.nodes[at])
     }
@@ -136,7 +134,6 @@ impl Cluster {
         self.state.nodes.iter().find(|node| node.role == "primary")
     }
 
-    /// Who logs in for the load.
     pub fn account(&self) -> Result<Account, ClusterError> {
         Ok(Account {
             user: self.state.user.clone(),
@@ -199,7 +196,6 @@ fn take_down(folder: &Folder, state: &State) -> Result<(), ClusterError> {
     folder.remove()
 }
 
-/// The product of a topology's nodes.
 pub(crate) fn product_of(topology: TopologyKind) -> Product {
     match topology {
         TopologyKind::Mariadb | TopologyKind::Sharded => Product::Mariadb,
@@ -278,7 +274,6 @@ fn endpoint_options(request: &Request, kind: Option<EndpointKind>) -> endpoint::
     options
 }
 
-/// Says what is missing before anything is made.
 fn check_programs(state: &State) -> Result<(), ClusterError> {
     programs::need(&["setsid"], "util-linux")?;
     if let Some(kind) = state.endpoint {

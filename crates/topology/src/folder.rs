@@ -28,7 +28,6 @@ pub(crate) struct Secrets {
     pub(crate) metadata: String,
 }
 
-/// A folder that is, or becomes, a cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder(PathBuf);
 
@@ -269,7 +268,6 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes everything.
     pub(crate) fn remove(&self) -> Result<(), ClusterError> {
         let mut last = Ok(());
         // Servers that were killed a moment ago may still have been writing.
@@ -305,7 +303,6 @@ pub(crate) fn fits_socket(path: &Path, bytes: usize) -> Result<(), ClusterError>
         .with_hint("--dir names a folder with a shorter path"))
 }
 
-/// Writes a file.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), ClusterError> {
     fs::write(path, text).map_err(|error| failed("written", path, &error))
 }

@@ -11,13 +11,10 @@ pub struct Launch {
     pub arguments: Vec<OsString>,
     /// Variables beside those of this process.
     pub environment: Vec<(String, OsString)>,
-    /// Where it works.
     pub folder: PathBuf,
-    /// Where its output goes.
     pub log: PathBuf,
 }
 
-/// Where a node lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Its folder, which exists and is empty, and belongs to `run_as`.

@@ -109,7 +109,6 @@ impl Cluster {
         self.save()
     }
 
-    /// Waits until a node takes log-ins.
     pub(crate) fn wait_for_log_in(
         &self,
         name: &str,
@@ -246,7 +245,6 @@ impl Cluster {
     }
 }
 
-/// So many nodes of a kind.
 fn count(number: usize, kind: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {kind} node{plural}")

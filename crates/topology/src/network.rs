@@ -5,7 +5,6 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The namespace of a node.
 pub(crate) fn namespace(state: &State, node: &StateNode) -> Option<String> {
     (state.isolated && node.role != "endpoint")
         .then(|| format!("dyno-{}-{}", tag(state), node.name))
@@ -30,7 +29,6 @@ const PREFIXES: u32 = 512;
 /// Of an address, these bits are the network's.
 const PREFIX_BITS: u32 = 24;
 
-/// An address of an interface, and how many of its bits are the network's.
 type Network = (Ipv4Addr, u32);
 
 /// The first three numbers of addresses that no network of this machine has.
@@ -52,7 +50,6 @@ fn prefix(number: u32) -> String {
     format!("198.{}.{}", 18 + (number >> 8 & 1), number & 255)
 }
 
-/// The first three numbers of the cluster's addresses.
 fn prefix_of(state: &State) -> &str {
     let isolated = state.nodes.iter().find(|node| node.role != "endpoint");
     isolated.and_then(|node| node.host.rsplit_once('.')).map_or("", |(prefix, _)| prefix)

@@ -73,12 +73,9 @@ impl Process {
     }
 }
 
-/// Whom a process belongs to, and as whom it runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owner<'a> {
-    /// The cluster's own.
     pub(crate) id: &'a str,
-    /// The node's name.
     pub(crate) node: &'a str,
     /// User and group, if they are to be changed.
     pub(crate) run_as: Option<(u32, u32)>,
@@ -194,7 +191,6 @@ pub(crate) fn last_lines(log: &Path) -> String {
     }
 }
 
-/// Which processes are meant.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     /// `ID/`, or `ID/NODE` for those of one node.
@@ -202,7 +198,6 @@ pub(crate) struct Wanted {
     is_whole: bool,
     /// Folder of the cluster or of the node.
     folder: PathBuf,
-    /// Those written down.
     known: Vec<Process>,
 }
 

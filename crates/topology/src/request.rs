@@ -19,7 +19,6 @@ pub enum Replication {
 }
 
 impl Replication {
-    /// The word in options and files.
     pub fn name(self) -> &'static str {
         match self {
             Replication::Async => "async",
@@ -45,7 +44,6 @@ impl Replication {
     }
 }
 
-/// A cluster that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The folder that it becomes; must not exist or be empty.
@@ -53,9 +51,7 @@ pub struct Request {
     pub topology: TopologyKind,
     /// Read-only nodes beside the primary, 0 to [`REPLICAS_MAX`]; not for `Sharded`.
     pub replicas: u32,
-    /// What a commit waits for.
     pub replication: Replication,
-    /// What stands in front.
     pub endpoint: Option<EndpointKind>,
     /// Settings of all servers beside those of the template: names and values.
     pub settings: Vec<(String, String)>,
@@ -63,7 +59,6 @@ pub struct Request {
     pub isolated: bool,
     /// A folder that MySQL was unpacked to.
     pub mysql: Option<PathBuf>,
-    /// What there is to say about the endpoint.
     pub endpoint_options: endpoint::Options,
 }
 
@@ -178,7 +173,6 @@ pub trait Watch {
     }
 }
 
-/// Tells nobody.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 /// The newest version of `cluster.json` that this program reads, and the one it writes.
 pub(crate) const FORMAT: u32 = 1;
 
-/// The shape of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TopologyKind {
@@ -21,7 +20,6 @@ pub enum TopologyKind {
     Sharded,
 }
 
-/// What stands in front of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndpointKind {
@@ -33,26 +31,18 @@ pub enum EndpointKind {
     Router,
 }
 
-/// A program that a node executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Product {
-    /// `mariadbd`.
     Mariadb,
-    /// `mysqld`.
     Mysql,
-    /// `postgres`.
     Postgres,
-    /// `pgpool`.
     Pgpool,
-    /// ShardingSphere-Proxy, on Java.
     Shardingsphere,
-    /// `mysqlrouter`.
     Router,
 }
 
 impl Product {
-    /// The name shown to users.
     pub fn name(self) -> &'static str {
         match self {
             Product::Mariadb => "MariaDB",
@@ -64,7 +54,6 @@ impl Product {
         }
     }
 
-    /// The scheme of a URL to it.
     pub fn scheme(self) -> &'static str {
         match self {
             Product::Postgres | Product::Pgpool => "postgres",
@@ -87,7 +76,6 @@ pub struct Account {
 /// A server that an endpoint stands in front of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backend {
-    /// Its name in the cluster.
     pub name: String,
     /// `primary`, `read_only` or `shard`.
     pub role: String,
@@ -95,21 +83,17 @@ pub struct Backend {
     pub port: u16,
 }
 
-/// A node as `cluster.json` has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateNode {
     /// Such as `n1`, `endpoint`.
     pub name: String,
-    /// What it executes.
     pub product: Product,
     /// `primary`, `read_only`, `endpoint` or `shard`; changes when a read-only node is promoted.
     pub role: String,
     /// Its address: 127.0.0.1, or that of its own network namespace in an isolated cluster.
     #[serde(default = "loopback")]
     pub host: String,
-    /// Its port there.
     pub port: u16,
-    /// Its folder: data, configuration, log.
     pub folder: PathBuf,
     /// Its process, while it was started; 0 when it was stopped.
     pub pid: u32,
@@ -135,7 +119,6 @@ pub struct Home {
 /// `cluster.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// Version of this file.
     pub format: u32,
     /// Drawn for each cluster: the mark by which its processes are known, whatever happened to the
     /// process that started them.
@@ -143,13 +126,10 @@ pub struct State {
     /// Where it was made: a copy of that folder is no cluster. `None` in files of before that was written.
     #[serde(default)]
     pub home: Option<Home>,
-    /// The shape.
     pub topology: TopologyKind,
     /// What a commit waits for: `async`, `semi-sync` or `quorum`.
     pub replication: String,
-    /// What stands in front.
     pub endpoint: Option<EndpointKind>,
-    /// The user that logs in.
     pub user: String,
     /// The database that was made for the load.
     pub database: String,
@@ -167,7 +147,6 @@ pub struct State {
     /// True once all nodes were ready; a cluster without it can only be taken down.
     #[serde(default)]
     pub is_ready: bool,
-    /// What was said about the endpoint.
     #[serde(default)]
     pub endpoint_options: endpoint::Options,
     /// Settings of the servers that were asked for, beside those of the template.

@@ -19,7 +19,6 @@ pub enum Health {
 }
 
 impl Health {
-    /// The word shown to users.
     pub fn name(self) -> &'static str {
         match self {
             Health::Up => "up",
@@ -30,20 +29,15 @@ impl Health {
     }
 }
 
-/// How a node is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeStatus {
-    /// Such as `n1`, `endpoint`.
     pub name: String,
-    /// What it executes, in words.
     pub product: String,
     /// `primary`, `read_only`, `endpoint` or `shard`.
     pub role: String,
-    /// Its URL, without a password.
     pub url: String,
     /// Its process; 0 when it was stopped.
     pub pid: u32,
-    /// Whether it does its work.
     pub health: Health,
     /// Seconds by which a read-only node is behind, as it says itself.
     #[serde(skip_serializing_if = "Option::is_none")]

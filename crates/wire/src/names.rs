@@ -11,7 +11,6 @@ pub struct Names {
 }
 
 impl Names {
-    /// Forgets all names.
     pub fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();

@@ -19,7 +19,6 @@ impl<'a> TextRows<'a> {
         TextRows { out, row_start }
     }
 
-    /// Ends the current row.
     #[inline]
     pub fn end_row(&mut self) {
         // Every column has written its separator; the last one becomes the end of the row.

@@ -4,7 +4,6 @@ use duckdb::Error;
 use dyno_core::{DbError, ErrorClass};
 use std::path::Path;
 
-/// What DuckDB itself says.
 fn message(error: &Error) -> String {
     match error {
         Error::DuckDBFailure(_, Some(message)) => message.clone(),
@@ -12,7 +11,6 @@ fn message(error: &Error) -> String {
     }
 }
 
-/// The error of a statement.
 #[cold]
 pub(super) fn translate(error: &Error) -> DbError {
     let message = message(error);
@@ -37,7 +35,6 @@ pub(super) fn translate(error: &Error) -> DbError {
     }
 }
 
-/// The error of opening the file at `path`.
 #[cold]
 pub(super) fn opening(path: &Path, error: &Error) -> DbError {
     let (place, message) = (path.display(), message(error));

@@ -33,7 +33,6 @@ static OPEN: Mutex<BTreeMap<PathBuf, Weak<Instance>>> = Mutex::new(BTreeMap::new
 #[derive(Debug)]
 struct Instance(Mutex<Connection>);
 
-/// Opens sessions to one DuckDB file.
 #[derive(Clone, Debug)]
 pub struct DuckdbDriver {
     instance: Arc<Instance>,

@@ -4,7 +4,6 @@ use duckdb::ToSql;
 use duckdb::types::{TimeUnit, ToSqlOutput, Value, ValueRef};
 use dyno_core::{Columns, Param, Row};
 
-/// The names of the columns of a statement that was executed.
 pub(super) struct Names<'a, 'c>(pub(super) &'a duckdb::Statement<'c>);
 
 impl Columns for Names<'_, '_> {
@@ -17,7 +16,6 @@ impl Columns for Names<'_, '_> {
     }
 }
 
-/// The row that a statement stands on.
 pub(super) struct DuckdbRow<'a, 's> {
     row: &'a duckdb::Row<'s>,
     columns: usize,

@@ -21,7 +21,6 @@ self_cell::self_cell!(
     }
 );
 
-/// One open connection to a DuckDB file.
 pub struct DuckdbSession {
     handle: Handle,
     product: Product,

@@ -10,7 +10,6 @@ const INBOX_BYTES: usize = 32 << 20;
 /// A larger buffer is given back before the next command.
 const KEEP_BYTES: usize = 1 << 20;
 
-/// Transport and buffers of a session.
 #[derive(Debug)]
 pub(super) struct Channel {
     pub(super) transport: Transport,
@@ -23,10 +22,8 @@ pub(super) struct Channel {
     pub(super) idle: bool,
 }
 
-/// How far an answer has come.
 #[derive(Debug)]
 pub(super) enum Reply {
-    /// It is complete.
     Done(Executed),
     /// The server asks for this file before it goes on.
     FileRequest(Vec<u8>),

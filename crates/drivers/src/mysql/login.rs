@@ -16,7 +16,6 @@ const INBOX_BYTES: usize = 64 << 10;
 /// More rounds than any method needs.
 const MAX_ROUNDS: usize = 16;
 
-/// Who logs in where.
 pub(super) struct Account<'a> {
     pub(super) address: &'a Address,
     pub(super) user: &'a str,
@@ -24,7 +23,6 @@ pub(super) struct Account<'a> {
     pub(super) database: &'a str,
 }
 
-/// A log-in on its way.
 pub(super) struct Login<'a> {
     transport: Transport,
     inbox: Inbox,
@@ -133,7 +131,6 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// True where nobody can listen.
     fn is_private(&self) -> bool {
         self.transport.is_tls() || self.transport.is_local()
     }

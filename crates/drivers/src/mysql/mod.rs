@@ -29,7 +29,6 @@ use dyno_wire::mysql::CapabilityFlags;
 use dyno_wire::mysql::insert::push_literal;
 use login::{Account, Login};
 
-/// Opens MySQL sessions to one target.
 #[derive(Debug)]
 pub struct MysqlDriver {
     hosts: ResolvedHosts,

@@ -20,7 +20,6 @@ const CANNOT_BE_PREPARED: u32 = 1295;
 /// both queues of the sockets together hold at least this much, so sending never waits for it.
 const WINDOW_BYTES: usize = 64 << 10;
 
-/// An open MySQL connection.
 #[derive(Debug)]
 pub struct MysqlSession {
     pub(super) channel: Channel,

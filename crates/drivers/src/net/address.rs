@@ -3,7 +3,6 @@
 use dyno_core::{Address, DbError};
 use std::net::{SocketAddr, ToSocketAddrs};
 
-/// The addresses of a target's URL, in its order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts(pub Vec<Address>);
 
@@ -34,7 +33,6 @@ impl ResolvedHosts {
     }
 }
 
-/// One address and what its name stands for.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     address: Address,
@@ -50,7 +48,6 @@ impl Resolved {
         Ok(Resolved { address, sockets })
     }
 
-    /// The address as written in the URL.
     pub fn address(&self) -> &Address {
         &self.address
     }

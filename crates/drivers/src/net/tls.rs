@@ -15,7 +15,6 @@ use std::sync::Arc;
 /// How much TLS a target asks for; the words of libpq's `sslmode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TlsMode {
-    /// Never.
     Disable,
     /// Only when the server refuses a connection without it (PostgreSQL only).
     Allow,
@@ -33,7 +32,6 @@ pub enum TlsMode {
 }
 
 impl TlsMode {
-    /// All modes and their names in URLs.
     pub const NAMES: [(&'static str, TlsMode); 6] = [
         ("disable", TlsMode::Disable),
         ("allow", TlsMode::Allow),
@@ -43,16 +41,13 @@ impl TlsMode {
         ("verify-full", TlsMode::VerifyFull),
     ];
 
-    /// The name in URLs.
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize].0
     }
 }
 
-/// What a target's URL says about TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// How much is asked for.
     pub mode: TlsMode,
     /// PEM file of trusted CAs, instead of the system's.
     pub ca: Option<PathBuf>,

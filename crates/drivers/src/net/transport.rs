@@ -79,7 +79,6 @@ impl Transport {
         Ok(())
     }
 
-    /// Sends all of `bytes`.
     #[inline]
     pub async fn send(&mut self, bytes: &[u8]) -> Result<(), DbError> {
         match &mut self.layer {
@@ -153,12 +152,10 @@ impl Transport {
         }
     }
 
-    /// True when the connection is encrypted.
     pub fn is_tls(&self) -> bool {
         matches!(self.layer, Layer::Tls(_))
     }
 
-    /// True behind a unix socket.
     pub fn is_local(&self) -> bool {
         self.is_local
     }

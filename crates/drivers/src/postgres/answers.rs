@@ -6,7 +6,6 @@ use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::frontend::Execution;
 use dyno_wire::postgres::types::Column;
 
-/// A prepared statement of this session.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) execution: Execution,
@@ -26,7 +25,6 @@ pub(super) enum Step {
     Sync,
 }
 
-/// Which answers are to come.
 #[derive(Clone, Copy)]
 pub(super) enum Expect<'a> {
     /// Those to text: columns are announced.
@@ -37,12 +35,10 @@ pub(super) enum Expect<'a> {
     Flight { statements: &'a [Prepared], steps: &'a [Step] },
 }
 
-/// How far the answers to one flight have come.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// Steps answered.
     at: usize,
-    /// Rows of the statement that is being answered.
     pub(super) rows: u64,
     /// The outcome of the last step answered. The last before a Sync may yet fail: Sync commits,
     /// and deferred constraints speak then.
@@ -78,7 +74,6 @@ impl Progress {
         self.at + 2 == steps.len()
     }
 
-    /// Takes the outcome of a step.
     #[inline]
     pub(super) fn answered(
         &mut self,

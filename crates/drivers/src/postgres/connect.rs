@@ -191,7 +191,6 @@ fn closed(error: DbError, address: &Address) -> DbError {
     .with_hint("is it a PostgreSQL server, and is it up? Its log may say more")
 }
 
-/// The client's side of authentication.
 struct Login<'a> {
     settings: &'a Settings,
     address: &'a Address,
@@ -273,7 +272,6 @@ impl Login<'_> {
     }
 }
 
-/// Fresh randomness for one exchange.
 fn random() -> Result<[u8; 18], DbError> {
     let mut bytes = [0; 18];
     let source = rustls::crypto::ring::default_provider().secure_random;

@@ -4,14 +4,12 @@ use dyno_core::{Address, Cause, DbError, ErrorClass, ErrorOrigin};
 use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::backend::ServerReport;
 
-/// A notice or warning that the server sent along with an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// Such as `NOTICE` or `WARNING`.
     pub severity: String,
     /// The five letters of the SQLSTATE.
     pub sqlstate: String,
-    /// The server's words.
     pub message: String,
 }
 
@@ -25,7 +23,6 @@ impl Notice {
     }
 }
 
-/// The class under which a report is counted.
 fn class(report: &ServerReport<'_>) -> ErrorClass {
     match &report.sqlstate {
         _ if report.is_fatal() => ErrorClass::ConnectionLost,
@@ -40,7 +37,6 @@ fn class(report: &ServerReport<'_>) -> ErrorClass {
     }
 }
 
-/// The answer to a statement.
 #[cold]
 pub(super) fn server_error(report: &ServerReport<'_>) -> DbError {
     let message = text(report.message);
@@ -51,7 +47,6 @@ pub(super) fn server_error(report: &ServerReport<'_>) -> DbError {
     with_fields(error, report)
 }
 
-/// The answer to a log-in.
 pub(super) fn login_error(report: &ServerReport<'_>) -> DbError {
     let error = with_fields(DbError::login(0, report.sqlstate, text(report.message)), report);
     let error = match &report.sqlstate {

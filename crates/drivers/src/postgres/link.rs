@@ -15,7 +15,6 @@ use dyno_wire::postgres::types::Column;
 /// Notices kept until someone takes them; later ones are dropped.
 const NOTICE_LIMIT: usize = 100;
 
-/// Why collecting stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The server has answered everything and waits.
@@ -29,7 +28,6 @@ pub(super) enum Stop {
 pub(super) struct Link {
     pub(super) transport: Transport,
     pub(super) inbox: Inbox,
-    /// What is sent next.
     pub(super) out: Vec<u8>,
     pub(super) state: State,
 }
@@ -70,7 +68,6 @@ impl Link {
         }
     }
 
-    /// Empties `out` for the next flight.
     #[inline]
     pub(super) fn begin(&mut self) -> Result<(), DbError> {
         if !self.state.usable {
@@ -308,7 +305,6 @@ impl State {
         Ok(())
     }
 
-    /// A statement is complete.
     #[inline]
     fn complete<R: Rows>(
         &mut self,

@@ -38,7 +38,6 @@ pub struct PostgresDriver {
     describe_each: bool,
 }
 
-/// What all sessions of a driver have in common.
 #[derive(Debug)]
 struct Settings {
     hosts: ResolvedHosts,

@@ -72,7 +72,6 @@ impl PostgresSession {
         self.link.state.status
     }
 
-    /// True when the connection is encrypted.
     pub fn is_tls(&self) -> bool {
         self.link.transport.is_tls()
     }

@@ -4,7 +4,6 @@
 use super::words::{SAFE_FUNCTIONS, TAKES_PARENTHESIS};
 use dyno_core::Dialect;
 
-/// What a statement is to a session that has two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// Changes nothing, so that it may be read anywhere.
@@ -32,7 +31,6 @@ const PINS: [&str; 5] = ["lock", "prepare", "declare", "handler", "listen"];
 const NOT_IN_READS: [&str; 7] =
     ["into", "insert", "update", "delete", "merge", "procedure", "outfile"];
 
-/// Tells what a text is.
 pub(super) fn classify(sql: &str, dialect: Dialect) -> Class {
     let mut tokens = Tokens { rest: sql.as_bytes(), is_mysql: dialect == Dialect::Mysql };
     let class = match tokens.next() {
@@ -157,7 +155,6 @@ fn of_read(tokens: &mut Tokens<'_>, before: &'static str) -> Class {
     class
 }
 
-/// The word before.
 #[derive(Clone, Copy, Default)]
 struct Last<'a> {
     word: &'a [u8],
@@ -228,7 +225,6 @@ impl<'a> Tokens<'a> {
         if self.rest.first() == Some(&b';') { None } else { self.next() }
     }
 
-    /// True when something follows a semicolon.
     fn has_more_statements(&mut self) -> bool {
         let mut is_behind = false;
         for token in self {

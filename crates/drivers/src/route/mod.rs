@@ -32,7 +32,6 @@ pub enum Way {
     Spread(Vec<usize>),
 }
 
-/// Which of the nodes that are read from a session gets.
 #[derive(Clone, Copy, Debug)]
 struct Seat {
     /// Its own one, as a place in their list.
@@ -85,7 +84,6 @@ impl<D> Clone for Routed<D> {
 }
 
 impl<D: Driver + Send> Routed<D> {
-    /// A target with one node.
     pub fn single(node: D) -> Self {
         let view = View { nodes: Arc::from([node]), writable: Arc::default(), way: Way::Primary };
         Routed { view, primary: None }
@@ -121,7 +119,6 @@ impl<D: Driver + Send> Routed<D> {
         }
     }
 
-    /// The number of the node that takes writes.
     pub fn writable(&self) -> usize {
         self.view.writable.load(Ordering::Relaxed)
     }
@@ -131,7 +128,6 @@ impl<D: Driver + Send> Routed<D> {
         self.view.reads_at(number)
     }
 
-    /// The drivers of all nodes.
     pub fn nodes(&self) -> &[D] {
         &self.view.nodes
     }
@@ -157,7 +153,6 @@ impl<D: Driver> View<D> {
         }
     }
 
-    /// The seat of session `number` among `count` nodes.
     fn seat(count: usize, number: u32) -> Seat {
         let number = number as usize;
         Seat { own: number % count, turn: number / count }

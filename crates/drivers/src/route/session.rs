@@ -104,12 +104,10 @@ impl Slot {
 }
 
 impl<S: Session> RoutedSession<S> {
-    /// A session on one node.
     pub(super) fn on(main: S) -> Self {
         RoutedSession { main, beside: None }
     }
 
-    /// A session that writes on `main` and reads from `reader`.
     pub(super) fn split(main: S, reader: S) -> Self {
         let beside =
             Beside { reader, statements: Vec::new(), is_pinned: false, flight: Flight::default() };

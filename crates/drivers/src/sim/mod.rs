@@ -34,10 +34,8 @@ use dyno_reactor::{now, sleep_until};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How long a statement takes when nothing is in the way.
 #[derive(Clone, Copy, Debug)]
 pub enum Service {
-    /// Always the same.
     Constant(Nanos),
     /// Between the two, both included, evenly.
     Uniform(Nanos, Nanos),
@@ -63,57 +61,34 @@ impl Service {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The statement of this number ends with an error of this class.
-    ErrorAt {
-        /// Number of the statement.
-        statement: u64,
-        /// Class of the error; `ConnectionLost` ends the session.
-        class: ErrorClass,
-    },
+    ErrorAt { statement: u64, class: ErrorClass },
     /// Each statement whose number plus 1 is a multiple of `period` ends with such an error.
     ErrorEvery {
         /// At least 1.
         period: u64,
-        /// Class of the error; `ConnectionLost` ends the session.
         class: ErrorClass,
     },
     /// Sessions that are open at this time are lost: a statement in flight fails then, an idle
     /// session notices with its next statement.
     LostAt {
-        /// The time.
         at: Nanos,
         /// Only the session with this connection number; all when `None`.
         session: Option<u32>,
     },
     /// Connects that are tried in this span, its end not included, are refused.
-    RefuseConnects {
-        /// Begin of the span.
-        from: Nanos,
-        /// End of the span.
-        until: Nanos,
-    },
+    RefuseConnects { from: Nanos, until: Nanos },
     /// The server stands still: what is in service at `from` or comes later goes on at `until`.
-    Stall {
-        /// Begin of the span.
-        from: Nanos,
-        /// End of the span.
-        until: Nanos,
-    },
+    Stall { from: Nanos, until: Nanos },
 }
 
-/// What a simulated database does.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// Time that each statement takes.
     pub service: Service,
-    /// Time that a connect takes.
     pub connect_time: Nanos,
-    /// What goes wrong.
     pub faults: Vec<Fault>,
-    /// Seed of the service times.
     pub seed: u64,
     /// Rows that each SELECT answers with: one column, holding 1, 2, 3 ...
     pub rows: u64,
-    /// The dialect that the driver claims to speak.
     pub dialect: Dialect,
     /// Whether [`SimDriver::log`] keeps the statements.
     pub keep_log: bool,
@@ -135,7 +110,6 @@ impl Default for Script {
 }
 
 impl Script {
-    /// The spans in which the server stands still, in order.
     fn stalls(&self) -> Vec<(Nanos, Nanos)> {
         let spans = self.faults.iter().filter_map(|fault| match *fault {
             Fault::Stall { from, until } if until > from => Some((from, until)),
@@ -146,7 +120,6 @@ impl Script {
         stalls
     }
 
-    /// The error that a script plans for the statement of this number.
     fn planned(&self, number: u64) -> Option<ErrorClass> {
         self.faults.iter().find_map(|fault| match *fault {
             Fault::ErrorAt { statement, class } if statement == number => Some(class),
@@ -176,27 +149,20 @@ impl Script {
     }
 }
 
-/// One statement as the simulated server saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// Number of the connection.
     pub session: u32,
-    /// When it arrived.
     pub began: Nanos,
-    /// When it was answered.
     pub ended: Nanos,
     pub sql: String,
     /// Its parameters, as text.
     pub params: Vec<String>,
-    /// The class of the error it ended with.
     pub error: Option<ErrorClass>,
 }
 
-/// Opens simulated sessions.
 #[derive(Debug)]
 pub struct SimDriver(Arc<Shared>);
 
-/// What all sessions of a driver share.
 #[derive(Debug)]
 struct Shared {
     script: Script,
@@ -227,7 +193,6 @@ impl Shared {
 }
 
 impl SimDriver {
-    /// A driver that follows `script`.
     pub fn new(script: Script) -> Self {
         SimDriver(Arc::new(Shared {
             stalls: script.stalls(),

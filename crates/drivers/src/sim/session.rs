@@ -11,7 +11,6 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// One simulated connection.
 #[derive(Debug)]
 pub struct SimSession {
     shared: Arc<Shared>,
@@ -61,7 +60,6 @@ impl Verb {
     }
 }
 
-/// A row of one column.
 struct Number(i64);
 
 impl Row for Number {
@@ -90,7 +88,6 @@ impl Row for Number {
     }
 }
 
-/// The name of the one column.
 struct Name;
 
 impl Columns for Name {

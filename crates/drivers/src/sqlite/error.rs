@@ -33,7 +33,6 @@ pub(super) fn translate(error: &Error) -> DbError {
     }
 }
 
-/// The error of opening the file at `path`.
 #[cold]
 pub(super) fn opening(path: &Path, error: &Error) -> DbError {
     let place = path.display();

@@ -31,7 +31,6 @@ use std::time::Duration;
 /// Time to wait for a lock unless the URL says otherwise.
 const BUSY_TIMEOUT_MS: u64 = 5_000;
 
-/// Opens sessions to one SQLite file.
 #[derive(Clone, Debug)]
 pub struct SqliteDriver {
     path: PathBuf,

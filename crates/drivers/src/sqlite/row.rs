@@ -4,7 +4,6 @@ use dyno_core::{Columns, Param, Row};
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
-/// The names of the columns of a statement.
 pub(super) struct Names<'a, 'c>(pub(super) &'a rusqlite::Statement<'c>);
 
 impl Columns for Names<'_, '_> {
@@ -17,7 +16,6 @@ impl Columns for Names<'_, '_> {
     }
 }
 
-/// The row that a statement stands on.
 pub(super) struct SqliteRow<'a, 's> {
     row: &'a rusqlite::Row<'s>,
     columns: usize,

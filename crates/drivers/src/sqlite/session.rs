@@ -29,7 +29,6 @@ struct Prepared<'connection> {
     parameters: usize,
 }
 
-/// One open connection to a SQLite file.
 pub struct SqliteSession {
     handle: Handle,
     product: Product,
@@ -92,7 +91,6 @@ fn bind<'a>(
     Ok(())
 }
 
-/// Runs a statement whose parameters are bound.
 fn step<R: Rows>(
     connection: &Connection,
     statement: &mut rusqlite::Statement<'_>,

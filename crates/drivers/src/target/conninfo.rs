@@ -13,7 +13,6 @@ pub(super) fn is_connection_string(text: &str) -> bool {
     is_uri(text) || text.contains('=')
 }
 
-/// Reads a connection string of either form.
 pub(super) fn read(text: &str) -> Result<Pairs, TargetError> {
     match uri_rest(text) {
         Some(rest) => read_uri(text, rest),
@@ -21,7 +20,6 @@ pub(super) fn read(text: &str) -> Result<Pairs, TargetError> {
     }
 }
 
-/// True for the form with a scheme.
 pub(super) fn is_uri(text: &str) -> bool {
     uri_rest(text).is_some()
 }

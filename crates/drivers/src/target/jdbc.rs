@@ -8,10 +8,8 @@ use super::{Target, TargetError, url};
 use crate::net::TlsMode;
 use dyno_core::nearest;
 
-/// A JDBC URL as dyno understands it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jdbc {
-    /// How to reach the database.
     pub target: Target,
     /// What is ignored, and why: sentences. They carry no password.
     pub warnings: Vec<String>,
@@ -24,7 +22,6 @@ enum JdbcDriver {
     Postgres,
 }
 
-/// What a parameter becomes.
 #[derive(Clone, Copy)]
 enum Meaning {
     /// A key of dyno's URLs with the same value.
@@ -137,7 +134,6 @@ pub(super) fn redact_jdbc(text: &str) -> String {
     text
 }
 
-/// Reads a JDBC URL.
 pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
     let wrong = |what: &str| TargetError::new(format!("The URL {} {what}.", redact_jdbc(text)));
     const FORMS: &str = "write jdbc:mysql://host:port/database, jdbc:mariadb://host:port/database, \
@@ -175,14 +171,12 @@ pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
     Ok(Jdbc { target: url::parse(&url)?, warnings: reader.warnings() })
 }
 
-/// What has been read of a URL so far.
 struct JdbcReader {
     driver: JdbcDriver,
     /// Keys of dyno's URLs; values are percent-encoded.
     pairs: Vec<(String, String)>,
     /// What decides on TLS: names and values in small letters.
     tls: Vec<(String, String)>,
-    /// True when several hosts share the connections.
     is_balanced: bool,
     tuning: Vec<String>,
     notes: Vec<String>,
@@ -385,7 +379,6 @@ impl JdbcReader {
         Some(mode.name().to_owned())
     }
 
-    /// The URL in dyno's words.
     fn url(&mut self, place: &str) -> String {
         let place = self.first_host(place);
         let scheme = if self.driver == JdbcDriver::Postgres { "postgres" } else { "mysql" };

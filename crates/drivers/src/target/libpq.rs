@@ -16,7 +16,6 @@ pub struct LibpqOptions<'a> {
     pub host: Option<&'a str>,
     /// `-p`: a port, or as many as there are hosts.
     pub port: Option<&'a str>,
-    /// `-U`.
     pub user: Option<&'a str>,
     /// The `application_name` where nobody names another one.
     pub fallback_application_name: Option<&'a str>,
@@ -25,7 +24,6 @@ pub struct LibpqOptions<'a> {
 /// What becomes of a keyword.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
-    /// It is part of the target.
     Taken,
     /// It tunes what has no counterpart here, or asks for what is done anyway.
     Ignored,
@@ -162,7 +160,6 @@ pub(super) fn from_libpq_with(
     Ok(target)
 }
 
-/// The keywords that were given, and their values.
 struct Words(BTreeMap<&'static str, String>);
 
 impl Words {

@@ -72,7 +72,6 @@ pub struct Target {
     pub password: Option<Secret>,
     /// Database name, or the path of the file.
     pub database: Option<String>,
-    /// TLS settings.
     pub tls: TlsOptions,
     /// The other keys of the query, checked against the table of known keys:
     /// `connect_timeout_s`, `options`, `busy_timeout_ms` ..., and `set.NAME` for session variables.
@@ -87,7 +86,6 @@ impl Target {
         jdbc::parse(url)
     }
 
-    /// The scheme of the target's URL, such as `postgres`.
     pub fn scheme(&self) -> &'static str {
         let this = (self.dialect, self.embedded);
         let scheme =
@@ -100,7 +98,6 @@ impl Target {
         self.number("connect_timeout_s").unwrap_or(10)
     }
 
-    /// A numeric option, if it was given.
     pub fn number(&self, option: &str) -> Option<u64> {
         self.options.get(option)?.parse().ok()
     }
@@ -142,7 +139,6 @@ impl fmt::Display for Target {
 pub struct TargetError {
     /// A full sentence with the place.
     pub message: String,
-    /// A remedy, shown after `hint:`.
     pub hint: Option<String>,
 }
 

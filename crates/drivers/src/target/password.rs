@@ -8,10 +8,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What was found for a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundPassword {
-    /// The password, if any source has one.
     pub password: Option<Secret>,
     /// The user name from `~/.my.cnf`, when the URL names none.
     pub user: Option<String>,

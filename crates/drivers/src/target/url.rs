@@ -6,7 +6,6 @@ use crate::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_core::{Dialect, nearest};
 use std::collections::BTreeMap;
 
-/// What the value of a query key may be.
 #[derive(Clone, Copy)]
 enum Value {
     Text,
@@ -14,7 +13,6 @@ enum Value {
     OneOf(&'static [&'static str]),
 }
 
-/// Where a query key ends up.
 #[derive(Clone, Copy)]
 enum KeyPlace {
     User,
@@ -95,7 +93,6 @@ pub(super) const SCHEMES: [(&[&str], Dialect, bool); 4] = [
 const FORMS: &str = "a target is written as mysql://user@host:port/database, \
                      postgres://user@host:port/database, sqlite:path or duckdb:path";
 
-/// What has been read so far, and the URL for error messages.
 struct UrlReader {
     redacted: String,
     dialect: Dialect,
@@ -113,7 +110,6 @@ struct UrlReader {
     options: BTreeMap<String, String>,
 }
 
-/// Reads a URL; see [`Target`] for its forms.
 pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
     let redacted = redact(text);
     let Some((scheme, rest)) = text.split_once(':') else {

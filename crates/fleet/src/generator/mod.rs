@@ -33,11 +33,9 @@ const HEAD: usize = 1024;
 pub enum Event {
     /// A trial is to be driven.
     Work(Box<Assignment>),
-    /// A sentence for the user.
     Note(String),
 }
 
-/// A load generator that waits for orders.
 pub struct Generator {
     link: Link,
     desk: Arc<Desk>,
@@ -435,12 +433,9 @@ fn unknown(trial: u64) -> Answer {
     Answer::Refused { why: format!("The load generator knows no trial {trial} any more.") }
 }
 
-/// A trial that is to be driven, and who is told how it goes.
 #[derive(Debug)]
 pub struct Assignment {
-    /// What is to be done.
     pub order: Order,
-    /// Who is told.
     pub reporter: Reporter,
 }
 

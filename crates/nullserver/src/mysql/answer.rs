@@ -8,7 +8,6 @@ const CATALOG: &[u8] = b"def";
 const DATABASE: &[u8] = b"sbtest";
 const UTF8MB4: u16 = 45;
 const BINARY: u16 = 63;
-/// 2024-01-01 00:00:00.
 const TIMESTAMP: &[u8] = b"2024-01-01 00:00:00";
 const TIMESTAMP_BINARY: &[u8] = &[4, 0xe8, 0x07, 1, 1];
 
@@ -18,7 +17,6 @@ pub(super) enum Encoding {
     Binary,
 }
 
-/// A writer of the packets of one answer.
 pub(super) struct Answer<'a> {
     pub(super) out: &'a mut Vec<u8>,
     /// Number of the next packet.
@@ -35,7 +33,6 @@ impl Answer<'_> {
         start
     }
 
-    /// Fills in the length of the packet that began at `start`.
     fn finish(&mut self, start: usize) {
         let [a, b, c, ..] = ((self.out.len() - start - 4) as u32).to_le_bytes();
         self.out[start..start + 3].copy_from_slice(&[a, b, c]);
@@ -100,7 +97,6 @@ impl Answer<'_> {
         self.finish(start);
     }
 
-    /// The answer to COM_STMT_PREPARE.
     pub(super) fn prepared(mut self, id: u32, statement: &Statement) {
         let plan = &statement.plan;
         let (columns, params) = (plan.columns.len() as u16, plan.params.len() as u16);

@@ -58,12 +58,10 @@ mod capability {
     pub(super) const NEVER: u64 = COMPRESS | SSL | ZSTD | QUERY_ATTRIBUTES;
 }
 
-/// Status bits of OK and EOF packets.
 const IN_TRANSACTION: u16 = 1;
 const AUTOCOMMIT: u16 = 2;
 const MORE_RESULTS: u16 = 8;
 
-/// A prepared statement of one connection.
 struct Prepared {
     statement: Rc<Statement>,
     /// Parameter types of the last execution that sent them.
@@ -78,7 +76,6 @@ enum Phase {
     /// The client was asked for another authentication answer.
     AuthSwitch,
     Command,
-    /// The client sends a file.
     Infile(BulkRows),
 }
 

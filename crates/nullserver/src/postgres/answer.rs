@@ -14,7 +14,6 @@ fn begin(out: &mut Vec<u8>, kind: u8) -> usize {
     out.len() - 4
 }
 
-/// Fills in the length of the message that began at `start`.
 fn finish(out: &mut [u8], start: usize) {
     let length = (out.len() - start) as u32;
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
@@ -67,7 +66,6 @@ pub(super) fn negotiate(out: &mut Vec<u8>, options: &[&[u8]]) {
     finish(out, start);
 }
 
-/// ParameterStatus.
 pub(super) fn parameter(out: &mut Vec<u8>, name: &str, value: &str) {
     let start = begin(out, b'S');
     for text in [name, value] {
@@ -234,7 +232,6 @@ pub(super) fn complete(out: &mut Vec<u8>, sql: &[u8], plan: &Plan, rows: u64) {
     finish(out, start);
 }
 
-/// CommandComplete of a COPY.
 pub(super) fn copied(out: &mut Vec<u8>, rows: u64) {
     let start = begin(out, b'C');
     // Writing to a Vec cannot fail.
@@ -243,7 +240,6 @@ pub(super) fn copied(out: &mut Vec<u8>, rows: u64) {
     finish(out, start);
 }
 
-/// CopyInResponse.
 pub(super) fn copy_in(out: &mut Vec<u8>, load: &Load) {
     let format = u8::from(load.format == Format::Binary);
     let start = begin(out, b'G');

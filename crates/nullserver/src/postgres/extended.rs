@@ -11,7 +11,6 @@ const NAMES_MAX: usize = 65_536;
 /// Parameters whose integer a row count may depend on: BETWEEN's bounds are among the first.
 const BOUNDS_MAX: usize = 64;
 
-/// Type numbers of pg_type.
 pub(super) mod oid {
     pub(crate) const BOOL: u32 = 16;
     pub(crate) const INT8: u32 = 20;

@@ -1,7 +1,6 @@
 //! Splits SQL into tokens without copying. Comments vanish here, `/*! ... */` included: no answer
 //! depends on an engine clause.
 
-/// Whose quoting rules hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// `?` parameters, `"text"`, backslash escapes, `#` comments.
@@ -10,7 +9,6 @@ pub(crate) enum Dialect {
     Postgres,
 }
 
-/// A piece of the statement text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: u32,
@@ -71,7 +69,6 @@ impl<'a> Lexer<'a> {
         self.pos
     }
 
-    /// The text of the last token.
     pub(crate) fn text(&self) -> &'a [u8] {
         self.span.of(self.sql)
     }

@@ -69,9 +69,7 @@ pub(crate) enum Keyword {
     Like,
     /// Ends a select list without FROM.
     Clause,
-    /// A clause as well.
     Order,
-    /// A clause as well.
     Limit,
     Into,
     /// Stands between a column and its parameter: NOT, OR, WHERE.
@@ -168,7 +166,6 @@ pub(crate) fn table_columns(table: &[u8]) -> Option<&'static [&'static [u8]]> {
     })
 }
 
-/// Whether the function makes one row of many.
 pub(crate) fn is_aggregate(name: &[u8]) -> bool {
     lowered(name, |lower| matches!(lower, b"sum" | b"count" | b"avg" | b"min" | b"max"))
 }

@@ -55,7 +55,6 @@ impl Parser<'_, '_> {
         *known = known.or(value);
     }
 
-    /// The keyword of a token, if it is a word.
     pub(super) fn keyword_of(&self, token: Token) -> Option<Keyword> {
         (token == Token::Word).then(|| keyword(self.lexer.text()))
     }

@@ -12,7 +12,6 @@ pub(crate) const COLUMNS_MAX: usize = 64;
 /// Commands, for the counters and for the transaction state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Only blanks and comments.
     #[default]
     Empty,
     Select,
@@ -53,7 +52,6 @@ pub(crate) enum Value {
     Timestamp,
 }
 
-/// The name of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
     Given(Span),
@@ -84,7 +82,6 @@ pub(crate) enum Operand {
     Unknown,
 }
 
-/// How many rows the result has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rows {
     Count(u64),
@@ -95,7 +92,6 @@ pub(crate) enum Rows {
     Variables(Span),
 }
 
-/// How bulk rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// Bytes between fields, after rows, before an escaped byte and around a field (0: none).
@@ -110,13 +106,11 @@ pub(crate) struct Load {
     pub(crate) format: Format,
     /// Fields per row; 0 if the first row decides.
     pub(crate) columns: u32,
-    /// The file LOAD DATA names.
     pub(crate) file: Span,
     /// Lines before the first row.
     pub(crate) skip: u64,
 }
 
-/// A parsed statement. Spans refer to its text.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) kind: Kind,
@@ -190,7 +184,6 @@ impl Plan {
         }
     }
 
-    /// The rows of SHOW VARIABLES.
     pub(crate) fn variables<'a>(
         &self,
         sql: &'a [u8],
@@ -202,7 +195,6 @@ impl Plan {
     }
 }
 
-/// A [`Value::Decimal`] as text.
 pub(crate) fn write_decimal(out: &mut Vec<u8>, scaled: i64, digits: u8) {
     let (sign, one) = (if scaled < 0 { "-" } else { "" }, 10_u64.pow(digits.into()));
     let (whole, part) = (scaled.unsigned_abs() / one, scaled.unsigned_abs() % one);
@@ -213,7 +205,6 @@ pub(crate) fn write_decimal(out: &mut Vec<u8>, scaled: i64, digits: u8) {
     };
 }
 
-/// Whether a text is a decimal number.
 pub(crate) fn is_decimal(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let points = digits.iter().filter(|&&byte| byte == b'.').count();

@@ -7,7 +7,6 @@ use super::names::{
 use super::parser::{Parser, integer};
 use super::plan::{Column, Name, Rows, Value};
 
-/// What is known of the item being read.
 struct Item {
     /// From the item's first byte to its last.
     whole: Span,

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Settings of this machine.
 pub fn machine() -> Machine {
     let huge_pages = line_of("/sys/kernel/mm/transparent_hugepage/enabled");
     let swaps = fs::read_to_string("/proc/swaps").ok();

@@ -23,7 +23,6 @@ pub struct HostSampler {
 }
 
 impl HostSampler {
-    /// Starts at `now`.
     pub fn new(now: Nanos) -> Self {
         HostSampler { before: read_totals(), at: now }
     }

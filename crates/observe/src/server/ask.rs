@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 /// Rows as text.
 pub(super) type Answer = Vec<Vec<Option<String>>>;
 
-/// A session with a list of what it could not read.
 pub(super) struct Asker<'a, S> {
     session: &'a mut S,
     not_readable: Vec<String>,
@@ -19,7 +18,6 @@ pub(super) struct Asker<'a, S> {
 /// Statements that were sent, for servers that count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// All of them.
     pub all: u64,
     /// Of these, those that a server counts among its SELECTs.
     pub reads: u64,
@@ -44,7 +42,6 @@ impl std::ops::AddAssign for Asked {
     }
 }
 
-/// Rows with the names of their columns.
 #[derive(Default)]
 struct Named {
     names: Vec<String>,
@@ -83,7 +80,6 @@ impl<'a, S: Session> Asker<'a, S> {
         self.left_out = questions.to_vec();
     }
 
-    /// Questions that the server has refused.
     pub(super) fn refused(&self) -> Vec<String> {
         self.refused.clone()
     }
@@ -103,7 +99,6 @@ impl<'a, S: Session> Asker<'a, S> {
         Ok(self.named(what, sql).await?.rows)
     }
 
-    /// The first value of the answer.
     pub(super) async fn text(&mut self, what: &str, sql: &str) -> Result<Option<String>, DbError> {
         let rows = self.rows(what, sql).await?;
         Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))

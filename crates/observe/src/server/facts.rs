@@ -61,7 +61,6 @@ pub(super) async fn ask_facts<S: Session>(
     Ok(facts)
 }
 
-/// Settings that may hold a password or a key.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["password", "passphrase", "primary_conninfo", "secret"].iter().any(|word| name.contains(word))

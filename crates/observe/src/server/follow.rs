@@ -4,7 +4,6 @@
 use super::ask::Asker;
 use dyno_core::{DbError, Dialect, Session};
 
-/// A position in the log of the node that takes writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
     /// MariaDB: `@@gtid_binlog_pos`.

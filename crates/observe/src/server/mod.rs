@@ -25,12 +25,9 @@ use dyno_facts::ServerFacts;
 use facts::ask_facts;
 use std::time::Instant;
 
-/// What a node says of itself before or after a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeLook {
-    /// Settings and counters as they were sent.
     pub facts: ServerFacts,
-    /// What they mean.
     pub state: NodeState,
 }
 
@@ -72,7 +69,6 @@ pub struct Questions {
     refused: Vec<String>,
     postgres_version: u32,
     is_mysql_replica: Option<bool>,
-    /// Statements sent so far.
     pub asked: Asked,
 }
 
@@ -98,7 +94,6 @@ impl Questions {
     }
 }
 
-/// Tables of a workload.
 struct Tables<'a>(&'a [String]);
 
 impl Tables<'_> {

@@ -258,7 +258,6 @@ fn replicas(dumps: &Answer, counters: &BTreeMap<String, String>) -> Vec<ReplicaF
     dumps.iter().map(replica).collect()
 }
 
-/// What a commit waits for.
 fn acknowledged_by(facts: &ServerFacts, group_members: u64) -> Message {
     let cluster = count(&facts.counters, "wsrep_cluster_size").unwrap_or(0);
     let is_galera = facts.settings.get("wsrep_on").is_some_and(|on| on == "ON");

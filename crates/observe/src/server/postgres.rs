@@ -207,7 +207,6 @@ async fn dirty_share<S: Session>(
     asker.number("dirty pages", share).await
 }
 
-/// The tables of the workload.
 struct Described {
     without_statistics: Vec<String>,
     rows: BTreeMap<String, u64>,

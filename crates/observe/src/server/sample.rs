@@ -10,7 +10,6 @@ pub struct Sample {
     pub active_sessions: Option<f64>,
     /// Sessions that wait for a lock.
     pub waiting_sessions: Option<f64>,
-    /// Pages asked for.
     pub page_requests: Option<u64>,
     /// Of these, those that were not in the server's memory.
     pub page_misses: Option<u64>,
@@ -24,7 +23,6 @@ pub struct Sample {
     pub dirty_share: Option<f64>,
     /// Log since the last checkpoint, as a share of what forces one.
     pub checkpoint_age_share: Option<f64>,
-    /// Checkpoints begun.
     pub checkpoints: Option<u64>,
     /// Says that a checkpoint has ended when it changes.
     pub last_checkpoint: Option<String>,
@@ -52,7 +50,6 @@ pub struct Sample {
     pub background: Vec<String>,
     /// When the server was started, in seconds on any clock; `None` when only `uptime_s` is known.
     pub started_s: Option<f64>,
-    /// Seconds since the server was started.
     pub uptime_s: Option<f64>,
 }
 
@@ -94,7 +91,6 @@ impl Sample {
         }
     }
 
-    /// What happened since `before`, in sentences.
     pub fn events(&self, before: &Sample) -> Vec<Message> {
         let mut events = Vec::new();
         if self.was_restarted(before) {
@@ -142,7 +138,6 @@ impl Sample {
         events
     }
 
-    /// True when the server was started anew since `before`.
     pub fn was_restarted(&self, before: &Sample) -> bool {
         let later = |(new, old): (f64, f64)| new > old + 1.0;
         let shorter = |(new, old): (f64, f64)| new < old;
@@ -151,7 +146,6 @@ impl Sample {
     }
 }
 
-/// That the server was started anew.
 pub fn server_restarted() -> Message {
     say!(server_restarted)
 }

@@ -4,16 +4,13 @@ use super::{Asked, Sample};
 use dyno_facts::{Message, NodeConditions, ReplicaFacts, say};
 use std::collections::BTreeMap;
 
-/// What a node is like at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeState {
-    /// Counters and gauges.
     pub sample: Sample,
     pub round_trip_us: Option<f64>,
     pub isolation: Option<String>,
     pub cache_bytes: Option<u64>,
     pub checkpoint_interval_s: Option<f64>,
-    /// Size of the database.
     pub data_bytes: Option<u64>,
     pub query_cache: Option<bool>,
     pub tables_without_statistics: Vec<String>,
@@ -26,10 +23,8 @@ pub struct NodeState {
     pub asked: Asked,
 }
 
-/// What was seen of a node while a trial ran.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// When the window opened.
     pub opened: Option<Sample>,
     /// When it closed, or the last one before that.
     pub closed: Option<Sample>,
@@ -40,7 +35,6 @@ pub struct Seen {
     /// Replica lags that were sampled, seconds: by the names of replicas, a replica's own as `itself`.
     pub lags_s: BTreeMap<String, Vec<f64>>,
     pub down: Option<Message>,
-    /// Statements that were asked.
     pub asked: Asked,
     /// Questions that were refused, and why.
     pub not_readable: Vec<String>,

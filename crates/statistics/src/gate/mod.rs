@@ -28,21 +28,15 @@ use crate::{Interval, Metric, mean, mean_interval};
 use std::fmt;
 use std::str::FromStr;
 
-/// A comparison with a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// `<`
     Below,
-    /// `<=`
     AtMost,
-    /// `>`
     Above,
-    /// `>=`
     AtLeast,
 }
 
 impl Relation {
-    /// Whether a value keeps the bound.
     pub fn holds(self, value: f64, bound: f64) -> bool {
         match self {
             Relation::Below => value < bound,
@@ -52,7 +46,6 @@ impl Relation {
         }
     }
 
-    /// As it is written.
     pub fn sign(self) -> &'static str {
         match self {
             Relation::Below => "<",
@@ -66,7 +59,6 @@ impl Relation {
 /// What of a metric a gate is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// The trials of a target.
     Value,
     /// The ratio of a candidate to its baseline.
     Ratio,
@@ -81,9 +73,7 @@ pub enum Figure {
 pub struct Gate {
     /// As it was written, blanks at the ends removed.
     pub text: String,
-    /// What it is about.
     pub metric: Metric,
-    /// The trials or a ratio.
     pub figure: Figure,
     /// How the figure has to be.
     pub relation: Relation,
@@ -114,10 +104,8 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// How a gate stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is kept.
     Pass,
     /// It is proven not to be kept.
     Broken,
@@ -141,7 +129,6 @@ pub enum Why {
     IntervalHoldsBound,
 }
 
-/// A verdict and what it rests on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
     pub verdict: Verdict,

@@ -28,12 +28,10 @@ const LEAST_BLOCKS: usize = 5;
 /// Standard errors by which two levels differ at a change point.
 const CHANGE_ERRORS: f64 = 6.0;
 
-/// An interval of the measured window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Second {
     /// Seconds from the opening of the window.
     pub begins_s: f64,
-    /// Length in seconds.
     pub length_s: f64,
     /// What was done in it (commits).
     pub count: f64,
@@ -45,7 +43,6 @@ impl Second {
     }
 }
 
-/// What a window looks like.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steady {
     /// Median of the seconds' rates.
@@ -61,9 +58,7 @@ pub struct Steady {
 /// Whether warm-up was over when the window opened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarmUp {
-    /// Median rate of the first third.
     pub first_per_s: f64,
-    /// Median rate of the last third.
     pub last_per_s: f64,
     /// Last third by first, minus 1.
     pub drift: f64,
@@ -75,7 +70,6 @@ pub struct WarmUp {
     pub is_over: bool,
 }
 
-/// A change of the level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
     /// Seconds from the opening of the window.
@@ -89,7 +83,6 @@ pub struct Change {
 /// Neighbouring seconds that stand out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stall {
-    /// Seconds from the opening of the window.
     pub from_s: f64,
     /// Seconds from the opening of the window.
     pub to_s: f64,

@@ -77,7 +77,6 @@ pub fn prepare(
     }
 }
 
-/// The primary and the read-only nodes.
 fn primary_and_readers(
     backends: &[Backend],
 ) -> Result<(&Backend, impl Iterator<Item = &Backend> + Clone), ClusterError> {

@@ -17,7 +17,6 @@ const LIBRARIES: [&str; 3] = ["libpcp.so.2", "libmemcached.so.11", "libhashkit.s
 /// What the names of pgpool's sockets take of a path, in bytes.
 const SOCKET_NAME_BYTES: usize = 15;
 
-/// A pgpool on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Software {
     program: PathBuf,

@@ -18,7 +18,6 @@ const SCHEMA: &str = "mysql_innodb_cluster_metadata";
 /// Any number that is the same in metadata and state: there is one such cluster behind a Router.
 const CLUSTER: &str = "6b1f9d3e-0f4a-11ef-9a53-64796e6f0001";
 
-/// A Router on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Software {
     router: PathBuf,

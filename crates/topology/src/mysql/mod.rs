@@ -81,7 +81,6 @@ fn unpacked(root: &Path) -> Result<Server, ClusterError> {
     Ok(Server { program: loader, before, files })
 }
 
-/// Says what is missing before anything is made.
 pub(crate) fn check(state: &State, product: Product) -> Result<(), ClusterError> {
     server(state, product)?;
     if product == Product::Mariadb {
@@ -232,7 +231,6 @@ fn accounts(
     Ok(lines.into_iter().map(|line| line + ";\n").collect())
 }
 
-/// Writes the configuration for what the node is now, and says how it is started.
 pub(crate) fn launch(
     state: &State,
     node: &StateNode,

@@ -3,12 +3,10 @@
 use crate::admin::{Admin, Answer, REPLICATION};
 use crate::{ClusterError, Product, StateNode};
 
-/// What a read-only node says of its replication.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stream {
     /// True when it receives and applies.
     pub(crate) is_running: bool,
-    /// Why it doesn't.
     pub(crate) error: Option<String>,
     /// Seconds behind the primary, as it says itself.
     pub(crate) lag_s: Option<f64>,

@@ -11,10 +11,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The programs that a cluster needs.
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_basebackup"];
 
-/// Says what is missing before anything is made.
 pub(crate) fn check() -> Result<(), ClusterError> {
     programs::postgres_folder(&PROGRAMS).map(drop)
 }
@@ -102,7 +100,6 @@ fn remove(path: &Path) -> Result<(), ClusterError> {
     fs::remove_file(path).map_err(|error| failed("removed", path, &error))
 }
 
-/// Writes the configuration for what the node is now, and says how it is started.
 pub(crate) fn launch(state: &State, node: &StateNode) -> Result<Launch, ClusterError> {
     configure(state, node, source_of(state, node))?;
     Ok(Launch {

@@ -16,7 +16,6 @@ pub const STATUS_MORE_RESULTS: u16 = 0x0008;
 /// Server status: the SQL mode NO_BACKSLASH_ESCAPES is set.
 pub const STATUS_NO_BACKSLASH_ESCAPES: u16 = 0x0200;
 
-/// How the values of rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// As text: answers to COM_QUERY.
@@ -25,14 +24,11 @@ pub enum Encoding {
     Binary,
 }
 
-/// What a scan came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerStep {
     /// More bytes are needed.
     More,
-    /// The answer is complete.
     Done(Executed),
-    /// The answer is an error.
     Failed(ServerError),
     /// The server asks for this file; the answer goes on after packets that end with an empty one,
     /// starting with [`Answer::next_sequence`].
@@ -120,12 +116,10 @@ impl Answer {
         self.framing.expect(sequence);
     }
 
-    /// Warnings of all results of the answer.
     pub fn warnings(&self) -> u32 {
         self.state.warnings
     }
 
-    /// The server's status flags, as last heard.
     pub fn status(&self) -> u16 {
         self.state.status
     }

@@ -4,7 +4,6 @@ use curve25519_dalek::{EdwardsPoint, Scalar, scalar::clamp_integer};
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
 
-/// An authentication method of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plugin {
     /// `mysql_native_password`: SHA-1 of MySQL 4.1 and later, MariaDB's default.
@@ -25,7 +24,6 @@ impl Plugin {
             .find(|plugin| plugin.name() == name)
     }
 
-    /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {
             Plugin::Native => "mysql_native_password",

@@ -12,9 +12,7 @@ pub fn push_command(out: &mut Vec<u8>, command: u8, argument: &[u8]) -> u8 {
 
 /// Ends the session; there is no answer.
 pub const COM_QUIT: u8 = 0x01;
-/// Executes text.
 pub const COM_QUERY: u8 = 0x03;
 /// Ends a prepared statement; there is no answer.
 pub const COM_STMT_CLOSE: u8 = 0x19;
-/// Prepares a statement.
 pub const COM_STMT_PREPARE: u8 = 0x16;

@@ -6,14 +6,11 @@ use dyno_core::{DbError, ErrorClass};
 /// The error number with which MariaDB marks a progress report, which is no error.
 pub const PROGRESS_REPORT: u16 = 0xffff;
 
-/// What the server said went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerError {
-    /// The server's error number.
     pub errno: u16,
     /// SQLSTATE; `HY000` when the server sent none.
     pub sqlstate: [u8; 5],
-    /// The server's own words.
     pub message: String,
 }
 

@@ -15,11 +15,9 @@ impl CapabilityFlags {
     pub const LONG_PASSWORD: Self = Self(1);
     /// The log-in may name a database.
     pub const CONNECT_WITH_DB: Self = Self(1 << 3);
-    /// LOAD DATA LOCAL.
     pub const LOCAL_FILES: Self = Self(1 << 7);
     /// The protocol of 4.1 and later.
     pub const PROTOCOL_41: Self = Self(1 << 9);
-    /// TLS.
     pub const SSL: Self = Self(1 << 11);
     /// Status flags in OK packets.
     pub const TRANSACTIONS: Self = Self(1 << 13);
@@ -31,7 +29,6 @@ impl CapabilityFlags {
     pub const MULTI_RESULTS: Self = Self(1 << 17);
     /// Several results of one prepared statement.
     pub const PS_MULTI_RESULTS: Self = Self(1 << 18);
-    /// Named authentication methods.
     pub const PLUGIN_AUTH: Self = Self(1 << 19);
     /// Attributes of the client in the log-in.
     pub const CONNECT_ATTRS: Self = Self(1 << 20);
@@ -42,18 +39,15 @@ impl CapabilityFlags {
     /// MariaDB: column definitions are not repeated.
     pub const CACHE_METADATA: Self = Self(1 << 36);
 
-    /// True when all of `wanted` are there.
     pub fn has(self, wanted: Self) -> bool {
         self.0 & wanted.0 == wanted.0
     }
 
-    /// All of both.
     #[must_use]
     pub const fn with(self, more: Self) -> Self {
         Self(self.0 | more.0)
     }
 
-    /// All but those.
     #[must_use]
     pub fn without(self, less: Self) -> Self {
         Self(self.0 & !less.0)
@@ -94,7 +88,6 @@ pub struct Greeting {
     pub version: String,
     /// The number that `KILL` takes.
     pub connection_id: u32,
-    /// What it can do.
     pub capabilities: CapabilityFlags,
     /// The random bytes that passwords are scrambled with.
     pub scramble: Vec<u8>,
@@ -152,15 +145,12 @@ impl Greeting {
 /// The client's answer to the greeting.
 #[derive(Debug)]
 pub struct Login<'a> {
-    /// What both sides can do.
     pub capabilities: CapabilityFlags,
-    /// Account name.
     pub user: &'a str,
     /// Database, or empty for none.
     pub database: &'a str,
     /// Authentication method that `response` follows.
     pub plugin: &'a str,
-    /// The scrambled password.
     pub response: &'a [u8],
     /// Names and values that the server shows in its tables of connections.
     pub attributes: &'a [(&'a str, &'a str)],

@@ -77,9 +77,7 @@ pub enum Framed<'a> {
 /// The header at the start of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Length of the payload in this packet.
     pub length: usize,
-    /// Sequence number.
     pub sequence: u8,
 }
 
@@ -100,7 +98,6 @@ impl Framing {
         self.joining = false;
     }
 
-    /// The sequence number that comes next, in either direction.
     #[inline]
     pub fn next_sequence(&self) -> u8 {
         self.next_sequence

@@ -12,16 +12,13 @@ pub struct PacketReader<'a> {
 /// What stands where a value of a text row may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextValue<'a> {
-    /// SQL NULL.
     Null,
-    /// The value as text.
     Bytes(&'a [u8]),
 }
 
 const SHORT: Malformed = Malformed("a packet ends before its last field");
 
 impl<'a> PacketReader<'a> {
-    /// Starts at the beginning of `payload`.
     #[inline]
     pub fn new(payload: &'a [u8]) -> Self {
         PacketReader { rest: payload }
@@ -115,7 +112,6 @@ impl<'a> PacketReader<'a> {
     }
 }
 
-/// Appends a length-encoded integer.
 #[inline]
 pub fn push_lenenc(out: &mut Vec<u8>, value: u64) {
     let bytes = value.to_le_bytes();
@@ -130,7 +126,6 @@ pub fn push_lenenc(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// Appends bytes preceded by their length-encoded length.
 #[inline]
 pub fn push_lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     push_lenenc(out, bytes.len() as u64);

@@ -10,37 +10,23 @@ use std::fmt::Write;
 
 /// Column and parameter types of the protocol (`MYSQL_TYPE_...`).
 pub mod column_type {
-    /// TINYINT, one byte.
     pub const TINY: u8 = 1;
-    /// SMALLINT, two bytes.
     pub const SHORT: u8 = 2;
-    /// INT, four bytes.
     pub const LONG: u8 = 3;
-    /// FLOAT, four bytes.
     pub const FLOAT: u8 = 4;
-    /// DOUBLE, eight bytes.
     pub const DOUBLE: u8 = 5;
-    /// Always NULL, no bytes.
     pub const NULL: u8 = 6;
-    /// TIMESTAMP, as DATETIME.
     pub const TIMESTAMP: u8 = 7;
-    /// BIGINT, eight bytes.
     pub const LONGLONG: u8 = 8;
-    /// MEDIUMINT, four bytes.
     pub const INT24: u8 = 9;
-    /// DATE, a length and 0 or 4 bytes.
     pub const DATE: u8 = 10;
-    /// TIME, a length and 0, 8 or 12 bytes.
     pub const TIME: u8 = 11;
-    /// DATETIME, a length and 0, 4, 7 or 11 bytes.
     pub const DATETIME: u8 = 12;
-    /// YEAR, two bytes.
     pub const YEAR: u8 = 13;
     /// Text, a length and bytes; as are all types not named here.
     pub const VAR_STRING: u8 = 253;
 }
 
-/// The columns of a result set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Definitions {
     /// What is needed to read their values.
@@ -50,7 +36,6 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Forgets all columns.
     pub fn clear(&mut self) {
         self.columns.clear();
         self.names.clear();
@@ -67,10 +52,8 @@ impl Definitions {
     }
 }
 
-/// What is kept of a column definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// One of [`column_type`].
     pub column_type: u8,
     /// Whether an integer has no sign.
     pub unsigned: bool,
@@ -179,23 +162,16 @@ fn end_of_row(reader: &PacketReader<'_>) -> Result<(), Malformed> {
     }
 }
 
-/// A row of the text protocol.
 #[derive(Debug)]
 pub struct TextRow<'a> {
-    /// The payload that was scanned.
     pub payload: &'a [u8],
-    /// What [`scan_text_row`] found in it.
     pub spans: &'a [CellSpan],
 }
 
-/// A row of the binary protocol.
 #[derive(Debug)]
 pub struct BinaryRow<'a> {
-    /// The payload that was scanned.
     pub payload: &'a [u8],
-    /// What [`scan_binary_row`] found in it.
     pub spans: &'a [CellSpan],
-    /// The columns it was scanned with.
     pub columns: &'a [Column],
 }
 

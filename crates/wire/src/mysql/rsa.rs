@@ -11,7 +11,6 @@ use sha1::{Digest, Sha1};
 
 const HASH_BYTES: usize = 20;
 
-/// An RSA public key of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey {
     modulus: BigUint,

@@ -11,7 +11,6 @@ use dyno_core::{Param, ParamType};
 
 const COM_STMT_EXECUTE: u8 = 0x17;
 
-/// A statement that the server has prepared.
 #[derive(Debug)]
 pub struct Prepared {
     /// The command up to the values, with no NULL and no types.
@@ -26,9 +25,7 @@ pub struct Prepared {
 /// Why parameters do not fit a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongParamCount {
-    /// Placeholders in the statement.
     pub expected: usize,
-    /// Values given.
     pub given: usize,
 }
 
@@ -117,7 +114,6 @@ impl Prepared {
         self.types_sent = false;
     }
 
-    /// Number of placeholders.
     pub fn params(&self) -> usize {
         self.types.len()
     }
@@ -139,18 +135,8 @@ pub struct PrepareAnswer {
 /// What a scan of the answer to a preparation came to.
 #[derive(Debug)]
 pub enum PrepareStep {
-    /// More bytes are needed.
     More,
-    /// The statement is prepared.
-    Done {
-        /// The server's number for the statement.
-        id: u32,
-        /// Number of placeholders.
-        params: u16,
-        /// Columns of the result set, empty when there is none.
-        definitions: Definitions,
-    },
-    /// The server can't or won't prepare it.
+    Done { id: u32, params: u16, definitions: Definitions },
     Failed(ServerError),
 }
 

@@ -8,15 +8,12 @@ use crate::names::Names;
 /// Where the session stands with respect to transactions, from ReadyForQuery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionStatus {
-    /// Not in a transaction.
     Idle,
-    /// In a transaction.
     Open,
     /// In a transaction that failed: everything but ROLLBACK is refused.
     Failed,
 }
 
-/// Reads ReadyForQuery.
 #[inline]
 pub fn ready(body: &[u8]) -> Result<TransactionStatus, WireError> {
     match body {
@@ -30,7 +27,6 @@ pub fn ready(body: &[u8]) -> Result<TransactionStatus, WireError> {
 /// What the server wants to know about the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authentication<'a> {
-    /// Nothing more: the user is accepted.
     Ok,
     /// The password as it is.
     Cleartext,
@@ -46,18 +42,15 @@ pub enum Authentication<'a> {
     Unsupported(u32),
 }
 
-/// Names of SASL mechanisms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SaslMechanisms<'a>(&'a [u8]);
 
 impl SaslMechanisms<'_> {
-    /// True when the server offers this mechanism.
     pub fn contains(&self, name: &str) -> bool {
         self.0.split(|&byte| byte == 0).any(|offered| offered == name.as_bytes())
     }
 }
 
-/// Reads an authentication request.
 pub fn authentication(body: &[u8]) -> Result<Authentication<'_>, WireError> {
     let mut reader = MessageReader::new(body);
     let request = match reader.u32()? {
@@ -85,7 +78,6 @@ pub struct BackendKey {
     pub secret: Vec<u8>,
 }
 
-/// Reads BackendKeyData.
 pub fn backend_key(body: &[u8]) -> Result<BackendKey, WireError> {
     let mut reader = MessageReader::new(body);
     let process = reader.u32()?;
@@ -191,7 +183,6 @@ pub struct ServerReport<'a> {
     pub severity: &'a [u8],
     /// The SQLSTATE; zeros when the server sent none.
     pub sqlstate: [u8; 5],
-    /// The message in one line.
     pub message: &'a [u8],
     /// More about it.
     pub detail: Option<&'a [u8]>,

@@ -14,70 +14,44 @@ pub const HEADER_BYTES: usize = 5;
 
 /// First letter of each backend message.
 pub mod tag {
-    /// Authentication request.
     pub const AUTHENTICATION: u8 = b'R';
-    /// BackendKeyData.
     pub const BACKEND_KEY: u8 = b'K';
-    /// BindComplete.
     pub const BIND_COMPLETE: u8 = b'2';
-    /// CloseComplete.
     pub const CLOSE_COMPLETE: u8 = b'3';
-    /// CommandComplete.
     pub const COMMAND_COMPLETE: u8 = b'C';
-    /// CopyData.
     pub const COPY_DATA: u8 = b'd';
-    /// CopyDone.
     pub const COPY_DONE: u8 = b'c';
-    /// CopyInResponse.
     pub const COPY_IN: u8 = b'G';
-    /// CopyOutResponse.
     pub const COPY_OUT: u8 = b'H';
-    /// DataRow.
     pub const DATA_ROW: u8 = b'D';
-    /// EmptyQueryResponse.
     pub const EMPTY_QUERY: u8 = b'I';
-    /// ErrorResponse.
     pub const ERROR: u8 = b'E';
-    /// NegotiateProtocolVersion.
     pub const NEGOTIATE: u8 = b'v';
-    /// NoData.
     pub const NO_DATA: u8 = b'n';
-    /// NoticeResponse.
     pub const NOTICE: u8 = b'N';
-    /// NotificationResponse.
     pub const NOTIFICATION: u8 = b'A';
-    /// ParameterDescription.
     pub const PARAMETER_DESCRIPTION: u8 = b't';
-    /// ParameterStatus.
     pub const PARAMETER_STATUS: u8 = b'S';
-    /// ParseComplete.
     pub const PARSE_COMPLETE: u8 = b'1';
-    /// ReadyForQuery.
     pub const READY: u8 = b'Z';
-    /// RowDescription.
     pub const ROW_DESCRIPTION: u8 = b'T';
 }
 
 /// The first five bytes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Which message it is, see [`tag`].
     pub tag: u8,
     /// Length of what follows the header, in bytes; at most [`BODY_LIMIT_BYTES`].
     pub body_len: usize,
 }
 
-/// A whole message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Which message it is, see [`tag`].
     pub tag: u8,
-    /// What follows the header.
     pub body: &'a [u8],
 }
 
 impl Frame<'_> {
-    /// Length of the message with its header, in bytes.
     #[inline]
     pub fn wire_len(&self) -> usize {
         HEADER_BYTES + self.body.len()

@@ -131,7 +131,6 @@ pub fn execute_once(out: &mut Vec<u8>, sql: &str, params: &[Param<'_>]) -> Resul
     Ok(())
 }
 
-/// Ends a flight of extended-protocol messages.
 #[inline]
 pub fn sync(out: &mut Vec<u8>) {
     out.extend_from_slice(SYNC);
@@ -265,7 +264,6 @@ fn push_formats(out: &mut Vec<u8>, formats: impl Iterator<Item = Format> + Clone
     }
 }
 
-/// Appends length and text of a value.
 #[inline]
 fn push_text_param(out: &mut Vec<u8>, param: Param<'_>) -> Result<(), WireError> {
     let length_at = out.len();

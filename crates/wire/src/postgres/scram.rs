@@ -9,7 +9,6 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// The name of the mechanism.
 pub const MECHANISM: &str = "SCRAM-SHA-256";
 
 /// A server that asks for more would stall the client for seconds: PostgreSQL's default is 4,096.
@@ -59,12 +58,10 @@ impl ClientFirst {
         ClientFirst { bare: format!("n={user},r={nonce}"), nonce }
     }
 
-    /// What the client sends first.
     pub fn message(&self) -> String {
         format!("{GS2_HEADER}{}", self.bare)
     }
 
-    /// Takes the server's first message.
     pub fn server_first(self, message: &[u8], password: &str) -> Result<ClientFinal, ScramError> {
         let Ok(text) = str::from_utf8(message) else {
             return error("the server's SCRAM message is not UTF-8");
@@ -113,7 +110,6 @@ impl fmt::Debug for ClientFinal {
 }
 
 impl ClientFinal {
-    /// What the client sends second.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -2,31 +2,20 @@
 
 use dyno_core::ParamType;
 
-/// `bool`.
 pub const BOOL: u32 = 16;
 /// `"char"`, a single byte.
 pub const CHAR: u32 = 18;
-/// `name`.
 pub const NAME: u32 = 19;
-/// `int8`.
 pub const INT8: u32 = 20;
-/// `int2`.
 pub const INT2: u32 = 21;
-/// `int4`.
 pub const INT4: u32 = 23;
-/// `text`.
 pub const TEXT: u32 = 25;
-/// `oid`.
 pub const OID: u32 = 26;
-/// `float4`.
 pub const FLOAT4: u32 = 700;
-/// `float8`.
 pub const FLOAT8: u32 = 701;
 /// `unknown`: a literal without a type.
 pub const UNKNOWN: u32 = 705;
-/// `char(n)`.
 pub const BPCHAR: u32 = 1042;
-/// `varchar`.
 pub const VARCHAR: u32 = 1043;
 
 /// How a value is written on the wire.
@@ -49,7 +38,6 @@ impl Format {
         }
     }
 
-    /// The format code of the protocol.
     pub fn code(self) -> u16 {
         match self {
             Format::Text => 0,
@@ -68,10 +56,8 @@ pub fn param_oid(param: ParamType) -> u32 {
     }
 }
 
-/// One column of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     pub type_oid: u32,
-    /// How its values are written.
     pub format: Format,
 }
