@@ -80,6 +80,9 @@ pub enum ErrorOrigin {
 #[derive(Clone, PartialEq, Eq)]
 pub struct DbError(Box<ErrorParts>);
 
+/// What a session answers, or why it doesn't.
+pub type DbResult<T> = Result<T, DbError>;
+
 /// What is known of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorParts {

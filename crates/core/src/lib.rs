@@ -24,13 +24,13 @@ mod workload;
 
 pub use address::Address;
 pub use capabilities::{Capabilities, PlanForm};
-pub use error::{Cause, DbError, ErrorClass, ErrorOrigin, ErrorParts};
+pub use error::{Cause, DbError, DbResult, ErrorClass, ErrorOrigin, ErrorParts};
 pub use nearest::nearest;
 pub use outcome::{Outcome, StatementKind, Tally};
 pub use rng::Rng;
 pub use session::{
-    BulkMethod, BulkReport, Columns, Discard, Driver, Executed, Interrupter, Row, RowSource,
-    RowWriter, Rows, Session, Statement, Table,
+    BulkMethod, BulkReport, Columns, Discard, Driver, Executed, FlightAnswers, Interrupter, Row,
+    RowSource, RowWriter, Rows, Session, Statement, Table,
 };
 pub use target::{Dialect, Product};
 pub use text::push_int;

@@ -1,6 +1,6 @@
 //! How a protocol is spoken, and one open connection.
 
-use crate::{Capabilities, DbError, Dialect, Param, ParamType, Product, StatementKind};
+use crate::{Capabilities, DbError, DbResult, Dialect, Param, ParamType, Product, StatementKind};
 
 /// Opens sessions to a target. Shared by all loops.
 pub trait Driver: Sync {
@@ -12,7 +12,7 @@ pub trait Driver: Sync {
     ///
     /// # Errors
     /// Unreachable or rejected; the message names host and port, never a password.
-    fn connect(&self, number: u32) -> impl Future<Output = Result<Self::Session, DbError>>;
+    fn connect(&self, number: u32) -> impl Future<Output = DbResult<Self::Session>>;
 
     /// Opens a session in place of one of this number that was lost; `attempt` counts the attempts at it
     /// from 0. A target with several nodes may find it another node than the one that is gone.
@@ -23,7 +23,7 @@ pub trait Driver: Sync {
         &self,
         number: u32,
         attempt: u32,
-    ) -> impl Future<Output = Result<Self::Session, DbError>> {
+    ) -> impl Future<Output = DbResult<Self::Session>> {
         let _ = attempt;
         self.connect(number)
     }
@@ -62,6 +62,9 @@ pub struct Executed {
     /// Rows changed, as the server says.
     pub affected: u64,
 }
+
+/// What became of the executions of one flight, in their order.
+pub type FlightAnswers = Vec<DbResult<Executed>>;
 
 impl Executed {
     /// Counted as sysbench counts it.
@@ -232,7 +235,7 @@ pub trait Session {
         &mut self,
         sql: &str,
         params: &[ParamType],
-    ) -> impl Future<Output = Result<Statement, DbError>>;
+    ) -> impl Future<Output = DbResult<Statement>>;
 
     /// Executes a prepared statement. Errors leave the session usable unless
     /// [`DbError::is_fatal`].
@@ -241,7 +244,7 @@ pub trait Session {
         statement: Statement,
         params: &[Param<'_>],
         rows: &mut R,
-    ) -> impl Future<Output = Result<Executed, DbError>>;
+    ) -> impl Future<Output = DbResult<Executed>>;
 
     /// Sends text as one command. With several statements inside, the counts are summed and rows
     /// of all result sets are delivered.
@@ -249,7 +252,7 @@ pub trait Session {
         &mut self,
         sql: &str,
         rows: &mut R,
-    ) -> impl Future<Output = Result<Executed, DbError>>;
+    ) -> impl Future<Output = DbResult<Executed>>;
 
     /// Executes a statement once: parsed, bound, described and executed in as few flights as the
     /// protocol allows, and nothing of it stays on the server. Placeholders are the dialect's own,
@@ -262,7 +265,7 @@ pub trait Session {
         _sql: &str,
         _params: &[Param<'_>],
         _rows: &mut R,
-    ) -> impl Future<Output = Result<Executed, DbError>> {
+    ) -> impl Future<Output = DbResult<Executed>> {
         async {
             Err(DbError::unsupported("This session can't execute a statement it has not prepared."))
         }
@@ -278,7 +281,7 @@ pub trait Session {
     ///
     /// # Errors
     /// When the protocol can't parse and execute in one flight.
-    fn queue_once(&mut self, _sql: &str, _params: &[Param<'_>]) -> Result<(), DbError> {
+    fn queue_once(&mut self, _sql: &str, _params: &[Param<'_>]) -> DbResult<()> {
         Err(DbError::unsupported("This protocol can't queue a statement that is not prepared."))
     }
 
@@ -287,12 +290,12 @@ pub trait Session {
     ///
     /// # Errors
     /// None that a queue of usual size meets.
-    fn queue_sync(&mut self) -> Result<(), DbError> {
+    fn queue_sync(&mut self) -> DbResult<()> {
         Ok(())
     }
 
     /// Adds an execution to the next flight without sending it.
-    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError>;
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<()>;
 
     /// Sends all queued executions in one flight and awaits all answers, appended to `results` in
     /// order. On PostgreSQL the flight ends with a Sync, so after an error the rest of the flight,
@@ -304,12 +307,12 @@ pub trait Session {
     fn flush<R: Rows>(
         &mut self,
         rows: &mut R,
-        results: &mut Vec<Result<Executed, DbError>>,
-    ) -> impl Future<Output = Result<(), DbError>>;
+        results: &mut FlightAnswers,
+    ) -> impl Future<Output = DbResult<()>>;
 
     /// Brings the session out of a failed or open transaction. Called by the engine after a failed
     /// attempt, outside the hot path.
-    fn rollback(&mut self) -> impl Future<Output = Result<(), DbError>>;
+    fn rollback(&mut self) -> impl Future<Output = DbResult<()>>;
 
     /// Streams rows into a table; all or nothing. Within an open transaction they are part of it, and
     /// after an error it has to be rolled back. `table` and `columns` are trusted SQL.
@@ -318,7 +321,7 @@ pub trait Session {
         table: &str,
         columns: &[&str],
         rows: &mut R,
-    ) -> impl Future<Output = Result<BulkReport, DbError>>;
+    ) -> impl Future<Output = DbResult<BulkReport>>;
 
     /// Streams rows as the answer to a COPY statement in the caller's own words (`... FROM STDIN`
     /// in text format): options such as FREEZE, and COPY inside an open transaction. Returns how
@@ -330,7 +333,7 @@ pub trait Session {
         &mut self,
         _sql: &str,
         _rows: &mut R,
-    ) -> impl Future<Output = Result<u64, DbError>> {
+    ) -> impl Future<Output = DbResult<u64>> {
         async { Err(DbError::unsupported("This kind of session has no COPY.")) }
     }
 

@@ -7,7 +7,7 @@ use crate::postgres::PostgresDriver;
 use crate::route::{Routed, Way};
 use crate::sqlite::SqliteDriver;
 use crate::target::Target;
-use dyno_core::{Capabilities, DbError, Dialect, Driver};
+use dyno_core::{Capabilities, DbResult, Dialect, Driver};
 
 /// One of the drivers: types are told apart here, once per trial, never per query. A
 /// clone shares its nodes with the first.
@@ -49,18 +49,13 @@ macro_rules! with_driver {
 
 impl Database {
     /// The driver for a target; connects to no server.
-    pub fn open(target: &Target) -> Result<Self, DbError> {
+    pub fn open(target: &Target) -> DbResult<Self> {
         Self::open_nodes(std::slice::from_ref(target), 0, Way::Primary, Way::Primary)
     }
 
     /// The driver for a target with several nodes, of which `writable` takes writes: see [`Routed::new`].
     /// Of an embedded database, the first is opened.
-    pub fn open_nodes(
-        nodes: &[Target],
-        writable: usize,
-        way: Way,
-        loads: Way,
-    ) -> Result<Self, DbError> {
+    pub fn open_nodes(nodes: &[Target], writable: usize, way: Way, loads: Way) -> DbResult<Self> {
         Ok(match (nodes[0].dialect, nodes[0].embedded) {
             (Dialect::Mysql, _) => {
                 let nodes = nodes.iter().map(MysqlDriver::new).collect::<Result<_, _>>()?;
@@ -78,7 +73,7 @@ impl Database {
                 let target = &nodes[0];
                 let message =
                     format!("{target} can't be opened: this dyno was built without DuckDB.");
-                return Err(DbError::unreachable(message)
+                return Err(dyno_core::DbError::unreachable(message)
                     .with_hint("the README says how to build it with the cargo feature duckdb"));
             }
         })

@@ -1,7 +1,7 @@
 //! What drivers without a wire share: copies of parameters for executions that wait for the next flight
 //! and rows that wait for their statement, and the checks of parameters.
 
-use dyno_core::{DbError, ErrorClass, Param, RowWriter, Statement};
+use dyno_core::{DbError, DbResult, ErrorClass, Param, RowWriter, Statement};
 use std::ops::Range;
 
 /// The caller used a session in a way that it does not allow; the session goes on.
@@ -11,24 +11,20 @@ pub(crate) fn misuse(message: String) -> DbError {
 }
 
 /// As many parameters as a statement has placeholders.
-pub(crate) fn check_placeholders(found: usize, given: usize, sql: &str) -> Result<(), DbError> {
-    match found == given {
-        true => Ok(()),
-        false => Err(misuse(format!(
-            "The statement has {found} placeholders for {given} parameters: {sql}"
-        ))),
+pub(crate) fn check_placeholders(found: usize, given: usize, sql: &str) -> DbResult<()> {
+    if found == given {
+        return Ok(());
     }
+    Err(misuse(format!("The statement has {found} placeholders for {given} parameters: {sql}")))
 }
 
 /// As many parameters for an execution as its statement takes.
 #[inline]
-pub(crate) fn check_parameters(taken: usize, given: usize) -> Result<(), DbError> {
-    match taken == given {
-        true => Ok(()),
-        false => {
-            Err(misuse(format!("The statement takes {taken} parameters and was given {given}.")))
-        }
+pub(crate) fn check_parameters(taken: usize, given: usize) -> DbResult<()> {
+    if taken == given {
+        return Ok(());
     }
+    Err(misuse(format!("The statement takes {taken} parameters and was given {given}.")))
 }
 
 #[cold]
@@ -172,3 +168,104 @@ impl Queue {
         })
     }
 }
+
+/// The calls of a [`dyno_core::Session`] that executes one statement at a time: its `run` takes what is executed,
+/// the parameters and the rows, and its `queue` keeps what waits for the next flight. With `.await` where `run`
+/// is asynchronous.
+macro_rules! calls_of_queue {
+    ($($wait:tt)*) => {
+        async fn execute<R: Rows>(
+            &mut self,
+            statement: Statement,
+            params: &[Param<'_>],
+            rows: &mut R,
+        ) -> DbResult<Executed> {
+            self.run(Queued::Prepared(statement), params.iter().copied(), rows)$($wait)*
+        }
+
+        async fn execute_once<R: Rows>(
+            &mut self,
+            sql: &str,
+            params: &[Param<'_>],
+            rows: &mut R,
+        ) -> DbResult<Executed> {
+            self.run(Queued::Once(sql), params.iter().copied(), rows)$($wait)*
+        }
+
+        fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> DbResult<()> {
+            self.queue.push_once(sql, params);
+            Ok(())
+        }
+
+        async fn flush<R: Rows>(&mut self, rows: &mut R, results: &mut dyno_core::FlightAnswers) -> DbResult<()> {
+            let queue = std::mem::take(&mut self.queue);
+            for (queued, params) in queue.iter() {
+                match self.run(queued, params, rows)$($wait)* {
+                    Err(error) if error.is_fatal() => return Err(error),
+                    answer => results.push(answer),
+                }
+            }
+            self.queue = queue;
+            self.queue.clear();
+            Ok(())
+        }
+
+        async fn close(self) {}
+    };
+}
+pub(crate) use calls_of_queue;
+
+/// What the bindings of embedded databases have alike: names of columns, the row that a statement stands on, and
+/// parameters that are bound without a copy.
+macro_rules! binding_types {
+    ($binding:ident, $row:ident, $int:ident, $double:ident) => {
+        pub(super) struct Names<'a, 'c>(pub(super) &'a $binding::Statement<'c>);
+
+        impl Columns for Names<'_, '_> {
+            fn count(&self) -> usize {
+                self.0.column_count()
+            }
+
+            fn name(&self, column: usize) -> &str {
+                self.0.column_name(column).map_or("", |name| &name[..])
+            }
+        }
+
+        pub(super) struct $row<'a, 's> {
+            pub(super) row: &'a $binding::Row<'s>,
+            pub(super) columns: usize,
+        }
+
+        impl $row<'_, '_> {
+            fn value(&self, column: usize) -> ValueRef<'_> {
+                self.row.get_ref(column).unwrap_or(ValueRef::Null)
+            }
+
+            /// A text or a blob.
+            fn value_bytes(&self, column: usize) -> Option<&[u8]> {
+                match self.value(column) {
+                    ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
+                    _ => None,
+                }
+            }
+
+            fn parsed<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+                std::str::from_utf8(text).ok()?.trim().parse().ok()
+            }
+        }
+
+        pub(super) struct Bound<'a>(pub(super) Param<'a>);
+
+        impl $binding::ToSql for Bound<'_> {
+            fn to_sql(&self) -> $binding::Result<ToSqlOutput<'_>> {
+                Ok(match self.0 {
+                    Param::Null => ToSqlOutput::Owned(Value::Null),
+                    Param::Int(value) => ToSqlOutput::Owned(Value::$int(value)),
+                    Param::Double(value) => ToSqlOutput::Owned(Value::$double(value)),
+                    Param::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text)),
+                })
+            }
+        }
+    };
+}
+pub(crate) use binding_types;

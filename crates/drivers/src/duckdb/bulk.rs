@@ -4,7 +4,7 @@ use super::row::Bound;
 use super::translate;
 use crate::queue::Params;
 use duckdb::{Connection, appender_params_from_iter};
-use dyno_core::{BulkMethod, BulkReport, DbError, RowSource};
+use dyno_core::{BulkMethod, BulkReport, DbResult, RowSource};
 
 /// Streams rows through DuckDB's appender, which gives texts the types of their columns.
 pub(super) fn load<R: RowSource>(
@@ -12,8 +12,8 @@ pub(super) fn load<R: RowSource>(
     table: &str,
     columns: &[&str],
     rows: &mut R,
-) -> Result<BulkReport, DbError> {
-    let rows = append_all(connection, table, columns, rows).map_err(|error| translate(&error))?;
+) -> DbResult<BulkReport> {
+    let rows = append_all(connection, table, columns, rows).map_err(translate)?;
     Ok(BulkReport { rows, method: BulkMethod::Appender, fallback_reason: None })
 }
 

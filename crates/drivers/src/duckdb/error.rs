@@ -4,15 +4,15 @@ use duckdb::Error;
 use dyno_core::{DbError, ErrorClass};
 use std::path::Path;
 
-fn message(error: &Error) -> String {
+fn message(error: Error) -> String {
     match error {
-        Error::DuckDBFailure(_, Some(message)) => message.clone(),
+        Error::DuckDBFailure(_, Some(message)) => message,
         other => other.to_string(),
     }
 }
 
 #[cold]
-pub(super) fn translate(error: &Error) -> DbError {
+pub(super) fn translate(error: Error) -> DbError {
     let message = message(error);
     let (class, sqlstate) = if message.starts_with("Constraint Error") {
         (ErrorClass::Constraint, *b"23000")
@@ -36,7 +36,7 @@ pub(super) fn translate(error: &Error) -> DbError {
 }
 
 #[cold]
-pub(super) fn opening(path: &Path, error: &Error) -> DbError {
+pub(super) fn opening(path: &Path, error: Error) -> DbError {
     let (place, message) = (path.display(), message(error));
     let cant = |what: &str| format!("The DuckDB file {place} {what}: {message}");
     if message.contains("Could not set lock") {

@@ -20,7 +20,7 @@ pub use session::DuckdbSession;
 
 use crate::target::Target;
 use duckdb::{Config, Connection};
-use dyno_core::{Capabilities, DbError, Dialect, Driver, PlanForm};
+use dyno_core::{Capabilities, DbResult, Dialect, Driver, PlanForm};
 use error::{opening, translate};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -40,20 +40,20 @@ pub struct DuckdbDriver {
 
 impl DuckdbDriver {
     /// Opens the file, creates it where it is missing, and sets the URL's variables.
-    pub fn new(target: &Target) -> Result<Self, DbError> {
+    pub fn new(target: &Target) -> DbResult<Self> {
         let path = PathBuf::from(target.database.clone().unwrap_or_default());
         let instance = shared(&path)?;
         for (name, value) in target.session_variables() {
             // The name was checked when the URL was read.
             let set = format!("SET {name} = '{}'", value.replace('\'', "''"));
-            locked(&instance.0).execute_batch(&set).map_err(|error| translate(&error))?;
+            locked(&instance.0).execute_batch(&set).map_err(translate)?;
         }
         Ok(DuckdbDriver { instance })
     }
 }
 
 /// The instance of a file: the one that is open, or a new one.
-fn shared(path: &Path) -> Result<Arc<Instance>, DbError> {
+fn shared(path: &Path) -> DbResult<Arc<Instance>> {
     let mut open = locked(&OPEN);
     // A path that has no file yet has no other name for it either.
     let name = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -64,7 +64,7 @@ fn shared(path: &Path) -> Result<Arc<Instance>, DbError> {
     let connection = Config::default()
         .with("autoinstall_known_extensions", "false")
         .and_then(|config| Connection::open_with_flags(path, config))
-        .map_err(|error| opening(path, &error))?;
+        .map_err(|error| opening(path, error))?;
     let instance = Arc::new(Instance(Mutex::new(connection)));
     let name = path.canonicalize().unwrap_or(name);
     open.retain(|_, instance| instance.strong_count() > 0);
@@ -94,13 +94,13 @@ const CAPABILITIES: Capabilities = Capabilities {
 impl Driver for DuckdbDriver {
     type Session = DuckdbSession;
 
-    async fn connect(&self, _number: u32) -> Result<DuckdbSession, DbError> {
+    async fn connect(&self, _number: u32) -> DbResult<DuckdbSession> {
         let connection = locked(&self.instance.0).try_clone();
         let open = connection.and_then(|connection| {
             let version = connection.version()?;
             Ok(DuckdbSession::new(connection, Arc::clone(&self.instance), version))
         });
-        open.map_err(|error| translate(&error))
+        open.map_err(translate)
     }
 
     fn dialect(&self) -> Dialect {

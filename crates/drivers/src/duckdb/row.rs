@@ -1,35 +1,10 @@
 //! Rows and parameters between dyno and DuckDB.
 
-use duckdb::ToSql;
+use crate::queue::binding_types;
 use duckdb::types::{TimeUnit, ToSqlOutput, Value, ValueRef};
 use dyno_core::{Columns, Param, Row};
 
-pub(super) struct Names<'a, 'c>(pub(super) &'a duckdb::Statement<'c>);
-
-impl Columns for Names<'_, '_> {
-    fn count(&self) -> usize {
-        self.0.column_count()
-    }
-
-    fn name(&self, column: usize) -> &str {
-        self.0.column_name(column).map_or("", String::as_str)
-    }
-}
-
-pub(super) struct DuckdbRow<'a, 's> {
-    row: &'a duckdb::Row<'s>,
-    columns: usize,
-}
-
-impl<'a, 's> DuckdbRow<'a, 's> {
-    pub(super) fn new(row: &'a duckdb::Row<'s>, columns: usize) -> Self {
-        DuckdbRow { row, columns }
-    }
-
-    fn value(&self, column: usize) -> ValueRef<'_> {
-        self.row.get_ref(column).unwrap_or(ValueRef::Null)
-    }
-}
+binding_types!(duckdb, DuckdbRow, BigInt, Double);
 
 impl Row for DuckdbRow<'_, '_> {
     fn columns(&self) -> usize {
@@ -42,7 +17,7 @@ impl Row for DuckdbRow<'_, '_> {
 
     fn int(&self, column: usize) -> Option<i64> {
         match self.value(column) {
-            ValueRef::Text(text) => std::str::from_utf8(text).ok()?.trim().parse().ok(),
+            ValueRef::Text(text) => Self::parsed(text),
             value => whole(&value)?.try_into().ok(),
         }
     }
@@ -52,16 +27,13 @@ impl Row for DuckdbRow<'_, '_> {
             ValueRef::Float(value) => Some(f64::from(value)),
             ValueRef::Double(value) => Some(value),
             ValueRef::Decimal(value) => value.to_string().parse().ok(),
-            ValueRef::Text(text) => std::str::from_utf8(text).ok()?.trim().parse().ok(),
+            ValueRef::Text(text) => Self::parsed(text),
             value => whole(&value).map(|value| value as f64),
         }
     }
 
     fn bytes(&self, column: usize) -> Option<&[u8]> {
-        match self.value(column) {
-            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
-            _ => None,
-        }
+        self.value_bytes(column)
     }
 
     fn string(&self, column: usize) -> Option<String> {
@@ -122,18 +94,4 @@ fn timestamp(unit: TimeUnit, value: i64) -> String {
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
     let text = format!("{} {hour:02}:{minute:02}:{second:02}", date(day));
     if micro == 0 { text } else { format!("{text}.{micro:06}") }
-}
-
-/// A parameter as the binding takes it, without a copy.
-pub(super) struct Bound<'a>(pub(super) Param<'a>);
-
-impl ToSql for Bound<'_> {
-    fn to_sql(&self) -> duckdb::Result<ToSqlOutput<'_>> {
-        Ok(match self.0 {
-            Param::Null => ToSqlOutput::Owned(Value::Null),
-            Param::Int(value) => ToSqlOutput::Owned(Value::BigInt(value)),
-            Param::Double(value) => ToSqlOutput::Owned(Value::Double(value)),
-            Param::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text)),
-        })
-    }
 }

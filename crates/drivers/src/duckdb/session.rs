@@ -2,10 +2,12 @@
 
 use super::row::{Bound, DuckdbRow, Names};
 use super::{CAPABILITIES, Instance, bulk, translate};
-use crate::queue::{Queue, Queued, check_parameters, check_placeholders, no_statement};
+use crate::queue::{
+    Queue, Queued, calls_of_queue, check_parameters, check_placeholders, no_statement,
+};
 use duckdb::Connection;
 use dyno_core::{
-    BulkReport, Capabilities, DbError, Dialect, Executed, Interrupter, Param, ParamType, Product,
+    BulkReport, Capabilities, DbResult, Dialect, Executed, Interrupter, Param, ParamType, Product,
     RowSource, Rows, Session, Statement,
 };
 use std::sync::Arc;
@@ -25,30 +27,10 @@ pub struct DuckdbSession {
     handle: Handle,
     product: Product,
     queue: Queue,
-    transaction: Transaction,
+    /// DuckDB doesn't tell, so it is read from the commands that went well.
+    is_in_transaction: bool,
     /// Keeps the file open, and known as open, as long as this session lives. Dropped last.
     _instance: Arc<Instance>,
-}
-
-/// Whether an explicit transaction is open. DuckDB doesn't tell, so it is read from the commands
-/// that went well.
-#[derive(Clone, Copy, Debug, Default)]
-struct Transaction {
-    is_open: bool,
-}
-
-impl Transaction {
-    /// Of a text with several commands, the last one counts.
-    fn follow(&mut self, sql: &str) {
-        for command in sql.split(';') {
-            let word = command.split_whitespace().next().unwrap_or_default();
-            match word.to_ascii_uppercase().as_str() {
-                "BEGIN" | "START" => self.is_open = true,
-                "COMMIT" | "END" | "ROLLBACK" | "ABORT" => self.is_open = false,
-                _ => {}
-            }
-        }
-    }
 }
 
 impl std::fmt::Debug for DuckdbSession {
@@ -64,57 +46,55 @@ impl DuckdbSession {
             handle: Handle::new(connection, |_| Vec::new()),
             product: Product { name: "DuckDB".to_owned(), version },
             queue: Queue::default(),
-            transaction: Transaction::default(),
+            is_in_transaction: false,
             _instance: instance,
         }
     }
 
-    fn run_once<'a, R: Rows>(
+    fn run<'a, R: Rows>(
         &mut self,
-        sql: &str,
+        what: Queued<'_>,
         params: impl ExactSizeIterator<Item = Param<'a>>,
         rows: &mut R,
-    ) -> Result<Executed, DbError> {
-        let done = run_once(self.handle.borrow_owner(), sql, params, rows)?;
-        self.transaction.follow(sql);
+    ) -> DbResult<Executed> {
+        let done = self.handle.with_dependent_mut(|connection, statements| match what {
+            Queued::Prepared(statement) => match statements.get_mut(statement.0 as usize) {
+                Some(prepared) => execute(prepared, params, rows),
+                None => Err(no_statement(statement)),
+            },
+            Queued::Once(sql) => {
+                execute(&mut connection.prepare(sql).map_err(translate)?, params, rows)
+            }
+        })?;
+        if let Queued::Once(sql) = what {
+            self.follow(sql);
+        }
         Ok(done)
     }
-}
 
-fn run<'a, R: Rows>(
-    handle: &mut Handle,
-    statement: Statement,
-    params: impl ExactSizeIterator<Item = Param<'a>>,
-    rows: &mut R,
-) -> Result<Executed, DbError> {
-    handle.with_dependent_mut(|_, statements| {
-        let Some(prepared) = statements.get_mut(statement.0 as usize) else {
-            return Err(no_statement(statement));
-        };
-        execute(prepared, params, rows)
-    })
-}
-
-fn run_once<'a, R: Rows>(
-    connection: &Connection,
-    sql: &str,
-    params: impl ExactSizeIterator<Item = Param<'a>>,
-    rows: &mut R,
-) -> Result<Executed, DbError> {
-    let mut statement = connection.prepare(sql).map_err(|error| translate(&error))?;
-    execute(&mut statement, params, rows)
+    /// Of a text with several commands, the last one counts.
+    fn follow(&mut self, sql: &str) {
+        for command in sql.split(';') {
+            let word = command.split_whitespace().next().unwrap_or_default();
+            match word.to_ascii_uppercase().as_str() {
+                "BEGIN" | "START" => self.is_in_transaction = true,
+                "COMMIT" | "END" | "ROLLBACK" | "ABORT" => self.is_in_transaction = false,
+                _ => {}
+            }
+        }
+    }
 }
 
 fn execute<'a, R: Rows>(
     statement: &mut duckdb::Statement<'_>,
     params: impl ExactSizeIterator<Item = Param<'a>>,
     rows: &mut R,
-) -> Result<Executed, DbError> {
+) -> DbResult<Executed> {
     check_parameters(statement.parameter_count(), params.len())?;
     for (index, param) in params.enumerate() {
-        statement.raw_bind_parameter(index + 1, Bound(param)).map_err(|error| translate(&error))?;
+        statement.raw_bind_parameter(index + 1, Bound(param)).map_err(translate)?;
     }
-    step(statement, rows).map_err(|error| translate(&error))
+    step(statement, rows).map_err(translate)
 }
 
 /// Runs a statement whose parameters are bound.
@@ -130,7 +110,7 @@ fn step<R: Rows>(statement: &mut duckdb::Statement<'_>, rows: &mut R) -> duckdb:
         while let Some(row) = answer.next()? {
             done.rows += 1;
             if R::WANTED {
-                rows.row(&DuckdbRow::new(row, columns));
+                rows.row(&DuckdbRow { row, columns });
             }
         }
     }
@@ -159,80 +139,36 @@ impl Session for DuckdbSession {
         &CAPABILITIES
     }
 
-    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
+    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
         self.handle.with_dependent_mut(|connection, statements| {
-            let statement = connection.prepare(sql).map_err(|error| translate(&error))?;
+            let statement = connection.prepare(sql).map_err(translate)?;
             check_placeholders(statement.parameter_count(), params.len(), sql)?;
             statements.push(statement);
             Ok(Statement((statements.len() - 1) as u32))
         })
     }
 
-    async fn execute<R: Rows>(
-        &mut self,
-        statement: Statement,
-        params: &[Param<'_>],
-        rows: &mut R,
-    ) -> Result<Executed, DbError> {
-        run(&mut self.handle, statement, params.iter().copied(), rows)
-    }
-
     /// Of several statements, only the last one's rows and counts are delivered: the binding
     /// executes the others without telling.
-    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> Result<Executed, DbError> {
-        self.run_once(sql, std::iter::empty(), rows)
-    }
-
-    async fn execute_once<R: Rows>(
-        &mut self,
-        sql: &str,
-        params: &[Param<'_>],
-        rows: &mut R,
-    ) -> Result<Executed, DbError> {
-        self.run_once(sql, params.iter().copied(), rows)
+    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
+        self.run(Queued::Once(sql), std::iter::empty(), rows)
     }
 
     fn is_in_transaction(&self) -> bool {
-        self.transaction.is_open
+        self.is_in_transaction
     }
 
-    fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), DbError> {
-        self.queue.push_once(sql, params);
-        Ok(())
-    }
-
-    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<()> {
         self.queue.push(statement, params);
         Ok(())
     }
 
-    async fn flush<R: Rows>(
-        &mut self,
-        rows: &mut R,
-        results: &mut Vec<Result<Executed, DbError>>,
-    ) -> Result<(), DbError> {
-        for (queued, params) in self.queue.iter() {
-            results.push(match queued {
-                Queued::Prepared(statement) => run(&mut self.handle, statement, params, rows),
-                Queued::Once(sql) => {
-                    let done = run_once(self.handle.borrow_owner(), sql, params, rows);
-                    if done.is_ok() {
-                        self.transaction.follow(sql);
-                    }
-                    done
-                }
-            });
-        }
+    async fn rollback(&mut self) -> DbResult<()> {
         self.queue.clear();
-        Ok(())
-    }
-
-    async fn rollback(&mut self) -> Result<(), DbError> {
-        self.queue.clear();
-        if !std::mem::take(&mut self.transaction).is_open {
+        if !std::mem::take(&mut self.is_in_transaction) {
             return Ok(());
         }
-        self.handle.borrow_owner().execute_batch("ROLLBACK").map_err(|error| translate(&error))
+        self.handle.borrow_owner().execute_batch("ROLLBACK").map_err(translate)
     }
 
     async fn bulk_load<R: RowSource>(
@@ -240,13 +176,13 @@ impl Session for DuckdbSession {
         table: &str,
         columns: &[&str],
         rows: &mut R,
-    ) -> Result<BulkReport, DbError> {
+    ) -> DbResult<BulkReport> {
         let connection = self.handle.borrow_owner();
-        if self.transaction.is_open {
+        if self.is_in_transaction {
             return bulk::load(connection, table, columns, rows);
         }
         // The appender commits whenever its buffer is full, unless a transaction is open.
-        let command = |sql: &str| connection.execute_batch(sql).map_err(|error| translate(&error));
+        let command = |sql: &str| connection.execute_batch(sql).map_err(translate);
         command("BEGIN")?;
         let loaded = bulk::load(connection, table, columns, rows);
         if loaded.is_ok() {
@@ -263,5 +199,5 @@ impl Session for DuckdbSession {
         Some(Box::new(move || handle.interrupt()))
     }
 
-    async fn close(self) {}
+    calls_of_queue!();
 }

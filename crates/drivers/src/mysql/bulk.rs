@@ -3,7 +3,9 @@
 
 use super::channel::Reply;
 use super::session::MysqlSession;
-use dyno_core::{BulkMethod, BulkReport, DbError, Discard, Executed, RowSource, Session, Table};
+use dyno_core::{
+    BulkMethod, BulkReport, DbError, DbResult, Discard, Executed, RowSource, Session, Table,
+};
 use dyno_wire::mysql::Encoding;
 use dyno_wire::mysql::answer::STATUS_NO_BACKSLASH_ESCAPES;
 use dyno_wire::mysql::command::{COM_QUERY, push_command};
@@ -26,7 +28,7 @@ pub(super) async fn load<R: RowSource>(
     table: &str,
     columns: &[&str],
     rows: &mut R,
-) -> Result<BulkReport, DbError> {
+) -> DbResult<BulkReport> {
     if session.is_in_transaction() {
         return load_by_any_way(session, table, columns, rows).await;
     }
@@ -48,7 +50,7 @@ async fn load_by_any_way<R: RowSource>(
     table: &str,
     columns: &[&str],
     rows: &mut R,
-) -> Result<BulkReport, DbError> {
+) -> DbResult<BulkReport> {
     let reason = if session.local_files {
         match load_data(session, table, columns, rows).await {
             Ok(rows) => {
@@ -95,7 +97,7 @@ async fn load_data<R: RowSource>(
     table: &str,
     columns: &[&str],
     rows: &mut R,
-) -> Result<u64, DbError> {
+) -> DbResult<u64> {
     // Tab and newline stand for themselves, so that no SQL mode changes their meaning.
     let escape = if backslash_escapes(session) { r"\\" } else { r"\" };
     let list = column_list(columns);
@@ -143,7 +145,7 @@ async fn insert<R: RowSource>(
     table: &str,
     columns: &[&str],
     rows: &mut R,
-) -> Result<u64, DbError> {
+) -> DbResult<u64> {
     let mut limit = Table::default();
     session.query("SELECT @@max_allowed_packet", &mut limit).await?;
     let allowed = limit.single().and_then(|text| text.parse::<usize>().ok()).unwrap_or(1 << 20);
@@ -179,7 +181,7 @@ fn backslash_escapes(session: &MysqlSession) -> bool {
 
 /// LOAD DATA LOCAL makes warnings of duplicates, of text cut short and of bad numbers: a table
 /// with such rows is not the table that was asked for.
-async fn check_warnings(session: &mut MysqlSession, table: &str) -> Result<(), DbError> {
+async fn check_warnings(session: &mut MysqlSession, table: &str) -> DbResult<()> {
     let count = session.warnings();
     if count == 0 {
         return Ok(());

@@ -1,7 +1,7 @@
 //! One command out, one answer in: what all calls of a session share.
 
 use crate::net::{Inbox, Transport};
-use dyno_core::{DbError, Executed, Rows};
+use dyno_core::{DbError, DbResult, Executed, Rows};
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
 use dyno_wire::mysql::{Answer, AnswerStep, CapabilityFlags, Definitions, Encoding, Malformed};
 
@@ -44,7 +44,7 @@ impl Channel {
 
     /// Makes ready for a new command.
     #[inline]
-    pub(super) fn begin(&mut self) -> Result<(), DbError> {
+    pub(super) fn begin(&mut self) -> DbResult<()> {
         self.check_idle()?;
         self.out.clear();
         if self.out.capacity() > KEEP_BYTES {
@@ -55,7 +55,7 @@ impl Channel {
 
     /// Checks that the server owes no answer.
     #[inline]
-    pub(super) fn check_idle(&self) -> Result<(), DbError> {
+    pub(super) fn check_idle(&self) -> DbResult<()> {
         if self.idle { Ok(()) } else { Err(abandoned()) }
     }
 
@@ -67,7 +67,7 @@ impl Channel {
         sequence: u8,
         definitions: &mut Definitions,
         rows: &mut R,
-    ) -> Result<Executed, DbError> {
+    ) -> DbResult<Executed> {
         self.idle = false;
         self.transport.send(&self.out).await?;
         self.answer.begin(encoding, sequence);
@@ -80,7 +80,7 @@ impl Channel {
         &mut self,
         definitions: &mut Definitions,
         rows: &mut R,
-    ) -> Result<Executed, DbError> {
+    ) -> DbResult<Executed> {
         match self.reply(definitions, rows).await? {
             Reply::Done(executed) => Ok(executed),
             Reply::FileRequest(name) => Err(self.refuse_file(&name, definitions, rows).await),
@@ -93,7 +93,7 @@ impl Channel {
         &mut self,
         definitions: &mut Definitions,
         rows: &mut R,
-    ) -> Result<Reply, DbError> {
+    ) -> DbResult<Reply> {
         loop {
             if self.inbox.filled().is_empty() {
                 self.transport.recv(&mut self.inbox).await?;

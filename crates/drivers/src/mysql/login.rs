@@ -2,7 +2,7 @@
 
 use super::channel::malformed;
 use crate::net::{Address, Inbox, TlsConfig, TlsMode, Transport};
-use dyno_core::{Cause, DbError};
+use dyno_core::{Cause, DbError, DbResult};
 use dyno_wire::mysql::auth::{FAST_PATH_DONE, FULL_PATH, MORE_DATA, Plugin, SWITCH, clear_text};
 use dyno_wire::mysql::handshake::{CapabilityFlags, Greeting, Login as LoginPacket};
 use dyno_wire::mysql::packet::{Framed, Framing, begin_packet, finish_packet};
@@ -50,14 +50,14 @@ impl<'a> Login<'a> {
     pub(super) async fn run(
         mut self,
         tls: &TlsConfig,
-    ) -> Result<(Transport, Greeting, CapabilityFlags), DbError> {
+    ) -> DbResult<(Transport, Greeting, CapabilityFlags)> {
         match self.log_in(tls).await {
             Ok((greeting, capabilities)) => Ok((self.transport, greeting, capabilities)),
             Err(error) => Err(self.explain(error)),
         }
     }
 
-    async fn log_in(&mut self, tls: &TlsConfig) -> Result<(Greeting, CapabilityFlags), DbError> {
+    async fn log_in(&mut self, tls: &TlsConfig) -> DbResult<(Greeting, CapabilityFlags)> {
         let packet = self.read().await?;
         let greeting = Greeting::parse(&packet).map_err(malformed)?;
         let mut capabilities =
@@ -116,7 +116,7 @@ impl<'a> Login<'a> {
     }
 
     /// Whether to encrypt. Like the server's own clients, not on a unix socket unless it must be.
-    fn wants_tls(&self, mode: TlsMode, server: CapabilityFlags) -> Result<bool, DbError> {
+    fn wants_tls(&self, mode: TlsMode, server: CapabilityFlags) -> DbResult<bool> {
         let offered = server.has(CapabilityFlags::SSL);
         match mode {
             TlsMode::Disable | TlsMode::Allow => Ok(false),
@@ -140,7 +140,7 @@ impl<'a> Login<'a> {
     }
 
     /// Answers what the server asks for until it is content.
-    async fn authenticate(&mut self) -> Result<(), DbError> {
+    async fn authenticate(&mut self) -> DbResult<()> {
         for _ in 0..MAX_ROUNDS {
             let packet = self.read().await?;
             match packet.split_first() {
@@ -154,7 +154,7 @@ impl<'a> Login<'a> {
     }
 
     /// The account uses another method than the greeting named.
-    async fn switch(&mut self, request: &[u8]) -> Result<(), DbError> {
+    async fn switch(&mut self, request: &[u8]) -> DbResult<()> {
         let mut reader = PacketReader::new(request);
         let name = match reader.until_nul() {
             Ok(name) => String::from_utf8_lossy(name).into_owned(),
@@ -181,7 +181,7 @@ impl<'a> Login<'a> {
     }
 
     /// The second half of the SHA-256 methods.
-    async fn go_on(&mut self, data: &[u8]) -> Result<(), DbError> {
+    async fn go_on(&mut self, data: &[u8]) -> DbResult<()> {
         let plugin = self.plugin;
         match (plugin, data) {
             (Some(Plugin::CachingSha2), [FAST_PATH_DONE]) => Ok(()),
@@ -202,7 +202,7 @@ impl<'a> Login<'a> {
         }
     }
 
-    async fn send(&mut self, payload: &[u8]) -> Result<(), DbError> {
+    async fn send(&mut self, payload: &[u8]) -> DbResult<()> {
         self.out.clear();
         let start = begin_packet(&mut self.out);
         self.out.extend_from_slice(payload);
@@ -212,7 +212,7 @@ impl<'a> Login<'a> {
     }
 
     /// The next packet that is no error.
-    async fn read(&mut self) -> Result<Vec<u8>, DbError> {
+    async fn read(&mut self) -> DbResult<Vec<u8>> {
         loop {
             let (found, taken) = match self.framing.take(self.inbox.filled()).map_err(malformed)? {
                 Framed::Partial(taken) => (None, taken),
@@ -273,7 +273,7 @@ impl<'a> Login<'a> {
 }
 
 /// Random bytes for the padding of RSA.
-fn random<const N: usize>() -> Result<[u8; N], DbError> {
+fn random<const N: usize>() -> DbResult<[u8; N]> {
     let mut bytes = [0; N];
     // Requests this short are answered whole.
     getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|error| {

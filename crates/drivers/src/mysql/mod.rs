@@ -23,7 +23,7 @@ use crate::Target;
 use crate::net::{ResolvedHosts, TlsConfig, Transport, before};
 use crate::target::{Secret, TargetError};
 use channel::Channel;
-use dyno_core::{DbError, Dialect, Discard, Driver, Product, SECOND, Session};
+use dyno_core::{DbError, DbResult, Dialect, Discard, Driver, Product, SECOND, Session};
 use dyno_reactor::now;
 use dyno_wire::mysql::CapabilityFlags;
 use dyno_wire::mysql::insert::push_literal;
@@ -43,7 +43,7 @@ pub struct MysqlDriver {
 impl MysqlDriver {
     /// Looks the hosts up, reads certificate files and checks the session variables; connects
     /// to nothing yet.
-    pub fn new(target: &Target) -> Result<Self, DbError> {
+    pub fn new(target: &Target) -> DbResult<Self> {
         let mut driver = MysqlDriver {
             hosts: target.hosts.resolve()?,
             tls: TlsConfig::new(&target.tls)?,
@@ -61,7 +61,7 @@ impl MysqlDriver {
 
     /// Has every session set this variable after its log-in. Numbers and `DEFAULT` are sent as
     /// they are, everything else as text.
-    pub fn set_variable(&mut self, name: &str, value: &str) -> Result<(), DbError> {
+    pub fn set_variable(&mut self, name: &str, value: &str) -> DbResult<()> {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '@' | '$');
         if name.is_empty() || !name.chars().all(fits) {
             let message = format!("`{name}` is not the name of a session variable.");
@@ -75,7 +75,7 @@ impl MysqlDriver {
     /// Stops the statement that a session is executing, through a connection of its own to the
     /// same host: `number` is the one that the session was connected with, `connection_id` is
     /// [`MysqlSession::connection_id`].
-    pub async fn kill_query(&self, number: u32, connection_id: u32) -> Result<(), DbError> {
+    pub async fn kill_query(&self, number: u32, connection_id: u32) -> DbResult<()> {
         let mut session = self.connect(number).await?;
         session.query(&format!("KILL QUERY {connection_id}"), &mut Discard).await?;
         session.close().await;
@@ -104,7 +104,7 @@ impl MysqlDriver {
 impl Driver for MysqlDriver {
     type Session = MysqlSession;
 
-    async fn connect(&self, number: u32) -> Result<MysqlSession, DbError> {
+    async fn connect(&self, number: u32) -> DbResult<MysqlSession> {
         let host = self.hosts.pick(number);
         let due = now() + self.connect_timeout_s * SECOND;
         let transport = Transport::connect(host, due).await?;
@@ -156,7 +156,7 @@ fn variables(error: &DbError) -> DbError {
 mod tests {
     use super::*;
 
-    fn driver(url: &str) -> Result<MysqlDriver, DbError> {
+    fn driver(url: &str) -> DbResult<MysqlDriver> {
         MysqlDriver::new(&url.parse().unwrap())
     }
 

@@ -3,8 +3,8 @@
 use super::bulk;
 use super::channel::{Channel, malformed};
 use dyno_core::{
-    BulkReport, Capabilities, DbError, Dialect, Discard, ErrorClass, Executed, Param, ParamType,
-    Product, RowSource, Rows, Session, Statement,
+    BulkReport, Capabilities, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
+    FlightAnswers, Param, ParamType, Product, RowSource, Rows, Session, Statement,
 };
 use dyno_wire::mysql::answer::STATUS_IN_TRANSACTION;
 use dyno_wire::mysql::command::{
@@ -86,25 +86,21 @@ impl MysqlSession {
 
     /// Makes ready for a command that is sent at once.
     #[inline]
-    fn begin(&mut self) -> Result<(), DbError> {
+    fn begin(&mut self) -> DbResult<()> {
         if self.channel.idle && !self.flight.is_empty() {
             return Err(misuse("queued executions must be flushed before the next command"));
         }
         self.channel.begin()
     }
 
-    async fn query_bytes<R: Rows>(
-        &mut self,
-        sql: &[u8],
-        rows: &mut R,
-    ) -> Result<Executed, DbError> {
+    async fn query_bytes<R: Rows>(&mut self, sql: &[u8], rows: &mut R) -> DbResult<Executed> {
         self.begin()?;
         let sequence = push_command(&mut self.channel.out, COM_QUERY, sql);
         self.channel.exchange(Encoding::Text, sequence, &mut self.definitions, rows).await
     }
 
     /// Sends a PREPARE; returns the statement's number, its placeholders and its columns.
-    async fn send_prepare(&mut self, sql: &str) -> Result<(u32, u16, Definitions), DbError> {
+    async fn send_prepare(&mut self, sql: &str) -> DbResult<(u32, u16, Definitions)> {
         self.begin()?;
         let channel = &mut self.channel;
         let sequence = push_command(&mut channel.out, COM_STMT_PREPARE, sql.as_bytes());
@@ -156,7 +152,7 @@ impl Session for MysqlSession {
         if self.product.name == "MariaDB" { &MARIADB } else { &Capabilities::MYSQL }
     }
 
-    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
+    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
         match self.send_prepare(sql).await {
             Ok((_, count, _)) if usize::from(count) != params.len() => {
                 let count = WrongParamCount { expected: count.into(), given: params.len() };
@@ -178,7 +174,7 @@ impl Session for MysqlSession {
         statement: Statement,
         params: &[Param<'_>],
         rows: &mut R,
-    ) -> Result<Executed, DbError> {
+    ) -> DbResult<Executed> {
         self.begin()?;
         let slot = self.statements.get_mut(statement.0 as usize).ok_or_else(unknown)?;
         let out = &mut self.channel.out;
@@ -201,7 +197,7 @@ impl Session for MysqlSession {
         }
     }
 
-    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> Result<Executed, DbError> {
+    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
         self.query_bytes(sql.as_bytes(), rows).await
     }
 
@@ -211,7 +207,7 @@ impl Session for MysqlSession {
         sql: &str,
         params: &[Param<'_>],
         rows: &mut R,
-    ) -> Result<Executed, DbError> {
+    ) -> DbResult<Executed> {
         let (id, count, definitions) = match self.send_prepare(sql).await {
             Err(error) if error.errno() == CANNOT_BE_PREPARED && params.is_empty() => {
                 return self.query_bytes(sql.as_bytes(), rows).await;
@@ -241,7 +237,7 @@ impl Session for MysqlSession {
     }
 
     #[inline]
-    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<()> {
         if self.flight.is_empty() {
             self.channel.begin()?;
         }
@@ -259,11 +255,7 @@ impl Session for MysqlSession {
         Ok(())
     }
 
-    async fn flush<R: Rows>(
-        &mut self,
-        rows: &mut R,
-        results: &mut Vec<Result<Executed, DbError>>,
-    ) -> Result<(), DbError> {
+    async fn flush<R: Rows>(&mut self, rows: &mut R, results: &mut FlightAnswers) -> DbResult<()> {
         self.channel.check_idle()?;
         let mut sent = 0;
         let MysqlSession { channel, statements, definitions, flight, .. } = self;
@@ -302,7 +294,7 @@ impl Session for MysqlSession {
         Ok(())
     }
 
-    async fn rollback(&mut self) -> Result<(), DbError> {
+    async fn rollback(&mut self) -> DbResult<()> {
         self.flight.clear();
         self.query_bytes(b"ROLLBACK", &mut Discard).await.map(|_| ())
     }
@@ -312,7 +304,7 @@ impl Session for MysqlSession {
         table: &str,
         columns: &[&str],
         rows: &mut R,
-    ) -> Result<BulkReport, DbError> {
+    ) -> DbResult<BulkReport> {
         bulk::load(self, table, columns, rows).await
     }
 
@@ -342,7 +334,7 @@ fn wrong_count(count: WrongParamCount) -> DbError {
     ))
 }
 
-fn no_params(params: &[Param<'_>]) -> Result<(), DbError> {
+fn no_params(params: &[Param<'_>]) -> DbResult<()> {
     if params.is_empty() {
         return Ok(());
     }

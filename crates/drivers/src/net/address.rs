@@ -1,6 +1,6 @@
 //! Name resolution before the first connection.
 
-use dyno_core::{Address, DbError};
+use dyno_core::{Address, DbError, DbResult};
 use std::net::{SocketAddr, ToSocketAddrs};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct Hosts(pub Vec<Address>);
 
 impl Hosts {
     /// Looks all host names up. Blocks, so drivers call it once, when they are made.
-    pub fn resolve(&self) -> Result<ResolvedHosts, DbError> {
+    pub fn resolve(&self) -> DbResult<ResolvedHosts> {
         if self.0.is_empty() {
             return Err(DbError::unreachable("The target has no host."));
         }
@@ -40,7 +40,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    fn new(address: Address) -> Result<Self, DbError> {
+    fn new(address: Address) -> DbResult<Self> {
         let sockets = match &address {
             Address::Unix(_) => Vec::new(),
             Address::Tcp { host, port } => look_up(host, *port)?,
@@ -58,7 +58,7 @@ impl Resolved {
     }
 }
 
-fn look_up(host: &str, port: u16) -> Result<Vec<SocketAddr>, DbError> {
+fn look_up(host: &str, port: u16) -> DbResult<Vec<SocketAddr>> {
     let failed = |why: String| {
         DbError::unreachable(format!("The host name {host} could not be looked up: {why}."))
             .with_hint("check the spelling of the host in the target's URL")

@@ -1,6 +1,6 @@
 //! The receive buffer of one connection.
 
-use dyno_core::DbError;
+use dyno_core::{DbError, DbResult};
 
 /// Size of a fresh buffer: a thousand idle connections take 4 MiB.
 const FIRST_BYTES: usize = 4 * 1024;
@@ -52,7 +52,7 @@ impl Inbox {
 
     /// Says that the message at the front has `total` bytes, so that a hostile length is refused
     /// before its bytes arrive. Growing follows the bytes that come, not the claim.
-    pub fn reserve(&mut self, total: usize) -> Result<(), DbError> {
+    pub fn reserve(&mut self, total: usize) -> DbResult<()> {
         if total > self.limit {
             return Err(self.too_long(total));
         }
@@ -63,7 +63,7 @@ impl Inbox {
     }
 
     /// Room for at least one more byte. Grows or moves what is there if needed.
-    pub(super) fn space(&mut self) -> Result<&mut [u8], DbError> {
+    pub(super) fn space(&mut self) -> DbResult<&mut [u8]> {
         let size = self.bytes.len();
         // A receive into the last few bytes would cost a system call and fetch nearly nothing.
         if self.grow || size - self.end < FIRST_BYTES / 8 {
@@ -82,7 +82,7 @@ impl Inbox {
     }
 
     #[cold]
-    fn make_space(&mut self) -> Result<(), DbError> {
+    fn make_space(&mut self) -> DbResult<()> {
         let grow = std::mem::take(&mut self.grow);
         let held = self.end - self.start;
         let size = self.bytes.len();
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn receive(inbox: &mut Inbox, bytes: &[u8]) -> Result<(), DbError> {
+    fn receive(inbox: &mut Inbox, bytes: &[u8]) -> DbResult<()> {
         let mut rest = bytes;
         while !rest.is_empty() {
             let space = inbox.space()?;

@@ -5,7 +5,7 @@
 //!
 //! ```no_run
 //! # use dyno_drivers::net::{Hosts, Inbox, TlsConfig, TlsOptions, Transport, before};
-//! # async fn connect(hosts: Hosts, number: u32) -> Result<(), dyno_core::DbError> {
+//! # async fn connect(hosts: Hosts, number: u32) -> dyno_core::DbResult<()> {
 //! let hosts = hosts.resolve()?; // once per driver
 //! let tls = TlsConfig::new(&TlsOptions::default())?; // once per driver
 //!

@@ -1,6 +1,6 @@
 //! What of TLS is asked for, and how far a server's certificate is trusted.
 
-use dyno_core::DbError;
+use dyno_core::{DbError, DbResult};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -67,7 +67,7 @@ pub struct TlsConfig {
 impl TlsConfig {
     /// Reads the files. The system's CAs are loaded only where a certificate will be checked
     /// against them.
-    pub fn new(options: &TlsOptions) -> Result<Self, DbError> {
+    pub fn new(options: &TlsOptions) -> DbResult<Self> {
         let mode = match options.mode {
             TlsMode::Require if options.ca.is_some() => TlsMode::VerifyCa,
             mode => mode,
@@ -90,7 +90,7 @@ impl TlsConfig {
     }
 }
 
-fn client_config(mode: TlsMode, options: &TlsOptions) -> Result<ClientConfig, DbError> {
+fn client_config(mode: TlsMode, options: &TlsOptions) -> DbResult<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let unusable = |error: Error| refused(format!("The TLS settings can't be used: {error}."));
     let verifier: Arc<dyn ServerCertVerifier> = match mode {
@@ -131,7 +131,7 @@ fn lone(given: &str, missing: &str) -> DbError {
         .with_hint("a client certificate and its private key are given together")
 }
 
-fn load_roots(ca: Option<&Path>) -> Result<RootCertStore, DbError> {
+fn load_roots(ca: Option<&Path>) -> DbResult<RootCertStore> {
     let mut roots = RootCertStore::empty();
     match ca {
         Some(path) => {
@@ -154,7 +154,7 @@ fn load_roots(ca: Option<&Path>) -> Result<RootCertStore, DbError> {
     Ok(roots)
 }
 
-fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, DbError> {
+fn read_certificates(path: &Path) -> DbResult<Vec<CertificateDer<'static>>> {
     let unreadable = |error: rustls::pki_types::pem::Error| {
         refused(format!("The certificate file {} can't be read: {error}.", path.display()))
             .with_hint("give the path of a PEM file that this user may read")

@@ -3,7 +3,7 @@
 use super::address::Resolved;
 use super::inbox::Inbox;
 use super::tls::{TlsConfig, explain};
-use dyno_core::{Address, DbError, MILLISECOND, Nanos, SECOND};
+use dyno_core::{Address, DbError, DbResult, MILLISECOND, Nanos, SECOND};
 use dyno_reactor::{Source, now, sleep_until, timeout};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -35,7 +35,7 @@ enum Layer {
 
 impl Transport {
     /// Connects, trying all addresses of the host in order, until `due` on the loop's clock.
-    pub async fn connect(host: &Resolved, due: Nanos) -> Result<Self, DbError> {
+    pub async fn connect(host: &Resolved, due: Nanos) -> DbResult<Self> {
         let address = host.address();
         before(due, address, async {
             let Address::Unix(path) = address else {
@@ -59,7 +59,7 @@ impl Transport {
     /// Makes the TLS handshake on the connected socket. `host` is the name that the server's
     /// certificate must carry; see [`Address::tls_name`]. The inbox must be empty: bytes received
     /// before are not part of the TLS stream.
-    pub async fn start_tls(&mut self, config: &TlsConfig, host: &str) -> Result<(), DbError> {
+    pub async fn start_tls(&mut self, config: &TlsConfig, host: &str) -> DbResult<()> {
         let Some(client) = config.client() else {
             return Err(DbError::protocol("TLS is disabled for this target."));
         };
@@ -80,7 +80,7 @@ impl Transport {
     }
 
     #[inline]
-    pub async fn send(&mut self, bytes: &[u8]) -> Result<(), DbError> {
+    pub async fn send(&mut self, bytes: &[u8]) -> DbResult<()> {
         match &mut self.layer {
             Layer::Plain => send_all(&self.socket, bytes).await,
             Layer::Tls(tls) => {
@@ -99,7 +99,7 @@ impl Transport {
     /// Waits for bytes and makes one receive into the free space of `inbox`. At least one byte has
     /// arrived on success.
     #[inline]
-    pub async fn recv(&mut self, inbox: &mut Inbox) -> Result<(), DbError> {
+    pub async fn recv(&mut self, inbox: &mut Inbox) -> DbResult<()> {
         match &mut self.layer {
             Layer::Plain => recv_plain(&self.socket, inbox).await,
             Layer::Tls(tls) => recv_tls(&self.socket, tls, inbox).await,
@@ -107,7 +107,7 @@ impl Transport {
     }
 
     /// Receives what has arrived, without waiting. False when that is nothing.
-    pub fn try_recv(&mut self, inbox: &mut Inbox) -> Result<bool, DbError> {
+    pub fn try_recv(&mut self, inbox: &mut Inbox) -> DbResult<bool> {
         match &mut self.layer {
             Layer::Plain => try_recv_plain(&self.socket, inbox),
             Layer::Tls(tls) => loop {
@@ -124,7 +124,7 @@ impl Transport {
     /// Sends all of `bytes`, and whenever the send queue is full receives into `inbox` what has
     /// arrived: a server that does not read on before its own answers are read would otherwise
     /// stop both sides for ever.
-    pub async fn send_receiving(&mut self, bytes: &[u8], inbox: &mut Inbox) -> Result<(), DbError> {
+    pub async fn send_receiving(&mut self, bytes: &[u8], inbox: &mut Inbox) -> DbResult<()> {
         let mut rest = bytes;
         loop {
             if self.try_send(&mut rest)? {
@@ -136,7 +136,7 @@ impl Transport {
     }
 
     /// Sends from the front of `rest` until all is sent (true) or the send queue is full.
-    fn try_send(&mut self, rest: &mut &[u8]) -> Result<bool, DbError> {
+    fn try_send(&mut self, rest: &mut &[u8]) -> DbResult<bool> {
         match &mut self.layer {
             Layer::Plain => try_send_plain(&self.socket, rest),
             Layer::Tls(tls) => loop {
@@ -160,14 +160,6 @@ impl Transport {
         self.is_local
     }
 
-    /// The server's certificate in DER: for SCRAM's channel binding.
-    pub fn peer_certificate(&self) -> Option<&[u8]> {
-        match &self.layer {
-            Layer::Plain => None,
-            Layer::Tls(tls) => tls.peer_certificates()?.first().map(AsRef::as_ref),
-        }
-    }
-
     /// Protocol version and cipher suite, such as `TLSv1_3 TLS13_AES_256_GCM_SHA384`.
     pub fn tls_description(&self) -> Option<String> {
         let Layer::Tls(tls) = &self.layer else { return None };
@@ -180,8 +172,8 @@ impl Transport {
 pub async fn before<T>(
     due: Nanos,
     address: &Address,
-    future: impl Future<Output = Result<T, DbError>>,
-) -> Result<T, DbError> {
+    future: impl Future<Output = DbResult<T>>,
+) -> DbResult<T> {
     let began = now();
     timeout(due, future).await.unwrap_or_else(|_| {
         let waited_s = due.saturating_sub(began) as f64 / SECOND as f64;
@@ -192,7 +184,7 @@ pub async fn before<T>(
     })
 }
 
-async fn connect_tcp(host: &Resolved, due: Nanos) -> Result<Transport, DbError> {
+async fn connect_tcp(host: &Resolved, due: Nanos) -> DbResult<Transport> {
     let mut last = DbError::unreachable(format!("The host {} has no address.", host.address()));
     for (index, target) in host.sockets().iter().enumerate() {
         // A silent address must leave time for those after it.
@@ -215,7 +207,7 @@ fn keep_alive(socket: &OwnedFd) -> Result<(), Errno> {
     sockopt::set_tcp_keepcnt(socket, 6)
 }
 
-async fn connect_one(target: &SocketAddr, address: &Address) -> Result<Transport, DbError> {
+async fn connect_one(target: &SocketAddr, address: &Address) -> DbResult<Transport> {
     let failed = |errno| unreachable(address, errno);
     let family = if target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = open(family).map_err(failed)?;
@@ -241,14 +233,14 @@ fn open(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
     socket_with(family, SocketType::STREAM, flags, None)
 }
 
-fn register(socket: OwnedFd) -> Result<Source<OwnedFd>, DbError> {
+fn register(socket: OwnedFd) -> DbResult<Source<OwnedFd>> {
     Source::new(socket).map_err(|error| {
         DbError::unreachable(format!("The event loop can't watch another connection: {error}."))
     })
 }
 
 #[inline]
-async fn send_all(socket: &Source<OwnedFd>, mut bytes: &[u8]) -> Result<(), DbError> {
+async fn send_all(socket: &Source<OwnedFd>, mut bytes: &[u8]) -> DbResult<()> {
     while !try_send_plain(socket, &mut bytes)? {
         socket.writable().await;
     }
@@ -257,7 +249,7 @@ async fn send_all(socket: &Source<OwnedFd>, mut bytes: &[u8]) -> Result<(), DbEr
 
 /// Sends from the front of `bytes` until all is sent (true) or the send queue is full.
 #[inline]
-fn try_send_plain(socket: &Source<OwnedFd>, bytes: &mut &[u8]) -> Result<bool, DbError> {
+fn try_send_plain(socket: &Source<OwnedFd>, bytes: &mut &[u8]) -> DbResult<bool> {
     while !bytes.is_empty() {
         match send(socket.fd(), bytes, SendFlags::NOSIGNAL) {
             Ok(sent) => *bytes = &bytes[sent..],
@@ -273,7 +265,7 @@ fn try_send_plain(socket: &Source<OwnedFd>, bytes: &mut &[u8]) -> Result<bool, D
 }
 
 #[inline]
-async fn recv_plain(socket: &Source<OwnedFd>, inbox: &mut Inbox) -> Result<(), DbError> {
+async fn recv_plain(socket: &Source<OwnedFd>, inbox: &mut Inbox) -> DbResult<()> {
     loop {
         socket.readable().await;
         if try_recv_plain(socket, inbox)? {
@@ -284,7 +276,7 @@ async fn recv_plain(socket: &Source<OwnedFd>, inbox: &mut Inbox) -> Result<(), D
 
 /// False when nothing has arrived.
 #[inline]
-fn try_recv_plain(socket: &Source<OwnedFd>, inbox: &mut Inbox) -> Result<bool, DbError> {
+fn try_recv_plain(socket: &Source<OwnedFd>, inbox: &mut Inbox) -> DbResult<bool> {
     loop {
         let space = inbox.space()?;
         let asked = space.len();
@@ -311,7 +303,7 @@ async fn recv_tls(
     socket: &Source<OwnedFd>,
     tls: &mut ClientConnection,
     inbox: &mut Inbox,
-) -> Result<(), DbError> {
+) -> DbResult<()> {
     while !try_recv_tls(tls, inbox)? {
         // Key updates ask for an answer.
         flush_tls(socket, tls).await?;
@@ -322,7 +314,7 @@ async fn recv_tls(
 }
 
 /// Takes what is already decrypted. False when that is nothing.
-fn try_recv_tls(tls: &mut ClientConnection, inbox: &mut Inbox) -> Result<bool, DbError> {
+fn try_recv_tls(tls: &mut ClientConnection, inbox: &mut Inbox) -> DbResult<bool> {
     match tls.reader().read(inbox.space()?) {
         Ok(0) => Err(closed()),
         Ok(count) => {
@@ -335,11 +327,7 @@ fn try_recv_tls(tls: &mut ClientConnection, inbox: &mut Inbox) -> Result<bool, D
 }
 
 /// Receives encrypted bytes and decrypts them. False when none have arrived.
-fn take_tls(
-    socket: &Source<OwnedFd>,
-    tls: &mut ClientConnection,
-    host: &str,
-) -> Result<bool, DbError> {
+fn take_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection, host: &str) -> DbResult<bool> {
     match tls.read_tls(&mut Descriptor(socket)) {
         Ok(0) => return Err(closed()),
         Ok(_) => {}
@@ -354,7 +342,7 @@ fn take_tls(
     Ok(true)
 }
 
-async fn flush_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection) -> Result<(), DbError> {
+async fn flush_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection) -> DbResult<()> {
     while !try_flush_tls(socket, tls)? {
         socket.writable().await;
     }
@@ -362,7 +350,7 @@ async fn flush_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection) -> Resu
 }
 
 /// Sends what is encrypted until all is sent (true) or the send queue is full.
-fn try_flush_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection) -> Result<bool, DbError> {
+fn try_flush_tls(socket: &Source<OwnedFd>, tls: &mut ClientConnection) -> DbResult<bool> {
     while tls.wants_write() {
         match tls.write_tls(&mut Descriptor(socket)) {
             Ok(_) => {}

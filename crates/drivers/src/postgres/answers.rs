@@ -1,6 +1,6 @@
 //! What the answers to a flight are about, and how far they have come.
 
-use dyno_core::{DbError, Executed};
+use dyno_core::{DbError, DbResult, Executed};
 use dyno_wire::names::Names;
 use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::frontend::Execution;
@@ -42,7 +42,7 @@ pub(super) struct Progress {
     pub(super) rows: u64,
     /// The outcome of the last step answered. The last before a Sync may yet fail: Sync commits,
     /// and deferred constraints speak then.
-    held: Option<Result<Executed, DbError>>,
+    held: Option<DbResult<Executed>>,
     /// The first error: of the answer to a text, or since the last Sync.
     pub(super) error: Option<DbError>,
     /// Rows of a COPY are coming.
@@ -78,8 +78,8 @@ impl Progress {
     pub(super) fn answered(
         &mut self,
         steps: &[Step],
-        outcome: Result<Executed, DbError>,
-        done: &mut impl FnMut(Result<Executed, DbError>),
+        outcome: DbResult<Executed>,
+        done: &mut impl FnMut(DbResult<Executed>),
     ) -> Result<(), WireError> {
         if matches!(steps.get(self.at), None | Some(Step::Sync)) {
             return Err(WireError("an answer came to a statement that was not sent"));
@@ -97,7 +97,7 @@ impl Progress {
     pub(super) fn synced(
         &mut self,
         steps: &[Step],
-        done: &mut impl FnMut(Result<Executed, DbError>),
+        done: &mut impl FnMut(DbResult<Executed>),
     ) -> Result<bool, WireError> {
         let rest = steps.get(self.at..).unwrap_or_default();
         let Some(unanswered) = rest.iter().position(|step| *step == Step::Sync) else {
@@ -119,10 +119,10 @@ impl Progress {
 /// Reports the outcomes up to a Sync of which `unanswered` are missing because of an error.
 #[cold]
 fn failed(
-    held: Option<Result<Executed, DbError>>,
+    held: Option<DbResult<Executed>>,
     error: &DbError,
     unanswered: usize,
-    done: &mut impl FnMut(Result<Executed, DbError>),
+    done: &mut impl FnMut(DbResult<Executed>),
 ) {
     if unanswered == 0 {
         return held.into_iter().for_each(|outcome| done(outcome.and(Err(error.clone()))));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     /// `3` for an execution that changed 3 rows, else the words of the error.
-    fn words(outcome: Result<Executed, DbError>) -> String {
+    fn words(outcome: DbResult<Executed>) -> String {
         match outcome {
             Ok(executed) => executed.affected.to_string(),
             Err(error) => error.message().to_owned(),
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn answers_out_of_turn_are_errors() {
-        let mut none = |_: Result<Executed, DbError>| ();
+        let mut none = |_: DbResult<Executed>| ();
         let mut progress = Progress::default();
         assert!(progress.answered(&SYNC_ONLY, Ok(executed(1)), &mut none).is_err());
         assert_eq!(progress.synced(&SYNC_ONLY, &mut none), Ok(true));

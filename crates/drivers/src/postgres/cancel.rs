@@ -2,7 +2,7 @@
 
 use super::{Settings, connect};
 use crate::net::before;
-use dyno_core::{DbError, ErrorClass};
+use dyno_core::{DbError, DbResult, ErrorClass};
 use dyno_reactor::now;
 use dyno_wire::postgres::backend::BackendKey;
 use dyno_wire::postgres::frontend;
@@ -24,7 +24,7 @@ impl CancelToken {
 
     /// Asks the server to cancel, and waits until it has taken note. Whether the statement was
     /// still running shows in its own answer: SQLSTATE 57014 if so.
-    pub async fn cancel(&self) -> Result<(), DbError> {
+    pub async fn cancel(&self) -> DbResult<()> {
         let Some(key) = &self.key else {
             return Err(DbError::protocol(
                 "The server gave this session no key to cancel it with.",

@@ -5,7 +5,7 @@ use super::error::{broken, login_error, unsendable};
 use super::link::Link;
 use crate::net::{Address, Resolved, TlsMode, Transport};
 use crate::target::Secret;
-use dyno_core::{Cause, DbError, Nanos};
+use dyno_core::{Cause, DbError, DbResult, Nanos};
 use dyno_wire::postgres::backend::{self, Authentication, BackendKey};
 use dyno_wire::postgres::frame::tag;
 use dyno_wire::postgres::scram::{self, ClientFinal, ClientFirst, ScramError};
@@ -42,7 +42,7 @@ pub(super) async fn open(
     settings: &Settings,
     host: &Resolved,
     due: Nanos,
-) -> Result<(Link, Option<BackendKey>), DbError> {
+) -> DbResult<(Link, Option<BackendKey>)> {
     let (first, second) = attempts(settings.tls.mode(), host.address());
     let failure = match attempt(settings, host, due, first).await {
         Ok(opened) => return Ok(opened),
@@ -60,11 +60,7 @@ pub(super) async fn open(
 }
 
 /// Connects without logging in, encrypted where the target asks for it: for cancel requests.
-pub(super) async fn dial(
-    settings: &Settings,
-    host: &Resolved,
-    due: Nanos,
-) -> Result<Link, DbError> {
+pub(super) async fn dial(settings: &Settings, host: &Resolved, due: Nanos) -> DbResult<Link> {
     let (first, _) = attempts(settings.tls.mode(), host.address());
     let mut link = Link::new(Transport::connect(host, due).await?);
     if first != Encryption::Never {
@@ -103,7 +99,7 @@ async fn start_tls(
     settings: &Settings,
     address: &Address,
     encryption: Encryption,
-) -> Result<(), DbError> {
+) -> DbResult<()> {
     link.out.clear();
     frontend::ssl_request(&mut link.out);
     link.transport.send(&link.out).await?;
@@ -143,7 +139,7 @@ async fn login(
     link: &mut Link,
     settings: &Settings,
     address: &Address,
-) -> Result<Option<BackendKey>, DbError> {
+) -> DbResult<Option<BackendKey>> {
     let parameters: Vec<_> =
         settings.startup.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     link.out.clear();
@@ -208,7 +204,7 @@ enum Step {
 
 impl Login<'_> {
     /// Appends the answer to a request, if it needs one.
-    fn answer(&mut self, request: Authentication<'_>, out: &mut Vec<u8>) -> Result<(), DbError> {
+    fn answer(&mut self, request: Authentication<'_>, out: &mut Vec<u8>) -> DbResult<()> {
         let step = std::mem::replace(&mut self.step, Step::Asked);
         match (request, step) {
             (Authentication::Ok, Step::Asked) => self.step = Step::Accepted,
@@ -244,7 +240,7 @@ impl Login<'_> {
         Ok(())
     }
 
-    fn password(&self) -> Result<&str, DbError> {
+    fn password(&self) -> DbResult<&str> {
         self.settings.password.as_ref().map(Secret::reveal).ok_or_else(|| {
             let user = &self.settings.user;
             let message = format!(
@@ -272,7 +268,7 @@ impl Login<'_> {
     }
 }
 
-fn random() -> Result<[u8; 18], DbError> {
+fn random() -> DbResult<[u8; 18]> {
     let mut bytes = [0; 18];
     let source = rustls::crypto::ring::default_provider().secure_random;
     source.fill(&mut bytes).map_err(|_| {

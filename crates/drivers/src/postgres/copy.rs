@@ -3,7 +3,7 @@
 use super::answers::{Expect, Progress};
 use super::error::unsendable;
 use super::link::{Link, Stop};
-use dyno_core::{DbError, Discard, ErrorClass, RowSource};
+use dyno_core::{DbError, DbResult, Discard, ErrorClass, RowSource};
 use dyno_wire::postgres::frontend;
 use dyno_wire::text_rows::TextRows;
 
@@ -23,7 +23,7 @@ pub(super) async fn copy_in<R: RowSource>(
     link: &mut Link,
     sql: &str,
     rows: &mut R,
-) -> Result<u64, DbError> {
+) -> DbResult<u64> {
     link.begin()?;
     frontend::query(&mut link.out, sql).map_err(unsendable)?;
     link.state.begin_flight();
@@ -31,7 +31,7 @@ pub(super) async fn copy_in<R: RowSource>(
 
     let mut progress = Progress::default();
     let mut stored = 0;
-    let mut done = |outcome: Result<dyno_core::Executed, DbError>| {
+    let mut done = |outcome: DbResult<dyno_core::Executed>| {
         stored += outcome.map_or(0, |executed| executed.affected);
     };
     let mut stop = link.collect(&mut progress, Expect::Text, &mut Discard, &mut done).await?;
@@ -57,8 +57,8 @@ async fn stream<R: RowSource>(
     link: &mut Link,
     rows: &mut R,
     progress: &mut Progress,
-    done: &mut impl FnMut(Result<dyno_core::Executed, DbError>),
-) -> Result<Option<Stop>, DbError> {
+    done: &mut impl FnMut(DbResult<dyno_core::Executed>),
+) -> DbResult<Option<Stop>> {
     let mut more = true;
     while more {
         link.out.clear();

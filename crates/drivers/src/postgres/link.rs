@@ -3,7 +3,7 @@
 use super::answers::{Expect, Progress};
 use super::error::{Notice, broken, server_error};
 use crate::net::{Inbox, Transport};
-use dyno_core::{DbError, Executed, Rows};
+use dyno_core::{DbError, DbResult, Executed, Rows};
 use dyno_wire::names::Names;
 use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::backend::{self, ServerReport, TransactionStatus};
@@ -69,7 +69,7 @@ impl Link {
     }
 
     #[inline]
-    pub(super) fn begin(&mut self) -> Result<(), DbError> {
+    pub(super) fn begin(&mut self) -> DbResult<()> {
         if !self.state.usable {
             return Err(unusable());
         }
@@ -86,8 +86,8 @@ impl Link {
         &mut self,
         expect: Expect<'_>,
         rows: &mut R,
-        done: impl FnMut(Result<Executed, DbError>),
-    ) -> Result<Progress, DbError> {
+        done: impl FnMut(DbResult<Executed>),
+    ) -> DbResult<Progress> {
         self.state.begin_flight();
         let sent = self.transport.send(&self.out).await;
         self.collect_all(sent, expect, rows, done).await
@@ -98,8 +98,8 @@ impl Link {
         &mut self,
         expect: Expect<'_>,
         rows: &mut R,
-        done: impl FnMut(Result<Executed, DbError>),
-    ) -> Result<Progress, DbError> {
+        done: impl FnMut(DbResult<Executed>),
+    ) -> DbResult<Progress> {
         self.state.begin_flight();
         let sent = self.transport.send_receiving(&self.out, &mut self.inbox).await;
         self.collect_all(sent, expect, rows, done).await
@@ -108,11 +108,11 @@ impl Link {
     #[inline]
     async fn collect_all<R: Rows>(
         &mut self,
-        sent: Result<(), DbError>,
+        sent: DbResult<()>,
         expect: Expect<'_>,
         rows: &mut R,
-        mut done: impl FnMut(Result<Executed, DbError>),
-    ) -> Result<Progress, DbError> {
+        mut done: impl FnMut(DbResult<Executed>),
+    ) -> DbResult<Progress> {
         let mut progress = Progress::default();
         // A server that ends the session says why before it closes: its answer is read even when
         // the flight could not be sent.
@@ -130,8 +130,8 @@ impl Link {
         progress: &mut Progress,
         expect: Expect<'_>,
         rows: &mut R,
-        done: &mut impl FnMut(Result<Executed, DbError>),
-    ) -> Result<Stop, DbError> {
+        done: &mut impl FnMut(DbResult<Executed>),
+    ) -> DbResult<Stop> {
         loop {
             if let Some(stop) = self.take(progress, expect, rows, done)? {
                 return Ok(stop);
@@ -150,8 +150,8 @@ impl Link {
         progress: &mut Progress,
         expect: Expect<'_>,
         rows: &mut R,
-        done: &mut impl FnMut(Result<Executed, DbError>),
-    ) -> Result<Option<Stop>, DbError> {
+        done: &mut impl FnMut(DbResult<Executed>),
+    ) -> DbResult<Option<Stop>> {
         let bytes = self.inbox.filled();
         let mut at = progress.skip.min(bytes.len());
         progress.skip -= at;
@@ -183,7 +183,7 @@ impl Link {
     }
 
     /// Waits for a whole message and takes it out of the inbox: for the log-in.
-    pub(super) async fn message(&mut self) -> Result<(u8, Vec<u8>), DbError> {
+    pub(super) async fn message(&mut self) -> DbResult<(u8, Vec<u8>)> {
         loop {
             let received = self.inbox.filled();
             if let Some(frame) = frame::next_frame(received).map_err(broken)? {
@@ -197,11 +197,7 @@ impl Link {
 
     /// COPY FROM STDIN inside ordinary statements has nothing to give.
     #[cold]
-    async fn refuse_copy(
-        &mut self,
-        progress: &mut Progress,
-        expect: Expect<'_>,
-    ) -> Result<(), DbError> {
+    async fn refuse_copy(&mut self, progress: &mut Progress, expect: Expect<'_>) -> DbResult<()> {
         if let Expect::Flight { steps, .. } = expect
             && !progress.is_last(steps)
         {
@@ -235,7 +231,7 @@ impl State {
         progress: &mut Progress,
         expect: Expect<'_>,
         rows: &mut R,
-        done: &mut impl FnMut(Result<Executed, DbError>),
+        done: &mut impl FnMut(DbResult<Executed>),
     ) -> Result<Option<Stop>, WireError> {
         match tag {
             tag::BIND_COMPLETE => {
@@ -313,7 +309,7 @@ impl State {
         progress: &mut Progress,
         expect: Expect<'_>,
         rows: &mut R,
-        done: &mut impl FnMut(Result<Executed, DbError>),
+        done: &mut impl FnMut(DbResult<Executed>),
     ) -> Result<(), WireError> {
         let has_rows = match progress.prepared(expect) {
             Some(prepared) => prepared.columns.is_some(),

@@ -25,7 +25,7 @@ pub use session::PostgresSession;
 
 use crate::net::{Address, ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before};
 use crate::target::{Secret, Target};
-use dyno_core::{DbError, Dialect, Driver, Nanos, SECOND};
+use dyno_core::{DbError, DbResult, Dialect, Driver, Nanos, SECOND};
 use dyno_reactor::now;
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ struct Settings {
 
 impl PostgresDriver {
     /// A driver for the target. Looks up host names, which blocks.
-    pub fn new(target: &Target) -> Result<Self, DbError> {
+    pub fn new(target: &Target) -> DbResult<Self> {
         let user = target.user_or_default().map_err(|error| {
             let hint = error.hint.unwrap_or_default();
             DbError::rejected(0, *b"28000", error.message).with_hint(hint)
@@ -92,11 +92,7 @@ impl PostgresDriver {
 
 impl PostgresDriver {
     /// Connects to the host of this number, or to the first one after it that is what is wanted.
-    async fn connect_wanted(
-        &self,
-        number: u32,
-        wanted: Wanted,
-    ) -> Result<PostgresSession, DbError> {
+    async fn connect_wanted(&self, number: u32, wanted: Wanted) -> DbResult<PostgresSession> {
         if wanted == Wanted::Any {
             return self.connect_to(number).await;
         }
@@ -111,7 +107,7 @@ impl PostgresDriver {
         result
     }
 
-    async fn connect_to(&self, number: u32) -> Result<PostgresSession, DbError> {
+    async fn connect_to(&self, number: u32) -> DbResult<PostgresSession> {
         let host = self.settings.hosts.pick(number);
         let due = now().saturating_add(self.settings.connect_timeout);
         let opened = before(due, host.address(), connect::open(&self.settings, host, due)).await;
@@ -131,7 +127,7 @@ fn unwanted(address: &Address, objection: &str) -> DbError {
 impl Driver for PostgresDriver {
     type Session = PostgresSession;
 
-    async fn connect(&self, number: u32) -> Result<PostgresSession, DbError> {
+    async fn connect(&self, number: u32) -> DbResult<PostgresSession> {
         let (first, second) = self.settings.wanted.rounds();
         match (self.connect_wanted(number, first).await, second) {
             (Err(_), Some(second)) => self.connect_wanted(number, second).await,

@@ -6,8 +6,8 @@ use super::copy::{copy_in, copy_sql};
 use super::error::{Notice, unsendable};
 use super::link::Link;
 use dyno_core::{
-    BulkMethod, BulkReport, DbError, Dialect, Discard, ErrorClass, Executed, Param, ParamType,
-    Product, RowSource, Rows, Session, Statement,
+    BulkMethod, BulkReport, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
+    FlightAnswers, Param, ParamType, Product, RowSource, Rows, Session, Statement,
 };
 use dyno_wire::names::Names;
 use dyno_wire::postgres::backend::TransactionStatus;
@@ -79,8 +79,8 @@ impl PostgresSession {
     async fn send_flight<R: Rows>(
         &mut self,
         rows: &mut R,
-        results: &mut Vec<Result<Executed, DbError>>,
-    ) -> Result<(), DbError> {
+        results: &mut FlightAnswers,
+    ) -> DbResult<()> {
         self.link.begin()?;
         self.queue_sync()?;
         let PostgresSession { link, statements, steps, flight, .. } = self;
@@ -90,7 +90,7 @@ impl PostgresSession {
         link.exchange_long(expect, rows, |outcome| results.push(outcome)).await.map(drop)
     }
 
-    fn known(&self, statement: Statement) -> Result<&Prepared, DbError> {
+    fn known(&self, statement: Statement) -> DbResult<&Prepared> {
         self.statements.get(statement.0 as usize).ok_or_else(|| {
             DbError::protocol("The statement was not prepared by this session.")
                 .with_class(ErrorClass::Other)
@@ -107,7 +107,7 @@ impl Session for PostgresSession {
         &self.product
     }
 
-    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
+    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
         self.link.begin()?;
         // A name is never used again: the server keeps what it could parse, even if it is of no
         // use here.
@@ -158,7 +158,7 @@ impl Session for PostgresSession {
         statement: Statement,
         params: &[Param<'_>],
         rows: &mut R,
-    ) -> Result<Executed, DbError> {
+    ) -> DbResult<Executed> {
         self.link.begin()?;
         self.known(statement)?;
         let PostgresSession { link, statements, .. } = self;
@@ -172,11 +172,11 @@ impl Session for PostgresSession {
         result
     }
 
-    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> Result<Executed, DbError> {
+    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
         self.link.begin()?;
         frontend::query(&mut self.link.out, sql).map_err(unsendable)?;
         let mut sum = Executed::default();
-        let add = |outcome: Result<Executed, DbError>| {
+        let add = |outcome: DbResult<Executed>| {
             if let Ok(executed) = outcome {
                 sum.has_rows |= executed.has_rows;
                 sum.rows += executed.rows;
@@ -193,7 +193,7 @@ impl Session for PostgresSession {
         sql: &str,
         params: &[Param<'_>],
         rows: &mut R,
-    ) -> Result<Executed, DbError> {
+    ) -> DbResult<Executed> {
         self.link.begin()?;
         let out = &mut self.link.out;
         frontend::execute_once(out, sql, params).map_err(unsendable)?;
@@ -210,7 +210,7 @@ impl Session for PostgresSession {
     }
 
     #[inline]
-    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<()> {
         self.known(statement)?;
         let execution = &self.statements[statement.0 as usize].execution;
         execution.encode(&mut self.flight, params).map_err(unsendable)?;
@@ -218,13 +218,13 @@ impl Session for PostgresSession {
         Ok(())
     }
 
-    fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), DbError> {
+    fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> DbResult<()> {
         frontend::execute_once(&mut self.flight, sql, params).map_err(unsendable)?;
         self.steps.push(Step::Once);
         Ok(())
     }
 
-    fn queue_sync(&mut self) -> Result<(), DbError> {
+    fn queue_sync(&mut self) -> DbResult<()> {
         if matches!(self.steps.last(), Some(Step::Prepared(_) | Step::Once)) {
             frontend::sync(&mut self.flight);
             self.steps.push(Step::Sync);
@@ -232,11 +232,7 @@ impl Session for PostgresSession {
         Ok(())
     }
 
-    async fn flush<R: Rows>(
-        &mut self,
-        rows: &mut R,
-        results: &mut Vec<Result<Executed, DbError>>,
-    ) -> Result<(), DbError> {
+    async fn flush<R: Rows>(&mut self, rows: &mut R, results: &mut FlightAnswers) -> DbResult<()> {
         if self.steps.is_empty() {
             return Ok(());
         }
@@ -246,7 +242,7 @@ impl Session for PostgresSession {
         flushed
     }
 
-    async fn rollback(&mut self) -> Result<(), DbError> {
+    async fn rollback(&mut self) -> DbResult<()> {
         self.steps.clear();
         self.flight.clear();
         self.link.begin()?;
@@ -261,12 +257,12 @@ impl Session for PostgresSession {
         table: &str,
         columns: &[&str],
         rows: &mut R,
-    ) -> Result<BulkReport, DbError> {
+    ) -> DbResult<BulkReport> {
         let rows = copy_in(&mut self.link, &copy_sql(table, columns), rows).await?;
         Ok(BulkReport { rows, method: BulkMethod::Copy, fallback_reason: None })
     }
 
-    async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> Result<u64, DbError> {
+    async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> DbResult<u64> {
         copy_in(&mut self.link, sql, rows).await
     }
 

@@ -1,7 +1,7 @@
 //! Which servers a target will have: libpq's `target_session_attrs`.
 
 use super::PostgresSession;
-use dyno_core::{DbError, Session, Table};
+use dyno_core::{DbResult, Session, Table};
 
 /// What a server must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Wanted {
     pub(super) async fn objection(
         self,
         session: &mut PostgresSession,
-    ) -> Result<Option<&'static str>, DbError> {
+    ) -> DbResult<Option<&'static str>> {
         Ok(match self {
             Wanted::Any | Wanted::PreferStandby => None,
             Wanted::ReadWrite => is_read_only(session).await?.then_some("session is read-only"),
@@ -60,14 +60,14 @@ impl Wanted {
 }
 
 /// Servers report it unasked since PostgreSQL 14.
-async fn is_standby(session: &mut PostgresSession) -> Result<bool, DbError> {
+async fn is_standby(session: &mut PostgresSession) -> DbResult<bool> {
     match session.parameter("in_hot_standby") {
         Some(value) => Ok(value == "on"),
         None => is_true(session, "SELECT pg_catalog.pg_is_in_recovery()").await,
     }
 }
 
-async fn is_read_only(session: &mut PostgresSession) -> Result<bool, DbError> {
+async fn is_read_only(session: &mut PostgresSession) -> DbResult<bool> {
     let by_default = session.parameter("default_transaction_read_only");
     match (session.parameter("in_hot_standby"), by_default) {
         (Some(standby), Some(by_default)) => Ok(standby == "on" || by_default == "on"),
@@ -75,7 +75,7 @@ async fn is_read_only(session: &mut PostgresSession) -> Result<bool, DbError> {
     }
 }
 
-async fn is_true(session: &mut PostgresSession, sql: &str) -> Result<bool, DbError> {
+async fn is_true(session: &mut PostgresSession, sql: &str) -> DbResult<bool> {
     let mut answer = Table::default();
     session.query(sql, &mut answer).await?;
     Ok(matches!(answer.single(), Some("on" | "t")))

@@ -14,7 +14,7 @@ mod words;
 
 pub use session::RoutedSession;
 
-use dyno_core::{DbError, Dialect, Driver};
+use dyno_core::{DbError, DbResult, Dialect, Driver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -91,7 +91,7 @@ impl<D: Driver + Send> Routed<D> {
 
     /// A target with several nodes. `loads` is how sessions reach it that load, look and check: to the
     /// node that takes writes, `writable`, or to an endpoint.
-    pub fn new(nodes: Vec<D>, writable: usize, way: Way, loads: Way) -> Result<Self, DbError> {
+    pub fn new(nodes: Vec<D>, writable: usize, way: Way, loads: Way) -> DbResult<Self> {
         let is_there = |index: &usize| *index < nodes.len();
         let is_sound = |way: &Way| match way {
             Way::Primary => true,
@@ -167,12 +167,7 @@ impl<D: Driver> View<D> {
     }
 
     /// A session on the first node that opens one, in the order of [`Seat::order`].
-    async fn living(
-        &self,
-        readers: &[usize],
-        number: u32,
-        attempt: u32,
-    ) -> Result<D::Session, DbError> {
+    async fn living(&self, readers: &[usize], number: u32, attempt: u32) -> DbResult<D::Session> {
         let mut refused = DbError::unreachable("There is no node that could be read from.");
         for place in Self::seat(readers.len(), number).order(readers.len(), attempt) {
             match self.nodes[readers[place]].connect(number).await {
@@ -188,7 +183,7 @@ impl<D: Driver + Send> Driver for Routed<D> {
     type Session = RoutedSession<D::Session>;
 
     /// A session on its own nodes: a trial does not begin on other nodes than its plan says.
-    async fn connect(&self, number: u32) -> Result<RoutedSession<D::Session>, DbError> {
+    async fn connect(&self, number: u32) -> DbResult<RoutedSession<D::Session>> {
         let nodes = &self.view.nodes;
         let (main, reader) = (self.view.main(), self.view.reads_at(number));
         let Way::Split(_) = self.view.way else {
@@ -204,11 +199,7 @@ impl<D: Driver + Send> Driver for Routed<D> {
     /// A session whose read-only node is gone goes to another one, and with [`Way::Split`], where none is
     /// left, reads from the node that takes writes. It stays there until it is lost, as behind most
     /// endpoints; whatever is opened later tries its own node first.
-    async fn reconnect(
-        &self,
-        number: u32,
-        attempt: u32,
-    ) -> Result<RoutedSession<D::Session>, DbError> {
+    async fn reconnect(&self, number: u32, attempt: u32) -> DbResult<RoutedSession<D::Session>> {
         let (view, readers) = (&self.view, self.view.readers());
         if readers.is_empty() {
             return self.connect(number).await;

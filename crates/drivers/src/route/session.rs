@@ -2,8 +2,8 @@
 
 use super::class::{Class, classify};
 use dyno_core::{
-    BulkReport, Capabilities, DbError, Dialect, Discard, Executed, Interrupter, Param, ParamType,
-    Product, RowSource, Rows, Session, Statement,
+    BulkReport, Capabilities, DbError, DbResult, Dialect, Discard, Executed, FlightAnswers,
+    Interrupter, Param, ParamType, Product, RowSource, Rows, Session, Statement,
 };
 
 /// A session of a target: on one node, or on the node that takes writes and on one that is read from.
@@ -89,14 +89,14 @@ impl<S: Session> Beside<S> {
         at_reader
     }
 
-    fn slot(&self, statement: Statement) -> Result<Slot, DbError> {
+    fn slot(&self, statement: Statement) -> DbResult<Slot> {
         let slot = self.statements.get(statement.0 as usize).copied();
         slot.ok_or_else(|| DbError::unsupported("The statement is not one of this session."))
     }
 }
 
 impl Slot {
-    fn at_reader(self) -> Result<Statement, DbError> {
+    fn at_reader(self) -> DbResult<Statement> {
         self.reader.ok_or_else(|| {
             DbError::unsupported("A transaction that was begun as read-only can't change data.")
         })
@@ -115,7 +115,7 @@ impl<S: Session> RoutedSession<S> {
     }
 
     /// The session for a text. What is for both nodes has been done on the one that is read from.
-    async fn seat_of_text(&mut self, sql: &str) -> Result<&mut S, DbError> {
+    async fn seat_of_text(&mut self, sql: &str) -> DbResult<&mut S> {
         let Some(beside) = &mut self.beside else { return Ok(&mut self.main) };
         match beside.seat(classify(sql, self.main.dialect()), &self.main) {
             Seat::Main => Ok(&mut self.main),
@@ -133,7 +133,7 @@ impl<S: Session> RoutedSession<S> {
         &mut self,
         statement: Statement,
         params: &[Param<'_>],
-    ) -> Result<(&mut S, Statement), DbError> {
+    ) -> DbResult<(&mut S, Statement)> {
         let Some(beside) = &mut self.beside else { return Ok((&mut self.main, statement)) };
         let slot = beside.slot(statement)?;
         match beside.seat(slot.class, &self.main) {
@@ -170,7 +170,7 @@ impl<S: Session> Session for RoutedSession<S> {
         self.main.capabilities()
     }
 
-    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
+    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
         let main = self.main.prepare(sql, params).await?;
         let Some(beside) = &mut self.beside else { return Ok(main) };
         let class = classify(sql, self.main.dialect());
@@ -193,7 +193,7 @@ impl<S: Session> Session for RoutedSession<S> {
         statement: Statement,
         params: &[Param<'_>],
         rows: &mut R,
-    ) -> Result<Executed, DbError> {
+    ) -> DbResult<Executed> {
         let (session, statement) = match self.beside {
             None => (&mut self.main, statement),
             Some(_) => self.seat_of_statement(statement, params).await?,
@@ -202,7 +202,7 @@ impl<S: Session> Session for RoutedSession<S> {
     }
 
     #[inline]
-    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> Result<Executed, DbError> {
+    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
         let session = match self.beside {
             None => &mut self.main,
             Some(_) => self.seat_of_text(sql).await?,
@@ -215,7 +215,7 @@ impl<S: Session> Session for RoutedSession<S> {
         sql: &str,
         params: &[Param<'_>],
         rows: &mut R,
-    ) -> Result<Executed, DbError> {
+    ) -> DbResult<Executed> {
         let session = match self.beside {
             None => &mut self.main,
             Some(_) => self.seat_of_text(sql).await?,
@@ -229,11 +229,11 @@ impl<S: Session> Session for RoutedSession<S> {
             || self.beside.as_ref().is_some_and(|beside| beside.reader.is_in_transaction())
     }
 
-    fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), DbError> {
+    fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> DbResult<()> {
         self.queue_of_text(sql).queue_once(sql, params)
     }
 
-    fn queue_sync(&mut self) -> Result<(), DbError> {
+    fn queue_sync(&mut self) -> DbResult<()> {
         match &mut self.beside {
             Some(beside) if beside.flight == Flight::Reader => beside.reader.queue_sync(),
             _ => self.main.queue_sync(),
@@ -241,7 +241,7 @@ impl<S: Session> Session for RoutedSession<S> {
     }
 
     #[inline]
-    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<()> {
         let Some(beside) = &mut self.beside else { return self.main.queue(statement, params) };
         let slot = beside.slot(statement)?;
         match beside.queues_at_reader(slot.class, &self.main) {
@@ -250,11 +250,7 @@ impl<S: Session> Session for RoutedSession<S> {
         }
     }
 
-    async fn flush<R: Rows>(
-        &mut self,
-        rows: &mut R,
-        results: &mut Vec<Result<Executed, DbError>>,
-    ) -> Result<(), DbError> {
+    async fn flush<R: Rows>(&mut self, rows: &mut R, results: &mut FlightAnswers) -> DbResult<()> {
         let flight = match &mut self.beside {
             Some(beside) => std::mem::take(&mut beside.flight),
             None => Flight::Main,
@@ -268,7 +264,7 @@ impl<S: Session> Session for RoutedSession<S> {
         self.main.flush(rows, results).await
     }
 
-    async fn rollback(&mut self) -> Result<(), DbError> {
+    async fn rollback(&mut self) -> DbResult<()> {
         if let Some(beside) = &mut self.beside {
             // What is queued must not be sent with the next flight.
             let is_queued = matches!(beside.flight, Flight::Reader | Flight::Both);
@@ -285,11 +281,11 @@ impl<S: Session> Session for RoutedSession<S> {
         table: &str,
         columns: &[&str],
         rows: &mut R,
-    ) -> Result<BulkReport, DbError> {
+    ) -> DbResult<BulkReport> {
         self.main.bulk_load(table, columns, rows).await
     }
 
-    async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> Result<u64, DbError> {
+    async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> DbResult<u64> {
         self.main.copy_in(sql, rows).await
     }
 

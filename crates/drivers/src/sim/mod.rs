@@ -29,7 +29,7 @@ mod tests;
 
 pub use session::SimSession;
 
-use dyno_core::{DbError, Dialect, Driver, ErrorClass, MILLISECOND, Nanos, Rng};
+use dyno_core::{DbError, DbResult, Dialect, Driver, ErrorClass, MILLISECOND, Nanos, Rng};
 use dyno_reactor::{now, sleep_until};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -222,7 +222,7 @@ impl SimDriver {
 impl Driver for SimDriver {
     type Session = SimSession;
 
-    async fn connect(&self, number: u32) -> Result<SimSession, DbError> {
+    async fn connect(&self, number: u32) -> DbResult<SimSession> {
         self.0.connects.fetch_add(1, Ordering::Relaxed);
         let began = now();
         let script = &self.0.script;

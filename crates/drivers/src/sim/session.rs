@@ -1,10 +1,10 @@
 //! One simulated connection.
 
 use super::{Logged, Shared};
-use crate::queue::{Queue, Queued};
+use crate::queue::{Queue, Queued, calls_of_queue, check_parameters, no_statement};
 use dyno_core::{
-    BulkMethod, BulkReport, Columns, DbError, Dialect, ErrorClass, Executed, Nanos, Param,
-    ParamType, Product, Rng, Row, RowSource, RowWriter, Rows, Session, Statement,
+    BulkMethod, BulkReport, Columns, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
+    Nanos, Param, ParamType, Product, Rng, Row, RowSource, RowWriter, Rows, Session, Statement,
 };
 use dyno_reactor::{now, sleep_until};
 use std::rc::Rc;
@@ -132,7 +132,7 @@ impl SimSession {
         sql: &str,
         params: impl Iterator<Item = Param<'a>>,
         rows: &mut R,
-    ) -> Result<Executed, DbError> {
+    ) -> DbResult<Executed> {
         if self.is_lost {
             return Err(lost());
         }
@@ -199,15 +199,26 @@ impl SimSession {
         done
     }
 
-    fn prepared(&self, statement: Statement, params: usize) -> Result<Rc<Prepared>, DbError> {
-        match self.statements.get(statement.0 as usize) {
-            Some(prepared) if prepared.params == params => Ok(Rc::clone(prepared)),
-            Some(prepared) => Err(misuse(format!(
-                "The statement takes {} parameters and was given {params}.",
-                prepared.params
-            ))),
-            None => Err(misuse(format!("This session has no statement {}.", statement.0))),
+    async fn run<'a, R: Rows>(
+        &mut self,
+        what: Queued<'_>,
+        params: impl ExactSizeIterator<Item = Param<'a>>,
+        rows: &mut R,
+    ) -> DbResult<Executed> {
+        match what {
+            Queued::Prepared(statement) => {
+                let prepared = self.prepared(statement, params.len())?;
+                self.serve(&prepared.sql, params, rows).await
+            }
+            Queued::Once(sql) => self.serve(sql, params, rows).await,
         }
+    }
+
+    fn prepared(&self, statement: Statement, params: usize) -> DbResult<Rc<Prepared>> {
+        let prepared = self.statements.get(statement.0 as usize);
+        let prepared = prepared.ok_or_else(|| no_statement(statement))?;
+        check_parameters(prepared.params, params)?;
+        Ok(Rc::clone(prepared))
     }
 }
 
@@ -222,10 +233,6 @@ fn print(param: &Param<'_>) -> String {
 
 fn lost() -> DbError {
     DbError::lost("The simulated connection was lost.")
-}
-
-fn misuse(message: String) -> DbError {
-    DbError::server(ErrorClass::Other, 0, *b"00000", message)
 }
 
 fn failure(class: ErrorClass) -> DbError {
@@ -251,7 +258,7 @@ impl Session for SimSession {
     }
 
     /// Takes no time and is not counted: only executions are.
-    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
+    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
         if self.is_lost {
             return Err(lost());
         }
@@ -259,74 +266,26 @@ impl Session for SimSession {
         Ok(Statement((self.statements.len() - 1) as u32))
     }
 
-    async fn execute<R: Rows>(
-        &mut self,
-        statement: Statement,
-        params: &[Param<'_>],
-        rows: &mut R,
-    ) -> Result<Executed, DbError> {
-        let prepared = self.prepared(statement, params.len())?;
-        self.serve(&prepared.sql, params.iter().copied(), rows).await
-    }
-
-    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> Result<Executed, DbError> {
+    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
         self.serve(sql, std::iter::empty(), rows).await
-    }
-
-    async fn execute_once<R: Rows>(
-        &mut self,
-        sql: &str,
-        params: &[Param<'_>],
-        rows: &mut R,
-    ) -> Result<Executed, DbError> {
-        self.serve(sql, params.iter().copied(), rows).await
     }
 
     fn is_in_transaction(&self) -> bool {
         self.is_in_transaction
     }
 
-    fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), DbError> {
-        self.queue.push_once(sql, params);
-        Ok(())
-    }
-
-    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<()> {
         self.prepared(statement, params.len())?;
         self.queue.push(statement, params);
         Ok(())
     }
 
-    async fn flush<R: Rows>(
-        &mut self,
-        rows: &mut R,
-        results: &mut Vec<Result<Executed, DbError>>,
-    ) -> Result<(), DbError> {
-        let queue = std::mem::take(&mut self.queue);
-        for (queued, params) in queue.iter() {
-            let answer = match queued {
-                Queued::Prepared(statement) => {
-                    let prepared = self.prepared(statement, params.len())?;
-                    self.serve(&prepared.sql, params, rows).await
-                }
-                Queued::Once(sql) => self.serve(sql, params, rows).await,
-            };
-            match answer {
-                Err(error) if error.is_fatal() => return Err(error),
-                result => results.push(result),
-            }
-        }
-        self.queue = queue;
-        self.queue.clear();
-        Ok(())
-    }
-
-    async fn rollback(&mut self) -> Result<(), DbError> {
+    async fn rollback(&mut self) -> DbResult<()> {
         self.queue.clear();
         if !self.is_in_transaction {
             return Ok(());
         }
-        self.serve("ROLLBACK", std::iter::empty(), &mut dyno_core::Discard).await.map(|_| ())
+        self.serve("ROLLBACK", std::iter::empty(), &mut Discard).await.map(|_| ())
     }
 
     async fn bulk_load<R: RowSource>(
@@ -334,16 +293,16 @@ impl Session for SimSession {
         table: &str,
         _columns: &[&str],
         rows: &mut R,
-    ) -> Result<BulkReport, DbError> {
+    ) -> DbResult<BulkReport> {
         let mut count = 0;
         while rows.next_row(&mut Sink) {
             count += 1;
         }
         let sql = format!("INSERT INTO {table}");
-        self.serve(&sql, std::iter::empty(), &mut dyno_core::Discard).await?;
+        self.serve(&sql, std::iter::empty(), &mut Discard).await?;
         let method = BulkMethod::MultiRowInsert;
         Ok(BulkReport { rows: count, method, fallback_reason: None })
     }
 
-    async fn close(self) {}
+    calls_of_queue!(.await);
 }

@@ -3,7 +3,7 @@
 use super::row::Bound;
 use super::translate;
 use crate::queue::Params;
-use dyno_core::{BulkMethod, BulkReport, DbError, Param, RowSource};
+use dyno_core::{BulkMethod, BulkReport, DbResult, Param, RowSource};
 use rusqlite::{Connection, Statement};
 
 /// The savepoint that makes a load all or nothing, also inside an open transaction.
@@ -20,8 +20,8 @@ pub(super) fn load<R: RowSource>(
     table: &str,
     columns: &[&str],
     rows: &mut R,
-) -> Result<BulkReport, DbError> {
-    let command = |sql: &str| connection.execute_batch(sql).map_err(|error| translate(&error));
+) -> DbResult<BulkReport> {
+    let command = |sql: &str| connection.execute_batch(sql).map_err(translate);
     command(&format!("SAVEPOINT {UNIT}"))?;
     match insert_all(connection, table, columns, rows) {
         Ok(rows) => {
@@ -32,7 +32,7 @@ pub(super) fn load<R: RowSource>(
         Err(error) => {
             // The first error is the one to report; a dead transaction has no savepoint any more.
             let _ = command(&format!("ROLLBACK TO {UNIT}; RELEASE {UNIT}"));
-            Err(translate(&error))
+            Err(translate(error))
         }
     }
 }

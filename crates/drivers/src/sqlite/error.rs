@@ -9,10 +9,10 @@ const BUSY_SNAPSHOT: i32 = 517;
 
 /// The error of a statement. `errno` is SQLite's extended result code.
 #[cold]
-pub(super) fn translate(error: &Error) -> DbError {
+pub(super) fn translate(error: Error) -> DbError {
     let (failure, message) = match error {
-        Error::SqliteFailure(failure, message) => (failure, message.clone()),
-        Error::SqlInputError { error, msg, .. } => (error, Some(msg.clone())),
+        Error::SqliteFailure(failure, message) => (failure, message),
+        Error::SqlInputError { error, msg, .. } => (error, Some(msg)),
         other => return DbError::server(ErrorClass::Other, 0, *b"00000", other.to_string()),
     };
     let (class, sqlstate) = match failure.code {

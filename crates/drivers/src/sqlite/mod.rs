@@ -22,7 +22,7 @@ mod tests;
 pub use session::SqliteSession;
 
 use crate::target::Target;
-use dyno_core::{DbError, Dialect, Driver};
+use dyno_core::{DbError, DbResult, Dialect, Driver};
 use error::{opening, translate};
 use rusqlite::{Connection, OpenFlags};
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub struct SqliteDriver {
 impl SqliteDriver {
     /// Checks that the file can be opened, creates it where it is missing, and sets its journal
     /// mode while nobody else uses it.
-    pub fn new(target: &Target) -> Result<Self, DbError> {
+    pub fn new(target: &Target) -> DbResult<Self> {
         let option = |name: &str, default: &str| {
             target.options.get(name).map_or(default, String::as_str).to_owned()
         };
@@ -56,7 +56,7 @@ impl SqliteDriver {
         Ok(driver)
     }
 
-    fn open(&self) -> Result<Connection, DbError> {
+    fn open(&self) -> DbResult<Connection> {
         let at = |error| opening(&self.path, &error);
         // No URI flag: the path is taken literally. No mutex: a session lives on one thread.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -88,7 +88,7 @@ impl SqliteDriver {
 impl Driver for SqliteDriver {
     type Session = SqliteSession;
 
-    async fn connect(&self, _number: u32) -> Result<SqliteSession, DbError> {
+    async fn connect(&self, _number: u32) -> DbResult<SqliteSession> {
         Ok(SqliteSession::new(self.open()?))
     }
 

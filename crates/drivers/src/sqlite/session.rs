@@ -2,9 +2,11 @@
 
 use super::row::{Bound, Names, SqliteRow};
 use super::{bulk, translate};
-use crate::queue::{Queue, Queued, check_parameters, check_placeholders, no_statement};
+use crate::queue::{
+    Queue, Queued, calls_of_queue, check_parameters, check_placeholders, no_statement,
+};
 use dyno_core::{
-    BulkReport, DbError, Dialect, Executed, Interrupter, Param, ParamType, Product, RowSource,
+    BulkReport, DbResult, Dialect, Executed, Interrupter, Param, ParamType, Product, RowSource,
     Rows, Session, Statement,
 };
 use rusqlite::fallible_iterator::FallibleIterator;
@@ -29,6 +31,27 @@ struct Prepared<'connection> {
     parameters: usize,
 }
 
+impl<'connection> Prepared<'connection> {
+    fn new(connection: &'connection Connection, sql: &str) -> DbResult<Self> {
+        let statement = connection.prepare(sql).map_err(translate)?;
+        let (columns, parameters) = (statement.column_count(), statement.parameter_count());
+        Ok(Prepared { statement, columns, parameters })
+    }
+
+    fn run<'a, R: Rows>(
+        &mut self,
+        connection: &Connection,
+        params: impl ExactSizeIterator<Item = Param<'a>>,
+        rows: &mut R,
+    ) -> DbResult<Executed> {
+        check_parameters(self.parameters, params.len())?;
+        for (index, param) in params.enumerate() {
+            self.statement.raw_bind_parameter(index + 1, Bound(param)).map_err(translate)?;
+        }
+        step(connection, &mut self.statement, self.columns, rows).map_err(translate)
+    }
+}
+
 pub struct SqliteSession {
     handle: Handle,
     product: Product,
@@ -49,46 +72,21 @@ impl SqliteSession {
             queue: Queue::default(),
         }
     }
-}
 
-fn run<'a, R: Rows>(
-    handle: &mut Handle,
-    statement: Statement,
-    params: impl ExactSizeIterator<Item = Param<'a>>,
-    rows: &mut R,
-) -> Result<Executed, DbError> {
-    handle.with_dependent_mut(|connection, statements| {
-        let Some(prepared) = statements.get_mut(statement.0 as usize) else {
-            return Err(no_statement(statement));
-        };
-        bind(&mut prepared.statement, prepared.parameters, params)?;
-        step(connection, &mut prepared.statement, prepared.columns, rows)
-            .map_err(|error| translate(&error))
-    })
-}
-
-fn run_once<'a, R: Rows>(
-    connection: &Connection,
-    sql: &str,
-    params: impl ExactSizeIterator<Item = Param<'a>>,
-    rows: &mut R,
-) -> Result<Executed, DbError> {
-    let mut statement = connection.prepare(sql).map_err(|error| translate(&error))?;
-    let (columns, parameters) = (statement.column_count(), statement.parameter_count());
-    bind(&mut statement, parameters, params)?;
-    step(connection, &mut statement, columns, rows).map_err(|error| translate(&error))
-}
-
-fn bind<'a>(
-    statement: &mut rusqlite::Statement<'_>,
-    parameters: usize,
-    params: impl ExactSizeIterator<Item = Param<'a>>,
-) -> Result<(), DbError> {
-    check_parameters(parameters, params.len())?;
-    for (index, param) in params.enumerate() {
-        statement.raw_bind_parameter(index + 1, Bound(param)).map_err(|error| translate(&error))?;
+    fn run<'a, R: Rows>(
+        &mut self,
+        what: Queued<'_>,
+        params: impl ExactSizeIterator<Item = Param<'a>>,
+        rows: &mut R,
+    ) -> DbResult<Executed> {
+        self.handle.with_dependent_mut(|connection, statements| match what {
+            Queued::Prepared(statement) => match statements.get_mut(statement.0 as usize) {
+                Some(prepared) => prepared.run(connection, params, rows),
+                None => Err(no_statement(statement)),
+            },
+            Queued::Once(sql) => Prepared::new(connection, sql)?.run(connection, params, rows),
+        })
     }
-    Ok(())
 }
 
 fn step<R: Rows>(
@@ -106,7 +104,7 @@ fn step<R: Rows>(
     while let Some(row) = answer.next()? {
         done.rows += 1;
         if R::WANTED {
-            rows.row(&SqliteRow::new(row, columns));
+            rows.row(&SqliteRow { row, columns });
         }
     }
     // `changes` alone would be an earlier statement's after one that changes nothing.
@@ -128,26 +126,16 @@ impl Session for SqliteSession {
         &self.product
     }
 
-    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {
+    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
         self.handle.with_dependent_mut(|connection, statements| {
-            let statement = connection.prepare(sql).map_err(|error| translate(&error))?;
-            let (columns, parameters) = (statement.column_count(), statement.parameter_count());
-            check_placeholders(parameters, params.len(), sql)?;
-            statements.push(Prepared { statement, columns, parameters });
+            let prepared = Prepared::new(connection, sql)?;
+            check_placeholders(prepared.parameters, params.len(), sql)?;
+            statements.push(prepared);
             Ok(Statement((statements.len() - 1) as u32))
         })
     }
 
-    async fn execute<R: Rows>(
-        &mut self,
-        statement: Statement,
-        params: &[Param<'_>],
-        rows: &mut R,
-    ) -> Result<Executed, DbError> {
-        run(&mut self.handle, statement, params.iter().copied(), rows)
-    }
-
-    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> Result<Executed, DbError> {
+    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
         let connection = self.handle.borrow_owner();
         let mut total = Executed::default();
         let mut batch = Batch::new(connection, sql);
@@ -161,56 +149,27 @@ impl Session for SqliteSession {
             }
             Ok(())
         };
-        run().map_err(|error| translate(&error))?;
+        run().map_err(translate)?;
         Ok(total)
-    }
-
-    async fn execute_once<R: Rows>(
-        &mut self,
-        sql: &str,
-        params: &[Param<'_>],
-        rows: &mut R,
-    ) -> Result<Executed, DbError> {
-        run_once(self.handle.borrow_owner(), sql, params.iter().copied(), rows)
     }
 
     fn is_in_transaction(&self) -> bool {
         !self.handle.borrow_owner().is_autocommit()
     }
 
-    fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), DbError> {
-        self.queue.push_once(sql, params);
-        Ok(())
-    }
-
-    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), DbError> {
+    fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<()> {
         self.queue.push(statement, params);
         Ok(())
     }
 
-    async fn flush<R: Rows>(
-        &mut self,
-        rows: &mut R,
-        results: &mut Vec<Result<Executed, DbError>>,
-    ) -> Result<(), DbError> {
-        for (queued, params) in self.queue.iter() {
-            results.push(match queued {
-                Queued::Prepared(statement) => run(&mut self.handle, statement, params, rows),
-                Queued::Once(sql) => run_once(self.handle.borrow_owner(), sql, params, rows),
-            });
-        }
-        self.queue.clear();
-        Ok(())
-    }
-
-    async fn rollback(&mut self) -> Result<(), DbError> {
+    async fn rollback(&mut self) -> DbResult<()> {
         self.queue.clear();
         let connection = self.handle.borrow_owner();
         // SQLite itself has rolled back after some errors; a second time would be one more.
         if connection.is_autocommit() {
             return Ok(());
         }
-        connection.execute_batch("ROLLBACK").map_err(|error| translate(&error))
+        connection.execute_batch("ROLLBACK").map_err(translate)
     }
 
     async fn bulk_load<R: RowSource>(
@@ -218,7 +177,7 @@ impl Session for SqliteSession {
         table: &str,
         columns: &[&str],
         rows: &mut R,
-    ) -> Result<BulkReport, DbError> {
+    ) -> DbResult<BulkReport> {
         bulk::load(self.handle.borrow_owner(), table, columns, rows)
     }
 
@@ -227,5 +186,5 @@ impl Session for SqliteSession {
         Some(Box::new(move || handle.interrupt()))
     }
 
-    async fn close(self) {}
+    calls_of_queue!();
 }
