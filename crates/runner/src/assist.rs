@@ -1,8 +1,8 @@
 //! A part of a trial of another process: what a load generator of a fleet does.
 
+use super::family::{Driven, Families, experiment};
 use super::permits::Permits;
 use super::trial::{trial_spec, what};
-use super::workloads::{Driven, Experiment};
 use crate::calibration::Calibration;
 use crate::databases::{Reached, reach_planned};
 use crate::failure::{Failure, sentence};
@@ -30,14 +30,19 @@ pub struct Assist<'a> {
 pub type Left = (TrialResult, Vec<u8>);
 
 /// Drives a part of a trial and reports it; says a line about it.
-pub fn run(assignment: Assignment, environment: &Environment, permits: &Permits) {
+pub fn run(
+    families: Families,
+    assignment: Assignment,
+    environment: &Environment,
+    permits: &Permits,
+) {
     let Assignment { order, mut reporter } = assignment;
     let title = format!("{} on {}", order.experiment, order.target);
     let control = reporter.control();
     let ended = Scratch::new().and_then(|scratch| {
         let stem = scratch.0.join("trial");
         let reporter = &mut reporter;
-        Assist { order: &order, reporter, environment, permits, stem: &stem }.drive()
+        Assist { order: &order, reporter, environment, permits, stem: &stem }.drive(families)
     });
     match ended {
         Ok(Some((result, left))) => {
@@ -60,13 +65,13 @@ pub fn run(assignment: Assignment, environment: &Environment, permits: &Permits)
 
 impl Assist<'_> {
     /// `None` when it was stopped before it began.
-    fn drive(self) -> Result<Option<Left>, Failure> {
+    fn drive(self, families: Families) -> Result<Option<Left>, Failure> {
         let plan = read(&self.order.plan)?;
         let unknown = |what: &str| Failure::new(format!("The order names no {what} of its plan."));
         let planned = plan.experiment(&self.order.experiment);
         let planned = planned.ok_or_else(|| unknown("experiment"))?;
         let target = plan.target(&self.order.target).ok_or_else(|| unknown("target"))?;
-        let experiment = Experiment::new(&plan, planned)?;
+        let experiment = experiment(families, &plan, planned)?;
         if !experiment.takes_fleet()? {
             let message = format!("The workload {} is not shared out.", planned.workload);
             return Err(Failure::new(message));
@@ -100,7 +105,7 @@ fn out_of_reach(target: &PlannedTarget, failure: Failure) -> Failure {
 ///
 /// # Errors
 /// When it can't begin.
-pub(super) fn driven<F: Driven, D: Driver>(
+pub fn drive_part<F: Driven, D: Driver>(
     family: &F,
     driver: &D,
     part: Assist<'_>,
@@ -124,7 +129,12 @@ pub(super) fn driven<F: Driven, D: Driver>(
     let calibration = Calibration::of(environment);
     let headroom = |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, qps);
     result.conditions.headroom = calibration.and_then(headroom);
-    let left = family.leave(&workload)?;
+    let left = match family.leave(&workload)? {
+        Some(kept) => serde_json::to_vec(&kept).map_err(|error| {
+            Failure::new(format!("What the workload has kept can't be sent: {error}."))
+        })?,
+        None => Vec::new(),
+    };
     Ok(Some((result, left)))
 }
 
@@ -217,7 +227,6 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::WORKLOADS;
     use dyno_suite::{Overrides, Suite};
 
     fn plan(folder: &Path, target: &str, experiment: &str) -> Plan {
@@ -225,7 +234,7 @@ mod tests {
             "[suite]\nname = 's'\n[target.t]\n{target}\n[[experiment]]\nname = 'e'\n{experiment}\n"
         );
         let file = folder.join("s.toml").display().to_string();
-        let suite = Suite::parse(&file, &suite, WORKLOADS).expect("a suite");
+        let suite = Suite::parse(&file, &suite, &[dyno_sysbench::OFFER]).expect("a suite");
         Plan::build(&suite, &Overrides::default()).expect("a plan")
     }
 
@@ -309,17 +318,6 @@ mod tests {
         for command in ["restore = 'touch x'", fault] {
             let refused = read(&given(&format!("{READS}\n{command}"))).expect_err(command);
             assert!(refused.message.contains("executes no commands"), "{}", refused.message);
-        }
-        // What a workload itself would execute.
-        std::fs::write(folder.path().join("a.sql"), "\\setshell n echo 1\nSELECT :n;\n")
-            .expect("written");
-        let scripts = "workload = 'pgbench'\ntest = 'script'\noptions = { scripts = 'a.sql' }\nworkers = 1\nduration_s = 5";
-        let queries = "workload = 'tpch'\ntest = 'queries'\noptions = { cache = 'cold', cold_command = 'touch x' }";
-        for (experiment, shared) in [(scripts, None), (queries, Some(false)), (READS, Some(true))] {
-            let plan = read(&given(experiment)).expect("no command of the plan's own");
-            let planned = plan.experiment("e").expect("the experiment");
-            let takes = Experiment::new(&plan, planned).expect("options").takes_fleet();
-            assert_eq!(takes.ok(), shared, "{experiment}");
         }
     }
 }

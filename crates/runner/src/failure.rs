@@ -3,6 +3,7 @@
 use crate::signals;
 use dyno_core::DbError;
 use dyno_engine::DriveError;
+use dyno_load::LoadError;
 use dyno_store::StoreError;
 use dyno_suite::SuiteError;
 use dyno_topology::ClusterError;
@@ -46,9 +47,13 @@ impl Failure {
     }
 
     /// Adds a remedy.
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        self.hinted(Some(hint))
+    }
+
+    /// Adds a remedy, where there is one.
+    pub fn hinted(self, hint: Option<impl Into<String>>) -> Self {
+        Failure { hint: hint.map(Into::into).or(self.hint), ..self }
     }
 }
 
@@ -80,11 +85,30 @@ impl From<DriveError> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        let failure = Failure::new(error.to_string());
-        match error.hint() {
-            Some(hint) => failure.with_hint(hint),
-            None => failure,
-        }
+        Failure::new(error.to_string()).hinted(error.hint())
+    }
+}
+
+impl From<&LoadError> for Failure {
+    fn from(error: &LoadError) -> Self {
+        let text = sentence(&error.to_string());
+        let failure = match error {
+            LoadError::Option { .. } => Failure::usage(text),
+            _ => Failure::new(text),
+        };
+        failure.hinted(error.hint())
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        Failure::from(&error)
+    }
+}
+
+impl From<DbError> for Failure {
+    fn from(error: DbError) -> Self {
+        Failure::from(&error)
     }
 }
 
@@ -101,9 +125,6 @@ impl From<ClusterError> for Failure {
             true => Failure::with_code(signals::exit_code(), error.message),
             false => Failure::new(error.message),
         };
-        match error.hint {
-            Some(hint) => failure.with_hint(hint),
-            None => failure,
-        }
+        failure.hinted(error.hint)
     }
 }

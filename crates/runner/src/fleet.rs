@@ -6,7 +6,7 @@
 //! is handed over by `Driven::leave` and `Driven::absorb`, so that the checks after a trial see one
 //! workload. Passes over TPC-H's queries and trials with faults stay with the coordinator.
 
-use super::workloads::{Driven, Experiment};
+use super::family::{AnyFamily, Driven};
 use crate::failure::Failure;
 use crate::muster::{Lost, Muster, secrets};
 use crate::output;
@@ -136,7 +136,12 @@ impl<'a> Team<'a> {
         let Some(performance) = self.performance else { return Ok(None) };
         let Performance { mut members, left, lost, notes, .. } = *performance;
         for left in left.iter().filter(|left| !left.is_empty()) {
-            family.absorb(workload, left)?;
+            let kept = serde_json::from_slice(left).map_err(|error| {
+                Failure::new(format!(
+                    "What a load generator has left of its workload can't be read: {error}."
+                ))
+            })?;
+            family.absorb(workload, kept)?;
         }
         let target = self.plan.target(self.plan.reached_as(&self.step.target));
         if let Some(target) = target.filter(|target| target.route == Route::Spread) {
@@ -162,7 +167,11 @@ impl<'a> Team<'a> {
 ///
 /// # Errors
 /// What must not be sent to another machine.
-pub(super) fn is_shared(plan: &Plan, name: &str, experiment: &Experiment) -> Result<bool, Failure> {
+pub(super) fn is_shared(
+    plan: &Plan,
+    name: &str,
+    experiment: &dyn AnyFamily,
+) -> Result<bool, Failure> {
     let has_fault = plan.experiment(name).is_some_and(|planned| planned.fault.is_some());
     Ok(experiment.takes_fleet()? && !has_fault)
 }

@@ -4,14 +4,14 @@ use dyno_core::{DbError, Dialect, Session, Table};
 
 /// The size of the tables beside the server's memory for data, both in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Footprint {
+pub struct Footprint {
     /// The tables with their indexes, on SQLite all that is in the file; `None` when the server
     /// doesn't say.
-    pub(crate) size_bytes: Option<u64>,
+    pub size_bytes: Option<u64>,
     /// The setting that holds the memory.
-    pub(crate) memory_setting: &'static str,
+    pub memory_setting: &'static str,
     /// Its value; `None` when the server doesn't say.
-    pub(crate) memory_bytes: Option<u64>,
+    pub memory_bytes: Option<u64>,
 }
 
 /// Asks the server for the size of the tables whose names begin with `prefix` and `_`, and for its
@@ -20,10 +20,7 @@ pub(crate) struct Footprint {
 ///
 /// # Errors
 /// Only when the connection is lost.
-pub(crate) async fn footprint<S: Session>(
-    session: &mut S,
-    prefix: &str,
-) -> Result<Footprint, DbError> {
+pub async fn footprint<S: Session>(session: &mut S, prefix: &str) -> Result<Footprint, DbError> {
     let (memory_setting, size, memory) = match session.dialect() {
         Dialect::Postgres => (
             "shared_buffers",

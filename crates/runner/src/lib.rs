@@ -11,6 +11,7 @@ mod command;
 pub mod databases;
 pub mod facts;
 pub mod failure;
+pub mod family;
 mod fault;
 mod fleet;
 mod footprint;
@@ -34,19 +35,18 @@ pub mod tpcc;
 pub mod tpch;
 mod trial;
 pub mod trial_json;
-mod workloads;
 
 dyno_facts::catalogue!();
 
+pub use family::{TPCC, TPCH};
 pub use fleet::Crew;
 pub use permits::Permits;
 use summary::resident_mib;
 pub use summary::{TrialName, summarise};
-pub(crate) use workloads::Experiment;
-pub use workloads::WORKLOADS;
 
 use crate::databases::{Reached, reach_planned};
 use crate::failure::Failure;
+use crate::family::{AnyFamily, Families, LoadOrder, experiment, suits};
 use crate::progress::LoadProgress;
 use dyno_engine::Control;
 use dyno_facts::{Event, EventKind, FleetMember, Message, Purpose, RunStatus, TrialStatus, say};
@@ -59,7 +59,6 @@ use repetition::{Clock, Next};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use trial::{Done, Job};
-use workloads::LoadOrder;
 
 /// How a run ended.
 pub struct Outcome {
@@ -78,12 +77,14 @@ pub struct Outcome {
 /// When the run folder can't be written or a target can't be reached: nothing was executed then. What
 /// goes wrong later is in the outcome.
 pub fn execute(
+    families: Families,
     plan: &Plan,
     run: Run,
     control: &Control,
     crew: Option<Crew>,
 ) -> Result<Outcome, Failure> {
     let mut runner = Runner {
+        families,
         plan,
         run,
         control,
@@ -116,6 +117,7 @@ pub fn execute(
 }
 
 struct Runner<'a> {
+    families: Families,
     plan: &'a Plan,
     run: Run,
     control: &'a Control,
@@ -126,7 +128,7 @@ struct Runner<'a> {
     /// Trials after which a check of the data failed.
     denied: u32,
     /// By their names.
-    experiments: BTreeMap<String, Experiment>,
+    experiments: BTreeMap<String, Box<dyn AnyFamily>>,
     /// Targets whose data this process has loaded and no trial has touched.
     fresh: BTreeSet<String>,
     clock: Clock,
@@ -136,7 +138,7 @@ impl Runner<'_> {
     /// Everything that can be found wrong before anything is executed.
     fn look_ahead(&mut self) -> Result<(), Failure> {
         for experiment in &self.plan.experiments {
-            let valid = Experiment::new(self.plan, experiment)?;
+            let valid = family::experiment(self.families, self.plan, experiment)?;
             for warning in valid.warnings() {
                 output::talk(&format!("warning: {}: {warning}", experiment.name));
             }
@@ -148,6 +150,9 @@ impl Runner<'_> {
             let (experiment, reached) = self.parties(step)?;
             let at =
                 |failure: Failure| failure.at(&format!("{} on {}", step.experiment, step.target));
+            let planned = self.plan.experiment(&step.experiment);
+            let workload = planned.map_or("", |planned| &planned.workload);
+            suits(self.families, workload, &reached.database).map_err(at)?;
             experiment.fits(&reached.database).map_err(at)?;
             Injection::of(self.plan, step, reached).map_err(at)?;
         }
@@ -346,7 +351,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn parties(&self, step: &Step) -> Result<(&Experiment, &Reached), Failure> {
+    fn parties(&self, step: &Step) -> Result<(&dyn AnyFamily, &Reached), Failure> {
         parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))
     }
 }
@@ -355,24 +360,24 @@ impl Runner<'_> {
 ///
 /// # Errors
 /// The first that is wrong.
-pub fn check_options(plan: &Plan) -> Result<(), Failure> {
-    plan.experiments.iter().try_for_each(|planned| Experiment::new(plan, planned).map(drop))
+pub fn check_options(families: Families, plan: &Plan) -> Result<(), Failure> {
+    plan.experiments.iter().try_for_each(|planned| experiment(families, plan, planned).map(drop))
 }
 
 /// Looks whether load generators on other machines can drive the plan; says what this process does alone.
 ///
 /// # Errors
 /// What they can't drive.
-pub fn refuse_fleet(plan: &Plan) -> Result<(), Failure> {
+pub fn refuse_fleet(families: Families, plan: &Plan) -> Result<(), Failure> {
     if let Some(target) = plan.targets.iter().find(|target| !assist::is_server(&target.url)) {
         return Err(assist::embedded(&target.name));
     }
-    for experiment in &plan.experiments {
-        let family = Experiment::new(plan, experiment)?;
-        if !fleet::is_shared(plan, &experiment.name, &family)? {
+    for planned in &plan.experiments {
+        let family = experiment(families, plan, planned)?;
+        if !fleet::is_shared(plan, &planned.name, &*family)? {
             output::talk(&format!(
                 "note: {}: this process makes all of its load; no load generator takes part.",
-                experiment.name
+                planned.name
             ));
         }
     }
@@ -381,13 +386,14 @@ pub fn refuse_fleet(plan: &Plan) -> Result<(), Failure> {
 
 /// What a step is about; `reached_as` is the name under which its target was reached.
 fn parties<'a>(
-    experiments: &'a BTreeMap<String, Experiment>,
+    experiments: &'a BTreeMap<String, Box<dyn AnyFamily>>,
     targets: &'a BTreeMap<String, Reached>,
     step: &Step,
     reached_as: &str,
-) -> Result<(&'a Experiment, &'a Reached), Failure> {
+) -> Result<(&'a dyn AnyFamily, &'a Reached), Failure> {
     let experiment = experiments
         .get(&step.experiment)
+        .map(|experiment| &**experiment)
         .ok_or_else(|| Failure::new(format!("The plan has no experiment {}.", step.experiment)))?;
     let reached = targets
         .get(reached_as)

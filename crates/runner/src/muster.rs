@@ -25,11 +25,7 @@ pub struct Muster {
 
 impl From<FleetError> for Failure {
     fn from(error: FleetError) -> Self {
-        let failure = Failure::new(error.message);
-        match error.hint {
-            Some(hint) => failure.with_hint(hint),
-            None => failure,
-        }
+        Failure::new(error.message).hinted(error.hint)
     }
 }
 

@@ -165,18 +165,13 @@ fn is_same_host(one: &str, other: &str) -> bool {
 
 fn parsed(url: &SecretUrl) -> Result<Target, Failure> {
     url.expose().parse().map_err(|error: dyno_drivers::target::TargetError| {
-        let failure = Failure::usage(sentence(&error.message));
-        match error.hint {
-            Some(hint) => failure.with_hint(hint),
-            None => failure,
-        }
+        Failure::usage(sentence(&error.message)).hinted(error.hint)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::WORKLOADS;
     use dyno_suite::{Overrides, Plan, Suite};
 
     fn target(url: &str) -> PlannedTarget {
@@ -184,7 +179,7 @@ mod tests {
             "[suite]\nname = 's'\n[target.t]\nurl = '{url}'\n[[experiment]]\nname = 'e'\nworkload = \
              'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\nduration_s = 5\n"
         );
-        let suite = Suite::parse("s.toml", &suite, WORKLOADS).expect("a suite");
+        let suite = Suite::parse("s.toml", &suite, &[dyno_sysbench::OFFER]).expect("a suite");
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
         plan.target("t").expect("the target").clone()
     }

@@ -2,7 +2,6 @@
 
 use super::repetition::{Clock, Next};
 use super::{repetition, search};
-use crate::WORKLOADS;
 use dyno_facts::{Message, Purpose, RunHeader, TrialIdentity, TrialStatus};
 use dyno_store::Run;
 use dyno_suite::{Action, Aim, Overrides, Plan, Step, Suite, Trial};
@@ -15,7 +14,8 @@ fn plan(experiment: &str) -> Plan {
          [[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\ntest = \"oltp_point_select\"\n\
          prepare = false\ncleanup = false\n{experiment}"
     );
-    let suite = Suite::parse("s.toml", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
+    let suite = Suite::parse("s.toml", &text, &[dyno_sysbench::OFFER])
+        .unwrap_or_else(|error| panic!("{error}"));
     Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 

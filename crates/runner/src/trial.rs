@@ -1,9 +1,9 @@
 //! One trial of a plan.
 
+use super::family::{Driven, Ran};
 use super::fault::Injection;
 use super::fleet::Team;
 use super::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
-use super::workloads::{Driven, Ran};
 use super::{TrialName, summarise};
 use crate::calibration::Calibration;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ use dyno_store::{Moment, Run, StoreError, TrialWriter};
 use dyno_suite::{Aim, Step, Trial};
 
 /// A trial of a plan, and where it is stored.
-pub(crate) struct Job<'a> {
+pub struct Job<'a> {
     pub(super) step: &'a Step,
     pub(super) planned: &'a Trial,
     pub(super) purpose: Purpose,
@@ -37,7 +37,7 @@ pub(crate) struct Job<'a> {
 }
 
 /// What became of a trial.
-pub(crate) enum Done {
+pub enum Done {
     /// It was executed and is stored.
     Ended {
         /// How it ended.
@@ -59,7 +59,7 @@ impl Done {
 ///
 /// # Errors
 /// When it can't begin, or can't be stored.
-pub(super) fn driven<F: Driven, D: Driver>(
+pub fn drive_trial<F: Driven, D: Driver>(
     family: &F,
     driver: &D,
     job: Job<'_>,

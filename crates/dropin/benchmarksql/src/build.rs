@@ -9,7 +9,6 @@ use dyno_runner::databases::{Reached, reach_target, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::progress::LoadProgress;
 use dyno_runner::table::number;
-use dyno_runner::tpcc::load_failure;
 use dyno_runner::{output, signals};
 use dyno_tpcc::load::{LoadOptions, LoadReport, load, write_csv};
 use dyno_tpcc::schema::{KeyTime, Shard, ShardClauses};
@@ -176,7 +175,7 @@ fn tables(options: &LoadOptions, place: Place) -> Done {
         }
         Err(error) => {
             progress.clear();
-            Err(load_failure(&error))
+            Err(error.into())
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::Done;
 use dyno_load::LoadObserver;
 use dyno_runner::databases::{reach_target, with_driver};
 use dyno_runner::output;
-use dyno_runner::tpcc::load_failure;
 
 /// Prints what is dropped.
 struct Told;
@@ -25,8 +24,7 @@ pub(super) fn run(source: &Source) -> Done {
     let shown = place.target.to_string();
     let reached = reach_target(place.target, None)?;
     let dropped =
-        with_driver!(&reached.database, driver => dyno_tpcc::load::destroy(driver, &Told))
-            .map_err(|error| load_failure(&error))?;
+        with_driver!(&reached.database, driver => dyno_tpcc::load::destroy(driver, &Told))?;
     output::talk(&match dropped.len() {
         0 => format!("{shown} has no tables of BenchmarkSQL: nothing was dropped."),
         count => format!("{count} tables of {shown} were dropped."),

@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
                 if signals::has_come() {
                     control.stop();
                 }
-                assist::run(*assignment, &environment, &permits);
+                assist::run(crate::families(), *assignment, &environment, &permits);
                 *current.lock().unwrap_or_else(PoisonError::into_inner) = None;
             }
         }

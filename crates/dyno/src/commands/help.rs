@@ -1,13 +1,13 @@
 //! `dyno help` and `dyno completion`.
 
-use crate::{CommandLine, Done};
+use crate::{CommandLine, Done, offers};
 use clap::CommandFactory;
 use clap::builder::PossibleValuesParser;
 use dyno_core::nearest;
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::{fill, help};
 use dyno_runner::failure::Failure;
-use dyno_runner::{WORKLOADS, output};
+use dyno_runner::output;
 
 /// What `dyno help` takes.
 #[derive(Debug, clap::Args)]
@@ -30,8 +30,9 @@ pub(crate) struct Shell {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
+    let offers = offers();
     if let [name] = arguments.topic.as_slice()
-        && let Some(workload) = WORKLOADS.iter().find(|workload| workload.name == name)
+        && let Some(workload) = offers.iter().find(|workload| workload.name == name)
     {
         output::data(&describe_workload(workload));
         return Ok(());
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         let verbs: Vec<String> =
             found.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
         let known = verbs.iter().map(String::as_str);
-        let near = nearest(word, known.chain(WORKLOADS.iter().map(|workload| workload.name)));
+        let near = nearest(word, known.chain(offers.iter().map(|workload| workload.name)));
         let failure = Failure::usage(format!("There is no help on `{word}`."));
         let failure = match near {
             Some(near) => failure.with_hint(format!("did you mean `dyno help {near}`?")),
@@ -83,7 +84,7 @@ pub(crate) fn complete(arguments: &Shell) -> Done {
 fn completed() -> clap::Command {
     let command = CommandLine::command();
     let verbs = command.get_subcommands().map(|verb| verb.get_name().to_owned());
-    let workloads = WORKLOADS.iter().map(|workload| workload.name.to_owned());
+    let workloads = offers().into_iter().map(|workload| workload.name.to_owned());
     let mut topics: Vec<String> = verbs.chain(workloads).collect();
     topics.sort();
     topics.dedup();

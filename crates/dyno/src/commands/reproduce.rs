@@ -155,7 +155,6 @@ fn differences(header: &RunHeader) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_runner::WORKLOADS;
     use dyno_suite::Suite;
 
     #[test]
@@ -163,7 +162,7 @@ mod tests {
         let text = "[suite]\nname = 's'\n[target.main]\nurl = 'mysql://h/a'\n[[experiment]]\nname = 'e'\nworkload = \
                     'tpcc'\ntest = 'bmsql-5.0'\nworkers = 4\nduration_s = 60\nfault = { action = 'command', at_s = 5, \
                     command = 'a', heal_command = 'b', promote = 'n3', promote_command = 'c' }\n";
-        let suite = Suite::parse("s.toml", text, WORKLOADS).expect("a suite");
+        let suite = Suite::parse("s.toml", text, &[dyno_tpcc::options::OFFER]).expect("a suite");
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
         assert_eq!(commands(&plan), ["a", "b", "c"]);
         assert!(allow_commands(&plan, false).is_err());

@@ -9,7 +9,6 @@ use crate::terminal::human_time;
 use dyno_engine::Control;
 use dyno_facts::{RunHeader, RunStatus, TrialStatus};
 use dyno_fleet::FleetOptions;
-use dyno_runner::WORKLOADS;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_runner::muster::Muster;
@@ -205,7 +204,7 @@ pub(crate) fn run_suite(
     new: bool,
     muster: Option<Muster>,
 ) -> Done {
-    let suite = Suite::open(suite, WORKLOADS)?;
+    let suite = Suite::open(suite, &crate::offers())?;
     let plan = Plan::build(&suite, overrides)?;
     run_kept(&plan, &Keeping { dir, new, reproduces: None, muster })?.verdict
 }
@@ -240,7 +239,7 @@ pub(crate) struct Kept {
 /// When it could not begin, or its results can't be read.
 pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failure> {
     ending::refuse_unknown_checks(plan)?;
-    runner::check_options(plan)?;
+    runner::check_options(crate::families(), plan)?;
     for note in &plan.notes {
         output::talk(&format!("note: {note}"));
     }
@@ -250,7 +249,7 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failu
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
     let crew = match &keeping.muster {
         Some(muster) => {
-            runner::refuse_fleet(plan)?;
+            runner::refuse_fleet(crate::families(), plan)?;
             let Some(crew) = runner::Crew::gather(muster, &control)? else {
                 return Err(Failure::new("Stopped before there were enough load generators."));
             };
@@ -259,7 +258,7 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<Kept, Failu
         None => None,
     };
     let run = open_run(plan, keeping)?;
-    let outcome = runner::execute(plan, run, &control, crew)?;
+    let outcome = runner::execute(crate::families(), plan, run, &control, crew)?;
     let path = outcome.path.clone();
     Ok(Kept { path, verdict: ending::report(outcome)? })
 }

@@ -1,8 +1,7 @@
 //! `dyno suites`.
 
-use crate::Done;
 use crate::terminal::human_time;
-use dyno_runner::WORKLOADS;
+use crate::{Done, offers};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_runner::table::{grouped, layout};
@@ -32,7 +31,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let Some(name) = &arguments.suite else {
         for bundle in bundled() {
-            let suite = Suite::open(bundle.name, WORKLOADS)?;
+            let suite = Suite::open(bundle.name, &offers())?;
             output::data(&overview(&suite, arguments.shrink)?);
         }
         return Ok(());
@@ -45,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         output::data(bundle.text);
         return Ok(());
     }
-    let suite = Suite::open(name, WORKLOADS)?;
+    let suite = Suite::open(name, &offers())?;
     output::data(&overview(&suite, arguments.shrink)?);
     if !suite.description.is_empty() {
         output::data(&format!("\n{}\n", suite.description));

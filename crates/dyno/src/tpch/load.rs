@@ -6,7 +6,6 @@ use dyno_runner::databases::{Reached, reach, reach_or_create, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::progress::LoadProgress;
 use dyno_runner::table::number;
-use dyno_runner::tpch::load_failure;
 use dyno_runner::{output, signals};
 use dyno_tpch::load::{LoadOptions, Step, TpchLoadReport, destroy, load};
 
@@ -111,7 +110,7 @@ pub(super) fn run(arguments: &Arguments) -> Done {
         }
         Err(error) => {
             progress.clear();
-            Err(load_failure(&error))
+            Err(error.into())
         }
     }
 }
@@ -157,8 +156,7 @@ impl LoadObserver for Told {
 
 pub(super) fn drop_tables(arguments: &DropArguments) -> Done {
     let Reached { database, .. } = reach("target", &arguments.target)?;
-    let dropped = with_driver!(&database, driver => destroy(driver, &Told));
-    let dropped = dropped.map_err(|error| load_failure(&error))?;
+    let dropped = with_driver!(&database, driver => destroy(driver, &Told))?;
     output::talk(&match dropped.len() {
         0 => "The database has no tables of TPC-H: nothing was dropped.".to_owned(),
         count => format!("{count} tables were dropped."),

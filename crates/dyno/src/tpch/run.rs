@@ -5,7 +5,6 @@ use super::usable_scale;
 use crate::Done;
 use crate::commands::RUNS;
 use crate::commands::run::run_plan;
-use dyno_runner::WORKLOADS;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_suite::{Overrides, Plan, Suite};
@@ -267,7 +266,7 @@ fn targets(place: &Place) -> Result<Overrides, Failure> {
 
 fn execute(text: &str, place: &Place) -> Done {
     // Without a name: nobody has written this text, and no place in it would say anything.
-    let suite = Suite::parse("", text, WORKLOADS)?;
+    let suite = Suite::parse("", text, &crate::offers())?;
     let plan = Plan::build(&suite, &targets(place)?)?;
     run_plan(&plan, &place.dir, place.new)
 }
@@ -295,7 +294,8 @@ mod tests {
         assert!(!text.contains("geheim"), "{text}");
         let queries = Some(&arguments.queries);
         experiment(&mut text, "power", &arguments.place, queries, &[]);
-        let suite = Suite::parse("", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
+        let suite = Suite::parse("", &text, &[dyno_tpch::options::OFFER])
+            .unwrap_or_else(|error| panic!("{error}"));
         let overrides = targets(&arguments.place).expect("targets");
         let plan = Plan::build(&suite, &overrides).unwrap_or_else(|error| panic!("{error}"));
         let names: Vec<&str> = plan.targets.iter().map(|target| target.name.as_str()).collect();

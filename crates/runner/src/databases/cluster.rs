@@ -73,9 +73,5 @@ pub fn cluster_nodes(folder: &str) -> Result<Vec<PlannedNode>, Failure> {
 }
 
 fn failure(error: ClusterError) -> Failure {
-    let failure = Failure::usage(sentence(&error.message));
-    match error.hint {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
+    Failure::usage(sentence(&error.message)).hinted(error.hint)
 }

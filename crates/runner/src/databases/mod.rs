@@ -213,11 +213,7 @@ fn reached(target: &Target, opened: First) -> Result<Reached, Failure> {
 }
 
 fn url_failure(error: TargetError) -> Failure {
-    let failure = Failure::usage(sentence(&error.message));
-    match error.hint {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
+    Failure::usage(sentence(&error.message)).hinted(error.hint)
 }
 
 fn open(target: &Target) -> Result<(Database, ServerFacts), DbError> {

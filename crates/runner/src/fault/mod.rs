@@ -40,21 +40,21 @@ fn is_given_up() -> bool {
 
 /// What was acknowledged and is not there, as far as a workload can tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lost {
+pub struct LostWork {
     /// Transactions that were acknowledged in the trial.
-    pub(crate) acknowledged: Option<u64>,
+    pub acknowledged: Option<u64>,
     /// Of these, those that were not found.
-    pub(crate) lost: Option<u64>,
+    pub lost: Option<u64>,
     /// Transactions whose outcome nobody was told; see [`FaultFacts::unknown`].
-    pub(crate) unknown: Option<u64>,
+    pub unknown: Option<u64>,
     /// How they were looked for, or why nobody could look: sentences.
-    pub(crate) evidence: Message,
+    pub evidence: Message,
 }
 
-impl Lost {
+impl LostWork {
     /// Nobody can tell, for this reason.
-    pub(crate) fn untold(why: impl Into<Message>) -> Self {
-        Lost { evidence: why.into(), ..Lost::default() }
+    pub fn untold(why: impl Into<Message>) -> Self {
+        LostWork { evidence: why.into(), ..LostWork::default() }
     }
 }
 
@@ -190,14 +190,19 @@ impl<'a> Injection<'a> {
 
     /// Writes what is known of the fault into the summary; `lost` is what the workload found. A trial
     /// in which it did not happen has failed.
-    pub(super) fn tell(&self, watch: &FaultWatch, lost: Option<Lost>, summary: &mut TrialSummary) {
+    pub(super) fn tell(
+        &self,
+        watch: &FaultWatch,
+        lost: Option<LostWork>,
+        summary: &mut TrialSummary,
+    ) {
         summary.fault = Some(self.facts(watch, lost));
         if let (Some(why), TrialStatus::Complete) = (self.failure(), &summary.status) {
             summary.status = TrialStatus::Failed(why);
         }
     }
 
-    fn facts(&self, watch: &FaultWatch, lost: Option<Lost>) -> FaultFacts {
+    fn facts(&self, watch: &FaultWatch, lost: Option<LostWork>) -> FaultFacts {
         let has_happened = self.failure().is_none();
         let mut told = self.told().clone();
         // A clean shutdown is a fault from its begin on, however long it takes.
@@ -207,7 +212,7 @@ impl<'a> Injection<'a> {
         ) {
             told.done_s = f64::NEG_INFINITY;
         }
-        let lost = lost.unwrap_or_else(|| Lost::untold(UNTOLD));
+        let lost = lost.unwrap_or_else(|| LostWork::untold(UNTOLD));
         let mut facts = FaultFacts {
             action: self.plan.action.name().to_owned(),
             node: self.nodes[self.node].name.clone(),

@@ -7,4 +7,4 @@ mod preflight;
 
 pub use checks::{Before, is_missing, look_after, look_before, not_made};
 pub use facts::{Crew, facts, tpmc_limit};
-pub use preflight::{Found, Need, PreflightError, ledger_failure, load_failure, preflight};
+pub use preflight::{Found, Need, PreflightError, ledger_failure, preflight};

@@ -1,6 +1,6 @@
 //! Whether a run can be made on a database, before anybody connects a thousand times.
 
-use crate::failure::{Failure, sentence};
+use crate::failure::Failure;
 use dyno_core::{DbError, Dialect, Session, Table};
 use dyno_tpcc::ledger_file::LedgerError;
 use dyno_tpcc::load::{LoadError, Loaded, foreign_keys, loaded};
@@ -52,11 +52,10 @@ impl From<DbError> for PreflightError {
     }
 }
 
-/// With the words of a command line; who has better remedies gives them.
 impl From<PreflightError> for Failure {
     fn from(error: PreflightError) -> Self {
         match error {
-            PreflightError::Unloaded(error) => load_failure(&error),
+            PreflightError::Unloaded(error) => Failure::from(&error),
             PreflightError::TooFew { asked, loaded } => Failure::new(format!(
                 "{asked} warehouses are asked for, but only {loaded} are loaded."
             )),
@@ -66,22 +65,9 @@ impl From<PreflightError> for Failure {
     }
 }
 
-/// A loader's error with its remedy.
-pub fn load_failure(error: &LoadError) -> Failure {
-    let failure = Failure::new(sentence(&error.to_string()));
-    match error.hint() {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
-}
-
 /// A ledger's error with its remedy.
 pub fn ledger_failure(error: &LedgerError) -> Failure {
-    let failure = Failure::new(error.to_string());
-    match error.hint() {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
+    Failure::new(error.to_string()).hinted(error.hint())
 }
 
 /// Looks at the database and its server.

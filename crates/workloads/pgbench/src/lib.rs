@@ -11,6 +11,7 @@
 
 pub mod access;
 pub mod check;
+mod family;
 pub mod history;
 pub mod init;
 pub mod log;
@@ -18,3 +19,5 @@ pub mod options;
 pub mod random;
 pub mod run;
 pub mod script;
+
+pub use family::FAMILY;

@@ -12,6 +12,7 @@ mod bulk_insert;
 mod catalog;
 pub mod check;
 mod distribution;
+mod family;
 mod legacy;
 mod load;
 mod maintenance;
@@ -29,6 +30,7 @@ mod workload;
 
 pub use catalog::tables as existing_tables;
 pub use distribution::{Distribution, Era, RandomOptions, Sampler};
+pub use family::FAMILY;
 pub use load::{CHUNK_ROWS, PrepareReport, prepare};
 pub use maintenance::{cleanup, drop_tables, prewarm};
 pub use offer::OFFER;

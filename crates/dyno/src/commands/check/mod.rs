@@ -12,7 +12,6 @@ use dyno_reactor::block_on;
 use dyno_runner::databases::{self, Reached, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
-use dyno_runner::tpcc::load_failure;
 use dyno_tpcc::books::books;
 use dyno_tpcc::check::Stage;
 use dyno_tpcc::load::{Loaded, existing_tables, loaded};
@@ -123,9 +122,9 @@ fn check<D: Driver>(driver: &D, wanted: &tpcc::Wanted, server: String) -> Result
 }
 
 async fn contents<S: Session>(session: &mut S) -> Result<Contents, Failure> {
-    let tables = existing_tables(session).await.map_err(|error| load_failure(&error))?;
+    let tables = existing_tables(session).await?;
     if !tables.is_empty() {
-        let loaded = loaded(session).await.map_err(|error| load_failure(&error))?;
+        let loaded = loaded(session).await?;
         let books = books(session).await.map_err(|error| Failure::from(&error))?;
         let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
         return Ok(Contents::Tpcc(loaded, stage));

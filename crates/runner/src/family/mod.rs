@@ -1,23 +1,27 @@
-//! The workloads that suites can name. A further one is a file here and a line in the registry below.
+//! What a family of workloads gives the runner, and what it finds here for that.
 //!
-//! The file says what the runner needs to know ([`Family`]): options, load, and how a trial is executed and
-//! stored. Where the engine drives it, one function does so, and the file says what is looked at before and
-//! checked after it ([`Driven`]). Workload and driver are told apart once per step, by two nested matches
-//! that the registry generates.
+//! A family says what the runner needs to know ([`Family`]): options, load, and how a trial is executed and
+//! stored. Where the engine drives it, [`drive_trial`] does so, and the family says what is looked at before and
+//! checked after it ([`Driven`]). The runner holds families as [`FamilyEntry`]; workload and driver are told
+//! apart once per step, by code that is made in the crate of the family.
 //!
-//! A workload may add to the summary of a trial: facts of its data (how much is hot, how large beside the
+//! A family may add to the summary of a trial: facts of its data (how much is hot, how large beside the
 //! server's memory), latencies of single statements, and checks of the data. A check that fails makes the
 //! trial fail, and the run ends with exit code 4.
 
-mod pgbench;
-mod sysbench;
+mod registry;
 mod tpcc;
 mod tpch;
 
-use super::assist::{self, Assist, Left};
-use super::fault::Lost;
-use super::trial::{Done, Job, driven};
-use crate::databases::{Database, with_driver};
+pub use crate::assist::{Assist, Left, drive_part};
+pub use crate::fault::LostWork;
+pub use crate::footprint::{Footprint, footprint};
+pub use crate::trial::{Done, Job, drive_trial};
+pub(crate) use registry::suits;
+pub use registry::{AnyFamily, Families, FamilyEntry, experiment, offers};
+pub use tpcc::TPCC;
+pub use tpch::TPCH;
+
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
 use dyno_core::offer::WorkloadOffer;
@@ -28,16 +32,19 @@ use dyno_facts::say;
 use dyno_facts::{
     DataCheck, DataFacts, Message, StatementLatency, TpccFacts, TrialStatus, TrialSummary,
 };
+use dyno_load::LoadError;
 use dyno_reactor::block_on;
 use dyno_suite::{OptionPart, Plan, PlannedExperiment};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What a family of workloads offers the runner: an experiment whose options are valid, its data and
 /// its trials. The driver is a type parameter, so nothing is told apart within a trial.
-pub(crate) trait Family: Sized {
-    /// The name of the workload in suites.
-    const NAME: &'static str;
+pub trait Family: Sized {
+    /// What suites are read with.
+    const OFFER: WorkloadOffer;
 
     /// Whether databases that are made for analysis only can be targets.
     const IS_ANALYTICAL: bool = false;
@@ -88,7 +95,7 @@ pub(crate) trait Family: Sized {
         observer: &LoadProgress,
     ) -> Result<(), Failure>;
 
-    /// Runs one trial and stores it; [`driven`] does so where the engine drives it.
+    /// Runs one trial and stores it; [`drive_trial`] does so where the engine drives it.
     ///
     /// # Errors
     /// When it can't begin, or can't be stored.
@@ -107,16 +114,18 @@ pub(crate) trait Family: Sized {
     /// # Errors
     /// When it can't begin, or can't be shared.
     fn assist<D: Driver>(&self, _driver: &D, _part: Assist<'_>) -> Result<Option<Left>, Failure> {
-        Err(Failure::new(format!("The trials of {} can't be shared.", Self::NAME)))
+        Err(Failure::new(format!("The trials of {} can't be shared.", Self::OFFER.name)))
     }
 }
 
 /// A family whose trials the engine drives: workers execute transactions for some time.
-pub(crate) trait Driven: Family {
+pub trait Driven: Family {
     /// What the engine drives.
     type Workload: Workload;
     /// What was found before a trial and is needed to judge the data after it.
     type Before;
+    /// What the workload of a part keeps for [`Driven::absorb`].
+    type Kept: Serialize + DeserializeOwned;
 
     /// Looks at the data and makes the workload of one trial. What the workload writes itself has
     /// names that begin with `stem`, in the run folder.
@@ -142,21 +151,20 @@ pub(crate) trait Driven: Family {
         stem: &Path,
     ) -> Result<Self::Workload, Failure>;
 
-    /// What the workload of a part has kept itself, once the part has been driven: for
-    /// [`Driven::absorb`].
+    /// What the workload of a part has kept itself, once the part has been driven.
     ///
     /// # Errors
     /// When it can't be read again.
-    fn leave(&self, _workload: &Self::Workload) -> Result<Vec<u8>, Failure> {
-        Ok(Vec::new())
+    fn leave(&self, _workload: &Self::Workload) -> Result<Option<Self::Kept>, Failure> {
+        Ok(None)
     }
 
-    /// Adds what the workload of a part has left to the workload of the whole: once per part and before
+    /// Adds what the workload of a part has kept to the workload of the whole: once per part and before
     /// [`Driven::look_after`].
     ///
     /// # Errors
     /// When it is of another workload.
-    fn absorb(&self, _workload: &Self::Workload, _left: &[u8]) -> Result<(), Failure> {
+    fn absorb(&self, _workload: &Self::Workload, _kept: Self::Kept) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -182,26 +190,34 @@ pub(crate) trait Driven: Family {
 }
 
 /// What a load needs beside its options.
-pub(crate) struct LoadOrder<'a> {
+pub struct LoadOrder<'a> {
     /// Seed of all random streams.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// True when the server runs on this machine.
-    pub(crate) same_host: bool,
+    pub same_host: bool,
     /// Who is told of its progress.
-    pub(crate) observer: &'a LoadProgress,
+    pub observer: &'a LoadProgress,
 }
 
 /// The remedy for tables that are missing or too small.
-const UNPREPARED_HINT: &str = "Leave `prepare = false` out of the suite, so that the run loads the tables itself, or \
+pub const UNPREPARED_HINT: &str = "Leave `prepare = false` out of the suite, so that the run loads the tables itself, or \
                                load them with the same options before.";
 
+/// The remedy for a load that was cut off.
+pub const GOES_ON_HINT: &str = "The same command goes on with what has been loaded.";
+
 /// Tables that make one data set and are dropped together: one that exists speaks for all.
-fn all_or_none(is_there: bool, tables: Vec<String>) -> BTreeSet<String> {
+pub fn all_or_none(is_there: bool, tables: Vec<String>) -> BTreeSet<String> {
     if is_there { tables.into_iter().collect() } else { BTreeSet::new() }
 }
 
-/// The remedy for tables that can't be dropped; a server's own, CASCADE, would drop what is not dyno's.
-fn drop_failure(failure: Failure, error: Option<&DbError>) -> Failure {
+/// Tables that can't be dropped, with a remedy that drops nothing but dyno's: a server's own, CASCADE, would.
+pub fn drop_failure(error: LoadError) -> Failure {
+    with_dependants(Failure::from(&error), error.db_error())
+}
+
+/// Adds that something depends on the tables, where the server has said so.
+pub fn with_dependants(failure: Failure, error: Option<&DbError>) -> Failure {
     // dependent_objects_still_exist
     if error.is_none_or(|error| error.sqlstate() != "2BP01") {
         return failure;
@@ -217,7 +233,7 @@ fn drop_failure(failure: Failure, error: Option<&DbError>) -> Failure {
 /// What a load did, in words: `loaded` rows, called `what`, and how, if any had to be. Such as `500 rows
 /// by COPY, 80 rows were there before` or `500 accounts by multi-row INSERT; no faster way: why`, where
 /// `80 accounts were there before`.
-fn loaded_sentence(
+pub fn loaded_sentence(
     what: &str,
     loaded: Option<(u64, BulkMethod)>,
     found: u64,
@@ -237,71 +253,70 @@ fn loaded_sentence(
 }
 
 /// Sessions that load data at once.
-fn load_sessions() -> u32 {
+pub fn load_sessions() -> u32 {
     let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
     (2 * cores).clamp(2, 16)
 }
 
-/// What a workload has kept, to be sent to another load generator.
-fn pack<T: serde::Serialize>(kept: &T) -> Result<Vec<u8>, Failure> {
-    serde_json::to_vec(kept).map_err(|error| {
-        Failure::new(format!("What the workload has kept can't be sent: {error}."))
-    })
-}
-
-/// What [`pack`] has made.
-fn unpack<T: serde::de::DeserializeOwned>(left: &[u8]) -> Result<T, Failure> {
-    serde_json::from_slice(left).map_err(|error| {
-        Failure::new(format!(
-            "What a load generator has left of its workload can't be read: {error}."
-        ))
-    })
-}
-
 /// Asks a question in a session of its own.
-fn ask<D: Driver, T>(
+///
+/// # Errors
+/// Those of the question and of the session.
+pub fn ask<D: Driver, T, E: Into<Failure>>(
     driver: &D,
-    question: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
+    question: impl AsyncFnOnce(&mut D::Session) -> Result<T, E>,
 ) -> Result<T, Failure> {
     let asked = block_on(async {
         let mut session = driver.connect(0).await?;
         let answer = question(&mut session).await;
         session.close().await;
-        answer
+        answer.map_err(E::into)
     });
-    let asked = asked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
-    asked.map_err(|error| Failure::from(&error))
+    asked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?
+}
+
+/// A loader's error with the remedy that suits a suite: the loader's own may speak of a command line.
+/// `of_data` is the remedy for tables that hold something else.
+pub fn load_failure(error: &LoadError, of_data: &str) -> Failure {
+    let failure = Failure::from(error);
+    match error {
+        LoadError::Data { .. } => failure.with_hint(of_data),
+        LoadError::Session { error, .. } if error.hint().is_none() => {
+            failure.with_hint(GOES_ON_HINT)
+        }
+        _ => failure,
+    }
 }
 
 /// A trial that can begin.
-pub(crate) struct Ready<F: Driven> {
+pub struct Ready<F: Driven> {
     /// What the engine drives.
-    pub(crate) workload: F::Workload,
+    pub workload: F::Workload,
     /// For [`Driven::look_after`].
-    pub(crate) before: F::Before,
+    pub before: F::Before,
     /// The test's name in reports.
-    pub(crate) test: String,
+    pub test: String,
     /// The data, where the workload says something of them.
-    pub(crate) data: Option<DataFacts>,
+    pub data: Option<DataFacts>,
     /// What only TPC-C has to say, as far as it is known now: for a trial that is killed.
-    pub(crate) tpcc: Option<TpccFacts>,
+    pub tpcc: Option<TpccFacts>,
     /// What the user should know, in sentences.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// A trial that has ended.
-pub(crate) struct Ran<'a> {
+pub struct Ran<'a> {
     /// What was asked of the engine.
-    pub(crate) spec: &'a TrialSpec,
+    pub spec: &'a TrialSpec,
     /// What was measured; the workload's own part is still to come.
-    pub(crate) summary: &'a TrialSummary,
+    pub summary: &'a TrialSummary,
     /// Why not all that was done is known: load generators were lost.
-    pub(crate) lost: Option<&'a Message>,
+    pub lost: Option<&'a Message>,
 }
 
 impl Ran<'_> {
     /// Why the data are not checked after it, in a sentence: nobody waits, or nobody knows what they must be.
-    fn unchecked(&self) -> Option<Message> {
+    pub fn unchecked(&self) -> Option<Message> {
         match (&self.summary.status, self.lost) {
             (_, Some(_)) => Some(say!(generator_lost_unchecked)),
             (TrialStatus::Interrupted, None) => Some(say!(trial_interrupted)),
@@ -312,122 +327,26 @@ impl Ran<'_> {
 
 /// What a workload adds to the summary of a trial.
 #[derive(Default)]
-pub(crate) struct After {
+pub struct After {
     /// Command by command.
-    pub(crate) statements: Vec<StatementLatency>,
+    pub statements: Vec<StatementLatency>,
     /// Checks of the data.
-    pub(crate) checks: Vec<DataCheck>,
+    pub checks: Vec<DataCheck>,
     /// What only TPC-C has to say.
-    pub(crate) tpcc: Option<TpccFacts>,
+    pub tpcc: Option<TpccFacts>,
     /// Notes for the reader, in sentences.
-    pub(crate) notes: Vec<Message>,
+    pub notes: Vec<Message>,
     /// What was acknowledged and is lost, after a fault.
-    pub(crate) lost: Option<Lost>,
-}
-
-macro_rules! registry {
-    ($($variant:ident: $family:ty,)+) => {
-        /// An experiment of one of the workloads.
-        pub(crate) enum Experiment {
-            $(#[doc = "See the file of the workload."] $variant($family),)+
-        }
-
-        impl Experiment {
-            pub(crate) fn new(plan: &Plan, planned: &PlannedExperiment) -> Result<Self, Failure> {
-                match planned.workload.as_str() {
-                    $(<$family>::NAME => <$family>::new(plan, planned).map(Self::$variant),)+
-                    other => Err(unknown(plan, planned, other)),
-                }
-            }
-
-            pub(crate) fn warnings(&self) -> Vec<String> {
-                match self { $(Self::$variant(family) => family.warnings(),)+ }
-            }
-
-            pub(crate) fn fits(&self, database: &Database) -> Result<(), Failure> {
-                match self {
-                    $(Self::$variant(_) if !<$family>::IS_ANALYTICAL
-                        && !database.capabilities().small_transactions =>
-                        Err(not_analytical(<$family>::NAME)),
-                    Self::$variant(family) =>
-                        with_driver!(database, driver => family.fits(driver.primary())),)+
-                }
-            }
-
-            pub(crate) fn load(
-                &self,
-                database: &Database,
-                order: &LoadOrder<'_>,
-            ) -> Result<String, Failure> {
-                match self {
-                    $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.load(driver.primary(), order)),)+
-                }
-            }
-
-            pub(crate) fn tables(&self) -> Vec<String> {
-                match self { $(Self::$variant(family) => family.tables(),)+ }
-            }
-
-            pub(crate) fn existing(
-                &self,
-                database: &Database,
-            ) -> Result<BTreeSet<String>, Failure> {
-                match self {
-                    $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.existing(driver.primary())),)+
-                }
-            }
-
-            pub(crate) fn remove(
-                &self,
-                database: &Database,
-                tables: &[String],
-                observer: &LoadProgress,
-            ) -> Result<(), Failure> {
-                match self {
-                    $(Self::$variant(family) =>
-                        with_driver!(database, driver =>
-                            family.remove(driver.primary(), tables, observer)),)+
-                }
-            }
-
-            pub(crate) fn takes_fleet(&self) -> Result<bool, Failure> {
-                match self { $(Self::$variant(family) => family.takes_fleet(),)+ }
-            }
-
-            pub(crate) fn assist(
-                &self,
-                database: &Database,
-                part: Assist<'_>,
-            ) -> Result<Option<Left>, Failure> {
-                match self {
-                    $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.assist(driver, part)),)+
-                }
-            }
-
-            pub(crate) fn trial(
-                &self,
-                database: &Database,
-                job: Job<'_>,
-            ) -> Result<Done, Failure> {
-                match self {
-                    $(Self::$variant(family) =>
-                        with_driver!(database, driver => family.trial(driver, job)),)+
-                }
-            }
-        }
-    };
+    pub lost: Option<LostWork>,
 }
 
 /// The options of an experiment, as names and values.
-fn given(experiment: &PlannedExperiment) -> impl Iterator<Item = (&str, &str)> {
+pub fn given(experiment: &PlannedExperiment) -> impl Iterator<Item = (&str, &str)> {
     experiment.options.iter().map(|option| (option.name.as_str(), option.value.as_str()))
 }
 
 /// A complaint of a workload, with its place in the suite.
-fn refused(plan: &Plan, experiment: &PlannedExperiment, error: OptionError) -> Failure {
+pub fn refused(plan: &Plan, experiment: &PlannedExperiment, error: OptionError) -> Failure {
     let name = &experiment.name;
     let OptionError { option, is_value, message, hint } = error;
     let part = if is_value { OptionPart::Value } else { OptionPart::Name };
@@ -435,30 +354,4 @@ fn refused(plan: &Plan, experiment: &PlannedExperiment, error: OptionError) -> F
         Some(option) => plan.option_error(name, &option, part, message, hint).into(),
         None => plan.experiment_error(name, message, hint).into(),
     }
-}
-
-/// What the workloads of the registry offer to suites.
-pub const WORKLOADS: &[WorkloadOffer] = &[
-    dyno_sysbench::OFFER,
-    dyno_pgbench::options::OFFER,
-    dyno_tpcc::options::OFFER,
-    dyno_tpch::options::OFFER,
-];
-
-registry! {
-    Sysbench: sysbench::Sysbench,
-    Pgbench: pgbench::Pgbench,
-    Tpcc: tpcc::Tpcc,
-    Tpch: tpch::Tpch,
-}
-
-fn not_analytical(workload: &str) -> Failure {
-    let message = format!("The workload `{workload}` is not made for an analytical database.");
-    Failure::usage(message).with_hint("of all workloads, only tpch runs on DuckDB")
-}
-
-/// The suite's catalogue and the registry name the same workloads; a stored plan may name others.
-fn unknown(plan: &Plan, experiment: &PlannedExperiment, workload: &str) -> Failure {
-    let message = format!("This dyno can't run the workload `{workload}`.");
-    plan.experiment_error(&experiment.name, message, None).into()
 }

@@ -1,32 +1,34 @@
 //! The pgbench family in suites.
 
-use super::{
-    After, Assist, Done, Driven, Family, Job, Left, LoadOrder, Ran, Ready, assist, driven, given,
-    refused,
+use crate::access::Access;
+use crate::check::{Balances, Ledger, balances};
+use crate::history::{History, Journal, history};
+use crate::init::{
+    ACCOUNTS_PER_BRANCH, InitError, InitObserver, InitOptions, InitReport, Progress, Step, TABLES,
+    existing_tables, initialize, table_info, vacuum_accounts, vacuum_before_run,
 };
-use crate::failure::{Failure, sentence};
-use crate::fault::Lost;
-use crate::footprint::{Footprint, footprint};
-use crate::output;
-use crate::progress::LoadProgress;
+use crate::options::{OFFER, PgbenchSettings, Vacuum};
+use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
+use dyno_core::offer::WorkloadOffer;
 use dyno_core::{DbError, Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::{DataCheck, DataFacts, Message, StatementLatency, Verdict};
 use dyno_load::LoadObserver;
-use dyno_pgbench::access::Access;
-use dyno_pgbench::check::{Balances, Ledger, balances};
-use dyno_pgbench::history::{History, Journal, history};
-use dyno_pgbench::init::{
-    ACCOUNTS_PER_BRANCH, InitError, InitObserver, InitOptions, InitReport, Progress, Step, TABLES,
-    existing_tables, initialize, table_info, vacuum_accounts, vacuum_before_run,
+use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::family::{
+    After, Assist, Done, Driven, Family, FamilyEntry, Footprint, GOES_ON_HINT, Job, Left,
+    LoadOrder, LostWork, Ran, Ready, UNPREPARED_HINT, all_or_none, ask, drive_part, drive_trial,
+    footprint, given, load_sessions, loaded_sentence, refused, with_dependants,
 };
-use dyno_pgbench::options::{PgbenchSettings, Vacuum};
-use dyno_pgbench::run::{self, Part, PgBench, Talk, Talker};
-use dyno_reactor::block_on;
+use dyno_runner::output;
+use dyno_runner::progress::LoadProgress;
 use dyno_suite::{Plan, PlannedExperiment};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The pgbench family, for the registry.
+pub const FAMILY: FamilyEntry = FamilyEntry::of::<PgbenchFamily>(&[]);
 
 /// From this scale on a pass over the accounts takes seconds, and is announced.
 const LARGE_SCALE: u32 = 100;
@@ -34,7 +36,7 @@ const LARGE_SCALE: u32 = 100;
 const LINES_MAX: u32 = 20;
 
 /// An experiment with scripts of pgbench.
-pub(crate) struct Pgbench {
+struct PgbenchFamily {
     test: String,
     options: PgbenchSettings,
     ledger: Ledger,
@@ -42,8 +44,8 @@ pub(crate) struct Pgbench {
     has_fault: bool,
 }
 
-impl Family for Pgbench {
-    const NAME: &'static str = "pgbench";
+impl Family for PgbenchFamily {
+    const OFFER: WorkloadOffer = OFFER;
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
         let scripts = experiment.scripts.iter();
@@ -54,7 +56,7 @@ impl Family for Pgbench {
             true => Ledger::of(options.texts()),
             false => Ledger::default(),
         };
-        Ok(Pgbench {
+        Ok(PgbenchFamily {
             test: experiment.test.clone(),
             options,
             ledger,
@@ -83,8 +85,8 @@ impl Family for Pgbench {
     }
 
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
-        let existing = super::ask(driver, async |session| existing_tables(session).await)?;
-        Ok(super::all_or_none(!existing.is_empty(), self.tables()))
+        let existing = ask(driver, async |session| existing_tables(session).await)?;
+        Ok(all_or_none(!existing.is_empty(), self.tables()))
     }
 
     fn remove<D: Driver>(
@@ -100,12 +102,12 @@ impl Family for Pgbench {
                 InitError::Session { error, .. } => Some(error),
                 _ => None,
             };
-            super::drop_failure(load_failure(&error), db_error)
+            with_dependants(load_failure(&error), db_error)
         })
     }
 
     fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
-        driven(self, driver, job)
+        drive_trial(self, driver, job)
     }
 
     fn takes_fleet(&self) -> Result<bool, Failure> {
@@ -121,13 +123,14 @@ impl Family for Pgbench {
     }
 
     fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
-        assist::driven(self, driver, part)
+        drive_part(self, driver, part)
     }
 }
 
-impl Driven for Pgbench {
+impl Driven for PgbenchFamily {
     type Workload = PgBench;
     type Before = (Option<Balances>, Option<History>);
+    type Kept = Statistics;
 
     fn tune(&self, spec: &mut TrialSpec) {
         spec.loops = self.options.jobs;
@@ -139,13 +142,7 @@ impl Driven for Pgbench {
         spec: &TrialSpec,
         _stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
-        let looked = block_on(async {
-            let mut session = driver.connect(0).await.map_err(|error| Failure::from(&error))?;
-            let found = self.look(&mut session).await;
-            session.close().await;
-            found
-        });
-        let found = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))??;
+        let found = ask(driver, async |session| self.look(session).await)?;
         let workload = self.workload(driver, spec)?;
         let Found { data, before, history, warnings } = found;
         let before = (before, history);
@@ -161,12 +158,12 @@ impl Driven for Pgbench {
         self.workload(driver, spec)
     }
 
-    fn leave(&self, workload: &PgBench) -> Result<Vec<u8>, Failure> {
-        super::pack(&workload.statistics())
+    fn leave(&self, workload: &PgBench) -> Result<Option<Statistics>, Failure> {
+        Ok(Some(workload.statistics()))
     }
 
-    fn absorb(&self, workload: &PgBench, left: &[u8]) -> Result<(), Failure> {
-        workload.absorb(&super::unpack(left)?).map_err(|problem| Failure::new(sentence(&problem)))
+    fn absorb(&self, workload: &PgBench, kept: Statistics) -> Result<(), Failure> {
+        workload.absorb(&kept).map_err(|problem| Failure::new(sentence(&problem)))
     }
 
     fn look_after<D: Driver>(
@@ -188,7 +185,7 @@ impl Driven for Pgbench {
         });
         let lost = history.zip(workload.journal()).filter(|(_, journal)| journal.is_useful()).map(
             |(before, journal)| match ran.unchecked() {
-                Some(why) => Lost::untold(why),
+                Some(why) => LostWork::untold(why),
                 None => lost_rows(driver, journal, &before),
             },
         );
@@ -204,13 +201,13 @@ struct Found {
     warnings: Vec<String>,
 }
 
-impl Pgbench {
+impl PgbenchFamily {
     async fn look<S: Session>(&self, session: &mut S) -> Result<Found, Failure> {
         if !self.options.texts().any(|text| text.contains("pgbench_")) {
             return Ok(Found { data: None, before: None, history: None, warnings: Vec::new() });
         }
         let info = table_info(session).await.map_err(|error| {
-            Failure::new(sentence(&error.to_string())).with_hint(super::UNPREPARED_HINT)
+            Failure::new(sentence(&error.to_string())).with_hint(UNPREPARED_HINT)
         })?;
         if info.scale != i64::from(self.options.scale) {
             return Err(Failure::new(format!(
@@ -271,7 +268,7 @@ impl Pgbench {
     fn init_options(&self) -> InitOptions {
         InitOptions {
             scale: self.options.scale,
-            connections: super::load_sessions(),
+            connections: load_sessions(),
             resume: true,
             ..InitOptions::default()
         }
@@ -307,20 +304,14 @@ impl Pgbench {
         if self.options.scale >= LARGE_SCALE {
             output::talk("The balances are being checked: a pass over all accounts.");
         }
-        let looked = block_on(async {
-            let mut session = driver.connect(0).await?;
-            let after = balances(&mut session).await;
-            session.close().await;
-            after
-        });
-        let after = looked.unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())));
+        let after = ask(driver, async |session| balances(session).await);
         match after {
             Ok(after) => match after.change_since(before).verdict(&self.ledger) {
                 Some(found) if found.is_balanced => (Verdict::Passed, found.evidence.into()),
                 Some(found) => (Verdict::Failed, found.evidence.into()),
                 None => (Verdict::NotMade, "The scripts book nothing that is known.".into()),
             },
-            Err(error) => (Verdict::NotMade, sentence(&error.to_string()).into()),
+            Err(failure) => (Verdict::NotMade, failure.message.into()),
         }
     }
 }
@@ -340,10 +331,10 @@ fn part(spec: &TrialSpec) -> Part {
 }
 
 /// Looks for every row of the history that was acknowledged.
-fn lost_rows<D: Driver>(driver: &D, journal: &Journal, before: &History) -> Lost {
-    let after = match super::ask(driver, async |session| history(session).await) {
+fn lost_rows<D: Driver>(driver: &D, journal: &Journal, before: &History) -> LostWork {
+    let after = match ask(driver, async |session| history(session).await) {
         Ok(after) => after,
-        Err(failure) => return Lost::untold(failure.message),
+        Err(failure) => return LostWork::untold(failure.message),
     };
     let settled = journal.settle(before, &after);
     let mut evidence =
@@ -356,7 +347,7 @@ fn lost_rows<D: Driver>(driver: &D, journal: &Journal, before: &History) -> Lost
             settled.unknown, settled.committed
         ));
     }
-    Lost {
+    LostWork {
         acknowledged: Some(settled.acknowledged),
         lost: Some(settled.lost),
         unknown: Some(settled.unknown),
@@ -412,7 +403,7 @@ fn talker() -> Talker {
 
 /// What a load did, in words.
 fn load_sentence(report: &InitReport) -> String {
-    super::loaded_sentence(
+    loaded_sentence(
         "accounts",
         report.method.map(|method| (report.rows_loaded, method)),
         report.rows_found,
@@ -428,10 +419,7 @@ fn load_failure(error: &InitError) -> Failure {
             "Drop the tables pgbench_accounts, pgbench_branches, pgbench_history and \
              pgbench_tellers, or use another database.",
         ),
-        InitError::Session { error, .. } => match error.hint() {
-            Some(hint) => failure.with_hint(hint),
-            None => failure.with_hint("The same command goes on with what has been loaded."),
-        },
+        InitError::Session { error, .. } => failure.with_hint(error.hint().unwrap_or(GOES_ON_HINT)),
         InitError::Options { .. } | InitError::Canceled { .. } | InitError::Loop(_) => failure,
     }
 }

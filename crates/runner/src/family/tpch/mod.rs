@@ -9,28 +9,34 @@ mod cache;
 mod generator;
 mod trial;
 
-use super::{Done, Family, Job, LoadOrder, ask, given, load_sessions, refused};
+use super::{
+    Done, Family, FamilyEntry, Job, LoadOrder, all_or_none, ask, drop_failure, given, load_failure,
+    load_sessions, refused,
+};
 use crate::failure::Failure;
 use crate::progress::LoadProgress;
-use crate::tpch::load_failure;
 use dyno_core::Driver;
+use dyno_core::offer::WorkloadOffer;
 use dyno_suite::{Plan, PlannedExperiment};
 use dyno_tpch::degree::{DegreeRule, detect};
 use dyno_tpch::load::{LoadError, LoadOptions, TpchLoadReport, destroy, load};
-use dyno_tpch::options::TpchSettings;
+use dyno_tpch::options::{OFFER, TpchSettings};
 use dyno_tpch::schema::Table;
 use dyno_tpch::state;
 use std::collections::BTreeSet;
 
+/// TPC-H, for the registry.
+pub const TPCH: FamilyEntry = FamilyEntry::of::<Tpch>(dyno_tpch::CATALOGUE);
+
 /// An experiment with TPC-H.
-pub(crate) struct Tpch {
+struct Tpch {
     options: Box<TpchSettings>,
     /// Degrees that are asked for.
     degrees: Vec<u32>,
 }
 
 impl Family for Tpch {
-    const NAME: &'static str = "tpch";
+    const OFFER: WorkloadOffer = OFFER;
     const IS_ANALYTICAL: bool = true;
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
@@ -70,11 +76,10 @@ impl Family for Tpch {
     }
 
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
-        let existing = ask(driver, async |session| Ok(state::tables(session).await))?;
-        let existing = existing.map_err(|error| load_failure(&error))?;
+        let existing = ask(driver, async |session| state::tables(session).await)?;
         let tables = self.tables();
         let is_there = tables.iter().any(|table| existing.contains(table));
-        Ok(super::all_or_none(is_there, tables))
+        Ok(all_or_none(is_there, tables))
     }
 
     fn remove<D: Driver>(
@@ -83,9 +88,7 @@ impl Family for Tpch {
         _tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
-        destroy(driver, observer)
-            .map(|_| ())
-            .map_err(|error| super::drop_failure(load_failure(&error), error.db_error()))
+        destroy(driver, observer).map(|_| ()).map_err(drop_failure)
     }
 
     fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
@@ -138,18 +141,15 @@ impl Tpch {
 
 /// The loader's own remedies speak of another command line.
 fn suite_failure(error: &LoadError) -> Failure {
-    let failure = load_failure(error);
+    let failure = load_failure(
+        error,
+        "Drop the tables (`dyno tpch drop`), use another database, or write the scale factor that is there into \
+         the suite.",
+    );
     match error {
-        LoadError::Data { .. } => failure.with_hint(
-            "Drop the tables (`dyno tpch drop`), use another database, or write the scale factor \
-             that is there into the suite.",
-        ),
         LoadError::Room { .. } => failure.with_hint(
             "Lower `scale`, make room, or set `force = true` if the estimate is wrong here.",
         ),
-        LoadError::Session { error, .. } if error.hint().is_none() => {
-            failure.with_hint("The same command goes on with what has been loaded.")
-        }
         _ => failure,
     }
 }

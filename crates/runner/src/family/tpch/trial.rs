@@ -3,18 +3,19 @@
 use super::cache::bring;
 use super::generator::Generator;
 use crate::failure::{Failure, sentence};
+use crate::family::ask;
 use crate::nodes::{Sampling, sampled};
 use crate::output;
 use crate::progress::PassProgress;
-use crate::tpch::{answers_check, load_failure};
+use crate::tpch::answers_check;
 use crate::trial::{Done, Job, deny, tell_checks};
-use dyno_core::{Driver, Nanos, SECOND, Session};
+use dyno_core::{Driver, Nanos, SECOND};
 use dyno_engine::Control;
 use dyno_facts::{
     DegreeFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, TrialIdentity, TrialStatus,
     TrialSummary,
 };
-use dyno_reactor::{block_on, monotonic_now};
+use dyno_reactor::monotonic_now;
 use dyno_record::Window;
 use dyno_store::{Moment, StoreError, TrialWriter};
 use dyno_suite::{Step, Trial};
@@ -115,16 +116,12 @@ fn identity(step: &Step, planned: &Trial, asked: &RunOptions, found: Loaded) -> 
 
 /// What the database says of its load.
 fn look<D: Driver>(driver: &D, scale: f64) -> Result<Loaded, Failure> {
-    let found = block_on(async {
-        let mut session = driver.connect(0).await.map_err(|error| Failure::from(&error))?;
-        let found = loaded(&mut session).await;
-        session.close().await;
-        found.map_err(|error| match &error {
-            LoadError::Data { .. } => load_failure(&error).with_hint(unprepared(scale)),
-            _ => load_failure(&error),
+    let found = ask(driver, async |session| {
+        loaded(session).await.map_err(|error| match &error {
+            LoadError::Data { .. } => Failure::from(&error).with_hint(unprepared(scale)),
+            _ => Failure::from(&error),
         })
-    });
-    let found = found.map_err(|error| Failure::new(format!("No event loop: {error}.")))??;
+    })?;
     match found {
         Some(loaded) if loaded.scale == scale => Ok(loaded),
         Some(loaded) => Err(Failure::new(format!(
@@ -238,11 +235,7 @@ fn headline(summary: &TrialSummary) -> String {
 }
 
 pub(super) fn run_failure(error: &RunError) -> Failure {
-    let failure = Failure::new(sentence(&error.to_string()));
-    match error.hint() {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
+    Failure::new(sentence(&error.to_string())).hinted(error.hint())
 }
 
 /// Stores what has ended, and shows it.

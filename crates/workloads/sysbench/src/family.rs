@@ -1,30 +1,36 @@
 //! The sysbench family in suites.
 
-use super::{Assist, Done, Driven, Family, Job, Left, LoadOrder, Ready, assist, driven};
-use crate::failure::{Failure, sentence};
-use crate::progress::LoadProgress;
-use dyno_core::{Driver, Session};
+use crate::check::{PreflightError, first_free_unique, preflight};
+use crate::{OFFER, OptionError, Options, Test, drop_tables, existing_tables};
+use dyno_core::Driver;
+use dyno_core::offer::WorkloadOffer;
 use dyno_engine::TrialSpec;
-use dyno_reactor::block_on;
+use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::family::{
+    Assist, Done, Driven, Family, FamilyEntry, Job, Left, LoadOrder, Ready, UNPREPARED_HINT, ask,
+    drive_part, drive_trial, drop_failure, load_sessions,
+};
+use dyno_runner::progress::LoadProgress;
 use dyno_suite::{OptionPart, Plan, PlannedExperiment};
-use dyno_sysbench::check::{PreflightError, first_free_unique, preflight};
-use dyno_sysbench::{OptionError, Options, Test, drop_tables, existing_tables};
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// The sysbench family, for the registry.
+pub const FAMILY: FamilyEntry = FamilyEntry::of::<SysbenchFamily>(&[]);
+
 /// An experiment with a test of sysbench.
-pub(crate) struct Sysbench {
+struct SysbenchFamily {
     options: Options,
     most_workers: u32,
 }
 
-impl Family for Sysbench {
-    const NAME: &'static str = "sysbench";
+impl Family for SysbenchFamily {
+    const OFFER: WorkloadOffer = OFFER;
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
         let options = options(plan, experiment)?;
         let most_workers = experiment.threads.iter().max().copied().unwrap_or(1);
-        Ok(Sysbench { options, most_workers })
+        Ok(SysbenchFamily { options, most_workers })
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -35,11 +41,10 @@ impl Family for Sysbench {
         let sessions = match self.options.test.is_bulk_insert() {
             // bulk_insert has a table per worker.
             true => self.most_workers,
-            false => super::load_sessions(),
+            false => load_sessions(),
         };
-        dyno_sysbench::prepare(driver, &self.options, sessions, order.seed, order.observer)
-            .map(|report| report.rows.sentence("rows"))
-            .map_err(|error| load_failure(&error))
+        let report = crate::prepare(driver, &self.options, sessions, order.seed, order.observer)?;
+        Ok(report.rows.sentence("rows"))
     }
 
     fn tables(&self) -> Vec<String> {
@@ -47,7 +52,7 @@ impl Family for Sysbench {
     }
 
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
-        let existing = super::ask(driver, async |session| existing_tables(session).await)?;
+        let existing = ask(driver, async |session| existing_tables(session).await)?;
         Ok(self.tables().into_iter().filter(|table| existing.contains(table)).collect())
     }
 
@@ -57,12 +62,11 @@ impl Family for Sysbench {
         tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
-        drop_tables(driver, tables, observer)
-            .map_err(|error| super::drop_failure(load_failure(&error), error.db_error()))
+        drop_tables(driver, tables, observer).map_err(drop_failure)
     }
 
     fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
-        driven(self, driver, job)
+        drive_trial(self, driver, job)
     }
 
     fn takes_fleet(&self) -> Result<bool, Failure> {
@@ -70,13 +74,14 @@ impl Family for Sysbench {
     }
 
     fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
-        assist::driven(self, driver, part)
+        drive_part(self, driver, part)
     }
 }
 
-impl Driven for Sysbench {
-    type Workload = dyno_sysbench::Sysbench;
+impl Driven for SysbenchFamily {
+    type Workload = crate::Sysbench;
     type Before = ();
+    type Kept = ();
 
     fn look_before<D: Driver>(
         &self,
@@ -85,10 +90,16 @@ impl Driven for Sysbench {
         _stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
         let mut options = self.options.clone();
-        let warnings = preflight_of(driver, &mut options, spec.all_workers())?;
+        let warnings = ask(driver, async |session| {
+            let warnings = preflight(session, &options, spec.all_workers()).await?;
+            if options.test.is_insert() && !options.auto_inc {
+                options.unique_start = first_free_unique(session, &options).await?;
+            }
+            Ok::<_, PreflightError>(warnings)
+        })?;
         let test = options.test.name().to_owned();
         options.unique_part = (spec.share.generator, spec.share.generators.max(1));
-        let workload = dyno_sysbench::Sysbench::new(options, driver.dialect());
+        let workload = crate::Sysbench::new(options, driver.dialect());
         Ok(Ready { workload, before: (), test, data: None, tpcc: None, warnings })
     }
 
@@ -97,42 +108,22 @@ impl Driven for Sysbench {
         driver: &D,
         spec: &TrialSpec,
         stem: &Path,
-    ) -> Result<dyno_sysbench::Sysbench, Failure> {
+    ) -> Result<crate::Sysbench, Failure> {
         self.look_before(driver, spec, stem).map(|ready| ready.workload)
     }
 }
 
-/// Whether the test can run on this database; what the user should know.
-fn preflight_of<D: Driver>(
-    driver: &D,
-    options: &mut Options,
-    workers: u32,
-) -> Result<Vec<String>, Failure> {
-    let looked = block_on(async {
-        let mut session = driver.connect(0).await?;
-        let warnings = preflight(&mut session, options, workers).await?;
-        if options.test.is_insert() && !options.auto_inc {
-            options.unique_start = first_free_unique(&mut session, options).await?;
+impl From<PreflightError> for Failure {
+    fn from(error: PreflightError) -> Self {
+        match error {
+            PreflightError::Db(error) => Failure::from(&error),
+            PreflightError::Unfit { problem, hint } => {
+                Failure::new(sentence(&problem)).with_hint(hint)
+            }
+            PreflightError::Unprepared { problem, .. } => {
+                Failure::new(sentence(&problem)).with_hint(UNPREPARED_HINT)
+            }
         }
-        session.close().await;
-        Ok::<_, PreflightError>(warnings)
-    });
-    let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
-    looked.map_err(|error| match error {
-        PreflightError::Db(error) => Failure::from(&error),
-        PreflightError::Unfit { problem, hint } => Failure::new(sentence(&problem)).with_hint(hint),
-        PreflightError::Unprepared { problem, .. } => {
-            Failure::new(sentence(&problem)).with_hint(super::UNPREPARED_HINT)
-        }
-    })
-}
-
-/// A loader's error with its remedy.
-pub(crate) fn load_failure(error: &dyno_load::LoadError) -> Failure {
-    let failure = Failure::new(sentence(&error.to_string()));
-    match error.hint() {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
     }
 }
 

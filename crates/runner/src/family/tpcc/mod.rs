@@ -1,43 +1,49 @@
 //! TPC-C in suites.
 
-use super::{
-    After, Assist, Done, Driven, Family, Job, Left, LoadOrder, Ran, Ready, ask, assist, driven,
-    given, refused,
-};
 use crate::failure::{Failure, sentence};
-use crate::fault::Lost;
-use crate::footprint::footprint;
+use crate::family::{
+    After, Assist, Done, Driven, Family, FamilyEntry, Job, Left, LoadOrder, LostWork, Ran, Ready,
+    UNPREPARED_HINT, all_or_none, ask, drive_part, drive_trial, drop_failure, footprint, given,
+    load_failure, load_sessions, refused,
+};
 use crate::progress::LoadProgress;
 use crate::tpcc::{
-    Before, Crew, Need, PreflightError, facts, load_failure, look_after, look_before, not_made,
-    preflight,
+    Before, Crew, Need, PreflightError, facts, look_after, look_before, not_made, preflight,
 };
+use dyno_core::offer::WorkloadOffer;
 use dyno_core::{Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::{DataFacts, Message};
-use dyno_reactor::block_on;
 use dyno_suite::{Plan, PlannedExperiment};
 use dyno_tpcc::ITEMS;
+use dyno_tpcc::Kept;
 use dyno_tpcc::ledger_file::{LedgerError, LedgerFile, read};
 use dyno_tpcc::load::{
     LoadError, LoadOptions, LoadReport, Loaded, check_options, destroy, existing_tables, load,
 };
-use dyno_tpcc::options::TpccSettings;
+use dyno_tpcc::options::{OFFER, TpccSettings};
 use dyno_tpcc::profile::ReadOnlyEnd;
 use dyno_tpcc::schema::table_names;
 use dyno_tpcc::settle::{Settlement, settle};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// TPC-C, for the registry.
+pub const TPCC: FamilyEntry = FamilyEntry::of::<Tpcc>(&[]);
+
 /// An experiment with TPC-C.
-pub(crate) struct Tpcc {
+struct Tpcc {
     options: Box<TpccSettings>,
     /// Whether a fault is injected: every order is recorded then, so that it can be looked for.
     has_fault: bool,
 }
 
+/// The remedy for tables of another load.
+const OTHER_DATA_HINT: &str = "Drop the tables whose names begin with bmsql_, use another database, or write the \
+                               number of warehouses that is there into the suite.";
+
 /// What was found before a trial.
-pub(crate) struct Found {
+struct Found {
     loaded: Loaded,
     before: Before,
     /// The file that every order is recorded in.
@@ -45,7 +51,7 @@ pub(crate) struct Found {
 }
 
 impl Family for Tpcc {
-    const NAME: &'static str = "tpcc";
+    const OFFER: WorkloadOffer = OFFER;
 
     fn new(plan: &Plan, experiment: &PlannedExperiment) -> Result<Self, Failure> {
         let refuse = |error| refused(plan, experiment, error);
@@ -55,13 +61,13 @@ impl Family for Tpcc {
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
-        check_options(&self.load_options(0), driver.dialect()).map_err(|error| load_failure(&error))
+        check_options(&self.load_options(0), driver.dialect()).map_err(Failure::from)
     }
 
     fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<String, Failure> {
         load(driver, &self.load_options(order.seed), order.observer)
             .map(|report| self.load_sentence(&report))
-            .map_err(|error| suite_failure(&error))
+            .map_err(|error| load_failure(&error, OTHER_DATA_HINT))
     }
 
     fn tables(&self) -> Vec<String> {
@@ -69,9 +75,8 @@ impl Family for Tpcc {
     }
 
     fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
-        let asked = ask(driver, async |session| Ok(existing_tables(session).await))?;
-        let existing = asked.map_err(|error| load_failure(&error))?;
-        Ok(super::all_or_none(!existing.is_empty(), self.tables()))
+        let existing = ask(driver, async |session| existing_tables(session).await)?;
+        Ok(all_or_none(!existing.is_empty(), self.tables()))
     }
 
     fn remove<D: Driver>(
@@ -80,13 +85,11 @@ impl Family for Tpcc {
         _tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
-        destroy(driver, observer)
-            .map(|_| ())
-            .map_err(|error| super::drop_failure(load_failure(&error), error.db_error()))
+        destroy(driver, observer).map(|_| ()).map_err(drop_failure)
     }
 
     fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<Done, Failure> {
-        driven(self, driver, job)
+        drive_trial(self, driver, job)
     }
 
     fn takes_fleet(&self) -> Result<bool, Failure> {
@@ -94,13 +97,14 @@ impl Family for Tpcc {
     }
 
     fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
-        assist::driven(self, driver, part)
+        drive_part(self, driver, part)
     }
 }
 
 impl Driven for Tpcc {
     type Workload = dyno_tpcc::Tpcc;
     type Before = Found;
+    type Kept = Kept;
 
     fn rolls_back_reads(&self) -> bool {
         self.options.profile.read_only_end == ReadOnlyEnd::Rollback
@@ -120,14 +124,9 @@ impl Driven for Tpcc {
         spec: &TrialSpec,
         stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
-        let looked = block_on(async {
-            let mut session = driver.connect(0).await?;
-            let found = self.look(&mut session, spec.workers).await;
-            session.close().await;
-            found
-        });
-        let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
-        let (found, data) = looked.map_err(preflight_failure)?;
+        let (found, data) = ask(driver, async |session| {
+            self.look(session, spec.workers).await.map_err(preflight_failure)
+        })?;
         let loaded = found.loaded;
         let workload = self.workload(driver, &loaded, spec, stem)?;
         let before = look_before(driver, self.options.checks(), self.options.warehouses)?;
@@ -159,25 +158,20 @@ impl Driven for Tpcc {
         spec: &TrialSpec,
         stem: &Path,
     ) -> Result<dyno_tpcc::Tpcc, Failure> {
-        let looked = block_on(async {
-            let mut session = driver.connect(0).await?;
-            let found = preflight(&mut session, &self.need(spec.all_workers())).await;
-            session.close().await;
-            found
-        });
-        let looked = looked.map_err(|error| Failure::new(format!("No event loop: {error}.")))?;
-        self.workload(driver, &looked.map_err(preflight_failure)?.loaded, spec, stem)
+        let need = self.need(spec.all_workers());
+        let found = ask(driver, async |session| {
+            preflight(session, &need).await.map_err(preflight_failure)
+        })?;
+        self.workload(driver, &found.loaded, spec, stem)
     }
 
-    fn leave(&self, workload: &dyno_tpcc::Tpcc) -> Result<Vec<u8>, Failure> {
+    fn leave(&self, workload: &dyno_tpcc::Tpcc) -> Result<Option<Kept>, Failure> {
         let kept = workload.leave();
-        super::pack(&kept.map_err(|error| Failure::new(sentence(&error.to_string())))?)
+        kept.map(Some).map_err(|error| Failure::new(sentence(&error.to_string())))
     }
 
-    fn absorb(&self, workload: &dyno_tpcc::Tpcc, left: &[u8]) -> Result<(), Failure> {
-        workload
-            .absorb(super::unpack(left)?)
-            .map_err(|error| Failure::new(sentence(&error.to_string())))
+    fn absorb(&self, workload: &dyno_tpcc::Tpcc, kept: Kept) -> Result<(), Failure> {
+        workload.absorb(kept).map_err(|error| Failure::new(sentence(&error.to_string())))
     }
 
     fn look_after<D: Driver>(
@@ -195,7 +189,7 @@ impl Driven for Tpcc {
         let mut facts = facts(workload, &found.loaded, crew(ran.spec), kinds, window_s);
         facts.conditions = findings.conditions;
         let lost = found.ledger.map(|ledger| match ran.unchecked() {
-            Some(why) => Lost::untold(why),
+            Some(why) => LostWork::untold(why),
             None => lost_orders(driver, workload, &ledger),
         });
         After {
@@ -217,7 +211,7 @@ impl Tpcc {
     fn load_options(&self, seed: u64) -> LoadOptions {
         let options = &self.options;
         LoadOptions {
-            sessions: options.load_workers.unwrap_or_else(super::load_sessions),
+            sessions: options.load_workers.unwrap_or_else(load_sessions),
             seed,
             keys: options.keys,
             foreign_keys: options.foreign_keys,
@@ -281,22 +275,22 @@ impl Tpcc {
 }
 
 /// Looks for every order that was acknowledged.
-fn lost_orders<D: Driver>(driver: &D, workload: &dyno_tpcc::Tpcc, ledger: &Path) -> Lost {
+fn lost_orders<D: Driver>(driver: &D, workload: &dyno_tpcc::Tpcc, ledger: &Path) -> LostWork {
     if let Some(Err(error)) = workload.ledger_file().map(LedgerFile::close) {
-        return Lost::untold(error.to_string());
+        return LostWork::untold(error.to_string());
     }
     let recorded = match read(ledger) {
         Ok(recorded) => recorded,
-        Err(error) => return Lost::untold(error.to_string()),
+        Err(error) => return LostWork::untold(error.to_string()),
     };
     match ask(driver, async |session| settle(session, &recorded, |_| {}).await) {
         Ok(settled) => lost_of(&settled),
-        Err(failure) => Lost::untold(failure.message),
+        Err(failure) => LostWork::untold(failure.message),
     }
 }
 
 /// What came of the orders, in numbers and sentences.
-fn lost_of(settled: &Settlement) -> Lost {
+fn lost_of(settled: &Settlement) -> LostWork {
     const LISTED: usize = 3;
     let mut evidence =
         "Every acknowledged order was looked for on the node that takes writes, by its \
@@ -313,7 +307,7 @@ fn lost_of(settled: &Settlement) -> Lost {
         let listed: Vec<String> = listed.map(ToString::to_string).collect();
         evidence.push_str(&format!(" The first lost ones: {}.", listed.join("; ")));
     }
-    Lost {
+    LostWork {
         acknowledged: Some(settled.acknowledged),
         lost: Some(settled.lost),
         unknown: Some(settled.unknown),
@@ -330,25 +324,10 @@ fn notes(workload: &dyno_tpcc::Tpcc) -> Vec<Message> {
     left.into_iter().chain(workload.delivery_log_error()).map(Message::from).collect()
 }
 
-/// The loader's own remedies speak of another command line.
-fn suite_failure(error: &LoadError) -> Failure {
-    let failure = load_failure(error);
-    match error {
-        LoadError::Data { .. } => failure.with_hint(
-            "Drop the tables whose names begin with bmsql_, use another database, or write the \
-             number of warehouses that is there into the suite.",
-        ),
-        LoadError::Session { error, .. } if error.hint().is_none() => {
-            failure.with_hint("The same command goes on with what has been loaded.")
-        }
-        _ => failure,
-    }
-}
-
 fn preflight_failure(error: PreflightError) -> Failure {
     match error {
         PreflightError::Unloaded(LoadError::Data { problem, .. }) => {
-            Failure::new(sentence(&problem)).with_hint(super::UNPREPARED_HINT)
+            Failure::new(sentence(&problem)).with_hint(UNPREPARED_HINT)
         }
         PreflightError::TooFew { loaded, .. } => {
             let hint = format!("Write `warehouses = {loaded}`, or load other tables.");

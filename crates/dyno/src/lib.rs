@@ -1,0 +1,197 @@
+//! The dyno binary: verbs, drop-in front ends, progress and the words of errors. Only this crate
+//! prints.
+
+mod benchmarksql;
+mod commands;
+mod fleet;
+mod terminal;
+mod tpch;
+
+use clap::{Parser, Subcommand};
+use dyno_core::offer::WorkloadOffer;
+use dyno_dropin_benchmarksql::verb_of_script;
+use dyno_dropin_pgbench as pgbench;
+use dyno_dropin_sysbench as sysbench;
+use dyno_runner::failure::Failure;
+use dyno_runner::family::{Families, FamilyEntry};
+use dyno_runner::{output, process_list};
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use terminal::TerminalStreams;
+
+/// Puts a database on the dynamometer: prepares the data, drives the load, checks that the numbers
+/// are right and prints the paper.
+#[derive(Debug, Parser)]
+#[command(name = "dyno", version, propagate_version = true, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true)]
+#[command(after_help = "\
+Examples:
+  dyno quickstart                                    measure embedded SQLite, no server needed
+  dyno run polardb-mysql-oltp --target polardb=mysql://root@10.0.0.5/sbtest --shrink 0.01
+  dyno sysbench --mysql-user=root --tables=4 oltp_read_write prepare
+  dyno pgbench -i -s 10 bench && dyno pgbench -c 8 -T 60 bench
+  dyno benchmarksql build props.pg && dyno benchmarksql run props.pg
+  dyno run my-suite.toml --compare old new --target old=URL --target new=URL
+  dyno paper last                                    print the last run's paper again
+  dyno compare RUN_A RUN_B                           which is faster, and how sure is that?
+  dyno serve                                         watch runs in a browser
+  dyno check mysql://root@10.0.0.5/tpcc              is the data consistent?
+
+Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage,
+3 inconclusive, 4 a denied check or a check of the data, 5 a gate proven broken.")]
+struct CommandLine {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Go the whole way on embedded SQLite: load, run, print tables, write the paper.
+    Quickstart(commands::quickstart::Arguments),
+    /// Run a suite: a TOML file, or the name of a bundled one. Goes on with an interrupted run.
+    Run(commands::run::Arguments),
+    /// List the bundled suites: what each needs and how long it takes.
+    Suites(commands::suites::Arguments),
+    /// Execute the plan of a run again and compare both runs.
+    Reproduce(commands::reproduce::Arguments),
+    /// Print the paper of one or several runs.
+    Paper(commands::paper::Arguments),
+    /// Say which of two targets or runs is faster, by how much and how sure, and judge gates.
+    Compare(commands::compare::Arguments),
+    /// Make load for runs on other machines: a member of a fleet.
+    Generator(commands::generator::Arguments),
+    /// Prove how much load this machine can make, against a server that does nothing.
+    Calibrate(commands::calibrate::Arguments),
+    /// List the runs.
+    Ls(commands::ls::Arguments),
+    /// Show a page of the run that is executed and of all runs, in a browser.
+    Serve(commands::serve::Arguments),
+    /// Show the results of one run on the terminal.
+    Show(commands::show::Arguments),
+    /// Check the data of TPC-C or pgbench, and that no acknowledged order of a ledger is lost.
+    Check(commands::check::Arguments),
+    /// Understand the command line of sysbench 1.0.20 (and 0.5) and run its OLTP tests.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Sysbench {
+        /// Everything sysbench would get.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Understand the command line of pgbench 15 (and what later versions added), on any database.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Pgbench {
+        /// Everything pgbench would get.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Run TPC-C by a properties file of BenchmarkSQL 5.0 or 6.
+    #[command(after_help = benchmarksql::HELP)]
+    Benchmarksql {
+        /// What is to be done.
+        #[command(subcommand)]
+        command: benchmarksql::Command,
+    },
+    /// Explain a verb, or list the options of a workload in suites.
+    Help(commands::help::Arguments),
+    /// Print the completion of a shell.
+    Completion(commands::help::Shell),
+    /// Make, look at and take down local clusters of real servers.
+    #[command(after_help = commands::cluster::HELP, arg_required_else_help = true)]
+    Cluster {
+        /// What is to be done.
+        #[command(subcommand)]
+        command: commands::cluster::Command,
+    },
+    /// TPC-H: generate, load, run the 22 queries and hold their answers against the right ones.
+    #[command(after_help = tpch::HELP, arg_required_else_help = true)]
+    Tpch {
+        /// What is to be done.
+        #[command(subcommand)]
+        command: tpch::Command,
+    },
+}
+
+static FAMILIES: OnceLock<Families> = OnceLock::new();
+
+/// The families of this process.
+fn families() -> Families {
+    FAMILIES.get().copied().unwrap_or(&[])
+}
+
+/// What suites are read with.
+fn offers() -> Vec<WorkloadOffer> {
+    dyno_runner::family::offers(families())
+}
+
+/// The whole program, with these families of workloads.
+pub fn main(families: Families) -> ExitCode {
+    let _ = FAMILIES.set(families);
+    let own = [
+        dyno_observe::CATALOGUE,
+        dyno_report::CATALOGUE,
+        dyno_runner::CATALOGUE,
+        dyno_store::CATALOGUE,
+    ];
+    dyno_facts::register(&own);
+    let of_families = families.iter().map(|family: &FamilyEntry| family.catalogue);
+    dyno_facts::register(&of_families.collect::<Vec<_>>());
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let called = arguments.first().and_then(|name| Path::new(name).file_name());
+    if called.is_some_and(|name| name == "sysbench") {
+        return sysbench::run(arguments.into_iter().skip(1).collect(), &TerminalStreams);
+    }
+    if called.is_some_and(|name| name == "pgbench") {
+        return pgbench::run(arguments.into_iter().skip(1).collect(), &TerminalStreams);
+    }
+    output::install(&TerminalStreams);
+    let hidden = process_list::hide_values(&[]);
+    let may_be_secret = |argument: &OsString| {
+        argument.to_string_lossy().contains("://") || argument.eq_ignore_ascii_case("password")
+    };
+    if let (Err(error), true) = (hidden, arguments.iter().any(may_be_secret)) {
+        output::talk(&format!(
+            "warning: a password on the command line can be seen in the process list: {error}"
+        ));
+    }
+    let script = called.and_then(|name| verb_of_script(name.to_str()?));
+    let command_line = match script {
+        Some(verb) => {
+            let words = ["dyno", "benchmarksql", verb].map(OsString::from);
+            CommandLine::parse_from(words.into_iter().chain(arguments.iter().skip(1).cloned()))
+        }
+        None => CommandLine::parse_from(&arguments),
+    };
+    let result = match command_line.verb {
+        Verb::Quickstart(arguments) => commands::quickstart::run(&arguments),
+        Verb::Run(arguments) => commands::run::run(&arguments),
+        Verb::Suites(arguments) => commands::suites::run(&arguments),
+        Verb::Reproduce(arguments) => commands::reproduce::run(&arguments),
+        Verb::Paper(arguments) => commands::paper::run(&arguments),
+        Verb::Compare(arguments) => commands::compare::run(&arguments),
+        Verb::Calibrate(arguments) => commands::calibrate::run(&arguments),
+        Verb::Generator(arguments) => commands::generator::run(&arguments),
+        Verb::Ls(arguments) => commands::ls::run(&arguments),
+        Verb::Serve(arguments) => commands::serve::run(&arguments),
+        Verb::Show(arguments) => commands::show::run(&arguments),
+        Verb::Check(arguments) => commands::check::run(&arguments),
+        Verb::Help(arguments) => commands::help::run(&arguments),
+        Verb::Completion(arguments) => commands::help::complete(&arguments),
+        Verb::Cluster { command } => commands::cluster::run(&command),
+        Verb::Tpch { command } => tpch::main(&command),
+        Verb::Sysbench { arguments } => return sysbench::run(arguments, &TerminalStreams),
+        Verb::Pgbench { arguments } => return pgbench::run(arguments, &TerminalStreams),
+        Verb::Benchmarksql { command } => return benchmarksql::run(command),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::error(&failure);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// What a verb returns.
+type Done = Result<(), Failure>;

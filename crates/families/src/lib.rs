@@ -1,0 +1,7 @@
+//! The registry of workloads: a line per family.
+
+use dyno_runner::family::FamilyEntry;
+
+/// The families that dyno knows.
+pub const FAMILIES: &[FamilyEntry] =
+    &[dyno_sysbench::FAMILY, dyno_pgbench::FAMILY, dyno_runner::TPCC, dyno_runner::TPCH];

@@ -1,0 +1,142 @@
+//! Families as the runner holds them: without type parameters.
+
+use super::{Assist, Done, Family, Job, Left, LoadOrder};
+use crate::databases::{Database, with_driver};
+use crate::failure::Failure;
+use crate::progress::LoadProgress;
+use dyno_core::Driver;
+use dyno_core::offer::WorkloadOffer;
+use dyno_facts::Catalogue;
+use dyno_suite::{Plan, PlannedExperiment};
+use std::collections::BTreeSet;
+
+/// An experiment with valid options.
+type Read = Result<Box<dyn AnyFamily>, Failure>;
+
+/// A family in the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct FamilyEntry {
+    /// What suites are read with.
+    pub offer: WorkloadOffer,
+    /// The messages of its crate.
+    pub catalogue: Catalogue,
+    is_analytical: bool,
+    read: fn(&Plan, &PlannedExperiment) -> Read,
+}
+
+impl FamilyEntry {
+    /// The entry of a family; its code for each driver is made where this is called.
+    pub const fn of<F: Family + 'static>(catalogue: Catalogue) -> Self {
+        FamilyEntry {
+            offer: F::OFFER,
+            catalogue,
+            is_analytical: F::IS_ANALYTICAL,
+            read: |plan, planned| F::new(plan, planned).map(|family| Box::new(family) as _),
+        }
+    }
+}
+
+/// The families that a process knows.
+pub type Families = &'static [FamilyEntry];
+
+/// What suites are read with.
+pub fn offers(families: Families) -> Vec<WorkloadOffer> {
+    families.iter().map(|family| family.offer).collect()
+}
+
+/// An experiment of a plan, with valid options.
+///
+/// # Errors
+/// A wrong option. A stored plan may also name a workload that this process doesn't know.
+pub fn experiment(families: Families, plan: &Plan, planned: &PlannedExperiment) -> Read {
+    let workload = planned.workload.as_str();
+    match families.iter().find(|family| family.offer.name == workload) {
+        Some(family) => (family.read)(plan, planned),
+        None => {
+            let message = format!("This dyno can't run the workload `{workload}`.");
+            Err(plan.experiment_error(&planned.name, message, None).into())
+        }
+    }
+}
+
+/// Whether a workload can be executed by the databases of a target.
+///
+/// # Errors
+/// They are made for analysis, and the workload is not.
+pub(crate) fn suits(
+    families: Families,
+    workload: &str,
+    database: &Database,
+) -> Result<(), Failure> {
+    let is_analytical = |family: &&FamilyEntry| family.is_analytical;
+    let mut analytical = families.iter().filter(is_analytical).map(|family| family.offer.name);
+    if database.capabilities().small_transactions || analytical.any(|name| name == workload) {
+        return Ok(());
+    }
+    let analytical = families.iter().filter(is_analytical).map(|family| family.offer.name);
+    let message = format!("The workload `{workload}` is not made for an analytical database.");
+    let only = analytical.collect::<Vec<_>>().join(" and ");
+    Err(Failure::usage(message)
+        .with_hint(format!("of all workloads, only {only} runs on such a database")))
+}
+
+/// A [`Family`] without type parameters; each call tells the driver apart.
+pub trait AnyFamily {
+    fn warnings(&self) -> Vec<String>;
+    fn fits(&self, database: &Database) -> Result<(), Failure>;
+    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<String, Failure>;
+    fn tables(&self) -> Vec<String>;
+    fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure>;
+    fn remove(
+        &self,
+        database: &Database,
+        tables: &[String],
+        observer: &LoadProgress,
+    ) -> Result<(), Failure>;
+    fn takes_fleet(&self) -> Result<bool, Failure>;
+    fn assist(&self, database: &Database, part: Assist<'_>) -> Result<Option<Left>, Failure>;
+    fn trial(&self, database: &Database, job: Job<'_>) -> Result<Done, Failure>;
+}
+
+impl<F: Family> AnyFamily for F {
+    fn warnings(&self) -> Vec<String> {
+        Family::warnings(self)
+    }
+
+    fn fits(&self, database: &Database) -> Result<(), Failure> {
+        with_driver!(database, driver => Family::fits(self, driver.primary()))
+    }
+
+    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<String, Failure> {
+        with_driver!(database, driver => Family::load(self, driver.primary(), order))
+    }
+
+    fn tables(&self) -> Vec<String> {
+        Family::tables(self)
+    }
+
+    fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure> {
+        with_driver!(database, driver => Family::existing(self, driver.primary()))
+    }
+
+    fn remove(
+        &self,
+        database: &Database,
+        tables: &[String],
+        observer: &LoadProgress,
+    ) -> Result<(), Failure> {
+        with_driver!(database, driver => Family::remove(self, driver.primary(), tables, observer))
+    }
+
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        Family::takes_fleet(self)
+    }
+
+    fn assist(&self, database: &Database, part: Assist<'_>) -> Result<Option<Left>, Failure> {
+        with_driver!(database, driver => Family::assist(self, driver, part))
+    }
+
+    fn trial(&self, database: &Database, job: Job<'_>) -> Result<Done, Failure> {
+        with_driver!(database, driver => Family::trial(self, driver, job))
+    }
+}
