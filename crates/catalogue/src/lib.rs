@@ -9,6 +9,9 @@
 //! zh = "{n} 次试验"
 //! ```
 //!
+//! In the file `checks.toml` the entries `x_rule`, `x_meaning` and `x_advice` are the texts of the check `x`, together
+//! `messages::checks::x`.
+//!
 //! The crate's `build.rs` calls [`generate`], its `lib.rs` says `dyno_facts::catalogue!()`, and `say!(n_trials,
 //! n = 3)` makes a message. An unknown key, a missing language, a place without a value or a value without a
 //! place do not compile, and the compiler warns of a key that nobody uses.
@@ -39,6 +42,8 @@ struct Texts {
     one: Option<String>,
     en: String,
     zh: String,
+    /// True in `checks.toml`.
+    is_of_check: bool,
 }
 
 fn read(folder: &Path) -> Result<BTreeMap<String, Texts>, String> {
@@ -53,7 +58,8 @@ fn read(folder: &Path) -> Result<BTreeMap<String, Texts>, String> {
         let text = fs::read_to_string(&path).map_err(|error| at(error.to_string()))?;
         let table: toml::Table = text.parse().map_err(|error| at(format!("{error}")))?;
         for (key, value) in table {
-            let texts = texts(&value).map_err(|why| at(format!("{key}: {why}")))?;
+            let mut texts = texts(&value).map_err(|why| at(format!("{key}: {why}")))?;
+            texts.is_of_check = path.ends_with("checks.toml");
             if entries.insert(key.clone(), texts).is_some() {
                 return Err(at(format!("{key} stands in two places")));
             }
@@ -69,7 +75,8 @@ fn texts(value: &toml::Value) -> Result<Texts, String> {
     }
     let text = |name: &str| table.get(name).and_then(|text| text.as_str()).map(str::to_owned);
     let needed = |name: &str| text(name).ok_or_else(|| format!("it has no `{name}`"));
-    let texts = Texts { one: text("one"), en: needed("en")?, zh: needed("zh")? };
+    let texts =
+        Texts { one: text("one"), en: needed("en")?, zh: needed("zh")?, is_of_check: false };
     let own = places(&texts.en);
     if texts.one.is_some() && !own.contains("n") {
         return Err("`one` needs the place {n} in `en`".to_owned());
@@ -109,9 +116,27 @@ fn rust(name: &str, entries: &BTreeMap<String, Texts>) -> String {
         );
     }
     let count = entries.len();
+    let checks = checks(entries);
     format!(
-        "{constants}\npub(super) static CATALOGUE: [::dyno_facts::Entry; {count}] = [\n{array}];\n"
+        "{constants}\n{checks}\npub(super) static CATALOGUE: [::dyno_facts::Entry; {count}] = [\n{array}];\n"
     )
+}
+
+/// A constant for the texts of each check.
+fn checks(entries: &BTreeMap<String, Texts>) -> String {
+    let names = entries.iter().filter(|(_, texts)| texts.is_of_check);
+    let names: Vec<&str> = names.filter_map(|(key, _)| key.strip_suffix("_meaning")).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let constant = |name: &&str| {
+        let id = name.replace('_', "-");
+        format!(
+            "pub(crate) const {name}: ::dyno_facts::CheckTexts = ::dyno_facts::CheckTexts {{ id: {id:?}, rule: \
+             super::{name}_rule, meaning: super::{name}_meaning, advice: super::{name}_advice }};\n"
+        )
+    };
+    format!("pub(crate) mod checks {{\n{}}}\n", names.iter().map(constant).collect::<String>())
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub use header::{
     ScriptFacts, StoredPlan, TableOrigin, TargetFacts, TargetNode,
 };
 pub use host::{Environment, HostSample, Machine};
-pub use message::{Arg, Bilingual, Catalogue, Entry, Lang, Message, register};
+pub use message::{Arg, Bilingual, Catalogue, CheckTexts, Entry, Lang, Message, register};
 pub use series::{NodeRow, SeriesRow};
 pub use server::{NodeFacts, ServerFacts};
 pub use summary::{

@@ -86,6 +86,19 @@ const fn is_same(a: &str, b: &str) -> bool {
     at == a.len() && at == b.len()
 }
 
+/// The texts of a check of papers.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckTexts {
+    /// Its name for `--deny` and `--allow`.
+    pub id: &'static str,
+    /// What is expected, threshold included.
+    pub rule: &'static Entry,
+    /// What it means where something is found.
+    pub meaning: &'static Entry,
+    /// What to do about it.
+    pub advice: &'static Entry,
+}
+
 /// The entries of one crate.
 pub type Catalogue = &'static [Entry];
 

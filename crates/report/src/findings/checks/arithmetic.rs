@@ -1,11 +1,11 @@
 //! G: arithmetic. Figures that can't all be right together.
 
 use super::case::each_node;
-use super::{Find, Rule, generator, parts, percent};
+use super::{Rule, generator, parts, percent};
 use crate::evidence::{Group, Level, Trial};
-use crate::messages;
+use crate::messages::checks;
 use crate::text::Message;
-use crate::{format, tpcc};
+use crate::tpcc;
 use dyno_facts::{GeneratorMember, say};
 
 /// By how much workers times time may differ from the sum of latencies, as a share.
@@ -20,99 +20,37 @@ const COMMITS_OF_OTHERS: f64 = 100.0;
 const OVERLAP: f64 = 0.95;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "adds-up",
-        group: Group::G,
-        level: Level::E,
-        rule: messages::adds_up_rule,
-        meaning: messages::adds_up_meaning,
-        advice: messages::adds_up_advice,
-        find: Find::Trial(|trial| {
-            let counts = trial.summary.counts;
-            let ended = format::whole((counts.ended() + trial.summary.in_flight) as f64);
-            let started = format::whole(counts.started as f64);
-            (!trial.adds_up).then(|| say!(started_accounted_for, started = started, ended = ended))
-        }),
-    },
-    Rule {
-        id: "littles-law",
-        group: Group::G,
-        level: Level::E,
-        rule: messages::littles_law_rule,
-        meaning: messages::littles_law_meaning,
-        advice: messages::littles_law_advice,
-        find: Find::Trial(|trial| {
-            let inside = inside(trial)?;
-            let is_found =
-                inside.is_too_much() || (inside.is_too_little() && !is_explained(trial, &inside));
-            is_found.then(|| say!(share_inside_transactions, share = percent(inside.share)))
-        }),
-    },
-    Rule {
-        id: "idle-workers",
-        group: Group::G,
-        level: Level::W,
-        rule: messages::idle_workers_rule,
-        meaning: messages::idle_workers_meaning,
-        advice: messages::idle_workers_advice,
-        find: Find::Trial(|trial| {
-            let inside = inside(trial)?;
-            let is_found = inside.is_too_little() && is_explained(trial, &inside);
-            is_found.then(|| say!(share_inside_transactions, share = percent(inside.share)))
-        }),
-    },
-    Rule {
-        id: "commits-missing",
-        group: Group::G,
-        level: Level::E,
-        rule: messages::commits_missing_rule,
-        meaning: messages::commits_missing_meaning,
-        advice: messages::commits_missing_advice,
-        find: Find::Trial(|trial| server_commits(trial, |server, client| client - server)),
-    },
-    Rule {
-        id: "foreign-load",
-        group: Group::G,
-        level: Level::W,
-        rule: messages::foreign_load_rule,
-        meaning: messages::foreign_load_meaning,
-        advice: messages::foreign_load_advice,
-        find: Find::Trial(|trial| {
-            // An endpoint may end transactions on more nodes than one.
-            let together = trial.summary.conditions.together.as_ref();
-            let is_clear = together.is_none_or(|together| !together.through_endpoint);
-            is_clear.then(|| server_commits(trial, |server, client| server - client))?
-        }),
-    },
-    Rule {
-        id: "generators-sum",
-        group: Group::G,
-        level: Level::E,
-        rule: messages::generators_sum_rule,
-        meaning: messages::generators_sum_meaning,
-        advice: messages::generators_sum_advice,
-        find: Find::Trial(|trial| {
-            let members = &trial.summary.conditions.members;
-            let sum: u64 = members.iter().map(|member| member.committed).sum();
-            let committed = trial.summary.counts.committed;
-            (!members.is_empty() && sum != committed).then(|| {
-                say!(
-                    together_in_the_trial,
-                    sum = format::whole(sum as f64),
-                    committed = format::whole(committed as f64)
-                )
-            })
-        }),
-    },
-    Rule {
-        id: "windows-overlap",
-        group: Group::G,
-        level: Level::E,
-        rule: messages::windows_overlap_rule,
-        meaning: messages::windows_overlap_meaning,
-        advice: messages::windows_overlap_advice,
-        find: Find::Trial(overlap),
-    },
+    Rule::trial(Group::G, Level::E, checks::adds_up, |trial| {
+        let counts = trial.summary.counts;
+        let ended = counts.ended() + trial.summary.in_flight;
+        (!trial.adds_up)
+            .then(|| say!(started_accounted_for, started = counts.started, ended = ended))
+    }),
+    Rule::trial(Group::G, Level::E, checks::littles_law, |trial| {
+        unlikely_inside(trial, |inside, is_explained| {
+            inside.is_too_much() || (inside.is_too_little() && !is_explained)
+        })
+    }),
+    Rule::trial(Group::G, Level::W, checks::idle_workers, |trial| {
+        unlikely_inside(trial, |inside, is_explained| inside.is_too_little() && is_explained)
+    }),
+    Rule::trial(Group::G, Level::E, checks::commits_missing, |trial| {
+        server_commits(trial, |server, client| client - server)
+    }),
+    Rule::trial(Group::G, Level::W, checks::foreign_load, |trial| {
+        // An endpoint may end transactions on more nodes than one.
+        let together = trial.summary.conditions.together.as_ref();
+        let is_clear = together.is_none_or(|together| !together.through_endpoint);
+        is_clear.then(|| server_commits(trial, |server, client| server - client))?
+    }),
+    Rule::trial(Group::G, Level::E, checks::generators_sum, |trial| {
+        let members = &trial.summary.conditions.members;
+        let sum: u64 = members.iter().map(|member| member.committed).sum();
+        let committed = trial.summary.counts.committed;
+        (!members.is_empty() && sum != committed)
+            .then(|| say!(together_in_the_trial, sum = sum, committed = committed))
+    }),
+    Rule::trial(Group::G, Level::E, checks::windows_overlap, overlap),
 ];
 
 /// Which share of their time workers spent inside transactions, by the sum of latencies.
@@ -131,6 +69,13 @@ impl Inside {
     fn is_too_much(&self) -> bool {
         self.share - self.blur > 1.0 + LITTLE
     }
+}
+
+/// The share, where it is found for itself and whether something else explains it.
+fn unlikely_inside(trial: &Trial, is_found: fn(&Inside, bool) -> bool) -> Option<Message> {
+    let inside = inside(trial)?;
+    is_found(&inside, is_explained(trial, &inside))
+        .then(|| say!(share_inside_transactions, share = percent(inside.share)))
 }
 
 /// `None` where workers may have nothing to do.
@@ -180,15 +125,10 @@ fn server_commits(trial: &Trial, more: fn(f64, f64) -> f64) -> Option<Message> {
 
 /// Commits by the server and by its clients, where `more` of them is above what is allowed.
 fn commits(server: Option<u64>, client: Option<u64>, more: fn(f64, f64) -> f64) -> Option<Message> {
-    let (server, client) = (server? as f64, client? as f64);
-    let allowed = (COMMITS * client).max(COMMITS_OF_OTHERS);
-    (more(server, client) > allowed).then(|| {
-        say!(
-            by_the_server_by_the_client,
-            server = format::whole(server),
-            client = format::whole(client)
-        )
-    })
+    let (server, client) = (server?, client?);
+    let allowed = (COMMITS * client as f64).max(COMMITS_OF_OTHERS);
+    (more(server as f64, client as f64) > allowed)
+        .then(|| say!(by_the_server_by_the_client, server = server, client = client))
 }
 
 fn overlap(trial: &Trial) -> Option<Message> {
@@ -199,5 +139,5 @@ fn overlap(trial: &Trial) -> Option<Message> {
         let share = covered_s.max(0.0) / window_s;
         (share < OVERLAP).then(|| say!(node_value, node = &member.name, value = percent(share)))
     };
-    parts(members.iter().filter_map(covered).collect())
+    parts(members.iter().filter_map(covered))
 }

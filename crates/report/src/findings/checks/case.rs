@@ -36,6 +36,23 @@ impl<'a> Case<'a> {
         self.paper.trials.iter().filter(own).collect()
     }
 
+    /// Targets that were measured.
+    pub(super) fn targets(&self) -> impl Iterator<Item = &'a Target> {
+        let is_own = |target: &Target, trial: &Trial| trial.target == target.label;
+        let trials = &self.paper.trials;
+        self.paper.targets.iter().filter(move |own| trials.iter().any(|trial| is_own(own, trial)))
+    }
+
+    /// The experiment of a trial, if it has measured something.
+    pub(super) fn experiment(&self, trial: &Trial) -> Option<&'a Experiment> {
+        self.measured().find(|experiment| experiment.name == trial.summary.experiment)
+    }
+
+    /// What its run says of the target of a trial.
+    pub(super) fn target_of(&self, trial: &Trial) -> Option<&'a TargetFacts> {
+        self.facts(self.paper.targets.iter().find(|target| target.label == trial.target)?)
+    }
+
     /// Experiments that have measured something.
     pub(super) fn measured(&self) -> impl Iterator<Item = &'a Experiment> {
         self.paper.experiments.iter().filter(|experiment| !experiment.points.is_empty())
@@ -72,7 +89,7 @@ pub(super) fn each_member(
         let value = of_one(member)?;
         Some(dyno_facts::say!(node_value, node = &member.name, value = value))
     };
-    super::parts(members.iter().filter(|member| member.lost.is_none()).filter_map(told).collect())
+    super::parts(members.iter().filter(|member| member.lost.is_none()).filter_map(told))
 }
 
 /// The nodes of a trial by name: those that take writes first, endpoints last.
@@ -100,5 +117,5 @@ pub(super) fn each_node(
             false => dyno_facts::say!(node_value, node = name, value = value),
         })
     };
-    super::parts(nodes(trial).filter_map(told).collect())
+    super::parts(nodes(trial).filter_map(told))
 }

@@ -1,138 +1,51 @@
 //! H: disclosure.
 
-use super::{Case, Find, Rule};
+use super::{Case, Rule, commas, each, list, parts};
 use crate::evidence::{Finding, Group, Level, RunFacts, Spot, Target};
 use crate::format;
-use crate::messages;
+use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{RunStatus, say};
 use dyno_store::RunData;
 use serde_json::Value;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "secrets",
-        group: Group::H,
-        level: Level::E,
-        rule: messages::secrets_rule,
-        meaning: messages::secrets_meaning,
-        advice: messages::secrets_advice,
-        find: Find::Case(|case| each_run(case, secrets)),
-    },
-    Rule {
-        id: "full-size",
-        group: Group::H,
-        level: Level::W,
-        rule: messages::full_size_rule,
-        meaning: messages::full_size_meaning,
-        advice: messages::full_size_advice,
-        find: Find::Paper(|paper| paper.runs.iter().filter_map(shrunk).collect()),
-    },
-    Rule {
-        id: "damaged-folder",
-        group: Group::H,
-        level: Level::W,
-        rule: messages::damaged_folder_rule,
-        meaning: messages::damaged_folder_meaning,
-        advice: messages::damaged_folder_advice,
-        find: Find::Paper(|paper| {
-            let of_run = |run: &RunFacts| -> Vec<Finding> {
-                let place = Spot::run(&run.folder);
-                let finding = |value| Finding { place: place.clone(), value };
-                run.warnings.iter().cloned().map(finding).collect()
-            };
-            paper.runs.iter().flat_map(of_run).collect()
-        }),
-    },
-    Rule {
-        id: "captured",
-        group: Group::H,
-        level: Level::I,
-        rule: messages::captured_rule,
-        meaning: messages::captured_meaning,
-        advice: messages::captured_advice,
-        find: Find::Case(captured),
-    },
-    Rule {
-        id: "replay",
-        group: Group::H,
-        level: Level::I,
-        rule: messages::replay_rule,
-        meaning: messages::replay_meaning,
-        advice: messages::replay_advice,
-        find: Find::Case(|case| each_run(case, replay)),
-    },
-    Rule {
-        id: "stated",
-        group: Group::H,
-        level: Level::I,
-        rule: messages::stated_rule,
-        meaning: messages::stated_meaning,
-        advice: messages::stated_advice,
-        find: Find::Case(|case| each_target(case, stated)),
-    },
-    Rule {
-        id: "not-readable",
-        group: Group::H,
-        level: Level::I,
-        rule: messages::not_readable_rule,
-        meaning: messages::not_readable_meaning,
-        advice: messages::not_readable_advice,
-        find: Find::Target(|target| {
-            (!target.not_readable.is_empty())
-                .then(|| Message::joined(&target.not_readable, "; ", "；"))
-        }),
-    },
+    Rule::run(Group::H, Level::E, checks::secrets, secrets),
+    Rule::run(Group::H, Level::W, checks::full_size, |run| {
+        let share = run.header.plan.as_ref()?.shrink;
+        (share < 1.0).then(|| say!(shrunk_to_of_its_data_and, share = share.to_string()))
+    }),
+    Rule::paper(Group::H, Level::W, checks::damaged_folder, |paper| {
+        let of_run = |run: &RunFacts| -> Vec<Finding> {
+            let place = Spot::run(&run.folder);
+            let finding = |value| Finding { place: place.clone(), value };
+            run.warnings.iter().cloned().map(finding).collect()
+        };
+        paper.runs.iter().flat_map(of_run).collect()
+    }),
+    Rule::case(Group::H, Level::I, checks::captured, captured),
+    Rule::run(Group::H, Level::I, checks::replay, replay),
+    Rule::target_of_case(Group::H, Level::I, checks::stated, stated),
+    Rule::target(Group::H, Level::I, checks::not_readable, |target| {
+        parts(target.not_readable.clone())
+    }),
 ];
-
-fn each_run(case: &Case<'_>, find: fn(&RunData) -> Option<Message>) -> Vec<Finding> {
-    let runs = case.paper.runs.iter().zip(case.runs);
-    let finding = |(facts, run): (&RunFacts, &RunData)| {
-        Some(Finding { place: Spot::run(&facts.folder), value: find(run)? })
-    };
-    runs.filter_map(finding).collect()
-}
-
-fn each_target(case: &Case<'_>, find: fn(&Case<'_>, &Target) -> Option<Message>) -> Vec<Finding> {
-    let is_measured =
-        |target: &&Target| case.paper.trials.iter().any(|trial| trial.target == target.label);
-    let measured = case.paper.targets.iter().filter(is_measured);
-    let finding = |target: &Target| {
-        Some(Finding { place: Spot::target(&target.label), value: find(case, target)? })
-    };
-    measured.filter_map(finding).collect()
-}
-
-/// The share of the suite's size that was executed, where that is less than the whole.
-fn shrunk(run: &RunFacts) -> Option<Finding> {
-    let share = run.header.plan.as_ref()?.shrink;
-    if share >= 1.0 {
-        return None;
-    }
-    let value = say!(shrunk_to_of_its_data_and, share = share.to_string());
-    Some(Finding { place: Spot::run(&run.folder), value })
-}
 
 /// What is not on record, of runs and of targets that were measured.
 fn captured(case: &Case<'_>) -> Vec<Finding> {
-    let mut findings = each_run(case, |run| missing(of_run(run)));
-    findings.extend(each_target(case, |case, target| missing(of_target(case, target))));
-    findings
+    let runs = case.runs.iter().zip(&case.paper.runs);
+    let of_runs =
+        each(runs, |(_, facts)| Spot::run(&facts.folder), |(run, _)| missing(of_run(run)));
+    let place = |target: &Target| Spot::target(&target.label);
+    let of_targets = each(case.targets(), place, |target| missing(of_target(case, target)));
+    of_runs.into_iter().chain(of_targets).collect()
 }
 
 /// Names of facts, and whether they are known: `8 of 10; not: kernel and seed`.
 fn missing(fields: Vec<(Message, bool)>) -> Option<Message> {
     let (all, known) = (fields.len(), fields.iter().filter(|(_, is_known)| *is_known).count());
     let unknown = fields.into_iter().filter(|(_, is_known)| !is_known).map(|(name, _)| name);
-    let unknown: Vec<Message> = unknown.collect();
-    (!unknown.is_empty()).then(|| {
-        say!(
-            of_facts_missing,
-            known = known.to_string(),
-            all = all.to_string(),
-            unknown = Message::list(&unknown)
-        )
-    })
+    Some(say!(of_facts_missing, known = known, all = all, unknown = list(unknown)?))
 }
 
 fn of_run(run: &RunData) -> Vec<(Message, bool)> {
@@ -186,9 +99,7 @@ fn stated(case: &Case<'_>, target: &Target) -> Option<Message> {
     let durability = facts.durability.clone().map(|words| ("durability".to_owned(), words));
     let others = facts.stated.iter().map(|(name, value)| (name.clone(), value.clone()));
     let all = vcpu.into_iter().chain(memory).chain(durability).chain(others);
-    let all: Vec<Message> =
-        all.map(|(name, value)| Message::verbatim(format!("{name} = {value}"))).collect();
-    (!all.is_empty()).then(|| Message::joined(&all, ", ", "、"))
+    commas(all.map(|(name, value)| format!("{name} = {value}")))
 }
 
 /// Where a password stands, without it.
@@ -208,9 +119,7 @@ fn secrets(run: &RunData) -> Option<Message> {
         (say!(plan), header.plan.as_ref().is_some_and(|plan| any_text(&plan.whole, has_secret))),
         (say!(settings), is_in_settings),
     ];
-    let found = places.into_iter().filter(|(_, is_found)| *is_found).map(|(name, _)| name);
-    let found: Vec<Message> = found.collect();
-    (!found.is_empty()).then(|| Message::list(&found))
+    list(places.into_iter().filter(|(_, is_found)| *is_found).map(|(name, _)| name))
 }
 
 fn any_text(value: &Value, is_found: fn(&str) -> bool) -> bool {

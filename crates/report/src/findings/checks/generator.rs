@@ -1,12 +1,12 @@
 //! A: the load generator.
 
 use super::case::{each_generator, each_member, generator};
-use super::{Find, Rule, parts, percent};
+use super::{Rule, above, parts};
 use crate::evidence::points;
 use crate::evidence::start_spread_ms;
 use crate::evidence::{Group, Level, Place, Trial};
 use crate::format;
-use crate::messages;
+use crate::messages::checks;
 use crate::text::{self, Message};
 use dyno_facts::{GeneratorConditions, GeneratorMember, LatencySummary, Purpose, say};
 
@@ -34,185 +34,63 @@ const START_APART_MS: f64 = 5.0;
 const CLOCK_SKEW_MS: f64 = 10.0;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "rate-missed",
-        group: Group::A,
-        level: Level::E,
-        rule: messages::rate_missed_rule,
-        meaning: messages::rate_missed_meaning,
-        advice: messages::rate_missed_advice,
-        find: Find::Trial(rate_missed),
-    },
-    Rule {
-        id: "generator-cpu-95",
-        group: Group::A,
-        level: Level::E,
-        rule: messages::generator_cpu_95_rule,
-        meaning: messages::generator_cpu_95_meaning,
-        advice: messages::generator_cpu_95_advice,
-        find: Find::Trial(|trial| {
-            each_host_cpu(trial, |share| (share > CPU_UNUSABLE).then(|| percent(share)))
-        }),
-    },
-    Rule {
-        id: "generator-cpu",
-        group: Group::A,
-        level: Level::W,
-        rule: messages::generator_cpu_rule,
-        meaning: messages::generator_cpu_meaning,
-        advice: messages::generator_cpu_advice,
-        find: Find::Trial(|trial| {
-            let is_found = |share| share > CPU_CAVEAT && share <= CPU_UNUSABLE;
-            each_host_cpu(trial, |share| is_found(share).then(|| percent(share)))
-        }),
-    },
-    Rule {
-        id: "shared-cpu",
-        group: Group::A,
-        level: Level::W,
-        rule: messages::shared_cpu_rule,
-        meaning: messages::shared_cpu_meaning,
-        advice: messages::shared_cpu_advice,
-        find: Find::Trial(|trial| {
-            let share = trial.summary.generator.host.cpu_share;
-            // Queries of TPC-H are meant to take all CPUs, and their client takes next to nothing.
-            let is_found = trial.place != Place::Elsewhere && trial.summary.tpch.is_none();
-            (is_found && share > CPU_UNUSABLE).then(|| percent(share))
-        }),
-    },
-    Rule {
-        id: "generator-loop",
-        group: Group::A,
-        level: Level::W,
-        rule: messages::generator_loop_rule,
-        meaning: messages::generator_loop_meaning,
-        advice: messages::generator_loop_advice,
-        find: Find::Trial(|trial| {
-            busiest_loop(trial).filter(|share| *share > LOOP_CPU).map(percent)
-        }),
-    },
-    Rule {
-        id: "run-delay",
-        group: Group::A,
-        level: Level::W,
-        rule: messages::run_delay_rule,
-        meaning: messages::run_delay_meaning,
-        advice: messages::run_delay_advice,
-        find: Find::Trial(run_delay),
-    },
-    Rule {
-        id: "hiccups",
-        group: Group::A,
-        level: Level::W,
-        rule: messages::hiccups_rule,
-        meaning: messages::hiccups_meaning,
-        advice: messages::hiccups_advice,
-        find: Find::Trial(hiccups),
-    },
-    Rule {
-        id: "network",
-        group: Group::A,
-        level: Level::W,
-        rule: messages::network_rule,
-        meaning: messages::network_meaning,
-        advice: messages::network_advice,
-        find: Find::Trial(|trial| {
-            each_generator(trial, |known| {
-                known.network_share.filter(|share| *share > NETWORK).map(percent)
-            })
-        }),
-    },
-    Rule {
-        id: "retransmits",
-        group: Group::A,
-        level: Level::W,
-        rule: messages::retransmits_rule,
-        meaning: messages::retransmits_meaning,
-        advice: messages::retransmits_advice,
-        find: Find::Trial(|trial| {
-            each_generator(trial, |known| {
-                known.retransmitted_share.filter(|share| *share > RETRANSMITTED).map(percent)
-            })
-        }),
-    },
-    Rule {
-        id: "headroom",
-        group: Group::A,
-        level: Level::W,
-        rule: messages::headroom_rule,
-        meaning: messages::headroom_meaning,
-        advice: messages::headroom_advice,
-        find: Find::Trial(|trial| {
-            each_generator(trial, |known| {
-                let headroom = known.headroom.filter(|times| *times < HEADROOM)?;
-                Some(say!(times_the_measured_rate, times = format::plain(headroom)))
-            })
-        }),
-    },
-    Rule {
-        id: "headroom-unproven",
-        group: Group::A,
-        level: Level::I,
-        rule: messages::headroom_unproven_rule,
-        meaning: messages::headroom_unproven_meaning,
-        advice: messages::headroom_unproven_advice,
-        find: Find::Trial(|trial| {
-            let is_asked = trial.place != Place::Embedded && trial.summary.tpch.is_none();
-            each_generator(trial, |known| {
-                let is_unproven = is_asked && known.headroom.is_none();
-                is_unproven.then(|| say!(no_calibration_for_this_protocol))
-            })
-        }),
-    },
-    Rule {
-        id: "clock-skew",
-        group: Group::A,
-        level: Level::W,
-        rule: messages::clock_skew_rule,
-        meaning: messages::clock_skew_meaning,
-        advice: messages::clock_skew_advice,
-        find: Find::Trial(|trial| {
-            let members = trial.summary.conditions.members.iter();
-            let skews = members.filter_map(|member| member.clock_skew_ms).map(f64::abs);
-            let largest = skews.reduce(f64::max).filter(|skew| *skew > CLOCK_SKEW_MS)?;
-            Some(Message::verbatim(format!("{} ms", format::plain(largest))))
-        }),
-    },
-    Rule {
-        id: "start-apart",
-        group: Group::A,
-        level: Level::W,
-        rule: messages::start_apart_rule,
-        meaning: messages::start_apart_meaning,
-        advice: messages::start_apart_advice,
-        find: Find::Trial(start_apart),
-    },
-    Rule {
-        id: "generator-lost",
-        group: Group::A,
-        level: Level::E,
-        rule: messages::generator_lost_rule,
-        meaning: messages::generator_lost_meaning,
-        advice: messages::generator_lost_advice,
-        find: Find::Trial(|trial| {
-            let lost = |member: &GeneratorMember| {
-                let why = member.lost.as_ref()?;
-                Some(say!(node_value, node = &member.name, value = text::stored(why)))
-            };
-            parts(trial.summary.conditions.members.iter().filter_map(lost).collect())
-        }),
-    },
-    Rule {
-        id: "same-host",
-        group: Group::A,
-        level: Level::I,
-        rule: messages::same_host_rule,
-        meaning: messages::same_host_meaning,
-        advice: messages::same_host_advice,
-        find: Find::Target(|target| {
-            target.same_host.then(|| say!(shares_the_load_generators_machine))
-        }),
-    },
+    Rule::trial(Group::A, Level::E, checks::rate_missed, rate_missed),
+    Rule::trial(Group::A, Level::E, checks::generator_cpu_95, |trial| {
+        each_host_cpu(trial, |share| above(Some(share), CPU_UNUSABLE))
+    }),
+    Rule::trial(Group::A, Level::W, checks::generator_cpu, |trial| {
+        let is_caveat = |share: &f64| *share <= CPU_UNUSABLE;
+        each_host_cpu(trial, |share| above(Some(share).filter(is_caveat), CPU_CAVEAT))
+    }),
+    Rule::trial(Group::A, Level::W, checks::shared_cpu, |trial| {
+        let share = trial.summary.generator.host.cpu_share;
+        // Queries of TPC-H are meant to take all CPUs, and their client takes next to nothing.
+        let is_found = trial.place != Place::Elsewhere && trial.summary.tpch.is_none();
+        above(Some(share).filter(|_| is_found), CPU_UNUSABLE)
+    }),
+    Rule::trial(Group::A, Level::W, checks::generator_loop, |trial| {
+        // An embedded database works inside the loops, which are meant to be busy then.
+        let busiest = Some(trial.summary.generator.busiest_loop_share);
+        above(busiest.filter(|_| trial.place != Place::Embedded), LOOP_CPU)
+    }),
+    Rule::trial(Group::A, Level::W, checks::run_delay, run_delay),
+    Rule::trial(Group::A, Level::W, checks::hiccups, hiccups),
+    Rule::trial(Group::A, Level::W, checks::network, |trial| {
+        each_generator(trial, |known| above(known.network_share, NETWORK))
+    }),
+    Rule::trial(Group::A, Level::W, checks::retransmits, |trial| {
+        each_generator(trial, |known| above(known.retransmitted_share, RETRANSMITTED))
+    }),
+    Rule::trial(Group::A, Level::W, checks::headroom, |trial| {
+        each_generator(trial, |known| {
+            let headroom = known.headroom.filter(|times| *times < HEADROOM)?;
+            Some(say!(times_the_measured_rate, times = format::plain(headroom)))
+        })
+    }),
+    Rule::trial(Group::A, Level::I, checks::headroom_unproven, |trial| {
+        let is_asked = trial.place != Place::Embedded && trial.summary.tpch.is_none();
+        each_generator(trial, |known| {
+            let is_unproven = is_asked && known.headroom.is_none();
+            is_unproven.then(|| say!(no_calibration_for_this_protocol))
+        })
+    }),
+    Rule::trial(Group::A, Level::W, checks::clock_skew, |trial| {
+        let members = trial.summary.conditions.members.iter();
+        let skews = members.filter_map(|member| member.clock_skew_ms).map(f64::abs);
+        let largest = skews.reduce(f64::max).filter(|skew| *skew > CLOCK_SKEW_MS)?;
+        Some(Message::verbatim(format!("{} ms", format::plain(largest))))
+    }),
+    Rule::trial(Group::A, Level::W, checks::start_apart, start_apart),
+    Rule::trial(Group::A, Level::E, checks::generator_lost, |trial| {
+        let lost = |member: &GeneratorMember| {
+            let why = member.lost.as_ref()?;
+            Some(say!(node_value, node = &member.name, value = text::stored(why)))
+        };
+        parts(trial.summary.conditions.members.iter().filter_map(lost))
+    }),
+    Rule::target(Group::A, Level::I, checks::same_host, |target| {
+        target.same_host.then(|| say!(shares_the_load_generators_machine))
+    }),
 ];
 
 fn rate_missed(trial: &Trial) -> Option<Message> {
@@ -242,19 +120,9 @@ fn start_apart(trial: &Trial) -> Option<Message> {
     let members = trial.summary.conditions.members.iter();
     let bound_ms = members.filter_map(|member| member.clock_bound_ms).reduce(f64::max);
     let bound_ms = bound_ms.unwrap_or_default();
-    (apart_ms + bound_ms > START_APART_MS).then(|| {
-        say!(
-            ms_by_clocks_known_to_ms,
-            apart = format::plain(apart_ms),
-            bound = format::plain(bound_ms)
-        )
-    })
-}
-
-/// The busy share of the busiest loop. An embedded database works inside the loops, which are
-/// meant to be busy then.
-fn busiest_loop(trial: &Trial) -> Option<f64> {
-    (trial.place != Place::Embedded).then_some(trial.summary.generator.busiest_loop_share)
+    let (apart, bound) = (format::plain(apart_ms), format::plain(bound_ms));
+    (apart_ms + bound_ms > START_APART_MS)
+        .then(|| say!(ms_by_clocks_known_to_ms, apart = apart, bound = bound))
 }
 
 /// A loop that waits for a CPU delays all its transactions; where the loops' own waiting isn't known,
@@ -265,7 +133,7 @@ fn run_delay(trial: &Trial) -> Option<Message> {
     }
     let known = generator(trial)?;
     let of_machine = known.cpu_pressure_share.filter(|_| trial.place == Place::Elsewhere);
-    run_delay_share(trial).or(of_machine).filter(|share| *share > RUN_DELAY).map(percent)
+    above(run_delay_share(trial).or(of_machine), RUN_DELAY)
 }
 
 /// The share of the window that a loop waited for a CPU, on average.

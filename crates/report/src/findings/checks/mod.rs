@@ -29,10 +29,12 @@ use crate::evidence::{
     Check, Experiment, Finding, Group, Level, Paper, Spot, SpotKind, Target, Trial,
 };
 use crate::families::{FAMILIES, FamilyPaper};
+use crate::findings::verdict::{PairedComparison, SteadyRow};
 use crate::format;
 use crate::text::{Lang, Message};
-use dyno_facts::{Entry, say};
+use dyno_facts::{CheckTexts, Entry, say};
 use dyno_store::RunData;
+use sides::TargetPair;
 
 pub(crate) struct Rule {
     pub(crate) id: &'static str,
@@ -47,15 +49,40 @@ pub(crate) struct Rule {
     pub(crate) find: Find,
 }
 
-pub(crate) enum Find {
-    /// One value per trial.
-    Trial(fn(&Trial) -> Option<Message>),
-    Target(fn(&Target) -> Option<Message>),
-    /// One value per experiment that has measured something.
-    Experiment(fn(&Experiment) -> Option<Message>),
-    Paper(fn(&Paper) -> Vec<Finding>),
-    /// What needs more than the model holds.
-    Case(fn(&Case<'_>) -> Vec<Finding>),
+/// Declares [`Find`] and, for each of its kinds, the function that makes a rule of it.
+macro_rules! kinds_of_rules {
+    ($($(#[$doc:meta])* $name:ident: $kind:ident($find:ty),)+) => {
+        /// What looks for findings: in one thing after the other, or in the whole.
+        pub(crate) enum Find {
+            $($(#[$doc])* $kind($find),)+
+        }
+
+        impl Rule {
+            $(pub(crate) const fn $name(group: Group, level: Level, texts: CheckTexts, find: $find) -> Rule {
+                let CheckTexts { id, rule, meaning, advice } = texts;
+                Rule { id, group, level, rule, meaning, advice, find: Find::$kind(find) }
+            })+
+        }
+    };
+}
+
+kinds_of_rules! {
+    trial: Trial(fn(&Trial) -> Option<Message>),
+    trial_of_case: TrialOfCase(fn(&Case<'_>, &Trial) -> Option<Message>),
+    target: Target(fn(&Target) -> Option<Message>),
+    /// Of targets that were measured.
+    target_of_case: TargetOfCase(fn(&Case<'_>, &Target) -> Option<Message>),
+    /// Of experiments that have measured something.
+    experiment: Experiment(fn(&Experiment) -> Option<Message>),
+    comparison: Comparison(fn(&PairedComparison) -> Option<Message>),
+    /// Of windows without a reason to be unsteady.
+    window: Window(fn(&SteadyRow) -> Option<Message>),
+    run: Run(fn(&RunData) -> Option<Message>),
+    /// Of targets that stand beside each other in an experiment.
+    pair: Pair(fn(&TargetPair<'_>) -> Option<Message>),
+    paper: Paper(fn(&Paper) -> Vec<Finding>),
+    /// Needs more than the model holds.
+    case: Case(fn(&Case<'_>) -> Vec<Finding>),
 }
 
 /// The rules of every paper, by group; those of families are with their sections.
@@ -160,30 +187,40 @@ fn check(rule: &Rule, case: &Case<'_>) -> Check {
 
 fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
     let paper = case.paper;
-    let trials = |find: &dyn Fn(&Trial) -> Option<Message>| -> Vec<Finding> {
-        let place = |trial: &Trial| Spot::trial(&trial.label);
-        paper.trials.iter().filter_map(|trial| found(place(trial), find(trial))).collect()
-    };
-    let targets = |find: &dyn Fn(&Target) -> Option<Message>| -> Vec<Finding> {
-        let place = |target: &Target| Spot::target(&target.label);
-        paper.targets.iter().filter_map(|target| found(place(target), find(target))).collect()
-    };
-    let experiments = |find: &dyn Fn(&Experiment) -> Option<Message>| -> Vec<Finding> {
-        let place = |experiment: &Experiment| Spot::experiment(&experiment.name);
-        let measured = paper.experiments.iter().filter(|experiment| !experiment.points.is_empty());
-        measured.filter_map(|experiment| found(place(experiment), find(experiment))).collect()
-    };
+    let trial = |trial: &Trial| Spot::trial(&trial.label);
+    let target = |target: &Target| Spot::target(&target.label);
     match rule.find {
-        Find::Trial(find) => trials(&find),
-        Find::Target(find) => targets(&find),
-        Find::Experiment(find) => experiments(&find),
+        Find::Trial(find) => each(&paper.trials, trial, find),
+        Find::TrialOfCase(find) => each(&paper.trials, trial, |trial| find(case, trial)),
+        Find::Target(find) => each(&paper.targets, target, find),
+        Find::TargetOfCase(find) => each(case.targets(), target, |target| find(case, target)),
+        Find::Experiment(find) => each(case.measured(), |one| Spot::experiment(&one.name), find),
+        Find::Comparison(find) => each(&paper.verdicts, |of| Spot::comparison(&of.name), find),
+        Find::Window(find) => each(time::judged(paper), |row| Spot::trial(&row.trial), find),
+        Find::Run(find) => {
+            let runs = case.runs.iter().zip(&paper.runs);
+            each(runs, |(_, facts)| Spot::run(&facts.folder), |(run, _)| find(run))
+        }
+        Find::Pair(find) => {
+            let place = |pair: &TargetPair<'_>| {
+                Spot::targets(&[pair.baseline.label(), pair.candidate.label()])
+            };
+            // Once for all experiments in which it is the same.
+            format::unique(each(&sides::pairs(case), place, find))
+        }
         Find::Paper(find) => find(paper),
         Find::Case(find) => find(case),
     }
 }
 
-fn found(place: Spot, value: Option<Message>) -> Option<Finding> {
-    value.map(|value| Finding { place, value })
+/// What `find` says of one after the other.
+fn each<T: Copy>(
+    all: impl IntoIterator<Item = T>,
+    place: impl Fn(T) -> Spot,
+    find: impl Fn(T) -> Option<Message>,
+) -> Vec<Finding> {
+    let finding = |one| Some(Finding { place: place(one), value: find(one)? });
+    all.into_iter().filter_map(finding).collect()
 }
 
 /// Places with the same value in one line: `trials 1, 4 and 5: 97 %`.
@@ -229,13 +266,34 @@ fn ranges(labels: &[String]) -> Vec<String> {
 }
 
 /// Evidence that has several parts, set apart by semicolons; `None` without any.
-pub(crate) fn parts(texts: Vec<Message>) -> Option<Message> {
-    (!texts.is_empty()).then(|| Message::joined(&texts, "; ", "；"))
+pub(crate) fn parts(texts: impl IntoIterator<Item = Message>) -> Option<Message> {
+    joined(texts, "; ", "；")
+}
+
+/// The same set apart by commas: names and settings.
+fn commas(names: impl IntoIterator<Item = impl Into<Message>>) -> Option<Message> {
+    joined(names.into_iter().map(Into::into), ", ", "、")
+}
+
+/// The same as a list.
+fn list(texts: impl IntoIterator<Item = Message>) -> Option<Message> {
+    let texts: Vec<Message> = texts.into_iter().collect();
+    (!texts.is_empty()).then(|| Message::list(&texts))
+}
+
+fn joined(texts: impl IntoIterator<Item = Message>, en: &str, zh: &str) -> Option<Message> {
+    let texts: Vec<Message> = texts.into_iter().collect();
+    (!texts.is_empty()).then(|| Message::joined(&texts, en, zh))
 }
 
 /// A share with its sign: `97 %`.
 fn percent(share: f64) -> Message {
     Message::verbatim(format!("{} %", format::percent(share)))
+}
+
+/// A share that is larger than it should be.
+fn above(share: Option<f64>, bound: f64) -> Option<Message> {
+    share.filter(|share| *share > bound).map(percent)
 }
 
 impl Paper {

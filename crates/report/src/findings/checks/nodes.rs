@@ -3,13 +3,13 @@
 
 use super::case::{each_node, nodes};
 use super::sides::has_copy;
-use super::{Case, Find, Rule, parts, percent};
+use super::{Case, Rule, parts, percent};
 use crate::evidence::strayed;
-use crate::evidence::{Finding, Group, Level, Spot, Target, Trial};
+use crate::evidence::{Group, Level, Target, Trial};
 use crate::format;
-use crate::messages;
+use crate::messages::checks;
 use crate::text::{Message, stored};
-use dyno_facts::{KindSummary, NodeConditions, TargetFacts, say};
+use dyno_facts::{KindSummary, NodeConditions, say};
 
 /// Of the part of the reads that read-only nodes would have if all nodes had the same.
 const READS_MOVED: f64 = 0.5;
@@ -27,146 +27,51 @@ const LAG_S: f64 = 1.0;
 const ROWS_SHARE: f64 = 0.10;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "reads-on-primary",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::reads_on_primary_rule,
-        meaning: messages::reads_on_primary_meaning,
-        advice: messages::reads_on_primary_advice,
-        find: Find::Case(|case| of_trials(case, reads_on_primary)),
-    },
-    Rule {
-        id: "uneven-nodes",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::uneven_nodes_rule,
-        meaning: messages::uneven_nodes_meaning,
-        advice: messages::uneven_nodes_advice,
-        find: Find::Case(|case| of_trials(case, uneven)),
-    },
-    Rule {
-        id: "strayed-load",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::strayed_load_rule,
-        meaning: messages::strayed_load_meaning,
-        advice: messages::strayed_load_advice,
-        find: Find::Trial(|trial| {
-            let known =
-                of_role(trial, "read_only").iter().filter_map(|(_, node)| node.reads).sum::<u64>();
-            let (share, nodes) = strayed(trial, reads_of(trial))
-                .filter(|(share, _)| *share > STRAYED && known >= READS_LEAST)?;
-            Some(say!(of_all_reads_more_or_less, nodes = nodes, share = percent(share)))
-        }),
-    },
-    Rule {
-        id: "replica-lag",
-        group: Group::E,
-        level: Level::W,
-        rule: messages::replica_lag_rule,
-        meaning: messages::replica_lag_meaning,
-        advice: messages::replica_lag_advice,
-        find: Find::Trial(|trial| {
-            each_node(trial, |node| {
-                let lag_s = node.lag_p95_s.filter(|lag_s| *lag_s > LAG_S)?;
-                let most_s = node.lag_max_s.unwrap_or(lag_s);
-                Some(say!(
-                    s_behind_at_the_95th_percentile,
-                    lag = format!("{lag_s:.1}"),
-                    most = format!("{most_s:.1}")
-                ))
-            })
-        }),
-    },
-    Rule {
-        id: "stale-reads",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::stale_reads_rule,
-        meaning: messages::stale_reads_meaning,
-        advice: messages::stale_reads_advice,
-        find: Find::Trial(|trial| {
-            let found = trial.summary.conditions.freshness.as_ref()?;
-            stale(found.stale, found.asked, found.stale_max_ms)
-        }),
-    },
-    Rule {
-        id: "stale-reads-of-others",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::stale_reads_of_others_rule,
-        meaning: messages::stale_reads_of_others_meaning,
-        advice: messages::stale_reads_of_others_advice,
-        find: Find::Trial(|trial| {
-            let found = trial.summary.conditions.freshness.as_ref()?;
-            stale(found.stale_other, found.asked_other, found.stale_max_ms)
-        }),
-    },
-    Rule {
-        id: "node-down",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::node_down_rule,
-        meaning: messages::node_down_meaning,
-        advice: messages::node_down_advice,
-        find: Find::Trial(|trial| {
-            // A fault is what such a trial is about.
-            trial
-                .summary
-                .fault
-                .is_none()
-                .then(|| each_node(trial, |node| node.down.as_ref().map(stored)))?
-        }),
-    },
-    Rule {
-        id: "semi-sync-fallback",
-        group: Group::D,
-        level: Level::W,
-        rule: messages::semi_sync_fallback_rule,
-        meaning: messages::semi_sync_fallback_meaning,
-        advice: messages::semi_sync_fallback_advice,
-        find: Find::Trial(|trial| {
-            each_node(trial, |node| {
-                let commits = node.unacknowledged.filter(|commits| *commits > 0)?;
-                Some(say!(commits_without_a_replicas_answer, n = commits))
-            })
-        }),
-    },
-    Rule {
-        id: "durability-claimed",
-        group: Group::D,
-        level: Level::E,
-        rule: messages::durability_claimed_rule,
-        meaning: messages::durability_claimed_meaning,
-        advice: messages::durability_claimed_advice,
-        find: Find::Case(claimed),
-    },
-    Rule {
-        id: "nodes-differ",
-        group: Group::D,
-        level: Level::E,
-        rule: messages::nodes_differ_rule,
-        meaning: messages::nodes_differ_meaning,
-        advice: messages::nodes_differ_advice,
-        find: Find::Trial(differing),
-    },
+    Rule::trial_of_case(Group::F, Level::W, checks::reads_on_primary, reads_on_primary),
+    Rule::trial_of_case(Group::F, Level::W, checks::uneven_nodes, uneven),
+    Rule::trial(Group::F, Level::W, checks::strayed_load, |trial| {
+        let known =
+            of_role(trial, "read_only").iter().filter_map(|(_, node)| node.reads).sum::<u64>();
+        let (share, nodes) = strayed(trial, reads_of(trial))
+            .filter(|(share, _)| *share > STRAYED && known >= READS_LEAST)?;
+        Some(say!(of_all_reads_more_or_less, nodes = nodes, share = percent(share)))
+    }),
+    Rule::trial(Group::E, Level::W, checks::replica_lag, |trial| {
+        each_node(trial, |node| {
+            let lag_s = node.lag_p95_s.filter(|lag_s| *lag_s > LAG_S)?;
+            let most_s = node.lag_max_s.unwrap_or(lag_s);
+            Some(say!(
+                s_behind_at_the_95th_percentile,
+                lag = format!("{lag_s:.1}"),
+                most = format!("{most_s:.1}")
+            ))
+        })
+    }),
+    Rule::trial(Group::F, Level::W, checks::stale_reads, |trial| {
+        let found = trial.summary.conditions.freshness.as_ref()?;
+        stale(found.stale, found.asked, found.stale_max_ms)
+    }),
+    Rule::trial(Group::F, Level::I, checks::stale_reads_of_others, |trial| {
+        let found = trial.summary.conditions.freshness.as_ref()?;
+        stale(found.stale_other, found.asked_other, found.stale_max_ms)
+    }),
+    Rule::trial(Group::F, Level::E, checks::node_down, |trial| {
+        // A fault is what such a trial is about.
+        trial
+            .summary
+            .fault
+            .is_none()
+            .then(|| each_node(trial, |node| node.down.as_ref().map(stored)))?
+    }),
+    Rule::trial(Group::D, Level::W, checks::semi_sync_fallback, |trial| {
+        each_node(trial, |node| {
+            let commits = node.unacknowledged.filter(|commits| *commits > 0)?;
+            Some(say!(commits_without_a_replicas_answer, n = commits))
+        })
+    }),
+    Rule::target_of_case(Group::D, Level::E, checks::durability_claimed, claimed),
+    Rule::trial(Group::D, Level::E, checks::nodes_differ, differing),
 ];
-
-/// What `find` says of the trials, with the facts of their targets.
-fn of_trials(
-    case: &Case<'_>,
-    find: impl Fn(&Trial, &TargetFacts) -> Option<Message>,
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for trial in &case.paper.trials {
-        let target = case.paper.targets.iter().find(|target| target.label == trial.target);
-        let Some(facts) = target.and_then(|target| case.facts(target)) else { continue };
-        let place = Spot::trial(&trial.label);
-        findings.extend(find(trial, facts).map(|value| Finding { place, value }));
-    }
-    findings
-}
 
 fn of_role<'a>(trial: &'a Trial, role: &str) -> Vec<(&'a str, &'a NodeConditions)> {
     nodes(trial).filter(|(_, node)| node.role.as_deref() == Some(role)).collect()
@@ -195,9 +100,9 @@ pub(crate) fn reads_of(trial: &Trial) -> impl Fn(&NodeConditions) -> Option<u64>
     move |node| reads(node, commits_are_reads)
 }
 
-fn reads_on_primary(trial: &Trial, target: &TargetFacts) -> Option<Message> {
+fn reads_on_primary(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     let readers = of_role(trial, "read_only");
-    let is_split = ["endpoint", "split"].contains(&target.route.as_str());
+    let is_split = ["endpoint", "split"].contains(&case.target_of(trial)?.route.as_str());
     if !is_split || readers.is_empty() {
         return None;
     }
@@ -220,18 +125,13 @@ fn reads_on_primary(trial: &Trial, target: &TargetFacts) -> Option<Message> {
     let even = of_readers.len() as f64 / nodes;
     // The servers' counts reach beyond the window; the shares of the load are those of the window.
     let movable = (moved + stayed) as f64 * single as f64 / all as f64;
-    (movable >= READS_LEAST as f64 && (moved as f64) < READS_MOVED * even * movable).then(|| {
-        say!(
-            reads_by_the_primary_by_the,
-            stayed = format::whole(stayed as f64),
-            moved = format::whole(moved as f64)
-        )
-    })
+    (movable >= READS_LEAST as f64 && (moved as f64) < READS_MOVED * even * movable)
+        .then(|| say!(reads_by_the_primary_by_the, stayed = stayed, moved = moved))
 }
 
-fn uneven(trial: &Trial, target: &TargetFacts) -> Option<Message> {
+fn uneven(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     let readers = of_role(trial, "read_only");
-    if readers.len() < 2 || target.route == "primary" {
+    if readers.len() < 2 || case.target_of(trial)?.route == "primary" {
         return None;
     }
     let commits_are_reads = only_reads(trial);
@@ -246,41 +146,29 @@ fn uneven(trial: &Trial, target: &TargetFacts) -> Option<Message> {
     let is_shared = sum >= READS_LEAST && sum as f64 >= READS_SHARED * all as f64;
     let is_found = is_shared && (most - least) as f64 > UNEVEN * sum as f64 / count;
     is_found.then(|| {
-        let told = readers.iter().zip(&counts).map(|((name, _), reads)| {
-            say!(node_value, node = *name, value = format::whole(*reads as f64))
-        });
+        let told = readers
+            .iter()
+            .zip(&counts)
+            .map(|((name, _), reads)| say!(node_value, node = *name, value = *reads));
         say!(reads_nodes, nodes = Message::list(&told.collect::<Vec<_>>()))
     })
 }
 
 fn stale(stale: u64, asked: u64, longest_ms: Option<f64>) -> Option<Message> {
-    (stale > 0).then(|| {
-        say!(
-            of_reads_did_not_show_the,
-            stale = format::whole(stale as f64),
-            asked = format::whole(asked as f64),
-            longest = format::whole(longest_ms.unwrap_or_default().ceil())
-        )
-    })
+    let longest = format::whole(longest_ms.unwrap_or_default().ceil());
+    (stale > 0)
+        .then(|| say!(of_reads_did_not_show_the, stale = stale, asked = asked, longest = longest))
 }
 
-fn claimed(case: &Case<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for target in &case.paper.targets {
-        let Some(claim) = claim(case, target) else { continue };
-        let own = case.paper.trials.iter().filter(|trial| trial.target == target.label);
-        // What fell back meanwhile has a rule of its own.
-        let acknowledged = own
-            .flat_map(nodes)
-            .filter_map(|(_, node)| node.acknowledged_by.as_ref())
-            .find(|words| has_copy(&words.to_string()) == Some(false));
-        let place = Spot::target(&target.label);
-        findings.extend(acknowledged.map(|words| Finding {
-            place,
-            value: say!(stated_but_a_commit_waits_for, claim = claim, words = stored(words)),
-        }));
-    }
-    findings
+fn claimed(case: &Case<'_>, target: &Target) -> Option<Message> {
+    let claim = claim(case, target)?;
+    let own = case.paper.trials.iter().filter(|trial| trial.target == target.label);
+    // What fell back meanwhile has a rule of its own.
+    let words = own
+        .flat_map(nodes)
+        .filter_map(|(_, node)| node.acknowledged_by.as_ref())
+        .find(|words| has_copy(&words.to_string()) == Some(false))?;
+    Some(say!(stated_but_a_commit_waits_for, claim = claim, words = stored(words)))
 }
 
 /// What the suite says of the durability of a target, where it says that there is another copy.
@@ -307,8 +195,8 @@ fn differing(trial: &Trial) -> Option<Message> {
             let share = if a == 0 { 1.0 } else { b as f64 / a as f64 };
             say!(of_the_primarys_rows, share = percent(share))
         });
-        let found = parts(schema.into_iter().chain(counts).collect())?;
+        let found = parts(schema.into_iter().chain(counts))?;
         Some(say!(node_value, node = *name, value = found))
     };
-    parts(of_role(trial, "read_only").iter().filter_map(differences).collect())
+    parts(of_role(trial, "read_only").iter().filter_map(differences))
 }

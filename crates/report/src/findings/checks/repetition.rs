@@ -1,10 +1,10 @@
 //! C: repetition and statistics.
 
-use super::{Case, Find, Rule, parts};
+use super::{Case, Rule, list, parts};
 use crate::evidence::{Experiment, Finding, Group, Level, Paper, Point, Spot, Trial};
 use crate::findings::verdict::{Call, PairOrder, PairedComparison, VerdictRow};
 use crate::format;
-use crate::messages;
+use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{Purpose, say};
 use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
@@ -20,144 +20,38 @@ const OUTLIER: f64 = 3.5 * 1.4826;
 const LEAST_OUTLIER: f64 = 0.02;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "aa-differs",
-        group: Group::C,
-        level: Level::E,
-        rule: messages::aa_differs_rule,
-        meaning: messages::aa_differs_meaning,
-        advice: messages::aa_differs_advice,
-        find: Find::Paper(|paper| {
-            each_comparison(paper, |of| {
-                of.is_aa.then(|| metrics(of, |row| row.call.is_difference()))?
-            })
-        }),
-    },
-    Rule {
-        id: "few-pairs",
-        group: Group::C,
-        level: Level::W,
-        rule: messages::few_pairs_rule,
-        meaning: messages::few_pairs_meaning,
-        advice: messages::few_pairs_advice,
-        find: Find::Paper(|paper| each_comparison(paper, few_pairs)),
-    },
-    Rule {
-        id: "block-order",
-        group: Group::C,
-        level: Level::W,
-        rule: messages::block_order_rule,
-        meaning: messages::block_order_meaning,
-        advice: messages::block_order_advice,
-        find: Find::Paper(|paper| {
-            each_comparison(paper, |of| {
-                let is_in_blocks = of.order == PairOrder::Blocks && of.pairs.len() > 1;
-                is_in_blocks.then(|| say!(one_after_the_other))
-            })
-        }),
-    },
-    Rule {
-        id: "noise-floor",
-        group: Group::C,
-        level: Level::W,
-        rule: messages::noise_floor_rule,
-        meaning: messages::noise_floor_meaning,
-        advice: messages::noise_floor_advice,
-        find: Find::Paper(|paper| each_comparison(paper, noise_floor)),
-    },
-    Rule {
-        id: "variation",
-        group: Group::C,
-        level: Level::W,
-        rule: messages::variation_rule,
-        meaning: messages::variation_meaning,
-        advice: messages::variation_advice,
-        find: Find::Case(|case| each_group(case, variation_of)),
-    },
-    Rule {
-        id: "peak-not-rerun",
-        group: Group::C,
-        level: Level::W,
-        rule: messages::peak_not_rerun_rule,
-        meaning: messages::peak_not_rerun_meaning,
-        advice: messages::peak_not_rerun_advice,
-        find: Find::Case(peak_not_rerun),
-    },
-    Rule {
-        id: "half-width",
-        group: Group::C,
-        level: Level::I,
-        rule: messages::half_width_rule,
-        meaning: messages::half_width_meaning,
-        advice: messages::half_width_advice,
-        find: Find::Paper(|paper| each_comparison(paper, half_width)),
-    },
-    Rule {
-        id: "many-metrics",
-        group: Group::C,
-        level: Level::I,
-        rule: messages::many_metrics_rule,
-        meaning: messages::many_metrics_meaning,
-        advice: messages::many_metrics_advice,
-        find: Find::Paper(|paper| each_comparison(paper, lost_to_holm)),
-    },
-    Rule {
-        id: "many-gates",
-        group: Group::C,
-        level: Level::I,
-        rule: messages::many_gates_rule,
-        meaning: messages::many_gates_meaning,
-        advice: messages::many_gates_advice,
-        find: Find::Paper(many_gates),
-    },
-    Rule {
-        id: "outliers",
-        group: Group::C,
-        level: Level::I,
-        rule: messages::outliers_rule,
-        meaning: messages::outliers_meaning,
-        advice: messages::outliers_advice,
-        find: Find::Case(|case| each_group(case, outliers)),
-    },
-    Rule {
-        id: "few-repeats",
-        group: Group::C,
-        level: Level::I,
-        rule: messages::few_repeats_rule,
-        meaning: messages::few_repeats_meaning,
-        advice: messages::few_repeats_advice,
-        find: Find::Experiment(|experiment| {
-            // Steps of a search are not repeated; what it found is.
-            let judged = experiment.points.iter().filter(|point| point.purpose != Purpose::Search);
-            let fewest = judged.map(|point| point.repeats).min()?;
-            (fewest < LEAST_PAIRS).then(|| say!(trials_per_point, n = fewest))
-        }),
-    },
+    Rule::comparison(Group::C, Level::E, checks::aa_differs, |of| {
+        of.is_aa.then(|| metrics(of, |row| row.call.is_difference()))?
+    }),
+    Rule::comparison(Group::C, Level::W, checks::few_pairs, few_pairs),
+    Rule::comparison(Group::C, Level::W, checks::block_order, |of| {
+        let is_in_blocks = of.order == PairOrder::Blocks && of.pairs.len() > 1;
+        is_in_blocks.then(|| say!(one_after_the_other))
+    }),
+    Rule::comparison(Group::C, Level::W, checks::noise_floor, noise_floor),
+    Rule::case(Group::C, Level::W, checks::variation, |case| each_group(case, variation_of)),
+    Rule::case(Group::C, Level::W, checks::peak_not_rerun, peak_not_rerun),
+    Rule::comparison(Group::C, Level::I, checks::half_width, half_width),
+    Rule::comparison(Group::C, Level::I, checks::many_metrics, lost_to_holm),
+    Rule::paper(Group::C, Level::I, checks::many_gates, many_gates),
+    Rule::case(Group::C, Level::I, checks::outliers, |case| each_group(case, outliers)),
+    Rule::experiment(Group::C, Level::I, checks::few_repeats, |experiment| {
+        // Steps of a search are not repeated; what it found is.
+        let judged = experiment.points.iter().filter(|point| point.purpose != Purpose::Search);
+        let fewest = judged.map(|point| point.repeats).min()?;
+        (fewest < LEAST_PAIRS).then(|| say!(trials_per_point, n = fewest))
+    }),
 ];
-
-/// One finding for each comparison of which `find` has something to say.
-fn each_comparison(
-    paper: &Paper,
-    find: impl Fn(&PairedComparison) -> Option<Message>,
-) -> Vec<Finding> {
-    let finding = |of: &PairedComparison| {
-        Some(Finding { place: Spot::comparison(&of.name), value: find(of)? })
-    };
-    paper.verdicts.iter().filter_map(finding).collect()
-}
 
 /// The metrics of a comparison that `is_found`, in words.
 fn metrics(of: &PairedComparison, is_found: impl Fn(&VerdictRow) -> bool) -> Option<Message> {
-    let rows: Vec<Message> =
-        of.rows.iter().filter(|row| is_found(row)).map(|row| row.name.clone()).collect();
-    (!rows.is_empty()).then(|| Message::list(&rows))
+    list(of.rows.iter().filter(|row| is_found(row)).map(|row| row.name.clone()))
 }
 
 fn few_pairs(of: &PairedComparison) -> Option<Message> {
     let least = (of.pairs_least as usize).max(LEAST_PAIRS);
-    (of.pairs.len() < least).then(|| {
-        say!(pairs_of_least_pairs, pairs = of.pairs.len().to_string(), least = least.to_string())
-    })
+    let pairs = of.pairs.len();
+    (pairs < least).then(|| say!(pairs_of_least_pairs, pairs = pairs, least = least))
 }
 
 fn half_width(of: &PairedComparison) -> Option<Message> {
@@ -165,12 +59,9 @@ fn half_width(of: &PairedComparison) -> Option<Message> {
     let reached = row.half_width.filter(|reached| *reached > wanted)?;
     let (reached, wanted) = (super::percent(reached), super::percent(wanted));
     Some(match row.pairs_needed {
-        Some(pairs) => say!(
-            instead_of_pairs_would_do,
-            reached = reached,
-            wanted = wanted,
-            pairs = format::whole(pairs as f64)
-        ),
+        Some(pairs) => {
+            say!(instead_of_pairs_would_do, reached = reached, wanted = wanted, pairs = pairs)
+        }
         None => say!(reached_instead_of_wanted, reached = reached, wanted = wanted),
     })
 }
@@ -184,7 +75,7 @@ fn noise_floor(of: &PairedComparison) -> Option<Message> {
             floor = super::percent(row.noise_floor.unwrap_or_default())
         )
     });
-    parts(told.collect())
+    parts(told)
 }
 
 /// Differences that each would be one alone, and are none among all that is judged.
@@ -251,7 +142,7 @@ fn outliers(_: &Point, trials: &[&Trial]) -> Option<(Spot, Message)> {
             median = format::short(centre)
         )
     });
-    parts(told.collect()).map(|value| (trials_of(&far), value))
+    parts(told).map(|value| (trials_of(&far), value))
 }
 
 /// Sweeps and searches whose best point no trial has measured again.
@@ -264,11 +155,9 @@ fn peak_not_rerun(case: &Case<'_>) -> Vec<Finding> {
             let has = |purpose: Purpose| own().any(|trial| trial.summary.purpose == purpose);
             (has(Purpose::Search) || is_sweep(experiment, &target.label)) && !has(Purpose::Confirm)
         });
-        let targets: Vec<Message> = targets.map(|target| Message::from(&target.label)).collect();
-        if !targets.is_empty() {
-            let place = Spot::experiment(&experiment.name);
-            findings.push(Finding { place, value: Message::list(&targets) });
-        }
+        let place = Spot::experiment(&experiment.name);
+        let targets = list(targets.map(|target| Message::from(&target.label)));
+        findings.extend(targets.map(|value| Finding { place, value }));
     }
     findings
 }

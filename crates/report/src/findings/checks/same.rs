@@ -4,11 +4,11 @@
 //! major version, no single statement, equal durability.
 
 use super::case::each_node;
-use super::sides::{Pair, Side, difference, pairs};
-use super::{Case, Find, Rule, parts};
+use super::sides::{Side, TargetPair, difference};
+use super::{Case, Rule, commas, parts};
 use crate::evidence::{Experiment, Finding, Group, Level, Paper, Spot, Target};
 use crate::format;
-use crate::messages;
+use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{Environment, say};
 
@@ -22,192 +22,53 @@ const ROWS_SHARE: f64 = 0.10;
 const SINGLE_STATEMENT: f64 = 1.5;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "durability",
-        group: Group::D,
-        level: Level::E,
-        rule: messages::durability_rule,
-        meaning: messages::durability_meaning,
-        advice: messages::durability_advice,
-        find: Find::Case(|case| {
-            between(case, |pair| parts(durability(&pair.baseline, &pair.candidate)))
-        }),
-    },
-    Rule {
-        id: "node-class",
-        group: Group::D,
-        level: Level::W,
-        rule: messages::node_class_rule,
-        meaning: messages::node_class_meaning,
-        advice: messages::node_class_advice,
-        find: Find::Case(|case| {
-            between(case, |pair| parts(classes(&pair.baseline, &pair.candidate)))
-        }),
-    },
-    Rule {
-        id: "major-version",
-        group: Group::D,
-        level: Level::W,
-        rule: messages::major_version_rule,
-        meaning: messages::major_version_meaning,
-        advice: messages::major_version_advice,
-        find: Find::Case(|case| between(case, major_versions)),
-    },
-    Rule {
-        id: "single-statement",
-        group: Group::D,
-        level: Level::W,
-        rule: messages::single_statement_rule,
-        meaning: messages::single_statement_meaning,
-        advice: messages::single_statement_advice,
-        find: Find::Experiment(single_statement),
-    },
-    Rule {
-        id: "isolation",
-        group: Group::D,
-        level: Level::W,
-        rule: messages::isolation_rule,
-        meaning: messages::isolation_meaning,
-        advice: messages::isolation_advice,
-        find: Find::Case(|case| {
-            between(case, |pair| {
-                let levels = (pair.baseline.isolation(), pair.candidate.isolation());
-                difference(say!(isolation_level), levels.0, levels.1)
-            })
-        }),
-    },
-    Rule {
-        id: "transport",
-        group: Group::D,
-        level: Level::W,
-        rule: messages::transport_rule,
-        meaning: messages::transport_meaning,
-        advice: messages::transport_advice,
-        find: Find::Case(|case| {
-            between(case, |pair| {
-                let (a, b) = (&pair.baseline, &pair.candidate);
-                let texts = [
-                    difference(say!(connection), a.transport(), b.transport()),
-                    difference(say!(proxy), a.stated("proxy"), b.stated("proxy")),
-                ];
-                parts(texts.into_iter().flatten().collect())
-            })
-        }),
-    },
-    Rule {
-        id: "round-trip",
-        group: Group::D,
-        level: Level::W,
-        rule: messages::round_trip_rule,
-        meaning: messages::round_trip_meaning,
-        advice: messages::round_trip_advice,
-        find: Find::Case(|case| between(case, round_trips)),
-    },
-    Rule {
-        id: "schema",
-        group: Group::D,
-        level: Level::W,
-        rule: messages::schema_rule,
-        meaning: messages::schema_meaning,
-        advice: messages::schema_advice,
-        find: Find::Case(|case| between(case, schemas)),
-    },
-    Rule {
-        id: "rows",
-        group: Group::D,
-        level: Level::W,
-        rule: messages::rows_rule,
-        meaning: messages::rows_meaning,
-        advice: messages::rows_advice,
-        find: Find::Case(|case| between(case, rows)),
-    },
-    Rule {
-        id: "no-statistics",
-        group: Group::D,
-        level: Level::W,
-        rule: messages::no_statistics_rule,
-        meaning: messages::no_statistics_meaning,
-        advice: messages::no_statistics_advice,
-        find: Find::Trial(|trial| {
-            each_node(trial, |node| {
-                let tables: Vec<Message> =
-                    node.tables_without_statistics.iter().map(Message::from).collect();
-                (!tables.is_empty()).then(|| Message::joined(&tables, ", ", "、"))
-            })
-        }),
-    },
-    Rule {
-        id: "query-cache",
-        group: Group::D,
-        level: Level::W,
-        rule: messages::query_cache_rule,
-        meaning: messages::query_cache_meaning,
-        advice: messages::query_cache_advice,
-        find: Find::Trial(|trial| {
-            each_node(trial, |node| node.query_cache?.then(|| say!(query_cache_on)))
-        }),
-    },
-    Rule {
-        id: "settings-differ",
-        group: Group::D,
-        level: Level::W,
-        rule: messages::settings_differ_rule,
-        meaning: messages::settings_differ_meaning,
-        advice: messages::settings_differ_advice,
-        find: Find::Paper(settings_differ),
-    },
-    Rule {
-        id: "generators-differ",
-        group: Group::D,
-        level: Level::W,
-        rule: messages::generators_differ_rule,
-        meaning: messages::generators_differ_meaning,
-        advice: messages::generators_differ_advice,
-        find: Find::Case(generators_differ),
-    },
-    Rule {
-        id: "weak-durability",
-        group: Group::D,
-        level: Level::I,
-        rule: messages::weak_durability_rule,
-        meaning: messages::weak_durability_meaning,
-        advice: messages::weak_durability_advice,
-        find: Find::Target(|target| {
-            let weak = weak(target);
-            (!weak.is_empty()).then(|| Message::joined(&weak, ", ", "、"))
-        }),
-    },
+    Rule::pair(Group::D, Level::E, checks::durability, durability),
+    Rule::pair(Group::D, Level::W, checks::node_class, classes),
+    Rule::pair(Group::D, Level::W, checks::major_version, major_versions),
+    Rule::experiment(Group::D, Level::W, checks::single_statement, single_statement),
+    Rule::pair(Group::D, Level::W, checks::isolation, |pair| {
+        let levels = (pair.baseline.isolation(), pair.candidate.isolation());
+        difference(say!(isolation_level), levels.0, levels.1)
+    }),
+    Rule::pair(Group::D, Level::W, checks::transport, |pair| {
+        let (a, b) = (&pair.baseline, &pair.candidate);
+        let texts = [
+            difference(say!(connection), a.transport(), b.transport()),
+            difference(say!(proxy), a.stated("proxy"), b.stated("proxy")),
+        ];
+        parts(texts.into_iter().flatten())
+    }),
+    Rule::pair(Group::D, Level::W, checks::round_trip, round_trips),
+    Rule::pair(Group::D, Level::W, checks::schema, schemas),
+    Rule::pair(Group::D, Level::W, checks::rows, rows),
+    Rule::trial(Group::D, Level::W, checks::no_statistics, |trial| {
+        each_node(trial, |node| commas(&node.tables_without_statistics))
+    }),
+    Rule::trial(Group::D, Level::W, checks::query_cache, |trial| {
+        each_node(trial, |node| node.query_cache?.then(|| say!(query_cache_on)))
+    }),
+    Rule::paper(Group::D, Level::W, checks::settings_differ, settings_differ),
+    Rule::case(Group::D, Level::W, checks::generators_differ, generators_differ),
+    Rule::target(Group::D, Level::I, checks::weak_durability, weak),
 ];
 
-/// What `find` says of the pairs of targets, once for all experiments in which it is the same.
-fn between(case: &Case<'_>, find: impl Fn(&Pair<'_>) -> Option<Message>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
-    for pair in pairs(case) {
-        let place = Spot::targets(&[pair.baseline.label(), pair.candidate.label()]);
-        let finding = find(&pair).map(|value| Finding { place, value });
-        findings.extend(finding.filter(|finding| !findings.contains(finding)));
-    }
-    findings
-}
-
-fn weak(target: &Target) -> Vec<Message> {
+fn weak(target: &Target) -> Option<Message> {
     let weak = target.settings.iter().filter(|setting| setting.is_weak);
-    weak.map(|row| Message::verbatim(format!("{} = {}", row.name, row.value))).collect()
+    commas(weak.map(|row| format!("{} = {}", row.name, row.value)))
 }
 
-fn durability(a: &Side<'_>, b: &Side<'_>) -> Vec<Message> {
-    let on_disk = |side: &Side<'_>| match side.is_on_disk() {
-        Some(true) => say!(on_disk),
-        _ => Message::joined(&weak(side.target), ", ", "、"),
-    };
+fn durability(pair: &TargetPair<'_>) -> Option<Message> {
+    let (a, b) = (&pair.baseline, &pair.candidate);
+    let on_disk = |side: &Side<'_>| weak(side.target).unwrap_or_else(|| say!(on_disk));
     let disks = a.is_on_disk().zip(b.is_on_disk()).filter(|(a, b)| a != b);
     let disks = disks.map(|_| say!(a_against_b, a = on_disk(a), b = on_disk(b)));
     let copies = a.copies().zip(b.copies()).filter(|(a, b)| a.0 != b.0);
     let copies = copies.map(|(a, b)| say!(a_against_b, a = a.1.text(), b = b.1.text()));
-    disks.into_iter().chain(copies).collect()
+    parts(disks.into_iter().chain(copies))
 }
 
-fn classes(a: &Side<'_>, b: &Side<'_>) -> Vec<Message> {
+fn classes(pair: &TargetPair<'_>) -> Option<Message> {
+    let (a, b) = (&pair.baseline, &pair.candidate);
     let mut texts = vec![
         difference(Message::verbatim("vCPU"), a.vcpu(), b.vcpu()),
         difference(say!(memory_gib), a.memory_gib(), b.memory_gib()),
@@ -217,10 +78,10 @@ fn classes(a: &Side<'_>, b: &Side<'_>) -> Vec<Message> {
     }
     let names = [("cpu_model", say!(cpu_model)), ("disk", say!(disk)), ("zone", say!(zone))];
     let stated = names.map(|(name, told)| difference(told, a.stated(name), b.stated(name)));
-    texts.into_iter().chain(stated).flatten().collect()
+    parts(texts.into_iter().chain(stated).flatten())
 }
 
-fn major_versions(pair: &Pair<'_>) -> Option<Message> {
+fn major_versions(pair: &TargetPair<'_>) -> Option<Message> {
     let (a, b) = (&pair.baseline, &pair.candidate);
     let is_same = a.product() == b.product();
     is_same
@@ -237,30 +98,24 @@ fn single_statement(experiment: &Experiment) -> Option<Message> {
         .then(|| say!(statements_per_transaction, statements = format!("{statements:.1}")))
 }
 
-fn round_trips(pair: &Pair<'_>) -> Option<Message> {
+fn round_trips(pair: &TargetPair<'_>) -> Option<Message> {
     let (a, b) = (pair.baseline.round_trip_us()?, pair.candidate.round_trip_us()?);
     let difference = (a - b).abs();
     (difference > ROUND_TRIP_US && difference > ROUND_TRIP_SHARE * a.min(b))
         .then(|| say!(s_against_s, a = format::whole(a), b = format::whole(b)))
 }
 
-fn schemas(pair: &Pair<'_>) -> Option<Message> {
+fn schemas(pair: &TargetPair<'_>) -> Option<Message> {
     let (a, b) = (&pair.baseline, &pair.candidate);
     // Products and versions describe the same table in different words.
     let is_same = a.product() == b.product() && a.major_version() == b.major_version();
     is_same.then(|| difference(say!(checksum), a.schema(), b.schema()))?
 }
 
-fn rows(pair: &Pair<'_>) -> Option<Message> {
+fn rows(pair: &TargetPair<'_>) -> Option<Message> {
     let ((tables_a, rows_a), (tables_b, rows_b)) = (pair.baseline.rows()?, pair.candidate.rows()?);
     let (least, most) = (rows_a.min(rows_b) as f64, rows_a.max(rows_b) as f64);
-    let told = |tables: usize, rows: u64| {
-        say!(
-            tables_with_rows,
-            tables = format::whole(tables as f64),
-            rows = format::whole(rows as f64)
-        )
-    };
+    let told = |tables: usize, rows: u64| say!(tables_with_rows, tables = tables, rows = rows);
     (tables_a != tables_b || most - least > ROWS_SHARE * most)
         .then(|| say!(a_against_b, a = told(tables_a, rows_a), b = told(tables_b, rows_b)))
 }
@@ -313,7 +168,7 @@ fn generators_differ(case: &Case<'_>) -> Vec<Finding> {
             (a != b).then(|| say!(name_a_against_b, name = name, a = a, b = b))
         });
         let place = Spot::run(&case.paper.runs[index + 1].folder);
-        findings.extend(parts(differences.collect()).map(|value| Finding { place, value }));
+        findings.extend(parts(differences).map(|value| Finding { place, value }));
     }
     findings
 }

@@ -9,7 +9,7 @@ use dyno_facts::{NodeConditions, TargetFacts, say};
 use dyno_statistics::median;
 
 /// Two targets that an experiment measured.
-pub(super) struct Pair<'a> {
+pub(crate) struct TargetPair<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) baseline: Side<'a>,
     pub(super) candidate: Side<'a>,
@@ -62,7 +62,7 @@ pub(super) fn difference(name: Message, a: Option<Fact>, b: Option<Fact>) -> Opt
 }
 
 /// What is compared: as the suite says, or else the first target of an experiment with all others.
-pub(super) fn pairs<'a>(case: &Case<'a>) -> Vec<Pair<'a>> {
+pub(super) fn pairs<'a>(case: &Case<'a>) -> Vec<TargetPair<'a>> {
     let mut pairs = Vec::new();
     for experiment in case.measured() {
         let has_points =
@@ -78,7 +78,7 @@ pub(super) fn pairs<'a>(case: &Case<'a>) -> Vec<Pair<'a>> {
         };
         for other in targets.iter().filter(|target| target.label != first.label) {
             let side = |target| Side::of(case, experiment, target);
-            pairs.push(Pair { experiment, baseline: side(first), candidate: side(other) });
+            pairs.push(TargetPair { experiment, baseline: side(first), candidate: side(other) });
         }
     }
     pairs

@@ -1,11 +1,11 @@
 //! E: the state of data, caches and machines.
 
 use super::case::{each_node, generator, nodes};
-use super::{Case, Find, Rule, parts, percent};
+use super::sides::TargetPair;
+use super::{Case, Rule, above, commas, parts, percent};
 use crate::evidence::{DISK_BOUND, IN_MEMORY};
 use crate::evidence::{Experiment, Finding, Group, Level, Place, Point, Spot, Trial};
-use crate::format;
-use crate::messages;
+use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{NodeConditions, say};
 
@@ -29,149 +29,41 @@ const GROWTH: f64 = 0.05;
 const BUSY_SERVER: f64 = 0.70;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "memory-class",
-        group: Group::E,
-        level: Level::W,
-        rule: messages::memory_class_rule,
-        meaning: messages::memory_class_meaning,
-        advice: messages::memory_class_advice,
-        find: Find::Case(memory_class),
-    },
-    Rule {
-        id: "data-at-edge",
-        group: Group::E,
-        level: Level::W,
-        rule: messages::data_at_edge_rule,
-        meaning: messages::data_at_edge_meaning,
-        advice: messages::data_at_edge_advice,
-        find: Find::Experiment(|experiment| {
-            sizes(experiment, |times| (IN_MEMORY..=DISK_BOUND).contains(&times))
-        }),
-    },
-    Rule {
-        id: "data-in-memory",
-        group: Group::E,
-        level: Level::I,
-        rule: messages::data_in_memory_rule,
-        meaning: messages::data_in_memory_meaning,
-        advice: messages::data_in_memory_advice,
-        find: Find::Experiment(|experiment| {
-            // Warehouses have a rule of their own.
-            experiment.tpcc.is_none().then(|| sizes(experiment, |times| times < IN_MEMORY))?
-        }),
-    },
-    Rule {
-        id: "cold",
-        group: Group::E,
-        level: Level::W,
-        rule: messages::cold_rule,
-        meaning: messages::cold_meaning,
-        advice: messages::cold_advice,
-        find: Find::Trial(|trial| {
-            let times = trial.summary.data.as_ref()?.size_to_memory()?;
-            (times < IN_MEMORY).then(|| misses(trial))?
-        }),
-    },
-    Rule {
-        id: "disk-reads",
-        group: Group::E,
-        level: Level::I,
-        rule: messages::disk_reads_rule,
-        meaning: messages::disk_reads_meaning,
-        advice: messages::disk_reads_advice,
-        find: Find::Trial(|trial| {
-            let times = trial.summary.data.as_ref().and_then(dyno_facts::DataFacts::size_to_memory);
-            times.is_none_or(|times| times >= IN_MEMORY).then(|| misses(trial))?
-        }),
-    },
-    Rule {
-        id: "unsettled-start",
-        group: Group::E,
-        level: Level::W,
-        rule: messages::unsettled_start_rule,
-        meaning: messages::unsettled_start_meaning,
-        advice: messages::unsettled_start_advice,
-        find: Find::Trial(|trial| each_node(trial, backlog)),
-    },
-    Rule {
-        id: "background",
-        group: Group::E,
-        level: Level::I,
-        rule: messages::background_rule,
-        meaning: messages::background_meaning,
-        advice: messages::background_advice,
-        find: Find::Trial(|trial| {
-            each_node(trial, |node| {
-                let jobs: Vec<Message> = node.background.iter().map(Message::from).collect();
-                (!jobs.is_empty()).then(|| Message::joined(&jobs, ", ", "、"))
-            })
-        }),
-    },
-    Rule {
-        id: "growth",
-        group: Group::E,
-        level: Level::W,
-        rule: messages::growth_rule,
-        meaning: messages::growth_meaning,
-        advice: messages::growth_advice,
-        find: Find::Trial(|trial| {
-            each_node(trial, |node| node.growth_share.filter(|share| *share > GROWTH).map(percent))
-        }),
-    },
-    Rule {
-        id: "idle-server",
-        group: Group::E,
-        level: Level::W,
-        rule: messages::idle_server_rule,
-        meaning: messages::idle_server_meaning,
-        advice: messages::idle_server_advice,
-        find: Find::Case(idle_server),
-    },
-    Rule {
-        id: "steal",
-        group: Group::E,
-        level: Level::W,
-        rule: messages::steal_rule,
-        meaning: messages::steal_meaning,
-        advice: messages::steal_advice,
-        find: Find::Trial(|trial| {
-            let share = trial.summary.generator.host.steal_share;
-            (share > STEAL).then(|| percent(share))
-        }),
-    },
-    Rule {
-        id: "throttled",
-        group: Group::E,
-        level: Level::W,
-        rule: messages::throttled_rule,
-        meaning: messages::throttled_meaning,
-        advice: messages::throttled_advice,
-        find: Find::Trial(|trial| {
-            generator(trial)?.throttled_share.filter(|share| *share > THROTTLED).map(percent)
-        }),
-    },
-    Rule {
-        id: "swap",
-        group: Group::E,
-        level: Level::W,
-        rule: messages::swap_rule,
-        meaning: messages::swap_meaning,
-        advice: messages::swap_advice,
-        find: Find::Trial(swap),
-    },
-    Rule {
-        id: "governor",
-        group: Group::E,
-        level: Level::I,
-        rule: messages::governor_rule,
-        meaning: messages::governor_meaning,
-        advice: messages::governor_advice,
-        find: Find::Trial(|trial| {
-            let governor = generator(trial)?.governor.as_deref()?;
-            (governor != "performance" && !governor.is_empty()).then(|| Message::verbatim(governor))
-        }),
-    },
+    Rule::pair(Group::E, Level::W, checks::memory_class, memory_class),
+    Rule::experiment(Group::E, Level::W, checks::data_at_edge, |experiment| {
+        sizes(experiment, |times| (IN_MEMORY..=DISK_BOUND).contains(&times))
+    }),
+    Rule::experiment(Group::E, Level::I, checks::data_in_memory, |experiment| {
+        // Warehouses have a rule of their own.
+        experiment.tpcc.is_none().then(|| sizes(experiment, |times| times < IN_MEMORY))?
+    }),
+    Rule::trial(Group::E, Level::W, checks::cold, |trial| {
+        let times = trial.summary.data.as_ref()?.size_to_memory()?;
+        (times < IN_MEMORY).then(|| misses(trial))?
+    }),
+    Rule::trial(Group::E, Level::I, checks::disk_reads, |trial| {
+        let times = trial.summary.data.as_ref().and_then(dyno_facts::DataFacts::size_to_memory);
+        times.is_none_or(|times| times >= IN_MEMORY).then(|| misses(trial))?
+    }),
+    Rule::trial(Group::E, Level::W, checks::unsettled_start, |trial| each_node(trial, backlog)),
+    Rule::trial(Group::E, Level::I, checks::background, |trial| {
+        each_node(trial, |node| commas(&node.background))
+    }),
+    Rule::trial(Group::E, Level::W, checks::growth, |trial| {
+        each_node(trial, |node| above(node.growth_share, GROWTH))
+    }),
+    Rule::case(Group::E, Level::W, checks::idle_server, idle_server),
+    Rule::trial(Group::E, Level::W, checks::steal, |trial| {
+        above(Some(trial.summary.generator.host.steal_share), STEAL)
+    }),
+    Rule::trial(Group::E, Level::W, checks::throttled, |trial| {
+        above(generator(trial)?.throttled_share, THROTTLED)
+    }),
+    Rule::trial(Group::E, Level::W, checks::swap, swap),
+    Rule::trial(Group::E, Level::I, checks::governor, |trial| {
+        let governor = generator(trial)?.governor.as_deref()?;
+        (governor != "performance" && !governor.is_empty()).then(|| Message::verbatim(governor))
+    }),
 ];
 
 /// Targets whose data have such a size by the memory for them. An embedded database shares its memory
@@ -200,24 +92,14 @@ fn size(point: &Point) -> Option<(f64, Message)> {
     Some((times, text))
 }
 
-/// Pairs of targets in an experiment, one of which holds its data in memory and the other doesn't.
-fn memory_class(case: &Case<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for pair in super::sides::pairs(case) {
-        let of = |label: &str| {
-            let mut own = pair.experiment.points.iter().filter(|point| point.target == label);
-            own.find_map(size)
-        };
-        let (a, b) = (pair.baseline.label(), pair.candidate.label());
-        let (Some((times_a, text_a)), Some((times_b, text_b))) = (of(a), of(b)) else { continue };
-        let (least, most) = (times_a.min(times_b), times_a.max(times_b));
-        if least < IN_MEMORY && most > DISK_BOUND {
-            let value = Message::joined(&[text_a, text_b], "; ", "；");
-            findings.push(Finding { place: Spot::targets(&[a, b]), value });
-        }
-    }
-    findings.dedup();
-    findings
+/// One of the targets holds its data in memory and the other doesn't.
+fn memory_class(pair: &TargetPair<'_>) -> Option<Message> {
+    let of = |label: &str| {
+        let mut own = pair.experiment.points.iter().filter(|point| point.target == label);
+        own.find_map(size)
+    };
+    let ((a, text_a), (b, text_b)) = (of(pair.baseline.label())?, of(pair.candidate.label())?);
+    (a.min(b) < IN_MEMORY && a.max(b) > DISK_BOUND).then(|| parts([text_a, text_b]))?
 }
 
 /// The nodes on which more than one page request in a hundred went to disk.
@@ -226,9 +108,7 @@ fn misses(trial: &Trial) -> Option<Message> {
         let hits = node.hit_share.filter(|share| *share < WARM_HITS)?;
         let hits = Message::verbatim(format!("{:.1} %", 100.0 * hits));
         Some(match node.pages_read {
-            Some(pages) => {
-                say!(from_memory_pages_read, hits = hits, pages = format::whole(pages as f64))
-            }
+            Some(pages) => say!(from_memory_pages_read, hits = hits, pages = pages),
             None => say!(hits_from_memory, hits = hits),
         })
     })
@@ -241,9 +121,9 @@ fn backlog(node: &NodeConditions) -> Option<Message> {
     let texts = [
         dirty.map(|share| say!(of_the_pages_dirty, share = percent(share))),
         age.map(|share| say!(checkpoint_age_share, share = percent(share))),
-        purge.map(|rows| say!(old_row_versions, rows = format::whole(rows as f64))),
+        purge.map(|rows| say!(old_row_versions, rows = rows)),
     ];
-    parts(texts.into_iter().flatten().collect())
+    parts(texts.into_iter().flatten())
 }
 
 /// The best points of sweeps whose server had CPU to spare.
@@ -284,5 +164,5 @@ fn swap(trial: &Trial) -> Option<Message> {
         pages.map(|pages| say!(n_pages_swapped, n = pages)),
         pressure.map(|share| say!(waited_for_memory_of_the_window, share = percent(share))),
     ];
-    parts(texts.into_iter().flatten().collect())
+    parts(texts.into_iter().flatten())
 }

@@ -1,11 +1,11 @@
 //! B: time.
 
 use super::case::nodes;
-use super::{Find, Rule, parts};
-use crate::evidence::{Finding, Group, Level, Paper, Spot, Trial};
+use super::{Rule, parts};
+use crate::evidence::{Group, Level, Paper, Trial};
 use crate::findings::verdict::{LevelChange, StallRow, SteadyRow};
 use crate::format;
-use crate::messages;
+use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{NodeConditions, Purpose, say};
 
@@ -17,101 +17,41 @@ const LEAST_CYCLES: f64 = 2.0;
 const MOST_LISTED: usize = 6;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "gaps",
-        group: Group::B,
-        level: Level::W,
-        rule: messages::gaps_rule,
-        meaning: messages::gaps_meaning,
-        advice: messages::gaps_advice,
-        find: Find::Trial(|trial| {
-            let seconds: f64 = trial.gaps.iter().map(|gap| gap.to_s - gap.from_s).sum();
-            // An outage that was asked for is told beside its fault.
-            let is_told = trial.summary.fault.is_some();
-            let seconds = Some(seconds).filter(|seconds| *seconds > 0.0 && !is_told)?;
-            Some(say!(s_without_a_commit, seconds = format::plain(seconds)))
-        }),
-    },
-    Rule {
-        id: "warm-up",
-        group: Group::B,
-        level: Level::W,
-        rule: messages::warm_up_rule,
-        meaning: messages::warm_up_meaning,
-        advice: messages::warm_up_advice,
-        find: Find::Paper(|paper| each_window(paper, warm_up)),
-    },
-    Rule {
-        id: "change-point",
-        group: Group::B,
-        level: Level::W,
-        rule: messages::change_point_rule,
-        meaning: messages::change_point_meaning,
-        advice: messages::change_point_advice,
-        find: Find::Paper(|paper| each_window(paper, change_points)),
-    },
-    Rule {
-        id: "slow-seconds",
-        group: Group::B,
-        level: Level::W,
-        rule: messages::slow_seconds_rule,
-        meaning: messages::slow_seconds_meaning,
-        advice: messages::slow_seconds_advice,
-        find: Find::Paper(|paper| each_window(paper, slow_seconds)),
-    },
-    Rule {
-        id: "checkpoint-cycles",
-        group: Group::B,
-        level: Level::W,
-        rule: messages::checkpoint_cycles_rule,
-        meaning: messages::checkpoint_cycles_meaning,
-        advice: messages::checkpoint_cycles_advice,
-        find: Find::Trial(checkpoint_cycles),
-    },
-    Rule {
-        id: "cut-off",
-        group: Group::B,
-        level: Level::W,
-        rule: messages::cut_off_rule,
-        meaning: messages::cut_off_meaning,
-        advice: messages::cut_off_advice,
-        find: Find::Trial(|trial| {
-            let window = || match &trial.summary.tpch {
-                Some(facts) => say!(n_queries_executed, n = facts.queries.len()),
-                None => {
-                    say!(seconds_s_measured, seconds = format::plain(trial.summary.window_s))
-                }
-            };
-            matches!(trial.status, "interrupted" | "running").then(window)
-        }),
-    },
-    Rule {
-        id: "short-window",
-        group: Group::B,
-        level: Level::I,
-        rule: messages::short_window_rule,
-        meaning: messages::short_window_meaning,
-        advice: messages::short_window_advice,
-        find: Find::Experiment(|experiment| {
-            // The 22 queries take the time that they take.
-            let window_s = experiment.shortest_window_s.filter(|_| experiment.tpch.is_none())?;
-            let is_short = window_s < LEAST_WINDOW_S;
-            is_short.then(|| Message::verbatim(format!("{} s", format::plain(window_s))))
-        }),
-    },
+    Rule::trial(Group::B, Level::W, checks::gaps, |trial| {
+        let seconds: f64 = trial.gaps.iter().map(|gap| gap.to_s - gap.from_s).sum();
+        // An outage that was asked for is told beside its fault.
+        let is_told = trial.summary.fault.is_some();
+        let seconds = Some(seconds).filter(|seconds| *seconds > 0.0 && !is_told)?;
+        Some(say!(s_without_a_commit, seconds = format::plain(seconds)))
+    }),
+    Rule::window(Group::B, Level::W, checks::warm_up, warm_up),
+    Rule::window(Group::B, Level::W, checks::change_point, change_points),
+    Rule::window(Group::B, Level::W, checks::slow_seconds, slow_seconds),
+    Rule::trial(Group::B, Level::W, checks::checkpoint_cycles, checkpoint_cycles),
+    Rule::trial(Group::B, Level::W, checks::cut_off, |trial| {
+        let window = || match &trial.summary.tpch {
+            Some(facts) => say!(n_queries_executed, n = facts.queries.len()),
+            None => {
+                say!(seconds_s_measured, seconds = format::plain(trial.summary.window_s))
+            }
+        };
+        matches!(trial.status, "interrupted" | "running").then(window)
+    }),
+    Rule::experiment(Group::B, Level::I, checks::short_window, |experiment| {
+        // The 22 queries take the time that they take.
+        let window_s = experiment.shortest_window_s.filter(|_| experiment.tpch.is_none())?;
+        let is_short = window_s < LEAST_WINDOW_S;
+        is_short.then(|| Message::verbatim(format!("{} s", format::plain(window_s))))
+    }),
 ];
 
-/// One finding for each trial whose window has something to remark. Steps of a search overload a
-/// server on purpose, and a fault makes it unsteady.
-fn each_window(paper: &Paper, find: fn(&SteadyRow) -> Option<Message>) -> Vec<Finding> {
+/// Windows without a reason to be unsteady: steps of a search overload a server on purpose, and a fault disturbs.
+pub(super) fn judged(paper: &Paper) -> impl Iterator<Item = &SteadyRow> {
     let is_disturbed =
         |trial: &&Trial| trial.summary.purpose == Purpose::Search || trial.summary.fault.is_some();
-    let searches = paper.trials.iter().filter(is_disturbed);
-    let searches: Vec<&str> = searches.map(|trial| trial.label.as_str()).collect();
-    let finding =
-        |row: &SteadyRow| Some(Finding { place: Spot::trial(&row.trial), value: find(row)? });
-    let judged = paper.steady.iter().filter(|row| !searches.contains(&row.trial.as_str()));
-    judged.filter_map(finding).collect()
+    let disturbed: Vec<&String> =
+        paper.trials.iter().filter(is_disturbed).map(|trial| &trial.label).collect();
+    paper.steady.iter().filter(move |row| !disturbed.contains(&&row.trial))
 }
 
 fn warm_up(row: &SteadyRow) -> Option<Message> {
@@ -129,7 +69,7 @@ fn change_points(row: &SteadyRow) -> Option<Message> {
             after = format::short(change.after_per_s)
         )
     };
-    parts(row.changes.iter().map(change).collect())
+    parts(row.changes.iter().map(change))
 }
 
 /// The stalls of a trial, each with what the server did at that time.

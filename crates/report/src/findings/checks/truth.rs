@@ -1,11 +1,11 @@
 //! F: the truth of the workload.
 
-use super::{Case, Find, Rule, parts, workload};
-use crate::evidence::{Experiment, Finding, Group, Level, Spot, Trial};
-use crate::messages;
+use super::{Case, Rule, commas, joined, list, parts, workload};
+use crate::evidence::{Experiment, Group, Level, Trial};
+use crate::messages::checks;
 use crate::text::{Message, stored};
 use crate::{format, tpch};
-use dyno_facts::{ExperimentFacts, KindSummary, TpccFacts, TrialStatus, Verdict, say};
+use dyno_facts::{KindSummary, TpccFacts, TrialStatus, Verdict, say};
 
 /// Attempts that failed by transactions.
 const ERRORS_CAVEAT: f64 = 0.001;
@@ -18,187 +18,55 @@ const MIX_CHANCE_Z: f64 = 3.09;
 const TERMINALS_PER_WAREHOUSE: u32 = 10;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        id: "trial-failed",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::trial_failed_rule,
-        meaning: messages::trial_failed_meaning,
-        advice: messages::trial_failed_advice,
-        find: Find::Trial(|trial| match &trial.summary.status {
-            TrialStatus::Failed(why) => Some(stored(why)),
-            _ => None,
-        }),
-    },
-    Rule {
-        id: "data",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::data_rule,
-        meaning: messages::data_meaning,
-        advice: messages::data_advice,
-        find: Find::Trial(|trial| data_check(trial, Verdict::Failed)),
-    },
-    Rule {
-        id: "data-not-checked",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::data_not_checked_rule,
-        meaning: messages::data_not_checked_meaning,
-        advice: messages::data_not_checked_advice,
-        find: Find::Trial(|trial| data_check(trial, Verdict::NotMade)),
-    },
-    Rule {
-        id: "statements-per-transaction",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::statements_per_transaction_rule,
-        meaning: messages::statements_per_transaction_meaning,
-        advice: messages::statements_per_transaction_advice,
-        find: Find::Case(statements_per_transaction),
-    },
-    Rule {
-        id: "mix",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::mix_rule,
-        meaning: messages::mix_meaning,
-        advice: messages::mix_advice,
-        find: Find::Case(mix),
-    },
-    Rule {
-        id: "terminals",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::terminals_rule,
-        meaning: messages::terminals_meaning,
-        advice: messages::terminals_advice,
-        find: Find::Trial(|trial| {
-            let facts = trial.summary.tpcc.as_ref()?;
-            (facts.terminals > TERMINALS_PER_WAREHOUSE * facts.warehouses.max(1)).then(|| {
-                say!(
-                    terminals_on_warehouses,
-                    terminals = format::whole(facts.terminals.into()),
-                    warehouses = format::whole(facts.warehouses.into())
-                )
-            })
-        }),
-    },
-    Rule {
-        id: "errors-1",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::errors_1_rule,
-        meaning: messages::errors_1_meaning,
-        advice: messages::errors_1_advice,
-        find: Find::Trial(|trial| {
-            let share = error_share(trial).filter(|share| *share > ERRORS_UNUSABLE)?;
-            Some(errors(trial, share))
-        }),
-    },
-    Rule {
-        id: "errors",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::errors_rule,
-        meaning: messages::errors_meaning,
-        advice: messages::errors_advice,
-        find: Find::Trial(|trial| {
-            let share = error_share(trial)?;
-            let is_found = share > ERRORS_CAVEAT && share <= ERRORS_UNUSABLE;
-            is_found.then(|| errors(trial, share))
-        }),
-    },
-    Rule {
-        id: "reconnects",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::reconnects_rule,
-        meaning: messages::reconnects_meaning,
-        advice: messages::reconnects_advice,
-        find: Find::Trial(|trial| {
-            let reconnects = trial.summary.counts.reconnects;
-            (reconnects > 0 && !has_fault(trial)).then(|| say!(n_reconnects, n = reconnects))
-        }),
-    },
-    Rule {
-        id: "lost-acknowledged",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::lost_acknowledged_rule,
-        meaning: messages::lost_acknowledged_meaning,
-        advice: messages::lost_acknowledged_advice,
-        find: Find::Trial(|trial| {
-            let fault = trial.summary.fault.as_ref()?;
-            let (lost, acknowledged) = (fault.lost.filter(|lost| *lost > 0)?, fault.acknowledged?);
-            Some(say!(
-                of_acknowledged_transactions_lost,
-                lost = format::whole(lost as f64),
-                acknowledged = format::whole(acknowledged as f64)
-            ))
-        }),
-    },
-    Rule {
-        id: "not-recovered",
-        group: Group::F,
-        level: Level::W,
-        rule: messages::not_recovered_rule,
-        meaning: messages::not_recovered_meaning,
-        advice: messages::not_recovered_advice,
-        find: Find::Trial(|trial| {
-            let fault = trial.summary.fault.as_ref()?;
-            let is_found = fault.recovered_after_s.is_none() && has_fault(trial);
-            is_found.then(|| match fault.first_success_after_s {
-                None => say!(no_commit_followed),
-                Some(_) => say!(not_back_at_90_percent_of_the),
-            })
-        }),
-    },
-    Rule {
-        id: "no-fault",
-        group: Group::F,
-        level: Level::E,
-        rule: messages::no_fault_rule,
-        meaning: messages::no_fault_meaning,
-        advice: messages::no_fault_advice,
-        find: Find::Case(no_fault),
-    },
-    Rule {
-        id: "lighter-workload",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::lighter_workload_rule,
-        meaning: messages::lighter_workload_meaning,
-        advice: messages::lighter_workload_advice,
-        find: Find::Experiment(lighter_workload),
-    },
-    Rule {
-        id: "skew",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::skew_rule,
-        meaning: messages::skew_meaning,
-        advice: messages::skew_advice,
-        find: Find::Experiment(workload::skew),
-    },
-    Rule {
-        id: "hot-range",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::hot_range_rule,
-        meaning: messages::hot_range_meaning,
-        advice: messages::hot_range_advice,
-        find: Find::Experiment(hot_range),
-    },
-    Rule {
-        id: "not-a-tpc-result",
-        group: Group::F,
-        level: Level::I,
-        rule: messages::not_a_tpc_result_rule,
-        meaning: messages::not_a_tpc_result_meaning,
-        advice: messages::not_a_tpc_result_advice,
-        find: Find::Experiment(of_tpc),
-    },
+    Rule::trial(Group::F, Level::E, checks::trial_failed, |trial| match &trial.summary.status {
+        TrialStatus::Failed(why) => Some(stored(why)),
+        _ => None,
+    }),
+    Rule::trial(Group::F, Level::E, checks::data, |trial| data_check(trial, Verdict::Failed)),
+    Rule::trial(Group::F, Level::W, checks::data_not_checked, |trial| {
+        data_check(trial, Verdict::NotMade)
+    }),
+    Rule::trial_of_case(Group::F, Level::E, checks::statements_per_transaction, |case, trial| {
+        statements_per_transaction(case.experiment(trial)?, trial)
+    }),
+    Rule::trial_of_case(Group::F, Level::W, checks::mix, |case, trial| {
+        unlike_mix(trial, &weights(case.experiment(trial)?, trial)?)
+    }),
+    Rule::trial(Group::F, Level::W, checks::terminals, |trial| {
+        let facts = trial.summary.tpcc.as_ref()?;
+        let (terminals, warehouses) = (facts.terminals, facts.warehouses);
+        let most = TERMINALS_PER_WAREHOUSE * warehouses.max(1);
+        (terminals > most)
+            .then(|| say!(terminals_on_warehouses, terminals = terminals, warehouses = warehouses))
+    }),
+    Rule::trial(Group::F, Level::E, checks::errors_1, |trial| {
+        errors(trial, |share| share > ERRORS_UNUSABLE)
+    }),
+    Rule::trial(Group::F, Level::W, checks::errors, |trial| {
+        errors(trial, |share| share > ERRORS_CAVEAT && share <= ERRORS_UNUSABLE)
+    }),
+    Rule::trial(Group::F, Level::W, checks::reconnects, |trial| {
+        let reconnects = trial.summary.counts.reconnects;
+        (reconnects > 0 && !has_fault(trial)).then(|| say!(n_reconnects, n = reconnects))
+    }),
+    Rule::trial(Group::F, Level::E, checks::lost_acknowledged, |trial| {
+        let fault = trial.summary.fault.as_ref()?;
+        let (lost, acknowledged) = (fault.lost.filter(|lost| *lost > 0)?, fault.acknowledged?);
+        Some(say!(of_acknowledged_transactions_lost, lost = lost, acknowledged = acknowledged))
+    }),
+    Rule::trial(Group::F, Level::W, checks::not_recovered, |trial| {
+        let fault = trial.summary.fault.as_ref()?;
+        let is_found = fault.recovered_after_s.is_none() && has_fault(trial);
+        is_found.then(|| match fault.first_success_after_s {
+            None => say!(no_commit_followed),
+            Some(_) => say!(not_back_at_90_percent_of_the),
+        })
+    }),
+    Rule::trial_of_case(Group::F, Level::E, checks::no_fault, no_fault),
+    Rule::experiment(Group::F, Level::I, checks::lighter_workload, lighter_workload),
+    Rule::experiment(Group::F, Level::I, checks::skew, workload::skew),
+    Rule::experiment(Group::F, Level::I, checks::hot_range, hot_range),
+    Rule::experiment(Group::F, Level::I, checks::not_a_tpc_result, of_tpc),
 ];
 
 /// True where something was really done to a node.
@@ -206,20 +74,12 @@ fn has_fault(trial: &Trial) -> bool {
     trial.summary.fault.as_ref().is_some_and(|fault| !fault.steps.is_empty())
 }
 
-/// Trials that ended, of experiments with a fault, in which nothing was done.
-fn no_fault(case: &Case<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for trial in &case.paper.trials {
-        let run = &case.runs[trial.run - 1];
-        let own = |facts: &&ExperimentFacts| facts.name == trial.summary.experiment;
-        let wanted = run.header.experiments.iter().find(own).and_then(|facts| facts.fault.as_ref());
-        let is_over = !matches!(trial.status, "interrupted" | "running");
-        if let Some(wanted) = wanted.filter(|_| is_over && !has_fault(trial)) {
-            let value = say!(nothing_was_done_to, node = &wanted.node);
-            findings.push(Finding { place: Spot::trial(&trial.label), value });
-        }
-    }
-    findings
+/// Nothing was done in a trial that ended, of an experiment with a fault.
+fn no_fault(case: &Case<'_>, trial: &Trial) -> Option<Message> {
+    let mut planned = case.run(trial.run)?.header.experiments.iter();
+    let wanted = planned.find(|facts| facts.name == trial.summary.experiment)?.fault.as_ref()?;
+    let is_over = !matches!(trial.status, "interrupted" | "running");
+    (is_over && !has_fault(trial)).then(|| say!(nothing_was_done_to, node = &wanted.node))
 }
 
 /// The evidence of a trial's checks that ended like that.
@@ -235,8 +95,7 @@ fn data_check(trial: &Trial, verdict: Verdict) -> Option<Message> {
     let found = found.filter(|check| check.verdict == verdict && !is_told(&check.name));
     let told = found
         .map(|check| say!(name_evidence, name = &check.name, evidence = stored(&check.evidence)));
-    let told: Vec<Message> = told.collect();
-    (!told.is_empty()).then(|| Message::sentences(&told))
+    joined(told, " ", "")
 }
 
 fn error_share(trial: &Trial) -> Option<f64> {
@@ -250,7 +109,8 @@ fn error_share(trial: &Trial) -> Option<f64> {
 }
 
 /// The share, and the errors by class and code, the most frequent first.
-fn errors(trial: &Trial, share: f64) -> Message {
+fn errors(trial: &Trial, is_found: fn(f64) -> bool) -> Option<Message> {
+    let share = error_share(trial).filter(|share| is_found(*share))?;
     const MOST: usize = 3;
     let mut errors: Vec<_> = trial.summary.errors.iter().collect();
     errors.sort_by_key(|error| std::cmp::Reverse(error.count));
@@ -265,8 +125,7 @@ fn errors(trial: &Trial, share: f64) -> Message {
             format::whole(error.count as f64)
         ))
     });
-    let all: Vec<Message> = [super::percent(share)].into_iter().chain(told).collect();
-    parts(all).unwrap_or_default()
+    parts([super::percent(share)].into_iter().chain(told))
 }
 
 fn lighter_workload(experiment: &Experiment) -> Option<Message> {
@@ -290,44 +149,18 @@ fn lighter_workload(experiment: &Experiment) -> Option<Message> {
         LIGHTER.iter().any(|(known, values)| *known == name && values.contains(&value))
     };
     let found = experiment.options.iter().filter(|(name, value)| is_lighter(name, value));
-    let found: Vec<Message> =
-        found.map(|(name, value)| Message::verbatim(format!("{name}={value}"))).collect();
-    (!found.is_empty()).then(|| Message::joined(&found, ", ", "、"))
+    commas(found.map(|(name, value)| format!("{name}={value}")))
 }
 
-fn statements_per_transaction(case: &Case<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for experiment in case.measured() {
-        for trial in case.trials(experiment) {
-            let differs =
-                |(_, found, wanted): &(String, f64, f64)| (found / wanted - 1.0).abs() > STATEMENTS;
-            let told = |(kind, found, wanted): (String, f64, f64)| {
-                say!(
-                    kind_found_instead_of_wanted,
-                    kind = kind,
-                    found = format!("{found:.2}"),
-                    wanted = format::plain(wanted)
-                )
-            };
-            let expected = workload::expected(experiment, &trial.summary).into_iter();
-            let value = parts(expected.filter(differs).map(told).collect());
-            let place = Spot::trial(&trial.label);
-            findings.extend(value.map(|value| Finding { place, value }));
-        }
-    }
-    findings
-}
-
-fn mix(case: &Case<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for experiment in case.measured() {
-        for trial in case.trials(experiment) {
-            let found = weights(experiment, trial).and_then(|weights| unlike_mix(trial, &weights));
-            let place = Spot::trial(&trial.label);
-            findings.extend(found.map(|value| Finding { place, value }));
-        }
-    }
-    findings
+fn statements_per_transaction(experiment: &Experiment, trial: &Trial) -> Option<Message> {
+    let differs =
+        |(_, found, wanted): &(String, f64, f64)| (found / wanted - 1.0).abs() > STATEMENTS;
+    let told = |(kind, found, wanted): (String, f64, f64)| {
+        let (found, wanted) = (format!("{found:.2}"), format::plain(wanted));
+        say!(kind_found_instead_of_wanted, kind = kind, found = found, wanted = wanted)
+    };
+    let expected = workload::expected(experiment, &trial.summary).into_iter();
+    parts(expected.filter(differs).map(told))
 }
 
 /// The kinds that are drawn, each with its planned weight; `None` where that is not known.
@@ -371,7 +204,7 @@ fn unlike_mix(trial: &Trial, weights: &[(&KindSummary, f64)]) -> Option<Message>
             wanted = format!("{:.2} %", 100.0 * weight / sum)
         )
     };
-    parts(weights.iter().map(told).collect())
+    parts(weights.iter().map(told))
 }
 
 /// What chi-square exceeds once in a thousand times (Wilson and Hilferty's approximation).
@@ -385,8 +218,8 @@ fn hot_range(experiment: &Experiment) -> Option<Message> {
     let data = |point: &crate::evidence::Point| point.data.as_ref()?.hot_share;
     let shares = experiment.points.iter().filter_map(data).filter(|share| *share < 1.0);
     let shares: Vec<String> = shares.map(format::percent).collect();
-    let shares: Vec<Message> = format::unique(shares).into_iter().map(Message::verbatim).collect();
-    (!shares.is_empty()).then(|| say!(percent_of_the_rows, share = Message::list(&shares)))
+    let shares = list(format::unique(shares).into_iter().map(Message::verbatim))?;
+    Some(say!(percent_of_the_rows, share = shares))
 }
 
 fn of_tpc(experiment: &Experiment) -> Option<Message> {
