@@ -93,17 +93,6 @@ impl Paper {
         write::terminal(&sections::for_terminal(self, lang), lang)
     }
 
-    /// The whole model.
-    ///
-    /// # Errors
-    /// When a number can't be stored.
-    pub fn json(&self) -> Result<String, ReportError> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| {
-            ReportError::new(format!("The paper can't be stored as JSON: {error}."))
-        })?;
-        Ok(text + "\n")
-    }
-
     /// Writes `paper.html`, `paper.md`, `paper.csv` and `paper.json` into `dir`; returns their
     /// paths in this order.
     ///

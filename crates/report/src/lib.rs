@@ -1,6 +1,6 @@
 //! Run folders to tables, charts and papers. Pure functions: the same runs give the same bytes.
 //!
-//! [`Paper::new`] turns runs into a model; [`Paper::html`], [`Paper::markdown`], [`Paper::csv`] and
+//! [`Paper::new`] turns runs into a paper; [`Paper::html`], [`Paper::markdown`], [`Paper::csv`] and
 //! [`Paper::json`] render it. Everything that is said about the numbers is computed from them; a
 //! remark that can't change is not a remark.
 
@@ -14,8 +14,6 @@ mod format;
 mod forms;
 mod levels;
 mod outcomes;
-mod rows;
-mod schema;
 mod sections;
 mod svg;
 mod templates;
@@ -50,7 +48,6 @@ pub use findings::verdict::{
     SteadyRow, VerdictRow, figure_of, judged_metrics,
 };
 pub use outcomes::Outcome;
-pub use schema::schema;
 pub use templates::Templates;
 pub use text::stored;
 pub use tpcc::{
@@ -62,3 +59,4 @@ pub use tpch::{
     PlanLink, PlanRow, PublishedSeconds, QueryCell, QueryRow, QuerySettings, RefreshRow, Shown,
     Speedup, Told, TpchSection, TpchSetup, TpchTable, WrongAnswer,
 };
+pub use write::schema;

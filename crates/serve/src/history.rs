@@ -155,7 +155,23 @@ struct Compared {
 #[derive(Debug, Serialize)]
 struct ComparedExperiment {
     title: String,
-    points: Vec<dyno_report::Point>,
+    points: Vec<serde_json::Value>,
+}
+
+/// What the page shows of a load level.
+fn of_point(point: dyno_report::Point) -> serde_json::Value {
+    serde_json::json!({
+        "target": point.target,
+        "workers": point.workers,
+        "rate_per_s": point.rate_per_s,
+        "repeats": point.repeats,
+        "tps": point.tps,
+        "qps": point.qps,
+        "mean_us": point.mean_us,
+        "p95_us": point.p95_us,
+        "p99_us": point.p99_us,
+        "errors": point.errors,
+    })
 }
 
 /// `/api/compare`: the load levels of all runs, and what can be said of their differences.
@@ -164,7 +180,7 @@ pub(crate) async fn compare(State(app): State<Arc<App>>, Query(asked): Query<Run
     let compared = printed(&app, folders, |paper, _| {
         let experiment = |experiment: dyno_report::Experiment| ComparedExperiment {
             title: experiment.title,
-            points: experiment.points,
+            points: experiment.points.into_iter().map(of_point).collect(),
         };
         Ok(Compared {
             targets: paper.targets.into_iter().map(|target| (target.label, target.run)).collect(),

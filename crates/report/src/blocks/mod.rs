@@ -19,7 +19,7 @@ pub type Line = Vec<Span>;
 
 /// A part of a paper.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-#[serde(tag = "block", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Block {
     /// What stands above the first section.
     Cover(Box<Cover>),

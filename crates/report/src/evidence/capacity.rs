@@ -3,10 +3,9 @@
 use crate::evidence::{Paper, Spread, Target};
 use crate::text::Message;
 use dyno_facts::{Purpose, say};
-use serde::Serialize;
 
 /// The most that a target did in an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,

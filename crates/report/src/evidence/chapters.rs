@@ -4,10 +4,9 @@ use crate::evidence::Experiment;
 use crate::families::FAMILIES;
 use crate::text::Message;
 use dyno_facts::say;
-use serde::Serialize;
 
 /// A chapter of the results: the experiments of one family of workloads.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Chapter {
     /// Such as `6.1`.
     pub number: String,

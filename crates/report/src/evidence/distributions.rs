@@ -5,11 +5,10 @@ use crate::evidence::{Paper, Trial};
 use dyno_facts::LatencySummary;
 use dyno_record::Latencies;
 use dyno_store::RunData;
-use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The latencies of one kind of transaction at the best point of an experiment and a target.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
@@ -28,7 +27,7 @@ pub struct Distribution {
 }
 
 /// A latency and the share of transactions that it covers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantile {
     /// Share of the transactions that take no longer, 0 to 1.
     pub share: f64,

@@ -6,11 +6,10 @@ use crate::evidence::{Experiment, Target, Trial};
 use crate::findings::checks::nodes_of;
 use crate::text::{Message, stored};
 use dyno_facts::{NodeConditions, say};
-use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// What makes the comparison of the targets fair or unfair.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fairness {
     /// What a commit is worth, by target.
     pub commits: Vec<CommitRow>,
@@ -21,7 +20,7 @@ pub struct Fairness {
 }
 
 /// What a commit is worth on a target.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CommitRow {
     /// Label of the target.
     pub target: String,
@@ -46,7 +45,7 @@ pub struct CommitRow {
 }
 
 /// Settings in which targets of one product differ.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DifferenceTable {
     /// Labels of the targets.
     pub targets: Vec<String>,
@@ -59,7 +58,7 @@ pub struct DifferenceTable {
 }
 
 /// A setting that differs.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     pub name: String,
     /// Its values in the order of the targets; `None` where a target has no such setting.
@@ -69,7 +68,7 @@ pub struct Difference {
 }
 
 /// Size of the data against memory.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct MemoryRow {
     /// Title of the experiment.
     pub experiment: String,

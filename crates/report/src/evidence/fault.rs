@@ -4,10 +4,9 @@ use crate::evidence::{Paper, Spread, Trial};
 use crate::format;
 use crate::text::{Message, stored};
 use dyno_facts::{FaultFacts, say};
-use serde::Serialize;
 
 /// A trial with a fault.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FaultTrial {
     /// Label of the trial.
     pub trial: String,
@@ -24,7 +23,7 @@ pub struct FaultTrial {
 }
 
 /// The trials of one experiment on one target: a row of the table of configurations.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FaultSummary {
     /// Title of the experiment.
     pub experiment: String,

@@ -6,11 +6,10 @@ use crate::findings::checks::reads_of;
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{GeneratorMember, NodeConditions, say};
-use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The load generators of a fleet at one load level.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FleetTable {
     /// Label of the target.
     pub target: String,
@@ -31,7 +30,7 @@ pub struct FleetTable {
 }
 
 /// What a load generator did, over all trials of a load level.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct GeneratorLoad {
     /// Its name; empty in the sum.
     pub name: String,

@@ -4,10 +4,9 @@ use crate::evidence::Experiment;
 use crate::families::{FAMILIES, FamilyPaper};
 use crate::text::Message;
 use dyno_facts::say;
-use serde::Serialize;
 
 /// A word and what it means here.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GlossaryRow {
     pub word: Message,
     pub meaning: Message,

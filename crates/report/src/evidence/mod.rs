@@ -42,7 +42,6 @@ pub(crate) use summary::headline;
 use crate::findings::{checks, comparison, published, verdict};
 use crate::text::Message;
 use crate::{Published, PublishedTable};
-use dyno_facts::SCHEMA_VERSION;
 use dyno_store::RunData;
 pub use model::{
     Check, Counter, ErrorRow, Experiment, Finding, Gap, Group, KeyRow, LeftOut, Level, Paper,
@@ -81,7 +80,6 @@ impl Paper {
             run.link = Some(String::new());
         }
         let mut paper = Paper {
-            schema_version: SCHEMA_VERSION,
             title: Message::list(&titles),
             summary: Vec::new(),
             purpose: Vec::new(),

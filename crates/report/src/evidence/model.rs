@@ -17,10 +17,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A paper about one or several runs.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Paper {
-    /// [`dyno_facts::SCHEMA_VERSION`].
-    pub schema_version: u32,
     pub title: Message,
     /// The whole in a paragraph, sentence by sentence.
     pub summary: Vec<Message>,
@@ -79,7 +77,7 @@ pub struct Paper {
 }
 
 /// A run as the paper shows it.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunFacts {
     /// `1`, `2` ...
     pub number: usize,
@@ -95,14 +93,13 @@ pub struct RunFacts {
     pub events: Vec<Event>,
     /// What leads from the paper to the run's files, with a slash at its end or empty; `None` where
     /// that is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// What is damaged or missing in the folder.
     pub warnings: Vec<Message>,
 }
 
 /// A target as the paper shows it.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// Its label in tables and charts, unique in the paper.
     pub label: String,
@@ -115,16 +112,12 @@ pub struct Target {
     /// URLs without passwords.
     pub urls: Vec<String>,
     /// Its nodes, where there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeFacts>,
     /// `primary`, `endpoint`, `split` or `spread`; empty where there is one node.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub route: String,
     /// How the load reaches the nodes, in a sentence.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub route_words: Option<Message>,
     /// Label of the target whose cluster this is, of which only the first read-only nodes are driven.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub part_of: Option<String>,
     /// Node class.
     pub class: String,
@@ -137,19 +130,14 @@ pub struct Target {
     /// What the server did not let dyno read.
     pub not_readable: Vec<Message>,
     /// Virtual CPUs of a node, as stated.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vcpu: Option<f64>,
     /// Memory of a node in GiB, as stated.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_gib: Option<f64>,
     /// How a commit is made durable, as stated.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<String>,
     /// Facts that the suite states because nobody can read them.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub stated: BTreeMap<String, String>,
     /// What an hour costs, as stated.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
 }
 
@@ -166,7 +154,7 @@ pub struct SettingRow {
 }
 
 /// The best point of an experiment on a target.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct KeyRow {
     /// Title of the experiment.
     pub experiment: String,
@@ -176,7 +164,7 @@ pub struct KeyRow {
 }
 
 /// An experiment and its points.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Experiment {
     /// Its name in the suite.
     pub name: String,
@@ -204,39 +192,29 @@ pub struct Experiment {
     /// Published figures.
     pub published: Vec<Published>,
     /// What is compared, where the suite compares.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<ComparisonFacts>,
     /// Gates as they are written.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<String>,
     /// The objective of a search, as it is written.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
     /// Throughput by the number of read-only nodes, where targets differ in it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub node_scaling: Vec<NodeScaling>,
     /// What each node did, where targets have several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub node_tables: Vec<NodeTable>,
     /// Whether what was written could be read at once, where somebody looked.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub freshness: Vec<FreshnessRow>,
     /// What each load generator did, where several made the load together.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fleet: Vec<FleetTable>,
     /// What the plan wanted and a target can't do.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
     /// What only TPC-C has.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccSection>,
     /// What only TPC-H has.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tpch: Option<TpchSection>,
 }
 
 /// Something of the plan that a target can't do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Target and load level, such as `main, degree=2`.
     pub what: String,
@@ -256,13 +234,12 @@ pub struct Spread {
 
 /// A load level: workload, target, workers, rate. Latencies are microseconds; a percentile with
 /// fewer than ten samples beyond it is `None`.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Label of the target.
     pub target: String,
     /// True where something was done to a node in its trials: what is committed in a window with an outage is
     /// no capacity, and is compared with nothing.
-    #[serde(skip)]
     pub has_fault: bool,
     pub workers: u32,
     /// Offered transactions per second; `None` in a closed loop.
@@ -309,17 +286,14 @@ pub struct Point {
     /// Numbers of the checks that found something in these trials.
     pub checks: Vec<usize>,
     /// What only TPC-C has.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccPoint>,
     /// What tells apart the points of TPC-H, whose figures are in the section of their experiment.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tpch: Option<TpchSetup>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PointData {
     /// As measured.
-    #[serde(flatten)]
     pub facts: DataFacts,
     /// The share of the rows that is hot, 0 to 1.
     pub hot_share: Option<f64>,
@@ -328,7 +302,7 @@ pub struct PointData {
 }
 
 /// One statement of a script at one load level, over all repeats.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StatementRow {
     /// Label of the target.
     pub target: String,
@@ -354,7 +328,7 @@ pub struct StatementRow {
 }
 
 /// One kind of error.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ErrorRow {
     /// Label of the target.
     pub target: String,
@@ -372,7 +346,7 @@ pub struct ErrorRow {
 }
 
 /// A trial as the paper shows it.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// Its number, with the number of the run before it when there are several.
     pub label: String,
@@ -393,7 +367,6 @@ pub struct Trial {
     /// A row per interval.
     pub series: Vec<SeriesRow>,
     /// What the nodes said while it ran.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeRow>,
     /// The server's relevant counters.
     pub counters: Vec<Counter>,
@@ -402,8 +375,7 @@ pub struct Trial {
 }
 
 /// Where a target is, seen from the load generator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In the load generator's own process.
     Embedded,
@@ -414,7 +386,7 @@ pub enum Place {
 }
 
 /// A stretch of the measured window without a commit.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Gap {
     /// Seconds from the opening of the window.
     pub from_s: f64,
@@ -427,7 +399,7 @@ pub struct Gap {
 }
 
 /// By how much a counter of the server grew from before a trial's connects to after its end.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Counter {
     pub name: String,
     pub growth: f64,

@@ -5,10 +5,9 @@ use crate::evidence::{Point, Target, Trial};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{NodeConditions, TargetFacts, TargetNode, say};
-use serde::Serialize;
 
 /// A node of a target with several.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeFacts {
     /// Its name in its target.
     pub name: String,
@@ -25,7 +24,7 @@ pub struct NodeFacts {
 }
 
 /// The nodes of a target at one load level.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NodeTable {
     /// Label of the target.
     pub target: String,
@@ -45,7 +44,7 @@ pub struct NodeTable {
 
 /// What a node did, over all trials of a load level. Counts are those of the servers, from before to after
 /// each trial.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeLoad {
     /// The node; empty in the sum.
     pub node: String,
@@ -75,7 +74,7 @@ pub struct NodeLoad {
 }
 
 /// Reads after writes at one load level, over all of its trials.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FreshnessRow {
     /// Label of the target.
     pub target: String,

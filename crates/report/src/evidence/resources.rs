@@ -2,17 +2,16 @@
 
 use crate::evidence::Trial;
 use dyno_facts::NodeRow;
-use serde::Serialize;
 
 /// What generators and servers used.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resources {
     /// What the nodes said of themselves, by trial and node; empty where they were not asked.
     pub nodes: Vec<NodeUse>,
 }
 
 /// What a node did in the window of a trial.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeUse {
     /// Label of the trial.
     pub trial: String,
@@ -42,7 +41,7 @@ pub struct NodeUse {
 }
 
 /// A quantity over the window of a trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Use {
     /// Arithmetic mean of the samples.
     pub mean: f64,

@@ -4,10 +4,9 @@ use crate::evidence::{Experiment, Point, Spread, Target};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::say;
-use serde::Serialize;
 
 /// What a target with so many read-only nodes reached.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NodeScaling {
     /// Label of the target.
     pub target: String,

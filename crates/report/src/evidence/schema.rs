@@ -1,11 +1,10 @@
 //! Tables of the targets.
 
 use crate::evidence::{Target, Trial};
-use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Tables and indexes of a node.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SchemaRow {
     /// Label of the target.
     pub target: String,

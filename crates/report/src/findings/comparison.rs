@@ -6,11 +6,10 @@ use crate::text::Message;
 use crate::tpcc::words;
 use crate::{Published, PublishedRow};
 use dyno_facts::say;
-use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// A published table and what was measured in its place.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// What the published table shows.
     pub title: String,
@@ -33,7 +32,7 @@ pub struct Comparison {
 }
 
 /// One published row with a counterpart.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonRow {
     /// Such as a node class.
     pub label: String,
@@ -58,7 +57,7 @@ pub struct ComparisonRow {
 }
 
 /// One quantity, measured and published.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pair {
     /// What was measured; `None` when no trial of it ended well.
     pub measured: Option<Spread>,

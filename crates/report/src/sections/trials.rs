@@ -28,7 +28,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         blocks.heading(4, "", say!(over_time), "");
         blocks.fine(shades(say!(warm_up)));
         if not_drawn > 0 {
-            let (n, file) = (not_drawn.to_string(), "`paper.json`");
+            let (n, file) = (not_drawn.to_string(), "`trials/`");
             blocks.fine(coded(say!(more_trials_are_not_drawn_their, n = n, file = file)));
         }
         blocks.grid(drawn);

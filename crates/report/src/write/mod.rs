@@ -1,11 +1,14 @@
 //! Blocks in their forms. Each writer is a function over blocks and knows nothing of what they say.
 
+mod csv;
 mod html;
+mod json;
 mod markdown;
 mod terminal;
 mod typst;
 
 pub(crate) use html::html;
+pub use json::schema;
 pub(crate) use markdown::markdown;
 pub(crate) use terminal::terminal;
 pub(crate) use typst::{quoted, typst};

@@ -113,8 +113,8 @@ fn a_value_that_does_not_fit_is_found() {
     let spoil: [fn(&mut Value); 4] = [
         |paper| paper["title"] = 3.into(),
         |paper| paper["checks"][0]["level"] = "X".into(),
-        |paper| paper["trials"][0]["summary"]["tps"] = "fast".into(),
-        |paper| drop(paper.as_object_mut().and_then(|paper| paper.remove("summary"))),
+        |paper| paper["runs"][0]["header"]["seed"] = "first".into(),
+        |paper| drop(paper.as_object_mut().and_then(|paper| paper.remove("blocks"))),
     ];
     for change in spoil {
         let mut value = good.clone();

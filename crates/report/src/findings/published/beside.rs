@@ -6,10 +6,9 @@ use crate::evidence::{Experiment, Paper, Point, Spread, Target};
 use crate::findings::comparison::counterpart;
 use crate::text::Message;
 use dyno_facts::say;
-use serde::Serialize;
 
 /// A result beside a published one.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Beside {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
@@ -42,7 +41,7 @@ pub struct Beside {
 }
 
 /// Figures by virtual CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PerVcpu {
     /// Virtual CPUs of the target.
     pub vcpu_here: f64,

@@ -3,10 +3,9 @@
 use crate::evidence::{Paper, Point, Target};
 use crate::text::Message;
 use dyno_facts::{Price, say};
-use serde::Serialize;
 
 /// What an experiment's work costs on a target.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
@@ -21,7 +20,7 @@ pub struct Cost {
 }
 
 /// A price of work.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CostRow {
     /// Such as `per million transactions`.
     pub what: Message,

@@ -10,11 +10,10 @@ pub use cost::{Cost, CostRow};
 pub(crate) use beside::beside;
 pub(crate) use cost::costs;
 
-use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A published table, as far as it belongs beside an experiment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PublishedTable {
     /// The experiment it stands beside.
     pub experiment: String,
@@ -31,7 +30,7 @@ pub struct PublishedTable {
 }
 
 /// One published row.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PublishedRow {
     /// Such as a node class.
     pub label: String,
@@ -77,9 +76,8 @@ impl PublishedRow {
 }
 
 /// A published table with its columns, as a paper shows it.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    #[serde(flatten)]
     pub table: PublishedTable,
     /// Names of the conditions that some row states, the row's label left out.
     pub conditions: Vec<String>,

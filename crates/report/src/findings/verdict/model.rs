@@ -187,7 +187,7 @@ pub struct GateRow {
 }
 
 /// Throughput of a target against concurrency, as the Universal Scalability Law describes it.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Scaling {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
@@ -211,12 +211,11 @@ pub struct Scaling {
     /// What it means, in a sentence.
     pub words: Message,
     /// The curve (workers, throughput), from the fewest to the most workers measured.
-    #[serde(skip)]
     pub curve: Vec<(f64, f64)>,
 }
 
 /// Whether a target was steady in the window of a trial.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SteadyRow {
     /// Label of the trial.
     pub trial: String,
@@ -243,7 +242,7 @@ pub struct SteadyRow {
 }
 
 /// A change of a trial's level.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelChange {
     /// Seconds from the opening of the window.
     pub at_s: f64,
@@ -254,7 +253,7 @@ pub struct LevelChange {
 }
 
 /// Seconds in which less than half of the usual was done.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StallRow {
     /// Seconds from the opening of the window.
     pub from_s: f64,
