@@ -129,6 +129,7 @@ fn offers() -> Vec<WorkloadOffer> {
 pub fn main(families: Families) -> ExitCode {
     let _ = FAMILIES.set(families);
     let own = [
+        dyno_fleet::CATALOGUE,
         dyno_observe::CATALOGUE,
         dyno_report::CATALOGUE,
         dyno_runner::CATALOGUE,

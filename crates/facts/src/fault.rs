@@ -49,8 +49,16 @@ pub struct FaultFacts {
     pub unknown: Option<u64>,
     /// How the lost ones were looked for, in a sentence, or why nobody could look.
     pub evidence: Message,
-    /// What happened, in the order of time: `12.0 s: killed n1`.
-    pub steps: Vec<Message>,
+    /// What happened, in the order of time.
+    pub steps: Vec<FaultStep>,
+}
+
+/// A step of a fault.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct FaultStep {
+    pub at_s: f64,
+    /// `n1 was killed.`
+    pub what: Message,
 }
 
 /// Throughput counts as recovered at this share of that before the fault.

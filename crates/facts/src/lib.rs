@@ -26,7 +26,7 @@ pub use evidence::{
     AuditLine, ConditionLine, ConditionState, DataCheck, DataFacts, StatementLatency, TpccFacts,
     TpccKind, Verdict,
 };
-pub use fault::{FaultFacts, RECOVERED_SHARE};
+pub use fault::{FaultFacts, FaultStep, RECOVERED_SHARE};
 pub use header::{
     ComparisonFacts, ExperimentFacts, FaultPlan, FleetMember, Price, RunHeader, RunStatus,
     ScriptFacts, StoredPlan, TableOrigin, TargetFacts, TargetNode,

@@ -1,5 +1,6 @@
 //! Settings and counters as a server states them, before and after a trial.
 
+use crate::Message;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ pub struct ServerFacts {
     /// All counters (`SHOW GLOBAL STATUS`, `pg_stat_database` ...). Numbers as text, as sent.
     pub counters: BTreeMap<String, String>,
     /// What could not be read, and why.
-    pub not_readable: Vec<String>,
+    pub not_readable: Vec<Message>,
 }
 
 impl ServerFacts {

@@ -10,7 +10,7 @@ use crate::trial::{Part, Told, Trial};
 use async_nats::Client;
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::{Control, Observer, TrialResult, TrialSpec};
-use dyno_facts::GeneratorMember;
+use dyno_facts::{GeneratorMember, Message, say};
 use dyno_reactor::monotonic_now;
 use futures_util::future::join_all;
 use std::collections::BTreeSet;
@@ -53,11 +53,11 @@ pub struct Performance {
     /// What the workload of each of them keeps itself; those that were lost leave nothing.
     pub left: Vec<Vec<u8>>,
     /// Why load generators were given up in the trial, in sentences.
-    pub lost: Vec<String>,
+    pub lost: Vec<Message>,
     /// The same of those that were given up since the trial before; the others have done their part.
-    pub lost_before: Vec<String>,
+    pub lost_before: Vec<Message>,
     /// For the reader, in sentences.
-    pub notes: Vec<String>,
+    pub notes: Vec<Message>,
 }
 
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub enum Done {
 pub(crate) enum Attempt {
     Done(Done),
     /// Load generators were lost before anything began: their ids, and sentences.
-    Thinned(BTreeSet<String>, Vec<String>),
+    Thinned(BTreeSet<String>, Vec<Message>),
 }
 
 impl Fleet {
@@ -88,7 +88,7 @@ impl Fleet {
             if self.members.is_empty() {
                 return Err(FleetError::new(format!(
                     "No load generator is left. {}",
-                    lost.join(" ")
+                    Message::sentences(&lost)
                 ))
                 .with_hint(
                     "Start `dyno generator` again; the same command goes on with the run.",
@@ -98,7 +98,7 @@ impl Fleet {
                 Attempt::Done(done) => return Ok(done),
                 Attempt::Thinned(ids, why) => {
                     self.drop_members(&ids);
-                    why.iter().for_each(|why| (task.tell)(why));
+                    why.iter().for_each(|why| (task.tell)(&why.to_string()));
                     lost.extend(why);
                 }
             }
@@ -113,7 +113,7 @@ impl Fleet {
         task: &Task<'_>,
         control: &Control,
         observer: &mut dyn Observer,
-        lost_before: &[String],
+        lost_before: &[Message],
     ) -> Result<Attempt, FleetError> {
         self.trial += 1;
         let mut gone = (BTreeSet::new(), Vec::new());
@@ -169,7 +169,7 @@ impl Fleet {
     fn parts(
         &self,
         task: &Task<'_>,
-        gone: &mut (BTreeSet<String>, Vec<String>),
+        gone: &mut (BTreeSet<String>, Vec<Message>),
     ) -> Result<Vec<Part>, FleetError> {
         // With fewer workers than load generators, some have nothing to do.
         let count = (self.members.len() as u32).min(task.spec.workers.max(1));
@@ -179,7 +179,7 @@ impl Fleet {
         for ((member, spec), clock) in self.members.iter().zip(specs).zip(clocks) {
             match clock {
                 Some(clock) => parts.push(Part::new(member.clone(), spec, clock)),
-                None => lose(gone, member, "it does not answer"),
+                None => lose(gone, member, say!(generator_does_not_answer)),
             }
         }
         Ok(parts)
@@ -190,7 +190,7 @@ impl Fleet {
         &self,
         task: &Task<'_>,
         parts: &[Part],
-        gone: &mut (BTreeSet<String>, Vec<String>),
+        gone: &mut (BTreeSet<String>, Vec<Message>),
     ) -> Result<(), FleetError> {
         let order = |(number, part): (usize, &Part)| {
             let member = &part.member;
@@ -205,14 +205,14 @@ impl Fleet {
             match answer {
                 Ok((Answer::Done, _)) => {}
                 Ok((Answer::Refused { why }, _)) => return Err(FleetError::new(why)),
-                Ok(_) => lose(gone, member, "it is busy with something else"),
+                Ok(_) => lose(gone, member, say!(generator_busy)),
                 Err(Silence::Other(why)) if why.contains("payload") => {
                     let message =
                         format!("The plan can't be sent to the load generator {name}: {why}.");
                     return Err(FleetError::new(message)
                         .with_hint("Raise `max_payload` of the NATS server."));
                 }
-                Err(_) => lose(gone, member, "it does not answer"),
+                Err(_) => lose(gone, member, say!(generator_does_not_answer)),
             }
         }
         Ok(())
@@ -282,12 +282,9 @@ async fn prepare(
     }
 }
 
-fn lose(gone: &mut (BTreeSet<String>, Vec<String>), member: &Member, why: &str) {
+fn lose(gone: &mut (BTreeSet<String>, Vec<Message>), member: &Member, why: Message) {
     gone.0.insert(member.hello.id.clone());
-    gone.1.push(format!(
-        "The load generator {} was given up before the trial began: {why}.",
-        member.hello.name
-    ));
+    gone.1.push(say!(generator_given_up, name = &member.hello.name, why = why));
 }
 
 /// The tasks that ask; they end with the trial.
@@ -323,7 +320,7 @@ async fn follow(
                     let told = match inbox.next::<Report>() {
                         Ok(Some((report, body))) => Told::Report(report, body),
                         Ok(None) => break,
-                        Err(error) => Told::Lost(error.message),
+                        Err(error) => Told::Lost(error.message.into()),
                     };
                     let is_last = told.is_last();
                     if reports.send((number, told)).is_err() || is_last {
@@ -332,14 +329,14 @@ async fn follow(
                 }
             }
             Ok(_) => {
-                let _ = reports.send((number, Told::Lost("It has left the run.".to_owned())));
+                let _ = reports.send((number, Told::Lost(say!(generator_left))));
                 return;
             }
             Err(silence) => {
                 if heard.elapsed() >= PATIENCE {
                     let why = match silence {
-                        Silence::Nobody => "It is gone: nobody answers under its name.".to_owned(),
-                        _ => format!("It has not answered for {} s.", PATIENCE.as_secs()),
+                        Silence::Nobody => say!(generator_gone),
+                        _ => say!(generator_silent, seconds = PATIENCE.as_secs()),
                     };
                     let _ = reports.send((number, Told::Lost(why)));
                     return;

@@ -22,6 +22,8 @@ mod packet;
 mod protocol;
 mod trial;
 
+dyno_facts::catalogue!();
+
 pub use clock::ClockOffset;
 pub use drive::{Done, Performance, Task};
 pub use error::FleetError;

@@ -7,7 +7,7 @@ use crate::fleet::{Fleet, Member};
 use crate::protocol::Report;
 use dyno_core::{DbError, MILLISECOND, Nanos, SECOND};
 use dyno_engine::{Control, Ended, Joined, Observer, TrialResult, TrialSpec, merge};
-use dyno_facts::{GeneratorMember, LatencySummary, Message};
+use dyno_facts::{GeneratorMember, LatencySummary, Message, say};
 use dyno_reactor::monotonic_now;
 use dyno_record::{Interval, Window};
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ const SILENCE: Nanos = 30 * SECOND;
 pub(crate) enum Told {
     Report(Report, Vec<u8>),
     /// It is given up: why, in a sentence that doesn't name it.
-    Lost(String),
+    Lost(Message),
 }
 
 impl Told {
@@ -60,7 +60,7 @@ enum End {
     Stopped {
         is_own: bool,
     },
-    Lost(String),
+    Lost(Message),
 }
 
 impl Part {
@@ -92,7 +92,7 @@ impl Part {
         }
     }
 
-    fn lost(&self) -> Option<&str> {
+    fn lost(&self) -> Option<&Message> {
         match &self.end {
             Some(End::Lost(why)) => Some(why),
             _ => None,
@@ -108,9 +108,9 @@ pub(crate) struct Trial<'a> {
     started: Option<(Nanos, Joined)>,
     is_told: bool,
     is_stopping: bool,
-    notes: Vec<String>,
-    lost: Vec<String>,
-    lost_before: Vec<String>,
+    notes: Vec<Message>,
+    lost: Vec<Message>,
+    lost_before: Vec<Message>,
 }
 
 impl<'a> Trial<'a> {
@@ -118,7 +118,7 @@ impl<'a> Trial<'a> {
         fleet: &'a Fleet,
         task: &'a Task<'a>,
         parts: Vec<Part>,
-        lost_before: Vec<String>,
+        lost_before: Vec<Message>,
     ) -> Self {
         Trial {
             fleet,
@@ -183,10 +183,7 @@ impl<'a> Trial<'a> {
                     false => End::Failed { message, hint },
                 });
                 if is_interrupted && !self.is_stopping {
-                    self.lost.push(format!(
-                        "The load generator {} was stopped on its own machine before the trial began.",
-                        part.name()
-                    ));
+                    self.lost.push(say!(generator_stopped_before_trial, name = part.name()));
                 }
                 // It is over before it began: for the others too.
                 self.stop();
@@ -215,10 +212,7 @@ impl<'a> Trial<'a> {
         // What no policy survives ends the trial of one load generator, so it ends that of all.
         let ends_all = matches!(result.ended, Ended::Aborted(_));
         if result.ended == Ended::Interrupted && !self.is_stopping {
-            self.lost.push(format!(
-                "The load generator {} was stopped on its own machine; what it had done until then is counted.",
-                part.name()
-            ));
+            self.lost.push(say!(generator_stopped, name = part.name()));
         }
         part.end = Some(End::Ended(result));
         if let Some((_, joined)) = &mut self.started {
@@ -229,7 +223,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    fn give_up(&mut self, number: usize, why: String) {
+    fn give_up(&mut self, number: usize, why: Message) {
         let part = &mut self.parts[number];
         let name = part.name().to_owned();
         part.heard = monotonic_now();
@@ -239,17 +233,12 @@ impl<'a> Trial<'a> {
         match &mut self.started {
             Some((_, joined)) => {
                 joined.done(number as u32);
-                let sentence = format!(
-                    "The load generator {name} was lost in the trial; what it had reported until \
-                     then is counted. {why}"
-                );
-                (self.task.tell)(&sentence);
-                self.lost.push(sentence);
+                let lost = say!(generator_lost, name = name, why = why);
+                (self.task.tell)(&lost.to_string());
+                self.lost.push(lost);
             }
             None => {
-                self.lost.push(format!(
-                    "The load generator {name} was lost before the trial began. {why}"
-                ));
+                self.lost.push(say!(generator_lost_before_trial, name = name, why = why));
                 self.stop();
             }
         }
@@ -265,10 +254,7 @@ impl<'a> Trial<'a> {
             let part = &self.parts[number];
             if part.end.is_none() && now.saturating_sub(part.heard) > part.silence() {
                 let seconds = part.silence() / SECOND;
-                self.give_up(
-                    number,
-                    format!("It answers, but has reported nothing for {seconds} s."),
-                );
+                self.give_up(number, say!(generator_reports_nothing, seconds = seconds));
             }
         }
         if self.started.is_none()
@@ -337,7 +323,7 @@ impl<'a> Trial<'a> {
             match &part.end {
                 Some(End::Ended(result)) => results.push((**result).clone()),
                 Some(End::Lost(why)) => {
-                    results.extend(joined.lose(number, DbError::lost(why.clone())));
+                    results.extend(joined.lose(number, DbError::lost(why.to_string())));
                 }
                 // It was stopped between the agreement and the start.
                 _ => return Ok(Attempt::Done(Done::Interrupted)),
@@ -347,18 +333,12 @@ impl<'a> Trial<'a> {
             .map_err(|error| FleetError::new(format!("The results can't be merged: {error}.")))?;
         let members = self.members(at, &results, &result);
         if self.parts.len() < self.fleet.members.len() {
-            self.notes.push(format!(
-                "Only {} of {} load generators had something to do: there were no more workers.",
-                self.parts.len(),
-                self.fleet.members.len()
-            ));
+            let (n, all) = (self.parts.len(), self.fleet.members.len());
+            self.notes.push(say!(generators_idle, n = n, all = all));
         }
         if self.fleet.members.len() < self.fleet.wanted() {
-            self.notes.push(format!(
-                "Only {} of {} load generators were left to make the load.",
-                self.fleet.members.len(),
-                self.fleet.wanted()
-            ));
+            let (n, all) = (self.fleet.members.len(), self.fleet.wanted());
+            self.notes.push(say!(generators_missing, n = n, all = all));
         }
         Ok(Attempt::Done(Done::Driven(Box::new(Performance {
             result,
@@ -420,7 +400,7 @@ impl<'a> Trial<'a> {
                 cpu_s: (!is_lost).then(|| result.loops_cpu.iter().sum::<Nanos>() as f64 / 1e9),
                 host_load: (!is_lost).then_some(result.host),
                 conditions: result.conditions.clone(),
-                lost: part.lost().map(Message::from),
+                lost: part.lost().cloned(),
                 committed: result.total.counts().committed,
                 from_s: seconds(result.window.opens),
                 to_s: seconds(result.window.closes),

@@ -57,7 +57,11 @@ pub fn run(
             output::talk(&format!("{title}: stopped before it began"));
         }
         Err(failure) => {
-            reporter.failed(&failure.message, failure.hint.as_deref(), control.is_stopped());
+            reporter.failed(
+                &failure.message.to_string(),
+                failure.hint.as_deref(),
+                control.is_stopped(),
+            );
             output::talk(&format!("{title}: {}", failure.message));
         }
     }
@@ -288,7 +292,7 @@ mod tests {
         assert!(completed(&server, &[], &permits).is_ok());
         // What counts is where it would log in, not what the plan says.
         let refused = completed(&server, &[secret(None, "mysql://u:geheim@evil/d")], &permits);
-        let refused = refused.expect_err("another host").message;
+        let refused = refused.expect_err("another host").message.to_string();
         assert!(
             refused.starts_with("target t: The load generator may not reach evil:3306"),
             "{refused}"
@@ -317,7 +321,11 @@ mod tests {
             "fault = { action = 'command', at_s = 2, command = 'true', heal_command = 'true' }";
         for command in ["restore = 'touch x'", fault] {
             let refused = read(&given(&format!("{READS}\n{command}"))).expect_err(command);
-            assert!(refused.message.contains("executes no commands"), "{}", refused.message);
+            assert!(
+                refused.message.to_string().contains("executes no commands"),
+                "{}",
+                refused.message
+            );
         }
     }
 }

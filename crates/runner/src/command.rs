@@ -3,6 +3,7 @@
 use crate::failure::{Failure, sentence};
 use dyno_core::{DbError, Driver, Nanos, SECOND, Session};
 use dyno_engine::Control;
+use dyno_facts::{Message, say};
 use dyno_reactor::{now, run_group, sleep_until, unless};
 use std::process::Stdio;
 
@@ -12,7 +13,7 @@ const LOOK_EVERY: Nanos = SECOND / 10;
 pub(super) const BACK_WITHIN: Nanos = 120 * SECOND;
 
 /// A command and how messages call it.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Command<'a> {
     /// Told to the command as `DYNO_TARGET`.
     pub(super) target: &'a str,
@@ -21,7 +22,7 @@ pub(super) struct Command<'a> {
     /// What is executed by `sh -c`.
     pub(super) text: &'a str,
     /// Such as `empties the caches`.
-    pub(super) does: &'a str,
+    pub(super) does: Message,
     /// The suite's key.
     pub(super) key: &'a str,
     /// How long it may take; `None` where it may have to copy any amount of data.
@@ -45,7 +46,7 @@ pub(super) async fn execute(
     command: &Command<'_>,
     is_stopped: impl Fn() -> bool,
 ) -> Result<bool, Failure> {
-    let Command { target, told, text, does, key, limit } = *command;
+    let &Command { target, told, text, ref does, key, limit } = command;
     let mut shell = std::process::Command::new("/bin/sh");
     shell.arg("-c").arg(text).env("DYNO_TARGET", target).envs(told.iter().copied());
     // Standard output belongs to dyno's data; a server that the command starts may keep it open.
@@ -56,11 +57,8 @@ pub(super) async fn execute(
         Some(ended) => ended,
         None if is_stopped() => return Ok(false),
         None => {
-            return Err(Failure::new(format!(
-                "The command that {does} took longer than {} s and was killed: let `{key}` end within \
-                 that, and start in the background what takes longer.",
-                limit.unwrap_or_default() / SECOND
-            )));
+            let s = limit.unwrap_or_default() / SECOND;
+            return Err(Failure::new(say!(command_too_slow, does = does, s = s, key = key)));
         }
     };
     let ended = ended
@@ -69,7 +67,7 @@ pub(super) async fn execute(
         return Ok(true);
     }
     let told: Vec<&str> = told.iter().map(|(name, _)| *name).chain(["DYNO_TARGET"]).collect();
-    let message = format!("The command that {does} failed: {ended}.");
+    let message = say!(command_failed, does = does, why = ended.to_string());
     Err(Failure::new(message).with_hint(format!(
         "`{key}` is run by sh -c; what it says stands above. It finds {} in its environment.",
         told.join(", ")
@@ -125,7 +123,7 @@ mod tests {
     use dyno_reactor::block_on;
 
     fn command<'a>(text: &'a str, told: &'a [(&'a str, &'a str)]) -> Command<'a> {
-        let (does, key) = ("promotes n2", "promote_command");
+        let (does, key) = (say!(command_promotes, node = "n2"), "promote_command");
         Command { target: "o'main", told, text, does, key, limit: None }
     }
 

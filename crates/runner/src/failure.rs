@@ -3,6 +3,7 @@
 use crate::signals;
 use dyno_core::DbError;
 use dyno_engine::DriveError;
+use dyno_facts::{Message, say};
 use dyno_load::LoadError;
 use dyno_store::StoreError;
 use dyno_suite::SuiteError;
@@ -12,7 +13,7 @@ use dyno_topology::ClusterError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Full sentences; may have several lines.
-    pub message: String,
+    pub message: Message,
     /// A remedy.
     pub hint: Option<String>,
     /// 1 failed, 2 wrong usage, 3 inconclusive, 4 a denied check or a check of the data, 5 a gate that is
@@ -22,28 +23,28 @@ pub struct Failure {
 
 impl Failure {
     /// Something failed.
-    pub fn new(message: impl Into<String>) -> Self {
+    pub fn new(message: impl Into<Message>) -> Self {
         Failure { message: message.into(), hint: None, code: 1 }
     }
 
     /// The command can't be meant as it was given.
-    pub fn usage(message: impl Into<String>) -> Self {
+    pub fn usage(message: impl Into<Message>) -> Self {
         Failure { code: 2, ..Failure::new(message) }
     }
 
     /// A check that is denied has found something, or a check of the data failed.
-    pub fn denied(message: impl Into<String>) -> Self {
+    pub fn denied(message: impl Into<Message>) -> Self {
         Failure { code: 4, ..Failure::new(message) }
     }
 
     /// Something that has an exit code of its own.
-    pub fn with_code(code: u8, message: impl Into<String>) -> Self {
+    pub fn with_code(code: u8, message: impl Into<Message>) -> Self {
         Failure { code, ..Failure::new(message) }
     }
 
     /// Says where it happened, before the message.
-    pub fn at(self, place: &str) -> Self {
-        Failure { message: format!("{place}: {}", self.message), ..self }
+    pub fn at(self, place: impl Into<Message>) -> Self {
+        Failure { message: Message::joined(&[place.into(), self.message], ": ", "："), ..self }
     }
 
     /// Adds a remedy.
@@ -70,7 +71,7 @@ impl From<&DbError> for Failure {
             message.push(' ');
             message.push_str(&sentence(detail));
         }
-        Failure { message, hint: error.hint().map(str::to_owned), code: 1 }
+        Failure { hint: error.hint().map(str::to_owned), ..Failure::new(message) }
     }
 }
 
@@ -122,7 +123,7 @@ impl From<SuiteError> for Failure {
 impl From<ClusterError> for Failure {
     fn from(error: ClusterError) -> Self {
         let failure = match error.is_stopped {
-            true => Failure::with_code(signals::exit_code(), error.message),
+            true => Failure::with_code(signals::exit_code(), say!(cluster_stopped)),
             false => Failure::new(error.message),
         };
         failure.hinted(error.hint)

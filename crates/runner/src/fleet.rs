@@ -23,7 +23,7 @@ pub struct Crew {
     pub(super) fleet: Fleet,
     lost: Lost,
     /// Sentences of the load generators that were lost in the last trial, or between it and the one before.
-    last_lost: Vec<String>,
+    last_lost: Vec<Message>,
 }
 
 impl Crew {
@@ -42,7 +42,7 @@ impl Crew {
     pub(super) fn verdict(&mut self) -> Result<(), Failure> {
         let lost = std::mem::take(&mut self.last_lost);
         match self.lost {
-            Lost::Fail if !lost.is_empty() => Err(Failure::new(lost.join(" ")).with_hint(
+            Lost::Fail if !lost.is_empty() => Err(Failure::new(Message::sentences(&lost)).with_hint(
                 "The same command goes on with the run; `--lost continue` would have gone on at once.",
             )),
             _ => Ok(()),
@@ -152,11 +152,11 @@ impl<'a> Team<'a> {
             }
         }
         summary.conditions.members = members;
-        summary.notes.extend(notes.into_iter().map(Message::from));
+        summary.notes.extend(notes);
         if lost.is_empty() {
             return Ok(None);
         }
-        let why: Message = lost.join(" ").into();
+        let why = Message::sentences(&lost);
         summary.status = TrialStatus::Failed(why.clone());
         Ok(Some(why))
     }

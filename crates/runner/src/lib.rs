@@ -108,7 +108,7 @@ pub fn execute(
         Ok(status) => (status, None),
         Err(failure) => {
             runner.run.event(Event::new(EventKind::Note, failure.message.clone()))?;
-            (RunStatus::Failed(failure.message.clone().into()), Some(failure))
+            (RunStatus::Failed(failure.message.clone()), Some(failure))
         }
     };
     let denied = runner.denied;
@@ -240,7 +240,7 @@ impl Runner<'_> {
 
     fn prepare(&mut self, step: &Step) -> Result<(), Failure> {
         let (experiment, reached) = self.parties(step)?;
-        let title = format!("prepare {} on {}", step.experiment, step.target);
+        let title = say!(preparing, experiment = &step.experiment, target = &step.target);
         let existing =
             experiment.existing(&reached.database).map_err(|failure| failure.at(&title))?;
         let tables = experiment.tables();
@@ -251,7 +251,7 @@ impl Runner<'_> {
             ownership::look(known, &tables, &existing);
         })?;
         let (experiment, reached) = self.parties(step)?;
-        let observer = LoadProgress::new(&title);
+        let observer = LoadProgress::new(&title.to_string());
         let (seed, same_host) = (self.plan.seed, reached.same_host);
         let order = LoadOrder { seed, same_host, observer: &observer };
         let told =
@@ -276,11 +276,11 @@ impl Runner<'_> {
 
     fn cleanup(&mut self, step: &Step) -> Result<(), Failure> {
         let (experiment, reached) = self.parties(step)?;
-        let title = format!("cleanup {} on {}", step.experiment, step.target);
+        let title = say!(cleaning_up, experiment = &step.experiment, target = &step.target);
         let tables = experiment.tables();
         let owner = self.plan.owner(&step.target).to_owned();
         let parts = ownership::split(self.run.header().tables.get(&owner), &tables);
-        let observer = LoadProgress::new(&title);
+        let observer = LoadProgress::new(&title.to_string());
         if !parts.made.is_empty() {
             experiment
                 .remove(&reached.database, &parts.made, &observer)

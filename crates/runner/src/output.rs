@@ -83,7 +83,7 @@ pub fn talk_unended(text: &str) {
 
 /// Prints an error and its remedy.
 pub fn error(failure: &Failure) {
-    talk(&format!("error: {}", failure.message.trim_end()));
+    talk(&format!("error: {}", failure.message.to_string().trim_end()));
     if let Some(hint) = &failure.hint {
         talk(&format!("hint: {hint}"));
     }

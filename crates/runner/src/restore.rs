@@ -5,6 +5,7 @@ use super::{Runner, ownership};
 use crate::databases::with_driver;
 use crate::failure::Failure;
 use dyno_core::Driver;
+use dyno_facts::say;
 use dyno_reactor::block_on;
 use dyno_suite::{Restore, Step};
 
@@ -24,7 +25,7 @@ impl Runner<'_> {
             Some(Restore::Reload) => self.reload(step),
             Some(Restore::Command(text)) => {
                 let owner = self.plan.owner(&step.target);
-                let does = "restores the data";
+                let does = say!(command_restores_data);
                 let (told, limit, key) = (&[], None, "restore");
                 let command = Command { target: owner, told, text, does, key, limit };
                 let (_, reached) = self.parties(step)?;

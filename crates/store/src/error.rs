@@ -1,5 +1,6 @@
 //! What went wrong with a run folder, and the remedy.
 
+use dyno_facts::Message;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -7,12 +8,12 @@ use std::path::Path;
 /// An error of the run folder: a sentence that names the path, and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreError {
-    message: String,
+    message: Message,
     hint: Option<String>,
 }
 
 impl StoreError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<Message>) -> Self {
         StoreError { message: message.into(), hint: None }
     }
 
@@ -42,6 +43,10 @@ impl StoreError {
         StoreError::new(message).hint_is(hint)
     }
 
+    pub(crate) fn into_message(self) -> Message {
+        self.message
+    }
+
     /// What to do about it, without a leading `hint:`.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
@@ -50,7 +55,7 @@ impl StoreError {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        self.message.fmt(f)
     }
 }
 

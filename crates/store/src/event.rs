@@ -1,6 +1,6 @@
 //! `events.jsonl`: what happened beside the numbers.
 
-use dyno_facts::Event;
+use dyno_facts::{Event, Message, say};
 
 /// A line of the file.
 pub(crate) fn line(event: &Event) -> Vec<u8> {
@@ -11,16 +11,17 @@ pub(crate) fn line(event: &Event) -> Vec<u8> {
 }
 
 /// Reads whole lines; what is not an event is described in the second list.
-pub(crate) fn parse(text: &str) -> (Vec<Event>, Vec<String>) {
+pub(crate) fn parse(text: &str) -> (Vec<Event>, Vec<Message>) {
     let mut events = Vec::new();
     let mut warnings = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         match serde_json::from_str(line) {
             Ok(event) => events.push(event),
-            Err(error) => warnings.push(format!(
-                "Line {} of events.jsonl is damaged and was left out: {error}.",
-                index + 1
-            )),
+            Err(error) => {
+                let (number, why) = ((index + 1).to_string(), error.to_string());
+                let file = "events.jsonl";
+                warnings.push(say!(line_left_out_because, number = number, file = file, why = why));
+            }
         }
     }
     (events, warnings)

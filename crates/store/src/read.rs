@@ -5,8 +5,8 @@ use crate::trial::{Moment, Partial};
 use crate::{StoreError, event, histograms, recover};
 use crate::{read_nodes, read_series};
 use dyno_facts::{
-    Event, NodeFacts, NodeRow, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow, TrialStatus,
-    TrialSummary,
+    Event, Message, NodeFacts, NodeRow, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
+    TrialStatus, TrialSummary, say,
 };
 use dyno_record::Latencies;
 use serde::de::DeserializeOwned;
@@ -28,7 +28,7 @@ pub struct RunData {
     /// True when a dyno is writing to it right now.
     pub is_growing: bool,
     /// What is damaged or missing, in sentences.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Message>,
 }
 
 /// A trial as it was found.
@@ -111,9 +111,7 @@ pub fn read(path: &Path) -> Result<RunData, StoreError> {
     for number in trial_numbers(path)? {
         match trial(path, number, &events, &mut warnings)? {
             Some(trial) => trials.push(trial),
-            None => {
-                warnings.push(format!("Trial {number} says nothing of itself and was left out."))
-            }
+            None => warnings.push(say!(trial_left_out, number = number.to_string())),
         }
     }
     Ok(RunData { path: path.to_owned(), header, trials, events, is_growing, warnings })
@@ -169,9 +167,7 @@ fn versioned<T: DeserializeOwned>(
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(StoreError::io("read", file, &error)),
     };
-    let damaged = |error: serde_json::Error| {
-        StoreError::new(format!("{} is damaged: {error}.", file.display()))
-    };
+    let damaged = |error: serde_json::Error| StoreError::new(file_damaged(file, &error));
     let value: serde_json::Value = match serde_json::from_slice(&text) {
         Ok(value) => value,
         Err(error) => return Ok(Some(Err(damaged(error)))),
@@ -214,15 +210,16 @@ fn trial(
     path: &Path,
     number: u32,
     events: &[Event],
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Message>,
 ) -> Result<Option<TrialData>, StoreError> {
     let file = |extension: &str| path.join("trials").join(format!("{number}.{extension}"));
     let text = read_whole_lines(&file("csv"))?.unwrap_or_default();
     let (series, damaged) = read_series(&text);
-    warnings.extend(damaged.into_iter().map(|line| format!("trials/{number}.csv: {line}")));
+    warnings.extend(damaged.into_iter().map(|line| line_left_out(format!("{number}.csv"), line)));
     let text = read_whole_lines(&file("nodes.csv"))?.unwrap_or_default();
     let (nodes, damaged) = read_nodes(&text);
-    warnings.extend(damaged.into_iter().map(|line| format!("trials/{number}.nodes.csv: {line}")));
+    let named = |line| line_left_out(format!("{number}.nodes.csv"), line);
+    warnings.extend(damaged.into_iter().map(named));
     let stored = versioned::<TrialSummary>(path, &format!("trials/{number}.json"))?;
     let stored = stored.and_then(|stored| undamaged(stored, warnings));
     let is_partial = stored.is_none();
@@ -236,8 +233,11 @@ fn trial(
             if partial.identity.tpch.is_some() {
                 let text = read_whole_lines(&file("executed.jsonl"))?.unwrap_or_default();
                 let (summary, damaged) = recover::interrupted_pass(partial, &text);
-                let named = |line| format!("trials/{number}.executed.jsonl: {line}");
-                warnings.extend(damaged.into_iter().map(named));
+                let name = format!("trials/{number}.executed.jsonl");
+                warnings.extend(damaged.into_iter().map(|(line, why)| {
+                    let number = line.to_string();
+                    say!(line_left_out_because, number = number, file = &name, why = why)
+                }));
                 summary
             } else {
                 let text = read_whole_lines(&file("hlog"))?.unwrap_or_default();
@@ -250,7 +250,7 @@ fn trial(
         let file = path.join("server").join(moment.file(number));
         let text = fs::read(&file).ok()?;
         serde_json::from_slice(&text)
-            .inspect_err(|error| warnings.push(format!("{} is damaged: {error}.", file.display())))
+            .inspect_err(|error| warnings.push(file_damaged(&file, error)))
             .ok()
     };
     let before = facts(Moment::Before).unwrap_or_default();
@@ -260,8 +260,17 @@ fn trial(
 }
 
 /// What could be read; damage becomes a warning.
-fn undamaged<T>(read: Result<T, StoreError>, warnings: &mut Vec<String>) -> Option<T> {
-    read.map_err(|damage| warnings.push(damage.to_string())).ok()
+fn undamaged<T>(read: Result<T, StoreError>, warnings: &mut Vec<Message>) -> Option<T> {
+    read.map_err(|damage| warnings.push(damage.into_message())).ok()
+}
+
+fn file_damaged(file: &Path, error: &serde_json::Error) -> Message {
+    say!(file_damaged, file = file.display().to_string(), why = error.to_string())
+}
+
+/// A file of `trials/`.
+fn line_left_out(name: String, line: usize) -> Message {
+    say!(line_left_out, number = line.to_string(), file = format!("trials/{name}"))
 }
 
 /// True when a dyno is writing to the run in this folder right now.

@@ -40,7 +40,7 @@ pub(crate) fn interrupted<'a>(
     let kinds = kinds(&identity.kinds, &tags, &by_tag, &rows, (counts, statements), &mut notes);
     let tpcc = identity.tpcc.clone().map(|facts| with_rates(facts, &kinds, window_s));
     let ended_well = counts.committed + counts.rolled_back;
-    if latency.count() != ended_well || !damaged.is_empty() {
+    if latency.count() != ended_well || damaged > 0 {
         notes.push(say!(histograms_differ, n = latency.count(), ended = ended_well));
     }
     let summary_of = |tag: &str| by_tag.get(tag).map(LatencySummary::from);
@@ -70,12 +70,12 @@ pub(crate) fn interrupted<'a>(
     }
 }
 
-/// A pass over queries that was cut off: `executed` holds what had ended, as lines. Says which of
-/// them are damaged.
+/// A pass over queries that was cut off: `executed` holds what had ended, as lines. Returns the
+/// numbers of damaged lines, and what is wrong with them.
 pub(crate) fn interrupted_pass(
     mut partial: Partial,
     executed_lines: &str,
-) -> (TrialSummary, Vec<String>) {
+) -> (TrialSummary, Vec<(usize, String)>) {
     let mut facts = partial.identity.tpch.take().unwrap_or_default();
     let damaged = executed::add(&mut facts, executed_lines);
     let mut summary = partial.identity.summary(TrialStatus::Interrupted);

@@ -85,28 +85,28 @@ fn cells(columns: &[&str], row: &impl Serialize) -> String {
 }
 
 /// Reads the whole lines of a series; unknown columns are passed over, missing ones are 0.
-/// The second list describes lines that were left out because they are damaged.
-pub fn read_series(text: &str) -> (Vec<SeriesRow>, Vec<String>) {
+/// The second list has the numbers of lines that were left out because they are damaged.
+pub fn read_series(text: &str) -> (Vec<SeriesRow>, Vec<usize>) {
     rows(&SERIES_COLUMNS, text)
 }
 
 /// The same for what nodes said; missing columns are not known.
-pub fn read_nodes(text: &str) -> (Vec<NodeRow>, Vec<String>) {
+pub fn read_nodes(text: &str) -> (Vec<NodeRow>, Vec<usize>) {
     rows(&NODE_COLUMNS, text)
 }
 
-fn rows<T: DeserializeOwned>(known: &[&str], text: &str) -> (Vec<T>, Vec<String>) {
+fn rows<T: DeserializeOwned>(known: &[&str], text: &str) -> (Vec<T>, Vec<usize>) {
     let mut lines = text.lines();
     let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let mut rows = Vec::new();
-    let mut warnings = Vec::new();
+    let mut damaged = Vec::new();
     for (index, line) in lines.enumerate() {
         match row(known, &columns, line) {
             Some(row) => rows.push(row),
-            None => warnings.push(format!("Line {} is damaged and was left out.", index + 2)),
+            None => damaged.push(index + 2),
         }
     }
-    (rows, warnings)
+    (rows, damaged)
 }
 
 fn row<T: DeserializeOwned>(known: &[&str], columns: &[&str], line: &str) -> Option<T> {

@@ -1,8 +1,8 @@
 //! A trial that is a pass over queries: each survives the death of the process that ran it.
 
 use dyno_facts::{
-    DegreeFacts, QueryFacts, QueryOutcome, RefreshFacts, RunHeader, TpchFacts, TrialIdentity,
-    TrialStatus, TrialSummary,
+    DegreeFacts, Message, QueryFacts, QueryOutcome, RefreshFacts, RunHeader, TpchFacts,
+    TrialIdentity, TrialStatus, TrialSummary,
 };
 use dyno_store::{Run, read};
 use std::fs;
@@ -58,7 +58,7 @@ fn what_had_ended_before_a_kill_is_in_the_summary() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = killed(dir.path());
     let data = read(&path).expect("a run");
-    assert_eq!(data.warnings, Vec::<String>::new());
+    assert_eq!(data.warnings, Vec::<Message>::new());
     let [trial] = data.trials.as_slice() else { panic!("one trial") };
     assert!(trial.is_partial);
     let summary = &trial.summary;
@@ -91,7 +91,7 @@ fn a_kill_at_any_byte_costs_at_most_the_last_query() {
     for length in last..whole.len() {
         fs::write(&file, &whole[..length]).expect("written");
         let data = read(&path).expect("a run");
-        assert_eq!(data.warnings, Vec::<String>::new(), "{length}");
+        assert_eq!(data.warnings, Vec::<Message>::new(), "{length}");
         let facts = data.trials[0].summary.tpch.as_ref().expect("a pass");
         assert_eq!(facts.queries, executed().1[..2], "{length}");
     }

@@ -2,8 +2,8 @@
 
 use dyno_core::{DbError, ErrorClass, Tally};
 use dyno_facts::{
-    Event, EventKind, GeneratorSummary, HostSample, NodeFacts, NodeRow, RunHeader, RunStatus,
-    SCHEMA_VERSION, ServerFacts, TpccFacts, TrialIdentity, TrialStatus, TrialSummary,
+    Event, EventKind, GeneratorSummary, HostSample, Message, NodeFacts, NodeRow, RunHeader,
+    RunStatus, SCHEMA_VERSION, ServerFacts, TpccFacts, TrialIdentity, TrialStatus, TrialSummary,
 };
 use dyno_record::{Frame, Interval, Phase};
 use dyno_store::{Moment, Run, list, read};
@@ -149,7 +149,7 @@ fn a_complete_run_round_trips() {
     let path = run.finish(RunStatus::Complete).expect("stored");
 
     let data = read(&path).expect("read");
-    assert_eq!(data.warnings, Vec::<String>::new());
+    assert_eq!(data.warnings, Vec::<Message>::new());
     assert_eq!((data.status(), data.header.title.as_str()), (RunStatus::Complete, "Title"));
     assert_eq!((data.header.seed, data.header.schema_version), (42, SCHEMA_VERSION));
     let trial = &data.trials[0];
@@ -248,7 +248,7 @@ fn a_kill_at_any_byte_of_the_last_lines_costs_at_most_one_interval() {
         for length in last_line..=whole.len() {
             fs::write(&file, &whole[..length]).expect("written");
             let data = read(&path).expect("readable");
-            assert_eq!(data.warnings, Vec::<String>::new(), "{name} cut at {length}");
+            assert_eq!(data.warnings, Vec::<Message>::new(), "{name} cut at {length}");
             let found = &data.trials[0].summary;
             let wanted = if length == whole.len() { 225 } else { committed_after };
             assert_eq!(found.counts.committed, wanted, "{name} cut at {length}");
@@ -284,7 +284,7 @@ fn a_run_goes_on_after_a_kill() {
     run.finish(RunStatus::Complete).expect("stored");
 
     let data = read(&path).expect("read");
-    assert_eq!(data.warnings, Vec::<String>::new());
+    assert_eq!(data.warnings, Vec::<Message>::new());
     let status: Vec<_> =
         data.trials.iter().map(|trial| (trial.is_partial, &trial.summary.status)).collect();
     assert_eq!(

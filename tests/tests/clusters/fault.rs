@@ -148,9 +148,8 @@ fn assert_taken_over(ran: &Ran, trial: &Value) {
     assert!(first >= 0.0 && noticed > 0.0, "{fault}");
     assert!(fault["acknowledged"].as_u64().expect("a count") > 0, "{fault}");
     assert!(!fault["errors"].as_array().expect("errors").is_empty(), "{fault}");
-    let steps: Vec<&str> =
-        fault["steps"].as_array().expect("steps").iter().filter_map(Value::as_str).collect();
-    assert!(steps.iter().any(|step| step.contains("n2 takes writes")), "{steps:?}");
+    let steps = fault["steps"].to_string();
+    assert!(steps.contains("n2 takes writes"), "{steps}");
 }
 
 #[test]

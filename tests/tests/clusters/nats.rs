@@ -290,7 +290,7 @@ fn who_vanishes_is_counted_as_far_as_it_had_reported() {
     assert_eq!(performance.lost.len(), 1, "{:?}", performance.lost);
     let lost =
         "The load generator b was lost in the trial; what it had reported until then is counted.";
-    assert!(performance.lost[0].starts_with(lost), "{:?}", performance.lost);
+    assert!(performance.lost[0].to_string().starts_with(lost), "{:?}", performance.lost);
     let [a, b] = &performance.members[..] else { panic!("{:?}", performance.members) };
     assert!(a.lost.is_none() && b.lost.is_some());
     assert!(b.committed < a.committed, "{a:?} {b:?}");
@@ -320,7 +320,7 @@ fn who_is_lost_before_the_start_takes_nobody_along() {
     assert_eq!(performance.members.len(), 2);
     assert!(performance.lost.is_empty(), "{:?}", performance.lost);
     assert_eq!(performance.notes[..1], performance.lost_before, "{performance:?}");
-    let why = &performance.notes[0];
+    let why = performance.notes[0].to_string();
     assert!(why.contains("generator b") && why.contains("before the trial began"), "{why}");
 }
 

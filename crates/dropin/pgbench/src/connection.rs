@@ -40,7 +40,8 @@ pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<Reached, Refus
     let opened = match first {
         Err(error) if databases::may_ask(&error, &target) => {
             let asked = databases::ask("Password: ");
-            target.password = Some(asked.map_err(|failure| Refusal::error(failure.message))?);
+            target.password =
+                Some(asked.map_err(|failure| Refusal::error(failure.message.to_string()))?);
             open(&target)
         }
         other => other,

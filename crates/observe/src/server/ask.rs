@@ -1,6 +1,7 @@
 //! Asking a server questions of which each may be refused.
 
 use dyno_core::{Columns, DbError, Row, Rows, Session};
+use dyno_facts::Message;
 use std::collections::BTreeMap;
 
 /// Rows as text.
@@ -8,10 +9,10 @@ pub(super) type Answer = Vec<Vec<Option<String>>>;
 
 pub(super) struct Asker<'a, S> {
     session: &'a mut S,
-    not_readable: Vec<String>,
+    not_readable: Vec<Message>,
     /// Questions that are not to be asked, and those that were refused.
-    left_out: Vec<String>,
-    refused: Vec<String>,
+    left_out: Vec<Message>,
+    refused: Vec<Message>,
     asked: Asked,
 }
 
@@ -76,11 +77,11 @@ impl<'a, S: Session> Asker<'a, S> {
     }
 
     /// Questions (by what they are about) that are not worth asking.
-    pub(super) fn leave_out(&mut self, questions: &[String]) {
+    pub(super) fn leave_out(&mut self, questions: &[Message]) {
         self.left_out = questions.to_vec();
     }
 
-    pub(super) fn refused(&self) -> Vec<String> {
+    pub(super) fn refused(&self) -> Vec<Message> {
         self.refused.clone()
     }
 
@@ -90,29 +91,41 @@ impl<'a, S: Session> Asker<'a, S> {
     }
 
     /// What could not be read, and how many statements were sent.
-    pub(super) fn end(self) -> (Vec<String>, Asked) {
+    pub(super) fn end(self) -> (Vec<Message>, Asked) {
         (self.not_readable, self.asked)
     }
 
     /// All rows; none when the server refuses, which is noted with `what` it was about.
-    pub(super) async fn rows(&mut self, what: &str, sql: &str) -> Result<Answer, DbError> {
+    pub(super) async fn rows(
+        &mut self,
+        what: impl Into<Message>,
+        sql: &str,
+    ) -> Result<Answer, DbError> {
         Ok(self.named(what, sql).await?.rows)
     }
 
-    pub(super) async fn text(&mut self, what: &str, sql: &str) -> Result<Option<String>, DbError> {
+    pub(super) async fn text(
+        &mut self,
+        what: impl Into<Message>,
+        sql: &str,
+    ) -> Result<Option<String>, DbError> {
         let rows = self.rows(what, sql).await?;
         Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
     }
 
     /// The first value of the answer, where it is a number.
-    pub(super) async fn number(&mut self, what: &str, sql: &str) -> Result<Option<f64>, DbError> {
+    pub(super) async fn number(
+        &mut self,
+        what: impl Into<Message>,
+        sql: &str,
+    ) -> Result<Option<f64>, DbError> {
         Ok(self.text(what, sql).await?.and_then(|text| text.parse().ok()))
     }
 
     /// The first row by the names of its columns, without what is NULL.
     pub(super) async fn record(
         &mut self,
-        what: &str,
+        what: impl Into<Message>,
         sql: &str,
     ) -> Result<BTreeMap<String, String>, DbError> {
         let named = self.named(what, sql).await?;
@@ -125,9 +138,10 @@ impl<'a, S: Session> Asker<'a, S> {
             .collect())
     }
 
-    async fn named(&mut self, what: &str, sql: &str) -> Result<Named, DbError> {
+    async fn named(&mut self, what: impl Into<Message>, sql: &str) -> Result<Named, DbError> {
         let mut named = Named::default();
-        if self.left_out.iter().any(|left_out| left_out == what) {
+        let what = what.into();
+        if self.left_out.contains(&what) {
             return Ok(named);
         }
         self.asked += Asked::one(sql);
@@ -135,8 +149,9 @@ impl<'a, S: Session> Asker<'a, S> {
             Ok(_) => Ok(named),
             Err(error) if error.is_fatal() => Err(error),
             Err(error) => {
-                self.not_readable.push(format!("{what}: {error}"));
-                self.refused.push(what.to_owned());
+                let words = [what.clone(), error.to_string().into()];
+                self.not_readable.push(Message::joined(&words, ": ", "："));
+                self.refused.push(what);
                 Ok(Named::default())
             }
         }

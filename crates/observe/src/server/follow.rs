@@ -3,6 +3,7 @@
 
 use super::ask::Asker;
 use dyno_core::{DbError, Dialect, Session};
+use dyno_facts::say;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
@@ -30,7 +31,7 @@ pub async fn position<S: Session>(session: &mut S) -> Result<Option<Position>, D
         ),
         Dialect::Postgres | Dialect::Sqlite => return Ok(None),
     };
-    let text = asker.text("position", sql).await?.filter(|text| !text.is_empty());
+    let text = asker.text(say!(asked_position), sql).await?.filter(|text| !text.is_empty());
     Ok(text.map(kind))
 }
 
@@ -43,12 +44,12 @@ pub async fn follows<S: Session>(session: &mut S) -> Result<bool, DbError> {
         // An account that may not see the status may see this.
         Dialect::Mysql if capabilities.domain_gtids => {
             let sql = "SELECT @@global.gtid_slave_pos";
-            asker.text("position", sql).await?.is_some_and(|text| !text.is_empty())
+            asker.text(say!(asked_position), sql).await?.is_some_and(|text| !text.is_empty())
         }
         Dialect::Mysql => false,
         Dialect::Postgres => {
             let sql = "SELECT pg_is_in_recovery()";
-            asker.text("recovery", sql).await?.is_some_and(|text| text.starts_with('t'))
+            asker.text(say!(asked_recovery), sql).await?.is_some_and(|text| text.starts_with('t'))
         }
         Dialect::Sqlite => false,
     })

@@ -21,7 +21,7 @@ pub use state::{NodeState, Seen, commits_grown, node_conditions};
 
 use ask::Asker;
 use dyno_core::{DbError, Dialect, Discard, Session};
-use dyno_facts::ServerFacts;
+use dyno_facts::{Message, ServerFacts};
 use facts::ask_facts;
 use std::time::Instant;
 
@@ -66,7 +66,7 @@ pub async fn glance<S: Session>(session: &mut S) -> Result<NodeLook, DbError> {
 #[derive(Clone, Debug, Default)]
 pub struct Questions {
     /// For each question whether it was refused: it is not asked again.
-    refused: Vec<String>,
+    refused: Vec<Message>,
     postgres_version: u32,
     is_mysql_replica: Option<bool>,
     pub asked: Asked,
@@ -77,7 +77,7 @@ impl Questions {
     pub async fn sample<S: Session>(
         &mut self,
         session: &mut S,
-    ) -> Result<(Sample, Vec<String>), DbError> {
+    ) -> Result<(Sample, Vec<Message>), DbError> {
         let mut asker = Asker::new(session);
         asker.leave_out(&self.refused);
         let sample = match asker.session().dialect() {

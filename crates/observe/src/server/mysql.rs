@@ -49,7 +49,9 @@ pub(super) async fn state<S: Session>(
     let setting = |name: &str| facts.settings.get(name).map(String::as_str);
     if setting("information_schema_stats_expiry").is_some() {
         // Else MySQL 8 answers with figures up to a day old.
-        asker.rows("fresh sizes", "SET SESSION information_schema_stats_expiry = 0").await?;
+        asker
+            .rows(say!(asked_fresh_sizes), "SET SESSION information_schema_stats_expiry = 0")
+            .await?;
     }
     let mut sample = sample_of(&facts.counters);
     sample.replicated = replicated(facts);
@@ -59,17 +61,18 @@ pub(super) async fn state<S: Session>(
     if sample.purge_backlog.is_none() {
         let purge = "SELECT count FROM information_schema.innodb_metrics \
                      WHERE name = 'trx_rseg_history_len'";
-        let backlog = asker.number("purge backlog", purge).await?;
+        let backlog = asker.number(say!(asked_purge_backlog), purge).await?;
         sample.purge_backlog = backlog.map(|count| count as u64);
     }
     let sizes = "SELECT table_name, table_rows, data_length + index_length, engine \
                  FROM information_schema.tables \
                  WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'";
-    let sizes = asker.rows("sizes of tables", sizes).await?;
+    let sizes = asker.rows(say!(asked_sizes_of_tables), sizes).await?;
     let host = "SELECT host FROM information_schema.processlist WHERE id = connection_id()";
-    let host = asker.text("transport", host).await?;
-    let cipher = asker.rows("encryption", "SHOW SESSION STATUS LIKE 'Ssl_cipher'").await?;
-    let dumps = asker.rows("replicas", DUMPS).await?;
+    let host = asker.text(say!(asked_transport), host).await?;
+    let cipher =
+        asker.rows(say!(asked_encryption), "SHOW SESSION STATUS LIKE 'Ssl_cipher'").await?;
+    let dumps = asker.rows(say!(asked_replicas), DUMPS).await?;
     let members = group_members(asker, facts).await?;
     let size = |row: &Vec<Option<String>>| cell(row, 2).parse::<u64>().ok();
     let rows = |row: &Vec<Option<String>>| {
@@ -98,9 +101,10 @@ pub(super) async fn sample<S: Session>(
     is_replica: &mut Option<bool>,
 ) -> Result<Sample, DbError> {
     let pair = |row: &Vec<Option<String>>| (cell(row, 0).to_owned(), cell(row, 1).to_owned());
-    let status: BTreeMap<_, _> = asker.rows("counters", STATUS).await?.iter().map(pair).collect();
+    let status: BTreeMap<_, _> =
+        asker.rows(say!(asked_counters), STATUS).await?.iter().map(pair).collect();
     let mut sample = sample_of(&status);
-    let work = asker.rows("background work", BACKGROUND).await?;
+    let work = asker.rows(say!(asked_background_work), BACKGROUND).await?;
     sample.background = work.iter().map(|row| shortened(cell(row, 0))).collect();
     if *is_replica != Some(false) {
         let replica = replica_status(asker).await?;
@@ -190,7 +194,7 @@ async fn without_statistics<S: Session>(
     // Partitions have lines of their own: `orders#P#p0`.
     let known = "SELECT DISTINCT SUBSTRING_INDEX(LOWER(table_name), '#p#', 1) \
                  FROM mysql.innodb_table_stats WHERE database_name = DATABASE()";
-    let known = asker.rows("statistics of the optimiser", known).await?;
+    let known = asker.rows(say!(asked_statistics_of_optimiser), known).await?;
     if known.is_empty() {
         // Refused, or kept in memory only (`innodb_stats_persistent = OFF`).
         return Ok(Vec::new());
@@ -210,8 +214,8 @@ async fn schema<S: Session>(
     let indexes = "SELECT table_name, index_name, seq_in_index, column_name, non_unique \
                    FROM information_schema.statistics WHERE table_schema = DATABASE() \
                    ORDER BY table_name, index_name, seq_in_index";
-    let mut rows = asker.rows("columns", columns).await?;
-    rows.extend(asker.rows("indexes", indexes).await?);
+    let mut rows = asker.rows(say!(asked_columns), columns).await?;
+    rows.extend(asker.rows(say!(asked_indexes), indexes).await?);
     Ok(checksum(rows.iter().filter(|row| tables.has(cell(row, 0)))))
 }
 
@@ -226,7 +230,7 @@ async fn group_members<S: Session>(
     }
     let members = "SELECT count(*) FROM performance_schema.replication_group_members \
                    WHERE member_state = 'ONLINE'";
-    Ok(asker.number("group members", members).await?.unwrap_or(0.0) as u64)
+    Ok(asker.number(say!(asked_group_members), members).await?.unwrap_or(0.0) as u64)
 }
 
 /// Replicas that wait for acknowledgement, where semi-synchronous replication is at work.

@@ -84,23 +84,31 @@ pub(super) async fn state<S: Session>(
     sample.dirty_share = dirty_share(asker, version).await?;
     (sample.reads, sample.writes) = by_kind(asker, version).await?;
     let dead = "SELECT sum(n_dead_tup) FROM pg_stat_user_tables";
-    sample.purge_backlog = asker.number("dead rows", dead).await?.map(|count| count as u64);
+    sample.purge_backlog =
+        asker.number(say!(asked_dead_rows), dead).await?.map(|count| count as u64);
     let cache = "SELECT pg_size_bytes(current_setting('shared_buffers'))";
     let size = "SELECT pg_database_size(current_database())";
     let interval = "SELECT setting FROM pg_settings WHERE name = 'checkpoint_timeout'";
     let tls = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
     let address = "SELECT CASE WHEN inet_server_addr() IS NULL THEN 'unix socket' ELSE 'tcp' END";
-    let followers = asker.rows("replicas", FOLLOWERS).await?;
+    let followers = asker.rows(say!(asked_replicas), FOLLOWERS).await?;
     let described = Described::ask(asker, tables).await?;
-    let way = asker.text("transport", address).await?;
-    let is_encrypted = asker.text("encryption", tls).await?.is_some_and(|ssl| ssl.starts_with('t'));
+    let way = asker.text(say!(asked_transport), address).await?;
+    let is_encrypted =
+        asker.text(say!(asked_encryption), tls).await?.is_some_and(|ssl| ssl.starts_with('t'));
     let transport = way.map(|way| format!("{way}{}", if is_encrypted { ", tls" } else { "" }));
     Ok(NodeState {
         round_trip_us: round_trip_us(asker).await?,
         isolation: setting("default_transaction_isolation").map(str::to_uppercase),
-        cache_bytes: asker.number("memory for data", cache).await?.map(|bytes| bytes as u64),
-        checkpoint_interval_s: asker.number("checkpoint interval", interval).await?,
-        data_bytes: asker.number("size of the database", size).await?.map(|bytes| bytes as u64),
+        cache_bytes: asker
+            .number(say!(asked_memory_for_data), cache)
+            .await?
+            .map(|bytes| bytes as u64),
+        checkpoint_interval_s: asker.number(say!(asked_checkpoint_interval), interval).await?,
+        data_bytes: asker
+            .number(say!(asked_size_of_database), size)
+            .await?
+            .map(|bytes| bytes as u64),
         query_cache: None,
         tables_without_statistics: described.without_statistics,
         schema_checksum: described.checksum,
@@ -118,27 +126,27 @@ pub(super) async fn sample<S: Session>(
     version: &mut u32,
 ) -> Result<Sample, DbError> {
     if *version == 0 {
-        let asked = asker.number("version", "SHOW server_version_num").await?;
+        let asked = asker.number(say!(asked_version), "SHOW server_version_num").await?;
         *version = asked.unwrap_or(0.0) as u32 / 10_000;
     }
     let mut sample = sample_of(asker, *version).await?;
-    let work = asker.rows("background work", BACKGROUND).await?;
+    let work = asker.rows(say!(asked_background_work), BACKGROUND).await?;
     sample.background = work.iter().map(|row| plain(cell(row, 0))).collect();
-    for row in asker.rows("replicas", FOLLOWERS).await? {
+    for row in asker.rows(say!(asked_replicas), FOLLOWERS).await? {
         let lag = cell(&row, 3).parse().ok();
         sample.lag_s.extend(lag.map(|lag: f64| (cell(&row, 0).to_owned(), lag)));
     }
-    let own = asker.number("replication lag", OWN_LAG).await?;
+    let own = asker.number(say!(asked_replication_lag), OWN_LAG).await?;
     sample.lag_s.extend(own.map(|lag| ("itself".to_owned(), lag)));
     Ok(sample)
 }
 
 async fn sample_of<S: Session>(asker: &mut Asker<'_, S>, version: u32) -> Result<Sample, DbError> {
-    let mut texts = asker.record("activity", GAUGES).await?;
+    let mut texts = asker.record(say!(asked_activity), GAUGES).await?;
     let written = if version >= 17 { WRITTEN } else { WRITTEN_BEFORE_17 };
-    texts.extend(asker.record("pages written", written).await?);
-    texts.extend(asker.record("log position", LOG).await?);
-    texts.extend(asker.record("last checkpoint", CONTROL).await?);
+    texts.extend(asker.record(say!(asked_pages_written), written).await?);
+    texts.extend(asker.record(say!(asked_log_position), LOG).await?);
+    texts.extend(asker.record(say!(asked_last_checkpoint), CONTROL).await?);
     Ok(meaning(&texts))
 }
 
@@ -173,7 +181,7 @@ async fn by_kind<S: Session>(
     version: u32,
 ) -> Result<(Option<u64>, Option<u64>), DbError> {
     let installed = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'";
-    if asker.number("extensions", installed).await? != Some(1.0) {
+    if asker.number(say!(asked_extensions), installed).await? != Some(1.0) {
         return Ok((None, None));
     }
     // Statements inside of functions are no client's, where they are told apart.
@@ -185,7 +193,7 @@ async fn by_kind<S: Session>(
          FROM pg_stat_statements WHERE dbid = \
          (SELECT oid FROM pg_database WHERE datname = current_database()){own}"
     );
-    let texts = asker.record("statements by kind", &calls).await?;
+    let texts = asker.record(say!(asked_statements_by_kind), &calls).await?;
     Ok((count(&texts, "reads"), count(&texts, "writes")))
 }
 
@@ -195,7 +203,7 @@ async fn dirty_share<S: Session>(
     version: u32,
 ) -> Result<Option<f64>, DbError> {
     let installed = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_buffercache'";
-    if asker.number("extensions", installed).await? != Some(1.0) {
+    if asker.number(say!(asked_extensions), installed).await? != Some(1.0) {
         return Ok(None);
     }
     let share = if version >= 16 {
@@ -204,7 +212,7 @@ async fn dirty_share<S: Session>(
     } else {
         "SELECT avg(CASE WHEN isdirty THEN 1.0 ELSE 0.0 END)::float8 FROM pg_buffercache"
     };
-    asker.number("dirty pages", share).await
+    asker.number(say!(asked_dirty_pages), share).await
 }
 
 struct Described {
@@ -232,9 +240,9 @@ impl Described {
                        AND n.nspname = ANY (current_schemas(false)) ORDER BY 1, a.attnum";
         let indexes = "SELECT tablename, indexname, indexdef FROM pg_indexes \
                        WHERE schemaname = ANY (current_schemas(false)) ORDER BY 1, 2";
-        let known = asker.rows("statistics of the optimiser", known).await?;
-        let mut described = asker.rows("columns", columns).await?;
-        described.extend(asker.rows("indexes", indexes).await?);
+        let known = asker.rows(say!(asked_statistics_of_optimiser), known).await?;
+        let mut described = asker.rows(say!(asked_columns), columns).await?;
+        described.extend(asker.rows(say!(asked_indexes), indexes).await?);
         let own = || known.iter().filter(|row| tables.has(cell(row, 0)));
         let rows = |row: &Vec<Option<String>>| {
             let count = cell(row, 1).parse::<f64>().ok().filter(|&count| count >= 0.0)?;

@@ -14,13 +14,13 @@ pub(super) async fn state<S: Session>(
     let page_bytes = setting("page_size").unwrap_or(0);
     let schema =
         "SELECT tbl_name, type, name, sql FROM sqlite_schema ORDER BY tbl_name, type, name";
-    let schema = asker.rows("schema", schema).await?;
+    let schema = asker.rows(say!(asked_schema), schema).await?;
     let own: Vec<_> = schema.into_iter().filter(|row| tables.has(cell(row, 0))).collect();
     // There is no such table before the first ANALYZE.
     let known = "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'";
-    let known = asker.number("statistics", known).await? == Some(1.0);
+    let known = asker.number(say!(asked_statistics), known).await? == Some(1.0);
     let known = match known {
-        true => asker.rows("statistics", "SELECT DISTINCT tbl FROM sqlite_stat1").await?,
+        true => asker.rows(say!(asked_statistics), "SELECT DISTINCT tbl FROM sqlite_stat1").await?,
         false => Vec::new(),
     };
     let is_known = |name: &str| known.iter().any(|row| cell(row, 0) == name);

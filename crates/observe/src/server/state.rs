@@ -37,7 +37,7 @@ pub struct Seen {
     pub down: Option<Message>,
     pub asked: Asked,
     /// Questions that were refused, and why.
-    pub not_readable: Vec<String>,
+    pub not_readable: Vec<Message>,
 }
 
 /// What surrounded a trial on one node.

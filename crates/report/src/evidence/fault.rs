@@ -2,7 +2,7 @@
 
 use crate::evidence::{Paper, Spread, Trial};
 use crate::format;
-use crate::text::{Message, stored};
+use crate::text::Message;
 use dyno_facts::{FaultFacts, say};
 
 /// A trial with a fault.
@@ -12,10 +12,6 @@ pub struct FaultTrial {
     pub trial: String,
     /// What was done, in words.
     pub what: Message,
-    /// What happened, in the order of time.
-    pub steps: Vec<Message>,
-    /// How the lost ones were looked for, or why nobody could look.
-    pub evidence: Message,
     /// The facts as they are stored.
     pub facts: FaultFacts,
     /// Numbers of the checks that found something in it.
@@ -121,8 +117,6 @@ fn of_trial(trial: &Trial, facts: &FaultFacts) -> FaultTrial {
     FaultTrial {
         trial: trial.label.clone(),
         what: what(facts),
-        steps: facts.steps.iter().map(stored).collect(),
-        evidence: stored(&facts.evidence),
         facts: facts.clone(),
         checks: trial.checks.clone(),
     }

@@ -1,6 +1,6 @@
 //! Failover and durability: what was done to nodes, and what followed.
 
-use super::{clauses, notes};
+use super::notes;
 use crate::blocks::{Blocks, Cell, Line, Rows, Span, code, lines, spread};
 use crate::charts;
 use crate::evidence::{FaultSummary, FaultTrial};
@@ -9,8 +9,8 @@ use crate::format::{
     self,
     Format::{Short, Tenth, Whole},
 };
-use crate::text::Lang;
-use dyno_facts::say;
+use crate::text::{Lang, Message};
+use dyno_facts::{FaultFacts, FaultStep, say};
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -23,7 +23,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     if paper.faults.iter().any(is_at_once) {
         words.push(say!(first_success_after_0_0_s, s = format::plain(most(|row| row.noticed_s))));
     }
-    blocks.fine(crate::text::Message::sentences(&words));
+    blocks.fine(Message::sentences(&words));
     blocks.figures(charts::fault::figures(paper, lang).into_iter().flatten());
     blocks.table(trials(paper));
     blocks
@@ -73,6 +73,12 @@ fn trials(paper: &Paper) -> Rows<(&FaultSummary, &FaultTrial)> {
         .look("text")
         .text(say!(trial_2), |(_, one)| &one.trial)
         .text(say!(target_2), |(row, _)| &row.target)
-        .text(say!(steps_each_with_the_second_at), |(_, one)| clauses(&one.steps))
-        .text(say!(how_the_lost_ones_were_looked), |(_, one)| &one.evidence)
+        .text(say!(steps_each_with_the_second_at), |(_, one)| steps(&one.facts))
+        .text(say!(how_the_lost_ones_were_looked), |(_, one)| &one.facts.evidence)
+}
+
+fn steps(facts: &FaultFacts) -> Message {
+    let step =
+        |step: &FaultStep| say!(fault_step, at = format!("{:.1}", step.at_s), what = &step.what);
+    Message::sentences(&facts.steps.iter().map(step).collect::<Vec<_>>())
 }

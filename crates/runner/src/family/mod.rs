@@ -223,8 +223,8 @@ pub fn with_dependants(failure: Failure, error: Option<&DbError>) -> Failure {
         return failure;
     }
     let detail = error.and_then(DbError::detail).map(sentence);
-    let message = [failure.message.as_str()].into_iter().chain(detail.as_deref());
-    let message = message.collect::<Vec<_>>().join(" ");
+    let message = [failure.message].into_iter().chain(detail.map(Message::from));
+    let message = Message::sentences(&message.collect::<Vec<_>>());
     Failure { message, ..failure }.with_hint(
         "Something that dyno has not made depends on the tables: remove that, then the tables.",
     )

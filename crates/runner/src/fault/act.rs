@@ -5,6 +5,7 @@ use super::writable::{takes_writes, wait_for};
 use super::{Injection, done};
 use crate::signals;
 use dyno_core::{Nanos, SECOND};
+use dyno_facts::{Message, say};
 use dyno_suite::{FaultAction, Role};
 use std::time::Duration;
 
@@ -54,7 +55,7 @@ impl Injection<'_> {
         match result {
             Ok(()) => {
                 self.told().at_s = Some(at_s);
-                let done_s = self.step(&format!("{name} {}", done(action)));
+                let done_s = self.step(done(action, name));
                 self.told().done_s = done_s;
                 if action == FaultAction::Restart {
                     let mut told = self.told();
@@ -64,7 +65,7 @@ impl Injection<'_> {
             }
             Err(why) => {
                 let fault = action.name();
-                self.fail(format!("The fault {fault} of {name} failed: {}", why.message));
+                self.fail(say!(fault_failed, fault = fault, node = name, why = why.message));
                 false
             }
         }
@@ -77,11 +78,11 @@ impl Injection<'_> {
         let result = self.hands().promote(name);
         match result {
             Ok(()) => {
-                self.step(&format!("{name} was promoted"));
+                self.step(say!(node_promoted, node = name));
                 self.follow();
             }
             Err(why) => {
-                self.step(&format!("{name} could not be promoted: {}", why.message));
+                self.step(say!(node_not_promoted, node = name, why = why.message));
             }
         }
     }
@@ -97,7 +98,7 @@ impl Injection<'_> {
         for node in others {
             if self.takes_writes(node) {
                 self.database.switch_primary(node);
-                let at_s = self.step(&format!("{} takes writes", self.name(node)));
+                let at_s = self.step(say!(node_takes_writes, node = self.name(node)));
                 self.told().promoted = Some((node, at_s));
                 return;
             }
@@ -124,22 +125,22 @@ impl Injection<'_> {
     }
 
     /// Ends the fault, once; why that failed, in a sentence.
-    fn heal(&self) -> Option<String> {
+    fn heal(&self) -> Option<Message> {
         let name = self.name(self.node);
         let result = self.hands().heal(self.plan.action, name);
         self.told().is_ended = true;
         match result {
-            Ok(Some(word)) => {
-                let at_s = self.step(&format!("{name} {word}"));
+            Ok(Some(healed)) => {
+                let at_s = self.step(healed);
                 self.told().healed_at_s = Some(at_s);
             }
             Ok(None) => {
-                self.step(&format!("{name} is left as the suite's command has left it"));
+                self.step(say!(node_left_by_command, node = name));
             }
             Err(why) => {
-                let text = format!("{name} could not be brought back: {}", why.message);
-                self.step(&text);
-                return Some(text);
+                let why = say!(node_not_brought_back, node = name, why = why.message);
+                self.step(why.clone());
+                return Some(why);
             }
         }
         None
@@ -165,42 +166,39 @@ impl Injection<'_> {
             self.heal();
         }
         if !self.waits_for(writable, true) {
-            self.step(&format!("{} takes no writes after the trial", self.name(writable)));
+            self.step(say!(node_takes_no_writes_after_trial, node = self.name(writable)));
         }
     }
 
     /// Brings the nodes back to the roles they had before. What could not be done is said in sentences, and
     /// to whoever has stopped the run how the nodes are left.
-    pub(crate) fn restore(&self) -> Option<String> {
+    pub(crate) fn restore(&self) -> Option<Message> {
         let why = self.bring_back();
         let is_touched = self.told().at_s.is_some() || self.told().failure.is_some();
         if !(signals::has_come() && is_touched) {
             return why;
         }
-        Some(why.into_iter().chain([self.left()]).collect::<Vec<_>>().join(" "))
+        Some(Message::sentences(&why.into_iter().chain(self.left()).collect::<Vec<_>>()))
     }
 
     /// How the nodes are left, in sentences.
-    fn left(&self) -> String {
-        let mut text = "The run was stopped, and its nodes are left as they are.".to_owned();
+    fn left(&self) -> Vec<Message> {
+        let mut left = vec![say!(run_stopped_nodes_left)];
         for node in (0..self.nodes.len()).filter(|node| self.may_write(*node)) {
-            let how = match takes_writes(&self.nodes[node].database) {
-                Some(true) => "takes writes",
-                Some(false) => "takes reads only",
-                None => "does not answer",
-            };
-            text.push_str(&format!(" {} {how}.", self.name(node)));
+            let name = self.name(node);
+            left.push(match takes_writes(&self.nodes[node].database) {
+                Some(true) => say!(node_takes_writes, node = name),
+                Some(false) => say!(node_takes_reads_only, node = name),
+                None => say!(node_does_not_answer, node = name),
+            });
         }
         if matches!(*self.hands(), Hands::Cluster(_)) {
-            text.push_str(
-                " `dyno cluster status` says more, and `dyno cluster rejoin NODE` has a node follow the \
-                 primary again.",
-            );
+            left.push(say!(run_stopped_cluster_hint));
         }
-        text
+        left
     }
 
-    fn bring_back(&self) -> Option<String> {
+    fn bring_back(&self) -> Option<Message> {
         let told = self.told().clone();
         if told.at_s.is_none() {
             return told.failure.and_then(|_| self.undo());
@@ -212,50 +210,45 @@ impl Injection<'_> {
         let unhealed = is_wanted.then(|| self.heal()).flatten();
         let Some((heir, _)) = told.promoted else { return unhealed };
         if matches!(*self.hands(), Hands::Commands(_)) {
-            let unhealed = unhealed.map(|why| why + " ").unwrap_or_default();
-            return Some(format!(
-                "{unhealed}{} is still the primary after the trial: dyno brings only clusters of dyno cluster back to \
-                 their first state.",
-                self.name(heir)
+            let primary = say!(heir_still_primary, node = self.name(heir));
+            return Some(Message::sentences(
+                &unhealed.into_iter().chain([primary]).collect::<Vec<_>>(),
             ));
         }
         self.back(heir).err().map(|why| {
-            format!(
-                "{} is still the primary after the trial, because {} could not be brought back to that: {why}",
-                self.name(heir),
-                self.name(self.node)
-            )
+            let (node, other) = (self.name(heir), self.name(self.node));
+            say!(heir_still_primary_because, node = node, other = other, why = why)
         })
     }
 
     /// A fault that failed may have been done in part, such as a restart: the node is brought back. Commands
     /// of the suite end only what theirs have done.
-    fn undo(&self) -> Option<String> {
+    fn undo(&self) -> Option<Message> {
         if matches!(*self.hands(), Hands::Commands(_)) {
             return None;
         }
         let name = self.name(self.node);
         let healed = self.hands().heal(self.plan.action, name);
-        healed.err().map(|why| format!("{name} could not be brought back: {}", why.message))
+        healed.err().map(|why| say!(node_not_brought_back, node = name, why = why.message))
     }
 
     /// The node that the fault was done to becomes the primary again.
-    fn back(&self, heir: usize) -> Result<(), String> {
+    fn back(&self, heir: usize) -> Result<(), Message> {
         let name = self.name(self.node);
         self.hands().rejoin(name).map_err(|why| why.message)?;
         if !self.waits_for(self.node, false) {
-            return Err("It does not come back as a replica.".to_owned());
+            return Err(say!(node_no_replica));
         }
         // The cluster passes the last writes on before the roles change.
         self.hands().promote(name).map_err(|why| why.message)?;
         if !self.waits_for(self.node, true) {
-            return Err("It takes no writes.".to_owned());
+            return Err(say!(node_refuses_writes));
         }
         self.database.switch_primary(self.node);
         self.hands().rejoin(self.name(heir)).map_err(|why| why.message)?;
         match self.waits_for(heir, false) {
             true => Ok(()),
-            false => Err(format!("{} does not follow it.", self.name(heir))),
+            false => Err(say!(node_follows_not, node = self.name(heir))),
         }
     }
 }

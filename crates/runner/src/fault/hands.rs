@@ -5,6 +5,7 @@ use crate::command::{BACK_WITHIN, Command, execute};
 use crate::databases::ReachedNode;
 use crate::failure::Failure;
 use crate::signals;
+use dyno_facts::{Message, say};
 use dyno_reactor::block_on;
 use dyno_suite::{Fault, FaultAction, PlannedTarget};
 use dyno_topology::Cluster;
@@ -90,24 +91,23 @@ impl Hands {
         Ok(done?)
     }
 
-    /// Ends the fault, and says what became of the node: `was started again`. `None` where nobody knows how
-    /// to end it.
+    /// Ends the fault, and says what became of the node; `None` where nobody knows how to end it.
     pub(super) fn heal(
         &mut self,
         action: FaultAction,
         node: &str,
-    ) -> Result<Option<&'static str>, Failure> {
+    ) -> Result<Option<Message>, Failure> {
         let cluster = match self {
             Hands::Commands(commands) => return commands.heal(),
             Hands::Cluster(cluster) => cluster,
         };
-        let (done, word) = match action {
-            FaultAction::Freeze => (cluster.thaw(node), "goes on"),
-            FaultAction::Partition => (cluster.heal(node), "is reached again"),
-            _ => (cluster.start(node), "was started again"),
+        let (done, healed) = match action {
+            FaultAction::Freeze => (cluster.thaw(node), say!(node_thawed, node = node)),
+            FaultAction::Partition => (cluster.heal(node), say!(node_reached_again, node = node)),
+            _ => (cluster.start(node), say!(node_started_again, node = node)),
         };
         done?;
-        Ok(Some(word))
+        Ok(Some(healed))
     }
 
     /// Makes a node the primary.
@@ -129,29 +129,29 @@ impl Hands {
 
 impl Commands {
     fn inject(&self) -> Result<(), Failure> {
-        let does = format!("does the fault to {}", self.node);
-        self.run(self.command.as_deref(), &does, "command", "", signals::has_come)
+        let does = say!(command_does_fault, node = &self.node);
+        self.run(self.command.as_deref(), does, "command", "", signals::has_come)
     }
 
-    fn heal(&self) -> Result<Option<&'static str>, Failure> {
+    fn heal(&self) -> Result<Option<Message>, Failure> {
         if self.heal.is_none() {
             return Ok(None);
         }
-        let does = format!("brings {} back", self.node);
-        self.run(self.heal.as_deref(), &does, "heal_command", "", is_given_up)?;
-        Ok(Some("was brought back by the suite's command"))
+        let does = say!(command_heals, node = &self.node);
+        self.run(self.heal.as_deref(), does, "heal_command", "", is_given_up)?;
+        Ok(Some(say!(node_brought_back_by_command, node = &self.node)))
     }
 
     fn promote(&self, heir: &str) -> Result<(), Failure> {
-        let does = format!("promotes {heir}");
-        self.run(self.promote.as_deref(), &does, "promote_command", heir, signals::has_come)
+        let does = say!(command_promotes, node = heir);
+        self.run(self.promote.as_deref(), does, "promote_command", heir, signals::has_come)
     }
 
     /// Executes one that there is.
     fn run(
         &self,
         text: Option<&str>,
-        does: &str,
+        does: Message,
         key: &str,
         heir: &str,
         is_stopped: fn() -> bool,
@@ -163,9 +163,7 @@ impl Commands {
         let executed = block_on(execute(&command, is_stopped));
         match executed.map_err(|error| Failure::new(format!("No event loop: {error}.")))? {
             Ok(true) => Ok(()),
-            Ok(false) => Err(Failure::new(format!(
-                "The command that {does} was killed, because the run was stopped."
-            ))),
+            Ok(false) => Err(Failure::new(say!(command_killed, does = command.does))),
             Err(failure) => Err(failure),
         }
     }

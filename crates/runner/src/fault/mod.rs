@@ -18,7 +18,9 @@ use crate::failure::Failure;
 use crate::signals;
 use dyno_core::Nanos;
 use dyno_engine::{ErrorPolicy, TrialSpec};
-use dyno_facts::{Event, EventKind, FaultFacts, Message, TrialStatus, TrialSummary};
+use dyno_facts::{
+    Event, EventKind, FaultFacts, FaultStep, Message, TrialStatus, TrialSummary, say,
+};
 use dyno_observe::Asked;
 use dyno_reactor::monotonic_now;
 use dyno_record::{FaultWatch, Window};
@@ -58,9 +60,6 @@ impl LostWork {
     }
 }
 
-const UNTOLD: &str = "Nobody can tell: the workload leaves nothing by which an acknowledged transaction \
-                      could be looked for.";
-
 /// A fault for one trial.
 pub(crate) struct Injection<'a> {
     plan: &'a Fault,
@@ -89,7 +88,7 @@ struct Told {
     is_ended: bool,
     /// The node that took over, and when it took writes.
     promoted: Option<(usize, f64)>,
-    steps: Vec<Message>,
+    steps: Vec<FaultStep>,
     events: Vec<Event>,
     /// Why the fault itself did not happen.
     failure: Option<Message>,
@@ -167,7 +166,7 @@ impl<'a> Injection<'a> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("fault".to_owned());
             if let Err(error) = thread.spawn_scoped(scope, || self.run()) {
-                self.fail(format!("No thread could be started: {error}."));
+                self.fail(say!(fault_without_thread, why = error.to_string()));
             }
             // Also when `work` panics: else the scope would wait for ever.
             let _over = Over(&self.is_over);
@@ -212,7 +211,7 @@ impl<'a> Injection<'a> {
         ) {
             told.done_s = f64::NEG_INFINITY;
         }
-        let lost = lost.unwrap_or_else(|| LostWork::untold(UNTOLD));
+        let lost = lost.unwrap_or_else(|| LostWork::untold(say!(losses_untraceable)));
         let mut facts = FaultFacts {
             action: self.plan.action.name().to_owned(),
             node: self.nodes[self.node].name.clone(),
@@ -235,23 +234,23 @@ impl<'a> Injection<'a> {
     /// Why the trial is none of this fault: it did not happen.
     fn failure(&self) -> Option<Message> {
         let told = self.told();
-        let never = || told.at_s.is_none().then(|| "The trial ended before the fault.".into());
+        let never = || told.at_s.is_none().then(|| say!(fault_never_came));
         told.failure.clone().or_else(never)
     }
 
     /// Notes a step that has just been made, and tells when that was.
-    fn step(&self, text: &str) -> f64 {
+    fn step(&self, what: Message) -> f64 {
         let at_s = self.now_s();
         let mut told = self.told();
-        told.steps.push(format!("{at_s:.1} s: {text}").into());
-        let event = Event { at_s: Some(at_s), ..Event::new(EventKind::Server, sentence(text)) };
+        let event = Event { at_s: Some(at_s), ..Event::new(EventKind::Server, &what) };
         told.events.push(event);
+        told.steps.push(FaultStep { at_s, what });
         at_s
     }
 
-    fn fail(&self, why: String) {
-        self.step(&why);
-        self.told().failure.get_or_insert(why.into());
+    fn fail(&self, why: Message) {
+        self.step(why.clone());
+        self.told().failure.get_or_insert(why);
     }
 
     /// Seconds from the opening of the window.
@@ -280,13 +279,6 @@ impl Drop for Over<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
-}
-
-/// A step as a sentence of its own.
-fn sentence(text: &str) -> String {
-    let mut text = text.trim_end_matches('.').to_owned();
-    text.push('.');
-    text
 }
 
 /// The node of this name, or the first one of this role. The primary is whoever takes writes now.
@@ -339,15 +331,14 @@ fn no_heir(target: &PlannedTarget) -> Failure {
     )
 }
 
-/// What a fault does, as a step tells it.
-fn done(action: FaultAction) -> &'static str {
+fn done(action: FaultAction, node: &str) -> Message {
     match action {
-        FaultAction::Kill => "was killed",
-        FaultAction::Stop => "was stopped",
-        FaultAction::Restart => "was restarted",
-        FaultAction::Freeze => "was frozen",
-        FaultAction::Partition => "was cut off from the network",
-        FaultAction::Command => "was treated by the suite's command",
+        FaultAction::Kill => say!(fault_killed, node = node),
+        FaultAction::Stop => say!(fault_stopped, node = node),
+        FaultAction::Restart => say!(fault_restarted, node = node),
+        FaultAction::Freeze => say!(fault_frozen, node = node),
+        FaultAction::Partition => say!(fault_partitioned, node = node),
+        FaultAction::Command => say!(fault_by_command, node = node),
     }
 }
 

@@ -18,7 +18,9 @@ pub(super) use sampling::{Sampling, sampled};
 use crate::databases::{self, Database, Reached, with_driver};
 use client::preparing;
 use dyno_core::{DbError, Dialect, Driver, Nanos, SECOND, Session, Table};
-use dyno_facts::{Freshness, NodeConditions, NodeFacts, ServerFacts, Together, TrialSummary};
+use dyno_facts::{
+    Freshness, Message, NodeConditions, NodeFacts, ServerFacts, Together, TrialSummary,
+};
 use dyno_observe::{Asked, NodeLook, Seen, commits_grown, glance, look, node_conditions};
 use dyno_reactor::{monotonic_now, now, sleep_until, timeout};
 use dyno_suite::{PlannedTarget, Role, Route};
@@ -57,7 +59,7 @@ struct Node<'a> {
 /// What was found at a node, or why nothing was.
 pub(super) struct Looked {
     look: NodeLook,
-    away: Option<String>,
+    away: Option<Message>,
 }
 
 /// What was seen of the nodes while a trial ran.
@@ -166,7 +168,7 @@ impl<'a> Nodes<'a> {
             let mut found = node_conditions(&before.look.state, &after.look.state, seen);
             found.cpu_share = node.same_host.then_some(summary.generator.host.cpu_share);
             let away = || before.away.as_ref().or(after.away.as_ref());
-            found.down = found.down.take().or_else(|| away().map(Into::into));
+            found.down = found.down.take().or_else(|| away().cloned());
             let grown = commits_grown(&before.look.state, &after.look.state, seen);
             if self.is_listed {
                 self.of_several(node, &mut found);
@@ -275,7 +277,7 @@ impl Node<'_> {
         let (look, away) = match looked {
             Ok(look) => (look, None),
             Err(error) => {
-                let away = error.to_string();
+                let away = Message::from(error.to_string());
                 let not_readable = vec![away.clone()];
                 let facts = ServerFacts { not_readable, ..ServerFacts::default() };
                 (NodeLook { facts, ..NodeLook::default() }, Some(away))
@@ -397,7 +399,7 @@ mod tests {
         let before = [nothing(), looked(100, None), looked(10, Some(5)), looked(10, Some(5))];
         let mut after =
             [nothing(), looked(1100, None), looked(510, Some(305)), looked(12, Some(5))];
-        after[3].away = Some("it is gone".to_owned());
+        after[3].away = Some("it is gone".into());
         let mut seen = AllSeen { nodes: vec![Seen::default(); 4], freshness: None };
         // The primary knows of one replica more than that itself.
         seen.nodes[1].lags_s.insert("n2".to_owned(), vec![0.5, 3.0]);

@@ -238,7 +238,7 @@ impl<'a> Sampler<'a> {
         &mut self,
         driver: &D,
         session: &mut Option<D::Session>,
-    ) -> Result<(Sample, Vec<String>), DbError> {
+    ) -> Result<(Sample, Vec<Message>), DbError> {
         let session = match session {
             Some(session) => session,
             None => session.insert(driver.connect(0).await?),
@@ -255,7 +255,7 @@ impl<'a> Sampler<'a> {
         self.is_silent = true;
     }
 
-    fn take(&mut self, window: &Window, sample: Sample, refused: Vec<String>) {
+    fn take(&mut self, window: &Window, sample: Sample, refused: Vec<Message>) {
         let at = now();
         let at_s = at_s(at, window);
         self.is_silent = false;

@@ -107,11 +107,14 @@ fn what_exists_is_left_alone() {
     std::fs::create_dir(&path).unwrap();
     std::fs::write(path.join("result"), "precious").unwrap();
     let failure = directory.create("there").unwrap_err();
-    assert!(failure.message.contains("exists"), "{failure:?}");
+    assert!(failure.message.to_string().contains("exists"), "{failure:?}");
     assert!(failure.hint.unwrap().contains("%tY"));
     assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1);
     let failure = directory.create("no/such/folder").unwrap_err();
-    assert!(failure.message.contains("the folder above it does not exist"), "{failure:?}");
+    assert!(
+        failure.message.to_string().contains("the folder above it does not exist"),
+        "{failure:?}"
+    );
 }
 
 #[test]
@@ -122,7 +125,10 @@ fn devices_that_a_machine_has_not_are_refused_with_those_that_it_has() {
         let devices = format!("net_lo {device}");
         let options = CollectorOptions { interval_s: 1, ssh: None, devices };
         let failure = results.collect(&options).unwrap_err();
-        assert!(failure.message.contains(&format!("no device `{device}`")), "{failure:?}");
+        assert!(
+            failure.message.to_string().contains(&format!("no device `{device}`")),
+            "{failure:?}"
+        );
         assert!(failure.hint.unwrap().contains("net_lo"));
     }
     // Nothing was measured: the next attempt finds the place free.
@@ -138,9 +144,9 @@ fn a_file_that_cannot_be_written_stops_the_run() {
     // In the place of the file.
     std::fs::create_dir(directory.folder.path().join("r/data/runInfo.csv")).unwrap();
     let failure = results.opened(monotonic_now(), &INFO).unwrap_err();
-    assert!(failure.message.contains("runInfo.csv can't be written"), "{failure:?}");
+    assert!(failure.message.to_string().contains("runInfo.csv can't be written"), "{failure:?}");
     assert!(directory.control.is_stopped());
     std::fs::create_dir(directory.folder.path().join("r/data/tx_summary.csv")).unwrap();
     let failure = results.finish(SECOND, None).unwrap_err();
-    assert!(failure.message.contains("tx_summary.csv can't be written"), "{failure:?}");
+    assert!(failure.message.to_string().contains("tx_summary.csv can't be written"), "{failure:?}");
 }

@@ -208,7 +208,7 @@ fn bad_values_are_refused_with_place_and_remedy() {
         (&[("useStoredProcedures", "true")], "would run stored procedures"),
     ] {
         let failure = read(FILE, changes).expect_err(message);
-        assert!(failure.message.contains(message), "{changes:?}: {}", failure.message);
+        assert!(failure.message.to_string().contains(message), "{changes:?}: {}", failure.message);
         assert!(failure.hint.is_some(), "{changes:?}");
         assert_eq!(failure.code, 2);
     }
@@ -221,7 +221,7 @@ fn bad_values_are_refused_with_place_and_remedy() {
         (&[("terminalMultiplier", "0")], "terminalMultiplier=0 can't be used."),
     ] {
         let failure = read(FILE_6, changes).expect_err(message);
-        assert!(failure.message.contains(message), "{changes:?}: {}", failure.message);
+        assert!(failure.message.to_string().contains(message), "{changes:?}: {}", failure.message);
     }
 }
 

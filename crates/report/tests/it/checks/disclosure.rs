@@ -28,7 +28,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         id: "damaged-folder",
         evidence: "Trial 3 has no series.",
-        fires: |runs| runs[0].warnings = vec!["Trial 3 has no series.".to_owned()],
+        fires: |runs| runs[0].warnings = vec!["Trial 3 has no series.".into()],
         silent: AS_IT_IS,
     },
     Case {
@@ -62,7 +62,7 @@ pub(super) const CASES: &[Case] = &[
         evidence: "global status: denied",
         fires: |runs| {
             for facts in runs[0].trials.iter_mut().flat_map(|trial| trial.before.values_mut()) {
-                facts.not_readable = vec!["global status: denied".to_owned()];
+                facts.not_readable = vec!["global status: denied".into()];
             }
         },
         silent: AS_IT_IS,

@@ -2,8 +2,8 @@
 
 use super::{AS_IT_IS, Case, trials};
 use dyno_facts::{
-    Counts, DataCheck, ErrorSummary, FaultFacts, FaultPlan, KindSummary, ScriptFacts, TpccFacts,
-    TrialStatus, Verdict,
+    Counts, DataCheck, ErrorSummary, FaultFacts, FaultPlan, FaultStep, KindSummary, ScriptFacts,
+    TpccFacts, TrialStatus, Verdict,
 };
 use dyno_store::RunData;
 
@@ -25,7 +25,7 @@ fn fault(runs: &mut [RunData], lost: Option<u64>, recovered_after_s: Option<f64>
         recovered_after_s,
         acknowledged: lost.map(|_| 5_000),
         lost,
-        steps: vec!["20.0 s: n1 was killed".into()],
+        steps: vec![FaultStep { at_s: 20.0, what: "n1 was killed.".into() }],
         ..FaultFacts::default()
     });
 }

@@ -1,7 +1,7 @@
 //! A run in which primaries are killed: nothing is lost on one target, something on the other.
 
 use super::two_targets;
-use dyno_facts::{ErrorSummary, FaultFacts, FaultPlan, Message};
+use dyno_facts::{ErrorSummary, FaultFacts, FaultPlan, FaultStep, Message};
 use dyno_store::RunData;
 
 pub(crate) fn fault() -> RunData {
@@ -27,8 +27,7 @@ pub(crate) fn fault() -> RunData {
 }
 
 fn facts(lost: u64) -> FaultFacts {
-    let found = "Every acknowledged order was looked for on the node that takes writes, by its number, \
-                 customer and lines. Orders whose commit was never answered: 8; of these 3 are there.";
+    let step = |at_s, en, zh| FaultStep { at_s, what: Message::both(en, zh) };
     FaultFacts {
         action: "kill".to_owned(),
         node: "n1".to_owned(),
@@ -52,9 +51,14 @@ fn facts(lost: u64) -> FaultFacts {
         acknowledged: Some(12_345),
         lost: Some(lost),
         unknown: Some(8),
-        evidence: found.into(),
-        steps: ["10.0 s: n1 was killed", "11.1 s: n2 was promoted", "11.2 s: n2 takes writes"]
-            .map(Message::from)
-            .to_vec(),
+        evidence: Message::both(
+            "Every acknowledged order was looked for on the node that takes writes. Orders whose commit was never answered: 8; of these 3 are there.",
+            "在接受写入的节点上查找了每个已确认的订单。提交从未得到答复的订单：8 个；其中 3 个存在。",
+        ),
+        steps: vec![
+            step(10.0, "n1 was killed.", "n1 已被强制终止。"),
+            step(11.1, "n2 was promoted.", "n2 已提升为主节点。"),
+            step(11.2, "n2 takes writes.", "n2 接受写入。"),
+        ],
     }
 }

@@ -45,7 +45,7 @@ async fn cooled<D: Driver>(
     text: &str,
     control: &Control,
 ) -> Result<Option<CacheFacts>, Failure> {
-    let (told, does, key) = (&[], "empties the caches", "cold_command");
+    let (told, does, key) = (&[], "empties the caches".into(), "cold_command");
     let command = Command { target, told, text, does, key, limit: None };
     let took = run(driver, &command, control).await?;
     Ok(took.map(|took| emptied(text, took.ended_s, took.back_s)))
