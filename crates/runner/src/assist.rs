@@ -102,7 +102,7 @@ fn out_of_reach(target: &PlannedTarget, failure: Failure) -> Failure {
         Some(hint) => format!("{} {here}", sentence(hint)),
         None => here,
     };
-    failure.at(&format!("target {}", target.name)).with_hint(hint)
+    failure.at(format!("target {}", target.name)).with_hint(hint)
 }
 
 /// Drives the part that [`Assist`] describes; `None` when it was stopped before it began.
@@ -173,7 +173,7 @@ fn completed(
     if !is_server {
         return Err(embedded(&target.name));
     }
-    permits.check(&target).map_err(|failure| failure.at(&format!("target {}", target.name)))?;
+    permits.check(&target).map_err(|failure| failure.at(format!("target {}", target.name)))?;
     Ok(target)
 }
 

@@ -149,7 +149,7 @@ impl Runner<'_> {
         for step in &self.plan.steps {
             let (experiment, reached) = self.parties(step)?;
             let at =
-                |failure: Failure| failure.at(&format!("{} on {}", step.experiment, step.target));
+                |failure: Failure| failure.at(format!("{} on {}", step.experiment, step.target));
             let planned = self.plan.experiment(&step.experiment);
             let workload = planned.map_or("", |planned| &planned.workload);
             suits(self.families, workload, &reached.database).map_err(at)?;

@@ -46,7 +46,7 @@ pub fn reach_planned(target: &PlannedTarget, run: &Path) -> Result<Reached, Fail
     let (mut places, mut nodes) = (Vec::new(), Vec::new());
     for node in &target.nodes {
         let (place, reached) = reach_node(target, node, &mut typed)
-            .map_err(|failure| failure.at(&format!("node {}", node.name)))?;
+            .map_err(|failure| failure.at(format!("node {}", node.name)))?;
         places.push(place);
         nodes.push(reached);
     }

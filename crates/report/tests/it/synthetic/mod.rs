@@ -9,8 +9,8 @@ pub(crate) mod tpch;
 
 use dyno_facts::{
     Counts, Environment, ErrorSummary, Event, EventKind, ExperimentFacts, GeneratorSummary,
-    HostSample, KindSummary, LatencySummary, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
-    ServerFacts, StatementCounts, StoredPlan, TargetFacts, TrialStatus, TrialSummary,
+    HostSample, KindSummary, Lang, LatencySummary, Message, RunHeader, RunStatus, SCHEMA_VERSION,
+    SeriesRow, ServerFacts, StatementCounts, StoredPlan, TargetFacts, TrialStatus, TrialSummary,
 };
 use dyno_report::{PublishedRow, PublishedTable};
 use dyno_store::{RunData, TrialData};
@@ -296,7 +296,10 @@ pub(crate) fn run(targets: &[&str], trials: Vec<TrialData>) -> RunData {
         at: "2026-11-21T21:30:00Z".to_owned(),
         trial: Some(2),
         at_s: Some(21.0),
-        ..Event::new(EventKind::Server, "The server was restarted.")
+        ..Event::new(
+            EventKind::Server,
+            Message::both("The server was restarted.", "服务器已重启。"),
+        )
     };
     RunData {
         path: PathBuf::from("dyno-runs/2026-11-21T211030Z-synthetic"),
@@ -366,4 +369,10 @@ pub(crate) fn published() -> PublishedTable {
             row("class.large", "128", 16_500.0, &["maria"]),
         ],
     }
+}
+
+/// Why a trial failed that a check denies.
+fn failed_check(name: &str, evidence: &Message) -> Message {
+    let [en, zh] = Lang::ALL.map(|lang| evidence.render(lang));
+    Message::both(format!("The check {name} failed. {en}"), format!("校验 {name} 未通过。{zh}"))
 }

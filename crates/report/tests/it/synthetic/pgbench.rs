@@ -1,8 +1,8 @@
 //! A made-up run of two pgbench scripts: data, statements, a check that failed.
 
-use super::{Shape, header, run, trial};
+use super::{Shape, failed_check, header, run, trial};
 use dyno_facts::{
-    DataCheck, DataFacts, ExperimentFacts, ScriptFacts, StatementCounts, StatementLatency,
+    DataCheck, DataFacts, ExperimentFacts, Message, ScriptFacts, StatementCounts, StatementLatency,
     TrialStatus, Verdict,
 };
 use dyno_report::{PublishedRow, PublishedTable};
@@ -62,19 +62,22 @@ fn one(number: u32, experiment: &str, repeat: u32, is_write: bool) -> TrialData 
         (1..).zip(texts).map(|(number, text)| latency(number, text, committed)).collect();
     if is_write {
         let (verdict, evidence) = match repeat {
-            1 => (Verdict::Passed, "The sums of accounts, tellers and branches changed by 5 each."),
+            1 => (
+                Verdict::Passed,
+                "The sums of accounts, tellers and branches changed by 5 each.".into(),
+            ),
             _ => (
                 Verdict::Failed,
-                "The sums changed by different amounts, but must change alike: accounts by 6, tellers by 5.",
+                Message::both(
+                    "The sums changed by different amounts, but must change alike: accounts by 6, tellers by 5.",
+                    "各总额的变化不同，而它们必须一致：accounts by 6, tellers by 5。",
+                ),
             ),
         };
-        let evidence = evidence.to_owned();
         if verdict == Verdict::Failed {
-            let why = format!("The check balances failed. {evidence}");
-            summary.status = TrialStatus::Failed(why.into());
+            summary.status = TrialStatus::Failed(failed_check("balances", &evidence));
         }
-        summary.checks =
-            vec![DataCheck { name: "balances".to_owned(), verdict, evidence: evidence.into() }];
+        summary.checks = vec![DataCheck { name: "balances".to_owned(), verdict, evidence }];
     }
     data
 }

@@ -1,10 +1,10 @@
 //! A made-up run of TPC-C: two load levels without pauses, one of whose trials lost an order, and one
 //! with keying and think times that is too slow.
 
-use super::{Shape, header, latency, run, trial};
+use super::{Shape, failed_check, header, latency, run, trial};
 use dyno_facts::{
     AuditLine, ConditionLine, ConditionState, Counts, DataCheck, DataFacts, ExperimentFacts,
-    KindSummary, StatementCounts, TpccFacts, TpccKind, TrialStatus, Verdict,
+    KindSummary, Message, StatementCounts, TpccFacts, TpccKind, TrialStatus, Verdict,
 };
 use dyno_report::{PublishedRow, PublishedTable};
 use dyno_store::{RunData, TrialData};
@@ -183,23 +183,26 @@ fn one(case: &Case) -> TrialData {
         ..DataFacts::default()
     });
     let is_lost = case.number == 4;
-    let books = |verdict, evidence: &str| DataCheck {
+    let books = |verdict, evidence: Message| DataCheck {
         name: TpccFacts::BOOKS.to_owned(),
         verdict,
-        evidence: evidence.into(),
+        evidence,
     };
     summary.checks = match (case.is_spec, is_lost) {
         (true, _) => Vec::new(),
-        (false, false) => vec![books(Verdict::Passed, "2 warehouses, 20 districts.")],
+        (false, false) => vec![books(Verdict::Passed, "2 warehouses, 20 districts.".into())],
         (false, true) => {
             vec![books(
                 Verdict::Failed,
-                "The orders of district 4 of warehouse 1 grew by 9, and 10 were acknowledged, 0 of unknown outcome.",
+                Message::both(
+                    "The orders of district 4 of warehouse 1 grew by 9, and 10 were acknowledged, 0 of unknown outcome.",
+                    "仓库 1 区 4 的订单 增加了 9，而已确认的为 10，结果未知的为 0。",
+                ),
             )]
         }
     };
     if is_lost {
-        summary.status = TrialStatus::Failed("The check books failed. The orders of district 4 of warehouse 1 grew by 9, and 10 were acknowledged, 0 of unknown outcome.".into());
+        summary.status = TrialStatus::Failed(failed_check("books", &summary.checks[0].evidence));
     }
     data
 }

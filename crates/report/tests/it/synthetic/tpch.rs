@@ -1,7 +1,7 @@
 //! A made-up run of TPC-H: two targets in order at two degrees, one of which answers wrongly, gives
 //! up and fails, and a power and a throughput test.
 
-use super::{Shape, header, run, trial};
+use super::{Shape, failed_check, header, run, trial};
 use dyno_facts::{
     AnswerFacts, CacheFacts, Counts, DataCheck, DegreeFacts, ExperimentFacts, LoadStep, Message,
     PlanFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, TpchLoad, TpchMetrics,
@@ -256,8 +256,10 @@ fn one(case: &Case) -> TrialData {
     summary.in_flight = 0;
     summary.kinds.clear();
     if is_wrong {
-        summary.status =
-            TrialStatus::Failed("The check answers failed. 21 of 22 answers are right.".into());
+        summary.status = TrialStatus::Failed(failed_check(
+            "answers",
+            &Message::both("21 of 22 answers are right.", "22 个结果中有 21 个正确。"),
+        ));
     }
     summary.checks = vec![DataCheck {
         name: "answers".to_owned(),
