@@ -311,7 +311,7 @@ impl PgbenchFamily {
                 Some(found) => (Verdict::Failed, found.evidence.into()),
                 None => (Verdict::NotMade, "The scripts book nothing that is known.".into()),
             },
-            Err(failure) => (Verdict::NotMade, failure.message.into()),
+            Err(failure) => (Verdict::NotMade, failure.message),
         }
     }
 }
